@@ -25,7 +25,7 @@ const names = (members: readonly Member[] | undefined): readonly string[] | unde
   members?.map(({ node }) => node);
 
 describe('the arcs of a member', () => {
-  it('are what the ring with it gives it, cut so that each part has one placement', () => {
+  it('are what the new ring gives it, split so that each part has one placement', () => {
     const joiner = member('j', 'r1');
     const before = new Ring(racks);
     const after = new Ring([...racks, joiner]);
@@ -44,7 +44,7 @@ describe('the arcs of a member', () => {
     );
   });
 
-  it('are the whole ring for the only node of a rack, with one token too', () => {
+  it('are the whole ring for the only node of a rack, even with one token', () => {
     const lone = member('j', 'r9', 'd', [7 as Token]);
     expect(arcsOf(racks, lone)).toEqual([{ from: 7, to: 7 }]);
   });
@@ -59,16 +59,16 @@ describe('the sources of a range', () => {
     ({ node }: Member): boolean =>
       !away.includes(node);
 
-  it('are the owner of its rack while that one is there', () => {
+  it('are the owner in the same rack while it is reachable', () => {
     expect(names(sourcesOf(ring, range, joiner, without()))).toEqual(['a1']);
   });
 
-  it('are without it as many others as hold every acknowledged write, or nobody yet', () => {
+  it('are otherwise enough other replicas to hold every acknowledged write, or undefined if too few are reachable', () => {
     expect(names(sourcesOf(ring, range, joiner, without('a1')))?.toSorted()).toEqual(['a2', 'a3']);
     expect(sourcesOf(ring, range, joiner, without('a1', 'a3'))).toBeUndefined();
   });
 
-  it('are any one replica for a new rack, of this datacenter if it has one', () => {
+  it('are any one replica for a new rack, in this datacenter if it has one', () => {
     const fourth = member('j', 'r4');
     expect(names(sourcesOf(ring, range, fourth, without('a1', 'a2')))).toEqual(['a3']);
     const far = member('j', 'r1', 'e');
@@ -76,13 +76,13 @@ describe('the sources of a range', () => {
     expect(sourcesOf(ring, range, far, without('a1', 'a2', 'a3'))).toBeUndefined();
   });
 
-  it('meet every acknowledged write of the dead node, whatever majority acknowledged it', () => {
+  it('include every acknowledged write of the dead node, whatever majority acknowledged it', () => {
     for (const count of [1, 2, 3, 4, 5, 6, 7]) {
       const members = Array.from({ length: count }, (_, index) => member(`n${index}`, `r${index}`));
       const dead = present(members[0], 'the dead node');
       const heir = { ...dead, node: 'heir' as NodeId };
       const sources = sourcesOf(new Ring(members), range, heir, (one) => one !== dead) ?? [];
-      // A majority that the dead node was in, and otherwise nobody who is read.
+      // A majority of the dead node and replicas that are not read.
       const unread = members.filter((one) => one !== dead && !sources.includes(one));
       expect(1 + unread.length).toBeLessThan(count === 1 ? 2 : Math.floor(count / 2) + 1);
     }

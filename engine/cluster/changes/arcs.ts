@@ -1,10 +1,10 @@
 /**
- * Which ranges a member takes over and from whom: pure decisions over the ring before the change.
+ * Which ranges a member takes over, and from which nodes: pure decisions over the ring before the change.
  *
- * A range comes from the node of its rack that owns it now: whoever takes that one's place holds what it held, and every
- * quorum still meets every acknowledged write. When that node is away or dead, enough other replicas of the datacenter
- * are read that at least one of them holds each write that a majority acknowledged. A new rack adds a copy, which no
- * acknowledged write waits for; one replica will do.
+ * A range comes from its present owner in the member's own rack. The member then holds what that owner held, so every
+ * quorum still meets every acknowledged write. If that owner is unreachable, the member reads enough other replicas of
+ * the datacenter that at least one of them holds each write that a majority acknowledged. A new rack adds a copy that
+ * no acknowledged write has counted, so one replica is enough.
  */
 import { present } from '../../base/assert.ts';
 import type { Token } from '../../base/ids.ts';
@@ -12,7 +12,7 @@ import type { TokenRange } from '../ring/arc.ts';
 import { distance } from '../ring/arc.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 
-/** The arcs that a member owns in its rack once it stands beside (or, if it stands there already, among) `others`. */
+/** The arcs that `member` owns in its rack, once it has joined `others`, or as one of them. */
 export function arcsOf(others: readonly Member[], member: Member): readonly TokenRange[] {
   const mates = others.filter((one) => inOneRack(one, member) && one !== member);
   const tokens = [...new Set([...mates, member].flatMap((one) => one.tokens))].sort(
@@ -24,7 +24,7 @@ export function arcsOf(others: readonly Member[], member: Member): readonly Toke
   });
 }
 
-/** The ranges cut at every token of the ring: each part has one placement. */
+/** Splits the ranges at every token of the ring, so that each part has one placement. */
 export function splitByPlacement(ranges: readonly TokenRange[], ring: Ring): readonly TokenRange[] {
   const bounds = [...new Set(ring.members.flatMap((one) => one.tokens))].sort((left, right) => left - right);
   return ranges.flatMap(({ from, to }) => {
@@ -38,7 +38,8 @@ export function splitByPlacement(ranges: readonly TokenRange[], ring: Ring): rea
 }
 
 /**
- * The nodes that a taker reads a range from (all of them); undefined: too few are there now.
+ * The nodes from which `taker` must read the range, each of them. Undefined if too few of them are reachable now
+ * (`isThere`).
  */
 export function sourcesOf(
   ring: Ring,
@@ -58,15 +59,17 @@ export function sourcesOf(
   const far = placement.filter((member) => member.datacenter !== taker.datacenter);
   const first = far.find(isThere);
   if (first !== undefined) return [first];
-  // Nobody else has ever held it.
+  // No other node has ever held the range.
   return far.length === 0 ? [] : undefined;
 }
 
 /**
- * What a member that has lost its disk reads, and from whom: for each part of what it owns so many other replicas that
- * one of them holds whatever a quorum has acknowledged, be it one of this datacenter that counted the lost disk, or one
- * of another. Pairs of a member and a range, in the order of the ring; neighbouring parts are one range. Those that are
- * whole go first; members that hold nothing count, and are not read.
+ * What a member that has lost its disk must read, and from which members. For each part of its ranges it reads so many
+ * other replicas that one of them holds whatever a quorum has acknowledged: a quorum of its own datacenter that may
+ * have counted the lost disk, or one of another datacenter.
+ *
+ * Returns pairs of a member and a range, in ring order; neighbouring parts are merged. Replicas with a whole disk are
+ * preferred. Replicas that hold nothing count toward the number, and are not read.
  */
 export function refillSources(
   ring: Ring,
@@ -75,7 +78,7 @@ export function refillSources(
 ): readonly (readonly [Member, TokenRange])[] {
   const byMember = new Map<Member, TokenRange[]>();
   for (const range of splitByPlacement(arcsOf(ring.members, self), ring)) {
-    for (const source of witnessesOf(ring, range, self, (member) => stateOf(member).whole)) {
+    for (const source of quorumSources(ring, range, self, (member) => stateOf(member).whole)) {
       if (!stateOf(source).holds) continue;
       const ranges = byMember.get(source) ?? [];
       byMember.set(source, ranges);
@@ -87,8 +90,8 @@ export function refillSources(
   return [...byMember].flatMap(([member, ranges]) => ranges.map((range) => [member, range] as const));
 }
 
-/** So many of each datacenter's other replicas that every majority has one among them. */
-function witnessesOf(
+/** So many other replicas of each datacenter that every majority includes at least one of them. */
+function quorumSources(
   ring: Ring,
   { to }: TokenRange,
   self: Member,
@@ -99,15 +102,16 @@ function witnessesOf(
     const near = others.filter((member) => member.datacenter === datacenter);
     const copies = ring.rackCount(datacenter);
     const majority = Math.floor(copies / 2) + 1;
-    // A majority of one was the lost disk alone.
+    // If the majority is one, it was the lost disk alone.
     const enough = majority === 1 && datacenter === self.datacenter ? 0 : copies - majority + 1;
-    // The same racks for every range, so that ranges stay whole.
+    // The same racks for every range, so that neighbouring parts merge.
     const inOrder = near.toSorted((left, right) => (left.rack < right.rack ? -1 : 1));
     const halves = [inOrder.filter(isWhole), inOrder.filter((member) => !isWhole(member))];
     return halves.flat().slice(0, enough);
   });
 }
 
+/** True if both members are in one rack of one datacenter. */
 export function inOneRack(left: Member, right: Member): boolean {
   return left.datacenter === right.datacenter && left.rack === right.rack;
 }

@@ -1,10 +1,10 @@
 /**
- * Keys that this node has given away for good: whatever its store holds of ranges that it neither owns nor is about to.
- * They take room, stand in the way of the reaper, and would be what a client reads who came by a ring of the past.
+ * Cleanup: removes from the store every key whose ranges this node neither owns nor is about to own. Such keys take
+ * disk space, hold back the tombstone reaper, and would be served to a client that reads by an old ring.
  *
- * A key goes only after the ring has stood still for a while and every live member has agreed to it, and after each of
- * the key's owners has said that what is held here is durable there: it is sent to all of them once more, merged by
- * causality, and then removed if it is still just that and still nobody's here. While an owner is away nothing goes.
+ * Cleanup starts only after the ring has not changed for `delayUs` and every live member agrees to it. A key is first
+ * sent to all of its owners once more, merged there by causality, and is removed after each owner has it durably: if
+ * this node still holds the same bytes and still does not own it. While an owner is unreachable, nothing is removed.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
@@ -19,13 +19,15 @@ import type { Io } from '../../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Member } from '../ring/ring.ts';
 
+/** Pace and delay of the cleanup, from the configuration. */
 export interface CleanupOptions {
-  /** How long the ring has to have stood still. */
+  /** How long the ring must not have changed, in microseconds. */
   readonly delayUs: number;
   readonly bytesPerSecond: number;
   readonly timeoutUs: number;
 }
 
+/** What the cleanup works with. */
 export interface CleanupDependencies extends ClientKeys {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly self: Member;
@@ -45,18 +47,19 @@ interface Held {
 const usPerSecond = 1_000_000;
 const lookUsMin = 500_000;
 const lookUsMax = 60_000_000;
-/** Keys looked at between two breaths. */
+/** Keys that are checked between two pauses, which let other work run. */
 const glanceCount = 1000;
 
+/** The cleanup of one node's store. */
 export class Cleanup {
   readonly #parts: CleanupDependencies;
   readonly #options: CleanupOptions;
   #timer: Timer | undefined;
   #stopped = false;
   #work: Promise<void> = Promise.resolve();
-  /** The ring that stands, since when, and whether the store was looked through under it. */
+  /** The ring view that has not changed, since when, and whether the store was cleaned under it. */
   #standing: { readonly view: string; readonly sinceUs: number; done: boolean } | undefined;
-  /** Keys that went. */
+  /** How many keys were removed. */
   dropped = 0;
 
   constructor(parts: CleanupDependencies, options: CleanupOptions) {
@@ -64,6 +67,7 @@ export class Cleanup {
     this.#options = options;
   }
 
+  /** Starts the timer. Call it once, before `stop`. */
   start(): void {
     const lookUs = Math.min(lookUsMax, Math.max(lookUsMin, this.#options.delayUs / 4));
     this.#timer = this.#parts.io.clock.after(lookUs, () => {
@@ -80,7 +84,7 @@ export class Cleanup {
     });
   }
 
-  /** Resolves when nothing is under way. */
+  /** Stops. Resolves when no cleanup is under way. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -98,7 +102,7 @@ export class Cleanup {
     standing.done = await this.#walk(standing.view);
   }
 
-  /** Nobody moves, and everybody is there and sees the same. */
+  /** True if no ring change is under way, and every member is reachable and agrees to the ring. */
   #isSettled(): boolean {
     const { membership, self } = this.#parts;
     const all = membership.ring.members.every(({ node }) => node === self.node || membership.agrees(node));
@@ -106,7 +110,7 @@ export class Cleanup {
     return all && still && membership.agreed;
   }
 
-  /** Everything that is nobody's here goes; whether all of it went. */
+  /** Removes every key that this node does not own. Returns true if all of them were removed. */
   async #walk(view: string): Promise<boolean> {
     let all = true;
     let glances = 0;
@@ -146,7 +150,7 @@ export class Cleanup {
     }
   }
 
-  /** Resolves when the owner holds all that the object tells of. */
+  /** Resolves once the owner durably holds every version that the object has. */
   #give(owner: Member, { key, token }: Held, object: Uint8Array): Promise<void> {
     const taken = new Deferred<void>();
     const request = { kind: 'mergeObject', key, token, object } as const;
@@ -161,7 +165,7 @@ export class Cleanup {
     return taken.promise;
   }
 
-  /** Removes the key if it is as it was given, and nobody's here at that very instant. */
+  /** Removes the key if its bytes are those that were sent, and this node does not own it at that moment. */
   #discard({ key, token }: Held, object: Buffer): Promise<boolean> {
     const done = new Deferred<boolean>();
     const isThat = (bytes: Uint8Array): boolean => object.equals(bytes) && !this.#isOurs(token);

@@ -1,25 +1,26 @@
 /**
- * What a leaving node alone has when it owns nothing any more: the outcomes of transactions that it coordinates or
- * takes part in, and the writes that it keeps for others. It stays until the former are known to all concerned and the
- * latter are where they belong, or kept by somebody else; but not for ever.
+ * The leave drain: what a leaving node still has when it owns nothing any more. That is the outcomes of transactions
+ * that it coordinates or takes part in, and the hints that it keeps for other nodes. The node stays until the
+ * transactions are settled and the hints are delivered or handed to another member, but no longer than `patienceUs`.
  *
- * Rounds that began while it was an owner may keep a hint until their deadline, so it waits for one more deadline after
- * the last transaction.
+ * A round that began while the node was an owner may still store a hint until its deadline. So the drain waits one more
+ * deadline after the last transaction.
  */
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 
-/** What the estate consists of. */
+/** What the drain works with. */
 export interface LeaveDrainDependencies {
   readonly io: Pick<Io, 'clock' | 'log'>;
-  /** Begins no transaction any more. */
+  /** Makes the node refuse new transactions. */
   closeTransactions(): void;
-  /** Transactions under way in which this node has a part. */
+  /** How many transactions under way have a part on this node. */
   transactions(): number;
-  /** Delivers or hands on the hints kept here; how many are left. */
+  /** Delivers the hints kept here, or hands them to another member. Resolves with how many are left. */
   handOnHints(): Promise<number>;
 }
 
+/** Times of the drain, in microseconds. */
 export interface LeaveDrainOptions {
   /** How long this node stays at most. */
   readonly patienceUs: number;
@@ -27,7 +28,7 @@ export interface LeaveDrainOptions {
   readonly roundUs: number;
 }
 
-/** What the node still waits for. */
+/** What the node still waits for: counts. */
 export interface LeaveDrainRest {
   readonly transactions: number;
   readonly hints: number;
@@ -35,6 +36,7 @@ export interface LeaveDrainRest {
 
 const retryUs = 200_000;
 
+/** Drains one leaving node. */
 export class LeaveDrain {
   readonly #parts: LeaveDrainDependencies;
   readonly #options: LeaveDrainOptions;
@@ -45,17 +47,20 @@ export class LeaveDrain {
     this.#options = options;
   }
 
-  /** Nothing until the node settles it. */
+  /** What is left by the last check. Zero before `settle`. */
   get left(): LeaveDrainRest {
     return this.#left;
   }
 
-  /** Begins no transaction any more. */
+  /** Makes the node refuse new transactions. */
   close(): void {
     this.#parts.closeTransactions();
   }
 
-  /** Resolves with true when nothing is left, or patience is; with false when `goOn` said no before. */
+  /**
+   * Resolves with true when nothing is left, or `patienceUs` has passed. Resolves with false as soon as `goOn` returns
+   * false.
+   */
   async settle(goOn: () => boolean): Promise<boolean> {
     const { io } = this.#parts;
     const sinceUs = io.clock.nowUs();

@@ -1,8 +1,8 @@
 /**
- * The words of a transfer: which range of tokens is asked for from where on, and the objects that it holds.
+ * The payloads of a transfer: a request for a range from a cursor on, and an answer with its objects.
  *
- * A range is the tokens after `from` up to and including `to`, around zero if need be (`from` = `to`: all). Its objects
- * come in the order of (distance from `from`, key); a cursor names the last one that was given.
+ * A range is the tokens after `from` up to and including `to`, across zero if need be (`from` = `to`: all tokens). Its
+ * objects come in the order of (distance from `from`, key). A cursor names the last object that was sent.
  */
 import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -11,39 +11,45 @@ import type { PackedKey } from '../../base/object-key.ts';
 import { unpackKey } from '../../base/object-key.ts';
 import type { TokenRange } from '../ring/arc.ts';
 
-/** Everything up to and including this token, and of this token's keys those up to `key`, has been given. */
+/**
+ * A position in a range: every token before `token` was sent, and of this token's keys those up to and including `key`.
+ */
 export interface Cursor {
   readonly token: Token;
   readonly key: PackedKey;
 }
 
+/** A request for the next objects of a range. */
 export interface RangeRequest extends TokenRange {
   readonly after: Cursor | undefined;
   /** Bytes of objects that the answer aims at; one object may exceed them. */
   readonly bytesMax: number;
 }
 
+/** An object in a transfer. `bytes`: the encoded object. */
 export interface MovedObject {
   readonly key: PackedKey;
   readonly token: Token;
   readonly bytes: Uint8Array;
 }
 
+/** The next objects of a range. */
 export interface RangeAnswer {
   readonly objects: readonly MovedObject[];
-  /** Where to go on; undefined at the end of the range. */
+  /** Where to continue; undefined at the end of the range. */
   readonly next: Cursor | undefined;
 }
 
 const objectBytesMin = 10;
 
+/** Encodes a request. */
 export function encodeRangeRequest({ from, to, after, bytesMax }: RangeRequest): Buffer {
   const writer = new ByteWriter(64);
   writer.u32(from).u32(to).u32(bytesMax);
   return writeCursor(writer, after).finish();
 }
 
-/** Throws `BadRequest` on anything but what `encodeRangeRequest` wrote. */
+/** Decodes a request. Throws `BadRequest` for anything but what `encodeRangeRequest` wrote. */
 export function decodeRangeRequest(words: Uint8Array): RangeRequest {
   return whole('a transfer request', words, (reader) => {
     const from = reader.u32() as Token;
@@ -53,6 +59,7 @@ export function decodeRangeRequest(words: Uint8Array): RangeRequest {
   });
 }
 
+/** Encodes an answer. */
 export function encodeRangeAnswer({ objects, next }: RangeAnswer): Buffer {
   const writer = new ByteWriter(
     objects.reduce((sum, { key, bytes }) => sum + key.length + bytes.length + 16, 64),
@@ -62,7 +69,10 @@ export function encodeRangeAnswer({ objects, next }: RangeAnswer): Buffer {
   return writeCursor(writer, next).finish();
 }
 
-/** Throws `BadRequest` on anything but what `encodeRangeAnswer` wrote; the objects are views. */
+/**
+ * Decodes an answer; the objects are views of the payload. Throws `BadRequest` for anything but what
+ * `encodeRangeAnswer` wrote.
+ */
 export function decodeRangeAnswer(words: Uint8Array): RangeAnswer {
   return whole('a transfer', words, (reader) => {
     const count = reader.varint();

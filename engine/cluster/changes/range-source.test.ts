@@ -38,7 +38,7 @@ function storeOf(
   };
 }
 
-/** Everything of a range, batch after batch, over the words of both sides. */
+/** Reads a whole range batch by batch, through the codecs of both sides. */
 async function readAll(
   source: RangeSource,
   from: Token,
@@ -57,7 +57,7 @@ async function readAll(
   return keys;
 }
 
-describe('a source of ranges', () => {
+describe('a range source', () => {
   const token = fc.oneof(
     fc.integer({ min: 0, max: tokenMax }),
     fc.constantFrom(0, 1, 2 ** 20, tokenMax - 1, tokenMax),
@@ -82,13 +82,13 @@ describe('a source of ranges', () => {
     );
   });
 
-  it('leaves out what this replica has lost', async () => {
+  it('leaves out objects that this replica has lost', async () => {
     const store = new Map([keyOf(1), keyOf(2)].map((key) => [key, 5 as Token]));
     const source = new RangeSource(storeOf(store, new Set([keyOf(1)])));
     expect(await readAll(source, 0 as Token, 9 as Token, 1)).toEqual([keyOf(2)]);
   });
 
-  it('answers words that are none with a bad request', () => {
+  it('answers a malformed request with BadRequest', () => {
     expect(() => decodeRangeRequest(Buffer.from('x'))).toThrow(/does not decode/);
     expect(() => decodeRangeAnswer(Buffer.from([9]))).toThrow(/9 objects/);
   });

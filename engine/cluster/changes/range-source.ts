@@ -1,9 +1,10 @@
 /**
- * What this node holds of a range of tokens, batch by batch. Nothing is kept between batches: the asker's cursor says
- * where to go on, and the store finds the keys of a narrow slice of tokens at once, so a batch costs what it gives.
+ * Serves the objects of a token range from this node's store, batch by batch. Keeps no state between batches: the
+ * caller's cursor says where to continue. The store finds the keys of a narrow slice of tokens directly, so a batch
+ * costs in proportion to what it returns.
  *
- * Objects that are written while a range is read may be given in their earlier form: whoever takes over a range gets
- * new writes by themselves.
+ * An object that is written while its range is read may be sent in its earlier form. The node that takes over the range
+ * gets new writes anyway.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -14,7 +15,7 @@ import type { LocalStore } from '../../replica/key-slots.ts';
 import { distance } from '../ring/arc.ts';
 import type { MovedObject, RangeAnswer, RangeRequest } from './range-messages.ts';
 
-/** The store and its driver as transfers need them. */
+/** The store as transfers use it. */
 export interface RangeStore extends Pick<LocalStore, 'tryRead'> {
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
   tokenOf(key: PackedKey): Token | undefined;
@@ -25,10 +26,11 @@ interface Entry {
   readonly distance: number;
 }
 
-/** Width of a slice: the token space has 4096. */
+/** Tokens in a slice; the token space has 4096 slices. */
 const sliceTokens = 2 ** 20;
 const objectsMax = 4096;
 
+/** Reads ranges from one node's store. */
 export class RangeSource {
   readonly #store: RangeStore;
 
@@ -36,7 +38,10 @@ export class RangeSource {
     this.#store = store;
   }
 
-  /** The next objects of a range. Rejects with what the store rejects with; a lost object is left out. */
+  /**
+   * The next objects of a range, at most 4096. Rejects with the store's error, and with `Overloaded` if its queue is
+   * full. Leaves out objects whose bytes are corrupted.
+   */
   async read({ from, to, after, bytesMax }: RangeRequest): Promise<RangeAnswer> {
     const span = distance(from, to);
     let reached = after === undefined ? 0 : Math.min(span, distance(from, after.token));
@@ -44,7 +49,7 @@ export class RangeSource {
     const objects: MovedObject[] = [];
     let bytes = 0;
     for (;;) {
-      // With a cursor, the cursor's own token is looked at once more.
+      // With a cursor, the slice includes the cursor's own token again.
       const low = skip === undefined ? reached : reached - 1;
       const high = Math.min(low + sliceTokens, span);
       for (const { key, distance: at } of this.#entries(from, low, high)) {
@@ -68,7 +73,7 @@ export class RangeSource {
     const entries: Entry[] = [];
     for (const key of this.#store.keysOfTokens(tokenAt(from, low), tokenAt(from, high))) {
       const token = this.#store.tokenOf(key);
-      // The engine's own records stay where they are.
+      // The engine's own records stay on this node.
       if (token === undefined || unpackKey(key) === undefined) continue;
       entries.push({ key, distance: distance(from, token) });
     }
@@ -79,7 +84,7 @@ export class RangeSource {
     const answer = new Deferred<Uint8Array | undefined>();
     const outcome = this.#store.tryRead(key, (error, bytes) => {
       if (error === undefined) answer.resolve(bytes);
-      // What this replica has lost, the others still have.
+      // Other replicas still have what this one has lost.
       else if (error.code === 'Corrupted') answer.resolve(undefined);
       else answer.reject(error);
     });

@@ -1,7 +1,7 @@
 /**
- * Whether what this node's disk may have lost has come back: a record of the node's own store beside its objects. It is
- * made before anything else is written to a new store, whose log keeps that order. A store that has objects and no such
- * record is older than these records, or of a member that came by joining.
+ * The durable mark that a rebuild is not over: a record in the node's own store, beside its objects. It is the first
+ * write to a new store, and the store's log keeps that order. A store that has objects and no mark is older than these
+ * marks, or belongs to a member that came by joining.
  *
  *     transfer/refill    u8 version | u8 1: over, 0: not yet
  */
@@ -15,34 +15,39 @@ import { refusal } from '../../replica/key-slots.ts';
 
 const version = 1;
 const key = systemKey(byteStringOf('transfer'), byteStringOf('refill'));
-/** It belongs to the node, not to the ring. */
+/** The mark belongs to the node, not to the ring. */
 const token = 0 as Token;
 
+/** Reads and writes the mark of one store. */
 export class RebuildMark {
   readonly #store: LocalStore;
   readonly #isEmpty: () => boolean;
 
-  /** `isEmpty`: no object is in the store. */
+  /** `isEmpty`: the store holds no object. */
   constructor(store: LocalStore, isEmpty: () => boolean) {
     this.#store = store;
     this.#isEmpty = isEmpty;
   }
 
   /**
-   * Before anything is written. `isMember`: it owns what a disk before this one may have held; one that joins gets all that
-   * it will own before it does. Rejects with `StorageFailed` when the record cannot be read.
+   * True if a rebuild is needed or not over. Call it before anything is written to the store. `isMember`: the node owns
+   * ranges that an earlier disk may have held; a joining node gets its ranges before it owns them. Rejects with
+   * `StorageFailed` if the mark cannot be read.
    */
   async isPending(isMember: boolean): Promise<boolean> {
     const bytes = await this.#written();
-    // Of a record that does not decode as little is presumed as of none at all.
+    // A mark that does not decode is treated as none.
     if (bytes?.[0] === version) return bytes[1] !== 1;
     if (bytes === undefined && (!isMember || !this.#isEmpty())) return false;
-    // Nobody waits for it: what is written later is durable later.
+    // No caller waits for this: whatever is written later becomes durable later.
     this.#write(0, () => undefined);
     return true;
   }
 
-  /** It is over. Resolves when that is durable, or it cannot be: then it is done again after the next start. */
+  /**
+   * Marks the rebuild as over. Resolves when that is durable, or when the store fails; then the next start rebuilds
+   * again.
+   */
   lift(): Promise<void> {
     const done = new Deferred<void>();
     this.#write(1, () => done.resolve());
@@ -58,7 +63,7 @@ export class RebuildMark {
   #written(): Promise<Uint8Array | undefined> {
     const done = new Deferred<Uint8Array | undefined>();
     const outcome = this.#store.tryRead(key, (error, bytes) => {
-      // What was lost of it counts as pending.
+      // A corrupted mark counts as pending.
       if (error === undefined) done.resolve(bytes);
       else if (error.code === 'Corrupted') done.resolve(new Uint8Array());
       else done.reject(error);

@@ -1,17 +1,22 @@
 /**
- * A member that starts on an empty disk: a new one, or one whose disk was lost. Nobody can tell these apart by the disk,
- * so both ask the others. Until they have answered, and all that must be there has come, this node is the primary of
- * nothing: it would find conditions met that are not, and locks free that it had promised to transactions.
+ * Rebuilds a member that starts on an empty disk: a new member, or one whose disk was lost. The disk alone cannot tell
+ * these apart, so the node asks every other member. Until they have answered and everything is back, this node is the
+ * primary of nothing. Otherwise it would find conditions met that are not, and locks free that it had promised to
+ * transactions.
  *
- * What must be there: every write that a quorum has acknowledged. A quorum of the own datacenter may have counted the disk
- * that was lost, and one of another datacenter had enough others (`refillSources`). And every transaction of another
- * coordinator that an earlier life has voted for has to be over, or to be one that nobody has the order of any more: its
- * coordinator gives it again (transactions/recovery/redo.ts), and the lock that was lost with the vote is missing until then.
+ * What must be back:
  *
- * A member that nobody has ever heard of holds nothing. So the nodes of a new cluster have nothing to wait for but the
- * first answers. Whoever joins later comes in by another way (ring-change-coordinator.ts).
+ * - Every write that a quorum has acknowledged. A quorum of this datacenter may have counted the lost disk; a quorum of
+ *   another datacenter has enough other replicas (`refillSources`).
+ * - Every transaction of another coordinator that an earlier incarnation has voted for must be over, or be one for
+ *   which no node has the prepare request any more. Its coordinator sends the prepare request again
+ *   (transactions/recovery/redo.ts); the lock that was lost with the vote is missing until then.
  *
- * That this is not over is written in the store before anything else is, so that a crash does not end it.
+ * A member that no node has ever heard of holds nothing. So the nodes of a new cluster wait for the first answers only.
+ * A node that joins later does not pass here (ring-change-coordinator.ts).
+ *
+ * The mark that the rebuild is not over is the first write to the store (rebuild-mark.ts), so a crash does not end a
+ * rebuild.
  */
 import { LockstepError } from '../../base/errors.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -26,41 +31,43 @@ import { refillSources } from './arcs.ts';
 import type { RebuildMark } from './rebuild-mark.ts';
 import type { Transfer } from './transfer.ts';
 
+/** What a rebuild works with. */
 export interface RebuildDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly self: Member;
   readonly membership: Pick<Membership, 'ring' | 'members' | 'isRoutable' | 'isReplaced' | 'lifeOf'>;
   readonly transfer: Pick<Transfer, 'pull'>;
   readonly mark: RebuildMark;
-  /** Undefined: it has not answered. */
+  /** Asks a peer what it knows of this node's earlier incarnations. Undefined if it does not answer. */
   readonly ask: (peer: NodeId) => Promise<LostDiskState | undefined>;
 }
 
-/** What is missing yet; with neither, something has changed meanwhile, and it is looked again. */
+/** What is still missing. If both are empty, the ring has changed meanwhile, and the rebuild checks again. */
 interface Lack {
-  /** Members that have to answer, or to be read. */
+  /** Members that must still answer or be read. */
   readonly members: readonly NodeId[];
-  /** Members that coordinate transactions of an earlier life. */
+  /** Members that coordinate open transactions of an earlier incarnation. */
   readonly coordinators: readonly NodeId[];
 }
 
 const retryUs = 200_000;
-/** So many looks that find something missing are nothing to tell: a new cluster's nodes start one after another. */
+/** So many checks that find something missing are not logged: the nodes of a new cluster start one after another. */
 const quietLooks = 15;
-/** What goes on is told again after so many looks. */
+/** After this many checks the same reason is logged again. */
 const remindingLooks = 150;
 const lookAgain: Lack = { members: [], coordinators: [] };
 
+/** The rebuild of one node. Lifecycle: `recover`, then `start`, then `stop`. */
 export class Rebuild {
   readonly #parts: RebuildDependencies;
-  /** What was read, as `n2 17-42`. */
+  /** Ranges that were read, as `n2 17-42`. */
   readonly #read = new Set<string>();
-  /** Undefined: nothing is awaited. */
+  /** What the rebuild waits for; undefined if no rebuild is needed or it is over. */
   #lack: Lack | undefined;
   #unread = false;
   #began = false;
   #looks = 0;
-  /** What was told of last, and at which look. */
+  /** What was logged last, and at which check. */
   #told = { lack: '', look: 0 };
   #rangesLeft = 0;
   #ranges = 0;
@@ -71,7 +78,9 @@ export class Rebuild {
     this.#parts = parts;
   }
 
-  /** Looks whether the disk is an empty one; before anything is written to it. Rejects with `StorageFailed`. */
+  /**
+   * Checks whether a rebuild is needed. Call it before anything is written to the store. Rejects with `StorageFailed`.
+   */
   async recover(): Promise<void> {
     const { membership, self, mark } = this.#parts;
     if (!(await mark.isPending(membership.ring.members.includes(self)))) return;
@@ -80,17 +89,17 @@ export class Rebuild {
     this.#began = true;
   }
 
-  /** This life began on an empty disk, or on one that had not been filled. */
+  /** True if this incarnation started on an empty disk, or on one whose rebuild was not over. */
   get began(): boolean {
     return this.#began;
   }
 
-  /** Of what the disk may have held not all has been read back. */
+  /** True until everything that the disk may have held was read back. */
   get unread(): boolean {
     return this.#unread;
   }
 
-  /** Why this node can be the primary of nothing yet; undefined when it can. */
+  /** Why this node may not be a primary yet; undefined if it may. */
   get hindrance(): string | undefined {
     if (this.#lack === undefined) return undefined;
     const { members, coordinators } = this.#lack;
@@ -101,16 +110,17 @@ export class Rebuild {
     return `${why}; try again later`;
   }
 
-  /** Members that have to answer, to be read, or to end transactions; none when nothing is awaited. */
+  /** Members that must answer, be read, or end transactions. Empty when there is nothing to wait for. */
   get waitsFor(): readonly NodeId[] {
     return [...(this.#lack?.members ?? []), ...(this.#lack?.coordinators ?? [])];
   }
 
+  /** Ranges still to be read, and all ranges of this rebuild. */
   get progress(): { readonly rangesLeft: number; readonly ranges: number } {
     return { rangesLeft: this.#rangesLeft, ranges: this.#ranges };
   }
 
-  /** Begins. Resolves once it is over, or it is known that it will take longer. */
+  /** Starts the rebuild. Resolves once it is over, or once it is clear that it takes longer. */
   start(): Promise<void> {
     if (this.#lack === undefined) return Promise.resolve();
     const judged = new Deferred<void>();
@@ -127,7 +137,7 @@ export class Rebuild {
     return judged.promise;
   }
 
-  /** Resolves when nothing is under way. */
+  /** Stops. Resolves when nothing is under way. */
   stop(): Promise<void> {
     this.#stopped = true;
     return this.#work;
@@ -160,18 +170,18 @@ export class Rebuild {
     this.#parts.io.log.event('warn', 'transfer.refill.waits', { detail: this.hindrance ?? '' });
   }
 
-  /** Asks all, and takes what is missing. Undefined: nothing is lacking. */
+  /** Asks all members and reads what is missing. Undefined if nothing is missing. */
   async #look(judged: Deferred<void>): Promise<Lack | undefined> {
     const { membership } = this.#parts;
     const { ring } = membership;
-    const legacies = await this.#legacies();
-    const away = this.#away(legacies);
+    const states = await this.#lostDiskStates();
+    const away = this.#away(states);
     if (away.length > 0) return { members: away, coordinators: [] };
-    const failed = await this.#readAll(legacies, judged);
+    const failed = await this.#readAll(states, judged);
     if (failed !== undefined) return { members: [failed], coordinators: [] };
     if (membership.ring !== ring) return lookAgain;
     this.#unread = false;
-    const coordinators = [...legacies].filter(([, { open }]) => open).map(([node]) => node);
+    const coordinators = [...states].filter(([, { open }]) => open).map(([node]) => node);
     return coordinators.length === 0 ? undefined : { members: [], coordinators };
   }
 
@@ -181,40 +191,40 @@ export class Rebuild {
     return nodes.filter((node) => node !== self.node && !membership.isReplaced(node));
   }
 
-  async #legacies(): Promise<ReadonlyMap<NodeId, LostDiskState>> {
+  async #lostDiskStates(): Promise<ReadonlyMap<NodeId, LostDiskState>> {
     const { membership, ask } = this.#parts;
-    const legacies = new Map<NodeId, LostDiskState>();
+    const states = new Map<NodeId, LostDiskState>();
     await Promise.all(
       this.#others().map(async (node) => {
-        const legacy = membership.isRoutable(node) ? await ask(node) : undefined;
-        if (legacy !== undefined) legacies.set(node, legacy);
+        const state = membership.isRoutable(node) ? await ask(node) : undefined;
+        if (state !== undefined) states.set(node, state);
       }),
     );
-    return legacies;
+    return states;
   }
 
   /** Members that have not answered and may know something. */
-  #away(legacies: ReadonlyMap<NodeId, LostDiskState>): readonly NodeId[] {
+  #away(states: ReadonlyMap<NodeId, LostDiskState>): readonly NodeId[] {
     const { membership, self } = this.#parts;
     const others = this.#others();
     const owners = membership.ring.members.filter((member) => member !== self).map(({ node }) => node);
-    // Somebody who joins knows of nothing before.
-    if (owners.length > 0 && !owners.some((node) => legacies.has(node))) return owners;
-    const heard = new Set([...legacies.values()].flatMap((legacy) => legacy.heard));
+    // A joining member knows of nothing before it joined.
+    if (owners.length > 0 && !owners.some((node) => states.has(node))) return owners;
+    const heard = new Set([...states.values()].flatMap((state) => state.heard));
     for (const node of others) if (membership.lifeOf(node) > 0) heard.add(node);
-    // One that is not known here yet has left, or is about to be told of.
-    return [...heard].filter((node) => node !== self.node && !legacies.has(node)).sort();
+    // A node that is unknown here has left, or gossip is about to report it.
+    return [...heard].filter((node) => node !== self.node && !states.has(node)).sort();
   }
 
-  /** Undefined: everything has been read; otherwise who could not be. */
+  /** Undefined if everything was read; otherwise the member that could not be read. */
   async #readAll(
-    legacies: ReadonlyMap<NodeId, LostDiskState>,
+    states: ReadonlyMap<NodeId, LostDiskState>,
     judged: Deferred<void>,
   ): Promise<NodeId | undefined> {
     const { membership, self, io } = this.#parts;
     const sources = refillSources(membership.ring, self, ({ node }) => {
-      const legacy = legacies.get(node);
-      return { holds: legacy?.holds === true, whole: legacy?.whole === true };
+      const state = states.get(node);
+      return { holds: state?.holds === true, whole: state?.whole === true };
     });
     const unread = sources.filter(([source, range]) => !this.#read.has(nameOf(source, range)));
     this.#rangesLeft = unread.length;

@@ -1,28 +1,31 @@
 /**
- * What a dead node had voted for, at the node that replaces it. The votes, their orders and their locks lay on the dead
- * one's disk alone. The ring gives its keys to this node; before this one leads them each coordinator that is there says
- * whether it waits for such a branch, and gives it once more (transactions/coordinator/coordinator.ts, `handOver`). Nobody else can have led
- * the keys meanwhile, since nobody stands in for a primary: so nothing has come between the vote and what is decided.
+ * Completes, on a replacement, the transactions that the dead node had voted for. The votes, prepare requests and locks
+ * were on the dead node's disk alone. The ring gives its keys to this node. Before this node leads them, each reachable
+ * coordinator says whether it waits for such a branch, and sends its prepare request again
+ * (transactions/coordinator/coordinator.ts, `handOver`). No other node can have led the keys meanwhile, since none
+ * stands in for a primary. So no write has come between the vote and the decision.
  *
- * A coordinator that is away is not waited for: when it comes back, others may have written the keys, and its part stays
- * lost (an operator hears of it).
+ * An unreachable coordinator is not waited for. By the time it returns, other nodes may have written the keys, so its
+ * branch stays lost, and an operator resolves it.
  */
 import type { NodeId } from '../../base/ids.ts';
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
 
+/** What a takeover works with. */
 export interface TakeoverDependencies {
   readonly io: Pick<Io, 'clock' | 'log'>;
   readonly membership: Pick<Membership, 'self' | 'member' | 'members' | 'isRoutable' | 'isReplaced'>;
-  /** Whether the peer waits for a branch of the dead node's; undefined: it has not answered. */
+  /** Asks a peer whether it waits for a branch of the dead node. Undefined if it does not answer. */
   readonly ask: (peer: NodeId, dead: NodeId) => Promise<boolean | undefined>;
 }
 
 const retryUs = 200_000;
-/** So many looks that find something open are nothing to tell. */
+/** So many checks that find open transactions are not logged. */
 const quietLooks = 15;
 
+/** The takeover of one replacement. */
 export class ReplacementTakeover {
   readonly #parts: TakeoverDependencies;
   #open: readonly NodeId[] = [];
@@ -31,7 +34,7 @@ export class ReplacementTakeover {
     this.#parts = parts;
   }
 
-  /** Why this node can be the primary of nothing yet; undefined when it can. */
+  /** Why this node may not be a primary yet; undefined if it may. */
   get hindrance(): string | undefined {
     const dead = this.#dead;
     if (dead === undefined) return undefined;
@@ -41,12 +44,15 @@ export class ReplacementTakeover {
       : `${why}; it waits for ${this.#open.join(', ')}`;
   }
 
-  /** Coordinators that were asked last, and wait for branches of the dead node's. */
+  /** Members that wait for branches of the dead node or have not answered, by the last check. */
   get waitsFor(): readonly NodeId[] {
     return this.#open;
   }
 
-  /** Takes over what is open. Resolves once nothing is, at once where nobody died; false: stopped before. */
+  /**
+   * Asks until no transaction is open, at once if this node replaces none. Resolves with false as soon as `goesOn`
+   * returns false.
+   */
   async settle(goesOn: () => boolean): Promise<boolean> {
     const dead = this.#dead;
     if (dead === undefined) return true;
@@ -60,16 +66,19 @@ export class ReplacementTakeover {
     }
   }
 
-  /** Whose place this node takes just now: it has its keys by the ring, and has not settled what it had voted for. */
+  /**
+   * The dead node that this one replaces just now: this node has its keys by the ring, and has not completed its
+   * transactions.
+   */
   get #dead(): NodeId | undefined {
     const { state, move, replaces } = this.#parts.membership.self;
     return state === 'NORMAL' && move === 'switching' ? replaces : undefined;
   }
 
-  /** Members that are there, and wait for a branch of the dead one's or have not answered. */
+  /** Reachable members that wait for a branch of the dead node or have not answered. */
   async #look(dead: NodeId): Promise<readonly NodeId[]> {
     const { membership, ask } = this.#parts;
-    // Who is about to join cannot be asked anything yet.
+    // A node that is about to join answers no requests yet.
     const isThere = ({ node }: { readonly node: NodeId }): boolean => {
       return (
         membership.member(node) !== undefined && membership.isRoutable(node) && !membership.isReplaced(node)

@@ -1,23 +1,25 @@
 /**
- * Brings this node into the cluster's ring, and out of it: announces each step, waits until every live member follows
- * it, moves the ranges, and only then lets the ring change (the steps and what they promise: cluster/view/ownership.ts).
+ * The ring-change coordinator: brings this node into the cluster's ring, and out of it. It announces each step, waits
+ * until every live member follows it, moves the ranges, and only then lets the ring change. cluster/view/ownership.ts
+ * says what each step promises.
  *
  *     join      queued -> copying -> (pull) -> switching -> (handover) -> NORMAL
- *     replace   the same with a dead node's tokens; switching -> (inheritance) -> NORMAL
- *     leave     queued -> copying -> (push) -> switching -> (estate) -> left -> (departure) -> stopped
+ *     replace   the same with a dead node's tokens; switching -> (replacement takeover) -> NORMAL
+ *     leave     queued -> copying -> (push) -> switching -> (leave drain) -> left -> (departure) -> stopped
  *
- * One member moves at a time. Two that begin at once see each other before either is agreed upon, since both are known
- * to all by then; the one whose name comes later, or that is not switching yet, steps back. But a member that joins waits
- * in its last step for every former primary of its keys (cluster/view/handover.ts), and one of those may have died for good:
- * the replacement of that one goes on meanwhile, and hands over in its place.
+ * One member moves at a time. If two begin at once, each sees the other before either step is agreed, since every
+ * member knows both by then. The one whose name is later, or that is not switching yet, steps back. One exception: a
+ * joining member waits in its last step for every former primary of its keys (cluster/view/handover.ts), and one of
+ * those may have died for good. The replacement of that primary goes on meanwhile, and hands over in its place.
  *
- * An operator's STANDBY is no move (no token changes hands), but neither begins while the other is being saved.
+ * An operator's STANDBY is no ring change, since no token changes hands. But neither begins while the other is being
+ * saved.
  *
- * Each step is durable before a peer hears of it (cluster/membership/membership.ts), so a restart takes none back that a peer may
- * have acted upon.
+ * Each step is durable before a peer hears of it (cluster/membership/membership.ts). So a restart never takes back a
+ * step that a peer may have acted on.
  *
- * A step is agreed upon when no live member sees the ring otherwise, and those that are away are too few to answer for
- * a majority among themselves. They agree before they are given data again (cluster/view/ring-view-agreement.ts).
+ * A step is agreed when no live member has another ring view, and the unreachable members are too few to form a
+ * majority of their own. They must agree before any node gives them data again (cluster/view/ring-view-agreement.ts).
  */
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -36,72 +38,76 @@ import type { Rebuild } from './rebuild.ts';
 import { standbyRejection } from './standby.ts';
 import type { Transfer } from './transfer.ts';
 
-/** How often a wait looks again. */
+/** How often a wait checks its condition again. */
 const lookUs = 50_000;
-/** How long a failed range rests before it is tried again. */
+/** How long a failed range waits before it is tried again. */
 const retryUs = 200_000;
-/** How long a disk rests that did not take a step. */
+/** How long the coordinator waits before it retries a step that the disk did not take. */
 const diskRestUs = 1_000_000;
 
+/** How much of a ring change's data has moved. */
 export interface MoveProgress {
-  /** Ranges of the present move that are not complete, and all of them. */
+  /** Ranges of the current ring change that are not complete, and all of its ranges. */
   readonly rangesLeft: number;
   readonly ranges: number;
 }
 
-/** What a move waits for; nothing without one. */
+/** What a ring change waits for. Empty without one. */
 export interface MoveWait extends LeaveDrainRest {
-  /** Members that are away, or do not follow the present step yet. */
+  /** Members that are unreachable, or do not follow the current step yet. */
   readonly members: readonly NodeId[];
 }
 
+/** Drives this node's join, replacement or leave. */
 export class RingChangeCoordinator {
   readonly #io: Io;
   readonly #membership: Membership;
   readonly #transfer: Transfer;
-  readonly #refill: Pick<Rebuild, 'hindrance'>;
-  readonly #estate: LeaveDrain;
-  readonly #inheritance: Pick<ReplacementTakeover, 'settle' | 'waitsFor'>;
+  readonly #rebuild: Pick<Rebuild, 'hindrance'>;
+  readonly #drain: LeaveDrain;
+  readonly #takeover: Pick<ReplacementTakeover, 'settle' | 'waitsFor'>;
   readonly #self: Member;
   readonly #onLeft: () => void;
   #progress: MoveProgress = { rangesLeft: 0, ranges: 0 };
   #work: Promise<void> | undefined;
   #stopped = false;
 
-  /** `onLeft` is called once this node owns nothing any more and its peers know. */
+  /** `onLeft` is called once this node owns nothing any more and its peers know it. */
   constructor(
     io: Io,
     membership: Membership,
     transfer: Transfer,
-    refill: Pick<Rebuild, 'hindrance'>,
-    estate: LeaveDrain,
-    inheritance: Pick<ReplacementTakeover, 'settle' | 'waitsFor'>,
+    rebuild: Pick<Rebuild, 'hindrance'>,
+    drain: LeaveDrain,
+    takeover: Pick<ReplacementTakeover, 'settle' | 'waitsFor'>,
     self: Member,
     onLeft: () => void,
   ) {
     this.#io = io;
     this.#membership = membership;
     this.#transfer = transfer;
-    this.#refill = refill;
-    this.#estate = estate;
-    this.#inheritance = inheritance;
+    this.#rebuild = rebuild;
+    this.#drain = drain;
+    this.#takeover = takeover;
     this.#self = self;
     this.#onLeft = onLeft;
   }
 
+  /** Progress of the current or last ring change. */
   get progress(): MoveProgress {
     return this.#progress;
   }
 
+  /** What the current ring change waits for, by member, transactions and hints. */
   get waitsFor(): MoveWait {
     const absent = this.#work === undefined ? [] : this.#absent().map(({ node }) => node);
     const { self, handover } = this.#membership;
     const former = self.move === 'switching' ? handover.open.filter((node) => node !== self.node) : [];
-    const members = [...new Set([...absent, ...former, ...this.#inheritance.waitsFor])];
-    return { members, ...this.#estate.left };
+    const members = [...new Set([...absent, ...former, ...this.#takeover.waitsFor])];
+    return { members, ...this.#drain.left };
   }
 
-  /** Goes on with what the last life began, or begins to join; nothing for a settled member. */
+  /** Continues what the last incarnation began, or begins to join. Does nothing for a settled member. */
   start(): void {
     const { state, move, left } = this.#membership.self;
     if (left) this.#spawn(() => this.#depart());
@@ -110,22 +116,22 @@ export class RingChangeCoordinator {
     else if (move === 'switching') this.#spawn(() => this.#settle());
   }
 
-  /** Begins nothing more. Resolves when the present step is over. */
+  /** Starts no further step. Resolves when the current step is over. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#work;
   }
 
   /**
-   * Begins to leave. Resolves once that is durable; rejects with `StorageFailed` when the disk does not take it. Throws
-   * `Conflict` when the node is on a move already (it may be in STANDBY), when its disk has not got back what it should have, when it is the last
-   * owner, or when its rack would vanish with it; the last may be forced.
+   * Begins to leave, from NORMAL or STANDBY. Resolves once that is durable. Rejects with `StorageFailed` if the disk
+   * does not take it. Throws `Conflict` if a ring change of this node is under way, if its rebuild is not over, if it is
+   * the last owner, or if it is the last node of its rack; `force` overrides the last reason.
    */
   leave(force: boolean): Promise<void> {
     const { ring, self } = this.#membership;
     if (this.#work !== undefined || (self.state !== 'NORMAL' && self.state !== 'STANDBY'))
       throw this.#onTheMove();
-    const lacking = this.#refill.hindrance;
+    const lacking = this.#rebuild.hindrance;
     if (lacking !== undefined) throw new LockstepError('Conflict', lacking);
     const others = ring.members.filter((member) => member !== this.#self);
     if (others.length === 0)
@@ -144,9 +150,9 @@ export class RingChangeCoordinator {
   }
 
   /**
-   * Goes into STANDBY, or (`ends`) returns from it; nothing where that is so already. Resolves once it is durable; rejects
-   * with `StorageFailed` when the disk does not take it. Throws `Conflict` when the node is on a move, or when too few
-   * others would serve reads of some of its keys (standby.ts).
+   * Goes into STANDBY, or returns from it (`ends`). Does nothing if the node is in that state already. Resolves once
+   * that is durable. Rejects with `StorageFailed` if the disk does not take it. Throws `Conflict` if a ring change of
+   * this node is under way, or if too few other members would serve reads of some of its keys (standby.ts).
    */
   standby(ends: boolean): Promise<void> {
     const { ring, self } = this.#membership;
@@ -167,7 +173,7 @@ export class RingChangeCoordinator {
     return new LockstepError('Conflict', `${node} is ${state} and on a move already`);
   }
 
-  /** Throws `StorageFailed` when the disk did not take what this node is about to declare. */
+  /** Throws `StorageFailed` if the disk did not take what this node is about to declare. */
   #mustBeNoted(isNoted: boolean): void {
     const { node } = this.#membership.self;
     if (!isNoted) throw new LockstepError('StorageFailed', `the disk of ${node} took no note of it`);
@@ -201,7 +207,7 @@ export class RingChangeCoordinator {
 
   async #settle(): Promise<void> {
     if (!(await this.#wait(() => this.#isAgreed() && this.#isHandedOver()))) return;
-    if (await this.#inheritance.settle(() => !this.#stopped)) await this.#declare('NORMAL', 'none');
+    if (await this.#takeover.settle(() => !this.#stopped)) await this.#declare('NORMAL', 'none');
   }
 
   async #leave(): Promise<void> {
@@ -217,25 +223,25 @@ export class RingChangeCoordinator {
       await this.#stepBack();
     }
     if (!(await this.#wait(() => this.#isAgreed()))) return;
-    if (!(await this.#estate.settle(() => !this.#stopped))) return;
+    if (!(await this.#drain.settle(() => !this.#stopped))) return;
     if (!(await this.#untilDone(() => this.#membership.leave()))) return;
     await this.#depart();
   }
 
-  /** Tells the members that this node has left until enough of them know it durably. */
+  /** Tells the members that this node has left, until enough of them know it durably. */
   async #depart(): Promise<void> {
-    this.#estate.close();
+    this.#drain.close();
     if (!(await this.#wait(() => this.#isAgreed()))) return;
     await this.#membership.depart();
     this.#onLeft();
   }
 
-  /** Declares a step as soon as the disk takes it. False: stopped. */
+  /** Declares a step, and retries until the disk takes it. Returns false if stopped. */
   #declare(state: DeclaredState, move: MoveStage): Promise<boolean> {
     return this.#untilDone(() => this.#membership.declareMove(state, move));
   }
 
-  /** Declares that this node reads and is read by the ring after its move; false where it has to step back, or is stopped. */
+  /** Declares that reads go by the ring after this change. Returns false if the node must step back or is stopped. */
   async #switch(state: DeclaredState): Promise<boolean> {
     const done = await this.#untilDone(async () => {
       return !this.#goesOn() || this.#membership.declareMove(state, 'switching', () => this.#goesOn());
@@ -243,7 +249,7 @@ export class RingChangeCoordinator {
     return done && this.#membership.self.move === 'switching';
   }
 
-  /** Tries it, and again a second after each failure. False: stopped before it was done. */
+  /** Calls `act`, and again a second after each failure. Returns false if stopped before it succeeded. */
   async #untilDone(act: () => Promise<boolean>): Promise<boolean> {
     while (!this.#stopped) {
       if (await act()) return true;
@@ -252,14 +258,14 @@ export class RingChangeCoordinator {
     return false;
   }
 
-  /** Waits until nobody else moves and the cluster is as this node sees it. False: stopped. */
+  /** Waits until no other member moves and all members agree with this node's ring view. Returns false if stopped. */
   #turn(): Promise<boolean> {
     return this.#wait(() => {
       return this.#isAlone() && this.#isAgreed() && !this.#isTaken() && this.#isHandedOver();
     });
   }
 
-  /** Waits until all follow this node's step. False: stopped, or it has to step back. */
+  /** Waits until all members follow this node's step. Returns false if stopped, or if it must step back. */
   async #agree(): Promise<boolean> {
     const there = await this.#wait(() => !this.#goesOn() || (this.#isAlone() && this.#isAgreed()));
     return there && this.#goesOn();
@@ -278,8 +284,8 @@ export class RingChangeCoordinator {
   }
 
   /**
-   * Others who are on a move; without the node that this one replaces and earlier replacements of it, which died over it,
-   * and without a member that waits for that dead node to hand over.
+   * Other members with a ring change under way. Excludes the node that this one replaces, earlier replacements of it
+   * that died in the middle, and a member that waits for that dead node to hand over.
    */
   #rivals(): readonly MemberRecord[] {
     const { replaces, state } = this.#membership.self;
@@ -295,13 +301,13 @@ export class RingChangeCoordinator {
     });
   }
 
-  /** Nobody else has to hand keys over, but the node that this one replaces. */
+  /** True if no other node has keys to hand over, except the node that this one replaces. */
   #isHandedOver(): boolean {
     const { node, replaces } = this.#membership.self;
     return this.#membership.handover.open.every((former) => former === node || former === replaces);
   }
 
-  /** The node that this one replaces is there after all, or another has replaced it. */
+  /** True if the node that this one replaces is reachable after all, or another node has replaced it. */
   #isTaken(): boolean {
     const { replaces, state } = this.#membership.self;
     if (replaces === undefined || state !== 'JOINING') return false;
@@ -317,7 +323,10 @@ export class RingChangeCoordinator {
     );
   }
 
-  /** Who agrees has told what it knows of the member that this node replaces: whose membership it ends depends on it. */
+  /**
+   * True if every agreeing member has reported the member that this node replaces: which membership the replacement
+   * ends depends on it.
+   */
   #hasHeardThem({ members }: Ring): boolean {
     const { replaces, state } = this.#membership.self;
     if (replaces === undefined || state !== 'JOINING') return true;
@@ -326,7 +335,7 @@ export class RingChangeCoordinator {
     );
   }
 
-  /** Racks of the datacenter in which somebody disagrees or is away are too few for a majority of their own. */
+  /** True if the racks with a disagreeing or unreachable member are too few for a majority of the datacenter. */
   #hasMajority(ring: Ring, datacenter: string): boolean {
     const absent = this.#absent().filter((member) => member.datacenter === datacenter);
     const racks = new Set(absent.map(({ rack }) => rack));
@@ -340,7 +349,7 @@ export class RingChangeCoordinator {
 
   async #pullAll(): Promise<boolean> {
     const { ring, self, formerRings } = this.#membership;
-    // What the dead node was to hand over to another one, its replacement hands over.
+    // The replacement also hands over what the dead node was about to hand to another member.
     const rings = self.replaces === undefined ? [ring.members] : [ring.members, ...formerRings];
     const arcs = rings.flatMap((members) => {
       const others = members.filter(({ node }) => node !== self.replaces);
@@ -366,14 +375,14 @@ export class RingChangeCoordinator {
     return this.#all(arcsOf(others, this.#self), (range) =>
       this.#transfer.push(
         range,
-        // Whoever gets its writes from now on gets what was written before.
+        // A pending owner gets new writes from now on, so it must also get the earlier ones.
         ({ token }) => this.#membership.pending(token),
         () => this.#goesOn(),
       ),
     );
   }
 
-  /** Moves range after range, each until it is complete. False: stopped, or it has to step back. */
+  /** Moves range after range, each until it is complete. Returns false if stopped, or if it must step back. */
   async #all(ranges: readonly TokenRange[], move: (range: TokenRange) => Promise<boolean>): Promise<boolean> {
     let rangesLeft = ranges.length;
     this.#progress = { rangesLeft, ranges: ranges.length };
@@ -400,12 +409,12 @@ export class RingChangeCoordinator {
     }
   }
 
-  /** Rests for a while of its own length, so that two that stepped back do not begin at once again. */
+  /** Waits for a random time, so that two nodes that stepped back do not begin at once again. */
   #stepBack(): Promise<void> {
     return sleep(this.#io.clock, retryUs + this.#io.random.below(retryUs));
   }
 
-  /** Waits until it holds. False: stopped before. */
+  /** Waits until the condition holds. Returns false if stopped before. */
   async #wait(holds: () => boolean): Promise<boolean> {
     while (!this.#stopped && !holds()) await sleep(this.#io.clock, lookUs);
     return !this.#stopped;

@@ -17,20 +17,20 @@ function rejection(ring: Ring, node: string, away: readonly string[] = []): stri
 
 const three = new Ring([member('n1', 'r1', 0), member('n2', 'r2', 0), member('n3', 'r3', 0)]);
 
-test('one of three racks may, while both others serve', () => {
+test('a member of one of three racks may go into STANDBY while both others serve', () => {
   expect(rejection(three, 'n1')).toBeUndefined();
   expect(rejection(three, 'n1', ['n2'])).toBe(
     'reads at a quorum need 2 of the 3 copies in dc1, and without n1 members that serve reads hold 1 of some keys (n2: away or in STANDBY)',
   );
 });
 
-test('in a datacenter of one rack or two nobody may', () => {
+test('in a datacenter of one or two racks no member may', () => {
   const two = new Ring([member('n1', 'r1', 0), member('n2', 'r2', 0), member('n3', 'r1', 0, 'dc2')]);
   expect(rejection(two, 'n1')).toMatch(/need 2 of the 2 copies in dc1.* hold 1 of some keys$/);
   expect(rejection(two, 'n3')).toMatch(/need 1 of the 1 copies in dc2.* hold 0 of some keys$/);
 });
 
-test('members of different racks may together, where they have no key in common', () => {
+test('members of different racks may at the same time if they have no key in common', () => {
   const middle = 2 ** 31;
   const six = new Ring(
     [0, middle].flatMap((token, half) =>
@@ -39,7 +39,7 @@ test('members of different racks may together, where they have no key in common'
   );
   expect(rejection(six, 'r10', ['r21'])).toBeUndefined();
   expect(rejection(six, 'r10', ['r20'])).toContain('r20: away or in STANDBY');
-  // Of its own rack's other keys it has no copy.
+  // It has no copy of the other keys of its rack.
   expect(rejection(six, 'r10', ['r11'])).toBeUndefined();
 });
 

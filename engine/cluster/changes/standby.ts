@@ -1,11 +1,15 @@
 /**
- * Whether a member may go into STANDBY. It keeps its tokens and takes every write, so nothing moves and no quorum changes;
- * but reads are to be answered by others. Of each of its keys, members that serve reads hold a majority of the copies in
- * its datacenter without it, or the operator is refused: reads at a quorum would ask it all the same.
+ * Whether a member may go into STANDBY. It keeps its tokens and takes every write, so no range moves and no quorum
+ * changes, but other members must answer the reads. For each of its keys the other members that serve reads must hold a
+ * majority of the copies in its datacenter. Otherwise the operator is refused: reads at a quorum would ask this member
+ * all the same.
  */
 import type { Member, Ring } from '../ring/ring.ts';
 
-/** Why `self` may not go into STANDBY; undefined when it may. `serves`: the other member is there and not in STANDBY. */
+/**
+ * Why `self` may not go into STANDBY; undefined if it may. `serves`: true if the other member is reachable and not in
+ * STANDBY.
+ */
 export function standbyRejection(
   ring: Ring,
   self: Member,

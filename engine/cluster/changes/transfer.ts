@@ -1,9 +1,10 @@
 /**
- * Moves ranges of tokens between this node and others: pulls what it takes over, pushes what it gives away. One batch
- * is under way at a time and its bytes are paid for by rest, so that clients keep their share of the disk and the link.
+ * Transfers ranges of tokens between this node and others: pulls those that it takes over, pushes those that it gives
+ * away. One batch is under way at a time, followed by a pause in proportion to its bytes, so that clients keep their
+ * share of the disk and the link.
  *
- * Everything may be done again from the start: objects are merged by causality, so a batch that comes twice, or after a
- * newer write, changes nothing.
+ * A transfer may start again from the beginning at any time. Objects are merged by causality, so a batch that comes
+ * twice, or after a newer write, changes nothing.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -19,6 +20,7 @@ import type { RangeSource } from './range-source.ts';
 import type { Cursor, MovedObject } from './range-messages.ts';
 import { decodeRangeAnswer, encodeRangeRequest } from './range-messages.ts';
 
+/** Pace of transfers, from the configuration. */
 export interface TransferOptions {
   /** Bytes of objects in one batch, about. */
   readonly batchBytes: number;
@@ -26,6 +28,7 @@ export interface TransferOptions {
   readonly timeoutUs: number;
 }
 
+/** What was transferred since the start: keys and their bytes. */
 export interface TransferCounts {
   keysIn: number;
   bytesIn: number;
@@ -33,14 +36,15 @@ export interface TransferCounts {
   bytesOut: number;
 }
 
-/** The names of clients under which the objects of a range were written (engine/transactions/idempotency/key-service.ts): they go with them. */
+/** Moves the idempotency records of a range together with its objects (transactions/idempotency/key-service.ts). */
 export interface RangeNames {
-  /** Takes those that the node has; durable here when this resolves. */
+  /** Fetches a node's records of the range. They are durable here when this resolves. */
   pull(node: NodeId, range: TokenRange): Promise<void>;
-  /** Gives those of this node to the owners of the range, of now and of the next moment. */
+  /** Sends this node's records of the range to its owners and pending owners. */
   push(range: TokenRange): Promise<void>;
 }
 
+/** What transfers work with. */
 export interface TransferDependencies {
   readonly clock: Clock;
   readonly links: PeerLinks;
@@ -51,6 +55,7 @@ export interface TransferDependencies {
 
 const usPerSecond = 1_000_000;
 
+/** The transfers of one node. */
 export class Transfer {
   readonly counts: TransferCounts = { keysIn: 0, bytesIn: 0, keysOut: 0, bytesOut: 0 };
   readonly #parts: TransferDependencies;
@@ -62,8 +67,9 @@ export class Transfer {
   }
 
   /**
-   * Takes everything that `from` holds of the range; durable here when this resolves with true. False: `goOn` said no.
-   * Rejects with `PeerGone`, `Timeout`, `Overloaded`, `StorageFailed`: nothing is lost by trying again.
+   * Pulls everything that `from` holds of the range. Resolves with true once it is durable here, and with false as soon
+   * as `goOn` returns false. Rejects with `PeerGone`, `Timeout`, `Overloaded` or `StorageFailed`; the caller may try
+   * again.
    */
   async pull(from: Member, range: TokenRange, goOn: () => boolean): Promise<boolean> {
     let after: Cursor | undefined;
@@ -84,7 +90,7 @@ export class Transfer {
     return true;
   }
 
-  /** Gives everything that this node holds of the range to its `takers`; the rest as `pull`. */
+  /** Pushes everything that this node holds of the range to its `takers`. Resolves and rejects as `pull` does. */
   async push(
     range: TokenRange,
     takers: (object: MovedObject) => readonly Member[],

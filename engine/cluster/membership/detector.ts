@@ -1,39 +1,44 @@
 /**
- * Phi-accrual failure detection (source: Hayashibara, Défago, Yared, Katayama, "The φ accrual failure detector",
- * 2004, with the exponential model that Cassandra took over):
+ * Phi-accrual failure detection (source: Hayashibara, Défago, Yared, Katayama, "The φ accrual failure detector", 2004,
+ * with the exponential model that Cassandra took over):
  *
  *     phi = elapsed / (mean interval x ln 10)
  *
- * that is, -log10 of the probability that a heartbeat is still to come after so long a silence. Everything is whole
- * numbers: microseconds in, thousandths of phi out, so that no two platforms cross a threshold apart.
+ * that is, -log10 of the probability that a heartbeat is still to come after so long a silence. All numbers are whole:
+ * microseconds in, thousandths of phi out. So no two platforms cross a threshold at different times.
  *
- * Invariants: phi is 0 until the second heartbeat, never negative, and never falls while no heartbeat comes (unless the
- * observer itself has slept: `pardon`). The mean is that of the last `samplesMax` intervals, at least `meanUsMin`, so
- * quick heartbeats don't make it jumpy; an interval counts as `intervalUsMax` at most, so one long silence does not make
- * it slow. Until `assumedIntervals` have been seen, those that are missing count as `meanUsMin` each: the first of a
- * starting cluster are few and long, and a mean of them alone would call who dies then down late.
+ * Invariants:
+ *
+ * - phi is 0 until the second heartbeat, never negative, and never falls while no heartbeat comes, unless the observer
+ *   itself has paused (`pardon`).
+ * - The mean is that of the last `samplesMax` intervals, and at least `meanUsMin`, so that quick heartbeats do not make
+ *   it jumpy. An interval counts as `intervalUsMax` at most, so that one long silence does not make it slow.
+ * - Until `assumedIntervals` were seen, each missing one counts as `meanUsMin`. The first intervals of a starting
+ *   cluster are few and long, and with a mean of them alone a peer that dies then would be DOWN late.
  */
 
 /** 1 / ln 10, in millionths. */
 const millionthsPerLn10 = 434_294;
 
-/** Intervals that a peer is taken to have kept before it was first heard. */
+/** Intervals that a peer is assumed to have kept before its first heartbeat. */
 const assumedIntervals = 10;
 
-/** The gauge's ceiling: a phi of about two million, after weeks of silence. */
+/** The most that the gauge shows: a phi of about two million, after weeks of silence. */
 const milliPhiMax = 0x7fffffff;
 
+/** Parameters of the detector. */
 export interface DetectorOptions {
-  /** Intervals remembered. */
+  /** How many intervals the mean covers. */
   readonly samplesMax: number;
-  /** Microseconds that the mean is never taken below. */
+  /** The least mean, in microseconds. */
   readonly meanUsMin: number;
-  /** Microseconds that one interval counts for at most. */
+  /** The most that one interval counts for, in microseconds. */
   readonly intervalUsMax: number;
-  /** A peer whose phi exceeds this (in thousandths; 8.0 is 8000) is down. */
+  /** The threshold in thousandths (8.0 is 8000): a peer with a greater phi is DOWN. */
   readonly thresholdMilliPhi: number;
 }
 
+/** Defaults: phi 8, and heartbeats about once a second. */
 export const detectorDefaults: DetectorOptions = {
   samplesMax: 100,
   meanUsMin: 1_000_000,
@@ -41,6 +46,7 @@ export const detectorDefaults: DetectorOptions = {
   thresholdMilliPhi: 8000,
 };
 
+/** The detector of one peer. */
 export class Detector {
   readonly #options: DetectorOptions;
   readonly #intervalsUs: number[] = [];
@@ -53,25 +59,27 @@ export class Detector {
   }
 
   /**
-   * News of the peer arrived at this monotonic instant: `beats` heartbeats since the last news. By way of others they
-   * come several at once, and rarely one by one; what is remembered is the time per heartbeat.
+   * A heartbeat arrived at this monotonic instant. `beats`: how many heartbeats since the last arrival. Through other
+   * peers several come at once, so the detector records the time per heartbeat.
    */
   heartbeat(nowUs: number, beats = 1): void {
     if (this.#lastUs !== undefined) this.#remember(Math.max(0, nowUs - this.#lastUs), beats);
     this.#lastUs = nowUs;
   }
 
-  /** A heartbeat after a silence that was judged already: its length says nothing of the intervals to come. */
+  /**
+   * A heartbeat ended a silence that was already judged as DOWN. Its length says nothing about the intervals to come.
+   */
   resume(nowUs: number): void {
     this.#lastUs = nowUs;
   }
 
-  /** The observer was not listening for `us` of the silence. */
+  /** The observer did not listen for `us` microseconds of the silence; they do not count. */
   pardon(us: number, nowUs: number): void {
     if (this.#lastUs !== undefined) this.#lastUs = Math.min(nowUs, this.#lastUs + us);
   }
 
-  /** Forgets everything: the peer began a new life. */
+  /** Forgets everything: the peer runs as a new incarnation. */
   reset(): void {
     this.#intervalsUs.length = 0;
     this.#next = 0;
@@ -79,12 +87,12 @@ export class Detector {
     this.#lastUs = undefined;
   }
 
-  /** Thousandths of phi at this instant; a whole number, 0 or more. */
+  /** Thousandths of phi at this instant: a whole number, 0 or more. */
   milliPhi(nowUs: number): number {
     return this.#intervalsUs.length === 0 ? 0 : this.#score(nowUs);
   }
 
-  /** The silence is longer than the threshold allows. */
+  /** True if phi exceeds the threshold. */
   suspects(nowUs: number): boolean {
     return this.#score(nowUs) > this.#options.thresholdMilliPhi;
   }

@@ -14,7 +14,7 @@ function standing(isHeard: () => boolean = () => false): { made: Fencing; told: 
   return { made: new Fencing(log, isHeard), told };
 }
 
-test('a node is a member until a peer says that it is none, and again once a peer accepts it', () => {
+test('a node is a member until a peer refuses it as none, and again once a peer accepts it', () => {
   const { made, told } = standing();
   made.accepted(peer);
   expect(made.isMember).toBe(true);
@@ -26,7 +26,7 @@ test('a node is a member until a peer says that it is none, and again once a pee
   expect(told).toEqual(['error membership.disowned', 'warn membership.accepted']);
 });
 
-test('one peer’s word does not count while another one talks to the node', () => {
+test('the refusal of one peer does not count while another peer has a link to the node', () => {
   let heard = true;
   const { made } = standing(() => heard);
   made.disowned(peer);

@@ -1,31 +1,34 @@
 /**
- * Whether this node is a member as far as others say. One that was replaced or has left, and is started again, or one
- * that was started without `join: joining`, believes in its own part of the ring, and nobody will ever take from it what
- * is written there: a level that one copy satisfies would be answered with a write that is lost.
+ * Fences a node that is no member by what its peers say. That is a node that was replaced or has left and is started
+ * again, or one that was started without `join: joining`. It believes in its own part of the ring, but no other node
+ * will ever fetch what is written there. A level that one copy satisfies would acknowledge writes that are lost.
  *
- * So a node that a peer refuses as no member serves nobody, unless another peer talks to it: a peer with an empty disk
- * and an old list may not know yet who has joined since. The next link that a peer accepts ends it.
+ * So a node that a peer refuses as no member serves no requests, unless another peer has a link to it: a peer with an
+ * empty disk and an old list may not know yet which nodes have joined since. The next link that a peer accepts ends the
+ * fencing.
  */
 import type { NodeId } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
 
+/** The fencing of one node. */
 export class Fencing {
   readonly #log: Io['log'];
   readonly #isHeard: () => boolean;
-  /** Who said last that this node is no member. */
+  /** The peer that last refused this node as no member; undefined while none has. */
   #by: NodeId | undefined;
 
-  /** `isHeard`: a link to some peer is open. What is thought of peers does not count: it outlasts a pause. */
+  /** `isHeard`: true if a link to some peer is open. The peers' states do not count: they outlast a pause. */
   constructor(log: Io['log'], isHeard: () => boolean) {
     this.#log = log;
     this.#isHeard = isHeard;
   }
 
-  /** Nothing speaks against this node's serving what it believes to own. */
+  /** True if nothing keeps this node from serving what it believes to own. */
   get isMember(): boolean {
     return this.#by === undefined || this.#isHeard();
   }
 
+  /** The peer `by` has refused this node as no member. Logs the first time. */
   disowned(by: NodeId): void {
     if (this.#by === undefined) {
       const detail =
@@ -35,7 +38,7 @@ export class Fencing {
     this.#by = by;
   }
 
-  /** A peer has accepted this node. */
+  /** A peer has accepted this node's link: it is a member after all. */
   accepted(by: NodeId): void {
     if (this.#by === undefined) return;
     this.#by = undefined;

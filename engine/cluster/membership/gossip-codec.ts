@@ -1,10 +1,10 @@
 /**
- * The words of gossip as bytes: what a table knows of whom, and members' records. Carried whole in one peer message,
- * so the peer plane need not know them; protobuf, so that fields can be added.
+ * Encodes and decodes gossip messages: a digest of the sender's table, and members' records. One peer message carries
+ * them whole, so the peer plane does not know their form. The form is protobuf, so that fields can be added.
  *
- * Where many nodes meet, nothing costs as much as this: a message names every member, and each is in a message to
- * everybody. So words are written without the schema, in the very bytes that it gives, and what was written so is read
- * so; any other form of the same words is read by the schema (gossip-reader.ts).
+ * In a large cluster nothing costs as much as this: a message names every member, and every member gets such messages.
+ * So messages are written without the schema, in the very bytes that it would give. Such bytes are also read without
+ * the schema; every other encoding is read by the schema (gossip-reader.ts).
  */
 import type { NodeId } from '../../base/ids.ts';
 import { bufferOf, parseNodeId } from '../../base/ids.ts';
@@ -15,19 +15,21 @@ import { RecordReader, RecordWriter } from './record-codec.ts';
 import type { DigestEntry } from './gossip-progress.ts';
 import type { MemberRecord } from './member-record.ts';
 
-/** Tags: a field's number * 8, and 2 for a run of bytes or 1 for a double. */
+/** Protobuf tags: the field's number * 8, plus 2 for a length-delimited field or 1 for a double. */
 const tags = { digest: 0x0a, records: 0x12, view: 0x1a, news: 0x22 } as const;
 const digestTags = { node: 0x0a, generation: 0x11, version: 0x19 } as const;
 const newsTags = { topic: 0x0a, digest: 0x12 } as const;
-/** Of two doubles with their tags. */
+/** Bytes of two doubles with their tags. */
 const doublesBytes = 18;
 
+/** The codec of one node. Keeps the last bytes of each member's record, to read and write unchanged records once. */
 export class GossipCodec {
   readonly #reader = new RecordReader();
   readonly #writer = new RecordWriter();
-  /** Names that have been read, so that each is one string; no more than a message may hold. */
+  /** Names that were read, so that each is one string; no more than a message may hold. */
   readonly #names = new Map<string, NodeId>();
 
+  /** Encodes a message. */
   encode({ digest, records, view, news = [] }: GossipMessage): Uint8Array {
     let length = runBytes(Buffer.byteLength(view));
     for (const { node } of digest) length += runBytes(entryBytes(node));
@@ -51,14 +53,14 @@ export class GossipCodec {
     return bytes;
   }
 
-  /** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
+  /** Decodes a message. Throws `BadRequest` for bytes that are no message, or that state what no member may state. */
   decode(bytes: Uint8Array): GossipMessage {
     const body = bufferOf(bytes);
     const readRecord = (record: Buffer): MemberRecord => this.#reader.read(record);
     return this.#readWritten(body) ?? readGossip(body, readRecord);
   }
 
-  /** The words as `encode` writes them; undefined for any other bytes. Throws what a record that is none throws. */
+  /** Decodes a message that `encode` wrote; undefined for any other bytes. Throws for a bad record. */
   #readWritten(body: Buffer): GossipMessage | undefined {
     const runs = new Runs(body);
     const digest: DigestEntry[] = [];
@@ -109,10 +111,10 @@ export class GossipCodec {
   }
 }
 
-/** The runs of bytes of a message, one after the other, as far as they are what is expected. */
+/** The length-delimited fields of a message, one after the other, as long as they have the expected tags. */
 class Runs {
   readonly body: Buffer;
-  /** Of the present run. */
+  /** Of the current field. */
   start = 0;
   end = 0;
 
@@ -124,7 +126,7 @@ class Runs {
     return this.end === this.body.length;
   }
 
-  /** Goes on to the run behind this one; false, and stays, when there is none with this tag that is whole. */
+  /** Goes to the next field. False, without moving, if the next bytes are no whole field with this tag. */
   next(tag: number): boolean {
     const { body } = this;
     let at = this.end;
@@ -132,7 +134,7 @@ class Runs {
     let length = body[at++] ?? 0;
     if (length >= 0x80) {
       const more = body[at++] ?? 0x80;
-      // Longer ones are left to the schema, and so are lengths that are not written in the fewest bytes.
+      // The schema reads longer lengths, and lengths with needless bytes.
       if (more === 0 || more >= 0x80) return false;
       length += (more - 1) * 0x80;
     }
@@ -142,7 +144,7 @@ class Runs {
     return true;
   }
 
-  /** A view of the present run. */
+  /** A view of the current field. */
   bytes(): Buffer {
     return this.body.subarray(this.start, this.end);
   }
@@ -166,7 +168,7 @@ function isWhole(value: number): boolean {
   return Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Of a run with its tag and length. */
+/** Bytes of a field with its tag and length. */
 function runBytes(length: number): number {
   return 1 + varintBytes(length) + length;
 }
@@ -192,7 +194,7 @@ function writeText(bytes: Buffer, at: number, tag: number, text: string): number
 function writeEntry(bytes: Buffer, at: number, { node, generation, version }: DigestEntry): number {
   let end = writeHead(bytes, at, tags.digest, entryBytes(node));
   end = writeHead(bytes, end, digestTags.node, node.length);
-  // A node's name is ASCII, and mostly shorter than a call is dear.
+  // A node's name is ASCII, and mostly so short that this loop costs less than a call.
   for (let index = 0; index < node.length; index++) bytes[end++] = node.charCodeAt(index);
   bytes[end] = digestTags.generation;
   end = bytes.writeDoubleLE(generation, end + 1);
@@ -200,11 +202,12 @@ function writeEntry(bytes: Buffer, at: number, { node, generation, version }: Di
   return bytes.writeDoubleLE(version, end + 1);
 }
 
+/** Encodes a message without a codec's memory. For files and tests. */
 export function encodeGossip(words: GossipMessage): Uint8Array {
   return new GossipCodec().encode(words);
 }
 
-/** Throws `BadRequest` when the bytes are no words, or say what no member may say. */
+/** Decodes a message without a codec's memory. Throws `BadRequest`, as `GossipCodec.decode` does. */
 export function decodeGossip(bytes: Uint8Array): GossipMessage {
   return new GossipCodec().decode(bytes);
 }

@@ -1,34 +1,40 @@
 /**
- * How far a table knows its peers, and how that compares with a digest. Every message of gossip names everyone, so in a
- * large cluster nothing is looked at as often: the numbers lie side by side, apart from all else that is known of a peer.
+ * How far a table knows its peers, and how that compares with a digest. Every gossip message names every member, so in
+ * a large cluster no other data is read as often. So the numbers lie side by side in arrays, apart from everything else
+ * that is known of a peer.
  */
 import type { NodeId } from '../../base/ids.ts';
 
-/** How far a table knows a node: what gossip compares before it sends records. */
+/**
+ * How far a table knows a node: its incarnation number (generation) and heartbeat (version). Gossip compares these
+ * before it sends records.
+ */
 export interface DigestEntry {
   readonly node: NodeId;
   readonly generation: number;
   readonly version: number;
 }
 
-/** A peer's number: 0 for the first that was added, then one more each time. None ever goes. */
+/** A peer's index: 0 for the first that was added, then one more each time. No peer is removed. */
 export type PeerIndex = number;
 
+/** How far one table knows its peers. */
 export class Progress {
   readonly #indexes = new Map<NodeId, PeerIndex>();
   readonly #nodes: NodeId[] = [];
   readonly #generations: number[] = [];
   readonly #versions: number[] = [];
-  /** Per peer the last digest whose maker knows it at least as well. */
+  /** For each peer the number of the last digest whose sender knows the peer at least as well. */
   readonly #knownIn: number[] = [];
-  /** Digests that were compared. */
+  /** How many digests were compared. */
   #digests = 0;
 
-  /** Peers. */
+  /** How many peers there are. */
   get count(): number {
     return this.#nodes.length;
   }
 
+  /** Adds a peer and returns its index. */
   add({ node, generation, version }: DigestEntry): PeerIndex {
     const index = this.count;
     this.#indexes.set(node, index);
@@ -39,13 +45,13 @@ export class Progress {
     return index;
   }
 
-  /** The peer is known that far now. */
+  /** Records how far the peer is known now. */
   set(index: PeerIndex, { generation, version }: DigestEntry): void {
     this.#generations[index] = generation;
     this.#versions[index] = version;
   }
 
-  /** Appends how far each peer is known. */
+  /** Appends an entry for each peer. */
   addTo(digest: DigestEntry[]): void {
     this.#nodes.forEach((node, index) => {
       digest.push({
@@ -56,7 +62,7 @@ export class Progress {
     });
   }
 
-  /** The peers of whom anything is known that the maker of `digest` does not know, in order. */
+  /** The peers that this table knows better than the sender of `digest`, by ascending index. */
   lackingIn(digest: readonly DigestEntry[]): readonly PeerIndex[] {
     const number = ++this.#digests;
     for (const entry of digest) {
@@ -65,19 +71,19 @@ export class Progress {
     }
     const lacking: PeerIndex[] = [];
     for (let index = 0; index < this.count; index++) {
-      // A peer that has said nothing yet is known by configuration only.
+      // A peer of generation 0 is known by configuration only; there is no record of it to send.
       if (this.#knownIn[index] !== number && (this.#generations[index] ?? 0) > 0) lacking.push(index);
     }
     return lacking;
   }
 
-  /** The maker of a digest with this entry knows the peer better; a stranger is one of whom nothing is known here. */
+  /** True if the entry's sender knows the peer better, or this table does not know the peer at all. */
   isBehind(entry: DigestEntry): boolean {
     const index = this.#indexes.get(entry.node);
     return index === undefined || this.#compare(index, entry) < 0;
   }
 
-  /** Above 0 when the peer is known farther here than in the entry, below 0 when less far. */
+  /** Above 0 if this table knows the peer better than the entry, below 0 if less well. */
   #compare(index: PeerIndex, { generation, version }: DigestEntry): number {
     const lives = (this.#generations[index] ?? 0) - generation;
     return lives === 0 ? (this.#versions[index] ?? 0) - version : lives;

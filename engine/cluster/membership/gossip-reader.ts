@@ -1,6 +1,6 @@
 /**
- * The words of gossip as the schema reads them, whatever wrote them: fields in any order, unknown ones passed over, and
- * everything refused by name that no member may say.
+ * Reads gossip messages by the schema, whatever encoder wrote them: fields in any order, unknown fields skipped. Names
+ * every fault of a value that no member may state.
  */
 import type protobuf from 'protobufjs';
 
@@ -14,13 +14,18 @@ import { declaredStates, moveStages } from './states.ts';
 import type { DigestEntry } from './gossip-progress.ts';
 import type { MemberRecord } from './member-record.ts';
 
-/** Members in one message at most; a cluster is smaller. */
+/** The most members in one message; a cluster is smaller. */
 export const gossipMembersMax = 1024;
+/** The most topics in one message. */
 export const newsMax = 16;
 const tokensMax = 256;
+/** The most characters of a text. */
 export const textCharsMax = 256;
 
-/** Throws `BadRequest` when the bytes are no words; what is wrong with a record is `readRecord`'s to say. */
+/**
+ * Reads a message. `readRecord` reads each record and reports its faults. Throws `BadRequest` for bytes that are no
+ * message.
+ */
 export function readGossip(bytes: Uint8Array, readRecord: (bytes: Buffer) => MemberRecord): GossipMessage {
   const plain = plainOf(wordsType, bytes);
   const digest = listOf(plain, 'digest').map((entry) => digestOf(fieldsOf(entry)));
@@ -32,7 +37,7 @@ export function readGossip(bytes: Uint8Array, readRecord: (bytes: Buffer) => Mem
   return news.length === 0 ? { digest, records, view } : { digest, records, view, news };
 }
 
-/** Throws `BadRequest` when the bytes are no record. */
+/** Reads a record. Throws `BadRequest` for bytes that are no record. */
 export function readPlainRecord(bytes: Buffer): MemberRecord {
   return recordOf(plainOf(recordType, bytes));
 }
@@ -52,7 +57,7 @@ function plainOf(type: protobuf.Type, bytes: Uint8Array): Plain {
   }
 }
 
-/** A message's fields; those that were not given read as their defaults. */
+/** A message's fields; fields that were not sent read as their defaults. */
 function fieldsOf(message: unknown): Plain {
   return isPlain(message) ? message : {};
 }
@@ -87,7 +92,7 @@ function recordOf(plain: Plain): MemberRecord {
   };
 }
 
-/** Nothing known of a topic has the empty digest. */
+/** A topic of which the sender knows nothing has an empty digest. */
 function newsOf(plain: Plain): News {
   return { topic: textOf(plain, 'topic'), digest: isGiven(plain, 'digest') ? textOf(plain, 'digest') : '' };
 }
@@ -107,7 +112,7 @@ function stateOf(plain: Plain): DeclaredState {
   return state;
 }
 
-/** A node of a version that does not know of moves is on none. */
+/** A node of a version without ring changes is in none. */
 function moveOf(plain: Plain): MoveStage {
   const text = isGiven(plain, 'move') ? textOf(plain, 'move') : 'none';
   const move = moveStages.find((known) => known === text);
@@ -151,13 +156,13 @@ function textOf(plain: Plain, field: string): string {
   throw malformed(`${field} must have 1 to ${textCharsMax} characters`);
 }
 
-/** Lives are counted from 1; what is not there reads as 0. */
+/** Incarnation numbers start at 1; an absent one reads as 0. */
 function lifeOf(plain: Plain, field: string): number | undefined {
   const life = isGiven(plain, field) ? wholeOf(plain, field) : 0;
   return life === 0 ? undefined : life;
 }
 
-/** An optional text that is not there reads as empty. */
+/** An absent optional text reads as empty. */
 function isGiven(plain: Plain, field: string): boolean {
   return plain[field] !== undefined && plain[field] !== '';
 }

@@ -1,6 +1,6 @@
 /**
- * The words of gossip as a protobuf schema (proto2), so that fields can be added: new ones are `optional`, and a reader
- * skips those that it does not know. gossip-codec.ts writes this form without it, and reads it so where it can.
+ * The protobuf schema (proto2) of gossip messages. New fields are `optional`, and a reader skips fields that it does
+ * not know. gossip-codec.ts writes this form without the schema, and reads it so where it can.
  */
 import protobuf from 'protobufjs';
 
@@ -49,7 +49,7 @@ const schema = protobuf.parse(
   { keepCase: true },
 ).root;
 
-/** A message of gossip; its records are bytes, each a `Record`. */
+/** A gossip message; its records are bytes, each a `Record`. */
 export const wordsType = schema.lookupType('lockstep.gossip.Words');
-/** A member's word of itself. */
+/** A member's record. */
 export const recordType = schema.lookupType('lockstep.gossip.Record');

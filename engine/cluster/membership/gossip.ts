@@ -1,17 +1,18 @@
 /**
- * Spreads what members say of themselves: at every interval this node beats once and reconciles its table with one
- * connected peer, and now and then with one that seems down although it is connected (source: van Renesse et al.,
- * Scuttlebutt, 2008; taking turns in a random order is SWIM's; the second partner is Cassandra's). A peer that comes
- * into reach is reconciled with at once.
- * A round is at most four messages, so a cluster of n nodes sends O(n) messages per interval, and news reaches everyone
- * in O(log n) intervals.
+ * Spreads the members' records. At every interval this node increments its own heartbeat and reconciles its table with
+ * one connected peer, and now and then with one that is DOWN although it is connected. A peer that becomes reachable is
+ * reconciled with at once. Sources: van Renesse et al., Scuttlebutt, 2008; turns in a random order are SWIM's; the
+ * second partner is Cassandra's.
+ *
+ * A round has at most four messages. So a cluster of n nodes sends O(n) messages per interval, and a change reaches
+ * every node in O(log n) intervals.
  *
  *     A -> B  digest of A
  *     B -> A  records that A lacks, digest of B (when B lacks any)
  *     A -> B  records that B lacks              (only when there are any)
- *     B -> A  nothing, in return for these
+ *     B -> A  an empty answer to these
  *
- * Who is reached, and how often that is tried, is the peer plane's business.
+ * The peer plane decides which peers are connected, and how often a connection is tried.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -26,18 +27,24 @@ import { GossipCodec } from './gossip-codec.ts';
 import type { MemberRecord } from './member-record.ts';
 import type { Applied, MemberTable, RefusalReason } from './table.ts';
 
+/** Pace of gossip. */
 export interface GossipOptions {
+  /** Microseconds between two heartbeats. */
   readonly intervalUs: number;
-  /** One round in so many also goes to a peer that seems down. */
+  /** One interval in this many also reconciles with a peer that is DOWN. */
   readonly downPeerOneIn: number;
 }
 
+/** Defaults: one heartbeat a second. */
 export const gossipDefaults: GossipOptions = { intervalUs: 1_000_000, downPeerOneIn: 4 };
 
-/** What gossip needs of the peer plane. */
+/** The peer plane as gossip uses it. */
 export interface GossipLinks {
   isConnected(peer: NodeId): boolean;
-  /** `onAnswer` gets the answer's bytes, or undefined when there was none; exactly once, and only when this is `ok`. */
+  /**
+   * Sends a message. If the result is `ok`, calls `onAnswer` exactly once, with the answer's bytes, or undefined if
+   * none came. Otherwise never calls it.
+   */
   ask(
     peer: NodeId,
     words: Uint8Array,
@@ -46,28 +53,30 @@ export interface GossipLinks {
   ): SendOutcome;
 }
 
+/** What gossip reports, and asks for, beside the records. */
 export interface GossipObserver {
-  /** A record was taken in that says more than a heartbeat. */
+  /** A record was accepted that changes more than a heartbeat. */
   changed(record: MemberRecord, applied: Extract<Applied, { kind: 'applied' }>): void;
   refused(record: MemberRecord, reason: RefusalReason): void;
-  /** What a peer says of who owns what, straight from it. */
+  /** A peer's ring view, as the peer itself stated it. */
   said(from: NodeId, view: string): void;
-  /** What this node says of it. */
+  /** This node's published ring view. */
   view(): string;
-  /** What a peer knows of other things, and what this node does. */
+  /** A peer's topics; and this node's. */
   told(from: NodeId, news: readonly News[]): void;
   news(): readonly News[];
-  /** A message was sent. */
+  /** A message of `bytes` was sent. */
   sent(bytes: number): void;
-  /** Words that do not decode. */
+  /** A peer sent bytes that do not decode. */
   malformed(from: NodeId, error: LockstepError): void;
-  /** Called after every beat, when silence has been judged. */
+  /** Called after every heartbeat, once silence has been judged. */
   judged(nowUs: number): void;
 }
 
-/** How long the words of a departure may take to arrive. */
-const farewellUsMax = 1_000_000;
+/** How long the last message to a peer may take to be answered when this node stops. */
+const lastMessageUsMax = 1_000_000;
 
+/** The gossip of one node. */
 export class Gossip {
   readonly #io: Io;
   readonly #table: MemberTable;
@@ -76,10 +85,10 @@ export class Gossip {
   readonly #observer: GossipObserver;
   readonly #random: Random;
   readonly #codec = new GossipCodec();
-  /** Who is still to have its turn, the next one last. */
+  /** Peers that have not had their turn in this round, the next one last. */
   #round: NodeId[] = [];
   #timer: Timer | undefined;
-  /** When the last beat was; undefined before the first. */
+  /** When the last heartbeat was; undefined before the first. */
   #beatUs: number | undefined;
   #state: 'new' | 'beating' | 'stopped' = 'new';
 
@@ -98,7 +107,7 @@ export class Gossip {
     this.#random = io.random.fork('gossip');
   }
 
-  /** Begins to beat. The first interval is drawn, so that nodes started together do not beat together. */
+  /** Starts the heartbeats. The first interval is random, so that nodes started together do not send together. */
   start(): void {
     if (this.#state !== 'new') return;
     this.#state = 'beating';
@@ -106,13 +115,13 @@ export class Gossip {
     this.#arm(this.#random.below(this.#options.intervalUs));
   }
 
-  /** Beats no more. */
+  /** Stops the heartbeats. */
   stop(): void {
     this.#state = 'stopped';
     this.#timer?.cancel();
   }
 
-  /** A round with one peer now; nothing once stopped. */
+  /** Runs a round with one peer now. Does nothing once stopped. */
   reconcile(peer: NodeId): void {
     if (this.#state === 'stopped') return;
     const opening = this.#words({ digest: this.#table.digest(), records: [] });
@@ -129,7 +138,7 @@ export class Gossip {
     });
   }
 
-  /** Answers a peer's words. Throws `BadRequest` when they are none. */
+  /** Answers a peer's message. Throws `BadRequest` if it does not decode. */
   answer(from: NodeId, bytes: Uint8Array): Uint8Array {
     const words = this.#read(from, bytes);
     if (words === undefined) throw new LockstepError('BadRequest', 'gossip that does not decode');
@@ -141,7 +150,7 @@ export class Gossip {
     return answer;
   }
 
-  /** Tells every connected peer this node's own record; resolves when each has taken it, or not in a second. */
+  /** Sends this node's own record to every connected peer. Resolves when each has answered, or after a second. */
   async farewell(): Promise<void> {
     const words = this.#words({ digest: [], records: [this.#table.self] });
     const told = this.#table.peers().map(({ node }) => {
@@ -177,7 +186,7 @@ export class Gossip {
     for (const peer of this.#partners()) this.reconcile(peer);
   }
 
-  /** A process that stood still heard nobody: what it slept through is not held against its peers. */
+  /** A process that was paused heard no peer. The time that it was paused does not count as its peers' silence. */
   #pardonOwnSleep(nowUs: number): void {
     const { intervalUs } = this.#options;
     const lateUs = nowUs - (this.#beatUs ?? nowUs) - intervalUs;
@@ -195,8 +204,8 @@ export class Gossip {
   }
 
   /**
-   * The next peer that is there, in this round's order; a new order is drawn when the round is over. Everybody has its
-   * turn in every round, so no peer goes unheard for long by mere chance (Das, Gupta, Motivala, SWIM, 2002, section 4.3).
+   * The next reachable peer in this round's order; draws a new order when the round is over. Every peer has its turn in
+   * every round, so none goes unheard for long by mere chance (Das, Gupta, Motivala, SWIM, 2002, section 4.3).
    */
   #next(): NodeId | undefined {
     for (let next = this.#round.pop(); next !== undefined; next = this.#round.pop()) {
@@ -215,7 +224,7 @@ export class Gossip {
 
   #send(peer: NodeId, bytes: Uint8Array, onAnswer: (words: Uint8Array | undefined) => void): SendOutcome {
     if (!this.#links.isConnected(peer)) return 'closed';
-    const timeoutUs = this.#state === 'stopped' ? farewellUsMax : this.#options.intervalUs;
+    const timeoutUs = this.#state === 'stopped' ? lastMessageUsMax : this.#options.intervalUs;
     const outcome = this.#links.ask(peer, bytes, timeoutUs, onAnswer);
     if (outcome === 'ok') this.#observer.sent(bytes.length);
     return outcome;

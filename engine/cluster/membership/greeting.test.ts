@@ -40,7 +40,7 @@ const hello: Hello = {
 const stranger: Hello = { ...hello, node: 'n9' as NodeId, tokens: [90 as Token], epoch: 'e9' };
 const nextLife: Hello = { ...hello, generation: 6, epoch: 'e6' };
 
-/** As a life begins: the peer is expected, and has not been heard of. */
+/** As an incarnation begins: the peer is expected, and was not heard yet. */
 function tableOf(expected: MemberRecord): MemberTable {
   const self = { ...record, node: 'n1' as NodeId, rack: 'r1', tokens: [10 as Token] };
   const made = new MemberTable(
@@ -59,14 +59,14 @@ function table(known: Partial<MemberRecord> = {}): MemberTable {
 }
 
 describe('a greeting', () => {
-  it('of a member is welcome in its latest life and in a later one', () => {
+  it('of a member is admitted in its latest incarnation and in a later one', () => {
     expect(judgeGreeting(table(), hello, false)).toBeUndefined();
     expect(judgeGreeting(table(), nextLife, false)).toBeUndefined();
-    // The same process, before a greater generation of it has reached its greeting.
+    // The same process, whose greeting does not have its raised generation yet.
     expect(judgeGreeting(table({ generation: 7 }), hello, false)).toBeUndefined();
   });
 
-  it('of a stranger is welcome when it joins, and refused when it claims to be a member', () => {
+  it('of an unknown node is admitted when it joins, and refused when it claims to be a member', () => {
     expect(judgeGreeting(table(), { ...stranger, joining: true }, false)).toBeUndefined();
     expect(judgeGreeting(table(), stranger, false)).toMatchObject({
       reason: 'unknown',
@@ -79,7 +79,7 @@ describe('a greeting', () => {
     });
   });
 
-  it('of a member that joins again, as one whose disk is lost, is refused, and says how it starts', () => {
+  it('of a member that joins again, having lost its disk, is refused, and the refusal says how to start it', () => {
     const reborn = { ...nextLife, joining: true };
     expect(judgeGreeting(table(), reborn, false)).toMatchObject({
       reason: 'identity',
@@ -88,16 +88,16 @@ describe('a greeting', () => {
     expect(judgeGreeting(table({ state: 'LEAVING', move: 'copying' }), reborn, false)?.reason).toBe(
       'identity',
     );
-    // One that only waits or copies begins again; so does one whose word that it is a member may not be durable yet.
+    // A node that only waits or copies begins again. So does a node whose membership may not be durable yet.
     expect(judgeGreeting(table({ state: 'JOINING', move: 'copying' }), reborn, false)).toBeUndefined();
     expect(judgeGreeting(table({ move: 'switching' }), reborn, false)).toBeUndefined();
-    // An old greeting of the same life; a seed that nobody has heard of; one that has left.
+    // An old greeting of the same incarnation; a seed that was never heard; a node that has left.
     expect(judgeGreeting(table(), { ...hello, joining: true }, false)).toBeUndefined();
     expect(judgeGreeting(table({ generation: 0, epoch: '' }), reborn, false)).toBeUndefined();
     expect(judgeGreeting(table({ left: true }), reborn, false)).toBeUndefined();
   });
 
-  it('of another place or of other tokens than known is refused, and says what was expected', () => {
+  it('with another location or other tokens than known is refused, and the refusal says what was expected', () => {
     expect(judgeGreeting(table(), { ...hello, rack: 'r7' }, false)).toMatchObject({
       reason: 'location',
       detail: 'node n2 is in dc1/r7; expected in dc1/r2',
@@ -110,7 +110,7 @@ describe('a greeting', () => {
     expect(judgeGreeting(table(), thief, false)?.reason).toBe('duplicateToken');
   });
 
-  it('of a replacement that comes too early says what it waits for', () => {
+  it('of a replacement that comes too early is refused, and the refusal says what it waits for', () => {
     const heir = { ...stranger, joining: true, tokens: [20 as Token], replaces: hello.node };
     expect(judgeGreeting(table(), heir, false)).toMatchObject({
       reason: 'duplicateToken',
@@ -120,7 +120,7 @@ describe('a greeting', () => {
     });
   });
 
-  it('of a replacement is refused while nobody has been heard for long enough, this life not even once', () => {
+  it('of a replacement is refused until the dead node has been silent for long enough, even if this incarnation never heard it', () => {
     const heir = { ...stranger, rack: hello.rack, joining: true, tokens: hello.tokens, replaces: hello.node };
     const restarted = tableOf(record);
     restarted.listen(0);
@@ -134,7 +134,7 @@ describe('a greeting', () => {
     expect(judgeGreeting(restarted, heir, false)).toBeUndefined();
   });
 
-  it('of a replacement that was let in before is welcome at once after a restart', () => {
+  it('of a replacement that was admitted before is admitted at once after a restart', () => {
     const heir = { ...stranger, rack: hello.rack, joining: true, tokens: hello.tokens, replaces: hello.node };
     const restarted = tableOf(record);
     const { node, tokens } = heir;
@@ -143,7 +143,7 @@ describe('a greeting', () => {
     expect(judgeGreeting(restarted, { ...heir, generation: 4 }, false)).toBeUndefined();
   });
 
-  it('of a replacement that does not stand where the dead one stood, or has not its tokens, is refused', () => {
+  it('of a replacement with another location or other tokens than the dead node is refused', () => {
     const { rack } = hello;
     const heir = { ...stranger, rack, joining: true, tokens: hello.tokens, replaces: hello.node };
     expect(judgeGreeting(table(), { ...heir, rack: 'r7' }, false)).toMatchObject({
@@ -155,7 +155,7 @@ describe('a greeting', () => {
       detail: expect.stringContaining('it is told which it takes over') as string,
       tokens: [20],
     });
-    // Of a dead one that has never been heard of there is only what a file says here.
+    // A dead node that was never heard is known by this node's configuration only.
     const unheard = table();
     unheard.expect({ ...record, node: 'n5' as NodeId, rack: 'r5', tokens: [50 as Token], generation: 0 });
     const stranded = judgeGreeting(unheard, { ...heir, rack: 'r5', replaces: 'n5' as NodeId }, false);
@@ -168,11 +168,11 @@ describe('a greeting', () => {
       reason: 'tokens',
       detail: 'node n9 replaces n8, which is no member of this cluster',
     });
-    // What it has taken over is its own.
+    // The replacement owns what it has taken over.
     expect(judgeGreeting(table({ left: true }), heir, false)).toBeUndefined();
   });
 
-  it('of an earlier life, or of another process of the same one, is refused and told the life that was seen', () => {
+  it('of an earlier incarnation, or of another process with the same number, is refused with the number that was seen', () => {
     for (const change of [{ generation: 4 }, { generation: 5 }]) {
       expect(judgeGreeting(table(), { ...hello, epoch: 'other', ...change }, false)).toMatchObject({
         reason: 'oldLife',
@@ -181,7 +181,7 @@ describe('a greeting', () => {
     }
   });
 
-  it('while another process of the name is connected is refused, and told no life to outbid', () => {
+  it('while another process of the name is connected is refused, without a number to raise above', () => {
     for (const said of [nextLife, { ...hello, epoch: 'other', generation: 4 }]) {
       const refusal = judgeGreeting(table(), said, true);
       expect([refusal?.reason, refusal?.generation]).toEqual(['sameName', undefined]);

@@ -1,10 +1,10 @@
 /**
- * Whether a node that greets may talk to this one, as far as the table of members tells. Pure.
+ * Decides by the member table whether a node that greets may connect. Pure.
  *
- * Let in: a member in its latest life or a later one, at the place where it is known; and a stranger that says it is
- * joining. A stranger that claims to be a member already is refused: nobody gave it its part of the ring. So is a member
- * that says it is joining: it has lost its disk, and if it began anew its keys would be its rack's meanwhile, of which
- * the others there have dropped what they gave it.
+ * Admitted: a member in its latest incarnation or a later one, at the place where it is known; and an unknown node that
+ * declares that it is joining. Refused: an unknown node that claims to be a member, since no ring change gave it its
+ * part of the ring. Also refused: a member that declares that it is joining. It has lost its disk. If it began anew,
+ * the others in its rack would own its keys meanwhile, and they have dropped what they once gave it.
  */
 import type { Token } from '../../base/ids.ts';
 import type { Refusal, RefusalReason } from '../../peer/wire/greetings.ts';
@@ -13,8 +13,9 @@ import type { MemberRecord } from './member-record.ts';
 import type { MemberTable } from './table.ts';
 
 /**
- * Why the node is refused, or undefined. `rival`: another living process of its name is connected. `departing`: it has
- * left, and this node's disk does not say so yet; a refusal would tell it that it does.
+ * Why the node is refused; undefined if it is admitted. `rival`: another living process of its name is connected.
+ * `departing`: the node has left, and this node's disk does not have that yet. A refusal would tell the node that it
+ * does.
  */
 export function judgeGreeting(
   table: MemberTable,
@@ -34,8 +35,8 @@ export function judgeGreeting(
     const detail = `node ${hello.node} is a member already and has lost its disk, it seems; it starts with join: member, and is given its data again`;
     return refusal('identity', detail);
   }
-  const stray = strayHeir(table, hello);
-  if (stray !== undefined) return stray;
+  const unknown = unknownDead(table, hello);
+  if (unknown !== undefined) return unknown;
   const fault = table.placeFault(hello);
   if (fault !== undefined) {
     const tokens = fault === 'tokens' ? tokensFor(hello, table) : undefined;
@@ -52,8 +53,8 @@ export function judgeGreeting(
 }
 
 /**
- * Those that the node should have: of the dead one that it replaces, or its own. Undefined where they are only configured
- * here: no node is to believe another's file more than its own.
+ * The tokens that the node should have: those of the dead node that it replaces, or its own. Undefined if this node
+ * knows them by its configuration only: a node must not trust another's configuration more than its own.
  */
 function tokensFor(hello: Hello, table: MemberTable): readonly Token[] | undefined {
   const known = table.record(hello.node);
@@ -62,12 +63,15 @@ function tokensFor(hello: Hello, table: MemberTable): readonly Token[] | undefin
   return model === undefined || model.generation === 0 ? undefined : model.tokens;
 }
 
-/** Whom the node that greets is to replace, as far as that one is known. */
+/** The record of the node that the greeting node replaces; undefined if it replaces none or that one is unknown. */
 function deadOf({ joining, replaces }: Hello, table: MemberTable): MemberRecord | undefined {
   return joining && replaces !== undefined ? table.record(replaces) : undefined;
 }
 
-/** Another life of a node whose disk had to say that it is a member: that is durable before the others agree to it. */
+/**
+ * True if another incarnation of a member declares that it is joining. Its disk had to say that it is a member: that
+ * was durable before the others agreed to it.
+ */
 function isReborn({ left, state, move, generation, epoch }: MemberRecord, hello: Hello): boolean {
   const joined = generation > 0 && !left && state !== 'JOINING' && move !== 'switching';
   return hello.joining && joined && epoch !== hello.epoch;
@@ -80,7 +84,7 @@ function placeDetail(
 ): string {
   const there = `${hello.datacenter}/${hello.rack}`;
   const dead = deadOf(hello, table);
-  if (dead !== undefined && fault !== 'duplicateToken') return heirDetail(fault, hello, dead);
+  if (dead !== undefined && fault !== 'duplicateToken') return replacementDetail(fault, hello, dead);
   const known = table.record(hello.node);
   switch (fault) {
     case 'location':
@@ -89,13 +93,13 @@ function placeDetail(
       return `node ${hello.node} has other tokens than the cluster knows it by; tokens move by leaving and joining`;
     case 'duplicateToken':
       return (
-        lingering(hello, table) ??
+        earlyDetail(hello, table) ??
         `node ${hello.node} has a token that another node of ${there} has; tokens must be distinct in a rack`
       );
   }
 }
 
-function heirDetail(
+function replacementDetail(
   fault: 'location' | 'tokens',
   { node, datacenter, rack }: Hello,
   dead: MemberRecord,
@@ -110,15 +114,18 @@ function heirDetail(
   return `${what} and has other tokens; ${remedy}`;
 }
 
-/** Who replaces somebody that nobody knows would wait for ever. */
-function strayHeir(table: MemberTable, { node, joining, replaces }: Hello): Refusal | undefined {
+/** A node that replaces an unknown node would wait for ever, so it is refused. */
+function unknownDead(table: MemberTable, { node, joining, replaces }: Hello): Refusal | undefined {
   if (replaces === undefined || !joining) return undefined;
   if (replaces === table.self.node || table.record(replaces) !== undefined) return undefined;
   return refusal('tokens', `node ${node} replaces ${replaces}, which is no member of this cluster`);
 }
 
-/** A replacement that is too early: nobody is replaced while he may be alive. Undefined: it is no replacement. */
-function lingering({ node, replaces }: Hello, table: MemberTable): string | undefined {
+/**
+ * The reason against an early replacement: a node is replaced only once it is DOWN. Undefined if the node is no
+ * replacement, or may proceed.
+ */
+function earlyDetail({ node, replaces }: Hello, table: MemberTable): string | undefined {
   if (replaces === undefined || table.record(replaces) === undefined) return undefined;
   const opinion = table.opinion(replaces);
   if (opinion === 'DOWN') return undefined;

@@ -1,4 +1,4 @@
-/** Whose a data directory is: a node begins its next life only in one that is its own, and its cluster's. */
+/** A node starts its next incarnation only in a data directory of its own and of its cluster. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ function open(node: string, clusterId: string, book: IdentityRecord = noBook): P
   return Identity.open(io, 'identity', { node: node as NodeId, clusterId }, book);
 }
 
-/** The file as versions wrote it that knew of no cluster's id in it. */
+/** The file as versions without cluster ids wrote it. */
 async function writeOld(node: string, generation: number): Promise<void> {
   const body = new ByteWriter(96).string(byteStringOf(node)).u64(generation).finish();
   const magic = Buffer.from('LKNODEID', 'latin1');
@@ -39,13 +39,13 @@ async function writeOld(node: string, generation: number): Promise<void> {
   await replaceFile(createRealDisk(directory), 'identity', bytes);
 }
 
-test('each start is a greater life of the same node in the same cluster', async () => {
+test('each start is a greater incarnation of the same node in the same cluster', async () => {
   const first = await open('n1', 'prod');
   const second = await open('n1', 'prod');
   expect(second.generation).toBeGreaterThan(first.generation);
 });
 
-test('the directory of a node of another cluster is refused with both ids, and stays as it was', async () => {
+test('the directory of a node of another cluster is refused with both ids, and is unchanged', async () => {
   const { generation } = await open('n1', 'prod');
   const refused = open('n1', 'staging');
   await expect(refused).rejects.toMatchObject({ code: 'StoreForeign' });
@@ -60,13 +60,13 @@ test('a directory of another node is refused', async () => {
   await expect(open('n2', 'prod')).rejects.toThrow('belongs to the node n1, and this is n2');
 });
 
-test('a file from before clusters stood in it is of the first cluster that opens it', async () => {
+test('a file of a version without cluster ids belongs to the first cluster that opens it', async () => {
   await writeOld('n1', 9_000_000_000);
   expect((await open('n1', 'prod')).generation).toBe(9_000_000_001);
   await expect(open('n1', 'lockstep')).rejects.toMatchObject({ code: 'StoreForeign' });
 });
 
-test('a node that has lost its file goes on from the life that its store knows', async () => {
+test('a node that has lost its file continues from the generation that its store knows', async () => {
   const book = { had: true, generation: 9_000_000_000, saved: () => undefined };
   expect((await open('n1', 'prod', book)).generation).toBe(9_000_000_001);
   const emptied = await createRealDisk(directory).open('identity', 'readWrite');

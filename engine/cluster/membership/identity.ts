@@ -1,17 +1,17 @@
 /**
- * Who this node is, durably: its name, its cluster's id, and the number of its life (generation). Every start is a new
- * life with a greater number, durable before anybody hears of it, so that peers can tell a restarted node from its own
- * past.
+ * The durable identity of this node: its name, its cluster's id, and its incarnation number (generation). Every start
+ * is a new incarnation with a greater number, durable before any peer hears of it. So peers can tell a restarted node
+ * from its own past.
  *
  *     identity   "LKNODEID" | u32 crc of the body | body
  *     body       string node name | u64 generation | string cluster id
  *
- * A body that ends after the generation is of a version that did not write the cluster's id: its node has the
- * configured one from the next start on.
+ * A body that ends after the generation was written by a version without cluster ids; the node uses the configured id
+ * from the next start on.
  *
- * A node whose file is missing or damaged goes on from the generation that its store knows (`IdentityRecord`). One whose
- * disk was wiped takes the seconds of its wall clock, which are more than its earlier lives' unless the clock went back;
- * its peers then tell it which life they know (`raise`).
+ * If the file is missing or damaged, the node continues from the generation in its store (`IdentityRecord`). A node
+ * whose disk was wiped takes the seconds of its wall clock. They exceed every earlier generation unless the clock went
+ * back; then its peers report the generation that they know (`raise`).
  */
 import { ByteReader, BytesError, ByteWriter } from '../../base/bytes.ts';
 import { crc32 } from '../../base/checksum.ts';
@@ -24,19 +24,19 @@ import type { Io } from '../../io/io.ts';
 
 type IdentityIo = Pick<Io, 'clock' | 'disk' | 'log'>;
 
-/** Whose a data directory is. */
+/** The node and cluster that a data directory belongs to. */
 export interface Owner {
   readonly node: NodeId;
   readonly clusterId: string;
 }
 
-/** What a node knows of its identity beside the file. */
+/** What the store knows of the node's identity, beside the file. */
 export interface IdentityRecord {
-  /** The greatest generation that is known; 0: none is. */
+  /** The greatest known generation; 0 if none is known. */
   readonly generation: number;
-  /** The node has had the file. */
+  /** True if the node has had the file. */
   readonly had: boolean;
-  /** The file is durable, with this generation. */
+  /** Called once the file with this generation is durable. */
   saved(generation: number): void;
 }
 
@@ -50,13 +50,14 @@ interface Written {
 const magic = Buffer.from('LKNODEID', 'latin1');
 const fileBytesMax = 4096;
 
+/** The identity of one node's present incarnation. */
 export class Identity {
   readonly node: NodeId;
   readonly #io: IdentityIo;
   readonly #path: string;
   readonly #clusterId: string;
-  readonly #book: IdentityRecord;
-  /** An earlier life has written the file, and it can be read. */
+  readonly #stored: IdentityRecord;
+  /** True if an earlier incarnation wrote the file and it can be read. */
   readonly found: boolean;
   #generation = 0;
 
@@ -64,57 +65,60 @@ export class Identity {
     io: IdentityIo,
     path: string,
     { node, clusterId }: Owner,
-    book: IdentityRecord,
+    stored: IdentityRecord,
     found: boolean,
   ) {
     this.#io = io;
     this.#path = path;
     this.node = node;
     this.#clusterId = clusterId;
-    this.#book = book;
+    this.#stored = stored;
     this.found = found;
   }
 
   /**
-   * Begins the next life of the node whose identity lies at `path`. Rejects with `StoreForeign` when it is another
-   * node's or of another cluster, with `StorageFailed` when the disk does not read or write.
+   * Starts the next incarnation of the node whose identity file is at `path`. Rejects with `StoreForeign` if the file
+   * belongs to another node or cluster, and with `StorageFailed` if the disk fails.
    */
-  static async open(io: IdentityIo, path: string, owner: Owner, book: IdentityRecord): Promise<Identity> {
+  static async open(io: IdentityIo, path: string, owner: Owner, stored: IdentityRecord): Promise<Identity> {
     const before = await mapped(readWritten(io, path));
     if (before !== undefined) refuseForeign(path, before, owner);
     const wallSeconds = Math.max(1, Math.floor(io.clock.wallMs() / 1000));
-    const identity = new Identity(io, path, owner, book, before !== undefined);
-    const known = Math.max(before?.generation ?? 0, book.generation);
+    const identity = new Identity(io, path, owner, stored, before !== undefined);
+    const known = Math.max(before?.generation ?? 0, stored.generation);
     await identity.raise(Math.max(known + 1, wallSeconds));
-    if (before === undefined && book.had) {
+    if (before === undefined && stored.had) {
       const detail = 'it is made again, with a generation beyond those that the store knows';
       io.log.event('warn', 'node.file.missing', { path, detail });
     }
     return identity;
   }
 
-  /** The number of this life; 1 or more. */
+  /** The incarnation number; 1 or more. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Gives this life a greater number, durable when this resolves. Rejects with `StorageFailed`. */
+  /**
+   * Gives this incarnation a greater number; durable when this resolves. Does nothing for a smaller one. Rejects with
+   * `StorageFailed`.
+   */
   async raise(generation: number): Promise<void> {
     if (generation <= this.#generation) return;
     const bytes = encode({ node: this.node, generation, clusterId: this.#clusterId });
     await mapped(replaceFile(this.#io.disk, this.#path, bytes));
     this.#generation = generation;
-    this.#book.saved(generation);
+    this.#stored.saved(generation);
   }
 }
 
-/** The name in an identity file; undefined when there is none that can be read. Rejects with a `DiskError`. */
+/** The node's name in an identity file; undefined if there is none that can be read. Rejects with a `DiskError`. */
 export async function nodeOfIdentity(disk: Disk, path: string): Promise<string | undefined> {
   const bytes = await readFile(disk, path, fileBytesMax);
   return bytes === undefined ? undefined : decode(bytes)?.node;
 }
 
-/** Throws `StoreForeign` with both names, and what can be done. */
+/** Throws `StoreForeign` with both names, and what the operator can do. */
 function refuseForeign(path: string, before: Written, { node, clusterId }: Owner): void {
   if (before.node !== node) {
     throw new LockstepError(
@@ -145,7 +149,7 @@ function encode({ node, generation, clusterId }: Owner & { readonly generation: 
   return new ByteWriter(96).raw(magic).u32(crc32(body)).raw(body).finish();
 }
 
-/** Undefined for bytes that this version did not write, or that are not as it wrote them. */
+/** Undefined for bytes that this version did not write, or that are damaged. */
 function decode(bytes: Uint8Array): Written | undefined {
   try {
     const reader = new ByteReader(bytes);

@@ -1,14 +1,16 @@
-/** What the members of a cluster know of one that has lost its disk, and tell it when it asks (cluster/changes/rebuild.ts). */
+/** What a member answers to a node that has lost its disk (cluster/changes/rebuild.ts). */
 import type { NodeId } from '../../base/ids.ts';
 
-/** What a member knows of another one's earlier lives. */
+/** What a member knows of the asking node's earlier incarnations, and of itself. */
 export interface LostDiskState {
-  /** It coordinates transactions that an earlier life has a part in, and would give that part again. */
+  /**
+   * True if the member coordinates transactions in which an earlier incarnation has a branch that it would send again.
+   */
   readonly open: boolean;
-  /** There are objects in its store. */
+  /** True if the member's store holds objects. */
   readonly holds: boolean;
-  /** Its own disk has all that it should have. */
+  /** True if the member's own disk has everything that it should have. */
   readonly whole: boolean;
-  /** The members that have ever been there, as far as it knows. */
+  /** The members that have ever been heard, as far as the member knows. */
   readonly heard: readonly NodeId[];
 }

@@ -1,8 +1,8 @@
 /**
- * Keeps the file of members up with what this node knows. A change of the ring is saved at once (cluster/view/ring-view-publisher.ts); that a
- * configured member has said something of itself changes nothing in the ring, and is saved within a minute. When all
- * nodes lose their power and one does not come back, the others know it by their files, and can tell its replacement what
- * it takes over.
+ * Keeps the member file up to date. A change of the ring is saved at once (cluster/view/ring-view-publisher.ts). The
+ * first record of a configured member changes nothing in the ring, and is saved within a minute. So if all nodes lose
+ * power and one does not come back, the others know it by their files, and can tell its replacement which tokens it
+ * takes over.
  */
 import { asLockstepError } from '../../base/errors.ts';
 import type { Io } from '../../io/io.ts';
@@ -11,15 +11,16 @@ import type { MemberRecord } from './member-record.ts';
 
 const lookEveryUs = 60_000_000;
 
+/** Writes one node's member file. */
 export class MemberFileWriter {
   readonly #io: Pick<Io, 'log' | 'spawn'>;
   readonly #file: Pick<MemberFile, 'depart' | 'lacksOneOf' | 'save'>;
   readonly #records: () => readonly MemberRecord[];
-  /** When to look again; undefined before the first beat. */
+  /** When to check again; undefined before the first heartbeat. */
   #dueUs: number | undefined;
   #saving: Promise<boolean> | undefined;
 
-  /** `records`: every member's word of itself, this node's among them. */
+  /** `records`: every member's record, including this node's. */
   constructor(
     io: Pick<Io, 'log' | 'spawn'>,
     file: Pick<MemberFile, 'depart' | 'lacksOneOf' | 'save'>,
@@ -30,12 +31,12 @@ export class MemberFileWriter {
     this.#records = records;
   }
 
-  /** What is being saved since a look; undefined when nothing is. */
+  /** The save that `look` has started; undefined if none is under way. */
   get settling(): Promise<unknown> | undefined {
     return this.#saving;
   }
 
-  /** Durable when this resolves with true. */
+  /** Saves all records. Resolves with true once they are durable, with false if the disk failed. Never rejects. */
   async save(): Promise<boolean> {
     try {
       await this.#file.save(this.#records());
@@ -47,13 +48,13 @@ export class MemberFileWriter {
     }
   }
 
-  /** The others know that this node has left. Durable when this resolves, if the disk takes it. */
+  /** Saves that the other members know that this node has left. Resolves when that is durable, or the disk failed. */
   async depart(): Promise<void> {
     this.#file.depart();
     await this.save();
   }
 
-  /** Called with every beat. */
+  /** Called with every heartbeat: once a minute it saves if the file lacks a member. */
   look(nowUs: number): void {
     this.#dueUs ??= nowUs + lookEveryUs;
     if (nowUs < this.#dueUs) return;

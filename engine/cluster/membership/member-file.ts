@@ -1,13 +1,13 @@
 /**
- * The members as this node last knew them, durably: a node that restarts goes on from the ring of its last moment, not
- * from its configuration's.
+ * The members as this node last knew them, durably: a restarted node continues from its last ring, not from its
+ * configuration.
  *
  *     members    "LKMEMBER" | u32 crc of the body | body
- *     body       the records as gossip writes them (gossip-codec.ts); instead of a view "departed" once the members know
- *                that this node has left, and "-" until then
+ *     body       the records in the form of a gossip message (gossip-codec.ts); its view is "departed" once the members
+ *                know that this node has left, and "-" until then
  *
- * The node has the same records in another place (`MemberFileRecord`): a file that is damaged, or missing though the node has
- * had it, is made again from there.
+ * The store has the same records (`MemberFileRecord`). A file that is damaged, or missing although the node has had it,
+ * is written again from there.
  */
 import { crc32 } from '../../base/checksum.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -19,13 +19,13 @@ import { decodeGossip, encodeGossip } from './gossip-codec.ts';
 import type { GossipMessage } from './gossip-messages.ts';
 import type { MemberRecord } from './member-record.ts';
 
-/** What a node knows of its file of members beside the file. */
+/** What the store knows of the member file, beside the file. */
 export interface MemberFileRecord {
-  /** The node has had the file. */
+  /** True if the node has had the file. */
   readonly had: boolean;
-  /** The body of the file as it was saved last; empty: it is not known. */
+  /** The body of the file as it was last saved; empty if unknown. */
   readonly body: Uint8Array;
-  /** A file with this body is durable. */
+  /** Called once a file with this body is durable. */
   saved(body: Uint8Array): void;
 }
 
@@ -34,44 +34,49 @@ const headBytes = magic.length + 4;
 const fileBytesMax = 16 * 1024 * 1024;
 const departed = 'departed';
 
+/** The member file of one node. */
 export class MemberFile {
   readonly #io: Pick<Io, 'disk'>;
   readonly #path: string;
-  readonly #book: MemberFileRecord;
-  /** What the last life knew, this node's own record included; empty in the first. */
+  readonly #stored: MemberFileRecord;
+  /** The records of the last incarnation, this node's own included; empty in the first. */
   readonly remembered: readonly MemberRecord[];
-  /** Whom the file names. */
+  /** The nodes that the file names. */
   #named: ReadonlySet<NodeId>;
-  /** Settled once the last save is over. */
+  /** Resolves once the last save is over. */
   #last = Promise.resolve();
   #departed: boolean;
 
   private constructor(
     io: Pick<Io, 'disk'>,
     path: string,
-    book: MemberFileRecord,
+    stored: MemberFileRecord,
     { records, view }: Pick<GossipMessage, 'records' | 'view'>,
   ) {
     this.#io = io;
     this.#path = path;
-    this.#book = book;
+    this.#stored = stored;
     this.remembered = records;
     this.#named = namesOf(records);
     this.#departed = view === departed;
   }
 
-  /** Rejects with `StorageFailed` when the disk does not read, or does not take a lost file again. */
-  static async open(io: Pick<Io, 'disk' | 'log'>, path: string, book: MemberFileRecord): Promise<MemberFile> {
+  /** Reads the file, or writes it again from `stored`. Rejects with `StorageFailed` if the disk fails. */
+  static async open(
+    io: Pick<Io, 'disk' | 'log'>,
+    path: string,
+    stored: MemberFileRecord,
+  ): Promise<MemberFile> {
     const bytes = await mapped(readFile(io.disk, path, fileBytesMax));
     const words = bytes === undefined ? undefined : decode(bytes);
     if (bytes !== undefined && words !== undefined) {
-      book.saved(bytes.subarray(headBytes));
-      return new MemberFile(io, path, book, words);
+      stored.saved(bytes.subarray(headBytes));
+      return new MemberFile(io, path, stored, words);
     }
     if (bytes !== undefined) io.log.event('warn', 'membership.members.rejected', { path });
-    const known = (book.body.length === 0 ? undefined : wordsOf(book.body)) ?? { records: [], view: '-' };
-    const file = new MemberFile(io, path, book, known);
-    if (bytes === undefined && !book.had) return file;
+    const known = (stored.body.length === 0 ? undefined : wordsOf(stored.body)) ?? { records: [], view: '-' };
+    const file = new MemberFile(io, path, stored, known);
+    if (bytes === undefined && !stored.had) return file;
     if (known.records.length > 0) await file.save(known.records);
     const detail =
       known.records.length > 0
@@ -81,29 +86,29 @@ export class MemberFile {
     return file;
   }
 
-  /** The node has left, and the other members know. */
+  /** True if the node has left and the other members know it. */
   get isDeparted(): boolean {
     return this.#departed;
   }
 
-  /** The other members know that the node has left: the next save says so, and those after it. */
+  /** Records that the other members know that the node has left. The next save writes it, and so do all later ones. */
   depart(): void {
     this.#departed = true;
   }
 
-  /** The last life knew of the node, and of it as one that has not left. */
+  /** True if the last incarnation knew the node as a member that has not left. */
   names(node: NodeId): boolean {
     return this.remembered.some((record) => record.node === node && !record.left);
   }
 
-  /** One of them has said something of itself, and the file does not name it. */
+  /** True if a member has sent a record and the file does not name it. */
   lacksOneOf(records: readonly MemberRecord[]): boolean {
     return records.some(({ node, generation }) => generation > 0 && !this.#named.has(node));
   }
 
-  /** Durable when this resolves. Rejects with `StorageFailed`. What is saved later is what stays. */
+  /** Saves the records; durable when this resolves. Saves run one after the other. Rejects with `StorageFailed`. */
   save(records: readonly MemberRecord[]): Promise<void> {
-    // One after the other: they write the same file.
+    // One save at a time: they write the same file.
     const saved = this.#last.then(() => this.#write(records));
     this.#last = saved.catch(() => undefined);
     return saved;
@@ -118,7 +123,7 @@ export class MemberFile {
     file.set(body, headBytes);
     await mapped(replaceFile(this.#io.disk, this.#path, file));
     this.#named = namesOf(known);
-    this.#book.saved(body);
+    this.#stored.saved(body);
   }
 }
 
@@ -126,13 +131,13 @@ function namesOf(records: readonly MemberRecord[]): ReadonlySet<NodeId> {
   return new Set(records.map(({ node }) => node));
 }
 
-/** The records of the file; none where it is missing or damaged. Rejects with a `DiskError`. */
+/** The records in a member file; none if it is missing or damaged. Rejects with a `DiskError`. */
 export async function readMembers(disk: Disk, path: string): Promise<readonly MemberRecord[]> {
   const bytes = await readFile(disk, path, fileBytesMax);
   return (bytes === undefined ? undefined : decode(bytes)?.records) ?? [];
 }
 
-/** Undefined for bytes that are not as `save` wrote them. */
+/** Undefined for bytes that `save` did not write. */
 function decode(bytes: Buffer): GossipMessage | undefined {
   const body = bytes.subarray(headBytes);
   const whole = bytes.length > headBytes && bytes.subarray(0, magic.length).equals(magic);

@@ -1,36 +1,41 @@
 /**
- * What members say of themselves, and what two such words have to do with each other. Pure.
+ * The members' records, and how two of them compare. Pure.
  *
- * A record is written by its node alone and ordered by (generation, version); a membership is told from an earlier one of
- * the same name by the life in which it began.
+ * Only its own node writes a record. Records are ordered by (generation, version). A membership is told from an earlier
+ * one of the same name by the incarnation in which it began (`joined`).
  */
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { Address } from '../../io/network.ts';
 import type { DigestEntry } from './gossip-progress.ts';
 import type { DeclaredState, MoveStage } from './states.ts';
 
-/** A node's word of itself. */
+/** What a node states of itself. */
 export interface MemberRecord {
   readonly node: NodeId;
+  /** The incarnation number. */
   readonly generation: number;
+  /** The heartbeat within the incarnation. */
   readonly version: number;
-  /** The random epoch of this life, in hex: tells two processes that claim one name and generation apart. */
+  /** The random id of this incarnation, in hexadecimal: tells two processes with one name and generation apart. */
   readonly epoch: string;
   readonly state: DeclaredState;
-  /** How far its joining or leaving is (engine/cluster/view/ownership.ts). */
+  /** How far the node's ring change is (cluster/view/ownership.ts). */
   readonly move: MoveStage;
   /**
-   * The life (generation) in which it began to join, which tells its membership from earlier ones of the same name;
-   * undefined: it is one of the first members.
+   * The incarnation number in which the node began to join. It tells this membership from earlier ones of the same
+   * name. Undefined for the first members.
    */
   readonly joined: number | undefined;
   /** The dead node of its rack whose tokens it takes over; undefined for none. */
   readonly replaces: NodeId | undefined;
-  /** `joined` of the membership that ends with that: of a later one of that name nothing is taken over. */
+  /**
+   * The `joined` of the membership that the replacement ends: from a later membership of that name it takes over
+   * nothing.
+   */
   readonly supersedes: number | undefined;
-  /** It has left for good: remembered so that old gossip cannot bring it back. */
+  /** The node has left for good. Its record is kept so that old gossip cannot bring it back. */
   readonly left: boolean;
-  /** It has announced that it stops: it is DOWN until its next life. */
+  /** The node has announced that it stops: it is DOWN until its next incarnation. */
   readonly away: boolean;
   readonly address: Address;
   readonly datacenter: string;
@@ -39,17 +44,17 @@ export interface MemberRecord {
   readonly tokens: readonly Token[];
 }
 
-/** Where a node stands and what it owns there, as it says. */
+/** A node's claim to a location and to tokens, from its record or its greeting. */
 export type Place = Pick<MemberRecord, 'node' | 'datacenter' | 'rack' | 'tokens'> & {
   readonly left?: boolean;
   readonly joined?: number | undefined;
   readonly replaces?: NodeId | undefined;
   readonly state?: DeclaredState;
-  /** Said in a greeting, which says nothing else of its state. */
+  /** From a greeting, which states nothing else of its state. */
   readonly joining?: boolean;
 };
 
-/** Who has which token, by place, without those that have left. */
+/** The nodes that claim each token, by location, without those that have left. */
 export function takersOf(records: readonly MemberRecord[]): Map<string, Map<Token, NodeId[]>> {
   const places = new Map<string, Map<Token, NodeId[]>>();
   for (const { node, datacenter, rack, tokens, left } of records) {
@@ -62,21 +67,23 @@ export function takersOf(records: readonly MemberRecord[]): Map<string, Map<Toke
   return places;
 }
 
+/** A datacenter and rack as one key. */
 export function placeName(datacenter: string, rack: string): string {
   return JSON.stringify([datacenter, rack]);
 }
 
+/** True if `left` is newer than `right` by (generation, version). */
 export function isNewer(left: DigestEntry, right: DigestEntry): boolean {
   if (left.generation !== right.generation) return left.generation > right.generation;
   return left.version > right.version;
 }
 
-/** A membership that began in the one life of a name began after the one of the other. */
+/** True if a membership with `joined` began after the other one. */
 export function isLater(joined: number | undefined, other: number | undefined): boolean {
   return (joined ?? 0) > (other ?? 0);
 }
 
-/** The one has taken over what the other owned, or what that one was still to take over from the same dead node. */
+/** True if `heir` has taken over what `other` owned, or what `other` was still to take over from the same dead node. */
 export function hasOusted(heir: MemberRecord, other: MemberRecord): boolean {
   if (heir.replaces === undefined || heir.state === 'JOINING') return false;
   if (heir.replaces === other.node) return !isLater(other.joined, heir.supersedes);
@@ -84,11 +91,12 @@ export function hasOusted(heir: MemberRecord, other: MemberRecord): boolean {
   return tooLate && !isLater(other.supersedes, heir.supersedes);
 }
 
-/** Two processes that claim one life. */
+/** True if two processes claim one incarnation number. */
 export function isTwin(left: MemberRecord, right: MemberRecord): boolean {
   return left.generation === right.generation && left.epoch !== right.epoch;
 }
 
+/** True if both records have the same location, tokens and ring-change step. */
 export function samePlace(left: MemberRecord, right: MemberRecord): boolean {
   return (
     left.datacenter === right.datacenter &&
@@ -103,6 +111,7 @@ export function samePlace(left: MemberRecord, right: MemberRecord): boolean {
   );
 }
 
+/** True if both lists are equal. */
 export function sameTokens(left: readonly Token[], right: readonly Token[]): boolean {
   if (left === right) return true;
   return left.length === right.length && left.every((token, index) => token === right[index]);

@@ -8,7 +8,7 @@ import { Detector, detectorDefaults } from './detector.ts';
 import { describeMoves, isLegalMove, PeerNews, peerStates, stateCode } from './states.ts';
 
 describe('peer states', () => {
-  it('move as the golden says, and never from a state to itself', () => {
+  it('change as the golden file says, and never from a state to itself', () => {
     const path = new URL('testdata/states.txt', import.meta.url);
     const text = `${describeMoves()}\n`;
     if (process.env['LOCKSTEP_GOLDEN'] === 'write') writeFileSync(path, text);
@@ -16,12 +16,12 @@ describe('peer states', () => {
     for (const state of peerStates) expect(isLegalMove(state, state)).toBe(false);
   });
 
-  it('have the codes of the service document', () => {
+  it('have their documented codes', () => {
     expect(peerStates.map(stateCode)).toEqual([0, 1, 2, 3, 4, 5, 6]);
     expect(stateCode('DOWN')).toBe(4);
   });
 
-  it('are news where a peer goes without a word, and where such a one returns', () => {
+  it('are logged as warnings when a peer goes DOWN without an announcement, and when it returns', () => {
     const news = new PeerNews();
     const node = 'n2' as NodeId;
     expect(news.level(node, 'NORMAL', 'DOWN', true)).toBe('info');
@@ -41,7 +41,7 @@ describe('the failure detector', () => {
     expect(detector.suspects(200_000_000 + 18_430_000)).toBe(true);
   });
 
-  it('knows nothing until the second heartbeat, and forgets on reset', () => {
+  it('reports phi 0 until the second heartbeat, and forgets everything on reset', () => {
     const detector = new Detector(detectorDefaults);
     expect(detector.milliPhi(5)).toBe(0);
     detector.heartbeat(10);
@@ -52,7 +52,7 @@ describe('the failure detector', () => {
     expect(detector.milliPhi(1e12)).toBe(0);
   });
 
-  it('reckons by the time per heartbeat when several arrive at once', () => {
+  it('counts the time per heartbeat when several arrive at once', () => {
     const [single, bundled] = [new Detector(detectorDefaults), new Detector(detectorDefaults)];
     for (let second = 0; second <= 60; second++) single.heartbeat(second * 1_000_000);
     for (let second = 0; second <= 60; second += 3) bundled.heartbeat(second * 1_000_000, 3);
@@ -68,7 +68,7 @@ describe('the failure detector', () => {
     expect(detector.milliPhi(210_000_000)).toBe(Math.floor(10_000 / mean / Math.LN10));
   });
 
-  it('judges who dies early by a mean that few long intervals do not make', () => {
+  it('judges a peer that dies early by a mean that includes assumed intervals', () => {
     const detector = new Detector(detectorDefaults);
     for (const second of [0, 5, 9]) detector.heartbeat(second * 1_000_000);
     expect(detector.suspects((9 + 31) * 1_000_000)).toBe(false);

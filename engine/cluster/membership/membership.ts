@@ -1,12 +1,12 @@
 /**
- * This node's part in the cluster's membership: what it says of itself, what it knows of the others, and what follows
- * from it for the peer plane (whom to connect to), the ring (who owns what) and the observer (what is counted).
+ * This node's part in the cluster's membership: what it states of itself, and what it knows of the others. Feeds the
+ * peer plane (which nodes to connect to), the ring (who owns what) and the observer (what is counted).
  *
- * The configured seeds are members from the start, heard of or not, and so is this node unless it is joining: a fresh
- * cluster serves at once, and a restarted node does not wait for anybody. Everyone else becomes known by gossip.
+ * The configured seeds are members from the start, and so is this node unless it is joining. So a new cluster serves at
+ * once, and a restarted node waits for no other node. Gossip reports all other members.
  *
- * Invariants: a peer's number (`index`) stays for the life of the process; every change of a peer's state is told once;
- * a greater generation, each step of a move and the departure are durable before anybody hears of them.
+ * Invariants: a peer's `index` stays for the life of the process. Every change of a peer's state is reported once. A
+ * greater generation, each step of a ring change, and the departure are durable before any peer hears of them.
  */
 import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -42,21 +42,24 @@ import type { Applied } from './table.ts';
 import { MemberTable } from './table.ts';
 import { Topics } from './topics.ts';
 
-/** What of a greeting changes in the course of a life. */
+/** The fields of a greeting that change during an incarnation. */
 export type Introduction = Pick<Hello, 'generation' | 'joining' | 'view'>;
 
-/** The peer plane as membership needs it. */
+/** The peer plane as membership uses it. */
 export interface MembershipLinks extends GossipLinks {
+  /** Connects to a new peer. */
   addPeer(peer: KnownPeer): void;
-  /** The peer has begun the life `epoch`, has moved, or is back. */
+  /** The peer runs as incarnation `epoch`, has another address, or is reachable again. */
   updatePeer(peer: KnownPeer, epoch: string): void;
+  /** Disconnects from a peer that has left. */
   removePeer(node: NodeId): void;
-  /** What this node says of itself in greetings has changed. */
+  /** This node's greeting has changed. */
   introduce(said: Introduction): void;
 }
 
+/** The membership of one node. Lifecycle: `enroll`, `start`, then `stop`. */
 export class Membership {
-  /** What gossip tells of beside the members. */
+  /** Topics that gossip spreads beside the members. */
   readonly topics = new Topics();
   readonly #io: Io;
   readonly #links: MembershipLinks;
@@ -67,23 +70,25 @@ export class Membership {
   readonly #ownership: Ownership;
   readonly #agreement: Agreement;
   readonly #file: MemberFile;
-  readonly #memory: MemberFileWriter;
-  readonly #publication: RingViewPublisher;
+  readonly #fileWriter: MemberFileWriter;
+  readonly #publisher: RingViewPublisher;
+  /** Tokens that a peer has assigned to this node. */
   readonly heritage: TokenAssignment;
+  /** The handovers of keys whose primary has changed. */
   readonly handover: Handover;
   readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
   readonly #news = new PeerNews();
   readonly #departure = new Departure();
-  /** Members that have left, as long as this node's disk does not say so. */
+  /** Members that have left, until this node's disk has that. */
   readonly #departing = new Set<NodeId>();
-  /** What this node is about to say of itself: it goes to the disk first. */
+  /** What this node is about to state of itself: it goes to the disk first. */
   #intended: Partial<MemberRecord> = {};
   #raising = false;
-  /** Settled once every peer has been heard of; present while somebody waits for that. */
+  /** Resolves once every peer has been heard; present while `acquainted` waits. */
   #acquaintance: Deferred<void> | undefined;
 
-  /** Throws `ConfigInvalid` when this node and its seeds make no ring. */
+  /** Throws `ConfigInvalid` if this node and its seeds form no ring. */
   constructor(
     io: Io,
     settings: MembershipSettings,
@@ -96,7 +101,7 @@ export class Membership {
     this.#links = links;
     this.#identity = identity;
     this.#file = file;
-    this.#memory = new MemberFileWriter(io, file, () => [
+    this.#fileWriter = new MemberFileWriter(io, file, () => [
       { ...this.heritage.record, ...this.#intended },
       ...this.#table.peers(),
     ]);
@@ -107,23 +112,23 @@ export class Membership {
       makeDetector,
       (node, from, to) => this.#onMove(node, from, to),
     );
-    this.heritage = new TokenAssignment(io, { self: () => this.self, save: () => this.#memory.save() });
+    this.heritage = new TokenAssignment(io, { self: () => this.self, save: () => this.#fileWriter.save() });
     for (const record of file.remembered) if (record.node !== settings.self.node) this.#table.expect(record);
     for (const seed of settings.seeds) this.#table.expect(expectedRecord(seed));
     const met = this.#table.peers();
     const dead = replacedRecord(settings, this.#table.self);
-    // Whose tokens somebody else is configured to have, that one was itself a replacement: gossip tells of both.
+    // If another node is configured with the same tokens, the dead node was itself a replacement. Gossip reports both.
     if (dead !== undefined && this.#table.placeFault(dead) === undefined) this.#table.expect(dead);
     this.#indexes = numbered([settings.self, ...settings.seeds]);
-    // Configurations go on naming whoever was replaced.
+    // Configurations may still name nodes that were replaced.
     for (const record of met)
       if (this.#table.isSuperseded(record)) this.#table.evict(record.node);
       else if (!record.left) this.#meet(record);
     this.#ownership = new Ownership(settings.self, this.#table);
-    this.#publication = new RingViewPublisher({
+    this.#publisher = new RingViewPublisher({
       io,
       view: () => this.#ownership.view,
-      save: () => this.#memory.save(),
+      save: () => this.#fileWriter.save(),
       tell: () => {
         this.#introduce();
         for (const peer of this.#peers.keys()) this.#gossip.reconcile(peer);
@@ -157,47 +162,49 @@ export class Membership {
     });
   }
 
-  /** Who owns what now. */
+  /** The ring that reads go by. */
   get ring(): Ring {
     return this.#ownership.ring;
   }
 
-  /** The members of each ring that was read before this one and that some may still go by. */
+  /** The members of each ring that was read before this one and that some nodes may still use. */
   get formerRings(): readonly (readonly Member[])[] {
     return this.#ownership.former;
   }
 
-  /** Who is written to beside the token's placement, while its owners change. */
+  /** The members that writes go to beside the token's placement, while its owners change. */
   pending(token: Token): readonly Member[] {
     return this.#ownership.pending(token);
   }
 
-  /** A member, also one on its way in or out, or gone; undefined for a stranger. */
+  /** The member, including one that joins, leaves or has left. Undefined for an unknown node. */
   member(node: NodeId): Member | undefined {
     return this.#ownership.member(node);
   }
 
-  /** When this node tells that it knows of a changed ring. */
+  /** The publisher of this node's ring view. */
   get publication(): Pick<RingViewPublisher, 'holdWhile' | 'refresh' | 'held' | 'heldSeconds'> {
-    return this.#publication;
+    return this.#publisher;
   }
 
-  /** How this node sees who owns what, as it says to its peers. */
+  /** The ring view that this node has published. */
   get view(): string {
-    return this.#publication.view;
+    return this.#publisher.view;
   }
 
-  /** The peer sees it likewise. */
+  /** True if the peer has the same ring view as this node. */
   agrees(node: NodeId): boolean {
     return this.#agreement.agrees(node);
   }
 
-  /** Calls the listener once the peer sees it likewise, or with why it does not (`Agreement.await`). */
+  /**
+   * Calls the listener once the peer has the same ring view, or with the error that it does not (`Agreement.await`).
+   */
   awaitAgreement(node: NodeId, haste: boolean, listener: AgreementListener): void {
     this.#agreement.await(node, haste, listener);
   }
 
-  /** This node's own view is durable, and no live member sees it otherwise. */
+  /** True if this node's own ring view is published, and no reachable member has another one. */
   get agreed(): boolean {
     if (this.view !== this.#ownership.view) return false;
     return this.members().every(({ node }) => {
@@ -205,19 +212,19 @@ export class Membership {
     });
   }
 
-  /** The peer follows this node's present step: it sees the ring likewise, or knows that this node has left. */
+  /** True if the peer follows this node's current step: it has the same ring view, or knows that this node has left. */
   follows(node: NodeId): boolean {
     return this.agrees(node) || this.#departure.isKnownBy(node);
   }
 
-  /** The members between whom the ring is changing. */
+  /** The members whose ring changes are under way, this node included. */
   get movers(): readonly MemberRecord[] {
     return this.members().filter(isMoving);
   }
 
   /**
-   * This node is so far on its way in or out, and says so once that is durable. False: the disk does not take it, or
-   * `stands` says by then that it is not to be.
+   * Declares a step of this node's ring change, and publishes it once it is durable. Resolves with false if the disk
+   * did not take it, or if `stands` returns false by then.
    */
   async declareMove(
     state: DeclaredState,
@@ -231,8 +238,8 @@ export class Membership {
   }
 
   /**
-   * This node leaves for good. Resolves when that is durable and its peers have heard it, or in a second; with false when
-   * the disk does not take it. `follows` says which of them have it on their disks.
+   * Declares that this node leaves for good. Resolves with true once that is durable and the peers have answered, or
+   * after a second; with false if the disk did not take it. `follows` tells which of them have it on their disks.
    */
   async leave(): Promise<boolean> {
     if (!(await this.#declare({ state: 'LEAVING', move: 'none', left: true }))) return false;
@@ -242,75 +249,79 @@ export class Membership {
     return true;
   }
 
-  /** Enough members know durably that this node has left: its directory is of no use any more. Resolves when it says so. */
+  /**
+   * Records that enough members know durably that this node has left: its data directory is of no more use. Resolves
+   * when that is saved.
+   */
   async depart(): Promise<void> {
     this.#io.log.event('info', 'membership.departed', {});
-    await this.#memory.depart();
+    await this.#fileWriter.depart();
   }
 
   async #declare(change: Partial<MemberRecord>, stands: () => boolean = () => true): Promise<boolean> {
     this.#intended = change;
-    const saved = await this.#memory.save();
+    const saved = await this.#fileWriter.save();
     this.#intended = {};
     if (!saved || !stands()) return false;
     this.#table.declare(change);
     return true;
   }
 
-  /** The other members, those that joined later last. */
+  /** The other members, in the order in which they became known. */
   get peers(): readonly KnownPeer[] {
     return [...this.#peers.values()];
   }
 
-  /** What this node says of itself. */
+  /** This node's own record. */
   get self(): MemberRecord {
     return this.#table.self;
   }
 
-  /** The life of a peer (its generation) that is known here; 0: none is. */
+  /** The peer's incarnation number as known here; 0 if it is unknown. */
   readonly lifeOf = (node: NodeId): number => this.#table.record(node)?.generation ?? 0;
 
-  /** Every member's word of itself, this node first; without those that have left. */
+  /** Every member's record, this node's first. Without those that have left. */
   members(): readonly MemberRecord[] {
     return [this.#table.self, ...this.#table.peers()].filter((record) => !record.left);
   }
 
+  /** The peer's state in this node's opinion. */
   state(node: NodeId): PeerState {
     return this.#table.opinion(node);
   }
 
-  /** Requests may be sent to it. */
+  /** True if requests may be sent to the node. */
   isRoutable(node: NodeId): boolean {
     return this.#table.isRoutable(node);
   }
 
-  /** An operator has taken the node, or this one, out of the way of reads. */
+  /** True if an operator has declared the node, or this one, STANDBY: it is read last. */
   isStandby(node: NodeId): boolean {
     return (node === this.self.node ? this.self.state : this.state(node)) === 'STANDBY';
   }
 
-  /** Another one has taken over what the node owned. */
+  /** True if another node has taken over what the node owned. */
   isReplaced(node: NodeId): boolean {
     const record = this.#table.record(node);
     return record !== undefined && this.#table.isSuperseded(record);
   }
 
-  /** The peer's number in metrics; -1 for a stranger. This node has one too. */
+  /** The node's number in metrics; -1 for an unknown node. This node has one, too. */
   indexOf(node: NodeId): number {
     return this.#indexes.get(node) ?? -1;
   }
 
   /**
-   * In this node's first life, makes durable that it is a member, or begins to join; later ones go on from there. Called
-   * once what is under way here is known, before the plane starts.
+   * In the node's first incarnation, makes durable that it is a member, or begins to join. Later incarnations go on
+   * from there. Call it once the transactions under way are known, before the peer plane starts.
    */
   async enroll(): Promise<void> {
-    const isDurable = this.#file.names(this.#table.self.node) || (await this.#memory.save());
-    this.#publication.begin(isDurable);
+    const isDurable = this.#file.names(this.#table.self.node) || (await this.#fileWriter.save());
+    this.#publisher.begin(isDurable);
     this.#introduce();
   }
 
-  /** Begins to beat. `address` is where other nodes reach this one. */
+  /** Starts the heartbeats. `address`: where other nodes reach this one. */
   start(address: Address): void {
     if (address !== this.#table.self.address) this.#table.declare({ address });
     const { state, generation, epoch } = this.#table.self;
@@ -322,7 +333,10 @@ export class Membership {
     this.#gossip.start();
   }
 
-  /** Resolves when every peer has been heard of, or after `patienceUs`: until then none of them is asked anything. */
+  /**
+   * Resolves when every peer has been heard, or after `patienceUs` microseconds. Until a peer is heard, no request goes
+   * to it.
+   */
   async acquainted(patienceUs: number): Promise<void> {
     if (this.#isAcquainted()) return;
     this.#acquaintance = new Deferred<void>();
@@ -332,42 +346,48 @@ export class Membership {
     patience.cancel();
   }
 
-  /** Tells the peers that this node goes, so that they need not find out. Resolves when they know, or in a second. */
+  /**
+   * Tells the peers that this node stops, so that they need not detect it. Resolves when they have answered, or after a
+   * second.
+   */
   async stop(): Promise<void> {
-    this.#publication.stop();
+    this.#publisher.stop();
     this.#agreement.stop();
     this.#table.declare({ away: true });
     this.#gossip.stop();
     await this.#gossip.farewell();
-    if (this.#memory.settling !== undefined) await this.#memory.settling;
+    if (this.#fileWriter.settling !== undefined) await this.#fileWriter.settling;
   }
 
-  /** A peer can be asked: unless it is known to be there already, both sides tell each other what they know. */
+  /** The link to a peer is up. If the peer is not known to be reachable, runs a round of gossip with it. */
   linked(node: NodeId): void {
     if (!this.#table.isRoutable(node)) this.#gossip.reconcile(node);
   }
 
-  /** Answers a peer's words. Throws `BadRequest` when they are none. */
+  /** Answers a peer's gossip message. Throws `BadRequest` if it does not decode. */
   answer(from: NodeId, words: Uint8Array): Uint8Array {
     return this.#gossip.answer(from, words);
   }
 
-  /** Why a node that greets is refused; undefined when it is welcome. */
+  /** Why a node that greets is refused; undefined if it is admitted. */
   judge(hello: Hello, rival: boolean): Refusal | undefined {
     return judgeGreeting(this.#table, hello, rival, this.#departing.has(hello.node));
   }
 
-  /** A node that greets is welcome: its view of the ring counts. Whoever waited for that may ask it at once. */
+  /** A node was admitted. Its ring view counts, and requests that waited for it may now be sent. */
   admitted({ node, view }: Hello): void {
     if (view !== undefined) this.#heardView(node, view);
   }
 
-  /** A peer refuses this node as one that is no member. */
+  /** A peer refuses this node as no member. */
   disowned(by: NodeId): void {
     if (this.#table.self.left) this.#departure.learned(by);
   }
 
-  /** A peer has seen a later life of this node than this one: wiped disk, clock set back. This life outbids it. */
+  /**
+   * A peer knows a later incarnation of this node: the disk was wiped and the clock set back. Raises the generation
+   * above that one.
+   */
   outlived(by: NodeId, generation: number): void {
     if (this.#raising || generation < this.#table.self.generation) return;
     this.#raising = true;
@@ -401,7 +421,7 @@ export class Membership {
     this.#links.introduce({ generation, joining: state === 'JOINING', view: this.view });
   }
 
-  /** The peer as it is known now; it appears when it is new. */
+  /** Adds the peer or updates its address, and returns it. */
   #meet({ node, address, datacenter, rack }: MemberRecord): KnownPeer {
     const before = this.#peers.get(node);
     if (before?.address === address) return before;
@@ -415,7 +435,7 @@ export class Membership {
   #onMove(node: NodeId, from: PeerState, to: PeerState): void {
     const record = present(this.#table.record(node), `the record of ${node}`);
     const known = this.#peers.has(node);
-    // It goes on saying that it has left until enough members know; this node knew, and has a newer word of it now.
+    // A leaving node goes on reporting that it has left. This node knew it, and has only got a newer record of it.
     if (record.left && !known) return;
     const peer = this.#meet(record);
     if (!known) this.#links.addPeer(peer);
@@ -452,10 +472,13 @@ export class Membership {
     this.#io.log.event('info', 'membership.ring.changed', { members, view: this.#ownership.view });
     this.#observer.ringChanged();
     this.#agreement.changed();
-    this.#publication.refresh();
+    this.#publisher.refresh();
   }
 
-  /** A member that has left is talked to until it can hear that this node would know it after a crash. */
+  /**
+   * Disconnects from members that have left. Before that they must hear a ring view that this node would know again
+   * after a crash.
+   */
   #forgetDeparted(): void {
     if (this.view !== this.#ownership.view) return;
     for (const node of this.#departing) this.#forget(node);
@@ -475,6 +498,6 @@ export class Membership {
     for (const peer of this.#peers.values()) {
       this.#observer.scored(peer, this.#table.milliPhi(peer.node, nowUs));
     }
-    this.#memory.look(nowUs);
+    this.#fileWriter.look(nowUs);
   }
 }

@@ -1,34 +1,35 @@
 /**
- * Members' records as bytes. A record comes again and again, in the same bytes, from everyone who has it, and when it is
- * new it mostly says only that its node still lives: one heartbeat more. So the last one of each member is kept, and
- * what is the same is read and written once.
+ * Encodes and decodes members' records. The same record comes again and again in the same bytes, from every node that
+ * has it. A new one mostly says only that its node still lives: one heartbeat more. So the last record of each member
+ * is kept, and an unchanged one is read and written once.
  */
 import type { NodeId } from '../../base/ids.ts';
 import { recordType } from './gossip-schema.ts';
 import { gossipMembersMax, readPlainRecord } from './gossip-reader.ts';
 import type { MemberRecord } from './member-record.ts';
 
-/** The tag of the first field, a run of bytes. */
+/** The tag of the first field, a length-delimited one. */
 const nodeTag = 0x0a;
 const doubleBytes = 8;
 /** From the end of the name to the version's bytes: a generation with its tag, and the version's tag. */
 const versionOffset = 10;
 const noNode = '';
 
-/** A record as it came last. */
+/** The last record of a node. */
 interface Read {
-  /** Its own copy. */
+  /** A copy of its own. */
   readonly bytes: Buffer;
   record: MemberRecord;
-  /** Where the version lies; undefined for bytes that no writer here would have written. */
+  /** Where the version lies; undefined for bytes that `RecordWriter` would not write. */
   readonly versionAt: number | undefined;
 }
 
+/** Reads records, and keeps the last one of each node. */
 export class RecordReader {
-  /** By the node's name; of no more nodes than a message may name. */
+  /** By the node's name; no more nodes than a message may name. */
   readonly #last = new Map<string, Read>();
 
-  /** The record in these bytes, which are only lent. Throws `BadRequest` when they are none. */
+  /** The record in these bytes, of which it keeps no view. Throws `BadRequest` for bytes that are no record. */
   read(bytes: Buffer): MemberRecord {
     const name = nameIn(bytes);
     const last = this.#last.get(name);
@@ -45,7 +46,10 @@ export class RecordReader {
     return record;
   }
 
-  /** A record that differs from the last one in its version only; undefined for any other, and the last one is spoilt. */
+  /**
+   * Reads a record that differs from the last one in its version only. Undefined for any other; then `last` is spoilt
+   * and must be dropped.
+   */
   #readHeartbeat(last: Read, bytes: Buffer): MemberRecord | undefined {
     const { versionAt } = last;
     if (versionAt === undefined) return undefined;
@@ -62,10 +66,11 @@ interface Written {
   readonly bytes: Buffer;
 }
 
+/** Writes records, and keeps the last bytes of each node. */
 export class RecordWriter {
   readonly #last = new Map<NodeId, Written>();
 
-  /** The bytes of the record, which stay what they are until another one of its node is written. */
+  /** The record's bytes. They stay valid until another record of the same node is written. */
   bytesOf(record: MemberRecord): Uint8Array {
     const last = this.#last.get(record.node);
     if (last?.record === record) return last.bytes;
@@ -81,7 +86,7 @@ export class RecordWriter {
   }
 }
 
-/** The two differ in their version at most. */
+/** True if the two differ in their versions at most. */
 function isHeartbeat(left: MemberRecord, right: MemberRecord): boolean {
   return (
     left.tokens === right.tokens &&
@@ -100,7 +105,7 @@ function isHeartbeat(left: MemberRecord, right: MemberRecord): boolean {
   );
 }
 
-/** The node that a record names, when that is its first field, as every encoder writes it; or '' for all others. */
+/** The node that a record names, if that is its first field, as every encoder writes it; '' otherwise. */
 function nameIn(record: Buffer): string {
   const [tag = 0, length = 0] = [record[0], record[1]];
   return tag === nodeTag && length < 0x80 ? record.toString('latin1', 2, 2 + length) : noNode;
@@ -110,7 +115,7 @@ function versionPlace(nameLength: number): number {
   return 2 + nameLength + versionOffset;
 }
 
-/** Where the version lies in a record's bytes, if they are those that a writer here gives it. */
+/** Where the version lies in a record's bytes, if `RecordWriter` would write the same bytes. */
 function versionIn(bytes: Buffer, record: MemberRecord): number | undefined {
   const place = versionPlace(record.node.length);
   return Buffer.from(recordType.encode(record).finish()).equals(bytes) ? place : undefined;

@@ -1,6 +1,6 @@
 /**
- * What gossip brought and the table of members did not take in: counted each time, and logged once for every life of a
- * node and reason, so that a node that keeps trying does not fill the log.
+ * Counts what gossip brought and the member table refused. Logs it once for each incarnation of a node and reason, so
+ * that a node that keeps trying does not fill the log.
  */
 import type { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
@@ -11,6 +11,7 @@ import type { RefusalReason } from './table.ts';
 
 const loggedMax = 1000;
 
+/** The refused records of one node. */
 export class Rejections {
   readonly #log: Io['log'];
   readonly #observer: Pick<MembershipObserver, 'refused'>;
@@ -21,6 +22,7 @@ export class Rejections {
     this.#observer = observer;
   }
 
+  /** Counts a refused record, and logs it if that is new. */
   refused({ node, generation, epoch }: MemberRecord, reason: RefusalReason): void {
     this.#observer.refused(reason);
     const name = `${node} ${generation} ${epoch} ${reason}`;
@@ -30,7 +32,7 @@ export class Rejections {
     this.#log.event('warn', 'membership.record.refused', { peer: node, generation, epoch, reason });
   }
 
-  /** The peer's words were none. */
+  /** Counts and logs a gossip message that does not decode. */
   malformed(from: NodeId, { message: detail }: LockstepError): void {
     this.#observer.refused('malformed');
     this.#log.event('warn', 'membership.gossip.rejected', { peer: from, detail });

@@ -1,4 +1,4 @@
-/** What membership is told at the start, and what it says of this node and the configured ones before it hears of anybody. */
+/** The settings of membership, and the records that follow from them before any peer was heard. */
 import type { NodeId } from '../../base/ids.ts';
 import type { Address } from '../../io/network.ts';
 import type { Member } from '../ring/ring.ts';
@@ -8,25 +8,26 @@ import type { MemberFile } from './member-file.ts';
 import type { MoveStage } from './states.ts';
 import type { MemberRecord } from './member-record.ts';
 
+/** What the configuration says of this node and its seeds. */
 export interface MembershipSettings {
   readonly self: Member;
   /** Where other nodes reach this one, as far as that is known before it listens. */
   readonly address: Address;
-  /** Random name of this life, in hex. */
+  /** The random id of this incarnation, in hexadecimal. */
   readonly epoch: string;
-  /** It owns nothing yet. */
+  /** The node joins: it owns nothing yet. */
   readonly joining: boolean;
-  /** The dead node of its rack whose tokens it takes over. */
+  /** The dead node of its rack whose tokens it takes over; undefined for none. */
   readonly replaces: NodeId | undefined;
-  /** The other nodes that the configuration knows. */
+  /** The other nodes in the configuration. */
   readonly seeds: readonly (Member & { readonly address: Address })[];
   readonly gossip: GossipOptions;
   readonly detector: DetectorOptions;
 }
 
 /**
- * A node that has joined, or was leaving, in an earlier life goes on from there, whatever its configuration says; one that
- * has left goes on telling that.
+ * This node's record at the start. A node that has joined, or was leaving, in an earlier incarnation continues from
+ * there, whatever its configuration says. A node that has left continues to report that.
  */
 export function ownRecord(
   settings: MembershipSettings,
@@ -45,7 +46,7 @@ export function ownRecord(
   return { ...self, ...life, state, move, joined, replaces, supersedes: before?.supersedes };
 }
 
-/** What the configuration says of a node that has said nothing yet. */
+/** The record of a configured node that was not heard yet: generation 0. */
 export function expectedRecord(seed: Member & { readonly address: Address }): MemberRecord {
   const { node, datacenter, rack, tokens, address } = seed;
   const place = { node, datacenter, rack, tokens, address };
@@ -55,9 +56,10 @@ export function expectedRecord(seed: Member & { readonly address: Address }): Me
 }
 
 /**
- * The dead member whose place this node is to take: it owns its part until then. Where the others know it by their
- * configurations alone they tell nothing of it; this node knows that it stands where itself will stand. `undefined`: there
- * is none, or none any more. Nobody asks it anything, so it has no address of its own.
+ * The record of the dead member whose place this node is to take; it owns its part until then. If the other nodes know
+ * the dead one by their configurations alone, gossip does not report it. Its rack and tokens are those that this node
+ * takes over. Undefined if this node replaces none, or has done so. No request goes to it, so it has this node's
+ * address.
  */
 export function replacedRecord(
   { self, address }: MembershipSettings,
@@ -67,7 +69,7 @@ export function replacedRecord(
   return expectedRecord({ ...self, node: replaces, address });
 }
 
-/** Numbers the configured members by their names in order, the same on every node that is configured alike. */
+/** Numbers the configured members by name, so that nodes with the same configuration number them alike. */
 export function numbered(members: readonly Member[]): Map<NodeId, number> {
   const names = members.map((member) => member.node).sort((left, right) => (left < right ? -1 : 1));
   return new Map(names.map((name, index) => [name, index]));

@@ -1,15 +1,16 @@
 /**
- * The seven states of a peer, their codes (`peer_state_current`) and the moves between them, as a table.
+ * The seven states of a peer, their codes (`peer_state_current`) and the transitions between them, as a table.
  *
- * A node declares JOINING, NORMAL, STANDBY or LEAVING of itself; UNKNOWN, DOWN and RESET are an observer's opinion.
- * A peer is RESET between the arrival of a new life of it (a restart, another address) and its first heartbeat.
+ * A node declares JOINING, NORMAL, STANDBY or LEAVING of itself; UNKNOWN, DOWN and RESET are an observer's opinion. A
+ * peer is RESET between the arrival of a new incarnation (a restart, another address) and its first heartbeat.
  */
 import type { NodeId } from '../../base/ids.ts';
 import type { LogLevel } from '../../io/log.ts';
 
+/** The state of a peer in an observer's opinion. */
 export type PeerState = 'UNKNOWN' | 'JOINING' | 'NORMAL' | 'STANDBY' | 'DOWN' | 'RESET' | 'LEAVING';
 
-/** In the order of their codes. */
+/** All states, in the order of their codes. */
 export const peerStates: readonly PeerState[] = [
   'UNKNOWN',
   'JOINING',
@@ -20,20 +21,22 @@ export const peerStates: readonly PeerState[] = [
   'LEAVING',
 ];
 
-/** What a node may say of itself. */
+/** The states that a node may declare of itself. */
 export type DeclaredState = Extract<PeerState, 'JOINING' | 'NORMAL' | 'STANDBY' | 'LEAVING'>;
 
+/** All declared states. */
 export const declaredStates: readonly DeclaredState[] = ['JOINING', 'NORMAL', 'STANDBY', 'LEAVING'];
 
 /**
- * How far a member's part of the ring has moved. `queued`: it waits for its turn, nothing has changed. `copying`: writes
- * go to the owners before and after the move, reads to those before. `switching`: writes go to both, reads to those after.
+ * How far a member's ring change is. `queued`: it waits for its turn, and nothing has changed. `copying`: writes go to
+ * the owners before and after the change, reads to those before. `switching`: writes go to both, reads to those after.
  */
 export type MoveStage = 'none' | 'queued' | 'copying' | 'switching';
 
+/** All stages, in their sequence. */
 export const moveStages: readonly MoveStage[] = ['none', 'queued', 'copying', 'switching'];
 
-/** Where each state may lead. Staying is no move. */
+/** The states that each state may change to. Staying is no transition. */
 const moves: Readonly<Record<PeerState, readonly PeerState[]>> = {
   UNKNOWN: ['JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'LEAVING'],
   JOINING: ['NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'],
@@ -49,25 +52,25 @@ export function stateCode(state: PeerState): number {
   return peerStates.indexOf(state);
 }
 
-/** A peer may go from one state to the other. */
+/** True if a peer may change from one state to the other. */
 export function isLegalMove(from: PeerState, to: PeerState): boolean {
   return moves[from].includes(to);
 }
 
-/** Peers in this state take all new work; `svc_peer_state` calls them up. */
+/** True if peers in this state take all new work; `svc_peer_state` shows them as up. */
 export function isRoutableState(state: PeerState): boolean {
   return state === 'NORMAL' || state === 'JOINING';
 }
 
 /**
- * A peer in this state answers what it is asked: a leaving one until it has left, one in STANDBY takes every write and is
- * read when no other replica will do.
+ * True if a peer in this state answers requests. A leaving peer does so until it has left. A peer in STANDBY takes every
+ * write, and is read if too few other replicas are left.
  */
 export function isServingState(state: PeerState): boolean {
   return isRoutableState(state) || state === 'LEAVING' || state === 'STANDBY';
 }
 
-/** A line per state, for the golden. */
+/** The transitions as text, a line per state, for the golden test. */
 export function describeMoves(): string {
   return peerStates
     .map((state) => {
@@ -78,13 +81,13 @@ export function describeMoves(): string {
 }
 
 /**
- * How loud a peer's change of state is in the log: who goes without a word, and the return of such a one, is seen at the
- * quieter level too.
+ * The log level of a peer's change of state. `warn` for a peer that goes DOWN without an announcement, and for its
+ * return; `info` otherwise.
  */
 export class PeerNews {
   readonly #missed = new Set<NodeId>();
 
-  /** `away`: the peer has said that it goes. */
+  /** `away`: the peer has announced that it stops. */
   level(node: NodeId, from: PeerState, to: PeerState, away: boolean): LogLevel {
     if (to === 'DOWN' && !away) {
       this.#missed.add(node);

@@ -60,7 +60,7 @@ function tableOf(name: string, more: Partial<MemberRecord> = {}): Seen {
   };
 }
 
-/** The node itself has sent the record. */
+/** Applies a record that its own node has sent. */
 function hear(table: MemberTable, record: MemberRecord, nowUs = 0): Applied {
   return table.apply(record, record.node, nowUs);
 }
@@ -68,7 +68,7 @@ function hear(table: MemberTable, record: MemberRecord, nowUs = 0): Applied {
 const applied = { kind: 'applied', newLife: false, moved: false, ringChanged: false };
 
 describe('a member table', () => {
-  it('takes the newer word, by generation and then version, and calls the rest old', () => {
+  it('accepts the newer record, by generation and then version, and calls the others old', () => {
     const { table, moves } = tableOf('n1');
     expect(hear(table, recordOf('n2'))).toEqual({
       ...applied,
@@ -83,7 +83,7 @@ describe('a member table', () => {
     expect(moves).toEqual(['n2 UNKNOWN>NORMAL', 'n2 NORMAL>RESET', 'n2 RESET>NORMAL']);
   });
 
-  it('refuses an old life that speaks for itself, and calls late what others say of it', () => {
+  it('refuses a record that an earlier incarnation sends of itself, and ignores one that others send of it', () => {
     const { table } = tableOf('n1');
     hear(table, recordOf('n2', { generation: 2, epoch: 'other' }));
     const late = recordOf('n2', { version: 99 });
@@ -91,14 +91,14 @@ describe('a member table', () => {
     expect(table.apply(late, node('n3'), 0)).toEqual({ kind: 'old' });
   });
 
-  it('takes a greater generation of the same process for the same life', () => {
+  it('treats a greater generation with the same epoch as the same incarnation', () => {
     const { table, moves } = tableOf('n1');
     hear(table, recordOf('n2'));
     expect(hear(table, recordOf('n2', { generation: 9 }))).toEqual(applied);
     expect(moves).toEqual(['n2 UNKNOWN>NORMAL']);
   });
 
-  it('refuses two processes that claim one name, a token that is taken in the rack, and its own name', () => {
+  it('refuses a second process with one name, a token that is taken in the rack, and its own name', () => {
     const { table } = tableOf('n1');
     hear(table, recordOf('n2'));
     expect(hear(table, recordOf('n2', { version: 9, epoch: 'twin' }))).toEqual(refused('sameName'));
@@ -108,7 +108,7 @@ describe('a member table', () => {
     expect(hear(table, recordOf('n1', { generation: 0, epoch: 'past' })).kind).toBe('old');
   });
 
-  it('refuses a member that stands elsewhere or owns other tokens than before, unless it left in between', () => {
+  it('refuses a member with another location or other tokens than before, unless it left in between', () => {
     const { table } = tableOf('n1');
     hear(table, recordOf('n2'));
     expect(hear(table, recordOf('n2', { version: 2, rack: 'r2' }))).toEqual(refused('location'));
@@ -118,7 +118,7 @@ describe('a member table', () => {
     expect(hear(table, recordOf('n2', back)).kind).toBe('applied');
   });
 
-  it('believes a peer of its own tokens rather than the configuration', () => {
+  it('trusts the record of a peer about its tokens more than the configuration', () => {
     const { table } = tableOf('n1');
     table.expect(recordOf('n2', { generation: 0, version: 0, epoch: '', tokens: [7 as Token] }));
     expect(table.opinion(node('n2'))).toBe('UNKNOWN');
@@ -127,7 +127,7 @@ describe('a member table', () => {
     expect(table.record(node('n2'))?.tokens).toEqual([2000]);
   });
 
-  it('calls a silent peer down, and normal again at its next heartbeat', () => {
+  it('judges a silent peer DOWN, and NORMAL again at its next heartbeat', () => {
     const { table, moves } = tableOf('n1');
     for (let second = 1; second <= 10; second++)
       hear(table, recordOf('n2', { version: second }), second * 1_000_000);
@@ -139,7 +139,7 @@ describe('a member table', () => {
     expect(moves).toEqual(['n2 UNKNOWN>NORMAL', 'n2 NORMAL>DOWN', 'n2 DOWN>NORMAL']);
   });
 
-  it('calls a peer down that was heard once and never again, and judges nobody of whom it never heard', () => {
+  it('judges a peer DOWN that was heard once and never again, and no peer that was never heard', () => {
     const { table } = tableOf('n1');
     table.expect(recordOf('n3', { generation: 0, version: 0, epoch: '' }));
     hear(table, recordOf('n2'), 1_000_000);
@@ -149,7 +149,7 @@ describe('a member table', () => {
     expect([table.opinion(node('n2')), table.opinion(node('n3'))]).toEqual(['DOWN', 'UNKNOWN']);
   });
 
-  it('does not hold its own sleep against its peers', () => {
+  it('does not count its own pause as silence of its peers', () => {
     const { table } = tableOf('n1');
     hear(table, recordOf('n2'), 0);
     hear(table, recordOf('n2', { version: 2 }), 1_000_000);
@@ -160,7 +160,7 @@ describe('a member table', () => {
     expect(table.opinion(node('n2'))).toBe('DOWN');
   });
 
-  it('calls a peer down that says it goes, until its next life', () => {
+  it('judges a peer DOWN that announces that it stops, until its next incarnation', () => {
     const { table, moves } = tableOf('n1');
     hear(table, recordOf('n2'));
     hear(table, recordOf('n2', { version: 2, away: true }));
@@ -168,7 +168,7 @@ describe('a member table', () => {
     expect(moves.slice(1)).toEqual(['n2 NORMAL>DOWN', 'n2 DOWN>RESET', 'n2 RESET>NORMAL']);
   });
 
-  it('forgets nobody who left, and lets the tokens go', () => {
+  it('keeps the records of members that left, and frees their tokens', () => {
     const { table } = tableOf('n1');
     hear(table, recordOf('n2'));
     hear(table, recordOf('n2', { version: 2, state: 'LEAVING' }));
@@ -178,7 +178,7 @@ describe('a member table', () => {
     expect(hear(table, recordOf('n3', { tokens: [2000 as Token] })).kind).toBe('applied');
   });
 
-  it('knows after a few random rounds what all others know, however they talk', () => {
+  it('converges after a few random rounds, whatever pairs gossip', () => {
     const pairs = fc.array(fc.tuple(fc.nat(6), fc.nat(6)), { minLength: 5, maxLength: 40 });
     fc.assert(
       fc.property(pairs, (talks) => {
@@ -206,7 +206,7 @@ describe('a member table', () => {
   });
 });
 
-describe('a name that is used again', () => {
+describe('a node name that is used again', () => {
   const dead = recordOf('n2', { generation: 5 });
   const heir = recordOf('n3', { replaces: node('n2'), tokens: dead.tokens });
   const anew = recordOf('n2', {
@@ -217,7 +217,7 @@ describe('a name that is used again', () => {
     tokens: [77 as Token],
   });
 
-  it('is another membership than the one that was replaced, and that one stays replaced when its heir has left', () => {
+  it('is another membership than the one that was replaced, and that one stays replaced when its replacement has left', () => {
     for (const left of [false, true]) {
       const { table } = tableOf('n1');
       table.apply(dead, dead.node, 0);
@@ -227,25 +227,25 @@ describe('a name that is used again', () => {
     }
   });
 
-  it('may stand elsewhere, which one who has slept hears from others and not from itself', () => {
+  it('may have another location, which a node that missed the change accepts from other nodes', () => {
     const { table } = tableOf('n1');
     table.apply(dead, dead.node, 0);
     const { joined: _, ...claim } = anew;
     expect(table.placeFault(claim)).toBe('location');
     expect(table.apply(anew, node('n3'), 0)).toMatchObject({ kind: 'applied', ringChanged: true });
     expect(table.placeFault(claim)).toBeUndefined();
-    // What the earlier one is still said to be is only late.
+    // A record of the earlier membership is only late.
     expect(table.apply({ ...dead, version: 100 }, node('n3'), 0)).toEqual({ kind: 'old' });
   });
 
-  it('is not moved by a new life of the same membership', () => {
+  it('keeps its tokens in a new incarnation of the same membership', () => {
     const { table } = tableOf('n1');
     table.apply(anew, node('n3'), 0);
     const moved = { ...anew, generation: 10, epoch: 'e-next', tokens: [78 as Token] };
     expect(table.apply(moved, node('n3'), 0)).toEqual(refused('tokens'));
   });
 
-  it('tells, of a replacement, whose membership it ends: the one that it knows when it begins to copy', () => {
+  it('names, for a replacement, the membership that it ends: the one that is known when it begins to copy', () => {
     const { table } = tableOf('n3', { state: 'JOINING', joined: 4, replaces: node('n2') });
     table.apply({ ...anew, away: true }, node('n1'), 0);
     table.declare(table.moved('JOINING', 'copying'));
@@ -255,7 +255,7 @@ describe('a name that is used again', () => {
     expect(table.isSuperseded({ ...anew, joined: 10 })).toBe(false);
   });
 
-  it('begins in the life that outbids an earlier one of its name', () => {
+  it('begins in the generation that was raised above an earlier one of its name', () => {
     const { table } = tableOf('n3', { state: 'JOINING', generation: 4, joined: 4 });
     table.raise(12);
     expect(table.self).toMatchObject({ generation: 12, joined: 12 });
@@ -265,8 +265,8 @@ describe('a name that is used again', () => {
   });
 });
 
-describe('the words of gossip', () => {
-  it('come back as they were said', () => {
+describe('gossip messages', () => {
+  it('decode to what was encoded', () => {
     const words = {
       digest: tableOf('n1').table.digest(),
       records: [
@@ -278,7 +278,7 @@ describe('the words of gossip', () => {
     expect(decodeGossip(encodeGossip(words))).toEqual(words);
   });
 
-  it('are read by a codec that remembers as by one that does not, in lent bytes too', () => {
+  it('are decoded alike by a codec with and without memory, from borrowed bytes, too', () => {
     const record = fc
       .record({
         node: fc.constantFrom('n1', 'n2', 'n3'),
@@ -301,7 +301,7 @@ describe('the words of gossip', () => {
     );
   });
 
-  it('are the bytes that the schema gives them, and read as the schema reads them, in whatever form they come', () => {
+  it('are the bytes that the schema gives, and decode as the schema decodes them, in any encoding', () => {
     const whole = fc.maxSafeNat();
     const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/) as fc.Arbitrary<NodeId>;
     const text = fc
@@ -326,7 +326,7 @@ describe('the words of gossip', () => {
     );
   });
 
-  it('are refused by name when they say what no member may say', () => {
+  it('are refused with the name of the fault when they state what no member may state', () => {
     const said = (more: object): Uint8Array =>
       encodeGossip({ digest: [], records: [{ ...recordOf('n2'), ...more }], view: '' });
     expect(() => decodeGossip(said({ state: 'DOWN' }))).toThrow(
@@ -347,7 +347,7 @@ describe('the words of gossip', () => {
     );
   });
 
-  it('are bad requests when they are any other bytes', () => {
+  it('throw BadRequest for any other bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {

@@ -1,13 +1,13 @@
 /**
- * Who is in the cluster, as this node knows it: every member's own word of itself, and this node's opinion of whether
- * it is there. Pure state; gossip.ts carries the words.
+ * The members as this node knows them: each member's own record, and this node's opinion of its state. Pure state;
+ * gossip.ts carries the records.
  *
- * A record is written by its node alone and ordered by (generation, version): a generation is one life of the node, a
- * version one heartbeat in it. The higher one replaces the other whole (source: van Renesse, Dumitriu, Gough, Thomas,
- * "Efficient Reconciliation and Flow Control for Anti-Entropy Protocols" (Scuttlebutt), 2008).
+ * Only its own node writes a record. Records are ordered by (generation, version): the generation is an incarnation of
+ * the node, the version a heartbeat in it. A newer record replaces the other as a whole (source: van Renesse, Dumitriu,
+ * Gough, Thomas, "Efficient Reconciliation and Flow Control for Anti-Entropy Protocols" (Scuttlebutt), 2008).
  *
- * Invariants: a node's generation never goes back; two lives of one generation, and two nodes with one token in a
- * rack, are never both accepted; opinions move only as states.ts allows, and each move is reported once.
+ * Invariants: a node's generation never goes back. Two incarnations with one generation, and two nodes of a rack with
+ * one token, are never both accepted. Opinions change only as states.ts allows, and each change is reported once.
  */
 import { assert, present } from '../../base/assert.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -29,12 +29,16 @@ import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isLegalMove, isServingState } from './states.ts';
 
 /**
- * Why a record is not taken in. `oldLife`: a later life of the node is known. `sameName`: another process has its name
- * and generation. `duplicateToken`: another node of its rack has one of its tokens. `location`, `tokens`: it stands
- * elsewhere, or owns others, than before, and it is still the same membership.
+ * Why a record is refused.
+ *
+ * - `oldLife`: a later incarnation of the node is known.
+ * - `sameName`: another process has its name and generation.
+ * - `duplicateToken`: another node of its rack has one of its tokens.
+ * - `location`, `tokens`: they differ from before, in the same membership.
  */
 export type RefusalReason = 'oldLife' | 'sameName' | 'duplicateToken' | 'location' | 'tokens';
 
+/** All reasons. */
 export const refusalReasons: readonly RefusalReason[] = [
   'oldLife',
   'sameName',
@@ -43,10 +47,14 @@ export const refusalReasons: readonly RefusalReason[] = [
   'tokens',
 ];
 
+/** What became of a record. */
 export type Applied =
   | { readonly kind: 'old' }
   | { readonly kind: 'refused'; readonly reason: RefusalReason }
-  /** `newLife`: another process than before, or the first. `ringChanged`: who owns which tokens is not what it was. */
+  /**
+   * `newLife`: another incarnation than before, or the first. `moved`: its address is new. `ringChanged`: who owns
+   * which tokens may have changed.
+   */
   | {
       readonly kind: 'applied';
       readonly newLife: boolean;
@@ -54,7 +62,7 @@ export type Applied =
       readonly ringChanged: boolean;
     };
 
-/** Hears of every change of opinion. */
+/** Called for every change of a peer's state. */
 export type TransitionListener = (node: NodeId, from: PeerState, to: PeerState) => void;
 
 interface Peer {
@@ -64,12 +72,13 @@ interface Peer {
   readonly index: PeerIndex;
 }
 
+/** The member table of one node. */
 export class MemberTable {
   #self: MemberRecord;
-  /** Who has which token, by place; made anew when somebody's place changes. */
+  /** The nodes that claim each token, by location; recomputed when a location changes. */
   #takers: Map<string, Map<Token, NodeId[]>> | undefined;
   readonly #peers = new Map<NodeId, Peer>();
-  /** The same, by their numbers. */
+  /** The same, by index. */
   readonly #order: Peer[] = [];
   readonly #progress = new Progress();
   readonly #makeDetector: () => Detector;
@@ -81,49 +90,51 @@ export class MemberTable {
     this.#onTransition = onTransition;
   }
 
+  /** This node's own record. */
   get self(): MemberRecord {
     return this.#self;
   }
 
-  /** The other members' records, in the order in which they became known; those that left included. */
+  /** The other members' records, in the order in which they became known, including those that have left. */
   peers(): readonly MemberRecord[] {
     const records: MemberRecord[] = [];
     for (const { record } of this.#peers.values()) records.push(record);
     return records;
   }
 
-  /** A peer's own word, as far as it is known; undefined for a stranger. */
+  /** The peer's record, as far as it is known; undefined for an unknown node. */
   record(node: NodeId): MemberRecord | undefined {
     return this.#peers.get(node)?.record;
   }
 
-  /** This node's opinion of a peer; UNKNOWN for a stranger. */
+  /** This node's opinion of a peer; UNKNOWN for an unknown node. */
   opinion(node: NodeId): PeerState {
     return this.#peers.get(node)?.opinion ?? 'UNKNOWN';
   }
 
+  /** True if requests may be sent to the node. */
   isRoutable(node: NodeId): boolean {
     return node === this.#self.node || isServingState(this.opinion(node));
   }
 
-  /** Thousandths of phi of a peer's silence. */
+  /** Thousandths of phi of the peer's silence. */
   milliPhi(node: NodeId, nowUs: number): number {
     return this.#peers.get(node)?.detector.milliPhi(nowUs) ?? 0;
   }
 
-  /** One heartbeat more; gossip spreads it. */
+  /** Increments this node's heartbeat. */
   beat(): void {
     this.#self = { ...this.#self, version: this.#self.version + 1 };
   }
 
-  /** Says something new of itself. */
+  /** Changes this node's own record. */
   declare(change: Partial<MemberRecord>): void {
     this.#say(change);
   }
 
   /**
-   * What it says once it is so far on its way. A replacement says whose membership it ends: the one known when it begins to
-   * copy.
+   * The fields of this node's record in that step. A replacement's record names the membership that it ends: the one
+   * that is known when it begins to copy.
    */
   moved(state: DeclaredState, move: MoveStage): Pick<MemberRecord, 'state' | 'move' | 'supersedes'> {
     const { replaces, supersedes } = this.#self;
@@ -131,7 +142,10 @@ export class MemberTable {
     return { state, move, supersedes: dead === undefined ? supersedes : dead.joined };
   }
 
-  /** Outbids an earlier life of its name, which a membership that only begins has nothing to do with. */
+  /**
+   * Raises the generation above an earlier incarnation of the node's name. A membership that only begins now begins
+   * with the new generation.
+   */
   raise(generation: number): void {
     const { state, joined } = this.#self;
     this.#say({ generation, joined: state === 'JOINING' ? generation : joined });
@@ -142,29 +156,32 @@ export class MemberTable {
     this.#takers = undefined;
   }
 
-  /** A peer is known by configuration before it was heard of: version 0 of generation 0, opinion UNKNOWN. */
+  /** Adds a peer that is known by configuration before it was heard: generation 0, version 0, opinion UNKNOWN. */
   expect(record: MemberRecord): void {
     assert(record.node !== this.#self.node, 'a node does not expect itself');
     if (!this.#peers.has(record.node)) this.#add(record);
   }
 
-  /** Another one has taken over what the member owned, or was to take over, whatever has become of that one since. */
+  /**
+   * True if another member has taken over what this one owned or was about to take over, whatever became of that member
+   * since.
+   */
   isSuperseded(member: MemberRecord): boolean {
     return hasOusted(this.#self, member) || this.#order.some(({ record }) => hasOusted(record, member));
   }
 
-  /** Calls a peer that was replaced one that has left; whether it was not called so before. */
+  /** Marks a replaced peer as left. Returns true if it was not marked before. */
   evict(node: NodeId): boolean {
     const peer = this.#peers.get(node);
     if (peer === undefined || peer.record.left) return false;
     peer.record = { ...peer.record, left: true };
     this.#takers = undefined;
-    // Whom nobody here has heard of goes as he came.
+    // A peer that was never heard stays UNKNOWN.
     if (peer.opinion !== 'UNKNOWN') this.#move(peer, 'DOWN');
     return true;
   }
 
-  /** How far this table knows everyone, itself first. */
+  /** How far this table knows every member, this node first. */
   digest(): readonly DigestEntry[] {
     const { node, generation, version } = this.#self;
     const digest: DigestEntry[] = [{ node, generation, version }];
@@ -172,7 +189,7 @@ export class MemberTable {
     return digest;
   }
 
-  /** The records that the maker of `digest` lacks or has older. */
+  /** The records that the sender of `digest` lacks or has older. */
   newerThan(digest: readonly DigestEntry[]): readonly MemberRecord[] {
     const own = digest.findLast(({ node }) => node === this.#self.node);
     const isOwnNews = own === undefined || isNewer(this.#self, own);
@@ -183,32 +200,34 @@ export class MemberTable {
     return newer;
   }
 
-  /** This life begins to listen: from now on silence is a peer's own, of whom it has heard nothing before as well. */
+  /**
+   * This incarnation begins to listen. From now on silence counts against peers, including those that were never heard.
+   */
   listen(nowUs: number): void {
     for (const { record, detector } of this.#peers.values())
-      // The one that this node replaces is not listened to: the others judge that.
+      // The node that this one replaces is not listened to: the other members judge it.
       if (record.node !== this.#self.replaces) detector.heartbeat(nowUs);
   }
 
-  /** The maker of `digest` knows somebody better than this table does. */
+  /** True if the sender of `digest` knows some member better than this table does. */
   isBehind(digest: readonly DigestEntry[]): boolean {
     return digest.some((entry) => {
       return entry.node === this.#self.node ? isNewer(entry, this.#self) : this.#progress.isBehind(entry);
     });
   }
 
-  /** Takes a record in that `from` has sent, heard at this monotonic instant. */
+  /** Accepts or refuses a record that `from` has sent, heard at this monotonic instant. */
   apply(record: MemberRecord, from: NodeId, nowUs: number): Applied {
     if (record.node === this.#self.node) return this.#applyOwnName(record);
     const peer = this.#peers.get(record.node);
     const known = peer?.record;
     if (known !== undefined) {
-      // What others still say of an earlier life is only late.
+      // A record of an earlier incarnation that another node sends is only late.
       if (record.generation < known.generation)
         return from === record.node ? refused('oldLife') : { kind: 'old' };
       if (isTwin(record, known)) return refused('sameName');
       if (!isNewer(record, known)) return { kind: 'old' };
-      // The last words of a node that was replaced.
+      // The last records of a node that was replaced.
       const replaced = known.left && !record.left && record.epoch === known.epoch;
       if (replaced && this.isSuperseded(record)) return { kind: 'old' };
     }
@@ -217,23 +236,23 @@ export class MemberTable {
     return fault === undefined ? this.#accept(record, peer, nowUs) : refused(fault);
   }
 
-  /** Why the node cannot stand where it says and own what it says; undefined when it can. */
+  /** Why the node cannot have the location and tokens that it claims; undefined if it can. */
   placeFault(claim: Place): Extract<RefusalReason, 'location' | 'tokens' | 'duplicateToken'> | undefined {
     const known = this.#peers.get(claim.node)?.record;
     if (known !== undefined && !known.left && !isLater(claim.joined, known.joined)) {
       if (known.datacenter !== claim.datacenter || known.rack !== claim.rack) return 'location';
-      // The configuration's word of a peer's tokens gives way to the peer's own.
+      // A peer's own record of its tokens overrides the configuration.
       const bound = known.generation > 0 && known.state !== 'JOINING';
       if (bound && !sameTokens(known.tokens, claim.tokens)) return 'tokens';
     }
     if (claim.left === true) return undefined;
-    return this.#heirFault(claim) ?? (this.#tokenTaken(claim) ? 'duplicateToken' : undefined);
+    return this.#replacementFault(claim) ?? (this.#tokenTaken(claim) ? 'duplicateToken' : undefined);
   }
 
   /** Judges silence: a peer whose phi exceeds the threshold is DOWN. */
   judge(nowUs: number): void {
     const { state, move } = this.#self;
-    // Who has yet to be let in hears nobody.
+    // A joining node that was not admitted yet hears no peer.
     const isOutside = state === 'JOINING' && move === 'queued';
     for (const peer of this.#peers.values()) {
       const isExpected = peer.opinion !== 'UNKNOWN' || (!isOutside && !peer.record.left);
@@ -241,7 +260,7 @@ export class MemberTable {
     }
   }
 
-  /** This node was not listening for the last `us` microseconds: they are no peer's silence. */
+  /** This node did not listen for the last `us` microseconds; they do not count as silence. */
   pardon(us: number, nowUs: number): void {
     for (const peer of this.#peers.values()) peer.detector.pardon(us, nowUs);
   }
@@ -252,7 +271,7 @@ export class MemberTable {
     const peer = known ?? this.#add(record);
     peer.record = record;
     this.#progress.set(peer.index, record);
-    // How long it took until the first word is no interval.
+    // The time until the first record is no interval.
     if (newLife || peer.opinion === 'UNKNOWN') peer.detector.reset();
     if (newLife) {
       if (isLegalMove(peer.opinion, 'RESET')) this.#move(peer, 'RESET');
@@ -267,7 +286,7 @@ export class MemberTable {
   }
 
   #applyOwnName(record: MemberRecord): Applied {
-    // What others still say of an earlier life, or of an earlier heartbeat, is only late.
+    // A record of an earlier incarnation, or an earlier heartbeat, that another node sends is only late.
     const past = record.generation < this.#self.generation || record.epoch === this.#self.epoch;
     return past ? { kind: 'old' } : refused('sameName');
   }
@@ -288,8 +307,8 @@ export class MemberTable {
     this.#onTransition(peer.record.node, from, to);
   }
 
-  /** A replacement stands where the dead one stood and takes over all its tokens: of nothing else it gets the keys. */
-  #heirFault(claim: Place): 'location' | 'tokens' | undefined {
+  /** A replacement must have the dead node's location and all of its tokens: it would get the keys of no others. */
+  #replacementFault(claim: Place): 'location' | 'tokens' | undefined {
     const { replaces, joining = claim.state === 'JOINING' } = claim;
     const dead = replaces === undefined || !joining ? undefined : this.record(replaces);
     if (dead === undefined || dead.left) return undefined;
@@ -297,31 +316,32 @@ export class MemberTable {
     return sameTokens(dead.tokens, claim.tokens) ? undefined : 'tokens';
   }
 
-  /** It takes over, or has taken over, the tokens of the other one, which is dead. */
-  #inherits(claim: Place, dead: MemberRecord): boolean {
+  /** True if the claiming node takes over, or has taken over, the tokens of the dead one. */
+  #takesOverFrom(claim: Place, dead: MemberRecord): boolean {
     if (claim.replaces !== dead.node || dead.node === this.#self.node) return false;
     const done = claim.state !== undefined && claim.state !== 'JOINING';
     if (done || this.isRoutable(dead.node)) return done;
-    // Of whom this life has heard nothing yet may be alive; who has been let in before has waited for that.
+    // A node that this incarnation has not heard yet may be alive. A replacement that was admitted before has waited
+    // for that.
     return this.opinion(dead.node) !== 'UNKNOWN' || this.record(claim.node)?.replaces === dead.node;
   }
 
-  /** It is the dead one whose tokens the other has not taken over yet. */
-  #bequeaths(claim: Place, heir: MemberRecord): boolean {
+  /** True if the claiming node is the dead one whose tokens `heir` has not taken over yet. */
+  #isReplacedBy(claim: Place, heir: MemberRecord): boolean {
     return heir.replaces === claim.node && heir.state === 'JOINING';
   }
 
   #tokenTaken(claim: Place): boolean {
     const takers = this.#takersAt(claim);
-    return claim.tokens.some((token) => takers?.get(token)?.some((node) => this.#standsAgainst(claim, node)));
+    return claim.tokens.some((token) => takers?.get(token)?.some((node) => this.#rulesOut(claim, node)));
   }
 
-  /** The claim's token is this other node's. */
-  #standsAgainst(claim: Place, node: NodeId): boolean {
+  /** True if the other node's claim to the token rules this claim out. */
+  #rulesOut(claim: Place, node: NodeId): boolean {
     if (node === claim.node) return false;
     const other = node === this.#self.node ? this.#self : this.#peers.get(node)?.record;
-    if (other === undefined || isFellowHeir(claim, other)) return false;
-    return !this.#inherits(claim, other) && !this.#bequeaths(claim, other);
+    if (other === undefined || replaceOneNode(claim, other)) return false;
+    return !this.#takesOverFrom(claim, other) && !this.#isReplacedBy(claim, other);
   }
 
   #takersAt({ datacenter, rack }: Place): ReadonlyMap<Token, readonly NodeId[]> | undefined {
@@ -334,7 +354,7 @@ function refused(reason: RefusalReason): Applied {
   return { kind: 'refused', reason };
 }
 
-/** Both are to replace the same node; who has done so first has its tokens. */
-function isFellowHeir(claim: Place, { state, replaces }: MemberRecord): boolean {
+/** True if both replace the same node; the first to finish gets its tokens. */
+function replaceOneNode(claim: Place, { state, replaces }: MemberRecord): boolean {
   return replaces !== undefined && replaces === claim.replaces && state === 'JOINING';
 }

@@ -25,10 +25,10 @@ const record: MemberRecord = {
   tokens: [80 as Token, 81 as Token],
 };
 
-/** What is done, in order. */
-function heritageOf(own: Partial<MemberRecord> = {}): { heritage: TokenAssignment; done: unknown[] } {
+/** A token assignment whose membership and log append to `done` what happens, in sequence. */
+function assignmentOf(own: Partial<MemberRecord> = {}): { assignment: TokenAssignment; done: unknown[] } {
   const done: unknown[] = [];
-  const heritage: TokenAssignment = new TokenAssignment(
+  const assignment: TokenAssignment = new TokenAssignment(
     {
       log: { enabled: () => true, event: (level, name) => void done.push(`${level} ${name}`) },
       spawn: (_name, task) => void task().catch((error: unknown) => done.push(error)),
@@ -36,37 +36,37 @@ function heritageOf(own: Partial<MemberRecord> = {}): { heritage: TokenAssignmen
     {
       self: () => ({ ...record, ...own }),
       save: () => {
-        done.push(['saved', heritage.record.tokens]);
+        done.push(['saved', assignment.record.tokens]);
         return Promise.resolve();
       },
     },
   );
-  return { heritage, done };
+  return { assignment, done };
 }
 
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('the tokens that a peer tells of', () => {
-  it('are those of a replacement that waits to be let in, durably before its starter hears of them', async () => {
-    const { heritage, done } = heritageOf();
-    heritage.onTokens((told) => done.push(['told', told]));
-    heritage.told(peer, tokens, true);
+describe('tokens that a peer assigns', () => {
+  it('apply to a replacement that waits to be admitted, and are durable before the embedder gets them', async () => {
+    const { assignment, done } = assignmentOf();
+    assignment.onTokens((told) => done.push(['told', told]));
+    assignment.told(peer, tokens, true);
     await settled();
     expect(done).toEqual(['warn membership.tokens.told', ['saved', tokens], ['told', tokens]]);
   });
 
-  it('are told to a starter that asks late, once', async () => {
-    const { heritage, done } = heritageOf();
-    heritage.told(peer, tokens, true);
-    heritage.told('n3' as NodeId, [90 as Token], true);
+  it('reach an embedder that registers late, once', async () => {
+    const { assignment, done } = assignmentOf();
+    assignment.told(peer, tokens, true);
+    assignment.told('n3' as NodeId, [90 as Token], true);
     await settled();
-    heritage.onTokens((told) => done.push(['told', told]));
+    assignment.onTokens((told) => done.push(['told', told]));
     expect(done).toEqual(['warn membership.tokens.told', ['saved', tokens], ['told', tokens]]);
   });
 
-  it('are those of a member that is getting back what was on its disk', async () => {
-    const { heritage, done } = heritageOf({ state: 'NORMAL', move: 'none', replaces: undefined });
-    heritage.told(peer, tokens, true);
+  it('apply to a member whose rebuild is under way', async () => {
+    const { assignment, done } = assignmentOf({ state: 'NORMAL', move: 'none', replaces: undefined });
+    assignment.told(peer, tokens, true);
     await settled();
     expect(done).toContainEqual(['saved', tokens]);
   });
@@ -77,14 +77,14 @@ describe('the tokens that a peer tells of', () => {
     ['one that joins and replaces nobody', { replaces: undefined }, true],
     ['one that has them', { tokens }, true],
   ] as const)('are nothing to %s', async (_who, own, refilling) => {
-    const { heritage, done } = heritageOf(own);
-    heritage.told(peer, tokens, refilling);
+    const { assignment, done } = assignmentOf(own);
+    assignment.told(peer, tokens, refilling);
     await settled();
     expect(done).toEqual([]);
   });
 });
 
-describe('the tokens of a member by its disk', () => {
+describe('the tokens of a member by its member file', () => {
   it.each([
     ['of a member', { state: 'NORMAL', move: 'none' }, record.tokens],
     ['of one that copies', { move: 'copying' }, record.tokens],

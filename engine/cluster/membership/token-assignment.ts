@@ -1,10 +1,10 @@
 /**
- * The tokens of a node whose file does not know them: of one that replaces a node which had itself replaced another, so
- * that its tokens do not follow from its name; and of one that has lost its disk, and with it what it had taken over.
+ * Assigns tokens to a node whose configuration does not know them. That is a node that replaces a replacement, so that
+ * its tokens do not follow from a name; or one that has lost its disk, and with it the tokens that it had taken over.
  *
- * A peer that knows better refuses its greeting, and sends the tokens along (`greeting.ts`). Everything that a node does
- * follows from its tokens, so it does not change them as it runs: whoever started it starts it anew with those. A member
- * has them on its disk, from before that on.
+ * A peer that knows better refuses the node's greeting and sends the tokens along (greeting.ts). Everything that a node
+ * does follows from its tokens, so it never changes them while it runs: its embedder starts it again with the new ones.
+ * A member has its tokens on its disk before that.
  */
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
@@ -12,23 +12,25 @@ import type { MemberFile } from './member-file.ts';
 import type { MemberRecord } from './member-record.ts';
 import { sameTokens } from './member-record.ts';
 
-type Doors = Pick<Io, 'log' | 'spawn'>;
+type Ports = Pick<Io, 'log' | 'spawn'>;
 
+/** The membership as token assignment uses it. */
 export interface TokenAssignmentMembership {
-  /** What the node says of itself now. */
+  /** This node's current record. */
   self(): MemberRecord;
-  /** Makes `TokenAssignment.record` durable, if the disk does. Never rejects. */
+  /** Makes `TokenAssignment.record` durable, if the disk takes it. Never rejects. */
   save(): Promise<unknown>;
 }
 
+/** The tokens that a peer has assigned to this node. */
 export class TokenAssignment {
-  readonly #io: Doors;
+  readonly #io: Ports;
   readonly #membership: TokenAssignmentMembership;
   #tokens: readonly Token[] | undefined;
   #isSaved = false;
   #told: ((tokens: readonly Token[]) => void) | undefined;
 
-  constructor(io: Doors, membership: TokenAssignmentMembership) {
+  constructor(io: Ports, membership: TokenAssignmentMembership) {
     this.#io = io;
     this.#membership = membership;
   }
@@ -40,13 +42,13 @@ export class TokenAssignment {
   }
 
   /**
-   * A peer has refused this node's tokens, and says which they should be; the first one is believed. `refilling`: this
-   * node is getting back what was on a disk that it has lost.
+   * A peer has refused this node's tokens and says which it should have. The first answer counts. `refilling`: a
+   * rebuild of this node's lost disk is under way.
    */
   told(by: NodeId, tokens: readonly Token[], refilling: boolean): void {
     const { state, move, replaces, tokens: own } = this.#membership.self();
     if (this.#tokens !== undefined || sameTokens(tokens, own)) return;
-    // Who holds keys by its tokens moves them by leaving and joining.
+    // A node that holds keys by its tokens moves them by leaving and joining.
     const begins = move === 'queued' && replaces !== undefined;
     if (state === 'JOINING' ? !begins : !refilling) return;
     this.#tokens = tokens;
@@ -59,14 +61,14 @@ export class TokenAssignment {
     });
   }
 
-  /** Calls `told` with the tokens, at once where they are known already. */
+  /** Calls `told` with the tokens once they are saved, at once if they are. */
   onTokens(told: (tokens: readonly Token[]) => void): void {
     this.#told = told;
     if (this.#isSaved && this.#tokens !== undefined) told(this.#tokens);
   }
 }
 
-/** The tokens that the node has as a member, by its disk; undefined: it is none by that. */
+/** The tokens that the node has as a member, by its member file; undefined if it is no member by that. */
 export function tokensOfMember(
   { remembered }: Pick<MemberFile, 'remembered'>,
   node: NodeId,

@@ -9,7 +9,7 @@ const token = fc.integer({ min: 0, max: tokenMax }) as fc.Arbitrary<Token>;
 const near = fc.integer({ min: 0, max: 8 }) as fc.Arbitrary<Token>;
 const any = fc.oneof(token, near, fc.constant(tokenMax as Token));
 
-test('a distance leads from the one token to the other, a whole turn to itself', () => {
+test('a distance leads from one token to the other; from a token to itself it is a whole turn', () => {
   fc.assert(
     fc.property(any, any, (from, to) => {
       const far = distance(from, to);
@@ -20,7 +20,7 @@ test('a distance leads from the one token to the other, a whole turn to itself',
   expect(distance(7 as Token, 7 as Token)).toBe(2 ** 32);
 });
 
-test('two arcs that meet at both ends hold every token once', () => {
+test('two arcs that meet at both ends include every token once', () => {
   fc.assert(
     fc.property(any, any, any, (from, to, at) => {
       fc.pre(from !== to);
@@ -30,7 +30,7 @@ test('two arcs that meet at both ends hold every token once', () => {
   );
 });
 
-test('an arc holds its end and not its beginning, and the whole ring everything', () => {
+test('an arc includes its end and not its beginning, and the whole ring includes every token', () => {
   expect(isWithin({ from: 3 as Token, to: 9 as Token }, 9 as Token)).toBe(true);
   expect(isWithin({ from: 3 as Token, to: 9 as Token }, 3 as Token)).toBe(false);
   expect(isWithin({ from: 3 as Token, to: 3 as Token }, 3 as Token)).toBe(true);

@@ -29,13 +29,13 @@ describe('tokens', () => {
     expect(tokenOf(Buffer.from('The quick brown fox jumps over the lazy dog'))).toBe(0x2e4ff723);
   });
 
-  it('of STD come from bucket/key, of BUCKETONLY from the bucket alone', () => {
+  it('hash bucket/key for STD, and the bucket alone for BUCKETONLY', () => {
     const [bucket, key] = [byteStringOf('büro'), byteStringOf('k')];
     expect(routeToken('STD', bucket, key)).toBe(tokenOf(Buffer.from('büro/k')));
     expect(routeToken('BUCKETONLY', bucket, key)).toBe(tokenOf(Buffer.from('büro')));
   });
 
-  it('of a route are those of its bytes, however long', () => {
+  it('of a route are those of its bytes, whatever its length', () => {
     const part = (lengthMax: number): fc.Arbitrary<ByteString> =>
       fc.uint8Array({ minLength: 1, maxLength: lengthMax }).map((bytes) => byteStringFrom(bytes));
     fc.assert(
@@ -67,7 +67,7 @@ describe('a ring', () => {
     );
   });
 
-  it('gives an arc to the node whose token ends it, as a linear search does', () => {
+  it('assigns an arc to the node whose token ends it, as a linear search does', () => {
     fc.assert(
       fc.property(clusters, token, (members, at) => {
         for (const replica of new Ring(members).placement(at)) {
@@ -93,7 +93,7 @@ describe('a ring', () => {
     expect(counts.size).toBe(3);
   });
 
-  it('says how much of a rack is whose', () => {
+  it('reports how much of a rack each node owns', () => {
     const ring = new Ring([
       member('a', 'd', 'r', [10, 30]),
       member('b', 'd', 'r', [15]),
@@ -115,7 +115,7 @@ describe('a ring', () => {
     expect(() => new Ring([])).toThrow(/at least one node/);
   });
 
-  it('draws itself', () => {
+  it('describes itself as text', () => {
     const ring = new Ring([member('b', 'd', 'r1'), member('a', 'd', 'r1', [1, 2]), member('c', 'e', 'r9')]);
     expect(ring.describe()).toBe('d/r1: a(2) b(16)\ne/r9: c(16)');
   });

@@ -1,15 +1,16 @@
 /**
- * Where a key lives: datacenters hold racks, racks hold nodes, and every rack holds one full copy of the token ring
- * (Dynomite's model). In its rack a node owns the arcs that end at its tokens, so a key has one replica per rack.
+ * Where a key's replicas are: datacenters hold racks, racks hold nodes, and every rack holds one full copy of the token
+ * ring (Dynomite's model). In its rack a node owns the arcs that end at its tokens, so a key has one replica per rack.
  *
- * Invariants: a ring never changes (membership changes make a new one); the same members give the same placement on
- * every node, in whatever order they are listed; a rack's tokens are distinct.
+ * Invariants: a ring is immutable; membership changes make a new one. The same members give the same placement on every
+ * node, in whatever order they are listed. A rack's tokens are distinct.
  */
 import { assert, present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { distance } from './arc.ts';
 
+/** A node in the ring. */
 export interface Member {
   readonly node: NodeId;
   readonly datacenter: string;
@@ -18,7 +19,7 @@ export interface Member {
   readonly tokens: readonly Token[];
 }
 
-/** The replicas of a key, one per rack, in the order of preference; the first is the key's primary. */
+/** The replicas of a key, one per rack, in order of preference. The first is the key's primary. */
 export type Placement = readonly Member[];
 
 /** One rack's ring: `owners[i]` owns the arc that ends at `tokens[i]`. */
@@ -29,20 +30,24 @@ interface RackRing {
   readonly owners: readonly Member[];
 }
 
+/** An immutable ring. */
 export class Ring {
   readonly members: readonly Member[];
   /** Datacenter names, sorted. */
   readonly datacenters: readonly string[];
   readonly #racks: readonly RackRing[];
-  /** All tokens of all racks, ascending: between two of them no placement changes. */
+  /** All tokens of all racks, ascending: between two of them no placement changes but by rotation. */
   readonly #bounds: readonly Token[];
-  /** Placements by (bound, rotation), filled as they are asked for. */
+  /** Placements by (bound, rotation), computed on demand. */
   readonly #placements: (Placement | undefined)[] = [];
   readonly #rackCounts = new Map<string, number>();
-  /** Made when it is first asked for. */
+  /** Computed on first use. */
   #spans: ReadonlyMap<NodeId, number> | undefined;
 
-  /** Throws `ConfigInvalid` when there are no members, a name or a rack's token appears twice, or tokens are missing. */
+  /**
+   * Throws `ConfigInvalid` without members, or if a name, or a token within a rack, appears twice. Every member needs a
+   * token.
+   */
   constructor(members: readonly Member[]) {
     this.members = members.toSorted((left, right) => compareText(left.node, right.node));
     checkMembers(this.members);
@@ -56,7 +61,7 @@ export class Ring {
     }
   }
 
-  /** How many racks, that is copies, a datacenter has. */
+  /** How many racks a datacenter has, which is how many copies it holds. */
   rackCount(datacenter: string): number {
     return this.#rackCounts.get(datacenter) ?? 0;
   }
@@ -69,24 +74,24 @@ export class Ring {
     return (this.#placements[slot] ??= this.#place(present(this.#bounds[bound], 'a ring bound'), rotation));
   }
 
-  /** How many of the 2^32 tokens are the member's in its rack; 0 for a stranger. */
+  /** How many of the 2^32 tokens the member owns in its rack; 0 for an unknown node. */
   spanOf(node: NodeId): number {
     this.#spans ??= spansOf(this.#racks);
     return this.#spans.get(node) ?? 0;
   }
 
-  /** The first token after `token` at which a placement may change; itself when the ring has only that one. */
+  /** The first token after `token` at which a placement may change; `token` itself if the ring has only that one. */
   boundAfter(token: Token): Token {
     const next = ((token + 1) >>> 0) as Token;
     return present(this.#bounds[firstAtLeast(this.#bounds, next)], 'a ring bound');
   }
 
-  /** The member of that name; undefined for a stranger. */
+  /** The member with that name; undefined for an unknown node. */
   member(node: NodeId): Member | undefined {
     return this.members.find((member) => member.node === node);
   }
 
-  /** For people and goldens: a line per rack with its members and their token counts. */
+  /** The ring as text, for people and golden tests: a line per rack with its members and their token counts. */
   describe(): string {
     return this.#racks
       .map(({ datacenter, rack, owners }) => {

@@ -1,32 +1,31 @@
-/**
- * From names to tokens: MurmurHash3 (x86, 32 bit, seed 0; Appleby 2011) of the route bytes, as Dynomite's `murmur3`.
- */
+/** Computes tokens: MurmurHash3 (x86, 32 bit, seed 0; Appleby 2011) of the route bytes, as Dynomite's `murmur3`. */
 import murmurHash3 from 'murmurhash3js-revisited';
 
 import type { ByteString, NodeId, Token } from '../../base/ids.ts';
 import { bytesOf } from '../../base/ids.ts';
 
-/** How a bucket's keys are routed. */
+/** How a bucket's keys are routed. `CUSTOM`: by a Wasm function of the bucket (buckets/router.ts). */
 export type Keyfun = 'STD' | 'BUCKETONLY' | 'CUSTOM';
 
+/** All key functions. */
 export const keyfuns: readonly Keyfun[] = ['STD', 'BUCKETONLY', 'CUSTOM'];
 
-/** Between a bucket and a key. */
+/** Between a bucket and a key: `/`. */
 const separator = 0x2f;
 const separatorBytes = Buffer.of(separator);
 
-/** A longer route gets bytes of its own. */
+/** Longer routes are hashed from a buffer of their own. */
 const shortRouteBytesMax = 256;
-/** A route on its way to its token. */
+/** The route that is being hashed. */
 const scratch = new Uint8Array(shortRouteBytesMax);
 const scratchView = new DataView(scratch.buffer);
 
-/** The token of some route bytes. */
+/** The token of route bytes. */
 export function tokenOf(routeBytes: Uint8Array): Token {
   return murmurHash3.x86.hash32(routeBytes) as Token;
 }
 
-/** Where a key lives: `STD` hashes `<bucket>/<key>`, `BUCKETONLY` hashes `<bucket>`. */
+/** The token of a key: `STD` hashes `<bucket>/<key>`, `BUCKETONLY` hashes `<bucket>`. */
 export function routeToken(keyfun: 'STD' | 'BUCKETONLY', bucket: ByteString, key: ByteString): Token {
   if (keyfun === 'BUCKETONLY') return tokenOf(bytesOf(bucket));
   const length = bucket.length + 1 + key.length;
@@ -39,7 +38,10 @@ export function routeToken(keyfun: 'STD' | 'BUCKETONLY', bucket: ByteString, key
   return hashScratch(length);
 }
 
-/** MurmurHash3 of the front of the scratch: every request hashes a route, and to make bytes for it costs thrice as much. */
+/**
+ * MurmurHash3 of the first `length` bytes of the scratch buffer. Every request hashes a route, and allocating its bytes
+ * would cost three times as much.
+ */
 function hashScratch(length: number): Token {
   const wordsEnd = length & -4;
   let hash = 0;

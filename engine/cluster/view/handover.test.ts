@@ -23,12 +23,12 @@ function handover(
   });
 }
 
-test('nobody had the key before: nothing is waited for', () => {
+test('without a former primary nothing is waited for', () => {
   expect(handover([], []).isOver(token)).toBe(true);
   expect(handover([], []).awaited(token)).toBe(undefined);
 });
 
-test('the former primary has to say that it knows', () => {
+test('the former primary must publish the new ring view', () => {
   expect(handover(['n2'], ['n1']).isOver(token)).toBe(false);
   expect(handover(['n2'], ['n1']).awaited(token)).toBe('n2');
   expect(handover(['n2', 'n3'], ['n1', 'n2']).awaited(token)).toBe('n3');
@@ -37,7 +37,7 @@ test('the former primary has to say that it knows', () => {
   expect(handover(['n2'], ['n1', 'n2']).open).toEqual([]);
 });
 
-test('a node leads no key of another before its own disk has the new ring', () => {
+test('a node leads no key of another node before its own disk has the new ring', () => {
   expect(handover(['n2'], ['n2']).isOver(token)).toBe(false);
   expect(handover([], []).isOver(token)).toBe(true);
 });
@@ -55,13 +55,13 @@ test('the replacement of a former primary hands over only once it leads what it 
   expect(handover(['n2'], ['n1', 'n2'], [], [joining]).isOver(token)).toBe(true);
 });
 
-test('so has this node where it was that itself, but it does not wait for itself', () => {
+test('this node as a former primary must publish, too, but does not wait for itself', () => {
   expect(handover(['n1'], []).isOver(token)).toBe(false);
   expect(handover(['n1'], []).awaited(token)).toBe(undefined);
   expect(handover(['n1'], ['n1']).isOver(token)).toBe(true);
 });
 
-test('who cannot be reached is not waited for, and has not handed over', () => {
+test('an unreachable former primary is not waited for, and has not handed over', () => {
   expect(handover(['n2'], [], ['n2']).awaited(token)).toBe(undefined);
   expect(handover(['n2'], [], ['n2']).isOver(token)).toBe(false);
 });

@@ -1,27 +1,32 @@
 /**
- * Keys whose primary has changed: whether the former primary has handed them over. It tells its peers that it knows the
- * new ring (ring-view-publisher.ts) once nothing is under way there by the one before, behind all that it wrote until then, on the
- * same way. A replacement stands in for the dead node that was to hand over: it does so once it leads what it took over
- * (cluster/changes/replacement-takeover.ts). Nothing is handed over for longer than a moment only while a member joins or leaves.
+ * The handover of keys whose primary has changed. A former primary has handed over once it publishes the new ring view
+ * (ring-view-publisher.ts). It does so only when nothing is under way there by the old ring, on the same link and after
+ * everything that it wrote until then.
  *
- * A member that joins stays in its last step until all of it is handed over: in the ring after that nobody can tell any
- * more who led its keys before, and a former primary that was away may come back with a vote on one of them.
+ * A replacement hands over in place of the dead node, once it leads what it took over
+ * (cluster/changes/replacement-takeover.ts). Only while a member joins or leaves does a handover take longer than a
+ * moment.
+ *
+ * A joining member stays in its last step until every handover is over. In the ring after that step no node can tell
+ * which node led its keys before, and a former primary that was unreachable could come back with a vote on one of them.
  */
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { MemberRecord } from '../membership/member-record.ts';
 import type { Ownership } from './ownership.ts';
 
+/** What the handover reads. */
 export interface HandoverDependencies {
   readonly self: NodeId;
   readonly ownership: Pick<Ownership, 'formerPrimaries' | 'handingOver'>;
-  /** This node tells its peers what it sees itself. */
+  /** True if this node has published its current ring view. */
   readonly hasPublished: () => boolean;
   readonly agrees: (peer: NodeId) => boolean;
   readonly isRoutable: (peer: NodeId) => boolean;
-  /** The members between whom the ring is changing. */
+  /** Members with a ring change under way. */
   readonly movers: () => readonly MemberRecord[];
 }
 
+/** The handovers to and from this node. */
 export class Handover {
   readonly #parts: HandoverDependencies;
 
@@ -29,14 +34,14 @@ export class Handover {
     this.#parts = parts;
   }
 
-  /** The token's former primary has handed it over, and this node would find the new ring again after a crash. */
+  /** True if the token's former primary has handed it over, and this node's own ring view is durable and published. */
   isOver(token: Token): boolean {
     const { ownership, hasPublished } = this.#parts;
     const former = ownership.formerPrimaries(token);
     return former.length === 0 || (hasPublished() && former.every(({ node }) => this.#hasHandedOver(node)));
   }
 
-  /** This node was the token's primary, by a ring that some may still go by. */
+  /** True if this node was the token's primary by a ring that some nodes may still use. */
   isFormer(token: Token): boolean {
     const { self, ownership } = this.#parts;
     return ownership.formerPrimaries(token).some(({ node }) => node === self);
@@ -48,7 +53,10 @@ export class Handover {
     return nodes.filter((node) => !this.#hasHandedOver(node));
   }
 
-  /** One of the token's former primaries that have not handed over and may do so soon, this node not among them. */
+  /**
+   * A former primary of the token, other than this node, that has not handed over and is reachable. Undefined if there
+   * is none.
+   */
   awaited(token: Token): NodeId | undefined {
     const { self, ownership, isRoutable } = this.#parts;
     for (const { node } of ownership.formerPrimaries(token))
@@ -62,7 +70,7 @@ export class Handover {
     return node === self ? hasPublished() : agrees(node);
   }
 
-  /** It replaces a dead node, and may not have carried out yet what that one had voted for. */
+  /** True if the node replaces a dead one and may not have completed that one's transactions yet. */
   #isTakingOver(node: NodeId): boolean {
     return this.#parts
       .movers()

@@ -24,8 +24,8 @@ function recordOf(node: string, rack: string, token: number, more: Partial<Membe
   };
 }
 
-/** n1 owns all of r1, n2 of r2; the member is what it says at each step. */
-function ground(member: MemberRecord): {
+/** The owners at each step of a third member: n1 owns all of r1, n2 all of r2. */
+function harness(member: MemberRecord): {
   readonly step: (more: Partial<MemberRecord>) => string;
   readonly view: () => string;
 } {
@@ -57,17 +57,17 @@ function ground(member: MemberRecord): {
   };
 }
 
-describe('who is read | and written to besides', () => {
-  it('goes from the owner to the joiner in two steps', () => {
-    const { step } = ground(recordOf('j', 'r1', 20));
+describe('read owners | pending owners', () => {
+  it('change from the owner to the joining node in two steps', () => {
+    const { step } = harness(recordOf('j', 'r1', 20));
     expect(step({ state: 'JOINING', move: 'queued' })).toBe('n1 n2 | ');
     expect(step({ state: 'JOINING', move: 'copying' })).toBe('n1 n2 | j');
     expect(step({ state: 'NORMAL', move: 'switching' })).toBe('j n2 | n1');
     expect(step({ state: 'NORMAL', move: 'none' })).toBe('j n2 | ');
   });
 
-  it('goes from the leaver to its rack mate in two steps', () => {
-    const { step } = ground(recordOf('l', 'r1', 20));
+  it('change from the leaving node to its rack neighbour in two steps', () => {
+    const { step } = harness(recordOf('l', 'r1', 20));
     expect(step({})).toBe('l n2 | ');
     expect(step({ state: 'LEAVING', move: 'queued' })).toBe('l n2 | ');
     expect(step({ state: 'LEAVING', move: 'copying' })).toBe('l n2 | n1');
@@ -75,24 +75,24 @@ describe('who is read | and written to besides', () => {
     expect(step({ move: 'none', left: true })).toBe('n1 n2 | ');
   });
 
-  it('goes to a replacement for its dead node, which nobody is written to afterwards', () => {
-    const { step } = ground(recordOf('r', 'r2', 100, { replaces: 'n2' as NodeId }));
-    // The dead one is routable until it is found silent.
+  it('change from the dead node to its replacement, and no writes go to the dead node afterwards', () => {
+    const { step } = harness(recordOf('r', 'r2', 100, { replaces: 'n2' as NodeId }));
+    // The dead node is routable until it is judged DOWN.
     expect(() => step({ state: 'JOINING', move: 'copying' })).toThrow();
-    const heir = ground(recordOf('r', 'r2', 100, { replaces: 'n2' as NodeId }));
+    const heir = harness(recordOf('r', 'r2', 100, { replaces: 'n2' as NodeId }));
     expect(heir.step({ state: 'NORMAL', move: 'switching' })).toBe('n1 r | ');
   });
 
-  it('grows and shrinks by a rack', () => {
-    const { step } = ground(recordOf('j', 'r3', 20));
+  it('grow and shrink by a rack', () => {
+    const { step } = harness(recordOf('j', 'r3', 20));
     expect(step({ state: 'JOINING', move: 'copying' })).toBe('n1 n2 | j');
     expect(step({ state: 'NORMAL', move: 'switching' })).toBe('j n1 n2 | ');
     expect(step({ state: 'LEAVING', move: 'copying' })).toBe('j n1 n2 | ');
     expect(step({ state: 'LEAVING', move: 'switching' })).toBe('n1 n2 | j');
   });
 
-  it('has another fingerprint at every step, and the same one for the same ring', () => {
-    const { step, view } = ground(recordOf('j', 'r1', 20));
+  it('have another fingerprint at every step, and the same one for the same ring', () => {
+    const { step, view } = harness(recordOf('j', 'r1', 20));
     const views: string[] = [];
     for (const more of [
       { state: 'JOINING', move: 'queued' },

@@ -1,19 +1,19 @@
 /**
- * The ring as the table of members has it, and what is about to become of it. Who is in the cluster owns its tokens,
- * unless it is joining (it owns nothing yet) or has left. Whether an owner is there does not matter to who owns what.
+ * Who owns what: the ring of the member table, and the rings before and after each ring change under way. A member owns
+ * its tokens unless it is joining (then it owns nothing yet) or has left. Reachability does not matter for ownership.
  *
- * A member that joins or leaves moves in two steps that all members follow, so that a node which knows one step less
- * still meets every acknowledged write (source: Apache Cassandra, CEP-21 "Transactional Cluster Metadata"):
+ * A ring change has two steps that all members follow, so that a node which is one step behind still meets every
+ * acknowledged write (source: Apache Cassandra, CEP-21 "Transactional Cluster Metadata"):
  *
  *                  joining (or replacing)      leaving
  *     copying      reads before, writes both   the same
  *     switching    reads after, writes both    the same
  *     done         NORMAL: reads, writes after left
  *
- * `ring` is who is read; `pending` who is written to besides: the owners on the other side of each move.
+ * Reads go to `ring`. Writes also go to `pending`: the owners on the other side of each ring change.
  *
- * Invariant: a member whose place has not changed is the same object in every ring, so that rounds under way can
- * compare members across a change; the same records make the same `view` on every node.
+ * Invariants: a member whose place has not changed is the same object in every ring, so that rounds under way can
+ * compare members across a change. The same records give the same `view` on every node.
  */
 import { crc32 } from '../../base/checksum.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -25,19 +25,20 @@ import type { MemberTable } from '../membership/table.ts';
 
 const nobody: readonly Member[] = [];
 
+/** The rings that follow from one node's member table. */
 export class Ownership {
   readonly #table: MemberTable;
   readonly #members = new Map<NodeId, Member>();
   #ring: Ring;
-  /** Per move under way, the ring on its other side. */
+  /** For each ring change under way, the ring on its other side. */
   #others: readonly Ring[] = [];
-  /** Those of them that were read before this one. */
+  /** The rings among them that were read before the current one. */
   #former: readonly Ring[] = [];
-  /** Their primaries of tokens that have another one now; undefined: not asked for since the rings changed. */
+  /** Former primaries of tokens that have another primary now; undefined if not computed since the rings changed. */
   #handingOver: readonly Member[] | undefined;
   #view = '';
 
-  /** `self` is this node as a member. Throws `ConfigInvalid` when the table's members make no ring. */
+  /** `self`: this node as a member. Throws `ConfigInvalid` if the table's members form no ring. */
   constructor(self: Member, table: MemberTable) {
     this.#table = table;
     this.#members.set(self.node, self);
@@ -45,16 +46,17 @@ export class Ownership {
     this.refresh();
   }
 
+  /** The ring that reads go by. */
   get ring(): Ring {
     return this.#ring;
   }
 
-  /** A fingerprint of who is read and written: two nodes with the same one route alike. */
+  /** The fingerprint of who is read and written, 16 hexadecimal digits: nodes with the same view route alike. */
   get view(): string {
     return this.#view;
   }
 
-  /** Who is written to beside the token's placement. */
+  /** The members that writes go to, beside the token's placement. */
   pending(token: Token): readonly Member[] {
     if (this.#others.length === 0) return nobody;
     const placement = this.#ring.placement(token);
@@ -67,7 +69,7 @@ export class Ownership {
     return pending;
   }
 
-  /** Who were the token's primaries until a moment ago, by a ring that some may still go by. */
+  /** Former primaries of the token, by a ring that some nodes may still use. */
   formerPrimaries(token: Token): readonly Member[] {
     if (this.#former.length === 0) return nobody;
     const [primary] = this.#ring.placement(token);
@@ -75,26 +77,26 @@ export class Ownership {
     return former.filter((member) => member !== primary);
   }
 
-  /** The members that were the primary of some token until a moment ago, by a ring that some may still go by. */
+  /** Members that were the primary of some token by a ring that some nodes may still use. */
   get handingOver(): readonly Member[] {
     this.#handingOver ??= this.#former.flatMap((former) => primariesThatChange(former, this.#ring));
     return this.#handingOver;
   }
 
-  /** The members of each ring that was read before this one and that some may still go by. */
+  /** The members of each ring that was read before this one and that some nodes may still use. */
   get former(): readonly (readonly Member[])[] {
     return this.#former.map(({ members }) => members);
   }
 
-  /** A member, also one on its way in or out, or gone; undefined for a stranger. */
+  /** The member, including one that joins, leaves or has left. Undefined for an unknown node. */
   member(node: NodeId): Member | undefined {
     return this.#members.get(node);
   }
 
-  /** Makes the rings anew; whether anything changed. */
+  /** Recomputes the rings from the table. Returns true if they changed. */
   refresh(): boolean {
     const readers = this.#readers();
-    // A ring without owners would be no ring: the last owner cannot leave.
+    // Without owners there is no ring: the last owner cannot leave.
     if (readers.length === 0) return false;
     const moving = this.#records().filter(isMoving);
     const view = fingerprint([...readers.map(describeOwner), ...moving.map(describeMove)]);
@@ -104,7 +106,7 @@ export class Ownership {
     const switching = moving.filter(({ move }) => move === 'switching');
     this.#former = switching.flatMap((record) => this.#otherSide(readers, record));
     this.#handingOver = undefined;
-    // A replacement takes over what the dead node was to hand over to a member that is switching.
+    // A replacement takes over what the dead node was to hand to a member that is switching.
     const replacing = moving.filter(({ state, replaces }) => state === 'JOINING' && replaces !== undefined);
     this.#others = [
       ...moving.flatMap((record) => this.#otherSide(readers, record)),
@@ -124,14 +126,14 @@ export class Ownership {
     return owners.map((record) => this.#memberOf(record));
   }
 
-  /** The readers as they are before, or will be after, this member's move. */
+  /** The readers before, or after, this member's ring change. */
   #otherSide(readers: readonly Member[], record: MemberRecord): readonly Ring[] {
     const member = this.#memberOf(record);
-    // One that leaves has long taken over what it once came for.
+    // A leaving member has long taken over the dead node's tokens.
     const replaces = record.state === 'LEAVING' ? undefined : record.replaces;
     const others = readers.filter((one) => one !== member && one.node !== replaces);
     if (!readers.includes(member)) return [new Ring([...others, member])];
-    // Once a replacement is read, the dead node that it replaced is written to no more.
+    // Once a replacement is read, no writes go to the node that it replaced.
     const alone = others.length === 0 || replaces !== undefined;
     return alone ? [] : [new Ring(others)];
   }
@@ -146,23 +148,26 @@ export class Ownership {
   }
 }
 
-/** The primaries of tokens by the one ring that have another primary by the other. */
+/** Members that are the primary of some token by `before` and not by `now`. */
 function primariesThatChange(before: Ring, now: Ring): readonly Member[] {
   const changed = new Set<Member>();
   const rings = [before, now];
-  // A placement turns with the token itself: between two bounds lie tokens of every rotation.
+  // A placement is rotated by the token itself, so between two bounds lie tokens of every rotation.
   const bounds = new Set(rings.flatMap(({ members }) => members.flatMap(({ tokens }) => tokens)));
   for (const bound of bounds) {
     const owners = rings.map((ring) => ring.placement(bound));
     const [had = [], has = []] = owners;
     for (const member of had) if (!has.includes(member)) changed.add(member);
-    // A rack that comes or goes turns every placement.
+    // A new or removed rack rotates every placement.
     if (had.length !== has.length) for (const member of had) changed.add(member);
   }
   return [...changed];
 }
 
-/** It has these very members: a ring never changes, and a member whose place has not changed is the same object. */
+/**
+ * True if the ring has exactly these members. Comparing objects suffices: a ring never changes, and an unchanged member
+ * stays the same object.
+ */
 function isRingOf(ring: Ring, members: readonly Member[]): boolean {
   return ring.members.length === members.length && members.every((member) => ring.members.includes(member));
 }
@@ -172,7 +177,7 @@ function isSame<T>(left: readonly T[], right: readonly T[]): boolean {
   return left.length === right.length && left.every((item, index) => item === right[index]);
 }
 
-/** It is one of those between whom the ring is changing. */
+/** True if the member's ring change is under way. */
 export function isMoving({ left, move }: MemberRecord): boolean {
   return !left && (move === 'copying' || move === 'switching');
 }
@@ -190,7 +195,7 @@ function describeMove(record: MemberRecord): string {
   return [describeOwner(record), state, move, replaces].join(' ');
 }
 
-/** 64 bits in hex. */
+/** 64 bits in hexadecimal. */
 function fingerprint(lines: readonly string[]): string {
   const bytes = Buffer.from(lines.toSorted().join('\n'));
   return [crc32(bytes), tokenOf(bytes)].map((half) => half.toString(16).padStart(8, '0')).join('');

@@ -6,8 +6,8 @@ import { Agreement } from './ring-view-agreement.ts';
 
 const [n2, n3] = ['n2', 'n3'] as [NodeId, NodeId];
 
-/** Timers that fire when told to. */
-function handClock(): { readonly clock: Clock; readonly expire: () => void; readonly armed: () => number } {
+/** A clock whose timers fire when the test calls `fire`. */
+function manualClock(): { readonly clock: Clock; readonly expire: () => void; readonly armed: () => number } {
   const timers = new Set<() => void>();
   const clock: Clock = {
     nowUs: () => 0,
@@ -27,13 +27,13 @@ function handClock(): { readonly clock: Clock; readonly expire: () => void; read
 }
 
 describe('an agreement', () => {
-  function ground(): ReturnType<typeof handClock> & {
+  function harness(): ReturnType<typeof manualClock> & {
     readonly agreement: Agreement;
     readonly heard: string[];
     readonly asked: string[];
     readonly see: (view: string) => void;
   } {
-    const hand = handClock();
+    const hand = manualClock();
     const [heard, asked]: [string[], string[]] = [[], []];
     let view = 'v1';
     const agreement = new Agreement(
@@ -44,8 +44,8 @@ describe('an agreement', () => {
     return { ...hand, agreement, heard, asked, see: (seen) => void (view = seen) };
   }
 
-  it('is what a peer says of itself, and ends when either side sees something else', () => {
-    const { agreement, see } = ground();
+  it('follows from the view that the peer itself states, and ends when either view changes', () => {
+    const { agreement, see } = harness();
     expect(agreement.agrees(n2)).toBe(false);
     agreement.said(n2, 'v1');
     expect([agreement.agrees(n2), agreement.agrees(n3)]).toEqual([true, false]);
@@ -53,8 +53,8 @@ describe('an agreement', () => {
     expect(agreement.agrees(n2)).toBe(false);
   });
 
-  it('lets what waits for it go on, whichever side catches up, and asks the peer once meanwhile', () => {
-    const { agreement, heard, asked, see, armed } = ground();
+  it('runs what waits for it, whichever side catches up, and asks the peer once meanwhile', () => {
+    const { agreement, heard, asked, see, armed } = harness();
     const wait = (peer: NodeId): void => {
       agreement.await(peer, false, (error) => void heard.push(`${peer} ${error?.code ?? 'ok'}`));
     };
@@ -70,8 +70,8 @@ describe('an agreement', () => {
     expect(armed()).toBe(0);
   });
 
-  it('refuses what waited in vain, and everything at the end', () => {
-    const { agreement, heard, expire, armed } = ground();
+  it('refuses what waited for too long, and everything at the stop', () => {
+    const { agreement, heard, expire, armed } = harness();
     agreement.await(n2, false, (error) => void heard.push(error?.code ?? 'ok'));
     expire();
     agreement.await(n2, false, (error) => void heard.push(error?.code ?? 'ok'));

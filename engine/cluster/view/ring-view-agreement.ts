@@ -1,15 +1,15 @@
 /**
- * Which peers see the ring as this node does. Two nodes give each other data only while they agree: a request of a peer
- * that sees it otherwise waits until one has caught up with the other, which a round of gossip does, or is refused. So
- * no node that slept through a change is read or written by the ring of the past.
+ * Which peers have the same ring view as this node. Two nodes exchange data only while they agree. A request of a peer
+ * with another ring view waits until one node has caught up with the other, which takes a round of gossip, or is
+ * refused. So a node that missed a ring change is neither read nor written by the old ring.
  *
- * What a peer sees is heard from the peer itself, in its greeting and in every word of its gossip.
+ * Each peer states its own ring view, in its greeting and in every gossip message.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import type { Clock, Timer } from '../../io/clock.ts';
 
-/** Called once: at the agreement, or with the error when it did not come in time. */
+/** Called once: with undefined when the peer agrees, or with the error if it did not in time. */
 export type AgreementListener = (error: LockstepError | undefined) => void;
 
 interface Waiting {
@@ -20,11 +20,12 @@ interface Waiting {
 
 /** How long a request waits for the agreement. */
 const patienceUs = 1_000_000;
-/** How often a disagreeing peer is asked again at most. */
+/** How often, at most, gossip with a disagreeing peer is started. */
 const askAgainUs = 50_000;
-/** Requests of one peer that wait at most. */
+/** The most requests of one peer that wait. */
 const waitingMax = 10_000;
 
+/** The ring views of the peers, and the requests that wait for agreement. */
 export class Agreement {
   readonly #clock: Clock;
   readonly #view: () => string;
@@ -33,31 +34,32 @@ export class Agreement {
   readonly #waiting = new Map<NodeId, Set<Waiting>>();
   readonly #askedUs = new Map<NodeId, number>();
 
-  /** `view` is this node's own; `reconcile` begins a round of gossip with a peer. */
+  /** `view`: this node's own ring view. `reconcile`: starts a round of gossip with a peer. */
   constructor(clock: Clock, view: () => string, reconcile: (peer: NodeId) => void) {
     this.#clock = clock;
     this.#view = view;
     this.#reconcile = reconcile;
   }
 
-  /** The peer said how it sees the ring. */
+  /** Records the peer's ring view, and runs what waited for it. */
   said(peer: NodeId, view: string): void {
     this.#views.set(peer, view);
     this.#settle(peer);
   }
 
-  /** This node sees the ring otherwise than before. */
+  /** Runs what waited, after this node's ring view has changed. */
   changed(): void {
     for (const peer of [...this.#waiting.keys()]) this.#settle(peer);
   }
 
+  /** True if the peer's last ring view equals this node's. */
   agrees(peer: NodeId): boolean {
     return this.#views.get(peer) === this.#view();
   }
 
   /**
-   * Calls the listener as soon as the peer agrees, at once if it does; with `Overloaded` when it does not in a second.
-   * Those in a `haste` hear it first.
+   * Calls the listener as soon as the peer agrees, at once if it does now. Calls it with `Overloaded` after a second
+   * without agreement, or if too many requests wait. Listeners with `haste` are called before the others.
    */
   await(peer: NodeId, haste: boolean, listener: AgreementListener): void {
     const waiting = this.#waiting.get(peer) ?? new Set<Waiting>();
@@ -76,7 +78,7 @@ export class Agreement {
     this.#settle(peer);
   }
 
-  /** Refuses everything that waits. */
+  /** Refuses every waiting request with `ShuttingDown`. */
   stop(): void {
     for (const waiting of this.#waiting.values()) {
       for (const { listener, timer } of waiting) {

@@ -2,12 +2,12 @@ import { describe, expect, it } from 'vitest';
 
 import { RingViewPublisher } from './ring-view-publisher.ts';
 
-/** A publication whose view, holders and disk the test decides; `told` is what peers were told, in order. */
-function publicationOf(view: string) {
+/** A publisher whose view, holders and disk the test sets. `told`: the views that peers got, in sequence. */
+function publisherOf(view: string) {
   const now = { view, held: [] as string[], disk: true };
   const told: string[] = [];
   const tasks: Promise<void>[] = [];
-  const publication: RingViewPublisher = new RingViewPublisher({
+  const publisher: RingViewPublisher = new RingViewPublisher({
     io: {
       clock: { nowUs: () => 0, wallMs: () => 0, after: () => ({ cancel: () => undefined }) },
       log: { enabled: () => false, event: () => undefined },
@@ -15,44 +15,44 @@ function publicationOf(view: string) {
     },
     view: () => now.view,
     save: () => Promise.resolve(now.disk),
-    tell: () => void told.push(publication.view),
+    tell: () => void told.push(publisher.view),
   });
-  publication.holdWhile(() => now.held);
-  return { publication, now, told, settled: () => Promise.all(tasks) };
+  publisher.holdWhile(() => now.held);
+  return { publisher, now, told, settled: () => Promise.all(tasks) };
 }
 
-describe('what a life tells of the ring', () => {
-  it('is nothing before it knows what is under way here', async () => {
-    const { publication, told, settled } = publicationOf('a');
-    publication.refresh();
+describe('the published ring view', () => {
+  it('is none before the incarnation knows what is under way here', async () => {
+    const { publisher, told, settled } = publisherOf('a');
+    publisher.refresh();
     await settled();
-    expect([publication.view, told]).toEqual(['-', []]);
-    publication.begin(true);
-    expect(publication.view).toBe('a');
+    expect([publisher.view, told]).toEqual(['-', []]);
+    publisher.begin(true);
+    expect(publisher.view).toBe('a');
   });
 
-  it('is not the ring on its disk while something is under way by the ring before', async () => {
-    const { publication, now, told, settled } = publicationOf('b');
+  it('is not the ring on its disk while something is under way by the old ring', async () => {
+    const { publisher, now, told, settled } = publisherOf('b');
     now.held = ['n1-1'];
-    publication.begin(true);
+    publisher.begin(true);
     await settled();
-    expect([publication.view, told]).toEqual(['-', []]);
-    expect(publication.held.holders).toEqual(['n1-1']);
+    expect([publisher.view, told]).toEqual(['-', []]);
+    expect(publisher.held.holders).toEqual(['n1-1']);
     now.held = [];
-    publication.refresh();
+    publisher.refresh();
     await settled();
-    expect([publication.view, told]).toEqual(['b', ['b']]);
+    expect([publisher.view, told]).toEqual(['b', ['b']]);
   });
 
   it('is what its disk has taken', async () => {
-    const { publication, now, told, settled } = publicationOf('a');
+    const { publisher, now, told, settled } = publisherOf('a');
     now.disk = false;
-    publication.begin(false);
+    publisher.begin(false);
     await settled();
-    expect([publication.view, told]).toEqual(['-', []]);
+    expect([publisher.view, told]).toEqual(['-', []]);
     now.disk = true;
-    publication.refresh();
+    publisher.refresh();
     await settled();
-    expect([publication.view, told]).toEqual(['a', ['a']]);
+    expect([publisher.view, told]).toEqual(['a', ['a']]);
   });
 });

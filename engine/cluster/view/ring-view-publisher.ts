@@ -1,38 +1,40 @@
 /**
- * What this node tells its peers of how it sees the ring: never more than it would find again after a crash, and nothing
- * new while something is under way here by the ring before. Peers act by a new ring together with those only who have
- * told that they know it (ring-view-agreement.ts). What holds it up for long is said in the log, again and again.
+ * Publishes this node's ring view to its peers: never a view that a crash could take back, and no new view while
+ * something is under way here by the old ring. Peers use a new ring together only with nodes that have published it
+ * (ring-view-agreement.ts). What holds a new view back for long is logged again and again.
  *
- * A life tells nothing before it has found in its log what is under way: the ring on its disk may be a newer one than
- * the last life told its peers.
+ * An incarnation publishes nothing before it has read from its log what is under way: the ring on its disk may be newer
+ * than the last one that the earlier incarnation published.
  */
 import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 
+/** What the publisher works with. */
 export interface RingViewDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
-  /** How this node sees the ring now. */
+  /** This node's current ring view. */
   readonly view: () => string;
-  /** Makes that durable; false when the disk did not take it. */
+  /** Makes the view durable. Resolves with false if the disk did not take it. */
   readonly save: () => Promise<boolean>;
-  /** The peers are to be told. */
+  /** Sends the published view to the peers. */
   readonly tell: () => void;
 }
 
-/** What holds up the telling of a new ring, by name, and for how long; nobody and 0 when it is told. */
+/** What holds back a new ring view, by transaction id, and for how long. Empty and 0 if it is published. */
 export interface Held {
   readonly heldSeconds: number;
   readonly holders: readonly string[];
 }
 
-/** How often it is said what holds up a new ring. */
+/** How often the reason is logged again. */
 const remindUs = 10_000_000;
 const holdersToldMax = 10;
-/** How long a disk rests that did not take it. */
+/** How long the publisher waits before it retries a save that failed. */
 const retryUs = 1_000_000;
-/** What peers are told of the ring before there is anything to tell: no fingerprint, so nobody agrees with it. */
+/** The view before there is one to publish. It is no fingerprint, so no peer agrees with it. */
 const untold = '-';
 
+/** The ring view that one node publishes. */
 export class RingViewPublisher {
   readonly #parts: RingViewDependencies;
   #view = untold;
@@ -40,7 +42,7 @@ export class RingViewPublisher {
   #saving = false;
   #stopped = false;
   #holders: () => readonly string[] = () => [];
-  /** Since when something holds it up, while that is so. */
+  /** Since when something holds back the new view; undefined while nothing does. */
   #heldUs: number | undefined;
   #reminder: Timer | undefined;
   #retry: Timer | undefined;
@@ -49,31 +51,37 @@ export class RingViewPublisher {
     this.#parts = parts;
   }
 
-  /** What peers are told. */
+  /** The published view. */
   get view(): string {
     return this.#view;
   }
 
-  /** How long something has held up a new ring; 0 when it is told. Asks nobody, so statistics may read it. */
+  /**
+   * How long the new view has been held back, in seconds; 0 if it is published. Sends nothing, so statistics may read
+   * it.
+   */
   get heldSeconds(): number {
     if (this.#heldUs === undefined) return 0;
     return Math.floor((this.#parts.io.clock.nowUs() - this.#heldUs) / 1_000_000);
   }
 
-  /** The same with what holds it up, which may be sent once more to those who lack it. */
+  /** The same, with what holds it back. Computing that may send batches again to nodes that lack them. */
   get held(): Held {
     if (this.#heldUs === undefined) return { heldSeconds: 0, holders: [] };
     return { heldSeconds: this.heldSeconds, holders: this.#holders() };
   }
 
-  /** Nothing new is told as long as `holders` names something that is under way by the ring before. */
+  /**
+   * Sets what holds back a new view: no new view is published while `holders` returns the ids of transactions under way
+   * by the old ring.
+   */
   holdWhile(holders: () => readonly string[]): void {
     this.#holders = holders;
   }
 
   /**
-   * What this life has found on its disk, or saved there, is told from the beginning unless something holds it up.
-   * `isDurable`: the disk has it.
+   * Publishes the first view: the one that this incarnation found on its disk or has saved there, unless something
+   * holds it back. `isDurable`: the disk has it.
    */
   begin(isDurable: boolean): void {
     this.#begun = true;
@@ -81,7 +89,9 @@ export class RingViewPublisher {
     else this.refresh();
   }
 
-  /** The ring has changed, or something that was under way is over. */
+  /**
+   * Publishes the current view if it is new. Called when the ring has changed, or when something under way has ended.
+   */
   refresh(): void {
     if (!this.#begun || this.#saving || this.#stopped) return;
     if (this.#view === this.#parts.view()) this.#release();
@@ -89,6 +99,7 @@ export class RingViewPublisher {
     else this.#parts.io.spawn('membership.save', () => this.#publish());
   }
 
+  /** Cancels every timer. */
   stop(): void {
     this.#stopped = true;
     this.#reminder?.cancel();
