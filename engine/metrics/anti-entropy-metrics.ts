@@ -1,20 +1,18 @@
-/**
- * What anti-entropy does: the accumulator of the `aae_` families (spec/service.md, anti-entropy families). Everything
- * starts at zero and stays there until an anti-entropy room counts into it.
- */
+/** The counters of anti-entropy: the `aae_` families. Every value is zero until the anti-entropy module counts. */
 import type { FamilySource } from './family.ts';
 import { LabelledFamily } from './labelled-family.ts';
 
 const peerLabels = ['peer_idx', 'dc', 'rack'];
 
 /**
- * Where an exchange stands: this node's tree is brought up to date, hashes of whole ranges are compared, then those of
- * their parts, keys are listed, keys are repaired, the peer is told that it is over. `busy` is no step: the peer was in
- * another exchange.
+ * The step that an exchange is in: this node's tree is brought up to date, hashes of whole ranges are compared, then
+ * those of their parts, keys are listed, keys are repaired, the peer is told that the exchange is over. `busy` is no
+ * step: the peer was in another exchange.
  */
 export type ExchangeStep = (typeof exchangeSteps)[number];
 const exchangeSteps = ['settle', 'hashes', 'parts', 'list', 'repair', 'close', 'busy'] as const;
 
+/** The accumulator of one node. Methods take the peer's index and, for labels, its datacenter and rack. */
 export class AntiEntropyMetrics {
   readonly #attempts = new LabelledFamily({
     name: 'aae_exchange_attempts_total',
@@ -86,7 +84,7 @@ export class AntiEntropyMetrics {
 
   #beforeCollect: () => void = () => undefined;
 
-  /** In the order of the service document, then what it does not name. */
+  /** The families in order of publication: the `aae_` families, then this product's own. */
   readonly families: readonly FamilySource[] = [
     this.#attempts,
     this.#successes,
@@ -105,12 +103,12 @@ export class AntiEntropyMetrics {
     for (const family of [this.#saves, this.#loads, this.#rejections, this.#leavesRefuted]) family.child();
   }
 
-  /** Calls `update` before the gauge of dirty segments is read, so that it tells the number of that instant. */
+  /** Calls `update` before the gauge of dirty segments is read, so that it shows the current number. */
   beforeCollect(update: () => void): void {
     this.#beforeCollect = update;
   }
 
-  /** Shows a peer with everything at zero. */
+  /** Adds a peer with all its counters and gauges at zero. */
   addPeer(peerIdx: number, dc: string, rack: string): void {
     for (const family of [this.#attempts, this.#successes, this.#divergentKeys, this.#repairs]) {
       family.child(peerIdx, dc, rack);
@@ -125,44 +123,52 @@ export class AntiEntropyMetrics {
     this.#attempts.child(peerIdx, dc, rack).value += 1;
   }
 
+  /** An exchange with the peer finished without a transport error. */
   exchangeSucceeded(peerIdx: number, dc: string, rack: string): void {
     this.#successes.child(peerIdx, dc, rack).value += 1;
   }
 
+  /** An exchange with the peer ended early in `step`. */
   exchangeAborted(peerIdx: number, step: ExchangeStep): void {
     this.#aborted.child(peerIdx, step).value += 1;
   }
 
-  /** A leaf was wrong though nothing under it had changed. */
+  /** A leaf of the hash tree was wrong although nothing under it had changed. */
   leafRefuted(): void {
     this.#leavesRefuted.child().value += 1;
   }
 
+  /** `count` keys differed from the peer's. */
   keysDiverged(peerIdx: number, dc: string, rack: string, count: number): void {
     this.#divergentKeys.child(peerIdx, dc, rack).value += count;
   }
 
+  /** `count` repairs were dispatched against the peer. */
   repairsDispatched(peerIdx: number, dc: string, rack: string, count: number): void {
     this.#repairs.child(peerIdx, dc, rack).value += count;
   }
 
+  /** Sets the number of tree segments that need a rebuild. */
   setDirtySegments(peerIdx: number, count: number): void {
     this.#dirtySegments.child(peerIdx).value = count;
   }
 
-  /** A full sweep of the peer completed at this instant of the wall clock. */
+  /** A full sweep of the peer completed; wall clock, in seconds since the epoch. */
   sweepCompleted(peerIdx: number, epochSeconds: number): void {
     this.#lastSweep.child(peerIdx).value = epochSeconds;
   }
 
+  /** A snapshot of the tree was written. */
   snapshotSaved(): void {
     this.#saves.child().value += 1;
   }
 
+  /** A snapshot of the tree was loaded at the start. */
   snapshotLoaded(): void {
     this.#loads.child().value += 1;
   }
 
+  /** A snapshot of the tree was rejected. */
   snapshotRejected(): void {
     this.#rejections.child().value += 1;
   }

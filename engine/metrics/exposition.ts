@@ -1,11 +1,11 @@
 /**
- * `/metrics`: the text exposition format 0.0.4, written by prom-client from a registry of this node's own, without
- * default metrics. The registry keeps no numbers: its metrics answer with the samples of the snapshot being rendered.
+ * Renders `/metrics` in the text exposition format 0.0.4, with prom-client and a registry of this node's own, without
+ * default metrics. The registry keeps no numbers: its metrics return the samples of the snapshot being rendered.
  *
- * What a family looks like is the registry's to say; from one publication to the next only numbers change, as a rule. So
- * the registry writes a family when it is new, or when it has other samples than before, and what stands before each
- * number is kept: until its samples change again, only numbers are put in. That this is the same text, byte for byte, is
- * a law of its test. Rendering takes microtasks only, no timers and no I/O, so it is the same in both worlds.
+ * prom-client defines the text of a family. From one publication to the next usually only numbers change. The registry
+ * therefore writes a family only when it is new or its set of samples changed; otherwise the text before each number is
+ * reused. The test requires that both ways give the same text, byte for byte. Rendering takes microtasks only, no
+ * timers and no I/O, so the simulated world can run it.
  */
 import { Counter, Gauge, Registry } from 'prom-client';
 
@@ -14,7 +14,7 @@ import type { CollectedFamily, Family, Labels, Sample } from './family.ts';
 import { familiesOf } from './snapshot-families.ts';
 import type { StatsSnapshot } from './snapshot.ts';
 
-/** What the registry writes of a metric. */
+/** The form in which prom-client reads a metric. */
 interface Written extends Pick<Family, 'name' | 'help' | 'type'> {
   readonly values: readonly { readonly sharedLabels: Labels; readonly value: number }[];
 }
@@ -23,17 +23,17 @@ function written({ family: { name, help, type }, samples }: CollectedFamily): Wr
   return { name, help, type, values: samples.map(({ labels, value }) => ({ sharedLabels: labels, value })) };
 }
 
-/** A gauge whose samples are given from outside. */
+/** A gauge whose samples come from the snapshot. */
 class SampledGauge extends Gauge {
   collected: CollectedFamily | undefined;
 
-  /** Asked for by the registry when it writes, as it does for its own histograms. */
+  /** Called by the registry when it writes, as for prom-client's own histograms. */
   async getForPromString(): Promise<Written> {
     return written(present(this.collected, 'what is to be written'));
   }
 }
 
-/** A counter whose samples are given from outside. */
+/** A counter whose samples come from the snapshot. */
 class SampledCounter extends Counter {
   collected: CollectedFamily | undefined;
 
@@ -42,25 +42,26 @@ class SampledCounter extends Counter {
   }
 }
 
+/** Value of the `Content-Type` header of `/metrics`. */
 export const expositionContentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** Lines before a family's samples: HELP and TYPE. */
 const headLines = 2;
 
-/** A family as it was written last. */
+/** A family's last text. */
 class KeptFamily {
   readonly metric: SampledGauge | SampledCounter;
-  /** Empty until it is written for the first time. */
+  /** Empty until the first rendering. */
   text = '';
   #samples: readonly Sample[] = [];
-  /** What stands before the number of each sample: the end of the line before, the name, the labels, and a space. */
+  /** The text before each sample's number: the end of the preceding line, the name, the labels, and a space. */
   #beginnings: readonly string[] = [];
 
   constructor(metric: SampledGauge | SampledCounter) {
     this.metric = metric;
   }
 
-  /** Takes what the registry has written of these samples. */
+  /** Stores the text that the registry wrote for these samples. */
   take(text: string, samples: readonly Sample[]): void {
     const lines = text.split('\n');
     assert(lines.length === headLines + samples.length, 'the registry writes a line for each sample');
@@ -75,7 +76,7 @@ class KeptFamily {
     this.text = text;
   }
 
-  /** Puts the numbers of these samples in; false when they are not the samples that were here before. */
+  /** Replaces the numbers; false if the samples are not those of the stored text. */
   renew(samples: readonly Sample[]): boolean {
     if (this.text === '' || this.#samples.length !== samples.length) return false;
     let changed = false;
@@ -99,13 +100,14 @@ class KeptFamily {
   }
 }
 
+/** Renders snapshots of one node; keeps the text of each family between renderings. */
 export class Exposition {
   readonly #registry = new Registry();
   readonly #kept = new Map<string, KeptFamily>();
-  /** Settled when the text before this one is done. */
+  /** Settles when the preceding rendering is done. */
   #last: Promise<unknown> = Promise.resolve();
 
-  /** The whole text. Texts are made one after the other. */
+  /** The whole text. Renderings run one after another. */
   render(snapshot: StatsSnapshot): Promise<string> {
     const text = this.#last.then(() => this.#render(snapshot));
     this.#last = text.catch(() => undefined);
@@ -122,7 +124,7 @@ export class Exposition {
       kept.take(await this.#registry.getSingleMetricAsString(family.name), samples);
       kept.metric.collected = undefined;
     }
-    // Families come and never go, so a name used twice is the only way to have fewer of them.
+    // Families are never removed, so the counts differ only if two families share a name.
     assert(this.#kept.size === families.length, 'every family has a name of its own');
     return this.#whole();
   }

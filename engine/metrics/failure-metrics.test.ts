@@ -5,7 +5,7 @@ import { FailureMetrics } from './failure-metrics.ts';
 import type { FamilySource } from './family.ts';
 import { LabelledFamily } from './labelled-family.ts';
 
-/** `peer_idx=1 dc=dc1: 3` per sample. */
+/** `peer_idx=1 dc=dc1: 3` for each sample. */
 function samplesOf(families: readonly FamilySource[], name: string): readonly string[] {
   const family = families.find((candidate) => candidate.name === name);
   if (family === undefined) throw new Error(`no family ${name}`);
@@ -18,17 +18,17 @@ function samplesOf(families: readonly FamilySource[], name: string): readonly st
 describe('a labelled family', () => {
   const labels = ['a', 'b', 'c'];
 
-  it('gives the same child for the same label values, and another one for others', () => {
+  it('returns the same child for equal label values, and another one for others', () => {
     const family = new LabelledFamily({ name: 'x_total', help: 'X.', type: 'counter', labels });
     family.child('p', 'q', 'r').value += 1;
     family.child('p', 'q', 'r').value += 1;
-    // Values that run together in a joined key are still apart.
+    // Values that would coincide in a joined key are kept apart.
     family.child('p', 'qr', '').value += 1;
     family.child('p,b:q', 'r', '').value += 1;
     expect(family.collect().map(({ value }) => value)).toEqual([2, 1, 1]);
   });
 
-  it('lets the children of a gauge go, never those of a counter', () => {
+  it('removes children of a gauge, never those of a counter', () => {
     const gauge = new LabelledFamily({ name: 'x', help: 'X.', type: 'gauge', labels });
     gauge.child(1, 'q').value = 7;
     gauge.child(2, 'q').value = 8;
@@ -41,7 +41,7 @@ describe('a labelled family', () => {
 });
 
 describe('the failure-cause families', () => {
-  it('start at zero for what is known from the start', () => {
+  it('start at zero for labels known from the start', () => {
     const { families } = new FailureMetrics();
     expect(samplesOf(families, 'dispatch_backend_send_full_total')).toEqual([': 0']);
     expect(samplesOf(families, 'dispatch_response_timeout_total')).toEqual([
@@ -91,7 +91,7 @@ describe('the failure-cause families', () => {
     expect(shown).toEqual([down, up, up, down, down, down, down]);
   });
 
-  it('know a peer by its index until it is added by name, and forget its gauges when it leaves', () => {
+  it('show a peer by its index until it is added by name, and drop its gauges when it leaves', () => {
     const failures = new FailureMetrics();
     failures.setPeerState(3, 'dc1', 'r1', 2);
     expect(samplesOf(failures.base, 'svc_peer_state')).toContain('peer=#3 state=up: 1');
@@ -112,7 +112,7 @@ describe('the failure-cause families', () => {
 });
 
 describe('metrics of an embedder', () => {
-  it('count along from when they are given, what was given alone, and show the peers of then', () => {
+  it('receive the counts after their registration, only of the registered kind, and the peers known then', () => {
     const own = new FailureMetrics();
     own.startAt('dc1', 'r1');
     own.addPeer(1, 'n2', 'dc1', 'r2', 2);

@@ -1,11 +1,11 @@
 /**
- * Why requests failed and what the node thinks of its peers: the one accumulator that the dispatcher and the membership
- * share (spec/service.md, failure-cause families). Everything starts at zero; counting finds its child without
- * allocating. `peer_state_transitions_total` has children only for moves that happened, since the other families are
- * bounded by the number of peers and it by 42 times that.
+ * The counters of failed requests and the gauges of peer states: one accumulator shared by the dispatcher and the
+ * membership.
  *
- * An accumulator can copy what it counts from now on to one of an embedder: what the dispatcher counts, what gossip
- * counts, or both.
+ * Everything starts at zero. Counting finds a child without allocating. `peer_state_transitions_total` has children
+ * only for transitions that occurred: the other families are bounded by the number of peers, and it by 42 times that.
+ *
+ * An accumulator can copy its further counts to one of an embedder: those of the dispatcher, those of gossip, or both.
  */
 import type { FamilySource } from './family.ts';
 import { LabelledFamily } from './labelled-family.ts';
@@ -15,7 +15,7 @@ const levels = ['DC_ONE', 'DC_QUORUM', 'DC_SAFE_QUORUM', 'DC_EACH_SAFE_QUORUM'] 
 /** Codes of `peer_state_current` that are routable: JOINING and NORMAL. */
 const routableCodes: readonly number[] = [1, 2];
 
-/** A peer as its gauges show it now. */
+/** Current values of a peer's gauges. */
 interface PeerShown {
   readonly name: string;
   readonly dc: string;
@@ -26,6 +26,7 @@ interface PeerShown {
 
 const peerLabels = ['peer_idx', 'dc', 'rack'];
 
+/** The accumulator. Methods take a peer's index and, for labels, its datacenter and rack. */
 export class FailureMetrics {
   readonly #noTargets = new LabelledFamily({
     name: 'dispatch_no_targets_total',
@@ -88,15 +89,15 @@ export class FailureMetrics {
     labels: ['peer', 'state'],
   });
   readonly #peers = new Map<number, PeerShown>();
-  /** Accumulators that count along, and never this one: a chain of them has an end. */
+  /** Accumulators that receive copies. Never this one, directly or indirectly (`mustEnd`). */
   readonly #dispatchCopies: FailureMetrics[] = [];
   readonly #gossipCopies: FailureMetrics[] = [];
   #place: { readonly dc: string; readonly rack: string } | undefined;
 
-  /** `svc_peer_state`, which stands among the base families. */
+  /** `svc_peer_state`, which is published among the base families. */
   readonly base: readonly FamilySource[] = [this.#peerState];
 
-  /** The failure-cause families, in the order of the service document. */
+  /** The failure-cause families, in order of publication. */
   readonly families: readonly FamilySource[] = [
     this.#noTargets,
     this.#peerSendFull,
@@ -116,8 +117,8 @@ export class FailureMetrics {
   }
 
   /**
-   * From now on counts there too what the dispatcher counts here: requests without targets or answers, and refused ones.
-   * Throws a `RangeError` when that one copies to this one.
+   * From now on copies the dispatcher's counts to `metrics`: requests without targets or answers, and refused ones.
+   * Throws `RangeError` if `metrics` copies to this one.
    */
   copyDispatchTo(metrics: FailureMetrics): void {
     mustEnd(this, metrics, (one) => one.#dispatchCopies);
@@ -125,7 +126,10 @@ export class FailureMetrics {
     if (this.#place !== undefined) metrics.startAt(this.#place.dc, this.#place.rack);
   }
 
-  /** From now on shows there too what gossip tells here of peers; the peers of now are shown at once. Throws likewise. */
+  /**
+   * From now on copies the gauges and counters of gossip to `metrics`, which shows the present peers at once. Throws
+   * `RangeError` if `metrics` copies to this one.
+   */
   copyGossipTo(metrics: FailureMetrics): void {
     mustEnd(this, metrics, (one) => one.#gossipCopies);
     this.#gossipCopies.push(metrics);
@@ -135,7 +139,7 @@ export class FailureMetrics {
     }
   }
 
-  /** This node's own place: its `dispatch_no_targets_total` begins at zero for every level. */
+  /** Sets this node's place: `dispatch_no_targets_total` then exists at zero for every level. */
   startAt(dc: string, rack: string): void {
     this.#place = { dc, rack };
     for (const level of levels) this.#noTargets.child(dc, rack, level);
@@ -143,8 +147,8 @@ export class FailureMetrics {
   }
 
   /**
-   * Makes a peer known by name, with its counters at zero. Until a first `setPeerState` it is shown with `code`
-   * (UNKNOWN when left out).
+   * Adds a peer by name, with its counters at zero. Until the first `setPeerState` its state is `code` (default:
+   * UNKNOWN).
    */
   addPeer(peerIdx: number, name: string, dc: string, rack: string, code = 0): void {
     this.#hide(peerIdx);
@@ -156,7 +160,7 @@ export class FailureMetrics {
     this.setPhi(peerIdx, dc, rack, 0);
   }
 
-  /** A peer left the cluster: its gauges go, its counters stay. */
+  /** A peer left the cluster: removes its gauges, keeps its counters. */
   removePeer(peerIdx: number): void {
     this.#hide(peerIdx);
     this.#state.removeAll(peerIdx);
@@ -164,44 +168,49 @@ export class FailureMetrics {
     for (const copy of this.#gossipCopies) copy.removePeer(peerIdx);
   }
 
-  /** No routable replica for a request of this level; `dc` and `rack` are this node's. */
+  /** A request of this level had no routable replica. `dc` and `rack` are this node's. */
   noTargets(dc: string, rack: string, level: string): void {
     this.#noTargets.child(dc, rack, level).value += 1;
     for (const copy of this.#dispatchCopies) copy.noTargets(dc, rack, level);
   }
 
+  /** A request was refused because the peer's outbound channel was full. */
   peerSendFull(peerIdx: number, peerDc: string): void {
     this.#peerSendFull.child(peerIdx, peerDc).value += 1;
     for (const copy of this.#dispatchCopies) copy.peerSendFull(peerIdx, peerDc);
   }
 
+  /** A request was refused because the peer's outbound channel was closed. */
   peerSendClosed(peerIdx: number, peerDc: string): void {
     this.#peerSendClosed.child(peerIdx, peerDc).value += 1;
     for (const copy of this.#dispatchCopies) copy.peerSendClosed(peerIdx, peerDc);
   }
 
+  /** A request was refused because the store's channel was full. */
   backendSendFull(): void {
     this.#backendSendFull.child().value += 1;
     for (const copy of this.#dispatchCopies) copy.backendSendFull();
   }
 
+  /** A request was refused because the store's channel was closed. */
   backendSendClosed(): void {
     this.#backendSendClosed.child().value += 1;
     for (const copy of this.#dispatchCopies) copy.backendSendClosed();
   }
 
+  /** Too few replicas answered a request of this level in time. */
   responseTimeout(level: string): void {
     this.#responseTimeout.child(level).value += 1;
     for (const copy of this.#dispatchCopies) copy.responseTimeout(level);
   }
 
-  /** One real change of a peer's state, by the states' names. */
+  /** A peer's state changed; states by name. */
   peerStateTransition(peerIdx: number, from: string, to: string): void {
     this.#transitions.child(peerIdx, from, to).value += 1;
     for (const copy of this.#gossipCopies) copy.peerStateTransition(peerIdx, from, to);
   }
 
-  /** The state of a peer by its code; also moves `svc_peer_state`. */
+  /** Sets a peer's state by its code, and `svc_peer_state` with it. */
   setPeerState(peerIdx: number, dc: string, rack: string, code: number): void {
     const peer = this.#peerOf(peerIdx, dc, rack);
     const { name } = peer;
@@ -213,7 +222,7 @@ export class FailureMetrics {
     for (const copy of this.#gossipCopies) copy.setPeerState(peerIdx, dc, rack, code);
   }
 
-  /** The detector's score of a peer, in thousandths of phi. */
+  /** Sets the failure detector's score of a peer, in thousandths of phi. */
   setPhi(peerIdx: number, dc: string, rack: string, milliPhi: number): void {
     this.#phi.child(peerIdx, dc, rack).value = milliPhi;
     const peer = this.#peers.get(peerIdx);
@@ -221,7 +230,7 @@ export class FailureMetrics {
     for (const copy of this.#gossipCopies) copy.setPhi(peerIdx, dc, rack, milliPhi);
   }
 
-  /** A peer that was not added by name goes by its index, in a form that no node's name has. */
+  /** A peer that was not added by name is shown by its index, in a form that no node's name has. */
   #peerOf(peerIdx: number, dc: string, rack: string): PeerShown {
     const known = this.#peers.get(peerIdx);
     if (known !== undefined) return known;
@@ -237,7 +246,7 @@ export class FailureMetrics {
   }
 }
 
-/** What copies to each other would count for ever. */
+/** Throws `RangeError` if `to` copies to `from`: a cycle would count for ever. */
 function mustEnd(
   from: FailureMetrics,
   to: FailureMetrics,

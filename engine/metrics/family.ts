@@ -1,31 +1,35 @@
 /**
- * Metric families as values: what they are, and their samples at one instant. A room that counts something of its own
- * registers a `FamilySource` with the node's stats; the renderers know families only by this form.
+ * Metric families as values: their description, and their samples at one instant. A module with counters of its own
+ * registers a `FamilySource` with `NodeStats`; the renderers know families only in this form.
  */
 
+/** Prometheus types in use; histograms are published as gauges. */
 export type FamilyType = 'counter' | 'gauge';
 
-/** Label names to values, in the order of rendering. */
+/** Label values by label name, in the order of rendering. */
 export type Labels = Readonly<Record<string, string | number>>;
 
+/** One value of a family. */
 export interface Sample {
   readonly labels: Labels;
-  /** Finite. */
+  /** A finite number. */
   readonly value: number;
 }
 
+/** Description of a family. */
 export interface Family {
-  /** `[a-zA-Z_:][a-zA-Z0-9_:]*`; a counter's ends in `_total`. */
+  /** Matches `[a-zA-Z_:][a-zA-Z0-9_:]*`; a counter's name ends in `_total`. */
   readonly name: string;
-  /** One sentence for operators: the HELP text. */
+  /** The HELP text: one sentence for operators. */
   readonly help: string;
   readonly type: FamilyType;
   /** Label names. */
   readonly labels: readonly string[];
 }
 
+/** A family together with its live values. */
 export interface FamilySource extends Family {
-  /** The samples of now; called once per publication. The snapshot copies them. */
+  /** The current samples. Called once per publication; the snapshot copies them. */
   collect(): readonly Sample[];
 }
 
@@ -35,4 +39,5 @@ export interface CollectedFamily {
   readonly samples: readonly Sample[];
 }
 
+/** The labels of a family without labels. */
 export const noLabels: Labels = Object.freeze({});

@@ -1,6 +1,6 @@
 /**
- * The node's histograms: the field of `NodeStats` that records, the family that publishes the rollup, and how
- * (`quantiles`: five samples with the label `quantile`; `p99`: one sample). In the order of the service document.
+ * The table of the node's histograms, in order of publication: the field of `NodeStats` that records, the family that
+ * publishes the rollup, and its shape (`quantiles`: five samples with the label `quantile`; `p99`: one sample).
  */
 interface HistogramRow {
   readonly field: string;
@@ -9,6 +9,7 @@ interface HistogramRow {
   readonly help: string;
 }
 
+/** The rows. */
 export const HISTOGRAMS = [
   {
     field: 'requestLatencyUs',
@@ -108,4 +109,5 @@ export const HISTOGRAMS = [
   },
 ] as const satisfies readonly HistogramRow[];
 
+/** The field names of the histograms in `NodeStats`. */
 export type HistogramName = (typeof HISTOGRAMS)[number]['field'];

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { EstimatedHistogram, bucketCount, bucketOf, bucketOffsets } from './histogram.ts';
 import { RollingHistogram } from './rolling-histogram.ts';
 
-/** spec/facts.md 3, word for word. */
+/** The published offsets of Dynomite's dyn_histogram.c. */
 const golden =
   '1 2 3 4 5 6 7 8 9 10 12 14 16 19 22 26 31 37 44 52 62 74 88 105 126 151 181 217 260 312 374 448 537 644 772 926 ' +
   '1111 1333 1599 1918 2301 2761 3313 3975 4770 5724 6868 8241 9889 11866 14239 17086 20503 24603 29523 35427 42512 ' +
@@ -14,7 +14,7 @@ const golden =
 
 const last = 36157192;
 
-/** The dumb twin: keeps every value. */
+/** The offset of the bucket of a value, found by a search. */
 function estimate(value: number): number {
   return bucketOffsets.findLast((offset) => offset <= value) ?? 1;
 }
@@ -55,7 +55,7 @@ describe('buckets', () => {
     expect(bucketOffsets.join(' ')).toBe(golden);
   });
 
-  it('hold the values from their offset to the next one', () => {
+  it('hold the values from their offset up to the next one', () => {
     expect(bucketOf(0)).toBe(0);
     bucketOffsets.forEach((offset, bucket) => {
       expect(bucketOf(offset)).toBe(bucket);
@@ -64,13 +64,13 @@ describe('buckets', () => {
     for (let value = 1; value < 70_000; value++) expect(bucketOffsets[bucketOf(value)]).toBe(estimate(value));
   });
 
-  it('are found as a search through the offsets would find them', () => {
+  it('are those that a search through the offsets finds', () => {
     fc.assert(fc.property(anyValue, (value) => bucketOffsets[bucketOf(value)] === estimate(value)));
   });
 });
 
 describe('an estimated histogram', () => {
-  it('says of any values what its twin that keeps them all says', () => {
+  it('agrees with a model that keeps every value', () => {
     fc.assert(
       fc.property(anyValues, (values) => {
         const histogram = histogramOf(values);
@@ -86,7 +86,7 @@ describe('an estimated histogram', () => {
     );
   });
 
-  it('keeps its five rollups in one order: no percentile below the one before, and the mean within what they leave', () => {
+  it('orders its rollups: percentiles do not decrease, and the mean is within the bounds they imply', () => {
     fc.assert(
       fc.property(anyValues, (values) => {
         const { mean, p95, p99, p999, max } = histogramOf(values).rollup();
@@ -100,7 +100,7 @@ describe('an estimated histogram', () => {
           [p999, 999],
         ] as const) {
           const above = (1000 - perMille) / 1000;
-          // The mean is rounded up, and so may the sum of two products be by a little.
+          // The mean is rounded up, and the sum of two products may be slightly above the exact value.
           expect(mean).toBeLessThanOrEqual(
             Math.ceil((1 - above) * percentile + above * max) * (1 + 1e-9) + 1,
           );
@@ -111,7 +111,7 @@ describe('an estimated histogram', () => {
     );
   });
 
-  it('says of two values that the larger one is the 99.9th percentile: never less than the mean', () => {
+  it('returns the larger of two values as their 99.9th percentile, never less than the mean', () => {
     expect(histogramOf([51_020, 98_749]).rollup()).toEqual({
       mean: 69_582,
       p95: 88_150,
@@ -140,18 +140,18 @@ describe('an estimated histogram', () => {
     expect(histogramOf([0, 0, 0]).rollup()).toEqual(zeros);
   });
 
-  it('tells one value by itself', () => {
+  it('returns a single value that is an offset exactly', () => {
     expect(histogramOf([5724]).rollup()).toEqual({ mean: 5724, p95: 5724, p99: 5724, p999: 5724, max: 5724 });
   });
 
-  it('answers with the true maximum beyond its last offset, never with a sentinel', () => {
+  it('returns the true maximum beyond its last offset, never a sentinel', () => {
     const huge = Number.MAX_SAFE_INTEGER;
     expect(histogramOf([last - 1]).rollup().p99).toBe(30130994);
     expect(histogramOf([last, 40_000_000]).percentile(990)).toBe(40_000_000);
     expect(histogramOf([huge]).rollup()).toEqual({ mean: huge, p95: huge, p99: huge, p999: huge, max: huge });
   });
 
-  it('refuses what is no whole number', () => {
+  it('refuses values that are not whole numbers', () => {
     for (const wrong of [-1, 0.5, NaN, Infinity, 2 ** 53]) {
       expect(() => histogramOf([wrong])).toThrow('whole numbers from 0');
     }
@@ -159,7 +159,7 @@ describe('an estimated histogram', () => {
 });
 
 describe('a rolling histogram', () => {
-  it('speaks of what was recorded since the turn before the last one', () => {
+  it('covers the values recorded since the turn before the last one', () => {
     const step = fc.oneof(
       { weight: 8, arbitrary: anyValue },
       { weight: 1, arbitrary: fc.constant('turn' as const) },

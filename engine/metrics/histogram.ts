@@ -1,27 +1,29 @@
 /**
- * The estimated histogram: 94 buckets whose offsets grow by a factor of 1.2 (source: Cassandra 1.2's EstimatedHistogram
- * by way of Dynomite's dyn_histogram.c; spec/facts.md 3). A value belongs to the bucket of the largest offset not above
- * it; 0 belongs to the first.
+ * An estimated histogram: 94 buckets whose offsets grow by a factor of 1.2. Source: Cassandra 1.2's EstimatedHistogram
+ * by way of Dynomite's dyn_histogram.c. A value belongs to the bucket with the largest offset not above it; 0 belongs
+ * to the first.
  *
- * What the rollups say, exactly:
- * - an empty histogram answers 0 to everything;
- * - the maximum is the true one;
- * - the percentile p is the offset of the first bucket at which the running count reaches count x p, rounded up (the
- *   nearest rank): at least that share of the values is not above it. The original rounds down, by which the 99.9th
- *   percentile of two values is the smaller one, below their mean;
- * - the mean is the sum of count x offset over the buckets, divided by the count, rounded up;
- * - overflow: the last bucket is open, it holds everything from 36,157,192 (36 s in microseconds) on. Its values enter
- *   the mean as they are, and a percentile that falls into it is the true maximum. No sentinel is ever published;
- * - no rollup exceeds the true maximum (offsets are the lower ends of their buckets, only 0 counts as 1).
+ * The rollups are exactly:
+ * - An empty histogram returns 0 for everything.
+ * - The maximum is the true maximum.
+ * - The percentile p is the offset of the first bucket at which the running count reaches count x p, rounded up (the
+ *   nearest rank): at least that share of the values is not above it. The original rounds down, so its 99.9th
+ *   percentile of two values is the smaller one, which is below their mean.
+ * - The mean is the sum of count x offset over the buckets, divided by the count, rounded up.
+ * - Overflow: the last bucket is open and holds everything from 36,157,192 (36 s in microseconds) on. Its values enter
+ *   the mean exactly, and a percentile in it is the true maximum. No sentinel is ever published.
+ * - No rollup exceeds the true maximum (offsets are the lower ends of their buckets; only 0 counts as 1).
  *
- * So p95 <= p99 <= p999 <= max, and at most the share 1 - p of the values lies above the percentile p: the mean is at most
- * p x percentile + (1 - p) x max, and at least (1 - p) x percentile. Of fewer than 1 / (1 - p) values none lies above.
+ * Hence p95 <= p99 <= p999 <= max. At most the share 1 - p of the values lies above the percentile p: the mean is at
+ * most p x percentile + (1 - p) x max, and at least (1 - p) x percentile. Of fewer than 1 / (1 - p) values none lies
+ * above it.
  */
 import { assert } from '../base/assert.ts';
 
+/** Number of buckets, including the open last one. */
 export const bucketCount = 94;
 
-/** Lower ends of the buckets: 1, then the floor of 1.2 times the one before, at least one more than it. */
+/** Lower ends of the buckets: 1, then the floor of 1.2 times the preceding one, at least one more than it. */
 export const bucketOffsets: readonly number[] = Object.freeze(makeOffsets());
 
 const overflowBucket = bucketCount - 1;
@@ -46,7 +48,7 @@ export function bucketOf(value: number): number {
   return value < (cellEnds[cell] ?? 0) ? bucket : bucket + 1;
 }
 
-/** What is published of a histogram; whole numbers. */
+/** The published values of a histogram; whole numbers in the histogram's unit. */
 export interface Rollup {
   readonly mean: number;
   readonly p95: number;
@@ -55,9 +57,10 @@ export interface Rollup {
   readonly max: number;
 }
 
-/** The counts of a histogram that nothing was recorded in: a node has some seventy, most of which stay so. */
+/** The shared counts of empty histograms: most of a node's about seventy histograms stay empty. */
 const noCounts = new Float64Array(bucketCount);
 
+/** The histogram. */
 export class EstimatedHistogram {
   #counts = noCounts;
   #count = 0;
@@ -65,17 +68,17 @@ export class EstimatedHistogram {
   /** True sum of the values in the open last bucket. */
   #overflowSum = 0;
 
-  /** Values recorded. */
+  /** Number of values recorded. */
   get count(): number {
     return this.#count;
   }
 
-  /** The largest value recorded; 0 when there is none. */
+  /** The largest value recorded; 0 if there is none. */
   get max(): number {
     return this.#max;
   }
 
-  /** Records a whole number 0..2^53-1. Allocates nothing but its counts, once. */
+  /** Records a whole number 0..2^53-1 (`AssertionError` otherwise). Allocates only once, for the counts. */
   record(value: number): void {
     assert(Number.isSafeInteger(value) && value >= 0, 'a histogram takes whole numbers from 0');
     if (this.#counts === noCounts) this.#counts = new Float64Array(bucketCount);
@@ -86,7 +89,7 @@ export class EstimatedHistogram {
     if (bucket === overflowBucket) this.#overflowSum += value;
   }
 
-  /** Adds everything that `other` has recorded. */
+  /** Adds all values of `other`. */
   add(other: EstimatedHistogram): void {
     if (other.#count === 0) return;
     if (this.#counts === noCounts) this.#counts = new Float64Array(bucketCount);
@@ -98,7 +101,7 @@ export class EstimatedHistogram {
     this.#overflowSum += other.#overflowSum;
   }
 
-  /** Forgets everything. */
+  /** Removes all values. */
   clear(): void {
     if (this.#count > 0) this.#counts.fill(0);
     this.#count = 0;
@@ -106,6 +109,7 @@ export class EstimatedHistogram {
     this.#overflowSum = 0;
   }
 
+  /** All published values. */
   rollup(): Rollup {
     return {
       mean: this.mean(),
@@ -116,7 +120,7 @@ export class EstimatedHistogram {
     };
   }
 
-  /** The value that `perMille` (1 to 1000) of a thousand values do not exceed, as estimated by the buckets. */
+  /** The estimated value that `perMille` (1 to 1000) of a thousand values do not exceed. */
   percentile(perMille: number): number {
     if (this.#count === 0) return 0;
     const target = Math.ceil((this.#count * perMille) / 1000);
@@ -128,6 +132,7 @@ export class EstimatedHistogram {
     return this.#max;
   }
 
+  /** The estimated mean, rounded up. */
   mean(): number {
     if (this.#count === 0) return 0;
     let sum = this.#overflowSum;

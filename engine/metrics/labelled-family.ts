@@ -1,16 +1,16 @@
 /**
- * A family whose children (one per combination of label values) are found without allocating, so that counting a
- * failure costs little even while failures rain. Children stand in the order in which they were first used.
+ * A family with one child per combination of label values. Finding a child allocates nothing, so counting a failure is
+ * cheap even when failures are frequent. Children are published in the order of their first use.
  *
- * They are found by the first label, and then one by one: few share it (the states that a peer has changed between, the
- * levels of a rack), and a family with a child per peer costs little for each.
+ * Children are looked up by the first label and then scanned: few share it (the states that a peer has changed between,
+ * the levels of a rack), so a family with a child per peer costs little for each.
  */
 import { assert } from '../base/assert.ts';
 import type { Family, FamilySource, FamilyType, Labels, Sample } from './family.ts';
 
 type LabelValue = string | number;
 
-/** One child: its labels are fixed, its value is counted up or set. */
+/** One child: fixed labels, and a value that callers increment or set. */
 export class Child implements Sample {
   readonly labels: Labels;
   value = 0;
@@ -23,18 +23,19 @@ export class Child implements Sample {
     this.#third = third;
   }
 
-  /** Whether these are its second and third label's values. */
+  /** Whether the second and third label have these values. */
   has(second: LabelValue, third: LabelValue): boolean {
     return this.#second === second && this.#third === third;
   }
 }
 
+/** The family; at most three labels (`AssertionError` otherwise). */
 export class LabelledFamily implements FamilySource {
   readonly name: string;
   readonly help: string;
   readonly type: FamilyType;
   readonly labels: readonly string[];
-  /** By the first label; only one mostly. */
+  /** Children by the first label's value, usually one each. */
   readonly #byFirst = new Map<LabelValue, Child | Child[]>();
   #children: Child[] = [];
 
@@ -46,7 +47,7 @@ export class LabelledFamily implements FamilySource {
     this.labels = family.labels;
   }
 
-  /** The child of these label values, made at 0 when it is new. Values beyond the family's labels are left out. */
+  /** The child with these label values, created at 0 if new. Values beyond the family's labels are ignored. */
   child(first: LabelValue = '', second: LabelValue = '', third: LabelValue = ''): Child {
     const known = this.#byFirst.get(first);
     if (known instanceof Child) {
@@ -57,7 +58,9 @@ export class LabelledFamily implements FamilySource {
     return this.#makeChild(first, second, third);
   }
 
-  /** Removes every child whose first label has this value. For gauges: a counter never goes away. */
+  /**
+   * Removes every child whose first label has this value. Gauges only: a counter's children stay (`AssertionError`).
+   */
   removeAll(first: LabelValue): void {
     assert(this.type === 'gauge', 'the children of a counter stay');
     this.#byFirst.delete(first);
@@ -65,6 +68,7 @@ export class LabelledFamily implements FamilySource {
     this.#children = this.#children.filter((child) => child.labels[name] !== first);
   }
 
+  /** The live children. */
   collect(): readonly Sample[] {
     return this.#children;
   }

@@ -1,7 +1,7 @@
 /**
- * The legacy JSON of `/`, `/info` and `/stats`: one line without spaces, keys in a fixed order, byte for byte (source:
- * Dynomite's stats port; order by spec/stats-codecs.md; golden in testdata). The text is built from an ordered list
- * and not from an object, because an object would move a pool named `8098` to the front.
+ * Renders the legacy JSON of `/`, `/info` and `/stats`: one line without spaces, keys in a fixed order, byte for byte
+ * as Dynomite's stats port does (golden in `testdata/`). The text is built from an ordered list, not from an object: an
+ * object would move a pool named `8098` to the front.
  */
 import type { Rollup } from './histogram.ts';
 import { POOL_CODEC } from './pool-codec.ts';
@@ -10,14 +10,15 @@ import type { StatsSnapshot } from './snapshot.ts';
 
 type Entry = readonly [key: string, value: string | number | readonly Entry[]];
 
+/** Value of the key `service`. */
 export const serviceName = 'lockstep';
 
-/** One line, no newline at its end. */
+/** The JSON as one line, without a line end. */
 export function renderLegacyJson(snapshot: StatsSnapshot): string {
   return formatEntries(entriesOf(snapshot));
 }
 
-/** The same entries for people: one a line, two spaces deep, a newline at the end. */
+/** The same entries for people: one a line, indented by two spaces, with a final line end. */
 export function renderPrettyJson(snapshot: StatsSnapshot): string {
   return `${formatPretty(entriesOf(snapshot), '')}\n`;
 }

@@ -1,10 +1,10 @@
 /**
- * Everything that one node counts. The rooms above hold this object and add to its plain fields where things happen;
- * what can only be read (queue lengths, free lists) they offer as providers, asked once per publication. Nothing here
- * knows how it is published.
+ * Holds everything that one node counts. Modules increment its plain fields where events occur. Values that can only be
+ * read (queue lengths, free lists) come from providers, which are called once per publication. This module does not
+ * know how values are published.
  *
- * A published gauge of the pool or the server is its live field plus the sum of its providers, so that a room may use
- * either form, and several listeners can share one gauge.
+ * A published gauge of the pool or the server is its live field plus the sum of its providers. A module may use either
+ * form, and several listeners can share one gauge.
  */
 import { AntiEntropyMetrics } from './anti-entropy-metrics.ts';
 import { FailureMetrics } from './failure-metrics.ts';
@@ -17,26 +17,29 @@ import { RollingHistogram } from './rolling-histogram.ts';
 import type { ServerField, ServerGaugeField } from './server-codec.ts';
 import { ServerStats } from './server-codec.ts';
 
-/** A pool of reusable things, as the stats see it. */
+/** A free list of reusable objects, as the statistics read it. */
+/** Objects that exist now, in use or free (as in the original). */
 export interface FreeListReading {
   /** Things that exist now, handed out or free (as in the original). */
+  /** Objects kept for reuse now. */
   allocated(): number;
   /** Things kept for reuse now. */
   free(): number;
 }
 
-/** Background repairs of stale replicas that reads have noticed. */
+/** Background repairs of stale replicas that reads detected, by stage. */
 export interface ReadRepairCounts {
   started: number;
   done: number;
   failed: number;
 }
 
-/** Reads at a SAFE level that found copies that differ, by how they ended. */
+/** Reads at a SAFE level that found differing copies, by outcome. */
+/** After the repair enough copies were equal, and the client got its answer. */
 export interface ReadDisagreementCounts {
   /** After the repair enough copies were equal, and the client had its answer. */
   answered: number;
-  /** They still differed: the client was refused. */
+  /** The copies still differed, and the client was refused. */
   refused: number;
   /** After the repair too few replicas answered in time. */
   failed: number;
@@ -44,9 +47,10 @@ export interface ReadDisagreementCounts {
 
 type Read = () => number;
 
-/** Gauges of the pool that are read in one go. */
+/** Several gauges of the pool, read together. */
 export type PoolReadings = Readonly<Partial<Record<PoolGaugeField, number>>>;
 
+/** The statistics of one node. Histograms are in the unit of their name's ending; queue histograms count requests. */
 export class NodeStats implements Record<HistogramName, RollingHistogram> {
   readonly pool = new PoolStats();
   readonly server = new ServerStats();
@@ -59,7 +63,7 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
   readonly crossRegionQueueWaitUs = new RollingHistogram();
   readonly crossZoneQueueWaitUs = new RollingHistogram();
   readonly serverQueueWaitUs = new RollingHistogram();
-  /** Queue lengths, recorded by whoever enqueues, as they stand after it. */
+  /** Queue lengths, recorded by the module that enqueues, right after it enqueued. */
   readonly clientOutQueue = new RollingHistogram();
   readonly serverInQueue = new RollingHistogram();
   readonly serverOutQueue = new RollingHistogram();
@@ -98,42 +102,42 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
     });
   }
 
-  /** Families beyond the codecs and the service document's own, in the order of their registration. */
+  /** Registered families, in order of registration. They are not part of the legacy JSON. */
   get families(): readonly FamilySource[] {
     return this.#families;
   }
 
-  /** Adds a family of a room's own; its name must be new. It has no place in the legacy JSON. */
+  /** Registers a family of a module; its name must be new. */
   register(family: FamilySource): void {
     this.#families.push(family);
   }
 
-  /** Adds a reading to a gauge of the pool. */
+  /** Adds a provider to a gauge of the pool. */
   providePoolGauge(field: PoolGaugeField, read: () => number): void {
     provide(this.#poolGauges, field, read);
   }
 
-  /** Adds readings to several gauges of the pool that come from one look, which is taken once per publication. */
+  /** Adds one provider for several gauges of the pool; it is called once per publication. */
   providePoolReadings(read: () => PoolReadings): void {
     this.#poolReadings.push(read);
   }
 
-  /** Adds a reading to a gauge of the server. */
+  /** Adds a provider to a gauge of the server. */
   provideServerGauge(field: ServerGaugeField, read: () => number): void {
     provide(this.#serverGauges, field, read);
   }
 
-  /** Adds a pool of message structs (`svc_alloc_msgs`, `svc_free_msgs`). */
+  /** Adds a free list of message structs (`svc_alloc_msgs`, `svc_free_msgs`). */
   provideMessagePool(pool: FreeListReading): void {
     this.#messagePools.push(pool);
   }
 
-  /** Adds a pool of buffer chunks (`svc_alloc_mbufs`, `svc_free_mbufs`). */
+  /** Adds a free list of buffer chunks (`svc_alloc_mbufs`, `svc_free_mbufs`). */
   provideChunkPool(pool: FreeListReading): void {
     this.#chunkPools.push(pool);
   }
 
-  /** The numbers to publish for fields of the pool, in their order. */
+  /** The values to publish for these fields of the pool, in the same order. */
   readPool(fields: readonly PoolField[]): readonly number[] {
     const readings = this.#poolReadings.map((read): Partial<Record<PoolField, number>> => read());
     return fields.map((field) => {
@@ -142,20 +146,22 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
     });
   }
 
-  /** The number to publish for a field of the server. */
+  /** The value to publish for a field of the server. */
   readServer(field: ServerField): number {
     return this.server[field] + total(this.#serverGauges.get(field));
   }
 
+  /** Totals over all free lists of message structs. */
   readMessages(): { allocated: number; free: number } {
     return readPools(this.#messagePools);
   }
 
+  /** Totals over all free lists of buffer chunks. */
   readChunks(): { allocated: number; free: number } {
     return readPools(this.#chunkPools);
   }
 
-  /** Histograms forget what lies before the last turn (rolling-histogram.ts). */
+  /** Makes every histogram drop the values before its last turn (`rolling-histogram.ts`). */
   turnHistograms(): void {
     for (const { field } of HISTOGRAMS) this[field].turn();
   }

@@ -1,4 +1,4 @@
-/** The parser has no types of its own. Tests only. */
+/** Types for the parser, which has none. Used in tests only. */
 declare module 'parse-prometheus-text-format' {
   interface ParsedFamily {
     readonly name: string;

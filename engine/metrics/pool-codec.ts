@@ -1,11 +1,11 @@
 /**
- * The 45 fields of the pool: what the node counts of its clients and its peers, in the order of the legacy JSON
- * (source: Dynomite's dyn_stats.h; meanings by spec/stats-codecs.md). A counter `f` is the family
- * `svc_pool_f_total{pool}`, a gauge or timestamp `svc_pool_f{pool}`.
+ * The 45 fields of the pool, which count the node's clients and peers, in the order of the legacy JSON (source:
+ * Dynomite's dyn_stats.h). A counter `f` is the family `svc_pool_f_total{pool}`; a gauge or timestamp is
+ * `svc_pool_f{pool}`.
  */
 import type { CodecRow } from './codec-row.ts';
 
-/** Field, kind and meaning (the HELP text), in the order of publication. */
+/** The rows (field, kind, HELP text), in order of publication. */
 export const POOL_CODEC = [
   { field: 'client_eof', kind: 'counter', help: 'Client connections that the client closed.' },
   {
@@ -144,11 +144,12 @@ export const POOL_CODEC = [
 
 type Row = (typeof POOL_CODEC)[number];
 
+/** A field of the pool. */
 export type PoolField = Row['field'];
-/** The fields that are read rather than added up: gauges and timestamps. */
+/** The fields that are read rather than incremented: gauges and timestamps. */
 export type PoolGaugeField = Exclude<Row, { kind: 'counter' }>['field'];
 
-/** The live numbers, one plain field each, so that `pool.client_read_requests += 1` is all that counting costs. */
+/** The live values, one plain field each, so that counting costs no more than `pool.client_read_requests += 1`. */
 export class PoolStats implements Record<PoolField, number> {
   client_eof = 0;
   client_err = 0;

@@ -7,7 +7,7 @@ import type { PublisherIo } from './publisher.ts';
 import { StatsPublisher } from './publisher.ts';
 import { histogramTurnUs } from './rolling-histogram.ts';
 
-/** A clock that moves when the test says so. */
+/** A clock that the test moves. */
 class ManualClock implements Clock {
   #nowUs = 5_000_000;
   #timers: { atUs: number; fire: () => void }[] = [];
@@ -30,7 +30,7 @@ class ManualClock implements Clock {
     return this.#timers.length;
   }
 
-  /** Jumps there, then fires what is due, as a process does that slept. */
+  /** Jumps to an instant, then fires the due timers, as in a process that was suspended. */
   jump(byUs: number): void {
     this.#nowUs += byUs;
     const due = this.#timers.filter((timer) => timer.atUs <= this.#nowUs);
@@ -87,7 +87,7 @@ describe('the stats publisher', () => {
     expect(metrics.toString()).toContain('\nsvc_uptime_seconds 1\n');
   });
 
-  it('renders each format once, and from the snapshot whatever has been counted since', async () => {
+  it('renders each format once, from the snapshot and not from later counts', async () => {
     const { stats, publisher } = setting();
     publisher.start();
     const { current } = publisher;
@@ -112,7 +112,7 @@ describe('the stats publisher', () => {
     expect(second.toString()).toContain('\nsvc_pool_client_eof_total{pool="lockstep"} 3\n');
   });
 
-  it('needs microtasks only, so that a world without real timers can run it', async () => {
+  it('renders in microtasks only, so that a simulated world can run it', async () => {
     const { clock, publisher } = setting();
     publisher.start();
     clock.jump(1_000_000);
@@ -128,7 +128,7 @@ describe('the stats publisher', () => {
     await metrics;
   });
 
-  it('leaves out the beats that it slept through', async () => {
+  it('skips the intervals during which the process was suspended', async () => {
     const { clock, publisher, settle } = setting();
     publisher.start();
     clock.jump(10_400_000);
@@ -143,7 +143,7 @@ describe('the stats publisher', () => {
     expect(clock.armed).toBe(1);
   });
 
-  it('is heard of when a publication fails, and goes on', async () => {
+  it('reports a failed publication, and goes on', async () => {
     const { clock, stats, publisher, settle, failures } = setting();
     publisher.start();
     let broken = true;
@@ -168,7 +168,7 @@ describe('the stats publisher', () => {
     expect(publisher.current.snapshot.sequence).toBe(1);
   });
 
-  it('forgets a peak after at most two turns of the histograms', async () => {
+  it('drops a peak after at most two turns of the histograms', async () => {
     const { clock, stats, publisher, settle } = setting();
     publisher.start();
     stats.requestLatencyUs.record(30_000_000);

@@ -1,8 +1,8 @@
 /**
- * Publishes the node's stats once per interval: takes one frozen snapshot and puts it in the place of the one before.
- * Both formats are renderings of the snapshot and of nothing else, so they agree whenever they are made: each is made
- * at the first request for it and shared by all readers. What nobody scrapes is not rendered, and a slow reader holds
- * at most the publication that it is reading.
+ * Publishes the node's statistics once per interval: takes one frozen snapshot and replaces the preceding one. Both
+ * formats are rendered from the snapshot alone, so they agree whenever they are rendered. Each is rendered at the first
+ * request for it and shared by all readers. Unread publications are not rendered, and a slow reader holds at most the
+ * publication that it reads.
  */
 import { assert, present } from '../base/assert.ts';
 import type { Timer } from '../io/clock.ts';
@@ -14,7 +14,7 @@ import { histogramTurnUs } from './rolling-histogram.ts';
 import type { StatsIdentity, StatsSnapshot } from './snapshot.ts';
 import { takeSnapshot } from './snapshot.ts';
 
-/** One snapshot and its renderings, each made when it is first asked for and kept. */
+/** One snapshot and its renderings, each made on first use and kept. */
 export class Publication {
   readonly snapshot: StatsSnapshot;
   readonly #exposition: Exposition;
@@ -41,9 +41,10 @@ export class Publication {
   }
 }
 
-/** What the publisher needs of the outside. */
+/** The ports that the publisher needs. */
 export type PublisherIo = Pick<Io, 'clock' | 'spawn' | 'residentBytes'>;
 
+/** The publisher of one node. */
 export class StatsPublisher {
   readonly #io: PublisherIo;
   readonly #stats: NodeStats;
@@ -58,7 +59,7 @@ export class StatsPublisher {
   #nextUs = 0;
   #stopped = false;
 
-  /** The uptime counts from here. */
+  /** The node's uptime counts from this call. `intervalMs` must be positive (`AssertionError`). */
   constructor(io: PublisherIo, stats: NodeStats, identity: StatsIdentity, intervalMs: number) {
     assert(intervalMs > 0, 'stats are published at an interval');
     this.#io = io;
@@ -69,37 +70,37 @@ export class StatsPublisher {
     this.#turnedUs = this.#startedUs;
   }
 
-  /** Publishes for the first time; from then on there is always a `current`, renewed at every interval. */
+  /** Publishes for the first time; from then on `current` is defined, and renewed at every interval. */
   start(): void {
     this.#publish();
     this.#nextUs = this.#io.clock.nowUs();
     this.#arm();
   }
 
-  /** No more publications; the last one stays. */
+  /** Ends the publications; the last one stays. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
   }
 
-  /** The latest publication. */
+  /** The latest publication. Throws `AssertionError` before `start`. */
   get current(): Publication {
     return present(this.#publication, 'the first stats publication');
   }
 
-  /** A snapshot of now that is published nowhere; it bears the number of the latest that was. */
+  /** A snapshot of the present values that is not published; it has the number of the latest publication. */
   take(): StatsSnapshot {
     return takeSnapshot(this.#stats, this.#identity, this.#instant(), this.#publication?.snapshot);
   }
 
-  /** The next beat of the interval; beats that were slept through are left out. */
+  /** Sets the timer for the next multiple of the interval; multiples that have passed are skipped. */
   #arm(): void {
     if (this.#stopped) return;
     const nowUs = this.#io.clock.nowUs();
     const beatUs = this.#nextUs + this.#intervalUs;
     this.#nextUs = beatUs > nowUs ? beatUs : nowUs + this.#intervalUs;
     this.#timer = this.#io.clock.after(this.#nextUs - nowUs, () => {
-      // Armed first: a publication that fails is heard of through spawn, and the next one still comes.
+      // Armed first: `spawn` reports a failed publication, and the next one still takes place.
       this.#arm();
       this.#io.spawn('stats.publish', async () => this.#publish());
     });

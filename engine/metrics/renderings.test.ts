@@ -1,4 +1,4 @@
-/** Goldens are rewritten by LOCKSTEP_GOLDEN=write. */
+/** `LOCKSTEP_GOLDEN=write` rewrites the goldens. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -25,7 +25,7 @@ const identity: StatsIdentity = {
   server: 'store_local',
 };
 
-/** A node in which every number is another one. */
+/** A node in which all numbers differ. */
 function sampleStats(): NodeStats {
   const stats = new NodeStats();
   POOL_CODEC.forEach(({ field }, index) => (stats.pool[field] = 1001 + index));
@@ -99,7 +99,7 @@ function render(stats: NodeStats, who?: StatsIdentity): Promise<string> {
 }
 
 describe('the codecs', () => {
-  it('have 45 and 34 fields, each with a live number and a meaning of its own', () => {
+  it('have 45 and 34 fields, each with a live value and a distinct help text', () => {
     expect(POOL_CODEC).toHaveLength(45);
     expect(SERVER_CODEC).toHaveLength(34);
     const stats = new NodeStats();
@@ -111,7 +111,7 @@ describe('the codecs', () => {
 });
 
 describe('a stats snapshot', () => {
-  it('does not change when the numbers that it was taken of do', async () => {
+  it('does not change when the live values change', async () => {
     const stats = sampleStats();
     const snapshot = snapshotOf(stats);
     const json = renderLegacyJson(snapshot);
@@ -128,7 +128,7 @@ describe('a stats snapshot', () => {
     expect(() => Object.assign(snapshot.families[0] ?? {}, { samples: [] })).toThrow(TypeError);
   });
 
-  it('adds to a live gauge what its providers read', () => {
+  it('adds the providers’ readings to a live gauge', () => {
     const stats = new NodeStats();
     stats.pool.client_connections = 2;
     stats.providePoolGauge('client_connections', () => 3);
@@ -157,7 +157,7 @@ describe('the legacy JSON', () => {
     expectGolden('legacy.json', renderLegacyJson(snapshotOf(sampleStats())));
   });
 
-  it('says the same when it is pretty', () => {
+  it('has the same content when it is pretty-printed', () => {
     const snapshot = snapshotOf(sampleStats());
     const pretty = renderPrettyJson(snapshot);
     expect(JSON.parse(pretty)).toEqual(JSON.parse(renderLegacyJson(snapshot)));
@@ -210,7 +210,7 @@ describe('the text exposition', () => {
 
   const anyFinite = fc.double({ noDefaultInfinity: true, noNaN: true });
 
-  it('writes from what it has kept the same as one that has kept nothing', async () => {
+  it('renders with cached text the same as without', async () => {
     const edit = fc.oneof(
       fc.nat(POOL_CODEC.length - 1).map((index) => (stats: NodeStats) => {
         const row = POOL_CODEC[index];
@@ -245,7 +245,7 @@ describe('the text exposition', () => {
     );
   });
 
-  it('shows a family that a room registers late, and refuses a name that is taken', async () => {
+  it('shows a family that is registered late, and refuses a duplicate name', async () => {
     const stats = new NodeStats();
     const exposition = new Exposition();
     await exposition.render(snapshotOf(stats));
@@ -260,7 +260,7 @@ describe('the text exposition', () => {
   const only = promtool ? '' : ' (skipped: promtool of the prometheus package is not installed)';
   it.skipIf(!promtool)(`is accepted by promtool${only}`, async () => {
     const checked = spawnSync('promtool', ['check', 'metrics'], { input: await render(sampleStats()) });
-    // Its remarks (exit status 3) are about names and units that the service document gives, nothing else.
+    // promtool's remarks (exit status 3) concern names and units that the published formats prescribe, nothing else.
     expect(checked.status).toBe(3);
     for (const remark of checked.stderr.toString().trim().split('\n')) {
       expect(remark).toMatch(

@@ -1,7 +1,7 @@
 /**
- * A histogram of the recent past. The original forgot everything every five minutes, so that an old peak does not stay
- * in the percentiles for ever; here two halves take turns, so that a reader never meets an empty histogram right after
- * the turn: the rollups cover the last five to ten minutes, or the node's whole life while that is shorter.
+ * A histogram of the recent past. Dynomite cleared its histograms every five minutes, so that an old peak does not stay
+ * in the percentiles for ever. Here two halves alternate, so that no reader finds an empty histogram right after a
+ * turn. The rollups cover the last five to ten minutes, or the whole incarnation while it is shorter.
  */
 import type { Rollup } from './histogram.ts';
 import { EstimatedHistogram } from './histogram.ts';
@@ -9,22 +9,23 @@ import { EstimatedHistogram } from './histogram.ts';
 /** Microseconds between two turns. */
 export const histogramTurnUs = 300_000_000;
 
+/** The histogram. */
 export class RollingHistogram {
   #current = new EstimatedHistogram();
   #previous = new EstimatedHistogram();
   readonly #both = new EstimatedHistogram();
 
-  /** Records a whole number 0..2^53-1. Allocates nothing after the first. */
+  /** Records a whole number 0..2^53-1. Allocates nothing after the first call. */
   record(value: number): void {
     this.#current.record(value);
   }
 
-  /** Values that the rollups speak of. */
+  /** Number of values that the rollups cover. */
   get count(): number {
     return this.#current.count + this.#previous.count;
   }
 
-  /** Forgets what was recorded before the last turn. */
+  /** Drops the values recorded before the last turn. */
   turn(): void {
     const forgotten = this.#previous;
     forgotten.clear();
@@ -32,6 +33,7 @@ export class RollingHistogram {
     this.#current = forgotten;
   }
 
+  /** The published values, of both halves. */
   rollup(): Rollup {
     if (this.#previous.count === 0) return this.#current.rollup();
     this.#both.clear();

@@ -1,11 +1,11 @@
 /**
- * The 34 fields of the server, which here is the built-in store's driver (and, for `redis_req_*`, the Redis-protocol
- * listener), in the order of the legacy JSON (source: Dynomite's dyn_stats.h; meanings by spec/stats-codecs.md). A
- * counter `f` is the family `svc_server_f_total{server}`, a gauge or timestamp `svc_server_f{server}`.
+ * The 34 fields of the server, which here is the built-in store's driver (and, for `redis_req_*`, the Redis listener),
+ * in the order of the legacy JSON (source: Dynomite's dyn_stats.h). A counter `f` is the family
+ * `svc_server_f_total{server}`; a gauge or timestamp is `svc_server_f{server}`.
  */
 import type { CodecRow } from './codec-row.ts';
 
-/** Field, kind and meaning (the HELP text), in the order of publication. */
+/** The rows (field, kind, HELP text), in order of publication. */
 export const SERVER_CODEC = [
   { field: 'server_eof', kind: 'counter', help: "Times the store driver's channel was closed in order." },
   { field: 'server_err', kind: 'counter', help: 'Store operations that failed.' },
@@ -66,10 +66,12 @@ export const SERVER_CODEC = [
 type Row = (typeof SERVER_CODEC)[number];
 
 export type ServerField = Row['field'];
-/** The fields that are read rather than added up: gauges and timestamps. */
+/** A field of the server. */
+/** The fields that are read rather than incremented: gauges and timestamps. */
 export type ServerGaugeField = Exclude<Row, { kind: 'counter' }>['field'];
 
 /** The live numbers, one plain field each, so that `server.read_requests += 1` is all that counting costs. */
+/** The live values, one plain field each, so that counting costs no more than `server.read_requests += 1`. */
 export class ServerStats implements Record<ServerField, number> {
   server_eof = 0;
   server_err = 0;

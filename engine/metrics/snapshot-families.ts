@@ -1,6 +1,6 @@
 /**
- * A stats snapshot as metric families, in the order of the service document: base families, pool, server, peer states,
- * histograms, failure causes, anti-entropy, then whatever rooms registered.
+ * Converts a snapshot to metric families, in order of publication: base families, pool, server, peer states,
+ * histograms, failure causes, anti-entropy, then the registered families.
  */
 import { present } from '../base/assert.ts';
 import type { CodecRow } from './codec-row.ts';
@@ -13,6 +13,7 @@ import { POOL_CODEC } from './pool-codec.ts';
 import { SERVER_CODEC } from './server-codec.ts';
 import type { StatsIdentity, StatsSnapshot } from './snapshot.ts';
 
+/** All families of a snapshot. */
 export function familiesOf(snapshot: StatsSnapshot): readonly CollectedFamily[] {
   const { pool, server } = snapshot.identity;
   const families = baseFamilies(snapshot);
@@ -31,7 +32,7 @@ const buildInfo: Family = {
   labels: ['version', 'source', 'rack', 'dc'],
 };
 
-/** The gauges without labels that stand at the beginning, and where their values are. */
+/** The leading gauges without labels, and their values. */
 const plainGauges: readonly (readonly [Family, (snapshot: StatsSnapshot) => number])[] = [
   [plain('svc_uptime_seconds', 'Seconds since engine start.'), (snapshot) => snapshot.uptimeSeconds],
   [

@@ -1,6 +1,6 @@
 /**
- * The stats at one instant, as a frozen value: the only thing that the renderings of the stats listener are made of, so
- * that they agree in every number. Taking one reads the live numbers and changes none of them.
+ * Takes the statistics at one instant as a frozen value. Both renderings of the stats listener are made from it alone,
+ * so they agree in every number. Taking a snapshot changes no live value.
  */
 import { assert } from '../base/assert.ts';
 import type { CollectedFamily, Family, FamilySource, Sample } from './family.ts';
@@ -11,12 +11,13 @@ import type { NodeStats } from './node-stats.ts';
 import { POOL_CODEC } from './pool-codec.ts';
 import { SERVER_CODEC } from './server-codec.ts';
 
-/** Who publishes. */
+/** Identity of the publishing node. */
 export interface StatsIdentity {
   /** The node's name. */
   readonly source: string;
   readonly version: string;
   readonly rack: string;
+  /** The pool's name: the root key of the configuration file. */
   readonly dc: string;
   /** The pool's name: the configuration file's root key. */
   readonly pool: string;
@@ -24,16 +25,17 @@ export interface StatsIdentity {
   readonly server: string;
 }
 
-/** What the machine says at the instant of the snapshot. */
+/** The environment's values at the instant of the snapshot. */
 export interface StatsInstant {
-  /** 1 for the first snapshot of a node's life, then one more each time. */
+  /** 1 for the first snapshot of an incarnation, then one more each time. */
   readonly sequence: number;
   readonly uptimeSeconds: number;
-  /** Wall clock, seconds since the epoch. */
+  /** Wall clock, in seconds since the epoch. */
   readonly timestampSeconds: number;
   readonly residentBytes: number;
 }
 
+/** The statistics at one instant. Frozen. */
 export interface StatsSnapshot extends StatsInstant {
   readonly identity: StatsIdentity;
   readonly allocMsgs: number;
@@ -45,17 +47,18 @@ export interface StatsSnapshot extends StatsInstant {
   /** In the order of `SERVER_CODEC`. */
   readonly server: readonly number[];
   readonly rollups: Readonly<Record<HistogramName, Rollup>>;
-  /** How many values each rollup speaks of. Not published: the service document has no place for it. */
+  /** Number of values that each rollup covers. Not published: neither format has a place for it. */
   readonly recorded: Readonly<Record<HistogramName, number>>;
-  /** `svc_peer_state`, which stands among the base families. */
+  /** `svc_peer_state`, which is published among the base families. */
   readonly peerState: readonly CollectedFamily[];
-  /** Failure causes, anti-entropy, and what the rooms registered, in this order. */
+  /** Failure causes, anti-entropy and registered families, in this order. */
   readonly families: readonly CollectedFamily[];
 }
 
 /**
- * Reads everything. A number that is not whole (or, of a registered family, not finite) is a bug of its room. What has
- * not changed since the snapshot `before` is shared with it: of a thousand samples most stand still for long.
+ * Reads all values. Throws `AssertionError` if a module provides a number that is not whole (or, in a registered
+ * family, not finite). Unchanged parts are shared with the snapshot `before`: most of about a thousand samples rarely
+ * change.
  */
 export function takeSnapshot(
   stats: NodeStats,
@@ -125,14 +128,15 @@ function collectAll(
   return Object.freeze(sources.map((source, index) => collect(source, before[index])));
 }
 
-/** The live samples go on changing, so they are copied; their labels are shared. */
+/** Copies the samples, because the live ones keep changing; shares their labels. */
 function collect(source: FamilySource, before: CollectedFamily | undefined): CollectedFamily {
   const family: Family = source;
   const known = before?.family === family ? before : undefined;
   const samples = source.collect();
   if (known !== undefined && areSame(samples, known.samples)) return known;
   const copies: Sample[] = [];
-  // Loops, not closures: there are hundreds of families a second, and what is compiled for a closure dies with it.
+  // Loops instead of closures: hundreds of families are collected each second, and code compiled for a closure is lost
+  // with it.
   for (const sample of samples) {
     const last = known?.samples[copies.length];
     copies.push(last !== undefined && isSame(sample, last) ? last : freezeSample(family, sample));
