@@ -89,6 +89,7 @@ import { deletesRaceRepair } from './deletes-race-repair.ts';
 import { everythingAtOnce } from './everything-at-once.ts';
 import { exchangeCutMidway } from './exchange-cut-midway.ts';
 import { noChurnWhenEqual } from './no-churn-when-equal.ts';
+import { standbyAmidTransactions } from './standby-amid-transactions.ts';
 import { standbyAndReturn } from './standby-and-return.ts';
 import { staleSnapshot } from './stale-snapshot.ts';
 import { versionSkew } from './version-skew.ts';
@@ -145,6 +146,7 @@ export const scenarios: readonly Scenario[] = [
   joinUnderLoad,
   leaveUnderLoad,
   standbyAndReturn,
+  standbyAmidTransactions,
   replaceDeadNode,
   leaverStartsAgain,
   replacedAfterAnOutage,
