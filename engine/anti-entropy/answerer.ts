@@ -1,7 +1,7 @@
 /**
- * This node's answers in exchanges that peers began, and who is in an exchange with whom. A node takes part in one
- * exchange at a time, so that a divergent key is found, counted and repaired by one pair of nodes and not by several at
- * once. When two begin one with each other at the same instant, the one with the lower name goes on.
+ * Answers the questions of peers that began an exchange with this node, and records which exchange the node is in. A
+ * node takes part in one exchange at a time, so that a divergent key is found, counted and repaired by one pair of
+ * nodes. If two nodes begin an exchange with each other at the same instant, the one with the lower name continues.
  */
 import type { ByteString, NodeId } from '../base/ids.ts';
 import type { Clock, Timer } from '../io/clock.ts';
@@ -11,21 +11,22 @@ import { divide } from './tree.ts';
 import type { TokenRange } from './tree.ts';
 import type { Answer, KeyList, ListRange, Question } from './messages.ts';
 
-/** Bytes of keys in one answer, about. */
+/** Approximate limit of the bytes of keys in one answer. */
 const listBytesMax = 512 * 1024;
 const entryBytes = 16;
-/** An exchange of which nothing is heard for so long is over. */
+/** An exchange that a peer began ends when nothing is heard of it for this long. */
 const leaseUs = 10_000_000;
-/** The tree's recomputation may delay an answer by so much; it goes on when the answer is `busy`. */
+/** How long an answer may wait for the tree to be recomputed. Then it is `busy`, and the recomputation continues. */
 const patienceUs = 2_000_000;
 
 interface Engagement {
   readonly peer: NodeId;
   readonly begunHere: boolean;
-  /** Only for those begun by the peer. */
+  /** End of the lease; only for exchanges that the peer began. */
   untilUs: number;
 }
 
+/** The answering side of one node's exchanges. */
 export class Answerer {
   readonly #self: NodeId;
   readonly #clock: Clock;
@@ -38,20 +39,20 @@ export class Answerer {
     this.#refresh = refresh;
   }
 
-  /** This node begins an exchange with the peer; false: it is in another one. */
+  /** Claims this node for an exchange with the peer; false if it is in another one. */
   begin(peer: NodeId): boolean {
     if (this.#current() !== undefined) return false;
     this.#engagement = { peer, begunHere: true, untilUs: 0 };
     return true;
   }
 
-  /** The exchange that this node began is over. */
+  /** Ends the exchange that this node began with the peer. */
   end(peer: NodeId): void {
     const { begunHere, peer: other } = this.#engagement ?? {};
     if (begunHere === true && other === peer) this.#engagement = undefined;
   }
 
-  /** Rejects with the local store's error. */
+  /** Answers one question. Rejects with the local store's error. */
   async answer(from: NodeId, question: Question): Promise<Answer> {
     if (question.kind === 'close') {
       if (this.#engagement?.peer === from && !this.#engagement.begunHere) this.#engagement = undefined;
@@ -79,7 +80,7 @@ export class Answerer {
     return true;
   }
 
-  /** False: it takes too long for an answer. */
+  /** False if recomputing the ranges takes longer than `patienceUs`. */
   async #settle(ranges: readonly TokenRange[]): Promise<boolean> {
     const done = new Deferred<boolean>();
     const timer: Timer = this.#clock.after(patienceUs, () => done.resolve(false));

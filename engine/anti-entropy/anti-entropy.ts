@@ -1,7 +1,8 @@
 /**
- * Active anti-entropy of one node: its tree, the exchanges that it begins and those that it answers, and the snapshot
- * that spares a restart from reading everything again. Left to others: who is a peer (membership) and where keys live
- * (ring), both of which may change while it runs.
+ * Active anti-entropy of one node: its hash tree, the exchanges that it begins and those that it answers, and the
+ * snapshot that saves a restart from reading every value again.
+ *
+ * Left to others: who is a peer (membership) and where keys live (the ring); both may change while it runs.
  */
 import { present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
@@ -32,15 +33,17 @@ import type { TokenRange } from './tree.ts';
 import { wholeRing } from './tree.ts';
 import { decodeQuestion, encodeAnswer } from './messages.ts';
 
+/** Options of anti-entropy, from the configuration. */
 export interface AntiEntropyOptions extends SchedulerOptions {
-  /** The tree has 2^this leaves. */
+  /** The tree has 2^segmentBits leaves. */
   readonly segmentBits: number;
-  /** Keys read or sent a second, at most; 0: no limit. */
+  /** Limit of the keys read or sent per second; 0: no limit. */
   readonly keysPerSecond: number;
-  /** Between two snapshots, at least. */
+  /** Least interval between two snapshots. */
   readonly snapshotUs: number;
 }
 
+/** What anti-entropy needs of the node. */
 export interface AntiEntropyDependencies {
   readonly io: Pick<Io, 'clock' | 'random' | 'log' | 'spawn' | 'disk'>;
   readonly self: NodeId;
@@ -51,17 +54,18 @@ export interface AntiEntropyDependencies {
   readonly metrics: AntiEntropyMetrics;
   readonly ring: () => Ring;
   readonly peers: () => readonly PeerIdentity[];
-  /** It can be asked, and sees the ring as this node does. */
+  /** Whether the node can be asked and has the same ring view as this node. */
   readonly isThere: (node: NodeId) => boolean;
 }
 
-/** One peer, for operators. */
+/** The state of anti-entropy with one peer, for operators. */
 export interface PeerStatus extends PeerRecord {
   readonly peer: PeerIdentity;
   readonly sharedSegments: number;
   readonly dirtySegments: number;
 }
 
+/** The state of anti-entropy, for operators. */
 export interface AntiEntropyStatus {
   readonly segments: number;
   readonly dirtySegments: number;
@@ -70,7 +74,7 @@ export interface AntiEntropyStatus {
   readonly peers: readonly PeerStatus[];
 }
 
-/** What exists once the tree is loaded. */
+/** The parts that exist once the tree is loaded. */
 interface Working {
   readonly refresh: Refresh;
   readonly answerer: Answerer;
@@ -87,6 +91,7 @@ const unknownPeer: PeerRecord = {
   divergentKeys: 0,
 };
 
+/** Anti-entropy of one node. `start` must have resolved before `status` is called. */
 export class AntiEntropy {
   readonly #parts: AntiEntropyDependencies;
   readonly #options: AntiEntropyOptions;
@@ -105,7 +110,7 @@ export class AntiEntropy {
     this.#shape = { segmentBits: options.segmentBits, node: byteStringOf(self), storeId: store.storeId };
   }
 
-  /** Loads the tree and begins to tick. Called before anything is written. */
+  /** Loads the tree and starts the ticks. The node calls it before anything is written. */
   async start(): Promise<void> {
     const { io, self, store, metrics } = this.#parts;
     const tree = await loadSnapshotWithMetrics(io, this.#shape, store, metrics);
@@ -121,7 +126,7 @@ export class AntiEntropy {
     this.#working = { refresh, answerer, scheduler };
     this.#savedUs = io.clock.nowUs();
     scheduler.start();
-    // What was lost can be fetched from the others: not at some time, but now.
+    // Damaged keys can be fetched from other replicas: sweep at once rather than at the next interval.
     if (store.damages.length > 0) scheduler.sweep();
   }
 
@@ -130,7 +135,9 @@ export class AntiEntropy {
     this.#working?.scheduler.stop();
   }
 
-  /** After `stop` and after the plane: resolves when nothing is under way, with the tree on the disk. */
+  /**
+   * Called after `stop` and after the peer layer has stopped. Resolves when nothing is under way and the tree is saved.
+   */
   async close(): Promise<void> {
     if (this.#working === undefined) return;
     const { scheduler, refresh } = this.#working;
@@ -140,7 +147,7 @@ export class AntiEntropy {
     await this.#save(refresh);
   }
 
-  /** Answers a peer's words, once. */
+  /** Answers a peer's message, once. */
   answer(from: NodeId, words: Uint8Array, reply: (reply: PeerReply) => void): void {
     const working = this.#working;
     if (working === undefined) {
@@ -163,11 +170,12 @@ export class AntiEntropy {
     }
   }
 
-  /** A full sweep begins; false: one is under way already. */
+  /** Starts a full sweep; false if one is under way already. */
   sweep(): boolean {
     return this.#working?.scheduler.sweep() ?? false;
   }
 
+  /** The present state, for operators. */
   status(): AntiEntropyStatus {
     const { refresh, scheduler } = present(this.#working, 'a started anti-entropy');
     const { tree } = refresh;
@@ -209,14 +217,17 @@ export class AntiEntropy {
     );
   }
 
-  /** What was doubted is believed from now on: the leaves that left it out hold no more. */
+  /**
+   * A full sweep has compared every key: reads need not doubt lost records any more. Their leaves are dirty from now
+   * on, since they left those keys out.
+   */
   #settleDamage({ tree }: Refresh): void {
     const { store } = this.#parts;
     dirtyDamaged(tree, store.damages);
     store.settleDamage();
   }
 
-  /** The peers that hold replicas of something that this node holds replicas of. */
+  /** The peers with which this node shares replicas. */
   #sharing(): readonly PeerIdentity[] {
     return this.#parts.peers().filter(({ node }) => this.#shared(node).length > 0);
   }
@@ -244,7 +255,7 @@ export class AntiEntropy {
     await this.#save(refresh);
   }
 
-  /** A snapshot that cannot be written costs the next start time, and nothing else. */
+  /** Saves the tree. A snapshot that cannot be written only makes the next start slower. */
   async #save({ tree }: Refresh): Promise<void> {
     const { io, store, metrics } = this.#parts;
     const position = store.fingerprints.lastSeq;

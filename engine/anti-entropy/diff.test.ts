@@ -62,7 +62,7 @@ describe('the difference of two lists', () => {
 });
 
 describe('the hash of an entry', () => {
-  test('covers the key and the value, and tells where one ends and the other begins', () => {
+  test('covers the key, the value and where one ends and the other begins', () => {
     const hashes = [
       hasher.hash('ab' as PackedKey, Buffer.from('c')),
       hasher.hash('a' as PackedKey, Buffer.from('bc')),
@@ -72,7 +72,7 @@ describe('the hash of an entry', () => {
     expect(new Set(hashes.map(({ high, low }) => `${high}/${low}`)).size).toBe(4);
   });
 
-  test('is the same for small and large values, however they are gathered', () => {
+  test('is the same for small and large values, in one buffer or several', () => {
     const large = Buffer.alloc(40_000, 7);
     const again = new EntryHasher().hash('k' as PackedKey, Buffer.from(large));
     expect(hasher.hash('k' as PackedKey, large)).toEqual(again);
@@ -101,7 +101,7 @@ describe('a key that differs', () => {
     if (verdict !== 'siblings') expect(judge(mine, theirs, false)).toBe(verdict);
   });
 
-  test('with other bytes under the same clock is not repaired by a guess', () => {
+  test('with different bytes under the same context is not repaired', () => {
     const other = encodeObject(write(undefined, a, 1, 'FIRST'));
     expect(judge(older, other, true)).toBe('ambiguousClock');
     expect(judge(older, other, false)).toBe('ambiguousClock');

@@ -1,5 +1,5 @@
 /**
- * What an exchange decides, as values: which ranges differ, which keys, and what becomes of a key that does.
+ * The decisions of an exchange, as pure functions: which ranges differ, which keys differ, and how a key is repaired.
  */
 import { BytesError } from '../base/bytes.ts';
 import { assert } from '../base/assert.ts';
@@ -23,13 +23,13 @@ export function diffTrees(
   });
 }
 
-/** A key that one side lacks, or that the sides hold differently. */
+/** A key that one side lacks, or that the two sides hold differently. */
 export interface Suspect {
   readonly key: PackedKey;
   readonly token: number;
 }
 
-/** The symmetric difference of two lists in the order of their keys. */
+/** The symmetric difference of two lists, each sorted by key. */
 export function diffEntries(mine: readonly Entry[], theirs: readonly Entry[]): readonly Suspect[] {
   const suspects: Suspect[] = [];
   let at = 0;
@@ -48,19 +48,20 @@ export function diffEntries(mine: readonly Entry[], theirs: readonly Entry[]): r
   return [...suspects, ...theirs.slice(at).map(({ key, token }) => ({ key, token }))];
 }
 
+/** How two copies of a key relate. */
 export type Verdict =
-  /** The same bytes on both sides: what looked divergent was on its way. */
+  /** Both sides hold the same bytes: the difference was a write under way. */
   | 'equal'
-  /** This side's object has all that the other side's has, and more: it is sent there. */
+  /** This side's object includes the other one's and more: it is sent there. */
   | 'push'
-  /** The other way around: it is fetched. */
+  /** The other side's object includes this one's and more: it is fetched. */
   | 'pull'
-  /** Neither has all: each side gets what the other one has. */
+  /** Each side has something that the other lacks: both are exchanged. */
   | 'siblings'
-  /** Other bytes under the same clock, or bytes that are no object: no causality tells what is right. */
+  /** Different bytes under the same causal context, or bytes that are no object: causality cannot decide. */
   | 'ambiguousClock';
 
-/** What becomes of a key that holds these bytes here and there. `allowMult`: its bucket keeps siblings. */
+/** Compares the bytes that the two sides hold for a key. `allowMult`: its bucket keeps siblings. */
 export function judge(
   mine: Uint8Array | undefined,
   theirs: Uint8Array | undefined,

@@ -1,4 +1,7 @@
-/** The other side of an exchange, over the peer plane. Every method rejects with the peer's `LockstepError`. */
+/**
+ * The other side of an exchange, over the peer layer. Every method rejects with a `LockstepError`: the peer's,
+ * `PeerGone` or `FrameInvalid`.
+ */
 import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -9,15 +12,17 @@ import type { Suspect } from './diff.ts';
 import type { Answer, Question } from './messages.ts';
 import { decodeAnswer, encodeQuestion } from './messages.ts';
 
-/** A peer that anti-entropy works with. */
+/** A peer as anti-entropy uses it. */
 export interface PeerIdentity {
+  /** The peer's node id. */
   readonly node: NodeId;
-  /** The label `peer_idx`. */
+  /** The label `peer_idx` in metrics. */
   readonly index: number;
   readonly datacenter: string;
   readonly rack: string;
 }
 
+/** Asks one peer; each answer may take `timeoutUs`. */
 export class ExchangePeer {
   readonly identity: PeerIdentity;
   readonly #links: PeerLinks;
@@ -29,30 +34,33 @@ export class ExchangePeer {
     this.#timeoutUs = timeoutUs;
   }
 
+  /** Sends a question of an exchange. */
   ask(question: Question): Promise<Answer> {
     return this.#request({ kind: 'antiEntropy', words: encodeQuestion(question) }, (reply) => {
       return reply.kind === 'antiEntropyAnswered' ? decodeAnswer(reply.words) : undefined;
     });
   }
 
-  /** The other side's object; undefined when it has none, or cannot read it any more: ours heals it. */
+  /**
+   * The peer's stored object; undefined if it has none or cannot read it, in which case this node's object heals it.
+   */
   read({ key, token }: Suspect): Promise<Uint8Array | undefined> {
     return this.#request({ kind: 'readObject', key, token: token as Token }, (reply) => {
       if (reply.kind === 'failed' && reply.code === 'Corrupted') return { object: undefined };
       if (reply.kind !== 'object') return undefined;
-      // The reply's bytes are a view of what the connection received.
+      // The reply's bytes are a view into the connection's receive buffer.
       return { object: reply.object === undefined ? undefined : Buffer.from(reply.object) };
     }).then(({ object }) => object);
   }
 
-  /** Resolves once the other side has merged the object into its own, durably. */
+  /** Resolves once the peer has merged the object durably. */
   async merge({ key, token }: Suspect, object: Uint8Array): Promise<void> {
     await this.#request({ kind: 'mergeObject', key, token: token as Token, object }, ({ kind }) => {
       return kind === 'written' ? kind : undefined;
     });
   }
 
-  /** `take` reads the reply, within the plane's call; undefined when it is of another kind. */
+  /** `take` reads the reply within the peer layer's callback; undefined if the reply is of another kind. */
   #request<T>(request: PeerRequest, take: (reply: PeerReply) => T | undefined): Promise<T> {
     const { node } = this.identity;
     const answer = new Deferred<T>();

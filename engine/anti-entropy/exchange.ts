@@ -1,8 +1,10 @@
 /**
- * An exchange with one peer over the ranges that both hold: hashes of whole ranges first, then of the parts of those
- * that differ, level by level; the keys of the segments that differ; and each key that differs is judged and repaired.
- * Parts are followed to their end one batch after another, and repaired on the way: an exchange that is cut finds what
- * it has repaired equal when it is begun again, and so goes on where it was.
+ * Runs an exchange with one peer over the ranges that both nodes own. It compares hashes of whole ranges, then of the
+ * parts of those that differ, level by level; then it lists the keys of segments that differ, and judges and repairs
+ * each key that differs.
+ *
+ * One batch of parts is followed to its end before the next, and repaired on the way. If an exchange is cut short, the
+ * next one finds the repaired parts equal and continues where it stopped.
  */
 import { assert } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -22,33 +24,37 @@ import type { Answer, KeyList, ListRange, Question } from './messages.ts';
 
 /** Ranges in one question. */
 const batchRanges = 64;
-/** Keys being repaired at once. */
+/** Keys repaired at once. */
 const repairWindow = 16;
 /**
- * Between the lists and the second look at the keys that differ in them: a write that was on its way to both sides is
- * no divergence, and has arrived by then.
+ * Delay between listing keys and reading those that differ. A write under way to both sides has arrived by then and is
+ * no divergence.
  */
 const secondLookUs = 50_000;
 
+/** What an exchange needs of the node, and how it reports. */
 export interface ExchangeDependencies {
   readonly clock: Clock;
   readonly refresh: Refresh;
   readonly throttle: Throttle;
   readonly repair: (peer: ExchangePeer, suspect: Suspect) => Promise<Repair>;
-  /** The exchange has come to this step. */
+  /** Reports the step that the exchange has reached. */
   readonly step: (step: ExchangeStep) => void;
-  /** So many keys were listed, of both sides together. */
+  /** Reports the number of keys listed, of both sides together. */
   readonly listed: (count: number) => void;
-  /** So many divergent keys more were found. */
+  /** Reports further divergent keys. */
   readonly diverged: (count: number) => void;
-  /** Why the exchange cannot go on; undefined when it can. */
+  /** Why the exchange cannot continue; undefined if it can. */
   readonly obstacle: () => LockstepError | undefined;
 }
 
-/** `busy`: the peer is in another exchange, nothing was compared. */
+/** `busy`: the peer is in another exchange, or recomputing its tree; the exchange stopped early. */
 export type ExchangeEnd = 'finished' | 'busy';
 
-/** Rejects with a `LockstepError`: the peer's, or the local store's; `PeerGone` when a repair found the peer away. */
+/**
+ * Runs the exchange. Rejects with a `LockstepError`: the peer's, the local store's, or `PeerGone` if a repair found the
+ * peer gone.
+ */
 export async function exchange(
   parts: ExchangeDependencies,
   peer: ExchangePeer,
@@ -57,8 +63,8 @@ export async function exchange(
   try {
     return await compareAndRepair(parts, peer, ranges);
   } catch (error) {
-    // The peer would take part in no other exchange until its patience with this one ends. Whether it hears this or not:
-    // nobody waits for its answer.
+    // Otherwise the peer would take part in no other exchange until its lease on this one ends. Its answer does not
+    // matter.
     void peer.ask({ kind: 'close' }).catch(() => undefined);
     throw error;
   }
@@ -117,7 +123,9 @@ class Talk {
     );
   }
 
-  /** One level down: what differs below these ranges. Segments are repaired, and nothing is left of them. */
+  /**
+   * Descends one level: returns the differing parts of the ranges. Segments among them are repaired and not returned.
+   */
   async descend(ranges: readonly TokenRange[]): Promise<readonly TokenRange[] | 'busy'> {
     const leaves = ranges.filter((range) => isLeafRange(range, this.#segmentBits));
     const inner = ranges.filter((range) => !isLeafRange(range, this.#segmentBits));
@@ -139,7 +147,7 @@ class Talk {
     return 'done';
   }
 
-  /** The keys that differ, as far as the lists tell; takes from `left` what they have told. */
+  /** The keys that differ, as far as the lists reach. Removes from `left` what the lists cover. */
   async #suspects(left: ListRange[], lists: readonly KeyList[]): Promise<readonly Suspect[]> {
     const suspects: Suspect[] = [];
     for (const { complete, entries } of lists) {
@@ -174,7 +182,7 @@ class Talk {
       const repairs = await Promise.all(
         window.map(async (suspect) => {
           const done = await repair(this.#peer, suspect);
-          // Told one by one: another repair of the window may fail, and these were found all the same.
+          // Reported one by one: another repair of the window may fail, but these keys were found.
           if (done.divergent) diverged(1);
           return done;
         }),

@@ -42,7 +42,7 @@ const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.constantFrom({ kind: 'closed' as const }, { kind: 'busy' as const }),
 );
 
-test('what is said is what is heard', () => {
+test('messages round-trip through their codec', () => {
   fc.assert(
     fc.property(question, answer, (asked, answered) => {
       expect(decodeQuestion(encodeQuestion(asked))).toEqual(asked);
@@ -51,7 +51,7 @@ test('what is said is what is heard', () => {
   );
 });
 
-test('words that are cut short are none, and noise throws nothing but BytesError', () => {
+test('truncated messages and malformed input throw BytesError', () => {
   fc.assert(
     fc.property(question, fc.uint8Array({ maxLength: 60 }), (asked, noise) => {
       const words = encodeQuestion(asked);

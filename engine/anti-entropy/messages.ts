@@ -1,6 +1,6 @@
 /**
- * What two nodes say to each other in an exchange: the body of the peer plane's `antiEntropy` messages. The side that
- * asks names token ranges; it divides them by its own tree, so the other side's tree may have another shape.
+ * Messages of an exchange and their codec: the payload of the peer messages `antiEntropy`. The asking side names token
+ * ranges and divides them by its own tree, so the other side's tree may have another shape.
  *
  *     question   u8 kind | u8 segment bits | varint count | per range: u32 first | u32 last | in `list`: string after
  *     hashes     u8 1 | per range (or, for `parts`, per part of each range): u32 high | u32 low
@@ -16,41 +16,46 @@ import type { Entry } from './refresh.ts';
 import type { RangeHash, TokenRange } from './tree.ts';
 import { segmentBitsMax, segmentBitsMin } from './tree.ts';
 
+/** A token range of which keys are listed from a position on. */
 export interface ListRange extends TokenRange {
   /** Only keys after this one, in the order of code units; empty: all. */
   readonly after: ByteString;
 }
 
+/** What the side that began the exchange asks. */
 export type Question =
-  /** The hashes of these ranges; the first words of an exchange. */
+  /** Asks for the hashes of these ranges; the first question of an exchange. */
   | { readonly kind: 'hashes'; readonly segmentBits: number; readonly ranges: readonly TokenRange[] }
-  /** The hashes of the parts that `divide` makes of these ranges. */
+  /** Asks for the hashes of the parts into which `divide` splits these ranges. */
   | { readonly kind: 'parts'; readonly segmentBits: number; readonly ranges: readonly TokenRange[] }
-  /** The keys of these ranges with their hashes; answered for as many ranges as fit into one answer, at least one. */
+  /** Asks for the keys of these ranges with their hashes. The answer covers as many ranges as fit, at least one. */
   | { readonly kind: 'list'; readonly segmentBits: number; readonly ranges: readonly ListRange[] }
-  /** The exchange is over. */
+  /** Ends the exchange. */
   | { readonly kind: 'close' };
 
+/** The keys of one range, as far as they fit into an answer. */
 export interface KeyList {
-  /** The range has no more keys than these. */
+  /** No further keys follow in the range. */
   readonly complete: boolean;
-  /** In the order of their keys. */
+  /** Sorted by key. */
   readonly entries: readonly Entry[];
 }
 
+/** The answer to a `Question`. */
 export type Answer =
   | { readonly kind: 'hashes'; readonly hashes: readonly RangeHash[] }
   | { readonly kind: 'lists'; readonly lists: readonly KeyList[] }
   | { readonly kind: 'closed' }
-  /** In an exchange with another node, or recomputing its tree: try again later. */
+  /** The node is in an exchange with another one, or recomputing its tree: the asker tries again later. */
   | { readonly kind: 'busy' };
 
-/** Ranges in one question, at most. */
+/** Limit of the ranges in one question. */
 export const rangesMax = 4096;
 
 const questionKinds = ['hashes', 'parts', 'list', 'close'] as const;
 const answerKinds = ['hashes', 'lists', 'closed', 'busy'] as const;
 
+/** Encodes a question in the format of the header. */
 export function encodeQuestion(question: Question): Buffer {
   const writer = new ByteWriter(64);
   writer.u8(questionKinds.indexOf(question.kind) + 1);
@@ -61,7 +66,7 @@ export function encodeQuestion(question: Question): Buffer {
   return writer.finish();
 }
 
-/** Throws `BytesError` for what is no question. */
+/** Throws `BytesError` if the bytes are not a question. */
 export function decodeQuestion(bytes: Uint8Array): Question {
   const reader = new ByteReader(bytes);
   const kind = questionKinds[reader.u8() - 1];
@@ -84,6 +89,7 @@ export function decodeQuestion(bytes: Uint8Array): Question {
   return { kind, segmentBits, ranges: lists };
 }
 
+/** Encodes an answer in the format of the header. */
 export function encodeAnswer(answer: Answer): Buffer {
   const writer = new ByteWriter(256);
   writer.u8(answerKinds.indexOf(answer.kind) + 1);
@@ -95,7 +101,7 @@ export function encodeAnswer(answer: Answer): Buffer {
   return writer.finish();
 }
 
-/** Throws `BytesError` for what is no answer. */
+/** Throws `BytesError` if the bytes are not an answer. */
 export function decodeAnswer(bytes: Uint8Array): Answer {
   const reader = new ByteReader(bytes);
   const kind = answerKinds[reader.u8() - 1];

@@ -1,13 +1,13 @@
 /**
- * Keeps the tree true to the store: marks what writes touch, recomputes dirty segments, and tells the hashes of ranges
- * and the entries of a few keys. A key is read and hashed once per version: the hash is remembered with the key
- * (8 bytes), so that a segment with one new value costs one read and not one for each of its keys.
+ * Keeps the tree consistent with the store: marks the segments that writes touch, recomputes dirty segments, and
+ * returns range hashes and the entries of a few keys. Each version of a key is read and hashed once. Its hash stays
+ * with the key (8 bytes), so that a segment with one new value costs one read, not one for each of its keys.
  *
- * A key whose value cannot be read counts as absent, so an exchange finds it and fetches it from a peer.
+ * A key whose value cannot be read counts as absent, so that an exchange finds it and fetches it from a peer.
  *
- * Where many values are wanted at once (no snapshot to start from, a sweep, a long absence) the store is read from front
- * to back instead, which costs a tenth as much a key. A segment whose keys are listed whole is compared with its leaf: a
- * leaf that is wrong though nothing changed is memory that has rotted, and is counted.
+ * If many values are needed at once (no snapshot at a start, a sweep, a long absence), the store is read from front to
+ * back, at a tenth of the cost per key. When all keys of a segment are listed, their sum is compared with the leaf. A
+ * leaf that is wrong although nothing changed is a memory error, and is counted.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -34,33 +34,33 @@ type Source = Pick<Store, 'fingerprints' | 'get'>;
 
 /** Values read at once. */
 const readWindow = 8;
-/** The store walks its keys in arcs of this many tokens; a walk of less costs as much. */
+/** The store walks its keys in arcs of this many tokens; walking a smaller range costs as much. */
 const sliceTokens = 2 ** 20;
-/** Keys whose hashes are known cost next to nothing, and their segments are taken: so many count as one value read. */
+/** A key with a known hash costs almost nothing: the throttle counts this many as one value read. */
 const seenPerRest = 64;
-/** From this share of the tree on, one in so many of its segments being dirty, all values are read in one go. */
+/** If more than one in this many segments of the tree is dirty, all values are read in one pass. */
 const bulkShare = 16;
 const bulkKeysMin = 64;
 
 /**
- * Dirty segments that are recomputed together, and what they are found to hold. A tree is derived in thousands of slices,
- * one after the other, most of them empty: so there is one, which is used again.
+ * Dirty segments that are recomputed together, and the sums found for them. A tree is recomputed in thousands of
+ * slices, one after the other and mostly empty, so one slice object is reused for all.
  */
 class Slice {
-  /** The first and the last of them. */
+  /** The first and the last segment. */
   first = 0;
   last = 0;
   unread: Unread[] = [];
-  /** Keys met on the way, those of other segments included. */
+  /** Keys visited, including those of other segments. */
   seen = 0;
-  /** By segment, counted from the first. */
+  /** By segment, relative to the first. */
   #counts = new Uint32Array(0);
   #highs = new Uint32Array(0);
   #lows = new Uint32Array(0);
-  /** 1: of the slice. One that lies between them may not be. */
+  /** 1 if the slice covers the segment. Segments between the first and the last may not be covered. */
   #covered = new Uint8Array(0);
 
-  /** Begins anew, for segments from `first` to at most `first + room - 1`. */
+  /** Resets the slice for segments from `first` to at most `first + room - 1`. */
   begin(first: number, room: number): void {
     if (this.#covered.length < room) {
       this.#counts = new Uint32Array(room);
@@ -75,7 +75,7 @@ class Slice {
     this.#covered.fill(0);
   }
 
-  /** Takes the next segment. */
+  /** Covers the next segment. */
   take(segment: number): void {
     const index = segment - this.first;
     this.#counts[index] = 0;
@@ -89,17 +89,17 @@ class Slice {
     return this.#covered[segment - this.first] === 1;
   }
 
-  /** Adds a key's hash; nothing when its segment is not of the slice. */
+  /** Adds a key's hash; does nothing if the slice does not cover its segment. */
   add(segment: number, high: number, low: number): void {
     if (!this.covers(segment)) return;
     const index = segment - this.first;
-    // Typed arrays of unsigned numbers wrap around by themselves.
+    // Unsigned typed arrays wrap around by themselves.
     this.#highs[index] = (this.#highs[index] ?? 0) + high;
     this.#lows[index] = (this.#lows[index] ?? 0) + low;
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
   }
 
-  /** Shows what was found of each segment. */
+  /** Calls `found` with the sum of each covered segment. */
   visit(found: (segment: number, count: number, hash: RangeHash) => void): void {
     for (let segment = this.first; segment <= this.last; segment++) {
       const index = segment - this.first;
@@ -111,6 +111,7 @@ class Slice {
   }
 }
 
+/** The tree of one node and its recomputation. */
 export class Refresh {
   readonly tree: Tree;
   readonly #store: Source;
@@ -118,7 +119,7 @@ export class Refresh {
   readonly #hasher = new EntryHasher();
   readonly #slice = new Slice();
   #turn: Promise<void> = Promise.resolve();
-  /** All values have been read in one go since the start. */
+  /** All values have been read in one pass since the start. */
   #rescanned = false;
   #onWrongLeaf: (segment: number) => void = () => undefined;
 
@@ -129,17 +130,17 @@ export class Refresh {
     store.fingerprints.listen((token) => tree.touch(token));
   }
 
-  /** Calls `found` for every leaf that turns out to be wrong though nothing under it changed. */
+  /** Calls `found` for every leaf that is wrong although nothing under it changed. */
   onWrongLeaf(found: (segment: number) => void): void {
     this.#onWrongLeaf = found;
   }
 
   /**
-   * Recomputes what is dirty in these ranges now, slice by slice; writes go on meanwhile and make segments dirty again.
-   * Rejects with `StorageFailed` when the store cannot be read: what was not reached stays dirty.
+   * Recomputes the dirty segments of these ranges, slice by slice; concurrent writes may make segments dirty again.
+   * Rejects with `StorageFailed` if the store cannot be read; segments that were not reached stay dirty.
    */
   settle(ranges: readonly TokenRange[]): Promise<void> {
-    // One at a time: two recomputations of a segment would not know of each other's reads.
+    // One recomputation at a time: two of the same segment would not know of each other's reads.
     const turn = this.#turn.then(() => this.#settleAll(ranges));
     this.#turn = turn.catch(() => undefined);
     return turn;
@@ -151,7 +152,7 @@ export class Refresh {
   }
 
   /**
-   * Reads every value from the disk again, which finds what has rotted, and has every segment derived anew by the next
+   * Reads every value from the disk again, which finds bit rot, and marks every segment to be derived anew by the next
    * `settle`. Rejects with `StorageFailed`.
    */
   reread(): Promise<void> {
@@ -166,12 +167,12 @@ export class Refresh {
     return turn;
   }
 
-  /** The hash of a range as the tree knows it; of parts of segments, as the keys' remembered hashes say. */
+  /** The hash of a range: from the tree, and for parts of segments from the hashes stored with the keys. */
   hashOf(range: TokenRange): RangeHash {
     return this.tree.sum(range, (part) => this.#hashOfPart(part));
   }
 
-  /** The keys of a range with their hashes, in the order of their keys; those that cannot be read are left out. */
+  /** The keys of a range with their hashes, sorted by key. Keys whose values cannot be read are left out. */
   async entriesOf(range: TokenRange): Promise<readonly Entry[]> {
     const entries: Entry[] = [];
     const unread: Unread[] = [];
@@ -187,7 +188,7 @@ export class Refresh {
     return entries.sort((left, right) => (left.key < right.key ? -1 : 1));
   }
 
-  /** All keys of one segment, as they are at this instant, must add up to its leaf. */
+  /** Checks that the keys of one whole segment, as they are at this instant, add up to its leaf. */
   #verifyLeaf({ first, last }: TokenRange, entries: readonly Entry[]): void {
     const { tree } = this;
     const segment = tree.segmentOf(first);
@@ -213,7 +214,7 @@ export class Refresh {
           continue;
         }
         const slice = this.#takeSlice(segment, end);
-        // A tree of empty or known segments is derived on the spot: there are thousands of slices.
+        // Slices of empty or known segments are derived without waiting: there are thousands of them.
         if (slice.seen >= seenPerRest || slice.unread.length > 0) await this.#readSlice(slice);
         this.#settleSlice(slice);
         segment = tree.nextDirty(slice.last + 1, end);
@@ -240,7 +241,7 @@ export class Refresh {
     );
   }
 
-  /** Reads what is not yet known in the segments that the range cuts: a clean leaf need not know its keys' hashes. */
+  /** Reads unknown hashes in the segments that the range cuts: a clean leaf may lack the hashes of its keys. */
   async #readCuts({ first, last }: TokenRange): Promise<void> {
     const head = this.tree.rangeOf(this.tree.segmentOf(first));
     const tail = this.tree.rangeOf(this.tree.segmentOf(last));
@@ -248,7 +249,10 @@ export class Refresh {
     if (last !== tail.last) await this.entriesOf({ first: Math.max(tail.first, first), last });
   }
 
-  /** The last segment, at most `end`, up to which the store has no keys from this one on; the one before it: none such. */
+  /**
+   * The last segment, at most `end`, up to which the store has no keys from `segment` on; `segment - 1` if there is
+   * none.
+   */
   #emptyFrom(segment: number, end: number): number {
     const { tree } = this;
     const { last } = tree.rangeOf(end);
@@ -256,7 +260,7 @@ export class Refresh {
     return through === last ? end : tree.segmentOf(through + 1) - 1;
   }
 
-  /** Takes the dirty segments of one slice, and adds up what is known of their keys. */
+  /** Takes the dirty segments of one slice and adds up the known hashes of their keys. */
   #takeSlice(first: number, end: number): Slice {
     const { tree } = this;
     const number = Math.floor(tree.rangeOf(first).first / sliceTokens);
@@ -277,7 +281,7 @@ export class Refresh {
     return slice;
   }
 
-  /** Reads what was not known. When the store refuses, the segments are dirty again. */
+  /** Reads the values with unknown hashes. If the store fails, the slice's segments are dirty again. */
   async #readSlice(slice: Slice): Promise<void> {
     try {
       if (slice.seen >= seenPerRest) await this.#throttle.spend(Math.floor(slice.seen / seenPerRest));
@@ -303,7 +307,10 @@ export class Refresh {
     });
   }
 
-  /** The hash of a key's value, remembered when it is still the one of `seq`; undefined when it cannot be told. */
+  /**
+   * Reads and hashes a key's value. The hash is stored with the key if its newest record is still `seq`. Undefined if
+   * the value is absent or unreadable.
+   */
   async #read(key: PackedKey, seq: number): Promise<RangeHash | undefined> {
     let value: Uint8Array | undefined;
     try {
@@ -326,7 +333,7 @@ export class Refresh {
       high += keyHigh;
       low += keyLow;
     });
-    // Sums of 32-bit numbers stay exact below 2^53: up to two million keys in a part of a segment.
+    // Sums of 32-bit numbers stay exact below 2^53, for up to two million keys in a part of a segment.
     return { high: high % 2 ** 32, low: low % 2 ** 32 };
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Repair of one key: both sides' objects are read again, compared by causality, and what one side lacks is sent to it.
- * Objects are only ever merged, so a repair cannot put an older value in the place of a newer one, whatever is written
+ * Repairs one key: reads both sides' objects again, compares them by causality, and sends each side what it lacks.
+ * Objects are only ever merged, so a repair cannot replace a newer value with an older one, whatever is written
  * meanwhile.
  */
 import { Deferred } from '../base/deferred.ts';
@@ -15,22 +15,25 @@ import type { Suspect } from './diff.ts';
 import { judge } from './diff.ts';
 import type { ExchangePeer } from './exchange-peer.ts';
 
+/** How the repair of one key ended. */
 export type RepairOutcome =
-  /** Both sides hold the same: nothing was to be repaired. */
+  /** Both sides hold the same; nothing was repaired. */
   | 'equal'
-  /** The winner was sent, or fetched; or the siblings of both sides were brought together. */
+  /** The winner was sent or fetched, or the siblings of both sides were exchanged. */
   | 'repaired'
-  /** Causality does not tell what is right; nothing was changed. Not counted as a repair. */
+  /** Causality cannot decide; nothing was changed. Not counted as a repair. */
   | 'AmbiguousClock'
-  /** The peer went away or took nothing. Not counted as a repair. */
+  /** The peer did not answer, or took nothing. Not counted as a repair. */
   | 'PeerUnavailable';
 
+/** The result of one repair. */
 export interface Repair {
   readonly outcome: RepairOutcome;
-  /** The sides held different objects. */
+  /** The two sides held different objects. */
   readonly divergent: boolean;
 }
 
+/** The part of the local replica that repairs use. */
 export type LocalReplica = Pick<Replica, 'read' | 'merge'>;
 
 interface Counting {
@@ -39,6 +42,7 @@ interface Counting {
   readonly rack: string;
 }
 
+/** Repairs keys between this node and a peer. */
 export class RepairScheduler {
   readonly #replica: LocalReplica;
   readonly #rules: (key: PackedKey) => ConflictRules;
@@ -51,13 +55,13 @@ export class RepairScheduler {
     this.#log = log;
   }
 
-  /** Counts repairs of a peer in this datacenter and rack from now on. */
+  /** From now on counts repairs of a peer in this datacenter and rack. */
   withMetrics(metrics: AntiEntropyMetrics, datacenter: string, rack: string): this {
     this.#counting = { metrics, datacenter, rack };
     return this;
   }
 
-  /** Rejects with the local store's error only. */
+  /** Repairs one key. Rejects with the local store's error only. */
   async repair(peer: ExchangePeer, suspect: Suspect): Promise<Repair> {
     const repair = await this.#repair(peer, suspect);
     const { divergent, outcome } = repair;
@@ -93,7 +97,7 @@ export class RepairScheduler {
     metrics?.repairsDispatched(peer.identity.index, datacenter, rack, 1);
   }
 
-  /** What cannot be read here counts as absent: the other side's object heals it. */
+  /** An object that cannot be read here counts as absent: the peer's object heals it. */
   #read(key: PackedKey): Promise<Uint8Array | undefined> {
     const answer = new Deferred<Uint8Array | undefined>();
     const outcome = this.#replica.read(key, (error, bytes) => {

@@ -1,7 +1,7 @@
 /**
- * When which peer is compared with. Each tick selects one peer, in turn. A full sweep reads every value of this node
- * again (which finds what has rotted), recomputes the whole tree, and then exchanges with every peer, one tick after
- * the other without resting; it is complete for a peer once an exchange with it has finished.
+ * Schedules exchanges: each tick selects one peer, in turn. A full sweep reads every value of this node again (which
+ * finds bit rot), recomputes the whole tree, and then exchanges with every peer, with short rests between ticks. The
+ * sweep is complete for a peer once an exchange with it has finished.
  */
 import { assert } from '../base/assert.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
@@ -21,37 +21,40 @@ import type { Throttle } from './throttle.ts';
 import type { TokenRange } from './tree.ts';
 import { wholeRing } from './tree.ts';
 
+/** Timing of exchanges. */
 export interface SchedulerOptions {
-  /** Between two ticks; each is up to a quarter earlier or later, so that nodes do not keep step. */
+  /** Interval between two ticks. Each is up to a quarter shorter or longer, so that nodes do not tick in step. */
   readonly tickUs: number;
   readonly fullSweepUs: number;
   /** How long a peer may take for one answer. */
   readonly answerUs: number;
 }
 
+/** What the scheduler needs of anti-entropy and the node. */
 export interface SchedulerParts {
   readonly io: Pick<Io, 'clock' | 'random' | 'log' | 'spawn'>;
   readonly links: PeerLinks;
   readonly refresh: Refresh;
   readonly answerer: Answerer;
   readonly throttle: Throttle;
-  /** Repairs of one peer's divergent keys. */
+  /** The repairs of one peer's divergent keys. */
   readonly repairs: (peer: PeerIdentity) => RepairScheduler;
-  /** The peers that can be asked now, and share replicas with this node. */
+  /** The peers that share replicas with this node and can be asked now. */
   readonly peers: () => readonly PeerIdentity[];
-  /** Whether this is all the peers that share replicas with this node. */
+  /** Whether `peers` returns all peers that share replicas with this node. */
   readonly complete: () => boolean;
-  /** What both hold replicas of; the same list as long as the ring is the same. */
+  /** The token ranges that both nodes own. The same array as long as the ring is the same. */
   readonly shared: (peer: NodeId) => readonly TokenRange[];
-  /** A full sweep has finished with every peer. */
+  /** Called when a full sweep has finished with every peer. */
   readonly swept: () => void;
   /** Called after every tick. */
   readonly ticked: () => Promise<void>;
 }
 
+/** How an exchange ended. */
 export type ExchangeOutcome = ExchangeEnd | 'failed';
 
-/** What is known of the exchanges with one peer, in this life. */
+/** The exchanges of this incarnation with one peer. */
 export interface PeerRecord {
   lastExchangeMs: number;
   lastOutcome: ExchangeOutcome | 'none';
@@ -60,15 +63,16 @@ export interface PeerRecord {
   divergentKeys: number;
 }
 
-/** Rest between two peers of a sweep, and before a peer that was busy is asked again. */
+/** Rest between two peers of a sweep, and before a busy peer is asked again. */
 const restUs = 200_000;
 
+/** The exchanges that one node begins. */
 export class Scheduler {
   readonly #parts: SchedulerParts;
   readonly #options: SchedulerOptions;
   readonly #jitter: ReturnType<Io['random']['fork']>;
   readonly #records = new Map<NodeId, PeerRecord>();
-  /** Peers that the sweep under way has not finished with. */
+  /** Peers that the present sweep has not finished with. */
   readonly #toSweep = new Set<NodeId>();
   #metrics: AntiEntropyMetrics | undefined;
   #timer: Timer | undefined;
@@ -86,51 +90,55 @@ export class Scheduler {
     this.#sweepDueUs = parts.io.clock.nowUs() + options.fullSweepUs;
   }
 
-  /** Counts into these from now on. */
+  /** From now on counts into these metrics. */
   installMetrics(metrics: AntiEntropyMetrics): void {
     this.#metrics = metrics;
   }
 
+  /** Counts an exchange that begins. */
   observeExchangeAttempt({ index, datacenter, rack }: PeerIdentity): void {
     this.#metrics?.exchangeAttempted(index, datacenter, rack);
   }
 
+  /** Counts an exchange that has finished. */
   observeExchangeSuccess({ index, datacenter, rack }: PeerIdentity): void {
     this.#metrics?.exchangeSucceeded(index, datacenter, rack);
   }
 
+  /** Counts divergent keys. */
   observeDivergentKeys({ index, datacenter, rack }: PeerIdentity, count: number): void {
     this.#metrics?.keysDiverged(index, datacenter, rack, count);
   }
 
-  /** A sweep waits for its turn or is under way. */
+  /** Whether a sweep is pending or under way. */
   get sweeping(): boolean {
     return this.#sweepWanted || this.#toSweep.size > 0;
   }
 
-  /** What is known of a peer; undefined before the first exchange with it. */
+  /** The record of a peer; undefined before the first exchange with it. */
   record(peer: NodeId): PeerRecord | undefined {
     return this.#records.get(peer);
   }
 
+  /** Starts the ticks. Called once. */
   start(): void {
     assert(!this.#stopped && this.#timer === undefined, 'a scheduler is started once');
     this.#arm(this.#soon(this.#options.tickUs / 2));
   }
 
-  /** No tick begins any more, and the one under way ends at its next step. */
+  /** Starts no further tick; the present one ends at its next step. */
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
   }
 
-  /** Resolves when nothing is under way; after `stop`. */
+  /** Called after `stop`: resolves when nothing is under way. */
   async settled(): Promise<void> {
     // A tick that failed was logged and counted as a failed task.
     await this.#turn.catch(() => undefined);
   }
 
-  /** A full sweep begins now, or when the exchange under way is over. False: one is under way already. */
+  /** Requests a full sweep, now or after the present exchange. False if one is pending or under way already. */
   sweep(): boolean {
     if (this.sweeping) return false;
     this.#sweepWanted = true;
@@ -147,7 +155,7 @@ export class Scheduler {
     });
   }
 
-  /** `us`, up to a quarter earlier or later. */
+  /** `us`, up to a quarter shorter or longer. */
   #soon(us: number): number {
     const quarter = Math.floor(us / 4);
     return Math.floor(us) - quarter + this.#jitter.below(2 * quarter + 1);
@@ -165,7 +173,7 @@ export class Scheduler {
     }
   }
 
-  /** One tick's work; how long to rest after it, in microseconds. */
+  /** Does one tick's work. Resolves with the rest after it, in microseconds. */
   async #work(): Promise<number> {
     if (this.#parts.io.clock.nowUs() >= this.#sweepDueUs) this.#sweepWanted = true;
     if (this.#sweepWanted && !(await this.#beginSweep())) return this.#options.tickUs;
@@ -179,7 +187,7 @@ export class Scheduler {
     return more ? restUs : this.#options.tickUs;
   }
 
-  /** Reads everything again. False: the store could not be read; the sweep waits for the next tick. */
+  /** Reads every value again. False if the store could not be read; the sweep then waits for the next tick. */
   async #beginSweep(): Promise<boolean> {
     const { refresh, peers, io } = this.#parts;
     io.log.event('debug', 'aae.sweep.began', {});
@@ -198,7 +206,7 @@ export class Scheduler {
     return true;
   }
 
-  /** The next peer in turn; during a sweep those that it has not reached go first. */
+  /** The next peer in turn; during a sweep, first the peers that it has not finished with. */
   #select(): PeerIdentity | undefined {
     const peers = this.#parts.peers();
     const after = peers.findIndex(({ node }) => node === this.#lastPeer) + 1;

@@ -19,17 +19,17 @@ function ringOf(racks: number, perRack: number): Ring {
   return new Ring(members);
 }
 
-test('lone nodes of two racks share everything', () => {
+test('two nodes that are alone in their racks share all tokens', () => {
   expect(sharedRanges(ringOf(3, 1), node('n0')).get(node('n1'))).toEqual([wholeRing]);
 });
 
-test('a node shares nothing within its rack, nor with a stranger', () => {
+test('a node shares nothing within its rack, nor with a node outside the ring', () => {
   const ring = ringOf(2, 2);
   expect(sharedRanges(ring, node('n0')).get(node('n2'))).toBeUndefined();
   expect(sharedRanges(ring, node('n9')).size).toBe(0);
 });
 
-test('tokens are shared exactly by those that both hold their replicas', () => {
+test('tokens are shared exactly by the nodes that both own them', () => {
   const ring = ringOf(3, 3);
   for (const [left, right] of [
     [node('n0'), node('n1')],

@@ -1,18 +1,18 @@
-/** Which tokens a node holds replicas of together with each other one: what an exchange between them may speak of. */
+/** Computes which tokens two nodes both own: the ranges that an exchange between them may compare. */
 import type { NodeId, Token } from '../base/ids.ts';
 import type { Ring } from '../cluster/ring/ring.ts';
 import type { TokenRange } from './tree.ts';
 import { wholeRing } from './tree.ts';
 
 /**
- * Per node that shares any with `self`, the ranges in order, as few as there can be. Nobody for a node that owns
- * nothing; never one of its own rack. One walk over the ring's tokens, whatever the number of nodes.
+ * Maps each node that shares tokens with `self` to the shared ranges, in order and as few as possible. Empty for a node
+ * that owns nothing; never contains a node of the same rack. One walk over the ring's tokens, for any number of nodes.
  */
 export function sharedRanges(ring: Ring, self: NodeId): ReadonlyMap<NodeId, readonly TokenRange[]> {
   const bounds = [...new Set(ring.members.flatMap((member) => member.tokens))].sort((one, two) => one - two);
   const shared = new Map<NodeId, { first: number; last: number }[]>();
   let first = wholeRing.first;
-  // Between two tokens no placement changes; behind the last one the ring goes on to the first one's owners.
+  // Between two tokens no placement changes. Tokens after the last one belong to the first one's owners.
   for (const last of new Set([...bounds, wholeRing.last])) {
     const placement = ring.placement(last as Token);
     if (placement.some(({ node }) => node === self)) {

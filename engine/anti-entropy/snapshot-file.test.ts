@@ -32,7 +32,7 @@ function reasonOf(bytes: Buffer, wanted: SnapshotShape = shape): string {
 describe('a snapshot', () => {
   const bytes = encodeSnapshot(small(), shape, 12_345_678_901);
 
-  test('reads as the tree that was saved: its sums, its counts, and what was dirty', () => {
+  test('decodes to the tree that was saved: its sums, counts and dirty segments', () => {
     const reading = decodeSnapshot(bytes, shape);
     if (reading.kind !== 'read') throw new Error(reading.detail);
     expect(reading.position).toBe(12_345_678_901);
@@ -51,7 +51,7 @@ describe('a snapshot', () => {
     }
   });
 
-  test('cut anywhere, or longer than it was, is Corrupted', () => {
+  test('truncated anywhere, or too long, is Corrupted', () => {
     for (let length = 0; length < bytes.length; length++) {
       expect(reasonOf(bytes.subarray(0, length)), `${length} bytes`).toBe('Corrupted');
     }
@@ -59,7 +59,7 @@ describe('a snapshot', () => {
     expect(reasonOf(Buffer.concat([bytes, bytes]))).toBe('Corrupted');
   });
 
-  test('of another version, sound in itself, is VersionSkew', () => {
+  test('of another version with a valid checksum is VersionSkew', () => {
     expect(reasonOf(resealed(bytes, 11, 3))).toBe('VersionSkew');
     expect(reasonOf(resealed(bytes, 11, 1))).toBe('VersionSkew');
     expect(reasonOf(resealed(bytes, 0, 0x4d))).toBe('VersionSkew');

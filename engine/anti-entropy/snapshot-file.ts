@@ -1,5 +1,5 @@
 /**
- * The bytes of a tree's snapshot.
+ * The encoding of a tree's snapshot.
  *
  *     head      "LKAAETRE" | u32 format version | u32 segments | u32 fan-out | 16 bytes store id
  *               | varint length and name of the node | u64 store position
@@ -7,30 +7,35 @@
  *               | per segment of the second kind, in order: u32 high | u32 low | u32 keys
  *     end       u32 crc of everything before
  *
- * Bits are counted from the lowest of the first byte. The checksum is the last four bytes in every version, so damage and another version can be told apart.
+ * Bits are counted from the lowest of the first byte. The checksum is the last four bytes in every version, so that
+ * damage and another version can be told apart.
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import { crc32 } from '../base/checksum.ts';
 import type { ByteString } from '../base/ids.ts';
 import { Tree, fanout } from './tree.ts';
 
+/** The format version that this program writes and reads. */
 export const snapshotVersion = 2;
 
-/** Whose tree it is, and of what shape. */
+/** The node, store and shape that a snapshot must match. */
 export interface SnapshotShape {
   readonly segmentBits: number;
+  /** The node's name. */
   readonly node: ByteString;
   /** 32 hexadecimal digits. */
   readonly storeId: string;
 }
 
+/** Why a snapshot is not used: damaged, of another format version, or of another node, store or shape. */
 export type SnapshotRejection = 'Corrupted' | 'VersionSkew' | 'BadShape';
 
+/** A decoded snapshot, or why it is rejected. */
 export type SnapshotReading =
   | {
       readonly kind: 'read';
       readonly tree: Tree;
-      /** The tree holds for every record up to this sequence number. */
+      /** The tree covers every record up to this sequence number of the store. */
       readonly position: number;
     }
   | { readonly kind: 'rejected'; readonly reason: SnapshotRejection; readonly detail: string };
@@ -38,9 +43,10 @@ export type SnapshotReading =
 const magic = 'LKAAETRE';
 const entryBytes = 12;
 
-/** More than any tree's snapshot has. */
+/** Upper bound on the size of any tree's snapshot. */
 export const snapshotBytesMax = 64 * 1024 * 1024;
 
+/** Encodes the tree. `position`: the store's newest sequence number at this instant. */
 export function encodeSnapshot(tree: Tree, shape: SnapshotShape, position: number): Buffer {
   const writer = new ByteWriter(128);
   writer.raw(Buffer.from(magic, 'latin1')).u32(snapshotVersion);
@@ -68,7 +74,7 @@ export function encodeSnapshot(tree: Tree, shape: SnapshotShape, position: numbe
   return bytes.subarray(0, end);
 }
 
-/** Reads a snapshot for this tree's shape, or says why it is of no use. */
+/** Decodes a snapshot for this shape, or returns why it is rejected. */
 export function decodeSnapshot(bytes: Buffer, shape: SnapshotShape): SnapshotReading {
   const bodyBytes = bytes.length - 4;
   if (bodyBytes < magic.length + 4) return rejected('Corrupted', `${bytes.length} bytes are no snapshot`);

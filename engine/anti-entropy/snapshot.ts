@@ -1,10 +1,10 @@
 /**
- * Keeping a tree over a restart: one file, replaced whole. A snapshot that cannot be used never stops a start: it is
- * set aside (`tree.rejected`, one at most), counted once, and the tree is recomputed from the store.
+ * Keeps a tree over a restart, in one file that is replaced whole. An unusable snapshot never stops a start: it is
+ * renamed (`tree.rejected`, one at most), counted once, and the tree is recomputed from the store.
  *
- * A snapshot may be older than the store (an unclean stop, a copy put back): every segment with a record beyond the
- * snapshot's position is dirty, and so is every segment that has lost a key since. One that is newer than the store
- * (writes were lost) says nothing and is dropped.
+ * A snapshot may be older than the store (after an unclean stop, or if a copy was put back). Every segment with a
+ * record beyond the snapshot's position is then dirty, and so is every segment that has lost a key since. A snapshot
+ * newer than the store (the store has lost writes) is useless and removed.
  */
 import type { Disk } from '../io/disk.ts';
 import { DiskError, readFile, replaceFile } from '../io/disk.ts';
@@ -15,13 +15,16 @@ import type { SnapshotRejection, SnapshotShape } from './snapshot-file.ts';
 import { decodeSnapshot, encodeSnapshot, snapshotBytesMax } from './snapshot-file.ts';
 import { Tree, wholeRing } from './tree.ts';
 
+/** What snapshots need of the node. */
 export type SnapshotIo = Pick<Io, 'disk' | 'log'>;
 
 const directory = 'aae';
+/** Path of the snapshot. */
 export const snapshotPath = `${directory}/tree.snapshot`;
+/** Path of the last rejected snapshot. */
 export const rejectedPath = `${directory}/tree.rejected`;
 
-/** Saves the tree as it stands at this instant. Rejects with a `DiskError`; the file is then the one before. */
+/** Saves the tree as it is at this instant. Rejects with a `DiskError`; the previous file then remains. */
 export async function saveSnapshotWithMetrics(
   io: SnapshotIo,
   tree: Tree,
@@ -36,7 +39,9 @@ export async function saveSnapshotWithMetrics(
   io.log.event('info', 'aae.snapshot.saved', { bytes: bytes.length, position, dirty: tree.dirtyCount });
 }
 
-/** The tree of the last snapshot, with everything dirty that may have changed since; a tree all dirty without one. */
+/**
+ * The tree of the last snapshot, with every segment dirty that may have changed since; an all-dirty tree without one.
+ */
 export async function loadSnapshotWithMetrics(
   io: SnapshotIo,
   shape: SnapshotShape,
@@ -66,7 +71,7 @@ export async function loadSnapshotWithMetrics(
   return tree;
 }
 
-/** Makes dirty what the store may hold differently than it did at `position`. */
+/** Marks dirty what the store may hold differently than at `position`. */
 function dirtySince(tree: Tree, position: number, store: Pick<Store, 'fingerprints' | 'damages'>): void {
   const counts = new Uint32Array(tree.segmentCount);
   store.fingerprints.visit(wholeRing.first, wholeRing.last, (token, _high, _low, seq) => {
@@ -80,7 +85,7 @@ function dirtySince(tree: Tree, position: number, store: Pick<Store, 'fingerprin
   dirtyDamaged(tree, store.damages);
 }
 
-/** Makes dirty what was lost, wherever it may have been. */
+/** Marks dirty the segments of lost records, wherever they may have been. */
 export function dirtyDamaged(tree: Tree, damages: Store['damages']): void {
   for (const { tokens } of damages) {
     if (tokens === 'all') tree.dirtyRange(wholeRing);

@@ -1,6 +1,6 @@
 /**
- * How fast anti-entropy may work: so many keys a second, read or sent, over one node. Work is paid for as it is done,
- * in stretches of a tenth of a second, so that clients' requests pass in between.
+ * Limits how fast anti-entropy works: keys read or sent per second, over the whole node. The budget is granted in
+ * intervals of a tenth of a second, so that client requests run in between.
  */
 import type { Clock } from '../io/clock.ts';
 import { sleep } from '../io/clock.ts';
@@ -8,20 +8,21 @@ import { sleep } from '../io/clock.ts';
 const stretchesPerSecond = 10;
 const secondUs = 1_000_000;
 
+/** The throttle of one node. */
 export class Throttle {
   readonly #clock: Clock;
   readonly #keysPerSecond: number;
-  /** Keys that may still be handled in this stretch, which ends at `#untilUs`. */
+  /** Keys that may still be handled in this interval, which ends at `#untilUs`. Negative: keys owed. */
   #left = 0;
   #untilUs = 0;
 
-  /** 0 keys a second: no limit. */
+  /** `keysPerSecond` 0: no limit. */
   constructor(clock: Clock, keysPerSecond: number) {
     this.#clock = clock;
     this.#keysPerSecond = keysPerSecond;
   }
 
-  /** Resolves when so many keys may be handled. */
+  /** Resolves when this many keys may be handled. */
   async spend(keys: number): Promise<void> {
     if (this.#keysPerSecond === 0) return;
     this.#left -= keys;
@@ -32,7 +33,7 @@ export class Throttle {
     const waitUs = this.#untilUs - this.#clock.nowUs();
     if (waitUs > 0) await sleep(this.#clock, waitUs);
     const nowUs = this.#clock.nowUs();
-    // Another task may have begun the stretch while this one slept.
+    // Another task may have begun the interval while this one slept.
     if (nowUs < this.#untilUs) return;
     this.#untilUs = nowUs + secondUs / stretchesPerSecond;
     const grant = Math.max(1, Math.floor(this.#keysPerSecond / stretchesPerSecond));

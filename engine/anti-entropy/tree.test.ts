@@ -31,7 +31,7 @@ function fill(tree: Tree, items: readonly Item[]): void {
 }
 
 describe('a tree', () => {
-  test('tells the sum of any range, as a list of all keys would', () => {
+  test('returns the sum of any range, equal to that of a list of all keys', () => {
     fc.assert(
       fc.property(
         fc.array(fc.record({ token, hash }), { maxLength: 40 }),
@@ -50,7 +50,7 @@ describe('a tree', () => {
     );
   });
 
-  test('settles empty segments together as it does one by one', () => {
+  test('settles empty segments together with the same result as one by one', () => {
     const states = fc.array(fc.constantFrom('clean', 'dirty', 'doubted', 'taken'), {
       minLength: 64,
       maxLength: 64,
@@ -93,7 +93,7 @@ describe('a tree', () => {
     );
   });
 
-  test('is not fooled by the same hash twice', () => {
+  test('does not cancel the same hash added twice', () => {
     const tree = new Tree(4);
     const one = { high: 7, low: 9 };
     fill(tree, []);
@@ -108,7 +108,7 @@ describe('a tree', () => {
     ).toBe(false);
   });
 
-  test('keeps a segment dirty that changed while it was recomputed', () => {
+  test('leaves a segment dirty that changed while it was recomputed', () => {
     const tree = new Tree(4);
     fill(tree, []);
     tree.touch(0);
@@ -121,7 +121,7 @@ describe('a tree', () => {
     expect([tree.isDirty(0), tree.dirtyCount, tree.take(0)]).toEqual([false, 0, false]);
   });
 
-  test('knows its dirty segments, as a list of them all would', () => {
+  test('counts its dirty segments like a list of them all', () => {
     const segment = fc.integer({ min: 0, max: 255 });
     const step = fc.tuple(fc.constantFrom('dirty', 'doubt', 'take', 'settle' as const), segment);
     fc.assert(
@@ -142,7 +142,7 @@ describe('a tree', () => {
     );
   });
 
-  test('says when a leaf that nothing touched holds something else than it knew', () => {
+  test('reports an untouched leaf whose keys do not add up to its sum', () => {
     const tree = new Tree(4, 'clean');
     const hash = { high: 3, low: 4 };
     const derive = (value: RangeHash): boolean => {
@@ -161,20 +161,20 @@ describe('a tree', () => {
     expect([tree.settle(2, 1, hash), tree.isDirty(2)]).toEqual([true, true]);
   });
 
-  test('of the default shape takes little memory', () => {
+  test('of the default shape uses little memory', () => {
     expect(new Tree(16).bytes).toBeLessThan(2 * 1024 * 1024);
   });
 });
 
 describe('a divided range', () => {
-  test('is whole again in its parts, and ends in segments', () => {
+  test('equals the union of its parts, and ends in segments', () => {
     fc.assert(
       fc.property(range, bits, (whole, size) => {
         let open: readonly TokenRange[] = [whole];
         for (let level = 0; !open.every((one) => isLeafRange(one, size)); level++) {
           expect(level).toBeLessThan(8);
           for (const one of open) expect(divide(one, size).length).toBeLessThanOrEqual(fanout + 1);
-          // Two ends are followed to the segments; the middle would only be more of the same.
+          // Only the first and the last part are followed down to segments; the middle parts are alike.
           const [head, tail] = [open[0] ?? whole, open.at(-1) ?? whole];
           open = [...divide(head, size).slice(0, 1), ...divide(tail, size).slice(-1)];
         }

@@ -1,24 +1,25 @@
 /**
- * The hash tree over the token space: a sum of key hashes per leaf (an arc of the token space) and per node above it,
- * with a fixed fan-out of 16.
+ * The hash tree over the token space. Each leaf (an arc of the token space) holds the sum of its keys' hashes, each
+ * node above it the sum of its children; the fan-out is 16.
  *
  *     level 0          1 node    the root
  *     ...            x16
  *     level n   `segmentCount` leaves, each an arc of 2^32 / segmentCount tokens
  *
- * A hash is two unsigned 32-bit lanes; a node is the lane-wise sum, modulo 2^32, of what lies below it. A sum has an
- * inverse only where the same hash is taken away again, so equal entries do not cancel as they would under an
- * exclusive-or; and it makes the hash of any token range the sum of its parts, whatever the shape of the tree that
- * keeps it. So two nodes with trees of different shapes can compare any range.
+ * A hash is two unsigned 32-bit lanes; a node is the lane-wise sum, modulo 2^32, of what lies below it. Unlike an
+ * exclusive-or, a sum does not cancel equal entries. It also makes the hash of any token range the sum of its parts,
+ * whatever the shape of the tree. Two nodes with trees of different shapes can therefore compare any range.
  *
- * Each leaf is `clean`; `dirty` (its sum holds no more); `doubted` (nothing is known to have changed, and it is to be
- * derived again all the same, which finds memory that has rotted); or `taken` (being recomputed), after either. What it
- * is recomputed from is refresh.ts's business. Every node above the leaves counts the leaves below it that are not
- * clean, so that asking for those of a range costs no walk over all of them.
+ * A leaf is in one of four states: `clean`; `dirty` (its sum is invalid); `doubted` (nothing is known to have changed,
+ * but it must be derived again, which finds memory errors); or `taken` (being recomputed, after either). Every node
+ * above the leaves counts the leaves below it that are not clean, so that counting those of a range needs no walk over
+ * all leaves.
+ *
+ * Left to others: from what a leaf is recomputed (`refresh.ts`).
  */
 import { assert } from '../base/assert.ts';
 
-/** Two unsigned 32-bit lanes. */
+/** A sum of key hashes: two unsigned 32-bit lanes. */
 export interface RangeHash {
   readonly high: number;
   readonly low: number;
@@ -30,21 +31,24 @@ export interface TokenRange {
   readonly last: number;
 }
 
+/** All tokens. */
 export const wholeRing: TokenRange = { first: 0, last: 0xffffffff };
 
-/** Tokens that there are. */
+/** Number of tokens. */
 const ringTokens = 0x100000000;
 const fanoutBits = 4;
-/** Children of a node, at most. */
+/** Largest number of children of a node. */
 export const fanout = 1 << fanoutBits;
+/** Fewest bits of a segment number. */
 export const segmentBitsMin = 4;
+/** Most bits of a segment number. */
 export const segmentBitsMax = 20;
 
 const clean = 0;
 const dirty = 1;
 const taken = 2;
 const doubted = 3;
-/** Taken while it was doubted: its sum is expected to be found again. */
+/** Taken after it was doubted: the recomputation is expected to find the same sum. */
 const takenDoubted = 4;
 
 interface Level {
@@ -52,10 +56,11 @@ interface Level {
   readonly shift: number;
   readonly high: Uint32Array;
   readonly low: Uint32Array;
-  /** Leaves below each node that are not clean; none for the leaves themselves, which have states. */
+  /** Per node, the leaves below it that are not clean. Empty for the leaf level, which has states. */
   readonly dirty: Uint32Array;
 }
 
+/** The tree of one node's keys. */
 export class Tree {
   readonly segmentBits: number;
   /** From the root to the leaves. */
@@ -67,7 +72,7 @@ export class Tree {
   readonly #inner: readonly Level[];
   #heldCount = 0;
 
-  /** A tree of 2^`segmentBits` leaves, all dirty; or all clean and empty. */
+  /** A tree of 2^`segmentBits` leaves, all dirty, or all clean and empty. */
   constructor(segmentBits: number, leaves: 'dirty' | 'clean' = 'dirty') {
     assert(segmentBits >= segmentBitsMin && segmentBits <= segmentBitsMax, 'a tree of a reasonable size');
     this.segmentBits = segmentBits;
@@ -84,56 +89,61 @@ export class Tree {
     return this.#counts.length;
   }
 
-  /** Segments whose sums do not hold now. */
+  /** Segments that are not clean. */
   get dirtyCount(): number {
     return this.#levels[0]?.dirty[0] ?? 0;
   }
 
-  /** Bytes of memory taken. */
+  /** Bytes of memory used. */
   get bytes(): number {
     const levels = this.#levels.reduce((sum, level) => sum + levelBytes(level), 0);
     return levels + this.#counts.byteLength + this.#states.byteLength;
   }
 
+  /** The segment of a token. */
   segmentOf(token: number): number {
     return token >>> this.#leaves.shift;
   }
 
+  /** The tokens of a segment. */
   rangeOf(segment: number): TokenRange {
     return nodeRange(this.#leaves.shift, segment);
   }
 
+  /** Whether the segment is not clean. */
   isDirty(segment: number): boolean {
     return this.#states[segment] !== clean;
   }
 
-  /** Something under this token has changed. */
+  /** Marks the token's segment dirty: a key under it has changed. */
   touch(token: number): void {
     this.dirty(token >>> this.#leaves.shift);
   }
 
+  /** Marks a segment dirty. */
   dirty(segment: number): void {
     if (this.#states[segment] === clean) this.#countDirty(segment, 1);
     this.#states[segment] = dirty;
   }
 
+  /** Marks every segment of a range dirty. */
   dirtyRange({ first, last }: TokenRange): void {
     for (let segment = this.segmentOf(first); segment <= this.segmentOf(last); segment++) this.dirty(segment);
   }
 
-  /** The segment is to be derived again, though nothing is known to have changed. */
+  /** Marks a clean segment to be derived again, although nothing is known to have changed. */
   doubt(segment: number): void {
     if (this.#states[segment] !== clean) return;
     this.#countDirty(segment, 1);
     this.#states[segment] = doubted;
   }
 
-  /** Segments of the range whose sums do not hold now. */
+  /** Segments of the range that are not clean. */
   dirtyCountIn({ first, last }: TokenRange): number {
     return this.#dirtyWithin(0, 0, first, last);
   }
 
-  /** The first segment from `from` up to and including `to` that is not clean; -1: there is none. */
+  /** The first segment from `from` to `to`, both included, that is not clean; -1 if there is none. */
   nextDirty(from: number, to: number): number {
     for (let segment = from; segment <= to;) {
       const skipped = this.#cleanFrom(segment);
@@ -143,7 +153,7 @@ export class Tree {
     return -1;
   }
 
-  /** A recomputation of the segment begins; false: it is clean. Changes from here on make it dirty again. */
+  /** Begins the recomputation of a segment; false if it is clean. Later changes make it dirty again. */
   take(segment: number): boolean {
     const state = this.#states[segment];
     if (state === clean) return false;
@@ -152,8 +162,8 @@ export class Tree {
   }
 
   /**
-   * What the segment was found to hold; it is clean unless something changed since it was taken. False: it was only
-   * doubted, nothing changed, and yet it holds something else: what this tree knew of it was wrong.
+   * Stores what the segment was found to hold, and makes it clean unless something changed since `take`. False if the
+   * segment was only doubted, nothing changed, and yet it holds something else: this tree's sum was wrong.
    */
   settle(segment: number, count: number, hash: RangeHash): boolean {
     const state = this.#states[segment];
@@ -166,8 +176,8 @@ export class Tree {
   }
 
   /**
-   * Takes the segments `first` to `last` that are not clean and settles them as empty: in one pass, since a node that
-   * begins has tens of thousands of them. `wrong` is called for each of which `settle` would say false.
+   * Takes and settles as empty the segments from `first` to `last` that are not clean, in one pass: a starting node has
+   * tens of thousands of them. Calls `wrong` for each segment for which `settle` would return false.
    */
   settleEmpty(first: number, last: number, wrong: (segment: number) => void): void {
     const { high, low } = this.#leaves;
@@ -190,6 +200,7 @@ export class Tree {
     }
   }
 
+  /** Keys of a segment. */
   countOf(segment: number): number {
     return this.#counts[segment] ?? 0;
   }
@@ -199,21 +210,24 @@ export class Tree {
     return this.#heldCount;
   }
 
+  /** The high lane of a segment's sum. */
   highOf(segment: number): number {
     return this.#leaves.high[segment] ?? 0;
   }
 
+  /** The low lane of a segment's sum. */
   lowOf(segment: number): number {
     return this.#leaves.low[segment] ?? 0;
   }
 
+  /** A segment's sum. */
   hashOf(segment: number): RangeHash {
     return { high: this.#leaves.high[segment] ?? 0, low: this.#leaves.low[segment] ?? 0 };
   }
 
   /**
-   * The sum over a range. Whole nodes come from the tree; of the leaves that the range cuts, `part` tells the sum of
-   * a part.
+   * The sum over a range. Whole nodes come from the tree; for each leaf that the range cuts, `part` returns the sum of
+   * the part.
    */
   sum(range: TokenRange, part: (range: TokenRange) => RangeHash): RangeHash {
     return this.#sum(0, 0, range, part);
@@ -244,7 +258,7 @@ export class Tree {
     return total;
   }
 
-  /** Segments from this one on that are clean for certain; 0: this one is not. */
+  /** How many segments from this one on are certainly clean; 0 if this one is not. */
   #cleanFrom(segment: number): number {
     const leafShift = this.#leaves.shift;
     const token = nodeRange(leafShift, segment).first;
@@ -281,7 +295,7 @@ export class Tree {
     const lowBy = low - (this.#leaves.low[segment] ?? 0);
     for (const level of this.#levels) {
       const node = nodeAt(level.shift, token);
-      // Typed arrays of unsigned numbers wrap around by themselves.
+      // Unsigned typed arrays wrap around by themselves.
       level.high[node] = (level.high[node] ?? 0) + highBy;
       level.low[node] = (level.low[node] ?? 0) + lowBy;
     }
@@ -290,24 +304,27 @@ export class Tree {
   }
 }
 
+/** The sum of no keys. */
 export const nothing: RangeHash = { high: 0, low: 0 };
 
+/** The lane-wise sum modulo 2^32. */
 export function addHashes(left: RangeHash, right: RangeHash): RangeHash {
   return { high: (left.high + right.high) >>> 0, low: (left.low + right.low) >>> 0 };
 }
 
+/** Whether two sums are equal. */
 export function sameHash(left: RangeHash, right: RangeHash): boolean {
   return left.high === right.high && left.low === right.low;
 }
 
-/** The range is one that trees of this size do not divide further. */
+/** Whether trees of this size do not divide the range further. */
 export function isLeafRange({ first, last }: TokenRange, segmentBits: number): boolean {
   return nodeAt(32 - segmentBits, first) === nodeAt(32 - segmentBits, last);
 }
 
 /**
- * Divides a range where the tree's next level divides it, in at most `fanout` + 1 parts; a range within one leaf stays
- * whole. Both sides of an exchange divide alike, so only the parts' hashes need to travel.
+ * Divides a range as the tree's next level divides it, into at most `fanout` + 1 parts; a range within one leaf stays
+ * whole. Both sides of an exchange divide alike, so that only the parts' hashes are sent.
  */
 export function divide(range: TokenRange, segmentBits: number): readonly TokenRange[] {
   const shift = dividingShift(range, segmentBits);
@@ -319,7 +336,7 @@ export function divide(range: TokenRange, segmentBits: number): readonly TokenRa
   return parts;
 }
 
-/** The coarsest level of the tree of which the range touches more than one node, or the leaves. */
+/** The coarsest level of which the range touches more than one node; the leaf level if there is none. */
 function dividingShift(range: TokenRange, segmentBits: number): number {
   const leafShift = 32 - segmentBits;
   for (const shift of shiftsOf(segmentBits)) {
@@ -328,7 +345,7 @@ function dividingShift(range: TokenRange, segmentBits: number): number {
   return leafShift;
 }
 
-/** From the root's (32) to the leaves': the root has fewer children where the sizes do not work out. */
+/** The shifts from the root's (32) to the leaves'. The root has fewer children where the sizes do not divide evenly. */
 function shiftsOf(segmentBits: number): readonly number[] {
   const shifts: number[] = [];
   for (let shift = 32 - segmentBits; shift < 32; shift += fanoutBits) shifts.unshift(shift);
