@@ -5,8 +5,8 @@ import type { Deadlined } from './deadlines.ts';
 import { DeadlineWheel } from './deadlines.ts';
 import { Heartbeats } from './heartbeat.ts';
 
-/** A clock that goes where it is told; timers fire in order, `earlyUs` before their instant. */
-class HandClock implements Clock {
+/** A clock that the test moves. Timers fire in sequence, `earlyUs` before their instant. */
+class ManualClock implements Clock {
   readonly earlyUs: number;
   armedCount = 0;
   #nowUs = 1_000_000;
@@ -35,7 +35,7 @@ class HandClock implements Clock {
     return { cancel: () => (this.#timers = this.#timers.filter((other) => other !== timer)) };
   }
 
-  /** Lets `us` microseconds pass, firing what is due. */
+  /** Lets `us` microseconds pass, and fires the timers that are due. */
   pass(us: number): void {
     const untilUs = this.#nowUs + us;
     for (;;) {
@@ -49,7 +49,7 @@ class HandClock implements Clock {
     this.#nowUs = untilUs;
   }
 
-  /** The process sleeps: time goes on, and no timer fires until it wakes. */
+  /** Pauses the process: time passes, and no timer fires until the next `pass`. */
   stall(us: number): void {
     this.#nowUs += us;
   }
@@ -62,7 +62,7 @@ interface Item extends Deadlined<Item> {
 
 const grainUs = 1000;
 
-function wheelOn(clock: HandClock): DeadlineWheel<Item> {
+function wheelOn(clock: ManualClock): DeadlineWheel<Item> {
   return new DeadlineWheel<Item>(clock, grainUs, (item) => (item.firedUs = clock.nowUs()));
 }
 
@@ -79,7 +79,7 @@ function add(wheel: DeadlineWheel<Item>, clock: Clock, timeoutUs: number): Item 
 }
 
 describe('the deadline wheel', () => {
-  test('expires every item that stays, never early and at most a grain late, and none that was removed', () => {
+  test('expires every item that is still set, never early and at most a grain late, and none that was removed', () => {
     const step = fc.record({
       timeoutUs: fc.oneof(fc.nat(20_000), fc.nat(3_000_000)),
       passUs: fc.nat(5_000),
@@ -87,7 +87,7 @@ describe('the deadline wheel', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), fc.constantFrom(0, 999), (steps, earlyUs) => {
-        const clock = new HandClock(earlyUs);
+        const clock = new ManualClock(earlyUs);
         const wheel = wheelOn(clock);
         const kept: Item[] = [];
         for (const { timeoutUs, passUs, removed } of steps) {
@@ -108,8 +108,8 @@ describe('the deadline wheel', () => {
     );
   });
 
-  test('expires everything that is due after a stall of many rounds', () => {
-    const clock = new HandClock();
+  test('expires everything that is due after a stall of many turns', () => {
+    const clock = new ManualClock();
     const wheel = wheelOn(clock);
     const items = [1, 700, 1500, 90_000].map((ms) => add(wheel, clock, ms * 1000));
     clock.stall(10_000_000);
@@ -119,8 +119,8 @@ describe('the deadline wheel', () => {
     expect(items[3]?.firedUs).toBeDefined();
   });
 
-  test('keeps one timer, and does not set it anew for every item', () => {
-    const clock = new HandClock();
+  test('keeps one timer, and does not rearm it for every item', () => {
+    const clock = new ManualClock();
     const wheel = wheelOn(clock);
     for (let count = 0; count < 1000; count++) {
       wheel.remove(add(wheel, clock, 1_000_000));
@@ -132,8 +132,8 @@ describe('the deadline wheel', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test('bears items that are removed, or set anew, while one of their slot expires', () => {
-    const clock = new HandClock();
+  test('tolerates items that are removed, or set again, while another item of their slot expires', () => {
+    const clock = new ManualClock();
     const expired: Item[] = [];
     const wheel = new DeadlineWheel<Item>(clock, grainUs, (item) => {
       expired.push(item);
@@ -154,7 +154,7 @@ describe('the deadline wheel', () => {
   });
 
   test('leaves no timer behind when it is stopped', () => {
-    const clock = new HandClock();
+    const clock = new ManualClock();
     const wheel = wheelOn(clock);
     const item = add(wheel, clock, 1000);
     wheel.stop();
@@ -163,29 +163,29 @@ describe('the deadline wheel', () => {
   });
 });
 
-describe('the pulse', () => {
-  function pulseOn(clock: Clock, pulses = new Heartbeats(clock, { intervalUs: 800, silentMax: 3 })) {
+describe('the heartbeat', () => {
+  function heartbeatOn(clock: Clock, heartbeats = new Heartbeats(clock, { intervalUs: 800, silentMax: 3 })) {
     const told = { silent: 0, dead: 0 };
-    const pulse = pulses.begin({
+    const heartbeat = heartbeats.begin({
       onSilent: () => void (told.silent += 1),
       onDead: () => void (told.dead += 1),
     });
-    return { told, pulse, pulses };
+    return { told, heartbeat, heartbeats };
   }
 
-  test('says nothing while there are signs', () => {
-    const clock = new HandClock();
-    const { told, pulse } = pulseOn(clock);
+  test('reports nothing while bytes arrive', () => {
+    const clock = new ManualClock();
+    const { told, heartbeat } = heartbeatOn(clock);
     for (let count = 0; count < 50; count++) {
-      pulse.heard();
+      heartbeat.heard();
       clock.pass(720);
     }
     expect(told).toEqual({ silent: 0, dead: 0 });
   });
 
-  test('tells of silence, then of death, and then no more', () => {
-    const clock = new HandClock();
-    const { told } = pulseOn(clock);
+  test('reports silence, then death, and then nothing more', () => {
+    const clock = new ManualClock();
+    const { told } = heartbeatOn(clock);
     clock.pass(1600);
     expect(told).toEqual({ silent: 1, dead: 0 });
     clock.pass(80_000);
@@ -193,18 +193,18 @@ describe('the pulse', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  test('takes a long sleep of its own for one interval, not for the death of the other', () => {
-    const clock = new HandClock();
-    const { told } = pulseOn(clock);
+  test('counts a long pause of its own as one interval, not as the death of the other side', () => {
+    const clock = new ManualClock();
+    const { told } = heartbeatOn(clock);
     clock.stall(8_000_000);
     clock.pass(1200);
     expect(told.dead).toBe(0);
   });
 
-  test('of many connections has one timer, is told of each by itself, and not of all at once', () => {
-    const clock = new HandClock();
-    const first = pulseOn(clock);
-    const many = [first, ...Array.from({ length: 31 }, () => pulseOn(clock, first.pulses))];
+  test('uses one timer for many connections, and reports each by itself, not all at once', () => {
+    const clock = new ManualClock();
+    const first = heartbeatOn(clock);
+    const many = [first, ...Array.from({ length: 31 }, () => heartbeatOn(clock, first.heartbeats))];
     expect(clock.waiting).toBe(1);
     const silent = (): number => many.filter(({ told }) => told.silent > 0).length;
     const steps = Array.from({ length: 16 }, () => {
@@ -212,7 +212,7 @@ describe('the pulse', () => {
       return silent();
     });
     expect(steps).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 4, 8, 12, 16, 20, 24, 28, 32]);
-    for (const { pulse } of many.slice(1)) pulse.stop();
+    for (const { heartbeat } of many.slice(1)) heartbeat.stop();
     clock.pass(80_000);
     expect(many.map(({ told }) => told.dead)).toEqual([1, ...Array.from({ length: 31 }, () => 0)]);
     expect(clock.waiting).toBe(0);

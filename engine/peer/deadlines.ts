@@ -1,33 +1,35 @@
 /**
- * Deadlines of many requests on one timer: a hashed wheel (source: Varghese and Lauck, "Hashed and Hierarchical Timing
- * Wheels", 1987, scheme 6). The items of a slot are a list through the items themselves, so that setting and removing
- * write four fields; the timer is armed for the next slot that holds anything, so an idle wheel is silent.
+ * Deadlines of many requests on one timer: a hashed timing wheel (source: Varghese and Lauck, "Hashed and Hierarchical
+ * Timing Wheels", 1987, scheme 6). The items of a slot form a list through the items themselves, so setting and
+ * removing an item write four fields. The timer is armed for the next slot that holds an item, so an idle wheel has no
+ * timer.
  *
- * Invariants: a deadline never expires early and at most one grain (and the clock's own lateness) late; items of one
- * slot expire in the order in which they were added.
+ * Invariants: a deadline never expires early, and at most one grain late (plus the clock's own lateness). Items of one
+ * slot expire in the sequence in which they were added.
  */
 import type { Clock, Timer } from '../io/clock.ts';
 
-/** What the wheel keeps in an item; it alone writes these fields. */
+/** The fields of an item that the wheel uses; only the wheel writes them. */
 export interface Deadlined<T> {
-  /** The grain at whose end the item expires; 0 while it is not set. */
+  /** The tick at whose end the item expires, in grains; 0 while the item is not set. */
   deadlineTick: number;
-  /** Its neighbours in its slot. */
+  /** The item's neighbours in its slot. */
   dueAfter: T | undefined;
   dueBefore: T | undefined;
 }
 
 const slotCount = 512;
 
+/** A timing wheel of 512 slots. Calls `expire` for each item whose deadline passes. */
 export class DeadlineWheel<T extends Deadlined<T>> {
   readonly #clock: Clock;
   readonly #grainUs: number;
   readonly #expire: (item: T) => void;
-  /** By slot, the item added first and the one added last. */
+  /** For each slot, the item that was added first and the one that was added last. */
   readonly #firsts = new Array<T | undefined>(slotCount).fill(undefined);
   readonly #lasts = new Array<T | undefined>(slotCount).fill(undefined);
   #count = 0;
-  /** All slots up to this tick have been looked at. */
+  /** All slots up to this tick have been swept. */
   #doneTick = 0;
   #timer: Timer | undefined;
   #timerTick = 0;
@@ -38,12 +40,15 @@ export class DeadlineWheel<T extends Deadlined<T>> {
     this.#expire = expire;
   }
 
-  /** Items that are set. */
+  /** How many items are set. */
   get count(): number {
     return this.#count;
   }
 
-  /** `expire` will be called with the item, unless it is removed first, about `timeoutUs` from `nowUs` (now). */
+  /**
+   * Sets the item: `expire` is called with it about `timeoutUs` after `nowUs` (the current monotonic time), unless it
+   * is removed first.
+   */
   add(item: T, nowUs: number, timeoutUs: number): void {
     const nowTick = Math.floor(nowUs / this.#grainUs);
     if (this.#count === 0) this.#doneTick = nowTick;
@@ -52,7 +57,7 @@ export class DeadlineWheel<T extends Deadlined<T>> {
     this.#arm(item.deadlineTick, nowUs);
   }
 
-  /** The item will not expire. Harmless when it is not set. */
+  /** Removes the item. Does nothing if it is not set. */
   remove(item: T): void {
     if (item.deadlineTick === 0) return;
     const slot = item.deadlineTick % slotCount;
@@ -64,7 +69,7 @@ export class DeadlineWheel<T extends Deadlined<T>> {
     this.#release(item);
   }
 
-  /** Forgets all items. */
+  /** Removes all items and the timer. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -99,7 +104,7 @@ export class DeadlineWheel<T extends Deadlined<T>> {
   #fire(): void {
     this.#timer = undefined;
     const nowTick = Math.floor(this.#clock.nowUs() / this.#grainUs);
-    // After a stall of more than a round every slot is due for a look, once.
+    // After a stall of more than a whole turn, every slot is swept once.
     const firstTick = Math.max(this.#doneTick + 1, nowTick - slotCount + 1);
     this.#doneTick = Math.max(this.#doneTick, nowTick);
     for (let tick = firstTick; tick <= nowTick; tick++) this.#sweep(tick % slotCount, nowTick);
@@ -113,14 +118,14 @@ export class DeadlineWheel<T extends Deadlined<T>> {
       if (item.deadlineTick <= nowTick) due.push(item);
     }
     for (const item of due) {
-      // Who heard of one before it may have removed it, or set it again.
+      // An earlier callback may have removed this item, or set it again.
       if (item.deadlineTick === 0 || item.deadlineTick > nowTick) continue;
       this.remove(item);
       this.#expire(item);
     }
   }
 
-  /** The next tick whose slot holds anything, be it for a later round. */
+  /** The next tick whose slot holds an item, be it for a later turn. */
   #nextTick(): number | undefined {
     if (this.#count === 0) return undefined;
     for (let tick = this.#doneTick + 1; tick <= this.#doneTick + slotCount; tick++) {

@@ -1,12 +1,12 @@
 /**
- * A connection as a stream of frames: decodes what comes, gathers what goes, ends in order or at once.
+ * A connection as a stream of frames: decodes incoming frames, batches outgoing ones, and closes in order or at once.
  *
- * Outgoing items wait in a bounded outbox. All that is there when the writer wakes leaves in one go, and frames that
- * lie side by side leave as one run of bytes; while the connection is congested nothing leaves and the outbox fills.
- * A stream whose input makes output then takes no more frames either, so that the other side feels it.
- * Bytes that are no frame cut the connection: there is no telling where the next frame would begin.
+ * Outgoing items wait in a bounded outbox. Whatever is there when the writer wakes is written in one batch; frames that
+ * are adjacent in memory are written as one run of bytes. While the connection is congested, nothing is written and the
+ * outbox fills. A stream whose input produces output then takes no more frames either, so that the other side feels the
+ * back-pressure. Bytes that are no frame cut the connection: nobody can tell where the next frame would begin.
  *
- * `onClosed` is called exactly once, last, when the door has said that the connection is over.
+ * `onClosed` is called exactly once, last, when the network port has reported that the connection is over.
  */
 import { assert } from '../base/assert.ts';
 import type { ChannelLimits } from '../base/channel.ts';
@@ -22,26 +22,31 @@ import { FrameDecoder, FrameError } from './wire/frames.ts';
 import type { CloseCause } from './observer.ts';
 import type { PeerLimits } from './options.ts';
 
+/** Settings of one stream. */
 export interface StreamSettings {
-  /** Names the stream's tasks. */
+  /** The prefix of the stream's task names. */
   readonly name: string;
   readonly limits: PeerLimits;
   /** Where the memory for frames comes from. */
   readonly chunks: ChunkPool;
   readonly outbox: ChannelLimits;
+  /** How long an orderly end waits for the other side to end as well, in microseconds. */
   readonly lingerUs: number;
-  /** Take no frame while much waits to leave: for a stream whose input makes output. */
+  /** Take no frames while much output waits: for a stream whose input produces output. */
   readonly holdWhenCongested: boolean;
 }
 
+/** Receives a stream's events. */
 export interface StreamHandler<T> {
-  /** A frame has come. Throws `FrameError` when it does not belong here, which cuts the connection. */
+  /** A frame has arrived. Throws `FrameError` if the frame does not belong here, which cuts the connection. */
   onFrame(frame: Frame): void;
-  /** Bytes have come, of whatever kind. */
+  /** Any bytes have arrived. */
   onHeard(): void;
-  /** An item leaves the outbox: its frame, or undefined when it is not to be sent any more (and has been released). */
+  /** An item leaves the outbox. Returns its frame, or undefined if the item is void; its frame was released then. */
   onDepart(item: T): Buffer | undefined;
+  /** Bytes have arrived that are no frame, or a frame that is no message. The connection is cut next. */
   onRejected(error: FrameError): void;
+  /** The connection is over; called last. `detail`: text for people. */
   onClosed(cause: CloseCause, detail: string): void;
 }
 
@@ -50,12 +55,14 @@ interface Ending {
   readonly detail: string;
 }
 
-/** Bytes handed to the connection before the writer yields; with as many waiting, a holding stream takes no frames. */
+/** Bytes handed to the connection before the writer yields. While this many wait, a holding stream takes no frames. */
 const gatherBytesMax = 256 * 1024;
 
+/** One connection of the peer plane. `T`: the items of its outbox. */
 export class FrameStream<T> {
   /** Where the frames of this stream are encoded. */
   readonly arena: FrameArena;
+  /** Items that wait to be written. */
   readonly outbox: Channel<T>;
   readonly #io: Io;
   readonly #connection: Connection;
@@ -64,11 +71,11 @@ export class FrameStream<T> {
   readonly #decoder: FrameDecoder;
   readonly #take = (): void => this.#takeFrames();
   readonly #flow = (): void => this.#writeOrFail();
-  /** The task of writing: ends with the stream, and fails with what writing throws. */
+  /** The writing task: ends with the stream, and fails with whatever writing throws. */
   readonly #writing = new Deferred<void>();
   #ending: Ending | undefined;
   #congested: Deferred<void> | undefined;
-  /** Frames are not taken now; the connection is paused. */
+  /** True while no frames are taken and the connection is paused. */
   #holding = false;
   #linger: Timer | undefined;
 
@@ -82,15 +89,17 @@ export class FrameStream<T> {
     this.#decoder = new FrameDecoder(settings.limits);
   }
 
-  /** Neither ended nor about to be. */
+  /** True until the stream ends or begins to end. */
   get open(): boolean {
     return this.#ending === undefined;
   }
 
+  /** The other side's address, as text. */
   get remote(): string {
     return this.#connection.remote;
   }
 
+  /** Starts reading and writing. Call it once. */
   start(): void {
     this.#connection.start({
       onData: (chunk) => this.#receive(chunk),
@@ -103,8 +112,8 @@ export class FrameStream<T> {
   }
 
   /**
-   * Sends a frame past the outbox: greetings, pings and pongs. One of this stream's `arena` is `lent`; one that nobody
-   * ever changes is `lasting`, and may leave by many streams.
+   * Writes a frame without the outbox: greetings, pings and pongs. `lent`: a frame of this stream's `arena`, which gets
+   * it back. `lasting`: a frame that never changes and may be sent on many streams.
    */
   control(frame: Buffer, memory: 'lent' | 'lasting' = 'lent'): void {
     const owner = memory === 'lent' ? this.arena : undefined;
@@ -112,13 +121,15 @@ export class FrameStream<T> {
     else if (!this.#connection.write(frame, owner)) this.#congest();
   }
 
-  /** Cuts the connection now; what has not left may be lost. `cause` is what `onClosed` will say. */
+  /** Cuts the connection now; unwritten frames may be lost. `cause` and `detail` go to `onClosed`. */
   close(cause: CloseCause, detail: string): void {
     if (!this.#beginEnding(cause, detail)) return;
     this.#connection.destroy();
   }
 
-  /** Ends in order: what is in the outbox still leaves, then the other side has `lingerUs` to end as well. */
+  /**
+   * Ends the connection in order: writes what is in the outbox, then gives the other side `lingerUs` to end as well.
+   */
   finish(cause: CloseCause, detail: string): void {
     if (!this.open) return;
     while (this.outbox.length > 0) this.#gather();
@@ -167,7 +178,7 @@ export class FrameStream<T> {
     this.#connection.pause();
   }
 
-  /** Goes on where holding stopped, unless it must go on holding. */
+  /** Resumes after holding, unless the stream must still hold. */
   #release(): void {
     if (!this.#holding || !this.open || this.#mustHold()) return;
     this.#holding = false;
@@ -185,7 +196,7 @@ export class FrameStream<T> {
     this.close('eof', 'the peer ended the connection');
   }
 
-  /** Runs a step of decoding; what is no frame or no message is reported and cuts the connection. */
+  /** Runs a decoding step. Bytes that are no frame or no message are reported, and cut the connection. */
   #judge(step: () => void): void {
     try {
       step();
@@ -205,8 +216,8 @@ export class FrameStream<T> {
   }
 
   /**
-   * Writes what waits, and is called again when something does, or when the connection has room: no conversation, since
-   * every frame of the plane comes through here.
+   * Writes what waits. Called again when an item arrives, or when the connection can take more. It is no task of its
+   * own, since every frame of the plane passes here.
    */
   #write(): void {
     while (this.open) {
@@ -227,7 +238,7 @@ export class FrameStream<T> {
   #gather(): void {
     const first = this.#nextFrame();
     if (first === undefined) return;
-    // Mostly one waits, and it leaves as it is.
+    // Mostly one frame waits, and is written as it is.
     const runs = this.outbox.length === 0 ? undefined : this.#gatherRuns(first);
     let writable = true;
     if (runs === undefined) writable = this.#connection.write(first, this.arena);
@@ -247,7 +258,7 @@ export class FrameStream<T> {
     return mergeRuns(frames);
   }
 
-  /** The next frame that is to leave; undefined when the outbox is empty. */
+  /** The next frame to write; undefined if the outbox is empty. */
   #nextFrame(): Buffer | undefined {
     for (;;) {
       const item = this.outbox.tryReceive();

@@ -23,7 +23,7 @@ const theirs: Hello = { ...ours, node: 'n2' as NodeId, rack: 'r2' };
 const known: PeerTarget = { node: theirs.node, address: 'n2:1', datacenter: 'dc1', rack: 'r2', index: 1 };
 
 describe('the handshake', () => {
-  test('welcomes whom it called, and any other node of the cluster that calls', () => {
+  test('accepts the peer that it called, and any other node of the cluster that calls', () => {
     expect(checkHello(ours, theirs, known)).toBeUndefined();
     expect(checkHello(ours, theirs, undefined)).toBeUndefined();
   });
@@ -36,18 +36,18 @@ describe('the handshake', () => {
     expect(checkHello(ours, hello, called)).toEqual({ kind: 'refusal', reason, detail });
   });
 
-  test('refuses another cluster before it tells anything else', () => {
+  test('refuses another cluster before it checks anything else', () => {
     const stranger = { ...theirs, clusterId: 'other', node: ours.node };
     expect(checkHello(ours, stranger, known)?.reason).toBe('cluster');
   });
 });
 
-describe('the back-off', () => {
+describe('the backoff', () => {
   const drawing = (share: number): Pick<Random, 'below'> => ({
     below: (bound) => Math.min(bound - 1, Math.floor(bound * share)),
   });
 
-  test('doubles up to its limit and takes back at most half of it', () => {
+  test('doubles up to its limit, less a random part of at most half', () => {
     const limits = { minUs: 1000, maxUs: 60_000 };
     fc.assert(
       fc.property(fc.nat(40), fc.double({ min: 0, max: 1, noNaN: true }), (failures, share) => {
@@ -62,7 +62,7 @@ describe('the back-off', () => {
 });
 
 describe('the pool of request records', () => {
-  test('counts what exists and what is free, and uses records again', () => {
+  test('counts records that exist and that are free, and reuses them', () => {
     const pool = new PendingPool();
     const taken = [pool.take(), pool.take(), pool.take()];
     expect([pool.allocated, pool.free]).toEqual([3, 0]);

@@ -1,12 +1,15 @@
 /**
- * What every greeting is checked for, from the greetings alone. Pure. Whether the node is a member, and lives the life
- * that it should, is asked of the plane's `Admission`.
+ * Checks that every greeting must pass, by the two greetings alone. Pure. The plane's `Admission` decides whether the
+ * node is a member in an incarnation that may connect.
  */
 import type { Refusal, RefusalReason } from './wire/greetings.ts';
 import type { Hello } from './wire/messages.ts';
 import type { PeerTarget } from './options.ts';
 
-/** Why `theirs` is refused, or undefined. `called` is whom this node meant to reach; undefined for a caller. */
+/**
+ * Why the greeting `theirs` is refused; undefined if it passes. `called`: the peer that this node meant to reach;
+ * undefined for an inbound connection.
+ */
 export function checkHello(ours: Hello, theirs: Hello, called: PeerTarget | undefined): Refusal | undefined {
   if (theirs.clusterId !== ours.clusterId) {
     return refusal('cluster', `cluster id ${quote(theirs.clusterId)}; this is ${quote(ours.clusterId)}`);

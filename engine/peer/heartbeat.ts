@@ -1,38 +1,39 @@
 /**
- * Whether the other sides of connections still live, by counting the intervals in which nothing came. Intervals and not
- * elapsed time: a process that slept through its own deadline first looks at what has come meanwhile.
+ * Detects dead connections by counting the intervals in which nothing arrived. It counts intervals, not elapsed time: a
+ * process that was paused past a deadline first sees what has arrived meanwhile.
  *
- * One timer serves all connections of a node, since a large cluster has very many that are silent: a wheel of slots is
- * looked at, one slot after the other, and every connection stands in one, so that they do not all ask at once.
+ * One timer serves all connections of a node, since a large cluster has very many silent ones. It checks a wheel of
+ * slots, one slot after the other. Every connection is in one slot, so they do not all ping at once.
  *
- * Invariant: between two looks at a connection there is at least an interval.
+ * Invariant: at least an interval passes between two checks of one connection.
  */
 import { present } from '../base/assert.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 
-/** Who is told of silence. */
+/** Receives the silence of a connection. */
 export interface HeartbeatListener {
-  /** A whole interval has passed without a sign. */
+  /** A whole interval has passed without any bytes. */
   onSilent(): void;
-  /** So many have that the other side counts as dead; nothing is told after it. */
+  /** So many intervals have passed that the other side counts as dead. Nothing is reported after this. */
   onDead(): void;
 }
 
+/** Pace of the checks. */
 export interface HeartbeatSettings {
   readonly intervalUs: number;
-  /** Whole intervals without a sign after which the other side counts as dead. */
+  /** Whole intervals without any bytes after which the other side counts as dead. */
   readonly silentMax: number;
 }
 
 const slotCount = 8;
 
-/** All connections of a node. */
+/** The heartbeats of all connections of a node. */
 export class Heartbeats {
   readonly #clock: Clock;
   readonly #silentMax: number;
   readonly #grainUs: number;
   readonly #slots: readonly Set<Heartbeat>[] = Array.from({ length: slotCount }, () => new Set<Heartbeat>());
-  /** The slot that was looked at last. */
+  /** The slot that was checked last. */
   #at = 0;
   #count = 0;
   #timer: Timer | undefined;
@@ -43,17 +44,17 @@ export class Heartbeats {
     this.#grainUs = Math.ceil(intervalUs / slotCount);
   }
 
-  /** Begins to listen for the signs of a connection, until its pulse is stopped or it is dead. */
+  /** Starts to watch a connection, until its heartbeat is stopped or reports it dead. */
   begin(listener: HeartbeatListener): Heartbeat {
     const slot = this.#emptiest();
-    const pulse = new Heartbeat(listener, () => this.#remove(slot, pulse));
-    slot.add(pulse);
+    const heartbeat = new Heartbeat(listener, () => this.#remove(slot, heartbeat));
+    slot.add(heartbeat);
     this.#count += 1;
     if (this.#count === 1) this.#arm();
-    return pulse;
+    return heartbeat;
   }
 
-  /** Of several the one whose turn is the farthest away. */
+  /** The emptiest slot; of several, the one whose turn is the farthest away. */
   #emptiest(): Set<Heartbeat> {
     let best = this.#slot(this.#at);
     for (let ahead = slotCount - 1; ahead > 0; ahead--) {
@@ -63,8 +64,8 @@ export class Heartbeats {
     return best;
   }
 
-  #remove(slot: Set<Heartbeat>, pulse: Heartbeat): void {
-    if (!slot.delete(pulse)) return;
+  #remove(slot: Set<Heartbeat>, heartbeat: Heartbeat): void {
+    if (!slot.delete(heartbeat)) return;
     this.#count -= 1;
     if (this.#count > 0) return;
     this.#timer?.cancel();
@@ -78,7 +79,7 @@ export class Heartbeats {
   #look(): void {
     this.#arm();
     this.#at = (this.#at + 1) % slotCount;
-    for (const pulse of this.#slot(this.#at)) pulse.tick(this.#silentMax);
+    for (const heartbeat of this.#slot(this.#at)) heartbeat.tick(this.#silentMax);
   }
 
   #slot(index: number): Set<Heartbeat> {
@@ -86,11 +87,11 @@ export class Heartbeats {
   }
 }
 
-/** The signs of one connection. */
+/** The silence of one connection. */
 export class Heartbeat {
   readonly #listener: HeartbeatListener;
   readonly #end: () => void;
-  /** Looks since the last sign; the first one may follow it at once. */
+  /** Checks since bytes last arrived; the first check may follow them at once. */
   #looks = 0;
 
   constructor(listener: HeartbeatListener, end: () => void) {
@@ -98,17 +99,17 @@ export class Heartbeat {
     this.#end = end;
   }
 
-  /** The other side has given a sign. */
+  /** Bytes have arrived. */
   heard(): void {
     this.#looks = 0;
   }
 
-  /** Nothing is told from now on. */
+  /** Stops watching; nothing is reported from now on. */
   stop(): void {
     this.#end();
   }
 
-  /** A turn of the wheel. */
+  /** Checks the connection. Called by the wheel. */
   tick(silentMax: number): void {
     this.#looks += 1;
     if (this.#looks > silentMax) {

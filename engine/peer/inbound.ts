@@ -1,11 +1,11 @@
 /**
- * A connection that a peer made: greets, hands its requests to the handler, sends the answers back on the same
- * connection.
+ * A connection that a peer has opened: greets, hands the peer's requests to the handler, and sends the answers back on
+ * the same connection.
  *
- * Invariants: every answer carries the id of its request; a request is answered once, a second answer is counted and
- * ignored; what is handled at once is bounded (the rest is answered `Overloaded`), and so are the answers that the
- * peer does not read (first its requests are not read either, then reads are answered `Overloaded`, then its
- * connection is cut).
+ * Invariants: every answer carries the id of its request. A request is answered once; a second answer is counted and
+ * ignored. The requests that are handled at once are bounded, and the others are answered `Overloaded`. The answers
+ * that the peer does not read are bounded, too: first its requests are not read either, then reads are answered
+ * `Overloaded`, then its connection is cut.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
@@ -26,29 +26,31 @@ import { pingId } from './plane-context.ts';
 import type { Heartbeat } from './heartbeat.ts';
 import type { Refused } from './refusals.ts';
 
-/** Handles a peer's request: calls `reply` once, now or later. */
+/** Handles a peer's request. Calls `reply` exactly once, now or later. */
 export type RequestHandler = (from: NodeId, request: PeerRequest, reply: (reply: PeerReply) => void) => void;
 
 /**
- * Objects that were read are refused room beyond the limit of the answers' bytes, since a read may fail without harm;
- * answers that must be told what was done have this much more before the connection is cut.
+ * The factor on the limit of the answers' bytes at which the connection is cut. Beyond the limit itself only objects
+ * that were read are refused, since a read may fail without harm. Answers that report what was done may use the rest.
  */
 const hardLimitFactor = 2;
 
-/** Where accepted connections belong. */
+/** Owns the inbound connections: the reception. */
 export interface InboundOwner {
   readonly handle: RequestHandler;
-  /** The peer has greeted: why it is refused, or undefined when it is welcome. */
+  /** Why the peer that has greeted is refused; undefined if it is admitted. */
   admit(inbound: Inbound, hello: Hello): Refusal | undefined;
+  /** The connection is over. */
   closed(inbound: Inbound): void;
 }
 
+/** One inbound connection. */
 export class Inbound implements Rival {
   readonly #context: PlaneContext;
   readonly #owner: InboundOwner;
   readonly #stream: FrameStream<Buffer>;
-  #pulse: Heartbeat | undefined;
-  /** Of the peer's greeting, what is asked for later. */
+  #heartbeat: Heartbeat | undefined;
+  /** The fields of the peer's greeting that are used later. */
   #hello: Pick<Hello, 'node' | 'epoch'> | undefined;
   #handshake: Timer | undefined;
   #refusedByPeer = false;
@@ -70,41 +72,44 @@ export class Inbound implements Rival {
     };
     this.#stream = new FrameStream<Buffer>(io, connection, settings, {
       onFrame: (frame) => this.#onFrame(frame),
-      onHeard: () => this.#pulse?.heard(),
+      onHeard: () => this.#heartbeat?.heard(),
       onDepart: (frame) => frame,
       onRejected: (error) => this.#onRejected(error),
       onClosed: (cause, detail) => this.#onClosed(cause, detail),
     });
   }
 
-  /** Who greeted; undefined before that, or when refused. */
+  /** The peer that has greeted; undefined before that, or if it was refused. */
   get peer(): NodeId | undefined {
     return this.#hello?.node;
   }
 
-  /** Of the life that greeted. */
+  /** The incarnation id in the peer's greeting. */
   get epoch(): string | undefined {
     return this.#hello?.epoch;
   }
 
-  /** Requests being handled. */
+  /** How many of the peer's requests are being handled. */
   get requestCount(): number {
     return this.#requestCount;
   }
 
+  /** Bytes of the peer's requests that are being handled. */
   get requestBytes(): number {
     return this.#requestBytes;
   }
 
-  /** Answers not yet handed to the connection. */
+  /** Answers that were not handed to the connection yet. */
   get answerCount(): number {
     return this.#stream.outbox.length;
   }
 
+  /** Bytes of those answers. */
   get answerBytes(): number {
     return this.#stream.outbox.bytes;
   }
 
+  /** Starts reading, and waits for the peer's greeting. Call it once. */
   start(): void {
     const { io, options, observer } = this.#context;
     observer.inboundOpened();
@@ -114,12 +119,12 @@ export class Inbound implements Rival {
     this.#stream.start();
   }
 
-  /** Ends in order: answers that are ready still go out. */
+  /** Ends the connection in order: answers that are ready are still sent. */
   finish(detail: string): void {
     this.#stream.finish('closedHere', detail);
   }
 
-  /** Sends what a living peer passes over. */
+  /** Sends a pong that a living peer ignores. */
   probe(): void {
     this.#pong(0);
   }
@@ -147,7 +152,7 @@ export class Inbound implements Rival {
     refusals.over(this.#refused(hello.node, 'refused here'));
     this.#hello = { node: hello.node, epoch: hello.epoch };
     this.#handshake?.cancel();
-    this.#pulse = this.#context.pulses.begin({
+    this.#heartbeat = this.#context.pulses.begin({
       onSilent: () => undefined,
       onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
     });
@@ -160,7 +165,7 @@ export class Inbound implements Rival {
     this.#context.admission.admitted(hello);
   }
 
-  /** The peer called, heard who is here, and will not talk. */
+  /** The peer has opened the connection, has seen this node's greeting, and refuses it. */
   #onRefusal(from: NodeId, frame: Frame): void {
     const greeting = decodeGreeting(frame);
     if (greeting.kind !== 'refusal') return;
@@ -198,7 +203,9 @@ export class Inbound implements Rival {
     return this.#requestCount > 0 && this.#requestBytes + bytes > inboundRequestBytesMax;
   }
 
-  /** A function of its own per request, not a record used again: a late second answer must not reach another one. */
+  /**
+   * Every request gets a function of its own, not a reused record: a late second answer must not reach another request.
+   */
   #answerOnce(id: number, bytes: number): (reply: PeerReply) => void {
     let answered = false;
     return (reply) => {
@@ -222,7 +229,7 @@ export class Inbound implements Rival {
     if (outcome === 'full') this.#stream.close('error', 'the peer does not read its answers');
   }
 
-  /** The reply, or `Overloaded` for an object that would wait behind too many bytes already. */
+  /** The reply; or `Overloaded` for an object that would wait behind too many bytes. */
   #bounded(reply: PeerReply): PeerReply {
     const { observer, options } = this.#context;
     const { bytes } = this.#stream.outbox;
@@ -231,7 +238,9 @@ export class Inbound implements Rival {
     return { kind: 'failed', code: 'Overloaded', detail: `${bytes} bytes of answers wait for this peer` };
   }
 
-  /** An answer too large for a frame becomes a failure that promises nothing: the request may have been done. */
+  /**
+   * An answer that is too large for a frame becomes a failure that is not definite: the request may have been applied.
+   */
   #encode(id: number, reply: PeerReply): Buffer {
     const { arena } = this.#stream;
     try {
@@ -269,7 +278,7 @@ export class Inbound implements Rival {
   #onClosed(cause: CloseCause, detail: string): void {
     const { io, observer, refusals } = this.#context;
     this.#handshake?.cancel();
-    this.#pulse?.stop();
+    this.#heartbeat?.stop();
     observer.inboundClosed(cause);
     if (this.#hello !== undefined && !this.#refusedByPeer) {
       refusals.over(this.#refused(this.#hello.node, 'refused by the peer'));

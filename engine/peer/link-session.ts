@@ -4,8 +4,8 @@
  *     greeting --hello--> up --lost--> over
  *         \--refused, timed out, lost--> over
  *
- * Invariants: an id names one request under way; an answer is given to the request whose id it carries, if that one
- * was sent and asked for that kind of answer, and to nobody otherwise; every request's handler is called exactly once.
+ * Invariants: an id names one request under way. An answer goes to the request whose id it carries, if that request was
+ * sent and asked for that kind of answer; otherwise it is ignored. Every request's handler is called exactly once.
  */
 import type { SendOutcome } from '../base/channel.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -30,16 +30,17 @@ import type { Heartbeat } from './heartbeat.ts';
 import type { Refused } from './refusals.ts';
 import type { RequestIds } from './request-ids.ts';
 
+/** One outbound connection. */
 export class LinkSession implements Rival {
   readonly #context: PlaneContext;
   readonly #target: PeerTarget;
   readonly #ids: RequestIds;
   readonly #stream: FrameStream<Pending>;
-  #pulse: Heartbeat | undefined;
+  #heartbeat: Heartbeat | undefined;
   readonly #pending = new TransientMap<number, Pending>();
   readonly #over = new Deferred<void>();
   #state: 'greeting' | 'up' | 'over' = 'greeting';
-  /** Of the peer's greeting, what is asked for later. */
+  /** The fields of the peer's greeting that are used later. */
   #hello: Pick<Hello, 'node' | 'epoch'> | undefined;
   #stopping = false;
   #handshake: Timer | undefined;
@@ -61,52 +62,56 @@ export class LinkSession implements Rival {
     };
     this.#stream = new FrameStream<Pending>(io, connection, settings, {
       onFrame: (frame) => this.#onFrame(frame),
-      onHeard: () => this.#pulse?.heard(),
+      onHeard: () => this.#heartbeat?.heard(),
       onDepart: (pending) => this.#depart(pending),
       onRejected: (error) => this.#onRejected(error),
       onClosed: (cause, detail) => this.#onClosed(cause, detail),
     });
   }
 
-  /** Greeted, and not over: requests are taken. */
+  /** True once the peer has greeted, until the connection ends: requests are accepted. */
   get up(): boolean {
     return this.#state === 'up' && this.#stream.open;
   }
 
-  /** Was up at some time. */
+  /** True if the connection has ever been up. */
   get greeted(): boolean {
     return this.#hello !== undefined;
   }
 
-  /** Of the life that greeted. */
+  /** The incarnation id in the peer's greeting; undefined before that. */
   get epoch(): string | undefined {
     return this.#hello?.epoch;
   }
 
-  /** Waiting to be sent. */
+  /** Requests that wait to be sent. */
   get queued(): number {
     return this.#stream.outbox.length;
   }
 
+  /** Their bytes. */
   get queuedBytes(): number {
     return this.#stream.outbox.bytes;
   }
 
-  /** Requests are taken, and there is no room for one of `bytes` bytes. */
+  /** True if the connection is up and its outbox has no space for a request of `bytes` bytes. */
   isFull(bytes: number): boolean {
     return this.up && !this.#stream.outbox.hasRoom(bytes);
   }
 
-  /** Sent and not answered. */
+  /** Requests that were sent and not answered. */
   get unanswered(): number {
     return this.#sentCount;
   }
 
+  /** Their bytes. */
   get unansweredBytes(): number {
     return this.#sentBytes;
   }
 
-  /** When the oldest unanswered request of those kinds was made. */
+  /**
+   * When the oldest unanswered request of these kinds was made (monotonic microseconds); undefined if there is none.
+   */
   oldestRequestUs(kinds: ReadonlySet<PeerRequest['kind']>): number | undefined {
     let oldestUs: number | undefined;
     for (const { kind, queuedUs } of this.#pending.values()) {
@@ -115,7 +120,7 @@ export class LinkSession implements Rival {
     return oldestUs;
   }
 
-  /** Resolves when the connection is over and every request has been answered for. */
+  /** Runs the connection. Resolves when it is over and every request's handler was called. */
   async run(): Promise<void> {
     const { io, options, observer } = this.#context;
     observer.linkOpened(this.#target);
@@ -127,27 +132,37 @@ export class LinkSession implements Rival {
     await this.#over.promise;
   }
 
-  /** This node is stopping: what has not been sent certainly never happened, the rest may have. */
+  /**
+   * Cuts the connection because this node stops. Requests that were not sent fail with `ShuttingDown`, which is
+   * definite; the others fail with `PeerGone`.
+   */
   stop(): void {
     this.#stopping = true;
     this.#stream.close('closedHere', 'the node is stopping');
   }
 
-  /** Cuts the connection unless it leads to this life of the peer, or has yet to greet. */
+  /**
+   * Cuts the connection if it leads to another incarnation of the peer than `epoch`. Does nothing before the peer has
+   * greeted.
+   */
   outlive(epoch: string): void {
     if (this.up && this.epoch !== epoch) this.leave('the peer has begun a new life');
   }
 
-  /** Cuts the connection; what was asked may have been done. */
+  /** Cuts the connection. Its requests fail with `PeerGone`: the peer may have handled them. */
   leave(detail: string): void {
     this.#stream.close('closedHere', detail);
   }
 
-  /** Asks for a sign of life. */
+  /** Sends a ping. */
   probe(): void {
     this.#ping();
   }
 
+  /**
+   * Hands a request to the outbox. `ok`: the handler will be called exactly once, never within this call. `closed`: the
+   * connection is not up.
+   */
   request(request: PeerRequest, timeoutUs: number, handler: ReplyHandler): SendOutcome {
     if (!this.up) return 'closed';
     const { io, observer, pool, wheel } = this.#context;
@@ -174,7 +189,7 @@ export class LinkSession implements Rival {
     return outcome;
   }
 
-  /** The wheel says that the request's deadline has passed. */
+  /** Fails the request whose deadline has passed with `Timeout`. Called by the wheel. */
   expire(pending: Pending): void {
     const sent = pending.state === 'sent';
     this.#pending.delete(pending.id);
@@ -185,12 +200,15 @@ export class LinkSession implements Rival {
 
   #nextId(): number {
     let id = this.#ids.next();
-    // None can be under way before all of them were used once.
+    // Until every id was used once, none of them can be under way.
     if (this.#ids.haveComeRound) while (this.#pending.has(id)) id = this.#ids.next();
     return id;
   }
 
-  /** The request's frame; undefined when it is too large for one, which the handler is told in a turn of its own. */
+  /**
+   * The request's frame. Undefined if it is too large; the handler then gets the error later, never within the caller's
+   * call.
+   */
   #encode(id: number, request: PeerRequest, handler: ReplyHandler): Buffer | undefined {
     try {
       return encodeRequest(this.#stream.arena, id, request);
@@ -239,7 +257,7 @@ export class LinkSession implements Rival {
     const refusal = this.#context.judge(greeting.hello, this.#target);
     if (refusal === undefined) {
       this.#rise(greeting.hello);
-      // Last: whoever waited for what the greeting tells asks this peer at once, and has to find the link up.
+      // Comes last: requests that waited for the greeting's ring view are sent at once, and must find the link up.
       this.#context.admission.admitted(greeting.hello);
       return;
     }
@@ -255,7 +273,7 @@ export class LinkSession implements Rival {
     refusals.over(this.#refused('refused by the peer'));
     this.#state = 'up';
     this.#hello = { node: hello.node, epoch: hello.epoch };
-    this.#pulse = this.#context.pulses.begin({
+    this.#heartbeat = this.#context.pulses.begin({
       onSilent: () => this.#ping(),
       onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
     });
@@ -297,7 +315,7 @@ export class LinkSession implements Rival {
     });
   }
 
-  /** Answers a request that is no longer under way. */
+  /** Answers a request that is no longer in `#pending`. */
   #settle(pending: Pending, reply: PeerReply): void {
     const { handler } = pending;
     if (pending.state === 'sent') {
@@ -305,7 +323,7 @@ export class LinkSession implements Rival {
       this.#sentBytes -= pending.frameBytes;
       this.#context.pool.give(pending);
     } else {
-      // Still in the outbox: passed over there, and given back then.
+      // The request is still in the outbox. It is skipped and given back there.
       pending.state = 'void';
       this.#stream.arena.released(pending.frame);
       pending.frame = noBytes;
@@ -336,7 +354,7 @@ export class LinkSession implements Rival {
     const lost = this.#state === 'up';
     this.#state = 'over';
     this.#handshake?.cancel();
-    this.#pulse?.stop();
+    this.#heartbeat?.stop();
     observer.linkClosed(this.#target, cause);
     if (lost) observer.peerEjected(this.#target);
     const requests = this.#pending.size;
@@ -351,7 +369,7 @@ export class LinkSession implements Rival {
     this.#over.resolve();
   }
 
-  /** Answers for every request that is still under way. */
+  /** Fails every request that is still under way. */
   #abandon(detail: string): void {
     const { pool, wheel } = this.#context;
     const abandoned = this.#pending.values();

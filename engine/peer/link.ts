@@ -1,6 +1,6 @@
 /**
- * The link to one peer: supervises its connection. Connects, serves until the connection is lost, waits, connects
- * again, until it is stopped. There is one connection at a time; while there is none, requests are `closed`.
+ * The link to one peer: supervises its connection. Connects, serves until the connection is lost, waits, and connects
+ * again, until it is stopped. There is at most one connection; without one, requests return `closed`.
  */
 import type { SendOutcome } from '../base/channel.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -18,6 +18,7 @@ import type { ReplyHandler } from './pending.ts';
 import type { PlaneContext } from './plane-context.ts';
 import { RequestIds } from './request-ids.ts';
 
+/** A supervised outbound connection to one peer. */
 export class Link {
   readonly target: PeerTarget;
   readonly #context: PlaneContext;
@@ -27,7 +28,7 @@ export class Link {
   #rest: { readonly timer: Timer; readonly over: Deferred<void> } | undefined;
   #started = false;
   #stopping = false;
-  /** Connections in a row that never came up. */
+  /** Connection attempts in a row that never came up. */
   #failures = 0;
   readonly #ids = new RequestIds();
 
@@ -37,30 +38,31 @@ export class Link {
     this.#random = context.io.random.fork(`peer.link.${target.node}`);
   }
 
-  /** Requests are taken. */
+  /** True if requests are accepted. */
   get up(): boolean {
     return this.#session?.up === true;
   }
 
-  /** A connection is open, greeted or not. */
+  /** True if a connection is open, greeted or not. */
   get connected(): boolean {
     return this.#session !== undefined;
   }
 
+  /** Starts to connect. Call it once. */
   start(): void {
     this.#started = true;
     this.#context.io.spawn('peer.link', () => this.#run());
   }
 
-  /** Resolves when the connection is closed and every request has been answered for. */
+  /** Stops. Resolves when the connection is closed and every request's handler was called. */
   stop(): Promise<void> {
     this.#session?.stop();
     return this.#end();
   }
 
   /**
-   * The peer has begun a new life, or is back: a connection to another life than `epoch` is cut, and a new one is tried
-   * without the rest of the wait.
+   * The peer runs as a new incarnation, or is reachable again. Cuts a connection to another incarnation than `epoch`,
+   * and connects again without the rest of the wait.
    */
   renew(epoch: string): void {
     this.#session?.outlive(epoch);
@@ -68,33 +70,36 @@ export class Link {
     this.#wake();
   }
 
-  /** As `stop`, for a peer that is no member any more, or not here: what was asked of it may have been done. */
+  /** Stops like `stop`, but because the peer has left or has moved: requests under way fail with `PeerGone`. */
   retire(detail: string): Promise<void> {
     this.#session?.leave(detail);
     return this.#end();
   }
 
-  /** The connection to another life of the peer than `epoch`, if there is one. */
+  /** The connection to another incarnation of the peer than `epoch`; undefined if there is none. */
   rival(epoch: string): Rival | undefined {
     const session = this.#session;
     return session?.up === true && session.epoch !== epoch ? session : undefined;
   }
 
+  /** Hands a request to the connection (`LinkSession.request`). `closed` without a connection. */
   request(request: PeerRequest, timeoutUs: number, handler: ReplyHandler): SendOutcome {
     return this.#session?.request(request, timeoutUs, handler) ?? 'closed';
   }
 
-  /** A request of `bytes` bytes would be `full` now. */
+  /** True if a request of `bytes` bytes would return `full` now. */
   isFull(bytes: number): boolean {
     return this.#session?.isFull(bytes) === true;
   }
 
-  /** When the oldest unanswered request of those kinds was made. */
+  /**
+   * When the oldest unanswered request of these kinds was made (monotonic microseconds); undefined if there is none.
+   */
   oldestRequestUs(kinds: ReadonlySet<PeerRequest['kind']>): number | undefined {
     return this.#session?.oldestRequestUs(kinds);
   }
 
-  /** Adds what this link holds. */
+  /** Adds this link's requests to the gauges. */
   addTo(gauges: RequestGauges): void {
     if (this.#session === undefined) return;
     gauges.queued += this.#session.queued;

@@ -1,9 +1,9 @@
 /**
- * What the peer plane tells whoever counts: one small method per fact, called at the moment it becomes true. Gauges
- * are asked for instead (`Plane.gauges`). Local and remote peers are told apart by `peer.datacenter`.
+ * What the peer plane reports for metrics: one small method per event, called when it happens. Gauges are read instead
+ * (`Plane.gauges`). `peer.datacenter` tells local and remote peers apart.
  *
- * Equations that hold at any time: linkOpened = sum of linkClosed + open now; requestSent = responseReceived +
- * requestTimedOut(sent) + those lost with their link + those unanswered now.
+ * Equations that hold at any time: linkOpened = sum of linkClosed + open now. requestSent = responseReceived +
+ * requestTimedOut(sent) + requests lost with their link + requests unanswered now.
  */
 import type { SendOutcome } from '../base/channel.ts';
 import type { ConnectFailure } from '../io/network.ts';
@@ -12,57 +12,61 @@ import type { RefusalReason } from './wire/greetings.ts';
 import type { PeerTarget } from './options.ts';
 
 /**
- * Why a connection is over. `eof`: the other side ended it in order. `error`: it broke, or was cut for garbage or a
- * refusal. `timedOut`: nothing came in time. `closedHere`: this node wanted it so.
+ * Why a connection is over. `eof`: the other side ended it in order. `error`: it broke, or was cut because of malformed
+ * input or a refusal. `timedOut`: nothing arrived in time. `closedHere`: this node closed it.
  */
 export type CloseCause = 'eof' | 'error' | 'timedOut' | 'closedHere';
 
-/** Which side opened the connection: this node (`outbound`) or the other one. */
+/** Which side opened the connection: this node (`outbound`) or the other one (`inbound`). */
 export type Direction = 'inbound' | 'outbound';
 
+/** Receives the events of the peer plane. */
 export interface PeerObserver {
-  /** A connection to a peer was opened; it has yet to greet. */
+  /** A connection to a peer was opened; the peer has not greeted yet. */
   linkOpened(peer: PeerTarget): void;
+  /** A connection to a peer is over. */
   linkClosed(peer: PeerTarget, cause: CloseCause): void;
-  /** No connection could be made. */
+  /** A connection attempt failed. */
   connectFailed(peer: PeerTarget, failure: ConnectFailure): void;
-  /** The greeting is done: the peer can be asked. */
+  /** The peer has greeted: requests may be sent to it. */
   peerAdmitted(peer: PeerTarget): void;
-  /** A peer that could be asked cannot be asked any more. */
+  /** A peer that was admitted is not connected any more. */
   peerEjected(peer: PeerTarget): void;
-  /** One side would not talk to the other. */
+  /** One side has refused the other. */
   peerRefused(direction: Direction, reason: RefusalReason): void;
 
-  /** A request was accepted; `queued` requests to this peer, it included, wait to be sent. */
+  /** A request was accepted. `queued`: requests to this peer that wait to be sent, including this one. */
   requestQueued(peer: PeerTarget, queued: number): void;
   /**
-   * A request's frame has been handed to the connection; `unanswered` requests to this peer, it included, are under
-   * way. Pings of the plane's own are not requests.
+   * A request's frame was handed to the connection. `unanswered`: requests to this peer under way, including this one.
+   * The plane's own pings are not requests.
    */
   requestSent(peer: PeerTarget, frameBytes: number, queueWaitUs: number, unanswered: number): void;
-  /** A request was turned away: the outbox was full, or there is no link. */
+  /** A request was not accepted: the outbox was full, or there is no link. */
   requestDropped(peer: PeerTarget, outcome: Exclude<SendOutcome, 'ok'>): void;
-  /** A request's deadline passed; `sent`: after it had left. */
+  /** A request's deadline passed. `sent`: after it was sent. */
   requestTimedOut(peer: PeerTarget, sent: boolean): void;
-  /** An answer came for a request under way; `roundTripUs` counts from its sending. */
+  /** An answer to a request under way arrived. `roundTripUs`: since the request was sent. */
   responseReceived(peer: PeerTarget, frameBytes: number, roundTripUs: number): void;
-  /** An answer came that matches no request under way: late, doubled, or of another kind. Ignored. */
+  /** An answer arrived that matches no request under way: late, doubled, or of another kind. It is ignored. */
   responseMismatched(peer: PeerTarget): void;
 
+  /** A peer has opened a connection. */
   inboundOpened(): void;
+  /** A connection that a peer opened is over. */
   inboundClosed(cause: CloseCause): void;
-  /** An answer to a peer is ready; `queued` answers on its connection, it included, wait to be written out. */
+  /** An answer to a peer is ready. `queued`: answers that wait on its connection, including this one. */
   answerQueued(queued: number): void;
-  /** A peer's request was answered `Overloaded`: not handled, or read for nothing. */
+  /** A peer's request was answered `Overloaded`: it was not handled, or its result was discarded. */
   inboundOverloaded(): void;
-  /** A request of a peer was answered a second time by this node's own handler. Ignored; a bug. */
+  /** This node's own handler answered a peer's request a second time. It is ignored; a bug. */
   answerDoubled(): void;
 
-  /** Bytes that are no frame, or a frame that is no message. Their connection is cut. */
+  /** Bytes that are no frame, or a frame that is no message. The connection is cut. */
   frameRejected(direction: Direction, fault: FrameFault): void;
 }
 
-/** Requests toward some peers: waiting to be sent, and sent but not yet answered. */
+/** Requests to some peers: waiting to be sent, and sent but not answered. */
 export interface RequestGauges {
   queued: number;
   queuedBytes: number;
@@ -70,19 +74,20 @@ export interface RequestGauges {
   unansweredBytes: number;
 }
 
+/** The peer plane's gauges. */
 export interface PeerGauges {
-  /** Open connections that this node made. */
+  /** Open connections that this node opened. */
   readonly outboundConnections: number;
-  /** Toward peers of this node's datacenter. */
+  /** To peers of this node's datacenter. */
   readonly local: Readonly<RequestGauges>;
-  /** Toward peers of other datacenters. */
+  /** To peers of other datacenters. */
   readonly remote: Readonly<RequestGauges>;
-  /** Open connections that peers made. */
+  /** Open connections that peers opened. */
   readonly inboundConnections: number;
-  /** Requests of peers being handled. */
+  /** Requests of peers that are being handled. */
   readonly inboundRequests: number;
   readonly inboundRequestBytes: number;
-  /** Answers to peers not yet handed to their connections. */
+  /** Answers to peers that were not handed to their connections yet. */
   readonly inboundAnswers: number;
   readonly inboundAnswerBytes: number;
 }

@@ -1,5 +1,5 @@
 /**
- * What the peer plane is told: who this node is, whom it talks to, and its bounds. Durations are microseconds.
+ * Options of the peer plane: who this node is, which peers it connects to, and its limits. Durations are microseconds.
  */
 import { assert } from '../base/assert.ts';
 import type { ChannelLimits } from '../base/channel.ts';
@@ -7,7 +7,7 @@ import type { NodeId } from '../base/ids.ts';
 import type { Address } from '../io/network.ts';
 import type { Hello } from './wire/messages.ts';
 
-/** Another node, as membership knows it. */
+/** Another node, as the membership knows it. */
 export interface PeerTarget {
   readonly node: NodeId;
   /** Where its peer plane listens. */
@@ -18,51 +18,57 @@ export interface PeerTarget {
   readonly index: number;
 }
 
+/** Limits of the peer plane. */
 export interface PeerLimits {
-  /** Bytes of one frame at most, either way. Must exceed the largest object by the frame's own needs. */
+  /** The most bytes of one frame, in both directions. Must exceed the largest object by the frame's own overhead. */
   readonly frameBytesMax: number;
   /** Bytes of the chunks that small frames are written into. */
   readonly chunkBytes: number;
-  /** Requests that wait for one link to send them; more are `full`. */
+  /** Requests that wait for one link to send them; more return `full`. */
   readonly outbox: ChannelLimits;
   /**
-   * Answers that wait for one peer to read them. Half full, its requests are not read; beyond, reads are answered
-   * `Overloaded`, and at twice the bytes the connection is cut.
+   * Answers that wait for one peer to read them. At half of the count its requests are not read. Beyond the bytes,
+   * reads are answered `Overloaded`. At twice the bytes the connection is cut.
    */
   readonly answers: ChannelLimits;
-  /** Requests of one peer being handled at once; more are answered `Overloaded`. */
+  /** The most requests of one peer that are handled at once; more are answered `Overloaded`. */
   readonly inboundRequestCountMax: number;
-  /** Their bytes. One larger request still passes when it is alone. */
+  /** The most bytes of those requests. A single larger request still passes. */
   readonly inboundRequestBytesMax: number;
-  /** Accepted connections at once; more are closed on the spot. */
+  /** The most inbound connections; more are closed at once. */
   readonly inboundConnectionCountMax: number;
 }
 
+/** Timeouts of the peer plane, in microseconds. */
 export interface PeerTimeouts {
+  /** How long a connection attempt may take. */
   readonly connectUs: number;
   /** From the open connection to the other side's greeting. */
   readonly handshakeUs: number;
-  /** A link on which nothing has come for this long is pinged (noticed within twice this). */
+  /** A link on which nothing has arrived for this long is pinged (noticed within twice this). */
   readonly pingUs: number;
-  /** A connection on which nothing has come for this long is cut (noticed within a `pingUs`); at least 3 `pingUs`. */
+  /**
+   * A connection on which nothing has arrived for this long is cut (noticed within a `pingUs`). At least 3 `pingUs`.
+   */
   readonly idleUs: number;
-  /** How long a connection that is ended in order waits for the other side to end it too. */
+  /** How long a connection that was ended in order waits for the other side to end it, too. */
   readonly lingerUs: number;
-  /** Requests' deadlines are kept to this grain: up to this much late. */
+  /** The grain of requests' deadlines: they may expire up to this much late. */
   readonly deadlineGrainUs: number;
 }
 
-/** Wait before connecting again: doubles from min to max with each failure in a row, less a random part of half. */
+/** The wait before a link connects again (`backoffDelayUs`), in microseconds. */
 export interface PeerBackoff {
   readonly minUs: number;
   readonly maxUs: number;
 }
 
+/** Options of one plane. */
 export interface PlaneOptions {
-  /** What this node says of itself at the start (see `Plane.introduce`). */
+  /** This node's greeting at the start (see `Plane.introduce`). */
   readonly hello: Hello;
   readonly listen: Address;
-  /** The other nodes that are known at the start, each once; not this one. */
+  /** The other nodes that are known at the start, each once, without this one. */
   readonly peers: readonly PeerTarget[];
   readonly limits: PeerLimits;
   readonly timeouts: PeerTimeouts;
@@ -71,6 +77,7 @@ export interface PlaneOptions {
 
 const mebibyte = 1024 * 1024;
 
+/** Default limits. */
 export const defaultPeerLimits: PeerLimits = {
   frameBytesMax: 64 * mebibyte,
   chunkBytes: 16 * 1024,
@@ -81,6 +88,7 @@ export const defaultPeerLimits: PeerLimits = {
   inboundConnectionCountMax: 1024,
 };
 
+/** Default timeouts. */
 export const defaultPeerTimeouts: PeerTimeouts = {
   connectUs: 1_000_000,
   handshakeUs: 2_000_000,
@@ -90,9 +98,10 @@ export const defaultPeerTimeouts: PeerTimeouts = {
   deadlineGrainUs: 5_000,
 };
 
+/** Default backoff: 50 ms to 2 s. */
 export const defaultPeerBackoff: PeerBackoff = { minUs: 50_000, maxUs: 2_000_000 };
 
-/** Checks what the configuration cannot get wrong but a program can. */
+/** Asserts what no configuration can get wrong but a program can. */
 export function assertOptions({ hello, peers, limits, timeouts, backoff }: PlaneOptions): void {
   const nodes = new Set(peers.map((peer) => peer.node));
   assert(nodes.size === peers.length, 'every peer is listed once');
@@ -100,7 +109,7 @@ export function assertOptions({ hello, peers, limits, timeouts, backoff }: Plane
   assert(timeouts.idleUs >= 3 * timeouts.pingUs, 'idleUs is at least three times pingUs');
   assert(timeouts.deadlineGrainUs > 0 && timeouts.pingUs > 0, 'grain and ping interval are positive');
   assert(backoff.minUs > 0 && backoff.maxUs >= backoff.minUs, 'the back-off grows from a positive wait');
-  // Half full, no more requests are taken in; those that are in find room.
+  // At half of the count no more requests are read, so the requests being handled find space for their answers.
   assert(
     limits.answers.countMax >= 2 * limits.inboundRequestCountMax,
     'every request taken in can be answered',

@@ -1,24 +1,26 @@
 /**
- * A request on its way, and the pool of such records (the plane's message structs): they live as long as a round trip,
- * too long to die young, so they are used again.
+ * A request under way, and the pool of such records. A record lives for a round trip, too long for the garbage
+ * collector's young generation, so it is reused.
  *
  *     taken -> queued -> sent -> answered, timed out or lost -> given back
- *                 \-> timed out (`void`, its place in the outbox is passed over) -> given back
+ *                 \-> timed out (`void`, skipped in the outbox) -> given back
  */
 import { assert } from '../base/assert.ts';
 import type { PeerReply, PeerRequest } from './wire/messages.ts';
 import type { Deadlined } from './deadlines.ts';
 
-/** Gets the answer to a request, or why there is none, exactly once. */
+/** Gets the answer to a request, or a `failed` reply, exactly once. */
 export type ReplyHandler = (reply: PeerReply) => void;
 
-/** Who is told when a request's deadline has passed. */
+/** Is called when a request's deadline has passed. */
 export interface PendingOwner {
   expire(pending: Pending): void;
 }
 
+/** `void`: the request timed out while it was in the outbox. */
 export type PendingState = 'free' | 'queued' | 'sent' | 'void';
 
+/** A request under way. The link session writes its fields, and the wheel those of `Deadlined`. */
 export class Pending implements Deadlined<Pending> {
   state: PendingState = 'free';
   id = 0;
@@ -35,23 +37,25 @@ export class Pending implements Deadlined<Pending> {
   dueBefore: Pending | undefined = undefined;
 }
 
-/** Records kept for reuse at most. */
+/** The most records that are kept for reuse. */
 const freeCountMax = 4096;
 
+/** The pool of records, one per node. */
 export class PendingPool {
   readonly #free: Pending[] = [];
   #allocated = 0;
 
-  /** Records that exist, in use or free. */
+  /** How many records exist, in use or free. */
   get allocated(): number {
     return this.#allocated;
   }
 
-  /** Records that wait to be used again. */
+  /** How many records are free. */
   get free(): number {
     return this.#free.length;
   }
 
+  /** A record in state `queued`, whose other fields the caller sets. */
   take(): Pending {
     const reused = this.#free.pop();
     if (reused === undefined) this.#allocated += 1;
@@ -60,7 +64,7 @@ export class PendingPool {
     return pending;
   }
 
-  /** Takes a record back; nobody may hold it any more. */
+  /** Takes a record back. The caller must not use it any more. */
   give(pending: Pending): void {
     assert(pending.state !== 'free', 'a record is given back once');
     pending.state = 'free';

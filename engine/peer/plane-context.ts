@@ -1,4 +1,4 @@
-/** What the parts of a plane share. */
+/** The services that all parts of a plane share. */
 import type { Io } from '../io/io.ts';
 import type { Refusal } from './wire/greetings.ts';
 import type { Hello } from './wire/messages.ts';
@@ -14,6 +14,7 @@ import type { Refusals } from './refusals.ts';
 /** The id of the plane's own pings; no request has it. */
 export const pingId = 0;
 
+/** The shared services of one plane. */
 export interface PlaneContext {
   readonly io: Io;
   readonly options: PlaneOptions;
@@ -24,13 +25,16 @@ export interface PlaneContext {
   readonly pool: PendingPool;
   readonly chunks: ChunkPool;
   readonly pulses: Heartbeats;
-  /** The plane's own ping, and the answer to it; nobody changes them. */
+  /** The plane's own ping and its answer; these frames never change. */
   readonly pingFrame: Buffer;
   readonly pongFrame: Buffer;
-  /** What this node says of itself now. */
+  /** This node's current greeting. */
   hello: Hello;
-  /** The frame of `hello`, which nobody changes. */
+  /** The frame of `hello`; it never changes. */
   greeting(): Buffer;
-  /** Why whoever greets so is refused, or undefined. `called`: the peer that this node meant to reach. */
+  /**
+   * Why a node with this greeting is refused; undefined if it is admitted. `called`: the peer that this node meant to
+   * reach.
+   */
   judge(hello: Hello, called: PeerTarget | undefined): Refusal | undefined;
 }

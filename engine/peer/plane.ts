@@ -1,10 +1,10 @@
 /**
- * The peer plane: this node's side of every conversation with the other nodes. One supervised link per peer carries
- * this node's requests there and the answers back; the connections that peers make carry theirs.
+ * The peer plane: this node's connections with the other nodes. One supervised link per peer carries this node's
+ * requests and their answers; the connections that peers open carry theirs.
  *
- * Every queue is bounded and says so: a request is `ok` (its handler will be called exactly once), `full` or `closed`
- * on the spot. A request is sent once; whether to try again is the caller's business, since only it knows what is
- * safe to repeat. Who is a member, and who is well, is decided elsewhere: peers are added, updated and removed while the
+ * Every queue is bounded and reports it: a request returns `ok` (its handler will be called exactly once), `full` or
+ * `closed` at once. A request is sent once. Only the caller knows whether it is safe to repeat, so the caller retries.
+ * The membership decides which nodes are members and which are reachable: it adds, updates and removes peers while the
  * plane runs.
  */
 import { assert } from '../base/assert.ts';
@@ -36,10 +36,14 @@ import { Refusals } from './refusals.ts';
 
 const noBytes = Buffer.alloc(0);
 
+/** The peer plane of one node. Lifecycle: `start`, then `stop`. */
 export class Plane {
   readonly #context: PlaneContext;
   readonly #links = new Map<NodeId, Link>();
-  /** Peers without a link now: a request that was planned before one left is dropped, and counted where it belonged. */
+  /**
+   * Peers that have no link any more. A request to one that was planned before it left is dropped, and counted for that
+   * peer.
+   */
   readonly #left = new Map<NodeId, PeerTarget>();
   /** Links that are being closed while the plane goes on. */
   readonly #retired = new Set<Link>();
@@ -49,8 +53,8 @@ export class Plane {
   #stopped: Promise<void> | undefined;
 
   /**
-   * `handle` gets every request of a peer but pings, and calls `reply` once; the bytes in the request are views (see
-   * engine/peer/wire/frames.ts).
+   * `handle` gets every request of a peer except pings, and calls `reply` once. The bytes in a request are views (see
+   * peer/wire/frames.ts).
    */
   constructor(
     io: Io,
@@ -84,32 +88,32 @@ export class Plane {
     this.#reception = new Reception(this.#context, handle);
   }
 
-  /** The address listened on (with the real port where 0 was asked for); undefined before the start. */
+  /** The address that the plane listens on (with the real port where 0 was asked for); undefined before the start. */
   get address(): Address | undefined {
     return this.#reception.address;
   }
 
-  /** Request records that exist, in use or free. */
+  /** How many request records exist, in use or free. */
   get allocatedMessages(): number {
     return this.#context.pool.allocated;
   }
 
-  /** Request records that wait to be used again. */
+  /** How many request records are free. */
   get freeMessages(): number {
     return this.#context.pool.free;
   }
 
-  /** Chunks of memory for frames that exist, in use or free. */
+  /** How many chunks of frame memory exist, in use or free. */
   get allocatedChunks(): number {
     return this.#context.chunks.allocated;
   }
 
-  /** Chunks that wait to be used again. */
+  /** How many chunks are free. */
   get freeChunks(): number {
     return this.#context.chunks.free;
   }
 
-  /** Listens, and begins to connect to every peer. Rejects with `ListenError` when the address is taken. */
+  /** Listens, and starts to connect to every peer. Rejects with `ListenError` if the address is taken. */
   async start(): Promise<void> {
     assert(this.#stopped === undefined, 'a plane is not started again');
     await this.#reception.start();
@@ -124,8 +128,8 @@ export class Plane {
   }
 
   /**
-   * Closes everything: requests not yet sent fail with `ShuttingDown`, those under way with `PeerGone`, answers that
-   * are ready still go out. Resolves when no connection and no timer is left.
+   * Closes everything. Requests that were not sent fail with `ShuttingDown`, those under way with `PeerGone`; answers
+   * that are ready are still sent. Resolves when no connection and no timer is left.
    */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
@@ -133,8 +137,8 @@ export class Plane {
   }
 
   /**
-   * Hands a request to the peer's outbox; what it holds is copied. `ok`: the handler will be called exactly once, and
-   * never within this call. `full`: the outbox is. `closed`: there is no link now, or no such peer.
+   * Hands a request to the peer's outbox, copying what it holds. `ok`: the handler will be called exactly once, never
+   * within this call. `full`: the outbox is full. `closed`: there is no link now, or no such peer.
    */
   request(peer: NodeId, request: PeerRequest, timeoutUs: number, onReply: ReplyHandler): SendOutcome {
     const link = this.#links.get(peer);
@@ -148,18 +152,18 @@ export class Plane {
     return outcome;
   }
 
-  /** A request of `bytes` bytes to the peer would be `full` now. */
+  /** True if a request of `bytes` bytes to the peer would return `full` now. */
   isFull(peer: NodeId, bytes: number): boolean {
     return this.#links.get(peer)?.isFull(bytes) === true;
   }
 
-  /** What this node says of itself from the next greeting on. */
+  /** Sets this node's greeting, from the next connection on. */
   introduce(hello: Hello): void {
     assert(hello.node === this.#context.hello.node, 'a node keeps its name');
     this.#context.hello = hello;
   }
 
-  /** A new peer: it is connected to as soon as the plane runs. */
+  /** Adds a peer and connects to it as soon as the plane runs. */
   addPeer(target: PeerTarget): void {
     assert(!this.#links.has(target.node), 'a peer is added once');
     assert(target.node !== this.#context.hello.node, 'a node is not its own peer');
@@ -170,7 +174,7 @@ export class Plane {
     if (this.#started) link.start();
   }
 
-  /** A peer has begun the life `epoch`, or has come back; perhaps at another address. */
+  /** The peer runs as incarnation `epoch`, or is reachable again, perhaps at another address. */
   updatePeer(target: PeerTarget, epoch: string): void {
     const link = this.#links.get(target.node);
     if (link?.target.address === target.address) {
@@ -181,18 +185,23 @@ export class Plane {
     this.addPeer(target);
   }
 
-  /** The peer is no member any more: requests to it are `closed`, and its connections end. Harmless for a stranger. */
+  /**
+   * The peer is no longer a member: requests to it return `closed`, and its connections end. Does nothing for an
+   * unknown node.
+   */
   removePeer(node: NodeId): void {
     this.#retire(node, 'the peer has left the cluster');
     this.#reception.dismiss(node, 'the peer has left the cluster');
   }
 
-  /** The link is up and the peer has greeted. */
+  /** True if the link is up: the peer has greeted. */
   isConnected(peer: NodeId): boolean {
     return this.#links.get(peer)?.up === true;
   }
 
-  /** When the oldest request of those kinds was made that is not answered yet; undefined: there is none. */
+  /**
+   * When the oldest unanswered request of these kinds was made (monotonic microseconds); undefined if there is none.
+   */
   oldestRequestUs(kinds: ReadonlySet<PeerRequest['kind']>): number | undefined {
     let oldestUs: number | undefined;
     for (const link of [...this.#links.values(), ...this.#retired]) {
@@ -202,6 +211,7 @@ export class Plane {
     return oldestUs;
   }
 
+  /** The plane's gauges now. */
   gauges(): PeerGauges {
     const local = { queued: 0, queuedBytes: 0, unanswered: 0, unansweredBytes: 0 };
     const remote = { ...local };
@@ -224,7 +234,7 @@ export class Plane {
     };
   }
 
-  /** Made once and sent by every link: all of them greet when a node starts. */
+  /** Encoded once for all links: all of them greet when a node starts. */
   #greetingFrame(): Buffer {
     const { hello } = this.#context;
     if (this.#greeting?.hello !== hello) this.#greeting = { hello, frame: helloFrame(hello) };
@@ -238,7 +248,7 @@ export class Plane {
   #drop(target: PeerTarget, { kind }: PeerRequest, outcome: Exclude<SendOutcome, 'ok'>): void {
     const { io, observer } = this.#context;
     observer.requestDropped(target, outcome);
-    // While they rain, only who listens pays for words.
+    // Dropped requests may come in floods, so the fields are built only if the level is on.
     if (io.log.enabled('debug')) {
       io.log.event('debug', 'peer.request.dropped', { peer: target.node, kind, outcome });
     }
@@ -265,7 +275,7 @@ export class Plane {
     return refused;
   }
 
-  /** Connections to another process of that name. */
+  /** Connections to another process with the node's name. */
   #rivalsOf({ node, epoch }: Hello): readonly Rival[] {
     const rivals = [this.#links.get(node)?.rival(epoch), this.#reception.rival(node, epoch)];
     return rivals.filter((rival) => rival !== undefined);

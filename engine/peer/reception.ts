@@ -1,6 +1,6 @@
 /**
- * The listening side of the plane: accepts connections, decides who is welcome, keeps one connection per peer (a newer
- * one replaces the older, which the peer has lost without our noticing).
+ * The listening side of the plane: accepts connections, admits or refuses peers, and keeps one connection per peer. A
+ * newer connection replaces the older one, which the peer has lost without this node noticing.
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
@@ -12,6 +12,7 @@ import type { InboundOwner, RequestHandler } from './inbound.ts';
 import { Inbound } from './inbound.ts';
 import type { PlaneContext } from './plane-context.ts';
 
+/** Gauges of all inbound connections. */
 export interface InboundGauges {
   connections: number;
   requests: number;
@@ -20,12 +21,13 @@ export interface InboundGauges {
   answerBytes: number;
 }
 
+/** The inbound connections of one node. */
 export class Reception implements InboundOwner {
   readonly handle: RequestHandler;
   readonly #context: PlaneContext;
   /** All accepted connections, greeted or not. */
   readonly #inbounds = new Set<Inbound>();
-  /** Per peer the connection that it greeted on last. */
+  /** For each peer the connection on which it greeted last. */
   readonly #current = new Map<NodeId, Inbound>();
   #listener: Listener | undefined;
   #empty: Deferred<void> | undefined;
@@ -36,12 +38,15 @@ export class Reception implements InboundOwner {
     this.handle = handle;
   }
 
-  /** The address listened on; undefined before the start. */
+  /** The address that the plane listens on; undefined before the start. */
   get address(): Address | undefined {
     return this.#listener?.address;
   }
 
-  /** Rejects with `ListenError` when the address is taken. Stopped meanwhile, it listens no more. */
+  /**
+   * Listens. Rejects with `ListenError` if the address is taken. If `stop` was called meanwhile, it closes the listener
+   * again.
+   */
   async start(): Promise<void> {
     const { io, options } = this.#context;
     const listener = await io.network.listen(options.listen, (connection) => this.#accept(connection));
@@ -49,7 +54,7 @@ export class Reception implements InboundOwner {
     else this.#listener = listener;
   }
 
-  /** Accepts no more; answers that are ready go out; resolves when every connection is closed. */
+  /** Accepts no more connections, and sends answers that are ready. Resolves when every connection is closed. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const closing = this.#listener?.close();
@@ -60,6 +65,7 @@ export class Reception implements InboundOwner {
     await this.#empty.promise;
   }
 
+  /** The gauges of all inbound connections. */
   gauges(): InboundGauges {
     const gauges = {
       connections: this.#inbounds.size,
@@ -77,6 +83,7 @@ export class Reception implements InboundOwner {
     return gauges;
   }
 
+  /** Admits or refuses the peer that has greeted on the connection. Ends its earlier connection. */
   admit(inbound: Inbound, hello: Hello): Refusal | undefined {
     const refusal = this.#context.judge(hello, undefined);
     if (refusal !== undefined) return refusal;
@@ -85,17 +92,18 @@ export class Reception implements InboundOwner {
     return undefined;
   }
 
-  /** The connection that another life of the node than `epoch` made, if there is one. */
+  /** The connection that another incarnation of the node than `epoch` opened; undefined if there is none. */
   rival(node: NodeId, epoch: string): Rival | undefined {
     const current = this.#current.get(node);
     return current === undefined || current.epoch === epoch ? undefined : current;
   }
 
-  /** Ends the connection that the node made. */
+  /** Ends the connection that the node opened. */
   dismiss(node: NodeId, detail: string): void {
     this.#current.get(node)?.finish(detail);
   }
 
+  /** Forgets a connection that is over. */
   closed(inbound: Inbound): void {
     this.#inbounds.delete(inbound);
     const { peer } = inbound;

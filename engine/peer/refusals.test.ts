@@ -7,7 +7,7 @@ import { Refusals } from './refusals.ts';
 
 const minuteUs = 60_000_000;
 
-/** The log's lines at `warn`, and how many there were of any level. */
+/** Records the log's lines at `warn`, and counts those of all levels. */
 function room(): {
   readonly refusals: Refusals;
   readonly warned: LogFields[];
@@ -36,7 +36,7 @@ function room(): {
 const here: Refused = { peer: 'n2', direction: 'inbound', by: 'refused here', remote: '10.0.0.2:4000' };
 const why = (reason: RefusalReason) => ({ reason, detail: `it is ${reason}` });
 
-test('a refusal is told once, however often it comes, and its reason again when it changes', () => {
+test('a refusal is logged as a warning once, however often it comes, and again when its reason changes', () => {
   const { refusals, warned, counts } = room();
   for (let attempt = 0; attempt < 50; attempt++) {
     refusals.tell({ ...here, remote: `10.0.0.2:${4000 + attempt}` }, why('unknown'));
@@ -48,7 +48,7 @@ test('a refusal is told once, however often it comes, and its reason again when 
   expect(counts).toEqual({ debug: 50, refused: 52 });
 });
 
-test('one that goes on is told again after ten minutes, with how often it came meanwhile', () => {
+test('one that goes on is logged as a warning again after ten minutes, with its count meanwhile', () => {
   const { refusals, warned, pass } = room();
   for (let minute = 0; minute <= 20; minute++, pass(minuteUs)) refusals.tell(here, why('cluster'));
   expect(warned.map(({ repeats }) => repeats)).toEqual([undefined, 10, 10]);
@@ -66,7 +66,7 @@ test('peers, directions and sides are told apart; the port of a caller is not', 
   expect(warned).toHaveLength(5);
 });
 
-test('after a greeting that was welcome the next refusal is news', () => {
+test('after an accepted greeting the next refusal is logged as a warning', () => {
   const { refusals, warned } = room();
   refusals.tell(here, why('unknown'));
   refusals.over({ ...here, remote: '10.0.0.2:4001' });
@@ -74,7 +74,7 @@ test('after a greeting that was welcome the next refusal is news', () => {
   expect(warned).toHaveLength(2);
 });
 
-test('strangers with ever new names push out each other, not a peer that keeps calling', () => {
+test('unauthenticated clients with ever new names displace each other, not a peer that keeps trying', () => {
   const { refusals, warned } = room();
   refusals.tell(here, why('unknown'));
   for (let index = 0; index < 5000; index++) {

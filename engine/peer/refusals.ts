@@ -1,10 +1,10 @@
 /**
- * What the log says of refusals, of which a peer that is refused makes one with every attempt, for ever: the first one
- * of a peer, and each with another reason than the one before, at `warn` and at once; the same again at `debug`, and at
- * `warn` once in `toldAgainUs` with how many there were meanwhile. Every one of them is counted by the observer.
+ * Logs refusals. A peer that is refused tries again and again, and each attempt is refused. The first refusal of a
+ * peer, and each with another reason than the one before, is logged at `warn`. Repetitions are logged at `debug`, and
+ * once in `toldAgainUs` at `warn` with their number. The observer counts every refusal.
  *
- * Peers are told apart by name, direction, by who refuses, and (inbound) by the caller's host; that many are remembered
- * as `RecentMap` keeps of `rememberedMax`, since a stranger may call itself anything.
+ * Peers are told apart by name, direction, the refusing side, and (inbound) the caller's host. As many are remembered
+ * as a `RecentMap` of `rememberedMax` keeps, since an unauthenticated client may use any name.
  */
 import { RecentMap } from '../base/recent-map.ts';
 import type { Io } from '../io/io.ts';
@@ -15,9 +15,11 @@ import type { Direction, PeerObserver } from './observer.ts';
 const toldAgainUs = 600_000_000;
 const rememberedMax = 1024;
 
-/** Between whom, and who would not talk. `remote` where the other side called: its name is only what it says. */
+/**
+ * Which connection was refused, and by which side. `remote`: on an inbound connection, whose peer name is only a claim.
+ */
 export interface Refused {
-  /** Empty when it has not said its name. */
+  /** Empty if the peer has not given its name. */
   readonly peer: string;
   readonly direction: Direction;
   readonly by: 'refused here' | 'refused by the peer';
@@ -31,6 +33,7 @@ interface Told {
   repeats: number;
 }
 
+/** The refusals of one node. */
 export class Refusals {
   readonly #io: Pick<Io, 'clock' | 'log'>;
   readonly #observer: Pick<PeerObserver, 'peerRefused'>;
@@ -41,7 +44,7 @@ export class Refusals {
     this.#observer = observer;
   }
 
-  /** Counts the refusal, and logs it. */
+  /** Counts and logs the refusal. */
   tell(refused: Refused, { reason, detail }: Pick<Refusal, 'reason' | 'detail'>): void {
     const { clock, log } = this.#io;
     this.#observer.peerRefused(refused.direction, reason);
@@ -54,7 +57,7 @@ export class Refusals {
       log.event('warn', 'peer.link.refused', fields);
       return;
     }
-    // Entered again: a peer that keeps calling is not forgotten for others that do.
+    // Set again, so that a peer that keeps trying is not dropped in favour of others.
     this.#told.set(key, told);
     told.repeats += 1;
     if (nowUs - told.atUs < toldAgainUs) {
@@ -66,13 +69,13 @@ export class Refusals {
     told.repeats = 0;
   }
 
-  /** There is no more refusing: the next one is news. */
+  /** The peer is no longer refused: its next refusal is logged at `warn`. */
   over(refused: Refused): void {
     this.#told.delete(keyOf(refused));
   }
 }
 
-/** A caller's port is another one with every call. */
+/** Without the port: it differs with every connection. */
 function keyOf({ peer, direction, by, remote = '' }: Refused): string {
   return `${direction} ${by} ${remote.slice(0, remote.lastIndexOf(':'))} ${peer}`;
 }

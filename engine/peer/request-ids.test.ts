@@ -7,7 +7,7 @@ it('ids count up from 1', () => {
   expect([ids.next(), ids.next(), ids.haveComeRound]).toEqual([1, 2, false]);
 });
 
-it('after the last id comes the first one, and from then on an id may be one of a request under way', () => {
+it('the first id follows the last one, and from then on an id may belong to a request under way', () => {
   const ids = new RequestIds(0xfffffffe);
   expect([ids.next(), ids.haveComeRound]).toEqual([0xffffffff, false]);
   expect([ids.next(), ids.haveComeRound]).toEqual([1, true]);

@@ -1,7 +1,8 @@
 /**
- * Bodies by reflection: a schema type applied to bytes, and checked access to what came out. protobufjs gives absent
- * optional fields their default from the prototype, so presence is asked of the message itself; it names a missing
- * required field, and every other malformation ends in its `RangeError` or `Error`, which become `FrameError`s here.
+ * Encodes and decodes bodies by reflection: a schema type applied to bytes, and checked access to the decoded fields.
+ * protobufjs gives absent optional fields their default from the prototype, so presence is checked on the message
+ * itself. It reports a missing required field by name, and every other malformation by a `RangeError` or `Error`; all
+ * become `FrameError`s here.
  */
 import type { Type } from 'protobufjs';
 import type { ByteString, Token } from '../../base/ids.ts';
@@ -12,7 +13,7 @@ import { FrameError } from './frames.ts';
 
 const noBytes = Buffer.alloc(0);
 
-/** A decoded body. Getters throw `FrameError` when the field is absent (without a fallback) or of another type. */
+/** A decoded body. Getters throw `FrameError` if the field is absent (without a fallback) or has another type. */
 export class Fields {
   readonly #name: string;
   readonly #message: object;
@@ -32,7 +33,7 @@ export class Fields {
     return value instanceof Uint8Array ? value : this.#wrong(field);
   }
 
-  /** The same, or no bytes when the field is absent. */
+  /** The same, or no bytes if the field is absent. */
   bytesOrNone(field: string): Uint8Array {
     return this.has(field) ? this.bytes(field) : noBytes;
   }
@@ -47,7 +48,7 @@ export class Fields {
     return typeof value === 'number' ? value : this.#wrong(field);
   }
 
-  /** False when the field is absent. */
+  /** False if the field is absent. */
   flag(field: string): boolean {
     return this.has(field) && this.#own(field) === true;
   }
@@ -78,11 +79,12 @@ export class Fields {
   }
 }
 
+/** Encodes a body. `fields`: by the schema's names in camel case. */
 export function encodeBody(type: Type, fields: Record<string, unknown>): Uint8Array {
   return type.encode(fields).finish();
 }
 
-/** Throws `FrameError` when the bytes are no message of this type. */
+/** Decodes a body. Throws `FrameError` if the bytes are no message of this type. */
 export function decodeBody(type: Type, body: Buffer): Fields {
   try {
     return new Fields(type.name, type.decode(body));
@@ -92,7 +94,7 @@ export function decodeBody(type: Type, body: Buffer): Fields {
   }
 }
 
-/** `value` as a packed key. Throws `FrameError` when it is none. */
+/** `value` as a packed key. Throws `FrameError` if it is none. */
 export function packedKey(value: ByteString): PackedKey {
   const key = value as PackedKey;
   if (unpackKey(key) === undefined) throw new FrameError('type', 'a key is not in its packed form');

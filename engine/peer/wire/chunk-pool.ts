@@ -1,28 +1,29 @@
 /**
- * Chunks of memory for outgoing frames (the mbufs of the frame path), shared by all streams of a node: a chunk is taken
- * when a stream has something to send, and comes back once everything in it has left, so that memory follows what is
- * under way and not what was ever sent, and a silent stream holds none.
+ * Chunks of memory for outgoing frames, shared by all streams of a node. A stream takes a chunk when it has something
+ * to send, and gives it back once everything in it was sent. So memory is proportional to what is under way, and a
+ * silent stream holds none.
  */
 import { assert } from '../../base/assert.ts';
 
-/** A chunk in the hands of one arena. */
+/** A chunk of one arena. */
 export class Chunk {
   readonly bytes: Buffer;
   /** Bytes written so far. */
   used = 0;
-  /** Of them, bytes that somebody may still read. */
+  /** Bytes among them that may still be read. */
   held = 0;
   free = false;
 
   constructor(chunkBytes: number) {
-    // Memory of its own: views of it lead back to it by their buffer.
+    // Allocates its own memory, so that the `buffer` of every view identifies the chunk.
     this.bytes = Buffer.allocUnsafeSlow(chunkBytes);
   }
 }
 
-/** Bytes kept for reuse at most; what comes back beyond them goes to the garbage collector. */
+/** The most bytes that are kept for reuse; further chunks go to the garbage collector. */
 const freeBytesMax = 8 * 1024 * 1024;
 
+/** The pool of chunks, one per node. */
 export class ChunkPool {
   readonly #chunkBytes: number;
   readonly #free: Chunk[] = [];
@@ -32,16 +33,17 @@ export class ChunkPool {
     this.#chunkBytes = chunkBytes;
   }
 
-  /** Chunks that exist, in use or free. */
+  /** How many chunks exist, in use or free. */
   get allocated(): number {
     return this.#allocated;
   }
 
-  /** Chunks that wait to be used again. */
+  /** How many chunks are free. */
   get free(): number {
     return this.#free.length;
   }
 
+  /** A chunk with nothing written into it. */
   take(): Chunk {
     const reused = this.#free.pop();
     if (reused === undefined) this.#allocated += 1;
@@ -52,7 +54,7 @@ export class ChunkPool {
     return chunk;
   }
 
-  /** Takes a chunk back; nobody may read or write it any more. */
+  /** Takes a chunk back. The caller must not read or write it any more. */
   give(chunk: Chunk): void {
     assert(!chunk.free, 'a chunk is given back once');
     chunk.free = true;

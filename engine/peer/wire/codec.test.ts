@@ -122,7 +122,7 @@ function frameOf(encoded: Uint8Array): Frame {
   return frame;
 }
 
-/** Byte runs as hex, so that views and copies compare equal. */
+/** Byte arrays as hexadecimal, so that views and copies compare equal. */
 function plain(value: object): unknown {
   return Object.entries(value).map(([field, part]: [string, unknown]): unknown => {
     if (part instanceof Uint8Array) return [field, Buffer.from(part).toString('hex')];
@@ -135,7 +135,7 @@ function sorted(value: object): unknown {
 }
 
 describe('the codec', () => {
-  test('gives back every request and its id', () => {
+  test('decodes every request and its id', () => {
     fc.assert(
       fc.property(request, fc.integer({ min: 0, max: 0xffffffff }), (message, id) => {
         const frame = frameOf(encodeRequest(arena, id, message));
@@ -145,7 +145,7 @@ describe('the codec', () => {
     );
   });
 
-  test('gives back every reply and its id', () => {
+  test('decodes every reply and its id', () => {
     fc.assert(
       fc.property(reply, fc.integer({ min: 0, max: 0xffffffff }), (message, id) => {
         const frame = frameOf(encodeReply(arena, id, message));
@@ -155,7 +155,7 @@ describe('the codec', () => {
     );
   });
 
-  test('gives back every greeting', () => {
+  test('decodes every greeting', () => {
     fc.assert(
       fc.property(hello, (message) => {
         expect(decodeGreeting(frameOf(encodeHello(arena, message)))).toEqual({
@@ -173,7 +173,7 @@ describe('the codec', () => {
     }
   });
 
-  test('answers any body under any kind with a message or a typed error', () => {
+  test('decodes any body of any kind to a message or a typed error', () => {
     const kinds = [...Object.values(requestKinds), ...Object.values(replyKinds), 1, 2, 7];
     fc.assert(
       fc.property(fc.constantFrom(...kinds), fc.uint8Array({ maxLength: 120 }), (kind, garbage) => {
@@ -190,7 +190,7 @@ describe('the codec', () => {
     );
   });
 
-  test('answers a body cut or altered anywhere with a message or a typed error', () => {
+  test('decodes a body that was truncated or altered anywhere to a message or a typed error', () => {
     fc.assert(
       fc.property(request, fc.nat(), fc.nat(255), fc.boolean(), (message, place, byte, cut) => {
         const frame = frameOf(encodeRequest(arena, 1, message));
@@ -208,7 +208,7 @@ describe('the codec', () => {
     );
   });
 
-  test('passes over fields that it does not know, before and after those it knows', () => {
+  test('skips fields that it does not know, before and after those it knows', () => {
     const unknown = Buffer.from([
       0xf8, 0x01, 0x05, 0xf9, 0x01, 1, 2, 3, 4, 5, 6, 7, 8, 0xfa, 0x01, 0x02, 9, 9, 0xfd, 0x01, 1, 2, 3, 4,
     ]);
@@ -237,7 +237,7 @@ describe('the codec', () => {
     expect(() => decode(requestKinds.coordinateWrite, read)).toThrow("missing required 'level'");
   });
 
-  test('refuses a description that is not whole', () => {
+  test('refuses an incomplete description', () => {
     const digest = Buffer.alloc(digestBytes);
     for (const fields of [
       { describedBytes: 7 },
@@ -255,7 +255,7 @@ describe('the codec', () => {
     expect(() => decodeRequest({ kind: requestKinds.readObject, id: 1, body })).toThrow('packed form');
   });
 
-  test('writes by hand what reflection would write', () => {
+  test('writes the same bytes as reflection', () => {
     fc.assert(
       fc.property(key, token, bytes, fc.nat(0xffffffff), (packed, place, object, count) => {
         const merge = frameOf(
@@ -288,13 +288,13 @@ describe('the codec', () => {
     );
   });
 
-  test('takes a failure code of a newer peer for one without promises', () => {
+  test('decodes an unknown failure code of a newer peer as one that is not definite', () => {
     const body = Buffer.from(encodeBody(schemaType('Failed'), { code: 60_000, detail: 'new' }));
     const decoded = decodeReply({ kind: replyKinds.failed, id: 1, body });
     expect(decoded).toEqual({ kind: 'failed', code: 'Internal', detail: 'new' });
   });
 
-  test('cuts the detail of a failure that would not end', () => {
+  test('truncates the detail of a failure that is too long', () => {
     const detail = 'x'.repeat(5000);
     const decoded = decodeReply(frameOf(encodeReply(arena, 1, { kind: 'failed', code: 'Internal', detail })));
     expect(decoded).toEqual({ kind: 'failed', code: 'Internal', detail: 'x'.repeat(1024) });

@@ -1,12 +1,13 @@
 /**
- * Messages to frames and back. The bodies follow schema.ts; those of every read and write are written and read by hand
- * (object-bodies.ts), and so are those of which another room reads the words; the others by reflection (bodies.ts).
+ * Encodes messages as frames, and decodes them. The bodies follow schema.ts. Those of every read and write, and those
+ * whose payload another module decodes, are encoded without reflection (object-bodies.ts); the others with it
+ * (bodies.ts).
  *
  * Encoding copies what the message holds. Decoding does not: `object`, `context`, `content` and `words` of a decoded
- * message are views of the bytes received (frames.ts says who copies). A frame that is no message throws `FrameError`.
+ * message are views of the received bytes (frames.ts says who copies). A frame that is no message throws `FrameError`.
  *
- * Adding a message: its type in schema.ts, its number in kinds.ts; a case to encode and one to decode here, unless all it
- * holds is `words`.
+ * To add a message: its type in schema.ts, its number in kinds.ts, and a case to encode and one to decode here, unless
+ * `words` is all that it holds.
  */
 import { errorCodes } from '../../base/errors.ts';
 import { bytesOf } from '../../base/ids.ts';
@@ -36,10 +37,10 @@ const noBytes = Buffer.alloc(0);
 
 type Failed = Extract<PeerReply, { kind: 'failed' }>;
 
-/** Characters of a failure's detail that travel; the rest is cut. */
+/** The most characters of a failure's detail that are sent; the rest is cut. */
 export const detailCharsMax = 1024;
 
-/** The frame of a request. Throws `TooLarge` when it exceeds the arena's limit. */
+/** The frame of a request. Throws `TooLarge` if it exceeds the arena's limit. */
 export function encodeRequest(arena: FrameArena, id: number, request: PeerRequest): Buffer {
   const kind = requestKinds[request.kind];
   switch (request.kind) {
@@ -66,7 +67,7 @@ export function encodeRequest(arena: FrameArena, id: number, request: PeerReques
   }
 }
 
-/** The request in a frame. Throws `FrameError` when it holds none. */
+/** The request in a frame. Throws `FrameError` if it holds none. */
 export function decodeRequest(frame: Frame): PeerRequest {
   const kind = requestOfKind(frame.kind);
   switch (kind) {
@@ -96,7 +97,7 @@ export function decodeRequest(frame: Frame): PeerRequest {
   }
 }
 
-/** The frame of a reply. Throws `TooLarge` when it exceeds the arena's limit. */
+/** The frame of a reply. Throws `TooLarge` if it exceeds the arena's limit. */
 export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Buffer {
   const kind = replyKinds[reply.kind];
   switch (reply.kind) {
@@ -115,7 +116,7 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
   }
 }
 
-/** The reply in a frame. Throws `FrameError` when it holds none. */
+/** The reply in a frame. Throws `FrameError` if it holds none. */
 export function decodeReply(frame: Frame): PeerReply {
   const kind = replyOfKind(frame.kind);
   switch (kind) {
@@ -138,7 +139,7 @@ export function decodeReply(frame: Frame): PeerReply {
   }
 }
 
-/** Of a message whose one field is another room's words, which lie as an Object's bytes do. */
+/** The payload of a message whose one field belongs to another module. It is encoded as an Object's bytes are. */
 function wordsOf(body: Buffer): Buffer {
   const words = decodeObjectBody(body);
   if (words === undefined) throw missing('words');
@@ -182,7 +183,7 @@ function failedBody({ code, detail, facts }: Failed): Uint8Array {
 
 function decodeFailed(body: Buffer): PeerReply {
   const fields = decodeBody(failedType, body);
-  // A newer peer may know more codes; what this one does not know is a failure without promises.
+  // A newer peer may send more codes. An unknown one becomes `Internal`, a failure that is not definite.
   const code = errorCodes[fields.number('code')] ?? 'Internal';
   const definite = fields.has('definite') && fields.flag('definite') ? { definite: true as const } : {};
   const counted = fields.has('got') && fields.has('needed');

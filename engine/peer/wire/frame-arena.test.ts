@@ -1,4 +1,4 @@
-/** The laws of the frame path's memory: a pool of chunks, and the arenas that borrow from it. */
+/** Laws of the frame memory: a pool of chunks, and the arenas that borrow from it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { present } from '../../base/assert.ts';
@@ -24,14 +24,14 @@ describe('a frame arena', () => {
     expect([pool.allocated, pool.free]).toEqual([2, 1]);
   });
 
-  it('gives a large frame memory of its own, which is none of the pool’s', () => {
+  it('gives a large frame memory of its own, outside of the pool', () => {
     const pool = new ChunkPool(limits.chunkBytes);
     const arena = new FrameArena(limits, pool);
     arena.released(frameOf(arena, 600, 1));
     expect([pool.allocated, pool.free]).toEqual([0, 0]);
   });
 
-  it('gives everything back when it is closed, and hears of no release after that', () => {
+  it('gives everything back when it is closed, and ignores releases after that', () => {
     const pool = new ChunkPool(limits.chunkBytes);
     const arena = new FrameArena(limits, pool);
     const frames = Array.from({ length: 25 }, () => frameOf(arena, 100, 1));
@@ -49,7 +49,7 @@ describe('a frame arena', () => {
     expect(() => arena.released(frame)).toThrow('bytes are released once');
   });
 
-  it('never writes over a frame that is held, whatever is released in whatever order', () => {
+  it('never overwrites a frame that is in use, whatever is released in whatever order', () => {
     const steps = fc.array(
       fc.record({ arena: fc.nat(2), bytes: fc.integer({ min: 24, max: 700 }), drop: fc.nat(30) }),
       {

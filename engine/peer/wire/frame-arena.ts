@@ -1,10 +1,10 @@
 /**
- * Room for outgoing frames. Small frames are written side by side into chunks of a pool, so that the frames of one turn
- * leave as one run of bytes; a large one gets a buffer of its own size, which is none of the pool's.
+ * Memory for outgoing frames. Small frames are written side by side into chunks of a pool, so that the frames of one
+ * turn are sent as one run of bytes. A large frame gets a buffer of its own size, outside of the pool.
  *
- * Whoever is done with a frame says so by `released`: the network door for what was written to it, the stream for what
- * never leaves. A chunk goes back to the pool when nothing of it is held any more, so an arena that has nothing under
- * way holds no chunk. `close` gives everything back, for a connection that is over.
+ * `released` ends the use of a frame: the network port calls it for frames that were written, the stream for frames
+ * that are never sent. A chunk returns to the pool when none of its bytes is used any more, so an idle arena holds no
+ * chunk. `close` returns everything, for a connection that is over.
  */
 import { assert } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -14,37 +14,39 @@ import { ChunkPool } from './chunk-pool.ts';
 import type { FrameLimits } from './frames.ts';
 import { headerBytes, sealFrame } from './frames.ts';
 
+/** Limits of an arena. */
 export interface ArenaLimits extends FrameLimits {
-  /** Bytes of one chunk at most. */
+  /** Bytes of one chunk. */
   readonly chunkBytes: number;
 }
 
 const noBytes = Buffer.alloc(0);
 
+/** The frame memory of one stream. */
 export class FrameArena implements BytesOwner {
   readonly #limits: ArenaLimits;
   readonly #pool: ChunkPool;
-  /** The chunk that is written into. */
+  /** The chunk that frames are written into. */
   #chunk: Chunk | undefined;
-  /** Chunks that are full and not yet let go, by the memory that views of them lead to. */
+  /** Full chunks whose frames are still used, by the memory that views of them share. */
   #full: Map<ArrayBufferLike, Chunk> | undefined;
   #buffer: Buffer = noBytes;
   #start = 0;
 
-  /** Chunks of `pool` have `limits.chunkBytes`; left out, the arena has a pool of its own. */
+  /** `limits.chunkBytes` must be the size of the pool's chunks. Without `pool` the arena has its own. */
   constructor(limits: ArenaLimits, pool = new ChunkPool(limits.chunkBytes)) {
     this.#limits = limits;
     this.#pool = pool;
   }
 
-  /** The buffer that the frame begun last is written into. */
+  /** The buffer of the frame that was begun last. */
   get buffer(): Buffer {
     return this.#buffer;
   }
 
   /**
-   * Begins a frame whose body has exactly `bodyBytes`; says where in `buffer` the body goes. Throws `TooLarge` when
-   * the frame exceeds the limit; nothing has been begun then.
+   * Begins a frame whose body has exactly `bodyBytes`. Returns where in `buffer` the body goes. Throws `TooLarge` if
+   * the frame exceeds the limit; no frame is begun then.
    */
   begin(bodyBytes: number): number {
     const bytes = headerBytes + bodyBytes;
@@ -56,20 +58,20 @@ export class FrameArena implements BytesOwner {
     return this.#start + headerBytes;
   }
 
-  /** Ends the frame begun last, whose body ends at `bodyEnd`, and gives its bytes. */
+  /** Ends the frame that was begun last, whose body ends at `bodyEnd`, and returns its bytes. */
   finish(kind: number, id: number, bodyEnd: number): Buffer {
     sealFrame(this.#buffer, this.#start, kind, id, bodyEnd - this.#start - headerBytes);
     return this.#buffer.subarray(this.#start, bodyEnd);
   }
 
-  /** A frame around bytes that lie elsewhere (copied). Throws `TooLarge`. */
+  /** A frame with a copy of the body. Throws `TooLarge`. */
   frame(kind: number, id: number, body: Uint8Array): Buffer {
     const at = this.begin(body.length);
     if (body.length > 0) this.#buffer.set(body, at);
     return this.finish(kind, id, at + body.length);
   }
 
-  /** These bytes, of one or several frames, are read no more. */
+  /** These bytes, of one or several frames, are not read any more. */
   released(bytes: Uint8Array): void {
     const current = this.#chunk;
     const isCurrent = current !== undefined && bytes.buffer === current.bytes.buffer;
@@ -83,7 +85,7 @@ export class FrameArena implements BytesOwner {
     this.#pool.give(chunk);
   }
 
-  /** Nothing of this arena is read any more. */
+  /** Returns all chunks: no bytes of this arena are read any more. */
   close(): void {
     if (this.#chunk !== undefined) this.#pool.give(this.#chunk);
     this.#chunk = undefined;
@@ -116,9 +118,9 @@ export class FrameArena implements BytesOwner {
   }
 }
 
-/** The runs of bytes that cover `frames` in order: neighbours in one chunk become one view. Nothing is copied. */
+/** The runs of bytes that cover `frames` in order: neighbours in one chunk become one view. Copies nothing. */
 export function mergeRuns(frames: readonly Buffer[]): readonly Uint8Array[] {
-  // Mostly there is one, which is its own run.
+  // Mostly there is one frame, which is its own run.
   if (frames.length <= 1) return frames;
   const runs: Uint8Array[] = [];
   let first = frames[0];

@@ -25,7 +25,7 @@ function encodeAll(frames: readonly Plain[]): Buffer {
   return Buffer.concat(frames.map(({ kind, id, body }) => arena.frame(kind, id, body)));
 }
 
-/** Cuts `bytes` at the given places. */
+/** Splits `bytes` at the given offsets. */
 function chunked(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
   const places = [...new Set(cuts.map((cut) => cut % (bytes.length + 1)))].sort(
     (left, right) => left - right,
@@ -33,7 +33,7 @@ function chunked(bytes: Uint8Array, cuts: readonly number[]): Uint8Array[] {
   return [0, ...places].map((from, index) => bytes.subarray(from, places[index] ?? bytes.length));
 }
 
-/** All frames that come out of `chunks`, and the error that ended them, if any. */
+/** All frames that `chunks` decode to, and the error that ended them, if any. */
 function decodeAll(chunks: readonly Uint8Array[], decoder = new FrameDecoder(limits)) {
   const frames: Frame[] = [];
   try {
@@ -54,7 +54,7 @@ function plain(frames: readonly Plain[]): unknown[] {
 }
 
 describe('the frame decoder', () => {
-  test('gives the frames that were written, however the stream is cut', () => {
+  test('returns the frames that were written, however the stream is split', () => {
     fc.assert(
       fc.property(
         fc.array(plainFrame, { maxLength: 12 }),
@@ -68,7 +68,7 @@ describe('the frame decoder', () => {
     );
   });
 
-  test('takes a stream byte by byte', () => {
+  test('decodes a stream byte by byte', () => {
     const frames = [
       { kind: requestKinds.ping, id: 1, body: Buffer.alloc(0) },
       { kind: replyKinds.object, id: 0xffffffff, body: Buffer.alloc(3000, 7) },
@@ -78,7 +78,7 @@ describe('the frame decoder', () => {
     expect(plain(decoded.frames)).toEqual(plain(frames));
   });
 
-  test('gives every whole frame of a truncated stream and then names the truncation', () => {
+  test('returns every whole frame of a truncated stream and then reports the truncation', () => {
     fc.assert(
       fc.property(fc.array(plainFrame, { minLength: 1, maxLength: 5 }), fc.nat(), (frames, place) => {
         const bytes = encodeAll(frames);
@@ -92,7 +92,7 @@ describe('the frame decoder', () => {
     );
   });
 
-  test('never lets a flipped bit through: crc, or version where magic and version lie', () => {
+  test('detects every flipped bit: as crc, or as version in magic and version', () => {
     fc.assert(
       fc.property(plainFrame, fc.nat(), fc.array(fc.nat(5000), { maxLength: 5 }), (frame, place, cuts) => {
         const bytes = encodeAll([frame]);
@@ -107,7 +107,7 @@ describe('the frame decoder', () => {
     );
   });
 
-  test('ends arbitrary bytes with a typed error or waits for more, and stays ended', () => {
+  test('ends arbitrary bytes with a typed error or waits for more, and repeats the error', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 80 }), { maxLength: 8 }), (chunks) => {
         const decoder = new FrameDecoder(limits);
@@ -122,7 +122,7 @@ describe('the frame decoder', () => {
     );
   });
 
-  test('names the limit that an oversized frame exceeds before its body has come', () => {
+  test('reports the limit that an oversized frame exceeds before its body has arrived', () => {
     const wide = new FrameArena({ frameBytesMax: 10_000, chunkBytes: 1024 });
     const bytes = wide.frame(requestKinds.mergeObject, 1, Buffer.alloc(4096 - headerBytes + 1));
     const decoded = decodeAll([bytes.subarray(0, headerBytes)]);
@@ -132,7 +132,7 @@ describe('the frame decoder', () => {
     expect(decodeAll([fitting]).frames).toHaveLength(1);
   });
 
-  test('names an unknown kind and another wire version', () => {
+  test('reports an unknown kind and another wire version', () => {
     const unknown = encodeAll([{ kind: 200, id: 1, body: Buffer.alloc(0) }]);
     expect(isKnownKind(200)).toBe(false);
     expect(decodeAll([unknown])).toMatchObject({ fault: 'type', detail: 'frames of kind 200 are not known' });
@@ -145,7 +145,7 @@ describe('the frame decoder', () => {
     );
   });
 
-  test('gives views of the chunk, not copies, where a frame lies in one chunk', () => {
+  test('returns views of the chunk, not copies, for a frame within one chunk', () => {
     const bytes = encodeAll([{ kind: replyKinds.object, id: 1, body: Buffer.alloc(100, 1) }]);
     const [frame] = decodeAll([bytes]).frames;
     expect(frame?.body.buffer).toBe(bytes.buffer);
@@ -153,14 +153,14 @@ describe('the frame decoder', () => {
 });
 
 describe('the frame arena', () => {
-  test('refuses a frame beyond the limit and names both', () => {
+  test('refuses a frame beyond the limit and reports both sizes', () => {
     const arena = new FrameArena(limits);
     expect(() => arena.frame(requestKinds.ping, 1, Buffer.alloc(4073))).toThrow(
       'a frame of 4097 bytes; at most 4096',
     );
   });
 
-  test('lets the frames of one chunk leave as one run, and loses none across chunks', () => {
+  test('merges the frames of one chunk into one run, and loses none across chunks', () => {
     fc.assert(
       fc.property(fc.array(plainFrame, { maxLength: 40 }), (frames) => {
         const arena = new FrameArena(limits);

@@ -1,19 +1,21 @@
 /**
- * Frames: how messages lie in a connection's byte stream. Integers are big-endian.
+ * Frames: how messages are laid out in a connection's byte stream. Integers are big-endian.
  *
  *      0        3   4    5          8    12       16         20      24
  *     +--------+---+----+----------+----+--------+----------+-------+--------//--+
  *     | "LSP"  |ver|kind| 0  0  0  | id | length | body crc | check |    body    |
  *     +--------+---+----+----------+----+--------+----------+-------+--------//--+
  *
- * `id` ties an answer to its request, `length` is the body's, `body crc` is the CRC-32 of the body (0 for an empty
- * one), and `check` guards the five words before it, so that a damaged length is found at once and not after that
- * many bytes of waiting. The order of the checks tells damage from disagreement: first magic and version (`version`),
- * then the header's check (`crc`), and only then, over words that are as they were sent, kind (`type`) and length
- * (`length`). Magic, version and their places never change, so versions can always tell each other apart.
+ * `id` ties an answer to its request. `length` is the body's. `body crc` is the CRC-32 of the body (0 for an empty
+ * one). `check` guards the five words before it, so that a damaged length is detected at once, not after waiting for
+ * that many bytes.
  *
- * Decoded bodies are views of the chunks given to the decoder, not copies: a view keeps its whole chunk alive, so
- * whoever keeps one for longer than the handling of its frame copies it.
+ * The order of the checks tells damage from disagreement. First come magic and version (`version`), then the header's
+ * check (`crc`). Only then, over words that are as they were sent, come kind (`type`) and length (`length`). Magic,
+ * version and their places never change, so all versions can tell each other apart.
+ *
+ * Decoded bodies are views of the chunks given to the decoder. A view keeps its whole chunk alive, so a caller that
+ * keeps a body beyond the handling of its frame must copy it.
  */
 import { assert } from '../../base/assert.ts';
 import { putU32, u32At } from '../../base/big-endian.ts';
@@ -23,6 +25,7 @@ import { bufferOf } from '../../base/ids.ts';
 import { isKnownKind } from './kinds.ts';
 import { wireVersion } from './messages.ts';
 
+/** Bytes of a frame's header. */
 export const headerBytes = 24;
 const magic = 0x4c5350;
 const firstWord = ((magic << 8) | wireVersion) >>> 0;
@@ -30,9 +33,13 @@ const firstWord = ((magic << 8) | wireVersion) >>> 0;
 /** Why a frame was rejected: the label of the counter. */
 export type FrameFault = 'crc' | 'length' | 'version' | 'type';
 
+/** All faults. */
 export const frameFaults: readonly FrameFault[] = ['crc', 'length', 'version', 'type'];
 
-/** Bytes that are no frame, or a frame that is no message. The connection they came by is of no more use. */
+/**
+ * Thrown for bytes that are no frame, or a frame that is no message (code `FrameInvalid`). The connection that sent
+ * them is of no more use.
+ */
 export class FrameError extends LockstepError {
   readonly fault: FrameFault;
 
@@ -42,20 +49,22 @@ export class FrameError extends LockstepError {
   }
 }
 
+/** The limit that a decoder and an arena enforce. */
 export interface FrameLimits {
-  /** Bytes of one frame at most, the header included. */
+  /** The most bytes of one frame, including the header. */
   readonly frameBytesMax: number;
 }
 
+/** A decoded frame. */
 export interface Frame {
   readonly kind: number;
-  /** 0..2^32-1. */
+  /** 0 to 2^32 - 1. */
   readonly id: number;
-  /** A view of the bytes received (see the header comment). */
+  /** A view of the received bytes (see the header comment). */
   readonly body: Buffer;
 }
 
-/** Writes the header of the frame that lies at `at`, whose body of `bodyBytes` has been written behind it. */
+/** Writes the header of the frame at `at`, whose body of `bodyBytes` was written behind it. */
 export function sealFrame(buffer: Buffer, at: number, kind: number, id: number, bodyBytes: number): void {
   const bodyAt = at + headerBytes;
   const crc = crc32Between(buffer, bodyAt, bodyAt + bodyBytes);
@@ -68,7 +77,7 @@ export function sealFrame(buffer: Buffer, at: number, kind: number, id: number, 
   putU32(buffer, at + 20, headerCheck(firstWord, second, id, bodyBytes, crc));
 }
 
-/** A frame in memory of its own, for one that is sent again and again. */
+/** A frame in memory of its own, for a frame that is sent again and again. */
 export function lastingFrame(kind: number, id: number, body: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafeSlow(headerBytes + body.length);
   frame.set(body, headerBytes);
@@ -77,13 +86,13 @@ export function lastingFrame(kind: number, id: number, body: Uint8Array): Buffer
 }
 
 /**
- * Takes a byte stream in arbitrary chunks and gives its frames: `push` a chunk, then `next` until it is undefined.
- * A frame inside one chunk is a view of it; one that straddles chunks is copied together once. After a `FrameError`
- * the decoder gives nothing but that error.
+ * Decodes frames from a byte stream in arbitrary chunks: `push` a chunk, then call `next` until it returns undefined. A
+ * frame within one chunk is a view of it; a frame across chunks is copied together once. After a `FrameError` the
+ * decoder only throws that error again.
  */
 export class FrameDecoder {
   readonly #bodyBytesMax: number;
-  /** A header that straddles chunks; made when the first one does. */
+  /** A header across chunks; allocated at the first one. */
   #header: Buffer | undefined;
   #headerFilled = 0;
   #inBody = false;
@@ -101,7 +110,7 @@ export class FrameDecoder {
     this.#bodyBytesMax = limits.frameBytesMax - headerBytes;
   }
 
-  /** Hands over the next bytes; those before must have been used up by `next`. The decoder keeps the view. */
+  /** Adds the next bytes. `next` must have consumed those before. The decoder keeps the view. */
   push(chunk: Uint8Array): void {
     if (this.#error !== undefined) return;
     assert(this.#at === this.#chunk.length, 'a chunk is decoded before the next one comes');
@@ -109,7 +118,7 @@ export class FrameDecoder {
     this.#at = 0;
   }
 
-  /** The next whole frame, or undefined when more bytes are needed. Throws `FrameError`. */
+  /** The next whole frame; undefined if more bytes are needed. Throws `FrameError`. */
   next(): Frame | undefined {
     if (this.#error !== undefined) throw this.#error;
     if (!this.#inBody && !this.#readHeader()) return undefined;
@@ -122,7 +131,7 @@ export class FrameDecoder {
     return { kind: this.#kind, id: this.#id, body };
   }
 
-  /** Called when the stream has ended in order. Throws `FrameError` when it ended inside a frame. */
+  /** The stream has ended in order. Throws `FrameError` if it ended inside a frame. */
   end(): void {
     if (this.#error !== undefined) throw this.#error;
     if (this.#inBody) {
@@ -138,7 +147,7 @@ export class FrameDecoder {
 
   #readHeader(): boolean {
     const left = this.#chunk.length - this.#at;
-    // Most chunks end with a frame; of a silent connection nothing is kept.
+    // Most chunks end with a frame, so a silent connection keeps no chunk alive.
     if (left === 0) {
       this.#chunk = noBytes;
       this.#at = 0;
@@ -214,7 +223,7 @@ export class FrameDecoder {
 const noBytes = Buffer.alloc(0);
 const assemblyBytesMin = 64 * 1024;
 
-/** A body that straddles chunks. Grows by doubling with what arrives, never ahead of it on the word of a header. */
+/** A body across chunks. Grows by doubling with what arrives, never ahead of it because of what a header states. */
 class Assembly {
   readonly #total: number;
   #buffer: Buffer;
@@ -233,7 +242,7 @@ class Assembly {
     return this.#buffer.subarray(0, this.filled);
   }
 
-  /** Takes what it needs of `chunk` from `start`; says how many bytes that were. */
+  /** Copies what it needs of `chunk` from `start` on, and returns how many bytes that were. */
   append(chunk: Buffer, start: number): number {
     const count = Math.min(chunk.length - start, this.#total - this.filled);
     const needed = this.filled + count;
@@ -249,9 +258,9 @@ class Assembly {
 }
 
 /**
- * Guards the header. Each step maps the state onto itself one to one for a given word, and the word onto the state
- * one to one for a given state: damage within one word is always found, other damage but once in 2^32. (A CRC-32
- * through zlib would find no more and costs 90 ns for these 20 bytes; this costs 5.)
+ * Guards the header. For a given word each step maps the state one to one, and for a given state the word one to one.
+ * So damage within one word is always detected, and other damage is missed once in 2^32. (A CRC-32 through zlib detects
+ * no more and costs 90 ns for these 20 bytes; this costs 5.)
  */
 function headerCheck(first: number, second: number, id: number, length: number, crc: number): number {
   let state = Math.imul(first ^ 0x9e3779b9, 0x85ebca6b);

@@ -1,6 +1,6 @@
 /**
- * The first frame of a connection in each direction: `Hello`, or `Refusal` from a side that will not talk to the
- * other. (A peer that speaks another wire version cannot read either; it sees the version in the frame's header.)
+ * The first frame of a connection in each direction: `Hello`, or `Refusal` from a side that refuses the other. A peer
+ * with another wire version can read neither; it sees the version in the frame's header.
  */
 import type { NodeId, Token } from '../../base/ids.ts';
 import { parseNodeId } from '../../base/ids.ts';
@@ -14,11 +14,19 @@ import type { Hello } from './messages.ts';
 import { schemaType } from './schema.ts';
 
 /**
- * Why a peer is refused. `version`: another wire version. `cluster`: another cluster's id. `identity`: not the node
- * that it should be, or no more what that one was. `unknown`: no member of the cluster. `location`: another datacenter or
- * rack than configured. `tokens`: other tokens than the cluster knows. `oldLife`: a later life of the node has been seen.
- * `sameName`: another living process has this name. `duplicateToken`: another node of its rack has one of its tokens.
- * `busy`: too many connections. `other`: a reason that this version does not know.
+ * Why a peer is refused.
+ *
+ * - `version`: another wire version.
+ * - `cluster`: another cluster's id.
+ * - `identity`: not the node that it should be, or a member that has lost its disk and declares that it joins.
+ * - `unknown`: no member of the cluster.
+ * - `location`: another datacenter or rack than configured.
+ * - `tokens`: other tokens than the cluster knows.
+ * - `oldLife`: a later incarnation of the node was seen.
+ * - `sameName`: another living process has this name.
+ * - `duplicateToken`: another node of its rack has one of its tokens.
+ * - `busy`: too many connections.
+ * - `other`: a reason that this version does not know.
  */
 export type RefusalReason =
   | 'version'
@@ -33,6 +41,7 @@ export type RefusalReason =
   | 'busy'
   | 'other';
 
+/** All reasons. */
 export const refusalReasons: readonly RefusalReason[] = [
   'version',
   'cluster',
@@ -47,17 +56,19 @@ export const refusalReasons: readonly RefusalReason[] = [
   'other',
 ];
 
+/** A refusal, as it is sent to the refused side. */
 export interface Refusal {
   readonly kind: 'refusal';
   readonly reason: RefusalReason;
-  /** What was wrong and what is allowed, for a person. */
+  /** What is wrong and what is allowed, as text for people. */
   readonly detail: string;
-  /** With `oldLife`: the life that has been seen. */
+  /** With `oldLife`: the incarnation number that was seen. */
   readonly generation?: number;
-  /** With `tokens`: those that it should have. */
+  /** With `tokens`: those that the node should have. */
   readonly tokens?: readonly Token[];
 }
 
+/** The first message on a connection. */
 export type Greeting = { readonly kind: 'hello'; readonly hello: Hello } | Refusal;
 
 const helloType = schemaType('Hello');
@@ -65,6 +76,7 @@ const refusalType = schemaType('Refusal');
 const tokenCountMax = 4096;
 const nameCharsMax = 256;
 
+/** The frame of a greeting. Throws `TooLarge`. */
 export function encodeHello(arena: FrameArena, hello: Hello): Buffer {
   return arena.frame(greetingKinds.hello, 0, encodeBody(helloType, { ...hello }));
 }
@@ -74,11 +86,12 @@ export function helloFrame(hello: Hello): Buffer {
   return lastingFrame(greetingKinds.hello, 0, encodeBody(helloType, { ...hello }));
 }
 
+/** The frame of a refusal. Throws `TooLarge`. */
 export function encodeRefusal(arena: FrameArena, refusal: Refusal): Buffer {
   return arena.frame(greetingKinds.refusal, 0, encodeBody(refusalType, { ...refusal }));
 }
 
-/** The greeting in a frame. Throws `FrameError` when it holds none or one beyond the limits. */
+/** The greeting in a frame. Throws `FrameError` if it holds none, or one beyond the limits. */
 export function decodeGreeting(frame: Frame): Greeting {
   switch (frame.kind) {
     case greetingKinds.hello:

@@ -1,12 +1,14 @@
 /**
- * What a frame may carry: one number per message, written in every frame's header. Numbers are never reused and never
- * change their meaning; 1..15 greet, 16..63 ask, 64..111 answer, the rest is free. A peer that sends a number that is
- * not here is cut off, so a new message comes with a new `wireVersion` (wire-version.test.ts).
+ * The kinds of frames: one number per message, in every frame's header. Numbers are never reused and never change their
+ * meaning. 1 to 15 are greetings, 16 to 63 requests, 64 to 111 replies; the rest is free. A peer that sends an unknown
+ * number is disconnected, so a new message needs a new `wireVersion` (wire-version.test.ts).
  */
 import type { PeerReply, PeerRequest } from './messages.ts';
 
+/** Numbers of greetings. */
 export const greetingKinds = { hello: 1, refusal: 2 } as const;
 
+/** Numbers of requests. */
 export const requestKinds = {
   ping: 16,
   readObject: 17,
@@ -25,6 +27,7 @@ export const requestKinds = {
   keepHint: 21,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
+/** Numbers of replies. */
 export const replyKinds = {
   pong: 64,
   object: 65,
@@ -60,7 +63,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   keepHint: 'written',
 };
 
-/** The reply answers this request: its own kind of answer, or `failed`. */
+/** True if the reply answers this request: its own kind of answer, or `failed`. */
 export function isAnswer(request: PeerRequest['kind'], reply: PeerReply['kind']): boolean {
   return reply === 'failed' || answers[request] === reply;
 }
@@ -68,12 +71,12 @@ export function isAnswer(request: PeerRequest['kind'], reply: PeerReply['kind'])
 const requestNames = namesOf(requestKinds);
 const replyNames = namesOf(replyKinds);
 
-/** The request of that number; undefined for any other number. */
+/** The request with that number; undefined for any other number. */
 export function requestOfKind(kind: number): PeerRequest['kind'] | undefined {
   return requestNames[kind];
 }
 
-/** The reply of that number; undefined for any other number. */
+/** The reply with that number; undefined for any other number. */
 export function replyOfKind(kind: number): PeerReply['kind'] | undefined {
   return replyNames[kind];
 }
@@ -91,14 +94,17 @@ const known: ReadonlySet<number> = new Set([
   ...Object.values(replyKinds),
 ]);
 
+/** True if a frame may have this number. */
 export function isKnownKind(kind: number): boolean {
   return known.has(kind);
 }
 
+/** True for a number in the range of requests, known or not. */
 export function isRequestKind(kind: number): boolean {
   return kind >= 16 && kind < 64;
 }
 
+/** True for a number in the range of replies, known or not. */
 export function isReplyKind(kind: number): boolean {
   return kind >= 64 && kind < 112;
 }

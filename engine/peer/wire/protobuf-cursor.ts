@@ -1,13 +1,14 @@
 /**
- * Reads the fields of a protobuf message one after the other, for the bodies that are read by hand (source: Protocol
- * Buffers, "Encoding"). Every malformation throws `FrameError`; nothing is read past the body.
+ * Reads the fields of a protobuf message one after the other, for the bodies that are decoded without reflection
+ * (source: Protocol Buffers, "Encoding"). Every malformation throws `FrameError`; nothing is read past the body.
  */
 import type { ByteString } from '../../base/ids.ts';
 import { FrameError } from './frames.ts';
 
-/** How a field's value lies in the bytes: the low three bits of its tag. */
+/** How a field's value is encoded: the low three bits of its tag. */
 export const wireTypes = { varint: 0, fixed64: 1, run: 2, fixed32: 5 } as const;
 
+/** A position in one message. Each method reads from there and moves on. */
 export class ProtobufCursor {
   readonly #body: Buffer;
   #at = 0;
@@ -16,7 +17,7 @@ export class ProtobufCursor {
     this.#body = body;
   }
 
-  /** The next field's tag (number * 8 + wire type), or 0 at the end. */
+  /** The next field's tag (number * 8 + wire type); 0 at the end. */
   tag(): number {
     if (this.#at === this.#body.length) return 0;
     const tag = this.varint();
@@ -30,7 +31,7 @@ export class ProtobufCursor {
     for (let shift = 0; shift < 35; shift += 7) {
       const byte = this.#body[this.#at++];
       if (byte === undefined) throw truncated();
-      // The fifth byte has room for the upper four bits only.
+      // The fifth byte holds the upper four bits only.
       if (shift === 28 && byte > 0x0f) break;
       value |= (byte & 0x7f) << shift;
       if (byte < 0x80) return value >>> 0;
@@ -38,26 +39,27 @@ export class ProtobufCursor {
     throw new FrameError('type', 'a protobuf varint exceeds 32 bits');
   }
 
+  /** A little-endian unsigned 32-bit integer. */
   fixed32(): number {
     const at = this.#take(4);
     return this.#body.readUInt32LE(at);
   }
 
-  /** A view of a run of bytes. */
+  /** A view of a length-delimited field. */
   run(): Buffer {
     const length = this.varint();
     const at = this.#take(length);
     return this.#body.subarray(at, at + length);
   }
 
-  /** A run of bytes as a byte string (copied). */
+  /** A length-delimited field as a byte string (copied). */
   string(): ByteString {
     const length = this.varint();
     const at = this.#take(length);
     return this.#body.toString('latin1', at, at + length) as ByteString;
   }
 
-  /** Passes over the value of a field that this version does not know. */
+  /** Skips the value of a field that this version does not know. */
   skip(tag: number): void {
     const wireType = tag % 8;
     if (wireType === wireTypes.varint) this.#skipVarint();
@@ -84,7 +86,7 @@ export class ProtobufCursor {
   }
 }
 
-/** Bytes that `writeVarint` needs for an unsigned 32-bit integer. */
+/** How many bytes `writeVarint` writes for an unsigned 32-bit integer. */
 export function varintBytes(value: number): number {
   if (value < 0x80) return 1;
   if (value < 0x4000) return 2;
@@ -92,7 +94,7 @@ export function varintBytes(value: number): number {
   return value < 0x10000000 ? 4 : 5;
 }
 
-/** Writes an unsigned 32-bit integer at `at`; gives where it ends. */
+/** Writes an unsigned 32-bit integer at `at`, and returns where it ends. */
 export function writeVarint(buffer: Buffer, at: number, value: number): number {
   let end = at;
   let rest = value;

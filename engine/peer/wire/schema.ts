@@ -1,10 +1,10 @@
 /**
- * The bodies of frames, as a protobuf schema (proto2: `required` is checked by the decoder). Kept as text in a module
- * so that the build copies no assets.
+ * The bodies of frames as a protobuf schema (proto2: the decoder checks `required`). It is text in a module, so that
+ * the build copies no assets.
  *
- * Rules of change: a field's number and type stay for ever; new fields are `optional`, and a reader skips those it
- * does not know. `bytes` stand for byte strings (keys) and for formats of other rooms (objects, contexts, contents);
- * in messages that carry values, those fields come last (`client_name` is younger than the values before it).
+ * Rules of change: a field's number and type never change. New fields are `optional`, and a reader skips fields that it
+ * does not know. `bytes` stands for byte strings (keys) and for the formats of other modules (objects, contexts,
+ * contents). In messages with values, those fields come last (`client_name` was added after the values before it).
  */
 import protobuf from 'protobufjs';
 

@@ -1,16 +1,19 @@
-/** The messages belong to a version: nodes of two versions do not meet, and none changes without a new number. */
+/**
+ * The messages belong to a wire version. Nodes of different versions refuse each other, so no message changes without a
+ * new version.
+ */
 import { expect, test } from 'vitest';
 
 import { greetingKinds, replyKinds, requestKinds } from './kinds.ts';
 import { wireVersion } from './messages.ts';
 
-test('a message that comes, goes or is renumbered comes with a new version', () => {
+test('a message that is added, removed or renumbered needs a new version', () => {
   const kinds = [greetingKinds, requestKinds, replyKinds].map((of) =>
     Object.entries(of)
       .map(([name, number]) => `${number} ${name}`)
       .sort(),
   );
-  // Whoever changes these lines changes the number as well, and says in messages.ts what came.
+  // A change of these lines needs a new version, with a line in messages.ts about what it adds.
   expect({ wireVersion, kinds }).toEqual({
     wireVersion: 2,
     kinds: [
