@@ -1,8 +1,8 @@
 /**
- * What the client listeners tell of their work, so that it can be counted; whoever composes the node connects it to
- * the statistics. Requests whose consistency level was not met are counted by the dispatcher, which knows why.
+ * What the client listeners tell of their work, so that it can be counted; the node connects it to the statistics.
  */
-import type { ErrorCode } from '../base/errors.ts';
+import type { ErrorCode, LockstepError } from '../base/errors.ts';
+import type { ConsistencyLevel } from '../replication/requests.ts';
 import type { ConnectionObserver } from '../io/http.ts';
 
 /** What a request does to objects; pings and the like are neither and are not counted as requests. */
@@ -17,6 +17,8 @@ export interface ClientObserver extends ConnectionObserver {
   dropped(): void;
   /** It got an error for an answer ("not found" and a failed precondition are answers, not errors). */
   failed(): void;
+  /** Why it failed, by the error's code; `level`: the request's own, undefined when it named none. */
+  caused(code: ErrorCode, purpose: Purpose, level: ConsistencyLevel | undefined): void;
   /** A value of this many bytes was received or sent. */
   payload(bytes: number): void;
   /** A request for several keys became so many for one key each. */
@@ -25,19 +27,35 @@ export interface ClientObserver extends ConnectionObserver {
   outQueue(length: number): void;
 }
 
-/** Tells the observer of a request that ended in this error. */
-export function observeError(observer: ClientObserver, code: ErrorCode): void {
-  if (isOutcome(code)) return;
-  if (isRefusal(code)) observer.dropped();
-  observer.failed();
-}
+/** What is counted of an error. */
+export type Failure = Pick<LockstepError, 'code' | 'definite'>;
 
-/** Errors of requests that no replica has heard of. */
-function isRefusal(code: ErrorCode): boolean {
-  return code === 'Overloaded' || code === 'NoTargets' || code === 'ShuttingDown' || code === 'Standby';
+/**
+ * Tells the observer of a request that was answered by this error; `level` is the request's own, if it named one. Each
+ * listener does so once for every error that it answers, and nobody else does.
+ */
+export function observeError(
+  observer: ClientObserver,
+  failure: Failure,
+  purpose: Purpose,
+  level?: ConsistencyLevel,
+): void {
+  if (isOutcome(failure.code)) return;
+  if (isRefusal(failure)) observer.dropped();
+  observer.caused(failure.code, purpose, level);
+  observer.failed();
 }
 
 /** Errors by which a request learns the state of an object, as it asked; an absent one is no error to begin with. */
 function isOutcome(code: ErrorCode): boolean {
   return code === 'PreconditionFailed' || code === 'Conflict';
+}
+
+/** No replica was asked: this node took the request in vain. */
+const refusals: readonly ErrorCode[] = ['Overloaded', 'NoTargets', 'ShuttingDown', 'Standby'];
+/** The same where the error says that nothing was done: these may come from replicas, too. */
+const refusalsIfDefinite: readonly ErrorCode[] = ['NoQuorum', 'Timeout', 'StorageFailed'];
+
+function isRefusal({ code, definite }: Failure): boolean {
+  return refusals.includes(code) || (definite && refusalsIfDefinite.includes(code));
 }

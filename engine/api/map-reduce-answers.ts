@@ -12,7 +12,7 @@ export interface MapReduceAdmin {
   readonly bytesMax: number;
   /** A request was none that makes a job. */
   refused(): void;
-  /** Begins a job. Throws `WasmNotImplemented`, `NotFound`, `Overloaded`, `ShuttingDown`. */
+  /** Begins a job. Throws `WasmNotImplemented`, `BadRequest`, `NotFound`, `Overloaded`, `ShuttingDown`. */
   start(job: Job): Pick<RunningJob, 'next' | 'return' | 'end' | typeof Symbol.asyncIterator>;
 }
 

@@ -14,6 +14,7 @@ import { consistencyLevels } from '../replication/requests.ts';
 import type { Content } from '../replica/object/content.ts';
 import type { VersionVector } from '../replica/object/dots.ts';
 import type {
+  AbortReason,
   Operation,
   OperatorDecision,
   TransactionOutcome,
@@ -22,6 +23,8 @@ import type {
 import { operatorDecisions } from '../transactions/formats/outcomes.ts';
 import type { Xid } from '../transactions/formats/xid.ts';
 import { parseXid } from '../transactions/formats/xid.ts';
+import type { ClientObserver, Failure } from './client-observer.ts';
+import { observeError } from './client-observer.ts';
 import type { ContentLimits } from './content-limits.ts';
 import { checkContent } from './content-limits.ts';
 import type { KnowsType } from './objects.ts';
@@ -231,4 +234,29 @@ export function decisionOf(word: unknown): OperatorDecision {
   const known = operatorDecisions.find((one) => one === word);
   if (known !== undefined) return known;
   throw new LockstepError('BadRequest', `heuristic is one of ${operatorDecisions.join(', ')}`);
+}
+
+/**
+ * Why a transaction failed, for each reason to abort it; undefined: the client asked for that, or it learns the state of
+ * an object.
+ */
+const failures: Readonly<Record<AbortReason, Failure | undefined>> = {
+  force_abort: undefined,
+  conflict: undefined,
+  precondition_failed: undefined,
+  prepare_failed: { code: 'Internal', definite: true },
+  // Primaries were asked, and one of them gave no vote.
+  prepare_timeout: { code: 'Timeout', definite: false },
+  no_targets: { code: 'NoTargets', definite: true },
+  disk_full: { code: 'StorageFailed', definite: true },
+};
+
+/** Tells the observer of an answer that says how a transaction ended; one in doubt is no failure yet. */
+export function observeOutcome(
+  observer: ClientObserver,
+  outcome: TransactionOutcome,
+  { level }: Pick<TransactionRequest, 'level'>,
+): void {
+  const failure = outcome.kind === 'aborted' ? failures[outcome.reason] : undefined;
+  if (failure !== undefined) observeError(observer, failure, 'write', level);
 }

@@ -47,6 +47,14 @@ export interface HttpResponse {
   /** Names as they go out. The port itself sets `Content-Length` and `Transfer-Encoding`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: HttpBody;
+  /** The answer tells the client of a failure. The door itself does not look at it. */
+  readonly failure?: AnsweredFailure;
+}
+
+/** What an error answer is counted by. */
+export interface AnsweredFailure extends Pick<LockstepError, 'code' | 'definite'> {
+  /** What the request was to do; left out: what its method says. */
+  readonly purpose?: 'read' | 'write';
 }
 
 /** An answer's body: whole, or produced while it is sent. */

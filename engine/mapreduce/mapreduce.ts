@@ -61,7 +61,8 @@ export class MapReduce {
   }
 
   /**
-   * Begins a job, whose batches are then iterated once. Throws `WasmNotImplemented`, `NotFound` (a module, a bucket
+   * Begins a job, whose batches are then iterated once. Throws `WasmNotImplemented`, `BadRequest` (a
+   * module that exports no phase), `NotFound` (a module, a bucket
    * type), `Overloaded`, `ShuttingDown`.
    */
   start(job: Job): RunningJob {
@@ -139,14 +140,20 @@ export class MapReduce {
           `phase ${index} is a Wasm phase, and this node runs without the wasm feature`,
         );
       const module = this.#modules.find(id);
-      if (module === undefined)
-        throw new LockstepError(
-          'NotFound',
-          `phase ${index}: no Wasm module ${JSON.stringify(id)} is registered`,
-        );
+      if (module === undefined) throw this.#noPhase(index, id);
       modules.set(id, module);
     }
     return modules;
+  }
+
+  /** No module of that id is registered, or one that is for routing keys only. */
+  #noPhase(index: number, id: string): LockstepError {
+    const name = JSON.stringify(id);
+    const lacking = this.#modules.lacking(id);
+    if (lacking === undefined)
+      return new LockstepError('NotFound', `phase ${index}: no Wasm module ${name} is registered`);
+    const detail = `phase ${index}: the Wasm module ${name} is registered, but cannot run as a phase: it does not export ${lacking.join(' and ')}`;
+    return new LockstepError('BadRequest', detail);
   }
 
   #checkTypes({ inputs }: Job): void {

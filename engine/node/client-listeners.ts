@@ -81,11 +81,17 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const { io, config, gate, stats, buckets, store, driver } = parts;
   const { membership, mover, refill, transfer, keeper, antiEntropy, wasm, publisher } = parts;
   const check = standbyCheck(membership);
-  const dispatcher = openDispatcher(parts.dispatcher, check);
+  // The listeners count what they answer.
+  const dispatcher = openDispatcher(parts.dispatcher.uncounted, check);
   const transactions = openTransactions(parts.transactions, check);
   const coverage = openLister(parts.coverage, check);
   const mapReduce = openJobs(parts.mapReduce, check);
-  const observer = countClients(stats);
+  const observer = countClients(stats, {
+    datacenter: config.datacenter,
+    rack: config.rack,
+    readLevel: config.readConsistency,
+    writeLevel: config.writeConsistency,
+  });
   const requests = new RequestBudget(config.clientRequestBytesMax);
   for (const family of requests.families()) stats.register(family);
   const shared = {

@@ -3,7 +3,7 @@ import type { ByteString } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../mapreduce/listing/coverage.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
-import type { Dispatcher } from '../replication/requests.ts';
+import type { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
 import type { Io } from '../io/io.ts';
 import type { JobLimits } from '../mapreduce/job.ts';
 import { defaultJobLimits } from '../mapreduce/job.ts';
@@ -14,7 +14,7 @@ import type { PhaseModules } from '../wasm/phase-modules.ts';
 /** What MapReduce stands on. */
 export interface MapReduceDependencies {
   readonly parts: RoundDependencies;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<ClusterDispatcher, 'uncounted'>;
   readonly coverage: Coverage;
   readonly modules: PhaseModules;
   readonly knowsType: (type: ByteString) => boolean;
@@ -22,7 +22,8 @@ export interface MapReduceDependencies {
 
 export function buildMapReduce(io: Io, config: NodeConfig, ground: MapReduceDependencies): MapReduce {
   const { parts, dispatcher, coverage, modules, knowsType } = ground;
-  const cluster: JobDependencies = { ...parts, coverage, dispatcher };
+  // Why a job failed its listener counts.
+  const cluster: JobDependencies = { ...parts, coverage, dispatcher: dispatcher.uncounted };
   const store = { tryRead: parts.replica.read.bind(parts.replica) };
   const mapReduce = new MapReduce(io, cluster, store, modules, knowsType, {
     timeoutMs: config.mapredTimeoutMs,

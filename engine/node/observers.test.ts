@@ -40,7 +40,7 @@ function peerSetting(): { stats: NodeStats; observer: ReturnType<typeof countPee
 describe('the counts of the client listeners', () => {
   it('are the pool’s', () => {
     const stats = new NodeStats();
-    const observer = countClients(stats);
+    const observer = countClients(stats, { ...here, readLevel: 'DC_ONE', writeLevel: 'DC_QUORUM' });
     for (let count = 0; count < 4; count++) observer.opened();
     observer.closed('eof');
     observer.closed('error');

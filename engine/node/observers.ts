@@ -5,6 +5,8 @@
 import type { ClientObserver } from '../api/client-observer.ts';
 import type { Io } from '../io/io.ts';
 import type { NodeId } from '../base/ids.ts';
+import { countCause } from '../replication/failure-causes.ts';
+import type { ConsistencyLevel } from '../replication/requests.ts';
 import type { PeerObserver } from '../peer/observer.ts';
 import type { PeerTarget } from '../peer/options.ts';
 import type { Plane } from '../peer/plane.ts';
@@ -13,8 +15,14 @@ import type { StoreDriver } from '../storage/driver.ts';
 import type { StoreObserver } from '../storage/observer.ts';
 import { PeerFailures } from './peer-failures.ts';
 
+/** What requests of clients are counted by where they do not say it themselves. */
+export interface ClientTerms extends Place {
+  readonly readLevel: ConsistencyLevel;
+  readonly writeLevel: ConsistencyLevel;
+}
+
 /** A client listener's counts; one observer may serve several listeners. */
-export function countClients(stats: NodeStats): ClientObserver {
+export function countClients(stats: NodeStats, terms: ClientTerms): ClientObserver {
   const { pool } = stats;
   return {
     opened: () => {
@@ -35,6 +43,15 @@ export function countClients(stats: NodeStats): ClientObserver {
     },
     failed: () => {
       pool.client_err += 1;
+    },
+    caused: (code, purpose, level) => {
+      const { readLevel, writeLevel } = terms;
+      countCause(
+        { stats, self: terms },
+        code,
+        purpose,
+        level ?? (purpose === 'read' ? readLevel : writeLevel),
+      );
     },
     payload: (bytes) => stats.payloadBytes.record(bytes),
     fragmented: (count) => {

@@ -17,6 +17,7 @@ import { decodeObject } from '../replica/object/object.ts';
 import type { Member, Placement } from '../cluster/ring/ring.ts';
 import type { FailureMetrics } from '../metrics/failure-metrics.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
+import { countCause } from './failure-causes.ts';
 import type { ReplicaTerms } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
 import type { ReplyFailure, RoundDependencies } from './round-dependencies.ts';
@@ -86,35 +87,48 @@ export class ClusterDispatcher implements Dispatcher {
     throw new LockstepError('Overloaded', detail);
   }
 
+  /** The same for parts of a larger request, and for listeners: whoever answers the client counts why it failed. */
+  get uncounted(): Dispatcher {
+    return { get: (request) => this.#get(request), put: (request) => this.#put(request) };
+  }
+
   async get(request: GetRequest): Promise<GetResult> {
     try {
-      return { object: await this.#read(request) };
+      return await this.#get(request);
     } catch (error) {
       throw this.#counted(error, 'read');
     }
   }
 
   async put(request: PutRequest): Promise<PutResult> {
-    const token = this.#parts.router.tokenOf(request.key);
-    const placement = this.#parts.ring().placement(token);
-    const timeoutUs = (request.timeoutMs ?? this.#parts.settings.timeoutMs) * 1000;
-    const level = this.#parts.settings.writeLevel;
     try {
-      this.#checkTime(timeoutUs, level);
-      const { self, view } = this.#parts;
-      const need = this.#writeNeed(request);
-      if (!placement.includes(self) || !view.isRoutable(self)) {
-        return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
-      }
-      try {
-        return { object: await this.coordinate(localWrite(request, token), level, need, timeoutUs) };
-      } catch (error) {
-        // The write's condition can be checked at another replica instead; nothing has been written here.
-        if (!isUnreadable(error) || placement.length === 1) throw error;
-        return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
-      }
+      return await this.#put(request);
     } catch (error) {
       throw this.#counted(error, 'write');
+    }
+  }
+
+  async #get(request: GetRequest): Promise<GetResult> {
+    return { object: await this.#read(request) };
+  }
+
+  async #put(request: PutRequest): Promise<PutResult> {
+    const { self, view, router, ring, settings } = this.#parts;
+    const token = router.tokenOf(request.key);
+    const placement = ring().placement(token);
+    const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
+    checkTime(timeoutUs);
+    const need = this.#writeNeed(request);
+    if (!placement.includes(self) || !view.isRoutable(self)) {
+      return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
+    }
+    const write = localWrite(request, token);
+    try {
+      return { object: await this.coordinate(write, settings.writeLevel, need, timeoutUs) };
+    } catch (error) {
+      // The write's condition can be checked at another replica instead; nothing has been written here.
+      if (!isUnreadable(error) || placement.length === 1) throw error;
+      return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
     }
   }
 
@@ -139,10 +153,10 @@ export class ClusterDispatcher implements Dispatcher {
       return Promise.reject(new LockstepError('NoTargets', notServing(self)));
     }
     const pending = this.#parts.pending(write.token);
-    const plan = this.#admit(planWrite(view, placement, level, need, pending), level, 'write');
+    const plan = admit(planWrite(view, placement, level, need, pending), 'write');
     const refusal = this.#fullFor(plan, write.content.value.length);
     if (refusal !== undefined) return Promise.reject(refusal);
-    return new WriteRound(this.#parts, write, plan, level).run(timeoutUs);
+    return new WriteRound(this.#parts, write, plan).run(timeoutUs);
   }
 
   async #read(request: GetRequest): Promise<StoredObject | undefined> {
@@ -151,7 +165,7 @@ export class ClusterDispatcher implements Dispatcher {
     const placement = ring().placement(token);
     const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
     const level = settings.readLevel;
-    this.#checkTime(deadlineUs - clock.nowUs(), level);
+    checkTime(deadlineUs - clock.nowUs());
     const need = this.#readNeed(request);
     // Before its rebuild is complete this node is not read as the key's primary; it tells peers the same.
     const lacking = lackAt(this.#parts, token);
@@ -160,7 +174,7 @@ export class ClusterDispatcher implements Dispatcher {
     // The previous primary may still be applying a transaction on the key.
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
     const view = without(this.#parts.readView, away);
-    let plan = this.#admit(planRead(view, placement, level, need), level, 'read');
+    let plan = admit(planRead(view, placement, level, need), 'read');
     const { readDisagreements } = this.#parts.stats;
     let disagreement: unknown;
     for (;;) {
@@ -177,14 +191,14 @@ export class ClusterDispatcher implements Dispatcher {
         if (disagreement !== undefined) {
           if (round.disagrees) readDisagreements.refused += 1;
           else readDisagreements.failed += 1;
-          throw this.#givenUp(error, level);
+          throw error;
         }
         // If the only target failed, the next nearest replica is asked.
         const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
-        if (last) throw this.#givenUp(error, level);
+        if (last) throw error;
         away.push(...round.failed);
         const next = planRead(without(this.#parts.readView, away), placement, level, need);
-        if (next.kind === 'refused') throw this.#givenUp(error, level);
+        if (next.kind === 'refused') throw error;
         plan = next;
       }
     }
@@ -203,13 +217,6 @@ export class ClusterDispatcher implements Dispatcher {
     return clock.nowUs() < deadlineUs;
   }
 
-  /** Counts a timeout once, however many replicas were asked one after another. */
-  #givenUp(error: unknown, level: ConsistencyLevel): unknown {
-    const isTimeout = error instanceof LockstepError && error.code === 'Timeout';
-    if (isTimeout) this.#parts.stats.failures.responseTimeout(level);
-    return error;
-  }
-
   /** The request's need, or that of the bucket's properties if the request names none. */
   #readNeed({ key, need }: GetRequest): ReadNeed {
     if (need !== 'default') return need;
@@ -219,20 +226,6 @@ export class ClusterDispatcher implements Dispatcher {
   #writeNeed({ key, need }: PutRequest): WriteNeed {
     if (need !== 'default') return need;
     return bucketWriteNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
-  }
-
-  #admit(plan: DispatchPlan | Refusal, level: ConsistencyLevel, what: 'read' | 'write'): DispatchPlan {
-    if (plan.kind === 'plan') return plan;
-    if (plan.code === 'NoTargets') {
-      const { datacenter, rack } = this.#parts.self;
-      this.#parts.stats.failures.noTargets(datacenter, rack, level);
-    }
-    // Nothing has been sent: the write definitely did not happen, whatever the code alone would leave open.
-    const votes = plan.votes === undefined ? {} : { votes: plan.votes };
-    throw new LockstepError(plan.code, `the ${what} was refused: ${plan.detail}`, {
-      definite: true,
-      ...votes,
-    });
   }
 
   /** Why so many queues are full that the plan cannot be met: nothing of it is sent then, nor written here. */
@@ -286,7 +279,6 @@ export class ClusterDispatcher implements Dispatcher {
     const overloaded = unaskedError(unsent);
     if (overloaded !== undefined) throw overloaded;
     const { self } = this.#parts;
-    this.#parts.stats.failures.noTargets(self.datacenter, self.rack, this.#parts.settings.writeLevel);
     const names = placement.map((member) => member.node).join(', ');
     const why = this.#parts.view.isRoutable(self) ? '' : `; ${notServing(self)}`;
     throw new LockstepError('NoTargets', `no replica of the key (${names}) can take the write${why}`);
@@ -305,24 +297,30 @@ export class ClusterDispatcher implements Dispatcher {
     return error ?? result.promise;
   }
 
-  /** Throws `Timeout` if the earlier steps of a request have used up its time. Nothing has been sent for this step. */
-  #checkTime(leftUs: number, level: ConsistencyLevel): void {
-    if (leftUs > 0) return;
-    this.#parts.stats.failures.responseTimeout(level);
-    const detail = 'the timeout of the request passed between two steps';
-    throw new LockstepError('Timeout', detail, { definite: true });
-  }
-
-  /** Counts a request whose level could not be met. Returns `error`. */
+  /** Counts why a request failed. Returns `error`. */
   #counted(error: unknown, what: 'read' | 'write'): unknown {
     if (!(error instanceof LockstepError)) return error;
-    if (error.code === 'NoQuorum' || error.code === 'Timeout' || error.code === 'ReplicasDisagree') {
-      const { pool } = this.#parts.stats;
-      if (what === 'read') pool.client_non_quorum_r_responses += 1;
-      else pool.client_non_quorum_w_responses += 1;
-    }
+    const { readLevel, writeLevel } = this.#parts.settings;
+    countCause(this.#parts, error.code, what, what === 'read' ? readLevel : writeLevel);
     return error;
   }
+}
+
+/** The plan; throws the refusal. */
+function admit(plan: DispatchPlan | Refusal, what: 'read' | 'write'): DispatchPlan {
+  if (plan.kind === 'plan') return plan;
+  // Nothing has been sent: whatever the code leaves open, this did not happen.
+  const votes = plan.votes === undefined ? {} : { votes: plan.votes };
+  const detail = `the ${what} was refused: ${plan.detail}`;
+  throw new LockstepError(plan.code, detail, { definite: true, ...votes });
+}
+
+/** Throws `Timeout` if the earlier steps of a request have used up its time. Nothing has been sent for this step. */
+function checkTime(leftUs: number): void {
+  if (leftUs > 0) return;
+  throw new LockstepError('Timeout', 'the timeout of the request passed between two steps', {
+    definite: true,
+  });
 }
 
 /** The wire form that `parseLevel` (`peer-service.ts`) reads: `DC_QUORUM`, `2`, or `DC_EACH_SAFE_QUORUM+3`. */

@@ -76,7 +76,7 @@ class Harness implements PeerLinks {
       ifNoneMatch: false,
       ifContext: undefined,
     };
-    new WriteRound(parts, write, plan, 'DC_QUORUM').run(timeoutUs).then(
+    new WriteRound(parts, write, plan).run(timeoutUs).then(
       () => (this.outcome = 'acknowledged'),
       (error: unknown) => (this.outcome = error instanceof LockstepError ? error.code : String(error)),
     );

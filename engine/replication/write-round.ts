@@ -18,7 +18,6 @@ import type { DispatchPlan } from './plan.ts';
 import { withLate } from './plan.ts';
 import type { LocalWrite, WriteListener } from '../replica/replica.ts';
 import { refusal } from '../replica/key-slots.ts';
-import type { ConsistencyLevel } from './requests.ts';
 import { Tally } from './tally.ts';
 
 /** What a write needs of the node. */
@@ -31,7 +30,6 @@ export type WriteDependencies = Asking &
 export class WriteRound implements WriteListener {
   readonly #parts: WriteDependencies;
   readonly #write: LocalWrite;
-  readonly #level: ConsistencyLevel;
   #plan: DispatchPlan;
   #tally: Tally;
   readonly #failures: ReplyFailure[] = [];
@@ -43,11 +41,10 @@ export class WriteRound implements WriteListener {
   #deadline: Timer | undefined;
   #timeoutUs = 0;
 
-  constructor(parts: WriteDependencies, write: LocalWrite, plan: DispatchPlan, level: ConsistencyLevel) {
+  constructor(parts: WriteDependencies, write: LocalWrite, plan: DispatchPlan) {
     this.#parts = parts;
     this.#write = write;
     this.#plan = plan;
-    this.#level = level;
     this.#tally = new Tally(plan);
   }
 
@@ -172,16 +169,14 @@ export class WriteRound implements WriteListener {
   }
 
   #fail(error: LockstepError): void {
-    // Past the deadline the client has its answer, and the cause has been counted.
+    // Past the deadline the client has its answer.
     if (this.#result.settled) return;
     this.#deadline?.cancel();
-    if (error.code === 'Timeout') this.#parts.stats.failures.responseTimeout(this.#level);
     this.#result.reject(error);
   }
 
   #expire(): void {
     if (this.#result.settled) return;
-    this.#parts.stats.failures.responseTimeout(this.#level);
     this.#result.reject(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
   }
 }

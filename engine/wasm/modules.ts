@@ -15,6 +15,7 @@ import type { PhaseModule, PhaseModules } from './phase-modules.ts';
 import { cannotRoute } from './registry.ts';
 import type { Registered, Registry } from './registry.ts';
 import type { Spread, SpreadReport } from './spread.ts';
+import { roleExports } from './roles.ts';
 import { binaryOf } from './wat.ts';
 
 /** A registered module, for people and programs. */
@@ -101,6 +102,14 @@ export class Modules implements PhaseModules {
     const module = this.#parts.registry.find(id, version);
     if (module?.roles.includes('phase') !== true) return undefined;
     return { id, version: module.digest, apply: (input) => module.call('phase', input) };
+  }
+
+  lacking(id: string): readonly string[] | undefined {
+    const module = this.#parts.registry.find(id);
+    if (module === undefined) return undefined;
+    const { alloc, apply } = roleExports.phase;
+    // A module with one of the two alone is not registered.
+    return module.roles.includes('phase') ? [] : [alloc, apply];
   }
 
   /**

@@ -31,7 +31,13 @@ export interface PhaseModules {
   readonly enabled: boolean;
   /** The newest version, or just the one that is named; undefined when this node does not hold it. */
   find(id: string, version?: string): PhaseModule | undefined;
+  /** The exports that a registered module lacks for a phase: none when it has them all; undefined when none is registered. */
+  lacking(id: string): readonly string[] | undefined;
 }
 
 /** A node without the wasm feature. */
-export const noPhaseModules: PhaseModules = { enabled: false, find: () => undefined };
+export const noPhaseModules: PhaseModules = {
+  enabled: false,
+  find: () => undefined,
+  lacking: () => undefined,
+};

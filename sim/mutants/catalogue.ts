@@ -79,21 +79,21 @@ export const mutants: readonly Mutant[] = [
   {
     id: 'M35',
     title: 'a read that runs out of time is counted twice',
-    file: 'engine/replication/cluster-dispatcher.js',
-    find: 'if (isTimeout)',
-    replace: `if (isTimeout)
-            this.#parts.stats.failures.responseTimeout(level);
-        if (isTimeout)`,
+    file: 'engine/replication/failure-causes.js',
+    find: "if (code === 'Timeout')",
+    replace: `if (code === 'Timeout' && what === 'read')
+        failures.responseTimeout(level);
+    if (code === 'Timeout')`,
     scenario: 'partition-minority',
     oracles: ['INV24'],
     seedsMax: 10,
   },
   {
     id: 'M91',
-    title: 'a write that runs out of time is not counted by whoever led it',
-    file: 'engine/replication/write-round.js',
-    find: "if (error.code === 'Timeout')",
-    replace: "if (error.code === 'Unheard')",
+    title: 'a write that runs out of time is not counted',
+    file: 'engine/replication/failure-causes.js',
+    find: "if (code === 'Timeout')",
+    replace: "if (code === 'Timeout' && what === 'read')",
     scenario: 'everything-at-once',
     oracles: ['INV24'],
     seedsMax: 10,
@@ -101,12 +101,35 @@ export const mutants: readonly Mutant[] = [
   {
     id: 'M92',
     title: 'a read that runs out of time is not counted',
-    file: 'engine/replication/cluster-dispatcher.js',
-    find: 'if (isTimeout)',
-    replace: "if (isTimeout && level === 'unheard')",
+    file: 'engine/replication/failure-causes.js',
+    find: "if (code === 'Timeout')",
+    replace: "if (code === 'Timeout' && what === 'write')",
     scenario: 'one-way-partition',
     oracles: ['INV24'],
     seedsMax: 5,
+  },
+  {
+    id: 'M119',
+    title:
+      'a transaction that ends because its primary cannot be reached is an answer like any other, and not counted',
+    file: 'engine/api/transaction-rules.js',
+    find: "no_targets: { code: 'NoTargets', definite: true }",
+    replace: 'no_targets: undefined',
+    scenario: 'transactions',
+    oracles: ['INV24'],
+    seedsMax: 10,
+  },
+  {
+    id: 'M120',
+    title: 'an error answer of a job or a listing is counted where it is made, and once more where it leaves',
+    file: 'engine/api/pbc/session.js',
+    find: 'reply = this.#errorReply(asLockstepError(caught), purpose);',
+    replace: `if (isStreamed(call))
+                this.#errorReply(asLockstepError(caught), purpose);
+            reply = this.#errorReply(asLockstepError(caught), purpose);`,
+    scenario: 'job-survives-node-crash',
+    oracles: ['INV24'],
+    seedsMax: 20,
   },
   ...antiEntropyBugs,
   ...clientBugs,

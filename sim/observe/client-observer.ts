@@ -16,11 +16,21 @@ import type { ClientTruth } from '../check/reconcile/account.ts';
 import { Guesses } from './guesses.ts';
 import { Tallies } from './tallies.ts';
 
-/** Codes of the binary protocol, statuses of HTTP. */
-const turnedAwayCodes: readonly string[] = ['Unauthorized', 'Forbidden', '401', '403'];
+const turnedAwayCodes: readonly string[] = ['Unauthorized', 'Forbidden'];
 
 /** `question`: about a transaction; `resolution`: an operator's over a branch. */
-type Asked = 'get' | 'put' | 'delete' | 'transaction' | 'question' | 'resolution' | 'job' | 'login' | 'other';
+type Asked =
+  | 'get'
+  | 'put'
+  | 'delete'
+  | 'transaction'
+  | 'question'
+  | 'resolution'
+  | 'job'
+  | 'listing'
+  | 'bucketList'
+  | 'login'
+  | 'other';
 
 /** Whose answers the node counts as those of requests for objects, and whether they read. */
 const readsObjects: Readonly<Partial<Record<Asked, boolean>>> = {
@@ -31,6 +41,9 @@ const readsObjects: Readonly<Partial<Record<Asked, boolean>>> = {
   transaction: false,
   resolution: false,
 };
+
+/** What else reads. */
+const readsMore: readonly Asked[] = ['job', 'listing', 'bucketList'];
 
 /** One connection of the binary protocol, at the server's side. */
 class Conversation {
@@ -77,12 +90,13 @@ export class ClientObserver {
       gets: sums.get('get'),
       puts: sums.get('put'),
       deletes: sums.get('delete'),
-      others: sums.get('other') + sums.get('job') + sums.get('login'),
+      others: ['other', 'login', ...readsMore].reduce((sum, asked) => sum + sums.get(asked), 0),
       valuesRead: sums.get('valuesRead'),
       answers: sums.get('answers'),
       errors: sums.under('error.'),
       getErrors: sums.under('get.error.'),
       writeErrors: sums.under('write.error.'),
+      definiteErrors: sums.under('definite.error.'),
       guesses: this.#guesses.unanswered,
       turnedAway: turnedAwayCodes.reduce((sum, code) => sum + sums.get(`error.${code}`), 0),
       abandonedGets: sums.get('abandoned.get') + sums.get('abandoned.question'),
@@ -203,9 +217,9 @@ export class ClientObserver {
     if (asked === 'transaction') this.#sums.add('operations', operationsOf(frame));
   }
 
-  /** A job is answered by as many frames as it takes. */
+  /** A job and a listing are answered by as many frames as it takes. */
   #replied(conversation: Conversation, reply: ClientReply): void {
-    if (reply.kind === 'mapReduced' && reply.message.done !== true) return;
+    if (goesOn(reply, conversation.owed[0])) return;
     const asked = conversation.owed.shift() ?? 'other';
     // Whoever guesses is heard no further.
     if (asked === 'login' && reply.kind === 'failed') conversation.broken = true;
@@ -227,11 +241,14 @@ export class ClientObserver {
     if (reply.kind === 'got') this.#sums.add('valuesRead', reply.message.content?.length ?? 0);
     if (reply.kind === 'transacted') this.#ended(asked, reply.message);
     if (reply.kind !== 'failed') return;
-    const code = reply.code ?? '';
-    this.#sums.add(`error.${code}`);
+    this.#failed(reply.code ?? '', reply.definite, reads === true || readsMore.includes(asked));
     if (asked === 'transaction') this.#sums.add('transaction.failed');
-    if (reads === true) this.#sums.add(`get.error.${code}`);
-    if (reads === false) this.#sums.add(`write.error.${code}`);
+  }
+
+  #failed(code: string, definite: boolean, reads: boolean): void {
+    this.#sums.add(`error.${code}`);
+    this.#sums.add(`${reads ? 'get' : 'write'}.error.${code}`);
+    if (definite) this.#sums.add(`definite.error.${code}`);
   }
 
   /** By the outcome, or by the reason of an abort; an operator's by what was decided. */
@@ -242,12 +259,29 @@ export class ClientObserver {
 
   /** Nobody but strangers talks to the HTTP listener: what is answered there is a refusal. */
   #httpAnswered(exchange: HttpExchange, bytes: Uint8Array): void {
-    const status = /^HTTP\/1\.1 (\d{3})/.exec(Buffer.from(bytes.subarray(0, 12)).toString('latin1'))?.[1];
-    if (status === undefined || status === '404' || status === '405' || status < '400') return;
-    // Who may not come in is answered as anybody is; other refusals are the end of the connection.
-    if (status !== '413' && !turnedAwayCodes.includes(status)) exchange.refused = true;
-    this.#sums.add(`error.${status}`);
+    const head = Buffer.from(bytes.subarray(0, headBytesMax)).toString('latin1');
+    const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1];
+    if (status === undefined || status < '400') return;
+    // Other refusals are the end of the connection.
+    if (!answeredLikeOthers.includes(status)) exchange.refused = true;
+    const code = /\r\nX-Lockstep-Error: (\w+)\r\n/i.exec(head)?.[1] ?? '';
+    // No object is there: an answer.
+    if (code === 'NotFound' && head.endsWith('\r\n\r\nnot found\n')) return;
+    // A client that sends too slowly waits for no replica.
+    const counted = status === '408' ? 'TooSlow' : code;
+    this.#failed(counted, /\r\nX-Lockstep-Definite: true\r\n/i.test(head), false);
   }
+}
+
+/** Of an HTTP answer; its head comes in one piece. */
+const headBytesMax = 4096;
+/** Statuses of refusals after which the connection goes on. */
+const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413'];
+
+/** There is more to come of the answer. */
+function goesOn(reply: ClientReply, asked: Asked | undefined): boolean {
+  if (reply.kind === 'mapReduced' || reply.kind === 'keys') return reply.message.done !== true;
+  return asked === 'listing' && reply.kind === 'buckets' && reply.message.done !== true;
 }
 
 /** The node takes what the client says. */
@@ -278,6 +312,9 @@ function requestOf(frame: Frame): Asked {
     if (code === messages.putReq.code) return named(messages.putReq.decode(body), 'put');
     if (code === messages.delReq.code) return named(messages.delReq.decode(body), 'delete');
     if (code === messages.mapRedReq.code) return 'job';
+    if (code === messages.listKeysReq.code) return named(messages.listKeysReq.decode(body), 'listing');
+    if (code === messages.listBucketsReq.code)
+      return messages.listBucketsReq.decode(body).stream === true ? 'listing' : 'bucketList';
     if (code === messages.authReq.code) return 'login';
     if (code === messages.transactionReq.code) return operationsOf(frame) > 0 ? 'transaction' : 'other';
     if (code === messages.transactionListReq.code) return 'question';

@@ -37,10 +37,6 @@ const purposes: Readonly<Record<string, Purpose>> = {
   watch: 'read',
 };
 
-/** Errors of commands that no replica has heard of. */
-const refusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN', 'STANDBY'];
-/** Errors of commands whose level was not met. */
-const unmet: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
 /** Errors of commands of whom may not send them; EXEC wraps them in an error of its own. */
 const turnedAway = /^(EXECABORT Transaction discarded because of: )?(NOAUTH|WRONGPASS|NOPERM) /;
 
@@ -102,8 +98,8 @@ export class RedisObserver {
       values: sums.get('values'),
       fragments: sums.get('fragments'),
       errors: sums.get('errors'),
-      refusals: sums.get('refusals'),
-      unmet: sums.get('unmet'),
+      readErrors: sums.under('read.error.'),
+      writeErrors: sums.under('write.error.'),
       turnedAway: sums.get('turnedAway'),
       abandoned: sums.get('abandoned'),
       mortal,
@@ -224,10 +220,9 @@ export class RedisObserver {
       this.#sums.add('values');
     if (reply.kind !== 'error') return;
     if (asked?.name === 'watch') for (const key of watching) watched.delete(key);
-    const word = reply.text.slice(0, reply.text.indexOf(' '));
+    const purpose = asked?.purpose ?? 'write';
     this.#sums.add('errors');
-    if (refusals.includes(word)) this.#sums.add('refusals');
-    if (unmet.includes(word)) this.#sums.add('unmet');
+    this.#sums.add(`${purpose}.error.${wordOf(reply.text)}`);
   }
 }
 
@@ -280,4 +275,9 @@ function fragmentsOf(conversation: Conversation, name: string, request: readonly
   const [key] = named;
   if (queued !== undefined && key !== undefined) keys.add(key);
   return 0;
+}
+
+/** The word of an error; with its reason, of a transaction that was aborted: `ABORTED prepare_timeout`. */
+function wordOf(text: string): string {
+  return /^(?:ABORTED )?[^ :]*/.exec(text)?.[0] ?? '';
 }

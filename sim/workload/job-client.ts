@@ -44,6 +44,7 @@ export class JobClient {
       await sleep(this.#setup.io.clock, job.thinkUs);
       if (stopped()) break;
       await this.run(job, false);
+      if (job.kind === 'whole') await this.#list(job);
     }
     this.#connection?.close();
   }
@@ -75,17 +76,39 @@ export class JobClient {
     return ok;
   }
 
-  async #ask(request: unknown): Promise<Heard> {
-    const { io, targets, connectTimeoutUs, answerTimeoutUs } = this.#setup;
+  /** Lists what the job has gone through: how listings end is counted as anything else (INV24). */
+  async #list({ keys }: Asked): Promise<void> {
+    const place = keys.flatMap((key) => this.#setup.keys[key] ?? [])[0]?.place;
+    const connection = place === undefined ? undefined : await this.#connected();
+    if (place === undefined || connection === undefined) return;
+    const { type, bucket } = place;
+    const message = { type, bucket, timeout: Math.floor(this.#setup.answerTimeoutUs / 2000) };
+    const asked = connection.ask(
+      { kind: 'listKeys', message },
+      this.#setup.answerTimeoutUs,
+      (reply) => reply.kind === 'keys' && reply.message.done !== true,
+    );
+    const exchange = await this.impatience.over(connection, asked, false);
+    if (exchange.kind === 'lost') this.#target = pick(this.#setup.io.random, this.#setup.targets);
+  }
+
+  /** Undefined: refused or silent, so that nothing was asked. */
+  async #connected(): Promise<PbConnection | undefined> {
+    const { io, targets, connectTimeoutUs } = this.#setup;
     try {
       if (this.#connection?.open !== true)
         this.#connection = await PbConnection.open(io, this.#target, connectTimeoutUs);
+      return this.#connection;
     } catch {
-      // Refused or silent: nothing was asked.
       this.#target = pick(io.random, targets);
-      return { reason: 'no connection could be made' };
+      return undefined;
     }
-    const connection = this.#connection;
+  }
+
+  async #ask(request: unknown): Promise<Heard> {
+    const { io, targets, answerTimeoutUs } = this.#setup;
+    const connection = await this.#connected();
+    if (connection === undefined) return { reason: 'no connection could be made' };
     const values: unknown[] = [];
     const message = {
       request: Buffer.from(JSON.stringify(request)),

@@ -36,12 +36,20 @@ export function errorAnswer(
   const all: Record<string, string> = { 'X-Lockstep-Error': code, ...headers };
   // What refuses now may serve a second later: a queue drains, a replica returns.
   if (status === 503) all['Retry-After'] = '1';
-  return textAnswer(status, `${text}\n`, all);
+  const failure = { code, definite: errorTable[code].definite };
+  return { ...textAnswer(status, `${text}\n`, all), failure };
+}
+
+/** An answer that looks like an error and is none: what the client asked about is not there. */
+export function absenceAnswer(text: string, headers: Readonly<Record<string, string>> = {}): HttpResponse {
+  return textAnswer(errorTable.NotFound.status, `${text}\n`, { 'X-Lockstep-Error': 'NotFound', ...headers });
 }
 
 /** The answer to a request that ended in an error. */
 export function answerOf(error: LockstepError, purpose: Purpose): HttpResponse {
-  return errorAnswer(error.code, textFor(error, purpose), definiteHeader(error));
+  const { code, definite } = error;
+  const answer = errorAnswer(code, textFor(error, purpose), definiteHeader(error));
+  return { ...answer, failure: { code, definite } };
 }
 
 /** Riak's `got/need`, and for a person why. */

@@ -8,7 +8,14 @@ import { textOf } from '../../base/ids.ts';
 import { serverName, version } from '../../base/version.ts';
 import { defaultType } from '../../base/object-key.ts';
 import type { Dispatcher } from '../../replication/requests.ts';
-import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
+import type {
+  HttpMethod,
+  HttpRequest,
+  HttpResponse,
+  HttpRoute,
+  HttpService,
+  HttpStream,
+} from '../../io/http.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import { guardService } from '../http-guard.ts';
@@ -70,21 +77,43 @@ export function httpService(
     answerTimeoutMs: options.answerTimeoutMs,
     notFound: (request) => unknownPath(request, routes),
     methodNotAllowed,
-    refused: (status, reason, path) => refused(observer, status, reason, path, options.limits.valueBytesMax),
+    refused: (status, reason, path) => refused(status, reason, path, options.limits.valueBytesMax),
   };
-  return guardService(service, {
+  const guarded = guardService(service, {
     gate: options.gate,
     listener: 'http',
     hosts: options.hosts,
     clock: options.io.clock,
     access: routeAccess,
-    answer: (error, { path }) => turnedAway(observer, error, path),
+    answer: (error, { path }) => refusalAt(path, error, error.status),
   });
+  return countFailures(guarded, observer);
 }
 
-function turnedAway(observer: ClientObserver, error: LockstepError, path: string): HttpResponse {
-  observeError(observer, error.code);
-  return refusalAt(path, error, error.status);
+/** The same service; every answer that tells of a failure is counted, once, wherever it was made. */
+function countFailures(service: HttpService, observer: ClientObserver): HttpService {
+  const counted = (answer: HttpResponse, method: string): HttpResponse => {
+    const { failure } = answer;
+    const purpose = method === 'GET' || method === 'HEAD' ? 'read' : 'write';
+    if (failure !== undefined) observeError(observer, failure, failure.purpose ?? purpose);
+    if (typeof answer.body === 'string' || answer.body instanceof Uint8Array) return answer;
+    return { ...answer, body: countLoss(answer.body, observer) };
+  };
+  return {
+    ...service,
+    routes: service.routes.map((one): HttpRoute => {
+      return { ...one, handle: async (request) => counted(await one.handle(request), one.method) };
+    }),
+    notFound: (request) => counted(service.notFound(request), request.method),
+    methodNotAllowed: (request, allow) => counted(service.methodNotAllowed(request, allow), request.method),
+    // A client that is too slow, which is no failure of replicas, and what was asked is not known.
+    refused: (status, reason, path) => {
+      const answer = service.refused(status, reason, path);
+      if (answer.failure?.code === 'Timeout') observer.failed();
+      else counted(answer, 'PUT');
+      return answer;
+    },
+  };
 }
 
 const ping: HttpRoute = {
@@ -101,6 +130,16 @@ function objectRoutes(parts: HttpDependencies): readonly HttpRoute[] {
     route(parts, 'DELETE', key, form, 'write', deleteObject),
     route(parts, 'POST', bucket, form, 'write', createObject),
   ]);
+}
+
+/** The same body; an answer that is cut off since its body fails is counted, too. Only what reads is answered so. */
+async function* countLoss(body: HttpStream, observer: ClientObserver): AsyncGenerator<Uint8Array, void> {
+  try {
+    for await (const chunk of body) yield chunk;
+  } catch (error) {
+    if (error instanceof LockstepError) observeError(observer, error, 'read');
+    throw error;
+  }
 }
 
 function route(
@@ -125,12 +164,11 @@ async function serve(
   parts.observer.received(purpose);
   try {
     const place = placeOf(request, form);
-    if (!isKnown(parts, place.type)) return unknownType(parts, place.type);
+    if (!isKnown(parts, place.type)) return unknownType(place.type);
     return await handler(parts, request, place, keyOf(request));
   } catch (caught) {
     const error = asLockstepError(caught);
     if (error.code === 'Internal') parts.io.log.event('error', 'api.http.failed', { detail: error.message });
-    observeError(parts.observer, error.code);
     return answerOf(error, purpose);
   } finally {
     parts.observer.answered(parts.io.clock.nowUs() - startUs);
@@ -141,8 +179,7 @@ function isKnown(parts: HttpDependencies, type: ByteString): boolean {
   return type === defaultType || parts.knowsType(type);
 }
 
-function unknownType(parts: HttpDependencies, type: ByteString): HttpResponse {
-  parts.observer.failed();
+function unknownType(type: ByteString): HttpResponse {
   return errorAnswer('NotFound', `Unknown bucket type: ${textOf(type)}`);
 }
 
@@ -159,13 +196,11 @@ function methodNotAllowed({ method, path }: HttpRequest, allow: readonly string[
 
 /** A request that never reached a handler: too large, malformed, too slow, or no room for it now. */
 function refused(
-  observer: ClientObserver,
   status: number,
   reason: string,
   path: string | undefined,
   bodyBytesMax: number,
 ): HttpResponse {
-  observer.failed();
   return refusalAt(path, refusalOf(status, reason, path, bodyBytesMax), status);
 }
 

@@ -3,9 +3,8 @@
  * `multipart/mixed` parts `{"phase":n,"data":[...]}`, each sent when the client has taken the one before. A client that
  * goes away ends its job. Status codes and texts are Riak's (spec: facts 6.5); an error inside a stream is its last part.
  */
-import type { LockstepError } from '../../base/errors.ts';
-import { asLockstepError } from '../../base/errors.ts';
-import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import { asLockstepError, LockstepError } from '../../base/errors.ts';
+import type { AnsweredFailure, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { JobLimits } from '../../mapreduce/job.ts';
 import { parseJob } from '../../mapreduce/parse-job.ts';
@@ -39,8 +38,7 @@ async function serve(parts: MapReduceHttpDependencies, request: HttpRequest): Pr
   const { mapReduce, limits } = parts;
   if (!isJson(request.headers['content-type'])) {
     mapReduce.refused();
-    parts.observer.failed();
-    return errorAnswer('UnsupportedMediaType', 'a job is application/json');
+    return refusal(parts, new LockstepError('UnsupportedMediaType', 'a job is application/json'));
   }
   let job: ReturnType<typeof parseJob>;
   let inChunks: boolean;
@@ -84,7 +82,8 @@ async function* chunks(
     for await (const { phase, values } of running) yield part(JSON.stringify({ phase, data: values }));
   } catch (caught) {
     const error = asLockstepError(caught);
-    observe(parts, error);
+    tellInternal(parts, error);
+    observeError(parts.observer, error, 'read');
     yield part(failureJson(error));
   }
   yield Buffer.from(`\r\n--${boundary}--\r\n`);
@@ -92,21 +91,25 @@ async function* chunks(
 
 /** The job has not begun: what is wrong with it, in words. */
 function refusal(parts: MapReduceHttpDependencies, error: LockstepError): HttpResponse {
-  observe(parts, error);
-  return errorAnswer(error.code, error.message.replace(/\n$/, ''));
+  tellInternal(parts, error);
+  return { ...errorAnswer(error.code, error.message.replace(/\n$/, '')), failure: failureOf(error) };
 }
 
 /** The job has failed. */
 function failure(parts: MapReduceHttpDependencies, error: LockstepError): HttpResponse {
-  observe(parts, error);
+  tellInternal(parts, error);
   const { status, headers } = errorAnswer(error.code, '');
   const answer = jsonAnswer(status, failureJson(error));
-  return { ...answer, headers: { ...headers, ...answer.headers } };
+  return { ...answer, headers: { ...headers, ...answer.headers }, failure: failureOf(error) };
 }
 
-function observe({ io, observer }: MapReduceHttpDependencies, error: LockstepError): void {
+function tellInternal({ io }: MapReduceHttpDependencies, error: LockstepError): void {
   if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
-  observeError(observer, error.code);
+}
+
+/** A job only reads, whatever its method says. */
+function failureOf({ code, definite }: LockstepError): AnsweredFailure {
+  return { code, definite, purpose: 'read' };
 }
 
 function jsonAnswer(status: number, body: string): HttpResponse {

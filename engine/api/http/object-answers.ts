@@ -9,7 +9,7 @@ import type { Sibling, StoredObject } from '../../replica/object/object.ts';
 import { encodeContext } from '../../replica/object/object.ts';
 import type { SiblingsForm } from '../tags.ts';
 import { contextTagOf, partsBoundaryOf, vtagOf } from '../tags.ts';
-import { errorAnswer, plainText } from './answers.ts';
+import { absenceAnswer, plainText } from './answers.ts';
 import type { Current } from './conditions.ts';
 import { shownDateMs } from './conditions.ts';
 import { addDescription } from './content-headers.ts';
@@ -89,8 +89,8 @@ export function notModifiedAnswer(view: View, nowMs: number): HttpResponse {
 
 /** 404; for a deleted object with the context that a writer needs to replace the deletion. */
 export function notFoundAnswer(deleted: StoredObject | undefined): HttpResponse {
-  if (deleted === undefined) return errorAnswer('NotFound', 'not found');
-  return errorAnswer('NotFound', 'not found', {
+  if (deleted === undefined) return absenceAnswer('not found');
+  return absenceAnswer('not found', {
     'X-Riak-Vclock': contextHeader(deleted),
     'X-Riak-Deleted': 'true',
   });

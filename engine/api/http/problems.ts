@@ -14,7 +14,7 @@ export function problemAnswer(
   error: LockstepError,
   more: Readonly<Record<string, unknown>> = {},
 ): HttpResponse {
-  const { code, status, message } = error;
+  const { code, definite, status, message } = error;
   const headers: Record<string, string> = {
     'Content-Type': 'application/problem+json',
     'X-Lockstep-Error': code,
@@ -23,5 +23,6 @@ export function problemAnswer(
   // What refuses now may serve a second later.
   if (status === 503) headers['Retry-After'] = '1';
   const problem = { type: 'about:blank', title: errorTable[code].sentence, status, code, detail: message };
-  return { status, headers, body: `${JSON.stringify({ ...problem, ...more })}\n` };
+  const body = `${JSON.stringify({ ...problem, ...more })}\n`;
+  return { status, headers, body, failure: { code, definite } };
 }

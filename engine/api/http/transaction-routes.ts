@@ -16,9 +16,16 @@ import type {
 import type { TransactionService } from '../../transactions/transactions.ts';
 import type { Xid } from '../../transactions/formats/xid.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
-import { observeError } from '../client-observer.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
-import { asSent, BatchError, decisionOf, noBranchOf, noRecordOf, xidOf } from '../transaction-rules.ts';
+import {
+  asSent,
+  BatchError,
+  decisionOf,
+  noBranchOf,
+  noRecordOf,
+  observeOutcome,
+  xidOf,
+} from '../transaction-rules.ts';
 import { percentDecode } from './percent.ts';
 import { placeOf } from './place.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
@@ -69,7 +76,6 @@ async function serve(
   } catch (caught) {
     const error = asLockstepError(caught);
     if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
-    observeError(observer, error.code);
     return problemAnswer(error, error instanceof BatchError ? rulesOf(error) : {});
   } finally {
     observer.answered(io.clock.nowUs() - startUs);
@@ -81,6 +87,7 @@ async function runBatch(parts: TransactionDependencies, request: HttpRequest): P
   const batch = parseTransaction(request.body, place, parts.limits);
   for (const { content } of batch.operations) parts.observer.payload(content.value.length);
   const outcome = await parts.transactions.run(batch);
+  observeOutcome(parts.observer, outcome, batch);
   return jsonAnswer(statusOf(outcome), outcomeBody(asSent(outcome, batch)));
 }
 

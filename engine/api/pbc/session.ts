@@ -15,6 +15,7 @@
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
+import type { Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import { answerBucketCall } from './bucket-calls.ts';
 import type { StreamedCall, WaitingCall } from './call-order.ts';
@@ -260,7 +261,7 @@ export class Session implements ConnectionHandler {
   /** An error answer in the request's turn. */
   #refuse(error: LockstepError): void {
     const exchange = this.#open(undefined);
-    this.#settle(exchange, this.#errorReply(error));
+    this.#settle(exchange, this.#errorReply(error, 'write'));
   }
 
   /** The conversation cannot go on: an error answer in its turn, then the end. */
@@ -278,8 +279,8 @@ export class Session implements ConnectionHandler {
     this.#endWhenDone();
   }
 
-  #errorReply(error: LockstepError): Buffer {
-    observeError(this.#parts.observer, error.code);
+  #errorReply(error: LockstepError, purpose: Purpose): Buffer {
+    observeError(this.#parts.observer, error, purpose);
     if (error.code === 'Internal') {
       this.#parts.io.log.event('error', 'api.pbc.failed', { detail: error.message });
     }
@@ -315,7 +316,8 @@ export class Session implements ConnectionHandler {
     } catch (caught) {
       // Nobody hears how a job ended whose client has gone.
       if (this.#over && isStreamed(call)) return;
-      reply = this.#errorReply(asLockstepError(caught));
+      const purpose = isStreamed(call) || (concernsObjects(call) && reads(call)) ? 'read' : 'write';
+      reply = this.#errorReply(asLockstepError(caught), purpose);
     }
     if (!isStreamed(call) && concernsObjects(call)) {
       this.#parts.observer.answered(this.#parts.io.clock.nowUs() - exchange.startUs);

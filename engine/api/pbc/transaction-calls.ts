@@ -29,6 +29,7 @@ import {
   levelOf,
   noBranchOf,
   noRecordOf,
+  observeOutcome,
   refused,
   timeoutOf,
   xidOf,
@@ -91,7 +92,7 @@ export async function answerTransactionCall(
   switch (call.kind) {
     case 'transaction':
       for (const { content } of call.request.operations) observer.payload(content.value.length);
-      return frameOf(asSent(await transactions.run(call.request), call.request));
+      return transact(desk, call.request);
     case 'transactionGet': {
       const known = await transactions.find(call.xid);
       if (known === undefined) throw noRecordOf(call.xid);
@@ -107,6 +108,15 @@ export async function answerTransactionCall(
         heuristic: bytes(call.decision),
       });
   }
+}
+
+async function transact(
+  { transactions, observer }: TransactionCallDependencies,
+  request: TransactionRequest,
+): Promise<Buffer> {
+  const outcome = await transactions.run(request);
+  observeOutcome(observer, outcome, request);
+  return frameOf(asSent(outcome, request));
 }
 
 function frameOf(outcome: TransactionOutcome): Buffer {

@@ -1,6 +1,7 @@
 /** One command of a connection, from its beginning to its reply. */
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
+import type { Failure } from '../client-observer.ts';
 import type { Command } from './commands.ts';
 import type { RespVersion } from './replies.ts';
 import type { Request } from './request-reader.ts';
@@ -29,6 +30,8 @@ export class Exchange implements Edit {
   readonly purpose: Purpose;
   /** The reply, while it waits for those before it. */
   reply: Buffer | undefined;
+  /** What an error reply is counted as, where its text does not say all of it. */
+  failure: Failure | undefined;
   /** Bytes of the value that is sent; undefined: none. */
   payloadBytes: number | undefined;
   readonly #owner: ExchangeOwner;

@@ -1,5 +1,6 @@
 /** Errors in Redis's words. A refused command has changed nothing, unless its word says otherwise. */
 import type { ErrorCode, LockstepError } from '../../base/errors.ts';
+import type { Failure } from '../client-observer.ts';
 
 /** A refusal that is sent as it is, its word first: `ERR syntax error`. */
 export class Refusal extends Error {
@@ -44,6 +45,22 @@ export function refusalText({ code, message }: LockstepError): string {
 
 export function wordOf(code: ErrorCode): string {
   return ownWords[code] ?? code.toUpperCase();
+}
+
+/** Codes of those errors that are counted by their cause, by their words. */
+const codesByWord: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
+  ...(
+    ['NoTargets', 'NoQuorum', 'Timeout', 'ReplicasDisagree', 'Overloaded', 'ShuttingDown', 'Standby'] as const
+  ).map((code) => [wordOf(code), code] as const),
+  ['DISKFULL', 'StorageFailed'],
+]);
+const definiteWords: readonly string[] = ['DISKFULL'];
+
+/** What an error line is counted as; `definite`: its error said so. What is only Redis's word has no cause. */
+export function failureOf(text: string, definite: boolean): Failure {
+  if (text.startsWith('ABORTED prepare_timeout')) return { code: 'Timeout', definite: false };
+  const word = text.slice(0, Math.max(0, text.indexOf(' ')));
+  return { code: codesByWord.get(word) ?? 'BadRequest', definite: definite || definiteWords.includes(word) };
 }
 
 export function wrongArity(name: string): Refusal {

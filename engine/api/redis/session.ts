@@ -14,6 +14,8 @@
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { CloseReason, Connection, ConnectionHandler } from '../../io/network.ts';
+import type { Failure } from '../client-observer.ts';
+import { observeError } from '../client-observer.ts';
 import { FairTurns } from '../session/fair-turns.ts';
 import { LingeringClose } from '../session/lingering-close.ts';
 import { MessageDeadline } from '../session/message-deadline.ts';
@@ -26,7 +28,7 @@ import type { Plan } from './conversation.ts';
 import { Conversation } from './conversation.ts';
 import type { ExchangeOwner, Order, Purpose } from './exchange.ts';
 import { Exchange } from './exchange.ts';
-import { refusalText, unknownCommand } from './refusals.ts';
+import { failureOf, refusalText, unknownCommand } from './refusals.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { ProtocolError, RequestReader } from './request-reader.ts';
@@ -35,8 +37,6 @@ import { readKey, runTask } from './tasks.ts';
 
 /** What an error's line begins with. */
 const minus = 0x2d;
-/** Errors of commands that no replica has heard of. */
-const refusedWords: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN', 'STANDBY'];
 
 export class Session implements ConnectionHandler, ExchangeOwner {
   readonly #rooms: SessionDependencies;
@@ -102,9 +102,8 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#connection.setPatience(this.#rooms.limits.takingUsMax);
     this.#connection.start(this);
     if (refusal === undefined) return;
-    this.#rooms.parts.observer.dropped();
     const text = refusal.code === 'Overloaded' ? 'ERR max number of clients reached' : refusalText(refusal);
-    this.#breakOff(text, refusal.message);
+    this.#breakOff(text, refusal.message, refusal);
     this.#pump();
   }
 
@@ -160,8 +159,8 @@ export class Session implements ConnectionHandler, ExchangeOwner {
 
   /** A command could not be carried out, or nobody knows. */
   failed(exchange: Exchange, error: LockstepError | undefined, text: string): void {
-    const { observer, io } = this.#rooms.parts;
-    if (refusedWords.includes(text.slice(0, text.indexOf(' ')))) observer.dropped();
+    const { io } = this.#rooms.parts;
+    exchange.failure = failureOf(text, error?.definite === true);
     if (error?.code === 'Internal') io.log.event('error', 'api.redis.failed', { detail: error.message });
     this.settled(exchange, errorReply(text));
   }
@@ -295,26 +294,29 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   }
 
   /** The conversation cannot go on: an error in its turn, then the end. */
-  #breakOff(text: string, detail: string): void {
+  #breakOff(text: string, detail: string, failure?: Failure): void {
     const { remote } = this.#connection;
     this.#rooms.parts.io.log.event('info', 'redis.connection.refused', { remote, detail });
     this.#closing ??= 'error';
     this.#held = undefined;
     this.#reader.drop();
-    this.#answer(unknown, [], errorReply(text));
+    const exchange = this.#open(unknown, [], 'free', undefined, undefined);
+    exchange.failure = failure;
+    this.settled(exchange, errorReply(text));
   }
 
   /** Takes what is ready at the front of the queue; a command counts as answered when its turn has come. */
   #gather(): void {
     const { observer, io } = this.#rooms.parts;
     let count = 0;
-    for (const { reply, purpose, startUs, payloadBytes } of this.#exchanges) {
+    for (const { reply, failure, purpose, startUs, payloadBytes } of this.#exchanges) {
       if (reply === undefined) break;
       this.#ready.push(reply);
       count += 1;
       if (purpose !== undefined) observer.answered(io.clock.nowUs() - startUs);
       if (payloadBytes !== undefined) observer.payload(payloadBytes);
-      if (reply[0] === minus) observer.failed();
+      if (reply[0] !== minus) continue;
+      observeError(observer, failure ?? failureOf(reply.toString('latin1', 1), false), purpose ?? 'write');
     }
     this.#exchanges.splice(0, count);
   }

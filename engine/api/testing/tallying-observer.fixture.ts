@@ -1,8 +1,11 @@
 /** A client observer that writes down what it is told. */
+import type { ErrorCode } from '../../base/errors.ts';
 import type { ClientObserver } from '../client-observer.ts';
 
 export class TallyingObserver implements ClientObserver {
   readonly counts = new Map<string, number>();
+  /** `NoTargets write`, or with the request's own level behind it. */
+  readonly causes: string[] = [];
   readonly payloads: number[] = [];
   readonly latencies: number[] = [];
   outQueueMax = 0;
@@ -29,6 +32,10 @@ export class TallyingObserver implements ClientObserver {
 
   failed(): void {
     this.#count('failed');
+  }
+
+  caused(code: ErrorCode, purpose: 'read' | 'write', level: string | undefined): void {
+    this.causes.push([code, purpose, ...(level === undefined ? [] : [level])].join(' '));
   }
 
   payload(bytes: number): void {

@@ -28,10 +28,15 @@ export interface ClientTruth {
   readonly answers: number;
   /** Values in answers to gets. */
   readonly valuesRead: number;
-  /** Error answers to anything, by code; those to what reads; those to what writes (transactions included). */
+  /**
+   * Error answers to anything, by code; those to what reads (jobs and listings included); those to what writes
+   * (transactions and all that reads nothing included). The answer that says how a transaction ended is no error answer.
+   */
   readonly errors: Readonly<Record<string, number>>;
   readonly getErrors: Readonly<Record<string, number>>;
   readonly writeErrors: Readonly<Record<string, number>>;
+  /** Error answers by code that say, beyond it, that nothing was done. */
+  readonly definiteErrors: Readonly<Record<string, number>>;
   /** What read, and what wrote, and had no answer when its connection was over: how it ended nobody outside knows. */
   readonly abandonedGets: number;
   readonly abandonedWrites: number;
@@ -86,10 +91,10 @@ export interface RedisTruth {
   readonly values: number;
   /** Keys of requests for more than one key. */
   readonly fragments: number;
-  /** Error replies; of them for commands that no replica heard of, and for levels that were not met. */
+  /** Error replies; those to what reads, and to all else, by their words. */
   readonly errors: number;
-  readonly refusals: number;
-  readonly unmet: number;
+  readonly readErrors: Readonly<Record<string, number>>;
+  readonly writeErrors: Readonly<Record<string, number>>;
   /** Requests whose connection was over before their reply. */
   readonly abandoned: number;
   /** Somebody wrote a value that expires: nodes then look at keys, and delete them, on their own account. */

@@ -1,13 +1,14 @@
 /**
- * Failure causes against the answers that clients got. A write that a peer forwarded here fails here and is answered
- * there, one that this node forwarded fails there and is answered here: both widen the bounds by their number.
+ * Failure causes against the answers that clients got, each counted once at the node that gave the answer; and what
+ * stays 0 while nothing goes wrong. Room: requests whose connection was over before their answer.
  */
 import type { IncarnationAccount, RedisTruth } from './account.ts';
 import type { Claim } from './claims.ts';
-import { between, equal, upTo } from './claims.ts';
+import { between, equal, sumOf, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
-import { neverSent } from './peer-equations.ts';
 
+/** Errors of requests whose level was not met. */
+const unmetCodes: readonly string[] = ['NoQuorum', 'Timeout', 'ReplicasDisagree'];
 /** Keys that one Redis command of these runs names at most. */
 const keysAtOnceMax = 16;
 /** Counters that stay at 0 while nothing goes wrong. */
@@ -54,30 +55,8 @@ const neverCounted: readonly string[] = [
 
 export function causeEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const { truth } = account;
-  const { clients, near, beside, far, asked } = truth;
-  const abandoned = clients.abandonedGets + clients.abandonedWrites;
-  const forwarded = near.forwards + beside.forwards + far.forwards;
-  const unseen = abandoned + asked.forwardedWrites;
-  const answered = (code: string): number =>
-    (clients.getErrors[code] ?? 0) + (clients.writeErrors[code] ?? 0);
-  // Reads are always led here.
-  const byCause = (what: string, code: string, elsewhere: number): Claim => {
-    const least = (clients.getErrors[code] ?? 0) + Math.max(0, (clients.writeErrors[code] ?? 0) - elsewhere);
-    return between(what, numbers.sum(what), least, answered(code) + unseen + unseenOfRedis(truth.redis));
-  };
-  // A write that is to be forwarded may run out of time in the queue, behind large ones. Who owns all keys, as the only
-  // one of its rack, forwards none while it takes writes.
-  const mayForward = beside.requests > 0 || truth.joins || numbers.pool('server_ejects') > 0;
-  const unsent = mayForward ? neverSent(numbers, account) : 0;
   return [
-    byCause('dispatch_response_timeout_total', 'Timeout', forwarded + unsent),
-    byCause('dispatch_no_targets_total', 'NoTargets', forwarded),
-    between(
-      'forward_error',
-      numbers.pool('forward_error'),
-      0,
-      answered('NoTargets') + unseen + unseenOfRedis(truth.redis),
-    ),
+    ...failureEquations(numbers, truth),
     equal('svc_task_failures_total', numbers.sum('svc_task_failures_total'), truth.failedTasks),
     upTo(
       'svc_auth_failures_total',
@@ -104,6 +83,55 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
   ];
 }
 
+/** Each cause against the answers of all listeners, whatever was asked: a failure is counted where it is answered. */
+function failureEquations(
+  numbers: Numbers,
+  { clients, redis }: IncarnationAccount['truth'],
+): readonly Claim[] {
+  const { ended } = clients.transactions;
+  const told = (codes: readonly string[], ends: readonly string[], words: readonly string[]): Failures => ({
+    reads: sumOf(clients.getErrors, codes) + sumOf(redis.readErrors, words),
+    writes: sumOf(clients.writeErrors, codes) + sumOf(ended, ends) + sumOf(redis.writeErrors, words),
+  });
+  const noTargets = told(['NoTargets'], ['no_targets'], ['NOTARGETS']);
+  const late = ['TIMEOUT', 'ABORTED prepare_timeout'];
+  const timeouts = told(['Timeout'], ['prepare_timeout'], late);
+  const unmet = told(unmetCodes, ['prepare_timeout'], [...late, 'NOQUORUM', 'REPLICASDISAGREE']);
+  const { abandonedGets, abandonedWrites } = clients;
+  const unseen = abandonedGets + abandonedWrites;
+  const byCause = (what: string, { reads, writes }: Failures): Claim =>
+    upTo(what, numbers.sum(what), reads + writes, unseen);
+  return [
+    byCause('dispatch_response_timeout_total', timeouts),
+    byCause('dispatch_no_targets_total', noTargets),
+    upTo(
+      'client_non_quorum_r_responses',
+      numbers.pool('client_non_quorum_r_responses'),
+      unmet.reads,
+      abandonedGets,
+    ),
+    upTo(
+      'client_non_quorum_w_responses',
+      numbers.pool('client_non_quorum_w_responses'),
+      unmet.writes,
+      abandonedWrites,
+    ),
+    // Of a Redis command that fails on several keys, or of a value that expires, one answer or none is told.
+    between(
+      'forward_error',
+      numbers.pool('forward_error'),
+      0,
+      noTargets.reads + noTargets.writes + unseen + unseenOfRedis(redis),
+    ),
+  ];
+}
+
+/** Answers that tell of one cause. */
+interface Failures {
+  readonly reads: number;
+  readonly writes: number;
+}
+
 /** Nobody moves; but who is on its way in waits for members to know it, and for nothing else. */
 function waitsOf(numbers: Numbers, { joins, peersMax }: IncarnationAccount['truth']): readonly Claim[] {
   const family = 'svc_transfer_waits_for';
@@ -115,8 +143,8 @@ function waitsOf(numbers: Numbers, { joins, peersMax }: IncarnationAccount['trut
 }
 
 /** Redis commands whose failures may each stand for failures on many keys; the reaper's nobody hears of. */
-export function unseenOfRedis({ mortal, unmet, refusals, abandoned, errors }: RedisTruth): number {
-  return mortal ? Infinity : keysAtOnceMax * Math.max(errors, unmet + refusals) + keysAtOnceMax * abandoned;
+export function unseenOfRedis({ mortal, abandoned, errors }: RedisTruth): number {
+  return mortal ? Infinity : keysAtOnceMax * (errors + abandoned);
 }
 
 /** Who may not is answered as soon as it is counted, but for guesses of tokens over HTTP, and answers owed to earlier requests. */

@@ -22,6 +22,11 @@ export function between(what: string, value: number, least: number, most: number
   return { what, value, least, most };
 }
 
+/** Of these names. */
+export function sumOf(counts: Readonly<Record<string, number>>, codes: readonly string[]): number {
+  return codes.reduce((sum, code) => sum + (counts[code] ?? 0), 0);
+}
+
 export function holds({ value, least, most }: Claim): boolean {
   return value >= least && value <= most;
 }

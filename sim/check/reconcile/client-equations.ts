@@ -3,15 +3,23 @@
  * the node counts how they ended, and nobody outside sees it; and for Redis commands behind others that the node need not
  * have taken (`held`).
  */
-import type { ClientTruth, IncarnationAccount, RedisTruth } from './account.ts';
+import type { IncarnationAccount } from './account.ts';
 import { unseenOfRedis } from './cause-equations.ts';
 import type { Claim } from './claims.ts';
-import { between, equal, upTo } from './claims.ts';
+import { equal, sumOf, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
 /** Errors that tell the state of an object, as the client asked. */
 const outcomes: readonly string[] = ['PreconditionFailed', 'Conflict'];
+/** Errors of requests that were refused before a replica heard of them; and those that are so where they are definite. */
 const refusals: readonly string[] = ['Overloaded', 'NoTargets', 'ShuttingDown', 'Standby'];
+const refusalsIfDefinite: readonly string[] = ['NoQuorum', 'Timeout', 'StorageFailed'];
+const redisRefusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN', 'STANDBY'];
+/** They may be refusals, too: Redis's clients are not told. */
+const redisMaybe: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
+/** How a transaction ends that failed, by its answer; those that no branch was asked for. */
+const failedEnds: readonly string[] = ['prepare_failed', 'prepare_timeout', 'no_targets', 'disk_full'];
+const refusedEnds: readonly string[] = ['no_targets', 'disk_full'];
 const redisFields: readonly string[] = [
   ...[
     'get',
@@ -32,15 +40,21 @@ const redisFields: readonly string[] = [
 ];
 /** What a read at a SAFE level is refused with. */
 const disagreement: readonly string[] = ['ReplicasDisagree'];
-const unmet: readonly string[] = ['NoQuorum', 'Timeout', 'ReplicasDisagree'];
 
 export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const { clients, redis, listener } = truth;
-  const { puts, others, answers, transactions } = clients;
+  const { puts, others, answers, transactions, errors } = clients;
   const reading = clients.gets + transactions.questions;
   const writing = puts + clients.deletes + transactions.heard + transactions.resolutions;
   const abandoned = clients.abandonedGets + clients.abandonedWrites + redis.abandoned;
-  const allErrors = sumOf(clients.errors, Object.keys(clients.errors)) - sumOf(clients.errors, outcomes);
+  const allErrors = sumOf(errors, Object.keys(errors)) - sumOf(errors, outcomes);
+  const failures = allErrors + sumOf(transactions.ended, failedEnds) + redis.errors;
+  const redisErrors = [redis.readErrors, redis.writeErrors];
+  const refused =
+    sumOf(errors, refusals) +
+    sumOf(clients.definiteErrors, refusalsIfDefinite) +
+    sumOf(transactions.ended, refusedEnds) +
+    redisErrors.reduce((sum, words) => sum + sumOf(words, redisRefusals), 0);
   return [
     equal('client_connections', numbers.poolGauge('client_connections'), clients.open + redis.open),
     upTo(
@@ -59,16 +73,15 @@ export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount)
     upTo(
       'client_err',
       numbers.pool('client_err'),
-      clients.broken + redis.broken + allErrors + redis.errors,
+      clients.broken + redis.broken + failures,
       abandoned + clients.guesses,
     ),
     upTo(
       'client_dropped_requests',
       numbers.pool('client_dropped_requests'),
-      sumOf(clients.errors, refusals) + redis.refusals,
-      abandoned,
+      refused,
+      abandoned + redisErrors.reduce((sum, words) => sum + sumOf(words, redisMaybe), 0),
     ),
-    ...unmetEquations(numbers, clients, redis),
     upTo(
       'svc_read_disagreements_total, refused',
       numbers.sum('svc_read_disagreements_total', { outcome: 'refused' }),
@@ -105,34 +118,4 @@ export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount)
     upTo('stats_count', numbers.pool('stats_count'), listener.answers, listener.guesses),
     equal('svc_stats_connections', numbers.sum('svc_stats_connections'), listener.open),
   ];
-}
-
-/** A deletion reads before it writes, so one that failed may stand under either. */
-function unmetEquations(numbers: Numbers, clients: ClientTruth, redis: RedisTruth): readonly Claim[] {
-  const reads = numbers.pool('client_non_quorum_r_responses');
-  const writes = numbers.pool('client_non_quorum_w_responses');
-  const unmetReads = sumOf(clients.getErrors, unmet);
-  const unmetWrites = sumOf(clients.writeErrors, unmet);
-  const { abandonedGets, abandonedWrites, deletes } = clients;
-  const either = deletes === 0 ? 0 : unmetWrites + abandonedWrites;
-  const shared = unseenOfRedis(redis);
-  return [
-    upTo(
-      'non_quorum r + w',
-      reads + writes,
-      unmetReads + unmetWrites,
-      abandonedGets + abandonedWrites + shared,
-    ),
-    upTo('client_non_quorum_r_responses', reads, unmetReads, abandonedGets + either + shared),
-    between(
-      'client_non_quorum_w_responses',
-      writes,
-      unmetWrites - either,
-      unmetWrites + abandonedWrites + shared,
-    ),
-  ];
-}
-
-function sumOf(counts: Readonly<Record<string, number>>, codes: readonly string[]): number {
-  return codes.reduce((sum, code) => sum + (counts[code] ?? 0), 0);
 }

@@ -130,18 +130,6 @@ function unanswered(numbers: Numbers, gauge: string, truth: AskingTruth, timedOu
   ];
 }
 
-/**
- * Requests that ran out of time before they were sent, at most: they waited behind others. Of those that ran out of time
- * the wire shows which were sent where an answer came late, or has not come on a connection that is open.
- */
-export function neverSent(numbers: Numbers, { truth: { beside, near, far } }: IncarnationAccount): number {
-  const all = addUp(addUp(beside, near), far);
-  const timedOut = numbers.pool('peer_timedout_requests') + numbers.pool('remote_peer_timedout_requests');
-  const late = Math.max(0, numbers.pool('peer_mismatch_requests') - all.strayAnswers);
-  const waiting = numbers.poolGauge('peer_out_queue') + numbers.poolGauge('remote_peer_out_queue');
-  return Math.max(0, timedOut - late - Math.max(0, all.unanswered - waiting));
-}
-
 /** A queue has bytes exactly when it has frames, each at least its header. */
 function queueBytes(numbers: Numbers): readonly Claim[] {
   const queues = ['peer_in_queue', 'remote_peer_in_queue', 'dnode_client_in_queue', 'dnode_client_out_queue'];

@@ -147,6 +147,28 @@ test('a start that cannot have its modules says which and why', async () => {
   );
 });
 
+test('a module that can only route keys is no phase, and a job that names it says which exports it lacks', async () => {
+  const room = new ModuleHarness('no phase', 1, supplies);
+  await room.start('n1');
+  expect((await room.put('n1', 'router', keyfun())).status).toBe(201);
+  const json = { map: { language: 'javascript', name: 'Riak.mapValuesJson' } };
+  const run = async (query: readonly object[]): Promise<readonly unknown[]> => {
+    const job = JSON.stringify({ inputs: [['b', 'k']], query });
+    const { status, text } = await room.ask('n1', 'POST', '/mapred', job);
+    return [status, text];
+  };
+  const refused = (index: number): readonly unknown[] => [
+    400,
+    `phase ${index}: the Wasm module "router" is registered, but cannot run as a phase: it does not export phase_alloc and phase_apply\n`,
+  ];
+  const router = { language: 'wasm', module: 'router' };
+  expect(await run([{ map: router }])).toEqual(refused(0));
+  expect(await run([json, { reduce: router }])).toEqual(refused(1));
+  const nobody = { language: 'wasm', module: 'nobody' };
+  expect(await run([{ map: nobody }])).toEqual([404, 'phase 0: no Wasm module "nobody" is registered\n']);
+  expect(room.failures()).toEqual([]);
+});
+
 test('a module without the exports for it routes nothing: bucket, module and configuration are refused, and say so', async () => {
   const room = new ModuleHarness('no keyfun', 1, supplies);
   await room.start('n1');
