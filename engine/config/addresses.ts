@@ -1,5 +1,5 @@
 /**
- * Addresses in the configuration: `host:port`, where the host is a name, an IPv4 address or an IPv6 address in
+ * Parses addresses in the configuration: `host:port`, where the host is a name, an IPv4 address, or an IPv6 address in
  * brackets.
  */
 import type { Address } from '../io/network.ts';
@@ -13,7 +13,7 @@ interface AddressParts {
   readonly port: number;
 }
 
-/** Host (without brackets) and port of an address; undefined when it is none. */
+/** Host (without brackets) and port of an address; undefined if the text is no address. */
 export function splitAddress(address: string): AddressParts | undefined {
   const match = addressForm.exec(address);
   const host = match?.[1] ?? match?.[2];
@@ -21,7 +21,7 @@ export function splitAddress(address: string): AddressParts | undefined {
   return host === undefined || port > 65535 ? undefined : { host, port };
 }
 
-/** Nothing outside this machine reaches it: `localhost`, 127.0.0.0/8, `[::1]`. */
+/** Whether only this machine can reach the address: `localhost`, 127.0.0.0/8, `[::1]`. */
 export function isLoopback(address: Address): boolean {
   const host = splitAddress(address)?.host.toLowerCase();
   if (host === undefined) return false;
@@ -33,19 +33,19 @@ function parseAddress(given: string, portMin: number): Address | undefined {
   return parts !== undefined && parts.port >= portMin ? given : undefined;
 }
 
-/** Where another node is reached. */
+/** The address of another node. */
 export const remoteAddress: ValueKind<Address> = parsedText(
   'host:port with a port from 1 to 65535',
   (given) => parseAddress(given, 1),
 );
 
-/** Where this node listens; port 0 takes any free one. */
+/** An address on which this node listens; port 0 takes any free port. */
 export const listenAddress: ValueKind<Address> = parsedText(
   'host:port with a port from 0 (any free one) to 65535',
   (given) => parseAddress(given, 0),
 );
 
-/** Where other nodes reach this one; `auto`, which is undefined here, where that is its own listener's address. */
+/** The address at which other nodes reach this one. `auto` reads as undefined: the address of its own listener. */
 export const advertisedAddress: ValueKind<Address | undefined> = {
   allowed: `${remoteAddress.allowed}, or auto`,
   read(given, path, report) {
@@ -54,13 +54,13 @@ export const advertisedAddress: ValueKind<Address | undefined> = {
   },
 };
 
-/** It stands for every address of the machine, and leads nowhere from another one. */
+/** Whether the address stands for every address of the machine; other machines cannot connect to it. */
 export function isWildcard(address: Address): boolean {
   const host = splitAddress(address)?.host;
   return host === '0.0.0.0' || host === '::';
 }
 
-/** Where this node listens; `off`, which is undefined here, where it need not. */
+/** An address on which this node listens; `off` reads as undefined. */
 export const optionalAddress: ValueKind<Address | undefined> = {
   allowed: `${listenAddress.allowed}, or off`,
   read(given, path, report) {

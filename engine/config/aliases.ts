@@ -1,19 +1,20 @@
 /**
- * The spellings of a key. Keys are flat, `aae_throttle`; the parts of a name may also be put apart by a point,
- * `aae.throttle`, or be a map of what begins alike, `aae: { throttle: 0 }`, in one level. All are the same key, and a
- * file that gives one key in two ways is wrong.
+ * Resolves the aliases of keys. A key is flat (`aae_throttle`); a point may replace any underscore (`aae.throttle`), or
+ * keys with a common beginning may form a map of one level (`aae: { throttle: 0 }`). All denote one key; a file that
+ * gives one key in two ways is invalid.
  */
 import type { ConfigEntry } from './document.ts';
 import { showKey } from './values.ts';
 
+/** An entry of the file, by its flat name and by its spelling. */
 export interface SpelledEntry extends ConfigEntry {
-  /** As the file has it, with the maps around it: `aae.throttle`. */
+  /** As in the file, with the surrounding map: `aae.throttle`. */
   readonly spelled: string;
-  /** The flat name, whether or not there is such a key. */
+  /** The flat name, whether or not such a key exists. */
   readonly key: string;
 }
 
-/** The entries of a file by their flat names, those in groups too. */
+/** The entries of a file by their flat names, including those inside groups. `known`: the flat names of all keys. */
 export function spelledOut(
   entries: ReadonlyMap<string, ConfigEntry>,
   known: readonly string[],
@@ -36,7 +37,7 @@ function flat(spelled: string): string {
   return spelled.replaceAll('.', '_');
 }
 
-/** No key itself, and keys begin with it. */
+/** Whether the name is no key itself but the beginning of keys. */
 function isGroup(name: string, known: readonly string[]): boolean {
   return !known.includes(name) && known.some((key) => key.startsWith(`${name}_`));
 }

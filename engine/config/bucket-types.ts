@@ -1,6 +1,6 @@
 /**
- * Bucket types: named sets of default properties (Riak's). The type `default` always exists; its buckets keep one
- * value per key, the others' keep siblings, as Riak's do.
+ * The configuration of bucket types: named sets of default properties (as in Riak). The type `default` always exists.
+ * Its buckets keep one value per key; those of other types keep siblings, as in Riak.
  */
 import { parseNodeId } from '../base/ids.ts';
 import type { BucketProperties, PropertySet, PropertyValue } from '../buckets/properties.ts';
@@ -8,6 +8,7 @@ import { propertyTable, typeProperties } from '../buckets/properties.ts';
 import type { Fields, ValueKind } from './values.ts';
 import { mapOf, mapped, optional, parsedText, plain, record } from './values.ts';
 
+/** Most bucket types of a configuration. */
 export const bucketTypeCountMax = 1000;
 
 const typeName = parsedText('a type name of 1 to 64 of A-Z a-z 0-9 _ . -', (given): string | undefined =>
@@ -36,7 +37,7 @@ export const bucketTypeMap: ValueKind<ReadonlyMap<string, BucketProperties>> = m
     const types = new Map([['default', typeProperties('default', new Map())]]);
     for (const [name, set] of given) {
       const type = typeProperties(name, setOf(set));
-      // Riak calls the combination undefined; we do not accept it.
+      // Riak leaves the combination undefined; it is refused here.
       if (type.allowMult && type.lastWriteWins) {
         report(
           `${path}.${name}`,

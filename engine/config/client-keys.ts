@@ -1,9 +1,10 @@
-/** The keys of every client listener, for the table of keys.ts. */
+/** The configuration keys of all client listeners, for the table of `keys.ts`. */
 import type { KeyRows } from './config-key.ts';
 import type { HostNames } from './host-names.ts';
 import { hostNames } from './host-names.ts';
 import { wholeNumber } from './values.ts';
 
+/** Limits of client connections and requests; units as in the names. */
 export interface ClientFields {
   readonly clientAnswerBytesMax: number;
   readonly clientConnectionsMax: number;
@@ -15,9 +16,10 @@ export interface ClientFields {
   readonly clientWriteTimeoutMs: number;
 }
 
-/** As many as nobody has asked for. */
+/** The default of `client_connections_max`. A lower limit of open files reduces it, without a warning for this default. */
 export const clientConnectionsDefault = 10_000;
 
+/** The rows. */
 export const clientKeys: KeyRows<ClientFields> = {
   clientAnswerBytesMax: {
     kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),

@@ -55,7 +55,7 @@ describe('defaults', () => {
     expect(config.bucketTypes.get('default')).toEqual(defaultProperties);
   });
 
-  it('every default is one that the file may give', () => {
+  it('every default is a value that the file may give', () => {
     for (const field of configFields) {
       const { kind, fallback } = configKeys[field];
       const problems: string[] = [];
@@ -100,7 +100,7 @@ describe('the file', () => {
     ]);
   });
 
-  it('a key may be spelled with points, or in a map of what begins alike', () => {
+  it('a key may be written with points, or inside a map of its prefix', () => {
     const modules = [{ id: 'words', path: 'words.wat' }];
     const wanted = configOf({
       name: 'n1',
@@ -114,7 +114,7 @@ describe('the file', () => {
     expect(configOf({ name: 'n1', ...maps })).toEqual(wanted);
   });
 
-  it('one key spelled in two ways, or a group with a key that is none, is a fault', () => {
+  it('a key given in two spellings is a fault, and so is an unknown key in a group', () => {
     expect(faultLines({ name: 'n1', aae_throttle: 0, aae: { throttle: 1, throtle: 2 } })).toEqual([
       'lockstep.yaml:4: aae.throttle: aae_throttle is given twice',
       'lockstep.yaml:4: aae.throtle: unknown key; the nearest known key is aae_throttle',
@@ -175,7 +175,7 @@ describe('values', () => {
     },
   );
 
-  it('client_hosts are names without ports, in any case, or a word for all or what is safe', () => {
+  it('client_hosts is a list of names without ports, in any case, or any, or auto', () => {
     const given = (client_hosts: unknown): unknown => configOf({ name: 'n1', client_hosts }).clientHosts;
     expect(given(['KV.Example', 'n1', 'a_b-c.d', 7])).toEqual(['kv.example', 'n1', 'a_b-c.d', '7']);
     expect(configOf({ name: 'n1' }).clientHosts).toBe('auto');
@@ -201,7 +201,7 @@ describe('values', () => {
     },
   );
 
-  it('what other machines can reach needs TLS and credentials, and the refusal says which is missing', () => {
+  it('a listener that other machines can reach needs TLS and credentials, and the fault names what is missing', () => {
     const open = { name: 'n1', redis_listen: '0.0.0.0:1', peer_listen: '0.0.0.0:2' };
     const tls = { cert: 'c.pem', key: 'k.pem' };
     const peerTls = { ...tls, ca: 'ca.pem' };
@@ -229,7 +229,7 @@ describe('values', () => {
     expect(faultLines({ name: 'n1', [key]: given }).join('\n')).toMatch(problem);
   });
 
-  it('the token of commands is no key, though its variable has the prefix', () => {
+  it('the variable of the commands’ token is no key, although it has the prefix', () => {
     expect(configOf({ name: 'n1' }, { LOCKSTEP_TOKEN: 'secret' }).name).toBe('n1');
   });
 
@@ -256,7 +256,7 @@ describe('values', () => {
     expect(faultLines({ name: 'n1', bucket_types: both })).toEqual([expect.stringContaining('at most one')]);
   });
 
-  it('a bucket type sets any property that a bucket has, and none that it has not', () => {
+  it('a bucket type can set every property of a bucket, and no other', () => {
     const types = { users: { chash_keyfun: 'BUCKETONLY', w: 'all', pr: 1 } };
     expect(configOf({ name: 'n1', bucket_types: types }).bucketTypes.get('users')).toEqual({
       ...defaultProperties,
@@ -277,7 +277,7 @@ describe('values', () => {
 describe('members', () => {
   const n2 = { name: 'n2', address: 'h2:8101', datacenter: 'dc1', rack: 'r1' };
 
-  it('a node that joins names somebody to join', () => {
+  it('a joining node needs seeds', () => {
     expect(configOf({ name: 'n1', join: 'joining', seeds: [n2] }).join).toBe('joining');
     expect(faultLines({ name: 'n1', join: 'joining' })).toEqual([
       expect.stringContaining('join: joining given without seeds; allowed: member, or name nodes'),
@@ -287,7 +287,7 @@ describe('members', () => {
     ]);
   });
 
-  it('a node that listens at every address tells its peers one of them', () => {
+  it('a node with a wildcard listener must advertise an address', () => {
     const open = { name: 'n1', insecure: true, peer_listen: '0.0.0.0:8101', seeds: [n2] };
     expect(faultLines(open)).toEqual([expect.stringContaining('peer_advertise: auto given while')]);
     expect(configOf({ ...open, peer_advertise: 'h1:8101' }).peerAdvertise).toBe('h1:8101');
@@ -297,7 +297,7 @@ describe('members', () => {
     ]);
   });
 
-  it('a seed has the tokens it was given, or those of its name', () => {
+  it('a seed has the given tokens, or those derived from its name', () => {
     const seeds = [
       { ...n2, tokens: [9, 3] },
       { ...n2, name: 'n3', address: 'h3:1', num_tokens: 2 },
@@ -320,7 +320,7 @@ describe('members', () => {
     ]);
   });
 
-  it('an address is one node’s: not of two seeds, and not of this node and a seed', () => {
+  it('an address belongs to one node: two seeds, or this node and a seed, cannot share one', () => {
     const n3 = { ...n2, name: 'n3' };
     const words = (keys: object): readonly string[] => faultLines({ name: 'n1', ...keys });
     expect(words({ seeds: [n2, n3] })).toEqual([
@@ -349,7 +349,7 @@ describe('members', () => {
   });
 });
 
-describe('a text without quotes that is a number to YAML', () => {
+describe('an unquoted text that YAML reads as a number', () => {
   it.each(['0x1F', '1e3', '012', '0o17', '1.0', '-0'])(
     '%s is a name whose spelling would be lost, and is refused with what helps',
     (written) => {
@@ -372,7 +372,7 @@ describe('a text without quotes that is a number to YAML', () => {
     },
   );
 
-  it('is itself where it is quoted, where its spelling is the number’s, and where it is no number', () => {
+  it('is kept if it is quoted, if its spelling is the number’s, and if it is no number', () => {
     const names = ['"0x1F"', '"012"', '7', 'on', 'no', '1_000', '0b11', '1.2.3', 'null-1'];
     for (const written of names) {
       const config = parseConfig(`pool:\n  name: ${written}\n  rack: ${written}\n`, {}, fileName);
@@ -387,7 +387,7 @@ describe('a text without quotes that is a number to YAML', () => {
     expect(heir.replace).toBe('7');
   });
 
-  it('is that number where one is wanted, and the pool’s name as it is written', () => {
+  it('is that number where a number is expected, and the pool’s name as written', () => {
     const yaml =
       '012:\n  name: n1\n  request_timeout_ms: 0x1F4\n  value_bytes_max: 1e6\n  tokens: [0x10, 012]\n';
     const config = parseConfig(yaml, {}, fileName);
@@ -399,7 +399,7 @@ describe('a text without quotes that is a number to YAML', () => {
     });
   });
 
-  it('is refused with what helps where any text is allowed, and without where quotes do not help', () => {
+  it('is refused with a hint to quote it, unless quotes would not help', () => {
     expect(faultLines({ name: 'n1', listen: 8098, log_level: true })).toEqual([
       expect.stringContaining('listen: 8098 given; allowed: host:port'),
       expect.stringContaining('log_level: true given; allowed: one of'),
@@ -425,7 +425,7 @@ describe('the environment', () => {
     expect(config).toMatchObject({ rack: 'r7', tokens: [1, 3], listen: undefined });
   });
 
-  it('an unknown variable of ours is refused, naming the nearest', () => {
+  it('an unknown variable with the prefix is refused, naming the nearest', () => {
     expect(faultLines({ name: 'n1' }, { LOCKSTEP_RAK: 'r7' })).toEqual([
       'LOCKSTEP_RAK: unknown key; the nearest known key is LOCKSTEP_RACK',
     ]);
@@ -488,7 +488,7 @@ describe('any input', () => {
     );
   });
 
-  it('what is written is what is read, from the file and from the environment', () => {
+  it('written values read back, from the file and from the environment', () => {
     const member = fc.record({
       name: name.map((given) => `n${given}`),
       address: fc.nat(65_534).map((port) => `host-${port}.example:${port + 1}`),
@@ -531,12 +531,12 @@ describe('any input', () => {
 });
 
 describe('the reference', () => {
-  it('lists every key with its variable, default, range and help, and its defaults are the defaults', () => {
+  it('lists every key with its variable, default, range and help, and its defaults are those of the table', () => {
     const references = keyReferences();
     expect(references.map(({ key }) => key)).toEqual(configFields.map(keyOf));
     expect(references.map(({ variable }) => variable)).toEqual(configFields.map(variableOf));
     const given = references.flatMap(({ key, fallback }) =>
-      // Tokens and their number exclude each other.
+      // `tokens` and `num_tokens` exclude each other.
       fallback === undefined || key === 'num_tokens' ? [] : [[key, parse(fallback) as unknown]],
     );
     const keys: object = { name: 'n1', ...Object.fromEntries(given) };
@@ -546,7 +546,7 @@ describe('the reference', () => {
 });
 
 describe('the nearest name', () => {
-  it('is the one fewest edits away, whatever the case', () => {
+  it('is the one with the fewest edits, ignoring case', () => {
     expect(nearestName(['listen', 'pb_listen', 'rack'], 'LISTNE')).toBe('listen');
     expect(nearestName(['listen', 'pb_listen', 'rack'], 'pblisten')).toBe('pb_listen');
     expect(nearestName([], 'x')).toBeUndefined();

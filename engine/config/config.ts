@@ -1,6 +1,6 @@
 /**
- * The node's configuration: one YAML file whose root key is the pool's name, with the keys of keys.ts below it, each
- * of which a `LOCKSTEP_…` variable overrides. Pure: the command line reads the file and the environment.
+ * Parses a node's configuration: one YAML file whose root key is the pool's name, with the keys of `keys.ts` below it.
+ * A `LOCKSTEP_…` variable overrides each key. Pure: the command line reads the file and the environment.
  */
 import { parseNodeId } from '../base/ids.ts';
 import type { ConfigDocument } from './document.ts';
@@ -16,6 +16,7 @@ import { checkAcrossFields } from './cross-field-checks.ts';
 import { showGiven } from './values.ts';
 
 /** A configuration that is valid as a whole. */
+/** The file's root key: the label `pool` of all statistics. */
 export interface NodeConfig extends ConfigFields {
   /** The file's root key: the label `pool` of all statistics. */
   readonly pool: string;
@@ -24,7 +25,7 @@ export interface NodeConfig extends ConfigFields {
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What is given for one key, and where. */
+/** The given value of one key, and its source. */
 interface Given {
   readonly value: unknown;
   readonly source: string;
@@ -34,7 +35,7 @@ interface Given {
 type GivenKeys = ReadonlyMap<ConfigField, Given>;
 
 /**
- * The configuration that a file and the environment give together. `fileName` is for messages. Throws `ConfigError`
+ * The configuration given by a file and the environment together. `fileName` is for messages. Throws `ConfigError`
  * (`ConfigInvalid`) with every fault of both.
  */
 export function parseConfig(yamlText: string, environment: Environment, fileName: string): NodeConfig {
@@ -43,7 +44,7 @@ export function parseConfig(yamlText: string, environment: Environment, fileName
   const given = new Map<ConfigField, Given>();
   if (document !== undefined) gatherFromFile(document, fileName, given, faults);
   gatherFromEnvironment(environment, given, faults);
-  // Of a file that cannot be read nothing more can be said: every key would seem to be missing.
+  // If the file cannot be parsed, every key would seem to be missing: only the faults found so far are reported.
   if (document === undefined) throw faults.error();
   const fields = readFields(given, fileName, faults);
   if (fields === undefined) throw faults.error();
@@ -51,7 +52,7 @@ export function parseConfig(yamlText: string, environment: Environment, fileName
 }
 
 /**
- * The defaults with `overrides`, for embedders and the simulator; the same rules hold. Throws `ConfigError`.
+ * The defaults with `overrides`, for embedders and the simulator; the cross-field checks apply. Throws `ConfigError`.
  */
 export function defaultConfig(
   pool: string,
@@ -83,7 +84,9 @@ function gatherFromFile(
   }
 }
 
-/** Variables win over the file. An unknown `LOCKSTEP_…` is a fault too: a mistyped one would do nothing in silence. */
+/**
+ * Variables override the file. An unknown `LOCKSTEP_…` is a fault too: a mistyped one would silently have no effect.
+ */
 function gatherFromEnvironment(
   environment: Environment,
   given: Map<ConfigField, Given>,
@@ -107,7 +110,7 @@ function gatherFromEnvironment(
   }
 }
 
-/** Every field, from what is given or by its default; undefined once `faults` was told of what is wrong. */
+/** Reads every field, from its given value or its default. Undefined if `faults` is no longer empty. */
 function readFields(given: GivenKeys, source: string, faults: FaultList): ConfigFields | undefined {
   const fields: Record<string, unknown> = {};
   for (const field of configFields) {
@@ -126,14 +129,14 @@ function readFields(given: GivenKeys, source: string, faults: FaultList): Config
     const problem = 'given together with tokens; allowed: one of them';
     faults.add(faultOf('numTokens', given.get('numTokens'), source, problem));
   }
-  // The table has a row for every field, and each row's kind reads its field's type.
+  // The table has a row for every field, and each row's kind reads the field's type.
   return faults.empty ? (fields as object as ConfigFields) : undefined;
 }
 
-/** Derives what depends on several keys and checks that they fit together. */
+/** Derives values that depend on several keys, and checks the fields against each other. */
 function finish(config: NodeConfig, given: GivenKeys, source: string): NodeConfig {
   const { name, numTokens, replace } = config;
-  // A replacement has the tokens of the one that it replaces, and never expects to meet it.
+  // A replacement takes the tokens of the node that it replaces, and never contacts that node.
   const replaced = config.seeds.find((seed) => seed.node === replace);
   const tokens = replaced?.tokens ?? config.tokens;
   const seeds = config.seeds.filter((seed) => seed !== replaced);

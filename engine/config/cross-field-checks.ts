@@ -1,6 +1,4 @@
-/**
- * What no single key shows: keys that are each allowed and do not fit together.
- */
+/** Checks keys against each other: each is valid by itself, but not together. */
 import { LockstepError } from '../base/errors.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
@@ -8,39 +6,39 @@ import { isLoopback, isWildcard, splitAddress } from './addresses.ts';
 import type { ConfigField, ConfigFields } from './keys.ts';
 import { keyOf } from './key-names.ts';
 
-/** Room in a frame beside the value: key, headers, metadata, links and the causal context. */
+/** Bytes of a frame beside the value: key, headers, metadata, links and the causal context. */
 export const frameOverheadBytes = 256 * 1024;
 
-interface Misfit {
-  /** The key to change. */
+interface Conflict {
+  /** The key that the operator should change. */
   readonly field: ConfigField;
   readonly problem: string;
 }
 
 const listeners = ['listen', 'pbListen', 'redisListen', 'peerListen', 'statsListen'] as const;
 
-/** Everything that does not fit together; empty for a valid configuration. */
-export function checkAcrossFields(config: ConfigFields): readonly Misfit[] {
+/** All conflicts between keys; empty for a valid configuration. */
+export function checkAcrossFields(config: ConfigFields): readonly Conflict[] {
   return [
     ...exposedListeners(config),
     ...sharedAddresses(config),
     ...limitsOutOfOrder(config),
-    ...strangeSelf(config),
+    ...contradictorySelf(config),
     ...sharedSeeds(config),
     ...brokenRing(config),
     ...loneJoiner(config),
-    ...idleHeir(config),
-    ...nowhere(config),
+    ...misplacedReplacement(config),
+    ...unreachableListener(config),
   ];
 }
 
-/** All members of the cluster that the configuration knows: this node and the seeds. */
+/** The members of the cluster that the configuration knows: this node and the seeds. */
 export function membersOf(config: ConfigFields): readonly Member[] {
   const { name, datacenter, rack, tokens, seeds } = config;
   return [{ node: name, datacenter, rack, tokens }, ...seeds.filter((seed) => seed.node !== name)];
 }
 
-function exposedListeners(config: ConfigFields): readonly Misfit[] {
+function exposedListeners(config: ConfigFields): readonly Conflict[] {
   if (config.insecure) return [];
   return listeners.flatMap((field) => {
     const address = config[field];
@@ -64,37 +62,39 @@ function missingForPeers({ peerTls }: ConfigFields): readonly string[] {
   return peerTls === undefined ? ['peer_tls: {cert, key, ca}'] : [];
 }
 
-function sharedAddresses(config: ConfigFields): readonly Misfit[] {
+function sharedAddresses(config: ConfigFields): readonly Conflict[] {
   const taken = new Map<string, ConfigField>();
-  const misfits: Misfit[] = [];
+  const conflicts: Conflict[] = [];
   for (const field of listeners) {
     const address = config[field];
     if (address === undefined || splitAddress(address)?.port === 0) continue;
     const other = taken.get(address);
     if (other === undefined) taken.set(address, field);
     else
-      misfits.push({
+      conflicts.push({
         field,
         problem: `${address} is the address of ${keyOf(other)} too; addresses must differ`,
       });
   }
-  return misfits;
+  return conflicts;
 }
 
-function limitsOutOfOrder(config: ConfigFields): readonly Misfit[] {
-  const misfits: Misfit[] = [];
+function limitsOutOfOrder(config: ConfigFields): readonly Conflict[] {
+  const conflicts: Conflict[] = [];
   const demand = (lesser: ConfigField, greater: ConfigField, least: number, actual: number) => {
     if (actual >= least) return;
     const problem = `${actual} given; allowed: at least ${least}, because of ${keyOf(lesser)}`;
-    misfits.push({ field: greater, problem });
+    conflicts.push({ field: greater, problem });
   };
   demand('valueBytesMax', 'frameBytesMax', config.valueBytesMax + frameOverheadBytes, config.frameBytesMax);
   demand('peerBackoffMsMin', 'peerBackoffMsMax', config.peerBackoffMsMin, config.peerBackoffMsMax);
-  return misfits;
+  return conflicts;
 }
 
-/** An entry of this node itself among the seeds lets all nodes share one list; it must say what the keys say. */
-function strangeSelf(config: ConfigFields): readonly Misfit[] {
+/**
+ * The seeds may list this node itself, so that all nodes can share one list. Such an entry must agree with the keys.
+ */
+function contradictorySelf(config: ConfigFields): readonly Conflict[] {
   const self = config.seeds.find((seed) => seed.node === config.name);
   if (self === undefined) return [];
   const agrees =
@@ -107,10 +107,10 @@ function strangeSelf(config: ConfigFields): readonly Misfit[] {
 }
 
 /**
- * At one address there is one node: another name that leads there is never reached. What the shared list says of this
- * node itself is let pass: it may have moved, and tells its peers where to.
+ * Each address belongs to one node; a second node listed with it would never be reached. The entry of this node itself
+ * is exempt: the node may have moved, and tells its peers its new address.
  */
-function sharedSeeds(config: ConfigFields): readonly Misfit[] {
+function sharedSeeds(config: ConfigFields): readonly Conflict[] {
   const { name, peerListen, peerAdvertise, seeds } = config;
   const own = peerAdvertise ?? peerListen;
   const reached = splitAddress(own)?.port !== 0 && !isWildcard(own);
@@ -127,30 +127,30 @@ function sharedSeeds(config: ConfigFields): readonly Misfit[] {
   return problems.map((problem) => ({ field: 'seeds', problem }));
 }
 
-/** Nobody is there to join, and nobody would be left to own anything. */
-function loneJoiner({ join, name, seeds }: ConfigFields): readonly Misfit[] {
+/** A joining node needs seeds: without them there is no cluster to join and no owner of the ring. */
+function loneJoiner({ join, name, seeds }: ConfigFields): readonly Conflict[] {
   if (join !== 'joining' || seeds.some((seed) => seed.node !== name)) return [];
   const problem = 'joining given without seeds; allowed: member, or name nodes of the cluster in seeds';
   return [{ field: 'join', problem }];
 }
 
-/** Only a node that comes into the cluster can take another's place. */
-function idleHeir({ join, replace, name }: ConfigFields): readonly Misfit[] {
+/** Only a joining node can replace another one. */
+function misplacedReplacement({ join, replace, name }: ConfigFields): readonly Conflict[] {
   if (replace === undefined || (join === 'joining' && replace !== name)) return [];
   const given = `${replace} given with join: ${join} to ${name}`;
   const problem = `${given}; allowed: another node's name, with join: joining, or none`;
   return [{ field: 'replace', problem }];
 }
 
-/** Peers are told where to reach this node; they cannot reach it at every address of some machine. */
-function nowhere({ peerListen, peerAdvertise, seeds }: ConfigFields): readonly Misfit[] {
+/** A node announces its address to its peers; a wildcard address would be useless to them. */
+function unreachableListener({ peerListen, peerAdvertise, seeds }: ConfigFields): readonly Conflict[] {
   if (peerAdvertise !== undefined || seeds.length === 0 || !isWildcard(peerListen)) return [];
   const problem = `auto given while peer_listen is ${peerListen}; allowed: an address at which the other nodes reach this one`;
   return [{ field: 'peerAdvertise', problem }];
 }
 
-/** The ring's own rules: tokens are distinct in a rack. */
-function brokenRing(config: ConfigFields): readonly Misfit[] {
+/** Applies the ring's own rules: tokens are distinct within a rack. */
+function brokenRing(config: ConfigFields): readonly Conflict[] {
   try {
     new Ring(membersOf(config));
     return [];

@@ -1,7 +1,7 @@
 /**
- * From bytes of YAML (1.2) to the entries under its one root key. Bounded before anything is built: size, nesting (the
- * parser recurses, and deep nesting kills the process), and what aliases expand to. Keys given twice, unknown tags
- * and further documents are faults.
+ * Parses YAML (1.2) into the entries below its one root key. Size, nesting and alias expansion are bounded before any
+ * value is built: the YAML parser recurses, and deep nesting would end the process. Duplicate keys, unknown tags and
+ * further documents are faults.
  */
 import { LineCounter, Parser, isMap, isScalar, parseDocument, visit } from 'yaml';
 import type { CST } from 'yaml';
@@ -10,24 +10,29 @@ import type { FaultList } from './faults.ts';
 import { readPlainJson } from './plain-json.ts';
 import { SpelledNumber, showGiven, showKey } from './values.ts';
 
+/** Largest configuration file, in bytes. */
 export const fileBytesMax = 256 * 1024;
+/** Deepest nesting, in levels. */
 export const nestingMax = 16;
+/** Most expansions of aliases. */
 export const aliasCountMax = 64;
 
+/** The value of a key, and its place in the file. */
 export interface ConfigEntry {
   readonly value: unknown;
   /** Line of the key, from 1. */
   readonly line: number;
 }
 
+/** A parsed file. */
 export interface ConfigDocument {
   /** The root key. */
   readonly pool: string;
-  /** Maps inside the values are `Map`s. */
+  /** Values by key as in the file; maps inside values are `Map`s. */
   readonly entries: ReadonlyMap<string, ConfigEntry>;
 }
 
-/** The document, or undefined once `faults` was told why there is none. */
+/** The parsed document; undefined if `faults` has got the reasons. */
 export function readDocument(
   yamlText: string,
   source: string,
@@ -40,7 +45,7 @@ export function readDocument(
     return undefined;
   }
   const json = readPlainJson(yamlText, nestingMax);
-  // It has one line.
+  // Plain JSON has a single line.
   if (json !== undefined) return rootOf(json.value, fault, () => 1);
   if (nestingOf(yamlText) > nestingMax) {
     fault(`the file nests more than ${nestingMax} levels deep`);
@@ -55,7 +60,7 @@ export function readDocument(
   return readRoot(document, lines, fault);
 }
 
-/** One value as the environment gives it: YAML like a value in the file. Undefined when it is not valid. */
+/** Parses one value of an environment variable: YAML, as in the file. Undefined if it is invalid. */
 export function readValue(yamlText: string): { readonly value: unknown } | undefined {
   if (yamlText.length > fileBytesMax || nestingOf(yamlText) > nestingMax) return undefined;
   const document = parse(yamlText, new LineCounter());
@@ -63,7 +68,7 @@ export function readValue(yamlText: string): { readonly value: unknown } | undef
   return expand(document);
 }
 
-/** Without what only its programmer can do. */
+/** Removes a hint that only a programmer could follow. */
 function inOwnWords(message: string): string {
   return message.replace(/; please use YAML\.\w+\(\)$/, '; one is wanted');
 }
@@ -77,7 +82,7 @@ function parse(yamlText: string, lineCounter: LineCounter) {
   return document;
 }
 
-/** A number may be meant as a name, and then it counts how it is written: `012` is not 12. */
+/** Keeps the spelling of numbers, because an unquoted number may be meant as a name: `012` is not 12. */
 function keepSpellings(document: ReturnType<typeof parseDocument>): void {
   visit(document, {
     Scalar(_key, scalar) {
@@ -88,12 +93,12 @@ function keepSpellings(document: ReturnType<typeof parseDocument>): void {
   });
 }
 
-/** Plain values of a document; undefined when its aliases expand beyond the bound, or name nothing. */
+/** The document's plain values. Undefined if aliases expand beyond the bound or have no anchor. */
 function expand(document: ParsedDocument): { readonly value: unknown } | undefined {
   try {
     return { value: document.toJS({ mapAsMap: true, maxAliasCount: aliasCountMax }) as unknown };
   } catch (error) {
-    // The library's word for too many aliases, for one of itself and for one of nothing.
+    // The library reports too many aliases, recursive ones and unknown ones by these classes.
     if (error instanceof ReferenceError || error instanceof RangeError) return undefined;
     throw error;
   }
@@ -145,7 +150,7 @@ function linesOfKeys(document: ParsedDocument, lines: LineCounter): ReadonlyMap<
   return found;
 }
 
-/** How deep the text's values nest, by its concrete syntax, which is read without recursion. */
+/** Nesting of the text's values in levels, by its concrete syntax tree, which is traversed without recursion. */
 function nestingOf(yamlText: string): number {
   let deepest = 0;
   const open: { token: CST.Token; depth: number }[] = [];

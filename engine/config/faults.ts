@@ -1,19 +1,20 @@
 /**
- * What is wrong with a configuration. All faults of a file are gathered and reported at once, each naming where it
- * stands, what was given and what is allowed.
+ * Faults of a configuration. All faults of a file are collected and reported at once, each with its place, the given
+ * value and the allowed ones.
  */
 import { distance } from 'fastest-levenshtein';
 
 import { LockstepError } from '../base/errors.ts';
 
+/** One fault. */
 export interface ConfigFault {
-  /** The file, or the environment variable, that says it. */
+  /** The file or the environment variable at fault. */
   readonly source: string;
-  /** Line of the file, from 1; absent when it is no single line's fault. */
+  /** Line of the file, from 1; absent if the fault has no single line. */
   readonly line?: number;
   /** The key with its path (`seeds[1].address`); empty for the whole document. */
   readonly key: string;
-  /** What was given and what is allowed. */
+  /** What was given, and what is allowed. */
   readonly problem: string;
 }
 
@@ -27,10 +28,11 @@ export class ConfigError extends LockstepError {
   }
 }
 
-/** Gathers faults of one file and its environment. */
+/** Collects the faults of one file and its environment. */
 export class FaultList {
   readonly #faults: ConfigFault[] = [];
 
+  /** Whether no fault has been added. */
   get empty(): boolean {
     return this.#faults.length === 0;
   }
@@ -39,29 +41,32 @@ export class FaultList {
     this.#faults.push(fault);
   }
 
-  /** The error that carries all faults, in the order of their lines. */
+  /** The error with all faults, sorted by line. */
   error(): ConfigError {
     return new ConfigError(this.#faults.toSorted((left, right) => (left.line ?? 0) - (right.line ?? 0)));
   }
 }
 
-/** `lockstep.yaml:3: num_tokens: 300 given; allowed: …`. */
+/** The fault as one line: `lockstep.yaml:3: num_tokens: 300 given; allowed: …`. */
 export function describeFault(fault: ConfigFault): string {
   const place = fault.line === undefined ? fault.source : `${fault.source}:${fault.line}`;
   return fault.key === '' ? `${place}: ${fault.problem}` : `${place}: ${fault.key}: ${fault.problem}`;
 }
 
-/** The sentence for a key that is not in the table: it names the nearest one. */
+/** The problem text for a key that is not in the table; names the nearest known key. */
 export function unknownKey(known: readonly string[], given: string): string {
   const nearest = nearestName(known, given);
   return nearest === undefined ? 'unknown key' : `unknown key; the nearest known key is ${nearest}`;
 }
 
-/** The name fewest edits away from `given` (case does not count); the first of equals, undefined for none. */
+/**
+ * The name with the smallest edit distance to `given`, ignoring case; the first of equals, undefined if `known` is
+ * empty.
+ */
 export function nearestName(known: readonly string[], given: string): string | undefined {
   let nearest: string | undefined;
   let edits = Infinity;
-  // No key is longer than this, and the distance is quadratic.
+  // No key is longer than this, and computing the distance takes quadratic time.
   const wanted = given.slice(0, 64).toLowerCase();
   for (const name of known) {
     const count = distance(wanted, name.toLowerCase());

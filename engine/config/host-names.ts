@@ -1,8 +1,8 @@
-/** The names of hosts as which a node lets itself be addressed. */
+/** Parses the host names that the HTTP and statistics listeners accept in requests (`client_hosts`). */
 import type { ValueKind } from './values.ts';
 import { listOf, parsedText } from './values.ts';
 
-/** `auto`: as the listener's address suggests. Names are in lower case. */
+/** A list of names in lower case; `any`; or `auto`, which depends on the listener's address. */
 export type HostNames = readonly string[] | 'auto' | 'any';
 
 const nameForm = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*$/;
@@ -15,6 +15,7 @@ const names = listOf(
   100,
 );
 
+/** `auto`, `any`, or a list of at most 100 host names without ports. */
 export const hostNames: ValueKind<HostNames> = {
   allowed: `auto, any, or ${names.allowed}`,
   read(given, path, report) {

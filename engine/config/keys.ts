@@ -1,7 +1,7 @@
 /**
- * The table of configuration keys. From it come parsing, defaults, the environment's names, the messages for what is
- * wrong and the reference listing; a field of `ConfigFields` without a row here does not compile. A row's name in the
- * file is the field's name in snake case, in the environment `LOCKSTEP_` and that in upper case.
+ * The table of configuration keys. Parsing, defaults, names of environment variables, error messages and the reference
+ * listing all derive from it. A field of `ConfigFields` without a row does not compile. A row's name in the file is the
+ * field's name in snake case; in the environment it is `LOCKSTEP_` and that name in upper case.
  */
 import type { NodeId, Token } from '../base/ids.ts';
 import type { ConsistencyLevel } from '../replication/requests.ts';
@@ -39,30 +39,32 @@ import type { TransferFields } from './transfer-keys.ts';
 import { transferKeys } from './transfer-keys.ts';
 import { wasmKeys } from './wasm-keys.ts';
 
-/** Whether a node owns its tokens from the start, or comes into a cluster that runs without it. */
+/** `member`: the node owns its tokens from the start. `joining`: it joins a cluster that runs without it. */
 export type JoinMode = 'member' | 'joining';
 
+/** All join modes. */
 export const joinModes: readonly JoinMode[] = ['member', 'joining'];
 
+/** All values of a configuration. Units are in the names; the rows below describe each field. */
 export interface ConfigFields
   extends ClientFields, RedisFields, WasmConfigFields, MapReduceFields, TransferFields, SecurityFields {
   readonly name: NodeId;
   readonly clusterId: string;
   readonly datacenter: string;
   readonly rack: string;
-  /** Ascending and distinct; derived from `name` and `numTokens` where the file has none. */
+  /** Ascending and distinct; derived from `name` and `numTokens` if the file gives none. */
   readonly tokens: readonly Token[];
   readonly numTokens: number;
   readonly seeds: readonly Seed[];
   readonly join: JoinMode;
-  /** The dead node of its rack whose tokens this one takes over; undefined: none. */
+  /** The dead node of this rack whose tokens this node takes over; undefined: none. */
   readonly replace: NodeId | undefined;
   readonly dataDir: string;
-  /** Undefined: off; so for the other listeners. */
+  /** Undefined: off. The same holds for the other client listeners. */
   readonly listen: Address | undefined;
   readonly pbListen: Address | undefined;
   readonly peerListen: Address;
-  /** Undefined: the address listened on. */
+  /** Undefined: the address of the listener. */
   readonly peerAdvertise: Address | undefined;
   readonly statsListen: Address | undefined;
   readonly readConsistency: ConsistencyLevel;
@@ -71,7 +73,7 @@ export interface ConfigFields
   readonly requestTimeoutMs: number;
   readonly drainTimeoutMs: number;
   readonly bucketTypes: ReadonlyMap<string, BucketProperties>;
-  /** Buckets and types with properties of their own. */
+  /** Most buckets and types that have properties of their own. */
   readonly bucketPropertiesMax: number;
   readonly tombstoneGraceSeconds: number;
   readonly valueBytesMax: number;
@@ -109,13 +111,14 @@ export interface ConfigFields
   readonly statsIntervalMs: number;
 }
 
+/** One row for each field. */
 export type ConfigTable = { readonly [Field in keyof ConfigFields]: ConfigKey<ConfigFields[Field]> };
 
 const consistency = oneOf(consistencyLevels);
 const mebibyte = 1024 * 1024;
 const gibibyte = 1024 * mebibyte;
 
-/** In the order of the reference listing. */
+/** The rows, in the order of the reference listing. */
 export const configKeys: ConfigTable = {
   name: { kind: nodeName, help: 'This node’s name, different from every other node’s in the cluster.' },
   clusterId: {
@@ -385,6 +388,7 @@ export const configKeys: ConfigTable = {
   },
 };
 
+/** The name of a configuration field. */
 export type ConfigField = keyof ConfigFields;
 
 /** All fields, in the table's order. */

@@ -1,6 +1,7 @@
-/** The configuration keys of MapReduce, as rows of the table of keys.ts. */
+/** The configuration keys of MapReduce, for the table of `keys.ts`. */
 import { wholeNumber } from './values.ts';
 
+/** Limits of MapReduce jobs; units as in the names. */
 export interface MapReduceFields {
   readonly mapredTimeoutMs: number;
   readonly mapredJobsMax: number;
@@ -11,6 +12,7 @@ export interface MapReduceFields {
 const mebibyte = 1024 * 1024;
 const gibibyte = 1024 * mebibyte;
 
+/** The rows. */
 export const mapReduceKeys = {
   mapredTimeoutMs: {
     kind: wholeNumber(10, 3_600_000, 'ms'),

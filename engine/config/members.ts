@@ -1,6 +1,4 @@
-/**
- * How the configuration names this node and the others: names, places, tokens, and the list of seeds.
- */
+/** Parses how the configuration identifies this node and the others: names, places, tokens, and the list of seeds. */
 import type { NodeId, Token } from '../base/ids.ts';
 import { parseNodeId, parseToken, tokenMax } from '../base/ids.ts';
 import type { Address } from '../io/network.ts';
@@ -10,19 +8,23 @@ import { remoteAddress } from './addresses.ts';
 import type { ValueKind } from './values.ts';
 import { listOf, mapped, optional, parsedText, plain, record, wholeNumber } from './values.ts';
 
-/** A node of the cluster, and where it is reached. */
+/** A node of the cluster and its address. */
 export interface Seed extends Member {
   /** Its `peer_listen`, as this node reaches it. */
   readonly address: Address;
 }
 
+/** Most tokens of a node. */
 export const tokenCountMax = 256;
+/** Most seeds of a configuration. */
 export const seedCountMax = 1000;
+/** Tokens derived for a node whose configuration gives neither tokens nor their number. */
 export const numTokensDefault = 16;
 
+/** A node's name. */
 export const nodeName: ValueKind<NodeId> = parsedText('1 to 64 of A-Z a-z 0-9 _ . -', parseNodeId);
 
-/** The name of another node; undefined for `none`. */
+/** The name of another node; `none` reads as undefined. */
 export const optionalNodeName: ValueKind<NodeId | undefined> = {
   allowed: `none, or ${nodeName.allowed}`,
   read(given, path, report) {
@@ -31,7 +33,7 @@ export const optionalNodeName: ValueKind<NodeId | undefined> = {
   },
 };
 
-/** The name of a datacenter or a rack; same form as a node's. */
+/** The name of a datacenter or a rack; same form as a node's name. */
 export const placeName: ValueKind<string> = nodeName;
 
 const token: ValueKind<Token> = plain(`a whole number from 0 to ${tokenMax}`, (given) => {
@@ -39,7 +41,7 @@ const token: ValueKind<Token> = plain(`a whole number from 0 to ${tokenMax}`, (g
   return value === undefined ? undefined : { value };
 });
 
-/** Tokens, ascending; one given twice is refused. */
+/** A list of distinct tokens; reads in ascending order. */
 export const tokenList: ValueKind<readonly Token[]> = mapped(
   listOf(token, tokenCountMax),
   `a list of at most ${tokenCountMax} different whole numbers from 0 to ${tokenMax}`,
@@ -52,9 +54,10 @@ export const tokenList: ValueKind<readonly Token[]> = mapped(
   },
 );
 
+/** A number of tokens. */
 export const tokenCount: ValueKind<number> = wholeNumber(1, tokenCountMax, 'tokens');
 
-/** `tokens` as given, or as many as asked for, derived from the node's name. */
+/** `tokens` if there are any; otherwise `numTokens` tokens derived from the node's name. */
 export function resolveTokens(node: NodeId, tokens: readonly Token[], numTokens: number): readonly Token[] {
   return tokens.length > 0 ? tokens : tokensOfNode(node, numTokens);
 }
@@ -80,7 +83,7 @@ const seed: ValueKind<Seed> = mapped(
   },
 );
 
-/** The list of seeds; names must differ. */
+/** The list of seeds, with distinct names. */
 export const seedList: ValueKind<readonly Seed[]> = mapped(
   listOf(seed, seedCountMax),
   `a list of at most ${seedCountMax} nodes, each ${seed.allowed}`,

@@ -6,18 +6,18 @@ import { nestingMax, readDocument } from './document.ts';
 import { FaultList } from './faults.ts';
 import { readPlainJson } from './plain-json.ts';
 
-/** What is read of a text, and whether it had faults. */
+/** The value read from a text, and whether it had faults. */
 function read(text: string): readonly [ConfigDocument | undefined, boolean] {
   const faults = new FaultList();
   return [readDocument(text, 'pool.json', faults), faults.empty];
 }
 
-describe('a document that a program wrote as JSON', () => {
-  it('means what it means as YAML', () => {
+describe('a document in the form of JSON.stringify', () => {
+  it('has the same meaning as YAML', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 })), (keys) => {
         const text = JSON.stringify({ pool: keys });
-        // In any other form it is YAML's.
+        // Any other form is parsed as YAML.
         expect(readPlainJson(`${text}\n`, nestingMax)).toBeUndefined();
         expect(read(text)).toEqual(read(`${text}\n`));
       }),
@@ -25,7 +25,7 @@ describe('a document that a program wrote as JSON', () => {
     );
   });
 
-  it('is left to YAML when a key is given twice, when it is cut, and when it nests deep', () => {
+  it('is parsed as YAML if a key is duplicated, if it is truncated, and if it nests deeply', () => {
     const deep = `{"pool":${'['.repeat(5000)}${']'.repeat(5000)}}`;
     for (const text of ['{"pool":{"name":"a","name":"b"}}', '{"pool":{"name":"a"}', deep]) {
       expect(readPlainJson(text, nestingMax)).toBeUndefined();

@@ -1,10 +1,10 @@
 /**
- * A document that a program wrote: JSON to the byte as `JSON.stringify` gives it. All such documents are YAML (1.2) too
- * and mean the same there, but are read twenty times as fast; in any other form they are left to the YAML parser, which
- * knows what is wrong with them (a key that is given twice is not written so).
+ * A fast path for files that a program wrote: text exactly as `JSON.stringify` prints it. Every such text is also YAML
+ * (1.2) with the same meaning, but is parsed twenty times as fast. Any other text goes to the YAML parser, which
+ * reports its faults (a file with a duplicate key, for example, never has this form).
  */
 
-/** The value, its objects as `Map`s; undefined for any other text, and for one that nests as deep as `nestingMax`. */
+/** The value, with `Map`s for objects. Undefined for any other text and for nesting of `nestingMax` or more levels. */
 export function readPlainJson(text: string, nestingMax: number): { readonly value: unknown } | undefined {
   if (!text.startsWith('{')) return undefined;
   try {

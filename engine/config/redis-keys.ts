@@ -1,16 +1,18 @@
-/** The keys of the Redis protocol's listener, for the table of keys.ts. */
+/** The configuration keys of the Redis listener, for the table of `keys.ts`. */
 import type { Address } from '../io/network.ts';
 import { optionalAddress } from './addresses.ts';
 import { text, wholeNumber } from './values.ts';
 
+/** Settings of the Redis listener. */
 export interface RedisFields {
   /** Undefined: off. */
   readonly redisListen: Address | undefined;
-  /** Of the bucket type `default`. */
+  /** A bucket of the type `default`. */
   readonly redisBucket: string;
   readonly redisAnswerBytesMax: number;
 }
 
+/** The rows. */
 export const redisKeys = {
   redisListen: { kind: optionalAddress, fallback: 'off', help: 'Redis protocol listener for clients.' },
   redisBucket: { kind: text(64), fallback: 'redis', help: 'Bucket that the keys of Redis clients live in.' },

@@ -1,13 +1,14 @@
 /**
- * The reference of all keys, for `lockstep check-config --keys` and engine/docs/configuration.md: the table, written out.
+ * Generates the reference of all keys from the table, for `lockstep check-config --keys` and `docs/configuration.md`.
  */
 import { keyOf, variableOf } from './key-names.ts';
 import { configFields, configKeys } from './keys.ts';
 
+/** The reference of one key. */
 export interface KeyReference {
   readonly key: string;
   readonly variable: string;
-  /** JSON of the default; absent when the key must be given. */
+  /** The default as JSON; absent if the key is mandatory. */
   readonly fallback?: string;
   readonly allowed: string;
   readonly help: string;

@@ -1,28 +1,31 @@
-/** The configuration keys of who may come in, and how what is said stays between those who say it. */
+/** The configuration keys of authentication and TLS, for the table of `keys.ts`. */
 import type { KeyRows } from './config-key.ts';
 import type { ValueKind } from './values.ts';
 import { flag, optional, record, text } from './values.ts';
 
-/** Files in PEM form. */
+/** Paths of TLS files in PEM form. */
+/** The certificate, followed by the intermediate ones up to the CA. */
 export interface TlsFiles {
   /** The certificate, and behind it those that lead to its CA. */
   readonly cert: string;
   readonly key: string;
-  /** Whose certificates clients must show; undefined: clients need none. */
+  /** The CA whose certificates clients must show; undefined: clients need none. */
   readonly ca: string | undefined;
 }
 
+/** As `TlsFiles`; the CA is mandatory, because peers authenticate each other. */
 export interface PeerTlsFiles extends TlsFiles {
   readonly ca: string;
 }
 
+/** Security settings of a node. */
 export interface SecurityFields {
-  /** Undefined: clients, and who reads the statistics, speak plainly. */
+  /** Undefined: client and statistics connections are plain text. */
   readonly tls: TlsFiles | undefined;
-  /** Undefined: nodes speak plainly. */
+  /** Undefined: peer connections are plain text. */
   readonly peerTls: PeerTlsFiles | undefined;
   readonly insecure: boolean;
-  /** A file; undefined: everybody may do everything. */
+  /** Path of the credentials file; undefined: every client may do everything. */
   readonly credentials: string | undefined;
 }
 
@@ -46,6 +49,7 @@ const tlsFiles = record<TlsFiles>({
 });
 const peerTlsFiles = record<PeerTlsFiles>({ cert: pathKind, key: pathKind, ca: pathKind });
 
+/** The rows. */
 export const securityKeys: KeyRows<SecurityFields> = {
   tls: {
     kind: orOff(tlsFiles, 'a map of paths with cert, key and, where clients must show certificates, ca'),

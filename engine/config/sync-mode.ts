@@ -1,11 +1,12 @@
-/** When a write counts as stored, as the configuration says it. */
+/** Parses the setting of when a write counts as stored. */
 import type { ValueKind } from './values.ts';
 import { plain } from './values.ts';
 
-/** When a write counts as stored: after the sync that covers it, or up to `intervalMs` before. */
+/** When a write counts as stored: after the sync that covers it, or up to `intervalMs` milliseconds before it. */
 export type SyncMode =
   { readonly kind: 'always' } | { readonly kind: 'interval'; readonly intervalMs: number };
 
+/** `always`, or the interval in milliseconds. */
 export const syncMode: ValueKind<SyncMode> = plain(
   'always, or a whole number of ms from 1 to 60000',
   (given): { value: SyncMode } | undefined => {

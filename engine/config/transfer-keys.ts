@@ -1,6 +1,7 @@
-/** The configuration keys of joining and leaving, as rows of the table of keys.ts. */
+/** The configuration keys of joining and leaving, for the table of `keys.ts`. */
 import { wholeNumber } from './values.ts';
 
+/** Limits of ring changes; units as in the names. */
 export interface TransferFields {
   readonly transferBytesPerSecond: number;
   readonly transferBatchBytes: number;
@@ -11,6 +12,7 @@ export interface TransferFields {
 const mebibyte = 1024 * 1024;
 const gibibyte = 1024 * mebibyte;
 
+/** The rows. */
 export const transferKeys = {
   transferBytesPerSecond: {
     kind: wholeNumber(1024, 64 * gibibyte, 'bytes/s'),

@@ -1,22 +1,23 @@
 /**
- * Kinds of values a key can hold: how one is read from YAML, and its allowed range in words. Readers never throw;
- * what is wrong goes to `report`, and the value is then absent.
+ * Kinds of values that a key can hold: each reads a value from YAML and describes its allowed range. Readers never
+ * throw; they report faults to `report` and return undefined.
  */
 import { unknownKey } from './faults.ts';
 
-/** Told of each thing wrong. `path` is relative to the key: `''`, `[2]`, `[2].address`. */
+/** Receives each fault. `path` is relative to the key: `''`, `[2]`, `[2].address`. */
 export type Report = (path: string, problem: string) => void;
 
+/** Reads and validates values of one kind. */
 export interface ValueKind<T> {
-  /** The allowed range in words, to follow "allowed: ". */
+  /** The allowed range as text that follows "allowed: ". */
   readonly allowed: string;
-  /** The value, or undefined once `report` was told why there is none. */
+  /** The value; undefined after at least one call of `report`. */
   read(given: unknown, path: string, report: Report): { readonly value: T } | undefined;
 }
 
 /**
- * A number that its author did not write as numbers are printed, `0x1F`, `012` or `1e3`: where a number is wanted it is
- * that number, and where a text is wanted it may be a name whose spelling counts.
+ * A number whose spelling differs from its usual one (`0x1F`, `012`, `1e3`). Read as a number it is that number; read
+ * as text it may be a name whose spelling matters.
  */
 export class SpelledNumber {
   readonly value: number;
@@ -28,7 +29,7 @@ export class SpelledNumber {
   }
 }
 
-/** A kind of one plain value: `parse` gives undefined for what is not allowed. */
+/** A kind of one plain value. `parse` returns undefined for values that are not allowed. */
 export function plain<T>(allowed: string, parse: (given: unknown) => { value: T } | undefined): ValueKind<T> {
   return {
     allowed,
@@ -40,7 +41,7 @@ export function plain<T>(allowed: string, parse: (given: unknown) => { value: T 
   };
 }
 
-/** A whole number `min` to `max`; `unit` is a plural noun for people. */
+/** A whole number from `min` to `max`; `unit` is a plural noun for messages. */
 export function wholeNumber(min: number, max: number, unit = ''): ValueKind<number> {
   const of = unit === '' ? '' : ` of ${unit}`;
   return plain(`a whole number${of} from ${min} to ${max}`, (given) =>
@@ -50,6 +51,7 @@ export function wholeNumber(min: number, max: number, unit = ''): ValueKind<numb
   );
 }
 
+/** true or false. */
 export const flag: ValueKind<boolean> = plain('true or false', (given) =>
   typeof given === 'boolean' ? { value: given } : undefined,
 );
@@ -66,13 +68,16 @@ export function text(lengthMax: number): ValueKind<string> {
 /** A text that `parse` accepts. */
 export function parsedText<T>(allowed: string, parse: (given: string) => T | undefined): ValueKind<T> {
   return textual(allowed, (given) => {
-    // A name such as 7 is a number to YAML and a text to its author.
+    // An unquoted name such as 7 is a number to YAML but a text to its author.
     const words = typeof given === 'number' && Number.isInteger(given) ? String(given) : given;
     return typeof words === 'string' ? parse(words) : undefined;
   });
 }
 
-/** A kind of text. What YAML takes for something else is not guessed at: the author is told to quote it. */
+/**
+ * A kind of text. A value that YAML reads as something else is not guessed at: the message tells the author to quote
+ * it.
+ */
 function textual<T>(allowed: string, parse: (given: unknown) => T | undefined): ValueKind<T> {
   return {
     allowed,
@@ -80,7 +85,7 @@ function textual<T>(allowed: string, parse: (given: unknown) => T | undefined): 
       const value = parse(given);
       if (value !== undefined) return { value };
       const quoted = showGiven(given);
-      // Where quotes would not help, they are not spoken of.
+      // The hint is left out if quotes would not help.
       const help = parse(quoted) === undefined ? '' : unquoted(given);
       report(path, `${quoted} given${help}; allowed: ${allowed}`);
       return undefined;
@@ -88,7 +93,7 @@ function textual<T>(allowed: string, parse: (given: unknown) => T | undefined): 
   };
 }
 
-/** What becomes of a text without quotes that YAML takes for no text, and what helps; empty for others. */
+/** The hint for an unquoted text that YAML reads as something else; empty for other values. */
 function unquoted(given: unknown): string {
   if (given instanceof SpelledNumber)
     return `, which YAML reads as the number ${given.value}: put it in quotes`;
@@ -97,14 +102,14 @@ function unquoted(given: unknown): string {
   return '';
 }
 
-/** One of some words, in any case. */
+/** One of some words, ignoring case. */
 export function oneOf<T extends string>(words: readonly T[]): ValueKind<T> {
   return parsedText(`one of ${words.join(', ')}`, (given) =>
     words.find((word) => word.toLowerCase() === given.toLowerCase()),
   );
 }
 
-/** A list of up to `countMax` values of one kind. */
+/** A list of at most `countMax` values of one kind. */
 export function listOf<T>(kind: ValueKind<T>, countMax: number): ValueKind<readonly T[]> {
   const allowed = `a list of at most ${countMax}, each ${kind.allowed}`;
   return {
@@ -121,7 +126,7 @@ export function listOf<T>(kind: ValueKind<T>, countMax: number): ValueKind<reado
   };
 }
 
-/** A map from names to values of one kind, in the file's order. */
+/** A map from names to values of one kind, at most `countMax`, in the file's order. */
 export function mapOf<T>(
   name: ValueKind<string>,
   kind: ValueKind<T>,
@@ -147,7 +152,7 @@ export function mapOf<T>(
   };
 }
 
-/** A kind whose values go through `convert`, which may find further faults. */
+/** A kind whose values are converted by `convert`, which may report further faults. */
 export function mapped<Given, T>(
   kind: ValueKind<Given>,
   allowed: string,
@@ -162,17 +167,19 @@ export function mapped<Given, T>(
   };
 }
 
-/** The same kind, for a field that may be left out. */
+/** The same kind, typed for a field that may be absent. */
 export function optional<T>(kind: ValueKind<T>): ValueKind<T | undefined> {
   return kind;
 }
 
+/** A field of a `record`. */
 export interface Field<T> {
   readonly kind: ValueKind<T>;
-  /** Absent: the field must be given. */
+  /** The default; absent if the field is mandatory. */
   readonly fallback?: T;
 }
 
+/** The fields of a `record`, by name. */
 export type Fields<T> = { readonly [Name in keyof T]: Field<T[Name]> };
 
 /** A map with exactly these fields. */
@@ -217,7 +224,7 @@ function readField<T>(
   return undefined;
 }
 
-/** What was given, short enough for one line. */
+/** A short description of the given value, for a message of one line. */
 export function showGiven(given: unknown): string {
   if (given === null || given === undefined) return 'nothing';
   if (Array.isArray(given)) return `a list of ${given.length}`;
@@ -229,7 +236,7 @@ export function showGiven(given: unknown): string {
   return `a value of type ${typeof given}`;
 }
 
-/** A key of a map as text; keys that are no scalars have no text of their own. */
+/** A map's key as text; `?` if it is no scalar. */
 export function showKey(key: unknown): string {
   if (typeof key === 'string') return shorten(key);
   if (key instanceof SpelledNumber) return shorten(key.source);

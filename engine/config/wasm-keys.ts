@@ -1,9 +1,10 @@
-/** The configuration keys of Wasm modules. */
+/** The configuration keys of Wasm modules, for the table of `keys.ts`. */
 import type { KeyRows } from './config-key.ts';
 import { flag, wholeNumber } from './values.ts';
 import type { WasmModuleFile } from './wasm-modules.ts';
 import { wasmModuleList } from './wasm-modules.ts';
 
+/** Limits and settings of Wasm modules; units as in the names. */
 export interface WasmConfigFields {
   readonly featuresWasm: boolean;
   readonly storeWasmModules: readonly WasmModuleFile[];
@@ -17,6 +18,7 @@ export interface WasmConfigFields {
 const mebibyte = 1024 * 1024;
 const gibibyte = 1024 * mebibyte;
 
+/** The rows. */
 export const wasmKeys: KeyRows<WasmConfigFields> = {
   featuresWasm: {
     kind: flag,

@@ -65,12 +65,11 @@ export const SERVER_CODEC = [
 
 type Row = (typeof SERVER_CODEC)[number];
 
-export type ServerField = Row['field'];
 /** A field of the server. */
+export type ServerField = Row['field'];
 /** The fields that are read rather than incremented: gauges and timestamps. */
 export type ServerGaugeField = Exclude<Row, { kind: 'counter' }>['field'];
 
-/** The live numbers, one plain field each, so that `server.read_requests += 1` is all that counting costs. */
 /** The live values, one plain field each, so that counting costs no more than `server.read_requests += 1`. */
 export class ServerStats implements Record<ServerField, number> {
   server_eof = 0;
