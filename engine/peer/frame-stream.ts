@@ -4,7 +4,7 @@
  * Outgoing items wait in a bounded outbox. Whatever is there when the writer wakes is written in one batch; frames that
  * are adjacent in memory are written as one run of bytes. While the connection is congested, nothing is written and the
  * outbox fills. A stream whose input produces output then takes no more frames either, so that the other side feels the
- * back-pressure. Bytes that are no frame cut the connection: nobody can tell where the next frame would begin.
+ * back-pressure. Bytes that are no frame cut the connection: the decoder cannot tell where the next frame begins.
  *
  * `onClosed` is called exactly once, last, when the network port has reported that the connection is over.
  */

@@ -14,6 +14,7 @@ export type ReplyHandler = (reply: PeerReply) => void;
 
 /** Is called when a request's deadline has passed. */
 export interface PendingOwner {
+  /** Fails the request with `Timeout`. */
   expire(pending: Pending): void;
 }
 

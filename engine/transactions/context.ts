@@ -77,7 +77,7 @@ export interface TransactionContext {
 }
 
 /**
- * The other node gave no answer. `unsent`: the request was not sent. Otherwise nobody knows whether the node received
+ * The other node gave no answer. `unsent`: the request was not sent. Otherwise it is unknown whether the node received
  * it.
  */
 export interface NoAnswer {

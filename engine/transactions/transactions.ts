@@ -177,8 +177,8 @@ export class Transactions implements TransactionService {
    * - the new primary does not have its writes yet, or
    * - too few owners know its idempotency key.
    *
-   * Recovered branches are listed until their writes were sent again, since nobody knows before who has them. Calls
-   * `released` whenever a transaction may have left the list.
+   * Recovered branches are listed until their writes were sent again, since until then no node knows which replicas
+   * have them. Calls `released` whenever a transaction may have left the list.
    */
   givenAway(released: () => void): () => readonly Xid[] {
     const { locks } = this.#branches;

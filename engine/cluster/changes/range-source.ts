@@ -17,7 +17,9 @@ import type { MovedObject, RangeAnswer, RangeRequest } from './range-messages.ts
 
 /** The store as transfers use it. */
 export interface RangeStore extends Pick<LocalStore, 'tryRead'> {
+  /** The keys with tokens in (from, to], in no particular sequence. */
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
+  /** The token of a stored key; undefined if the store does not have it. */
   tokenOf(key: PackedKey): Token | undefined;
 }
 

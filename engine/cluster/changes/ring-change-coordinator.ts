@@ -124,8 +124,8 @@ export class RingChangeCoordinator {
 
   /**
    * Begins to leave, from NORMAL or STANDBY. Resolves once that is durable. Rejects with `StorageFailed` if the disk
-   * does not take it. Throws `Conflict` if a ring change of this node is under way, if its rebuild is not over, if it is
-   * the last owner, or if it is the last node of its rack; `force` overrides the last reason.
+   * does not take it. Throws `Conflict` if a ring change of this node is under way, or if its rebuild is not over.
+   * Throws it also if the node is the last owner, or the last node of its rack; `force` overrides the last reason.
    */
   leave(force: boolean): Promise<void> {
     const { ring, self } = this.#membership;

@@ -1,7 +1,7 @@
 /**
  * Transfers ranges of tokens between this node and others: pulls those that it takes over, pushes those that it gives
- * away. One batch is under way at a time, followed by a pause in proportion to its bytes, so that clients keep their
- * share of the disk and the link.
+ * away. One batch is under way at a time. A pause in proportion to its bytes follows, so that clients keep their share
+ * of the disk and the link.
  *
  * A transfer may start again from the beginning at any time. Objects are merged by causality, so a batch that comes
  * twice, or after a newer write, changes nothing.

@@ -1,8 +1,8 @@
 /**
  * Spreads the members' records. At every interval this node increments its own heartbeat and reconciles its table with
- * one connected peer, and now and then with one that is DOWN although it is connected. A peer that becomes reachable is
- * reconciled with at once. Sources: van Renesse et al., Scuttlebutt, 2008; turns in a random order are SWIM's; the
- * second partner is Cassandra's.
+ * one connected peer. Now and then it also reconciles with one that is DOWN although it is connected. A peer that
+ * becomes reachable is reconciled with at once. Sources: van Renesse et al., Scuttlebutt, 2008; turns in a random order
+ * are SWIM's; the second partner is Cassandra's.
  *
  * A round has at most four messages. So a cluster of n nodes sends O(n) messages per interval, and a change reaches
  * every node in O(log n) intervals.
@@ -40,6 +40,7 @@ export const gossipDefaults: GossipOptions = { intervalUs: 1_000_000, downPeerOn
 
 /** The peer plane as gossip uses it. */
 export interface GossipLinks {
+  /** True if messages can be sent to the peer now. */
   isConnected(peer: NodeId): boolean;
   /**
    * Sends a message. If the result is `ok`, calls `onAnswer` exactly once, with the answer's bytes, or undefined if
@@ -57,6 +58,7 @@ export interface GossipLinks {
 export interface GossipObserver {
   /** A record was accepted that changes more than a heartbeat. */
   changed(record: MemberRecord, applied: Extract<Applied, { kind: 'applied' }>): void;
+  /** A record was refused. */
   refused(record: MemberRecord, reason: RefusalReason): void;
   /** A peer's ring view, as the peer itself stated it. */
   said(from: NodeId, view: string): void;

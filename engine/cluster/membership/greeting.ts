@@ -3,7 +3,7 @@
  *
  * Admitted: a member in its latest incarnation or a later one, at the place where it is known; and an unknown node that
  * declares that it is joining. Refused: an unknown node that claims to be a member, since no ring change gave it its
- * part of the ring. Also refused: a member that declares that it is joining. It has lost its disk. If it began anew,
+ * part of the ring. Also refused: a member that declares that it is joining. It has lost its disk. If it began again,
  * the others in its rack would own its keys meanwhile, and they have dropped what they once gave it.
  */
 import type { Token } from '../../base/ids.ts';
@@ -114,7 +114,7 @@ function replacementDetail(
   return `${what} and has other tokens; ${remedy}`;
 }
 
-/** A node that replaces an unknown node would wait for ever, so it is refused. */
+/** A node that replaces an unknown node would wait forever, so it is refused. */
 function unknownDead(table: MemberTable, { node, joining, replaces }: Hello): Refusal | undefined {
   if (replaces === undefined || !joining) return undefined;
   if (replaces === table.self.node || table.record(replaces) !== undefined) return undefined;

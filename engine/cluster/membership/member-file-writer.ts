@@ -1,8 +1,8 @@
 /**
  * Keeps the member file up to date. A change of the ring is saved at once (cluster/view/ring-view-publisher.ts). The
  * first record of a configured member changes nothing in the ring, and is saved within a minute. So if all nodes lose
- * power and one does not come back, the others know it by their files, and can tell its replacement which tokens it
- * takes over.
+ * power and one does not come back, the others know it by their files. They can then tell its replacement which tokens
+ * it takes over.
  */
 import { asLockstepError } from '../../base/errors.ts';
 import type { Io } from '../../io/io.ts';

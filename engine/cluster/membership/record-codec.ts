@@ -1,7 +1,7 @@
 /**
  * Encodes and decodes members' records. The same record comes again and again in the same bytes, from every node that
- * has it. A new one mostly says only that its node still lives: one heartbeat more. So the last record of each member
- * is kept, and an unchanged one is read and written once.
+ * has it. A new one mostly differs by one more heartbeat only. So the last record of each member is kept, and an
+ * unchanged one is read and written once.
  */
 import type { NodeId } from '../../base/ids.ts';
 import { recordType } from './gossip-schema.ts';

@@ -1,6 +1,6 @@
 /**
- * Assigns tokens to a node whose configuration does not know them. That is a node that replaces a replacement, so that
- * its tokens do not follow from a name; or one that has lost its disk, and with it the tokens that it had taken over.
+ * Assigns tokens to a node whose configuration does not know them. One such node replaces a replacement, so that its
+ * tokens do not follow from a name. Another has lost its disk, and with it the tokens that it had taken over.
  *
  * A peer that knows better refuses the node's greeting and sends the tokens along (greeting.ts). Everything that a node
  * does follows from its tokens, so it never changes them while it runs: its embedder starts it again with the new ones.

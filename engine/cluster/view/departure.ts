@@ -1,6 +1,6 @@
 /**
- * Which members know durably that this node has left. A member that does not know would wait for this node for ever,
- * and no other member could join or leave.
+ * Which members know durably that this node has left. A member that does not know would wait for this node forever, and
+ * no other member could join or leave.
  *
  * The node's own disk has that it left before any member hears of it, so no member hears what a crash could take back.
  * The node stays until enough members have it on their disks, and its next incarnation goes on telling them if it

@@ -8,7 +8,8 @@
  * moment.
  *
  * A joining member stays in its last step until every handover is over. In the ring after that step no node can tell
- * which node led its keys before, and a former primary that was unreachable could come back with a vote on one of them.
+ * which node led its keys before. A former primary that was unreachable could then come back with a vote on one of
+ * them.
  */
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { MemberRecord } from '../membership/member-record.ts';

@@ -23,6 +23,7 @@ export class Fields {
     this.#message = message;
   }
 
+  /** True if the field is present. */
   has(field: string): boolean {
     return Object.hasOwn(this.#message, field);
   }
@@ -38,11 +39,13 @@ export class Fields {
     return this.has(field) ? this.bytes(field) : noBytes;
   }
 
+  /** A string. */
   text(field: string): string {
     const value = this.#own(field);
     return typeof value === 'string' ? value : this.#wrong(field);
   }
 
+  /** A number. */
   number(field: string): number {
     const value = this.#own(field);
     return typeof value === 'number' ? value : this.#wrong(field);
@@ -53,10 +56,12 @@ export class Fields {
     return this.has(field) && this.#own(field) === true;
   }
 
+  /** A token, 0 to 2^32 - 1. */
   token(field: string): Token {
     return parseToken(this.number(field)) ?? this.#wrong(field);
   }
 
+  /** Tokens; none if the field is absent. */
   tokens(field: string): readonly Token[] {
     if (!this.has(field)) return [];
     const values = this.#own(field);
@@ -66,6 +71,7 @@ export class Fields {
     });
   }
 
+  /** A packed key. */
   key(field: string): PackedKey {
     return packedKey(latin1(this.bytes(field)));
   }

@@ -1,9 +1,8 @@
 /**
  * Encodes and decodes, without reflection, the bodies of the messages of every read and write: ReadObject, MergeObject,
  * MergeBatch, Object and Coordinated of schema.ts, and all messages whose one field is `words`. The bytes are those
- * that reflection would give, and unknown fields are skipped as it does. A frame with an object of 160 bytes is encoded
- * in 0.4 us instead of 0.7, and its body is decoded in 0.13 us instead of 0.25 (Node.js 20, one server core of the
- * 2020s).
+ * that reflection would give, and unknown fields are skipped as it does. For an object of 160 bytes, encoding takes 0.4
+ * us instead of 0.7, and decoding 0.13 us instead of 0.25 (Node.js 20, one server core of the 2020s).
  */
 import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';

@@ -145,7 +145,7 @@ export function committedOf({
   };
 }
 
-/** The committed outcome of a record that a start has found. Nobody knows any more which branches were abandoned. */
+/** The committed outcome of a record that a start has found. The record does not say which branches were abandoned. */
 export function endedOf(
   xid: Xid,
   { operationCount, branches }: DecisionRecord,

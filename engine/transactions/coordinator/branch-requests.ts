@@ -1,6 +1,6 @@
 /**
- * Requests of a coordinator to a branch, over the network or to the own node; and how a node sends an applied branch's
- * writes to the other replicas again after a start or a lost disk.
+ * Sends a coordinator's requests to a branch, over the network or on the own node. Also sends an applied branch's
+ * writes to the other replicas again, after a start or a lost disk.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';

@@ -341,7 +341,7 @@ export class Coordinator {
       own ? this.#branches.commitWith(xid, decide, then) : log.force([decide(undefined)], then);
     const forced =
       unfit === undefined ? force() : Promise.resolve(new LockstepError('NoTargets', unfit.detail));
-    // Records that nobody waits for share the sync of this one.
+    // Unforced records share the sync of this one.
     log.flush();
     const error = await forced;
     if (error?.definite === true) {

@@ -48,7 +48,7 @@ export const abortReasons = [
 /** Why a transaction was aborted. */
 export type AbortReason = (typeof abortReasons)[number];
 
-/** How one branch of a committed transaction stands. */
+/** The state of one branch of a committed transaction. */
 export interface BranchVote {
   readonly node: NodeId;
   readonly vote: 'commit' | 'read_only';
@@ -111,7 +111,7 @@ export interface MemberKnowledge {
  *
  * - `commit`, `rollback`: end a prepared branch whose coordinator does not return (a heuristic decision).
  * - `abandon`: the coordinator of a committed transaction stops waiting for lost branches, or for the only node that
- *   knows an outcome; or a branch drops a heuristic decision that it kept for a coordinator that is gone.
+ *   knows an outcome. At a branch: drops a heuristic decision that it kept for a coordinator that is gone.
  */
 export const operatorDecisions = ['commit', 'rollback', 'abandon'] as const;
 /** A heuristic decision, or the end of a wait. */

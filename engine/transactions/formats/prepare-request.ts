@@ -101,9 +101,9 @@ export function vettedWrite({
 /**
  * The operation as it must be locked and written, with every version that it has seen in its context.
  *
- * A deletion of an absent key becomes a check: the key must stay absent until the outcome. If the branch released the
- * key at its vote, another transaction might write here before this one holds the keys of its other branches, and this
- * deletion would then undo that write.
+ * A deletion of an absent key becomes a check: the key must stay absent until the outcome. Suppose the branch released
+ * the key at its vote. Another transaction might write here before this one holds the keys of its other branches, and
+ * this deletion would undo that write.
  */
 export function resolved(operation: BranchOperation, current: StoredObject | undefined): BranchOperation {
   const { content, context, ifMatch, ifAbsent, check } = operation;

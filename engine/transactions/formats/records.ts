@@ -1,6 +1,6 @@
 /**
- * The records of transactions in the node's own store. They lie beside its objects, so one atomic batch holds a
- * branch's writes and the record that they were made, and a transaction shares its syncs with all other writes.
+ * The records of transactions in the node's own store. They are stored beside its objects, so one atomic batch holds a
+ * branch's writes and the record that they were made. A transaction also shares its syncs with all other writes.
  *
  *     branch/<xid>    prepared: the prepare request; applied, heuristic: what was done, until `forget`
  *     decision/<xid>  the coordinator's commit, with the keys that were written here in the same batch, until every

@@ -1,7 +1,6 @@
 /**
  * The named steps of a transaction: log events of level `trace` at the points where a crash makes a difference
- * (`xa.c.*` at the coordinator, `xa.p.*` at a branch). While nobody listens to that level, a step costs one call of
- * `log.enabled`.
+ * (`xa.c.*` at the coordinator, `xa.p.*` at a branch). While that level is off, a step costs one call of `log.enabled`.
  */
 import type { LogFields } from '../../io/log.ts';
 import type { Io } from '../../io/io.ts';

@@ -27,6 +27,7 @@ export class XidSource {
     this.prefix = `${this.life}-`;
   }
 
+  /** The next transaction id. */
   next(): Xid {
     this.#counter += 1;
     return `${this.prefix}${this.#counter}` as Xid;

@@ -3,8 +3,8 @@
  * (lookup.ts).
  *
  * A primary claims an idempotency key at a majority of the owners before it votes or commits. So a fence at a majority
- * (fence.ts) meets every attempt that came before it. A claim ends with the record of the applied transaction, with a
- * fence that names its attempt as aborted, or when its primary reports that the attempt is no longer open.
+ * (fence.ts) meets every attempt that came before it. A claim ends with the record of the applied transaction, or with
+ * a fence that names its attempt as aborted. It also ends when its primary reports that the attempt is no longer open.
  *
  * Claims are only in memory, so no first attempt waits for a sync because of them. After a restart this node therefore
  * asks every member which attempts are open there. Until a member has answered, a fence reports it as `unheard`.

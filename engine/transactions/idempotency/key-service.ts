@@ -37,7 +37,9 @@ export interface OpenAttempt {
 
 /** The attempts that are open on this node. */
 export interface OpenAttempts {
+  /** All of them, under any idempotency key. */
   all(): readonly OpenAttempt[];
+  /** Those under the idempotency key. */
   named(clientId: string): readonly OpenAttempt[];
   /** The branches among them. */
   branches(clientId: string): readonly OpenAttempt[];

@@ -7,9 +7,9 @@
  *
  * So when keys have a new primary, this node publishes its new ring view (cluster/view/ring-view-publisher.ts) only
  * once the primary has said that it has the batch. It sends the batch at once then, in a message that no ring view
- * holds up, since the batch itself may wait there for the very ring view that this node has not published. It does not
- * wait for an unreachable primary. That one gets the batch when it is reachable again, before it hears that it leads
- * the key.
+ * holds up. The batch itself may wait at the new primary for the very ring view that this node has not published. It
+ * does not wait for an unreachable primary. That one gets the batch when it is reachable again, before it hears that it
+ * leads the key.
  */
 import { BytesError } from '../../base/bytes.ts';
 import { Deferred } from '../../base/deferred.ts';

@@ -97,6 +97,7 @@ export class BatchWriting implements BatchListener {
     this.#done = done;
   }
 
+  /** Hands the batch to the local store. Call it once. */
   begin(): void {
     const { io, parts } = this.#context;
     const { writes } = this.#batch;

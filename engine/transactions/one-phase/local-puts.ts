@@ -6,9 +6,9 @@
  * incarnation or not at all (remote-puts.ts). single-commits.ts runs everything else: idempotency keys, with which a
  * client would ask again, deletions, and several keys.
  *
- * The other replicas get the put while it is on its way to the local disk: one round of syncs. Several keys would wait
- * until they are durable, lest a crash leave other replicas with writes that this node has forgotten a part of
- * (transactions/participant/branch.ts); one key has no parts. But a conditional put waits, too. After such a crash
+ * The other replicas get the put while it is on its way to the local disk: one round of syncs. Several keys would have
+ * to wait until they are durable: after a crash other replicas could hold writes of which this node has forgotten a
+ * part (transactions/participant/branch.ts). One key has no parts. But a conditional put waits, too. After such a crash
  * another client would find the condition met again, and of the two writes the first might win.
  */
 import { Deferred } from '../../base/deferred.ts';
@@ -139,7 +139,7 @@ export class LocalPuts {
     return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, plan } : undefined;
   }
 
-  /** Writes it and resolves with its outcome. Never rejects. */
+  /** Writes it and resolves with its outcome. */
   run(xid: Xid, own: LocalPut | LocalBatch, level: ConsistencyLevel): Promise<TransactionOutcome> {
     const { io, parts } = this.#context;
     const { node } = parts.self;

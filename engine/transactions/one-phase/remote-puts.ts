@@ -2,10 +2,9 @@
  * Single puts that other nodes coordinate and this node, their primary, applies: like its own puts (local-puts.ts),
  * without a record.
  *
- * This incarnation remembers each outcome (put-outcomes.ts). So a message that comes twice does nothing, and a
- * coordinator that has lost the reply hears the outcome, or that no node can know it any more, as the client of a
- * forwarded plain put does. A request that was made for an earlier incarnation is refused: that one may have applied
- * it.
+ * This incarnation remembers each outcome (put-outcomes.ts). So a message that comes twice does nothing. A coordinator
+ * that has lost the reply hears the outcome, or that no node can know it any more, as the client of a forwarded plain
+ * put does. A request that was made for an earlier incarnation is refused: that one may have applied it.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';

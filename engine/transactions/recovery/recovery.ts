@@ -1,6 +1,6 @@
 /**
  * Restores the transactions in the log at a start. Every prepared branch holds its locks again before the node serves
- * any request, every decision is taken up, and applied branches are sent to the other replicas again. A record that
+ * any request. Every decision is taken up, and applied branches are sent to the other replicas again. A record that
  * cannot be read is reported and kept; nothing is presumed of it.
  */
 import { BytesError } from '../../base/bytes.ts';

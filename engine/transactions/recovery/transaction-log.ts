@@ -17,6 +17,7 @@ import type { Xid } from '../formats/xid.ts';
 
 /** The store as the log uses it. */
 export interface RecordStore extends LocalStore {
+  /** The stored keys with the prefix, in no particular sequence. */
   keysOfBucket(prefix: string): Iterable<PackedKey>;
 }
 
