@@ -1,6 +1,6 @@
 /**
- * Reads one record from its segment and believes it only when its checksums, its sequence number and its key fit: a
- * read that the disk misdirected, within the file or to another one, does not.
+ * Reads one record from its segment. The record counts only if its checksums, sequence number and key match what the
+ * key directory expects. A misdirected read, within the file or to another one, fails these checks.
  */
 import type { PackedKey } from '../base/object-key.ts';
 import type { DiskFile } from '../io/disk.ts';
@@ -25,9 +25,9 @@ export interface ExpectedRecord {
 }
 
 /**
- * Hands `then` the value, or undefined when what was read is not the record (twice: a second look tells a passing fault
- * of the disk from rot) or the file is lost; hands `failed` the disk's error when it cannot be read. Resolves or rejects
- * as they do. (With both inside, the usual read costs one promise beyond the door's.)
+ * Reads a record. Passes its value to `then`, or undefined if two reads do not find the record (the second tells a
+ * transient disk fault from bit rot) or the file is lost. Passes the disk's error to `failed`. Resolves or rejects as
+ * these do. (With both callbacks inside, the usual read costs one promise beyond the disk port's.)
  */
 export function readRecord<T>(
   file: DiskFile | undefined,
@@ -45,7 +45,7 @@ export function readRecord<T>(
   }, failed);
 }
 
-/** Over short reads, and once more over a wrong one. */
+/** Completes a short read, and repeats a wrong one once. */
 async function readAgain(
   file: DiskFile,
   bytes: Buffer,

@@ -1,13 +1,13 @@
 /**
- * The bounded way into a store. A request is accepted, or refused on the spot as `full` or `closed`; what is accepted
- * is answered once: by the store, or `Timeout` when that takes too long (the operation may still happen).
+ * The bounded entrance to a store. A request is accepted, or refused at once as `full` or `closed`. An accepted request
+ * is answered once: by the store, or with `Timeout` if that takes too long (the operation may still happen).
  *
- * Reads and writes have limits of their own, and reads never wait behind writes. A request is first *queued* (`in`:
- * accepted, the store does not have it yet) and then *in the store* (`out`). Writes beyond what one flush should carry
- * queue; reads that need the disk queue beyond `diskReadsMax`; a read that memory can answer is answered at once.
+ * Reads and writes have separate limits, and reads never wait behind writes. A request is first *queued* (`in`:
+ * accepted, not yet passed to the store) and then *in the store* (`out`). Writes beyond what one flush should carry are
+ * queued, and so are reads that need the disk beyond `diskReadsMax`. A read that memory can answer is answered at once.
  *
- * `done` of a read is called within `tryRead` when memory holds the answer; in every other case, and for writes
- * always, it is called later.
+ * `done` of a read is called within `tryRead` if memory holds the answer. In every other case, and always for writes,
+ * it is called later.
  */
 import type { SendOutcome } from '../base/channel.ts';
 import { Channel } from '../base/channel.ts';
@@ -19,19 +19,21 @@ import type { StoreObserver } from './observer.ts';
 import type { StoreWrite, WriteDone } from './log/record.ts';
 import type { Store } from './store.ts';
 
+/** Limits of a driver. */
 export interface DriverLimits {
-  /** Requests queued at most, of each kind, and their bytes. */
+  /** Limits of queued requests, of each kind, and of their bytes. */
   readonly queueCountMax: number;
   readonly queueBytesMax: number;
-  /** Batches, and their bytes, in the store at most: what one flush carries and the next gathers. */
+  /** Limits of batches in the store, and of their bytes: what one flush carries and the next one collects. */
   readonly storeWritesMax: number;
   readonly storeWriteBytesMax: number;
-  /** Reads at the disk at most. */
+  /** Limit of reads at the disk. */
   readonly diskReadsMax: number;
-  /** A request not answered by then is answered `Timeout`. Microseconds. */
+  /** Microseconds after which an unanswered request is answered `Timeout`. */
   readonly timeoutUs: number;
 }
 
+/** The limits of a node's driver. */
 export const driverDefaults: DriverLimits = {
   queueCountMax: 10_000,
   queueBytesMax: 64 * 1024 * 1024,
@@ -41,14 +43,14 @@ export const driverDefaults: DriverLimits = {
   timeoutUs: 10_000_000,
 };
 
-/** `withheldBytes`: the value is on the disk, so long, and longer than was asked for. */
+/** The answer to a read. `withheldBytes`: the size of a value on the disk that is larger than the caller asked for. */
 export type ReadDone = (
   error: LockstepError | undefined,
   value: Uint8Array | undefined,
   withheldBytes?: number,
 ) => void;
 
-/** One accepted request, until it is answered. */
+/** One accepted request. */
 interface Request {
   readonly bytes: number;
   readonly acceptedUs: number;
@@ -57,10 +59,11 @@ interface Request {
   readonly kind: 'read' | 'write';
   readonly key: PackedKey | undefined;
   readonly bytesMax: number;
-  /** Let go once the store has it. */
+  /** Undefined once the store has it. */
   batch: readonly StoreWrite[] | undefined;
 }
 
+/** The driver of one store. */
 export class StoreDriver {
   readonly #io: StoreIo;
   readonly #store: Store;
@@ -68,7 +71,7 @@ export class StoreDriver {
   readonly #limits: DriverLimits;
   readonly #reads: Channel<Request>;
   readonly #writes: Channel<Request>;
-  /** Accepted requests in order, the answered ones at the front taken off: whose deadline comes next. */
+  /** Accepted requests in order, without the answered ones at the front: the first has the next deadline. */
   readonly #waiting: (Request | undefined)[] = [];
   #waitingFrom = 0;
   #deadline: Timer | undefined;
@@ -89,25 +92,29 @@ export class StoreDriver {
     store.onFailed(() => observer.ejected());
   }
 
-  /** Requests accepted that the store does not have yet, and their bytes. */
+  /** Requests accepted and not yet passed to the store. */
   get inQueue(): number {
     return this.#reads.length + this.#writes.length;
   }
 
+  /** Bytes of these requests. */
   get inQueueBytes(): number {
     return this.#reads.bytes + this.#writes.bytes;
   }
 
-  /** Requests in the store, and their bytes. */
+  /** Requests in the store. */
   get outQueue(): number {
     return this.#storeWrites + this.#storeReads;
   }
 
+  /** Bytes of these requests. */
   get outQueueBytes(): number {
     return this.#storeBytes;
   }
 
-  /** Reads a key. See above for when `done` is called. What is longer than `bytesMax` is not fetched from the disk. */
+  /**
+   * Reads a key; the header says when `done` is called. A value longer than `bytesMax` is not fetched from the disk.
+   */
   tryRead(key: PackedKey, done: ReadDone, bytesMax = Infinity): SendOutcome {
     if (this.#closed) return this.#dropped('read', 'closed');
     if (this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)
@@ -138,7 +145,7 @@ export class StoreDriver {
     return 'ok';
   }
 
-  /** What `tryRead` would answer at once, counted as a read; `elsewhere`: it would answer later, or with an error. */
+  /** What `tryRead` would answer at once, counted as a read; `elsewhere` if it would answer later or with an error. */
   inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
     if (this.#closed || this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)
       return 'elsewhere';
@@ -178,7 +185,7 @@ export class StoreDriver {
     return 'ok';
   }
 
-  /** Refuses further requests; those accepted are still answered. */
+  /** Refuses further requests; accepted ones are still answered. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -190,7 +197,7 @@ export class StoreDriver {
 
   #dropped(kind: 'read' | 'write', outcome: 'full' | 'closed'): SendOutcome {
     this.#observer.requestDropped(outcome);
-    // While they rain, only who listens pays for words.
+    // Refusals may come in masses: their event is made only if the log takes it.
     if (this.#io.log.enabled('debug')) {
       const { directory } = this.#store;
       this.#io.log.event('debug', 'store.request.refused', { directory, kind, outcome });
@@ -231,7 +238,7 @@ export class StoreDriver {
       if (this.#writes.length === 0 || !this.#writeFits(0)) return;
       const request = this.#writes.tryReceive();
       if (request?.batch === undefined) return;
-      // Given up already: it certainly does not happen any more.
+      // Already answered `Timeout`: the write definitely does not happen.
       if (request.done !== undefined) this.#writeStore(request, request.batch);
     }
   }
@@ -305,14 +312,14 @@ export class StoreDriver {
     done(error, value, withheldBytes);
   }
 
-  /** Remembers the request's deadline. All requests have the same patience, so the oldest is always the next due. */
+  /** Notes the request's deadline. All requests have the same timeout, so the oldest one is always due next. */
   #expect(request: Request): void {
     this.#waiting.push(request);
     if (this.#deadline !== undefined) return;
     this.#deadline = this.#io.clock.after(this.#limits.timeoutUs, () => this.#checkDeadlines());
   }
 
-  /** Lets go of answered requests at the front. */
+  /** Drops answered requests from the front. */
   #trimWaiting(): void {
     const waiting = this.#waiting;
     while (this.#waitingFrom < waiting.length && waiting[this.#waitingFrom]?.done === undefined) {

@@ -1,17 +1,17 @@
-/** The sizes of a store, for the stats, operators and benchmarks. */
+/** The sizes of a store, for metrics, operators and benchmarks. */
 
-/** Of the files. */
+/** Sizes of the segment files. */
 export interface CatalogFigures {
   readonly segmentCount: number;
-  /** Bytes of segments, and of them those of records that are their keys' newest. */
+  /** Bytes of all segments, and of the records among them that are their keys' newest. */
   readonly diskBytes: number;
   readonly liveBytes: number;
 }
 
-/** Sizes at this moment. */
+/** Sizes at one moment. */
 export interface StoreFigures extends CatalogFigures {
   readonly keyCount: number;
-  /** Memory of the key directory (keys included) and of the value cache. */
+  /** Bytes of memory of the key directory (keys included) and of the value cache. */
   readonly directoryBytes: number;
   readonly cacheBytes: number;
   /** Bytes of writes encoded and not yet answered. */

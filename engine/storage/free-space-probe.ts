@@ -1,10 +1,10 @@
 /**
- * Looks whether a disk that was full has room again. A store that has found no room takes no writes until it is opened
- * anew (store.ts); it would be opened in vain while nothing fits, and its operator should not have to look for it.
+ * Checks whether a disk that was full has space again. A store whose disk was full takes no writes until it is opened
+ * again (`store.ts`). Opening it is useless while nothing fits, and the operator should not have to check.
  *
- * Room is tried and not asked for: quotas, reserved blocks and thin volumes let a file system tell of bytes that nobody
- * can write. What a probe has written is removed before its answer counts; what a crash leaves of it, the next start
- * removes (storage/recovery/recovery.ts).
+ * The probe writes instead of asking for the number of free bytes: with quotas, reserved blocks and thin volumes a file
+ * system reports bytes that cannot be written. What a probe has written is removed before its result counts. A file
+ * that a crash leaves is removed by the next start (`recovery/recovery.ts`).
  */
 import type { Timer } from '../io/clock.ts';
 import { DiskError, writeFullyDurably } from '../io/disk.ts';
@@ -12,14 +12,18 @@ import { probeName } from './log/file-names.ts';
 import type { StoreOptions } from './options.ts';
 import type { StoreIo } from './store-io.ts';
 
-/** To the first probe, and to the next one at most: each that finds none doubles it. */
+/** Delay before the first probe, and the longest delay between two; each failed probe doubles it. Microseconds. */
 const intervalUsMin = 2_000_000;
 const intervalUsMax = 16_000_000;
-/** A probe writes as much as so many flushes that make the log longer, and a segment at most: less is soon full again. */
+/**
+ * A probe writes as much as this many flushes that extend the log, at most one segment: with less the disk is soon full
+ * again.
+ */
 const preallocationsMin = 8;
-/** Repeated farther apart than what compresses fast looks back. */
+/** The repeated block is longer than the window of fast compressors. */
 const blockBytes = 128 * 1024;
 
+/** The probe of one store. */
 export class FreeSpaceProbe {
   readonly #io: StoreIo;
   readonly #path: string;
@@ -38,13 +42,13 @@ export class FreeSpaceProbe {
     this.#bytes = Math.min(segmentBytes, preallocationsMin * preallocateBytes);
   }
 
-  /** Calls `found` once, when there is room; at once when that has been found. */
+  /** Calls `found` once there is space; at once if it has been found. */
   onFound(found: () => void): void {
     if (this.#found) found();
     else this.#onFound.push(found);
   }
 
-  /** Looks again and again until there is room. */
+  /** Probes repeatedly until there is space. */
   start(): void {
     if (this.#stopped) return;
     this.#timer = this.#io.clock.after(this.#intervalUs, () => {
@@ -54,7 +58,7 @@ export class FreeSpaceProbe {
     });
   }
 
-  /** Looks no more; resolves when nothing of a probe is left. */
+  /** Stops probing; resolves when no probe file is left. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
@@ -74,7 +78,7 @@ export class FreeSpaceProbe {
     for (const found of this.#onFound) found();
   }
 
-  /** False: it does not, or the disk fails otherwise. */
+  /** Whether a probe file fits; false also if the disk fails otherwise. */
   async #fits(): Promise<boolean> {
     try {
       const file = await this.#io.disk.open(this.#path, 'readWrite');
@@ -91,7 +95,7 @@ export class FreeSpaceProbe {
     }
   }
 
-  /** Bytes that no file system makes fewer: zeros would need no room on many. */
+  /** Random bytes: many file systems store zeros without using space. */
   #noise(): readonly Uint8Array[] {
     this.#block ??= this.#io.random.fork('store.room.probe').bytes(blockBytes);
     const views: Uint8Array[] = [];

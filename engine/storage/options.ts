@@ -1,30 +1,32 @@
 /**
- * What a store is told when it is opened. Defaults are for a machine of this decade with one store on it; the world
- * passes small numbers so that rotation and merge happen often.
+ * The options with which a store is opened. The defaults are for a machine with one store on it; the simulator passes
+ * small numbers, so that rotations and merges are frequent.
  */
 
 /**
- * `always`: a write is answered after the sync that covers it. `interval`: a write is answered once the operating
- * system has it, and a sync follows within `intervalUs`; a crash of the machine may lose what was answered since.
+ * When a write is answered. `always`: after the sync that covers it. `interval`: once the operating system has it; a
+ * sync follows within `intervalUs`, and a crash of the machine may lose what was answered since the last one.
  */
 export type SyncMode =
   { readonly kind: 'always' } | { readonly kind: 'interval'; readonly intervalUs: number };
 
+/** Options of background merges. */
 export interface MergeOptions {
-  /** Background merges run. The command line's `compact` merges regardless. */
+  /** Whether background merges run. The command line's `compact` merges regardless. */
   readonly enabled: boolean;
-  /** A sealed segment is worth merging when this many percent of its bytes are dead. 1..100. */
+  /** A sealed segment is merged once this many percent of its bytes are dead. 1 to 100. */
   readonly deadPercentMin: number;
   /** Sealed segments smaller than a quarter of `segmentBytes` are joined once there are this many. */
   readonly smallCountMin: number;
-  /** Live bytes that one merge copies at most (one segment is always allowed). */
+  /** Limit of the live bytes that one merge copies (one segment is always allowed). */
   readonly copyBytesMax: number;
-  /** Bytes read between two pauses: the longest stretch that other work waits for. */
+  /** Bytes read between two pauses: the longest stretch for which other work waits. */
   readonly sliceBytes: number;
-  /** How long a merge rests after a slice, in percent of the time the slice took (0: not at all). */
+  /** Rest after a slice, in percent of the time that the slice took; 0: none. */
   readonly restPercent: number;
 }
 
+/** Options of one store. */
 export interface StoreOptions {
   /** The node that owns the directory; a directory of another node is refused (`StoreForeign`). */
   readonly nodeName: string;
@@ -32,17 +34,18 @@ export interface StoreOptions {
   /** A segment is rotated once it has this many bytes; at most 2 GiB. */
   readonly segmentBytes: number;
   /**
-   * Zeros are written ahead of the log, up to so many bytes at once (as many as the segment has, if those are fewer),
-   * so that most syncs need not make the file longer, which takes file systems about as long again. Only with `always`.
+   * Zeros are written ahead of the log, at most this many bytes at once (at most as many as the segment has). Most
+   * syncs then need not extend the file, which takes file systems about as long again. Only with `always`.
    */
   readonly preallocateBytes: number;
-  /** Memory for values that were read lately, or written by batches of 64 KiB at most. 0 switches the cache off. */
+  /** Bytes of memory for values that were read lately, or written by batches of at most 64 KiB. 0: no cache. */
   readonly cacheBytes: number;
-  /** Encoded bytes of one batch at most; more is refused with `TooLarge`. */
+  /** Limit of the encoded bytes of one batch; a larger one is refused with `TooLarge`. */
   readonly batchBytesMax: number;
   readonly merge: MergeOptions;
 }
 
+/** Merge options of a node. */
 export const mergeDefaults: MergeOptions = {
   enabled: true,
   deadPercentMin: 50,
@@ -52,6 +55,7 @@ export const mergeDefaults: MergeOptions = {
   restPercent: 100,
 };
 
+/** Options of a node's store, without its name. */
 export const storeDefaults: Omit<StoreOptions, 'nodeName'> = {
   sync: { kind: 'always' },
   segmentBytes: 128 * 1024 * 1024,

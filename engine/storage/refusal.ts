@@ -1,12 +1,12 @@
-/** Which batches a store does not take, and how it says so. */
+/** Decides which batches a store refuses, and with which error. */
 import { LockstepError } from '../base/errors.ts';
 import type { StoreWrite, WriteDone } from './log/record.ts';
 import { keyBytesMax } from './log/record.ts';
 
-/** `failed`: reads go on, writes need a new start. */
+/** `failed`: reads continue, writes need the store to be opened again. */
 export type StoreState = 'open' | 'failed' | 'closed';
 
-/** Why a batch of `bytes` encoded bytes is refused, or undefined. */
+/** The error with which a batch of `bytes` encoded bytes is refused; undefined if it is accepted. */
 export function refusalOf(
   state: StoreState,
   batch: readonly StoreWrite[],
@@ -23,7 +23,7 @@ export function refusalOf(
   return long === undefined ? undefined : new LockstepError('TooLarge', 'a stored key exceeds 65,535 bytes');
 }
 
-/** Answers, but not within the call that asked. */
+/** Calls `done`, but not within the caller's call. */
 export async function answerLater(done: WriteDone, error: LockstepError): Promise<void> {
   await Promise.resolve();
   done(error);

@@ -1,4 +1,5 @@
-/** The doors that a store needs: no network, no HTTP. An `Io` has them all. */
+/** The ports that a store needs; an `Io` has them all. */
 import type { Io } from '../io/io.ts';
 
+/** Neither network nor HTTP. */
 export type StoreIo = Pick<Io, 'clock' | 'disk' | 'random' | 'log' | 'spawn'>;

@@ -1,20 +1,19 @@
 /**
- * The store: a durable map from packed keys to values, on one directory of the disk door, after Bitcask (Sheehy and
- * Smith, "Bitcask: A Log-Structured Hash Table for Fast Key/Value Data", 2010): an append-only log of checksummed
- * record groups, a key directory in memory, and merges that copy what lives and let the rest go.
+ * The store: a durable map from packed keys to values in one directory, after Bitcask (Sheehy and Smith, "Bitcask: A
+ * Log-Structured Hash Table for Fast Key/Value Data", 2010). It has an append-only log of checksummed record groups, a
+ * key directory in memory, and merges that copy live records and remove the rest.
  *
- * Promised: a batch is applied whole or not at all; once `done` is called without an error it survives a crash (sync
- * mode `always`); a read sees only what would survive one, never waits for a write, and never returns bytes that do
- * not match their checksum or an older value in the place of a lost newer one (`Corrupted` instead). After a failed
- * write or sync the store takes no more writes until it is opened again; reads go on. When it lacked room, it
- * says when there is some again.
+ * Guarantees: a batch is applied whole or not at all. Once `done` is called without an error, the batch survives a
+ * crash (sync mode `always`). A read returns only durable values and never waits for a write. It never returns bytes
+ * that do not match their checksum, or an older value in place of a lost newer one, but fails with `Corrupted`. After a
+ * failed write or sync the store takes no more writes until it is opened again; reads continue. If the cause was a full
+ * disk, it reports when there is space again.
  *
- * Not promised: room for more keys than fit into memory (about 78 bytes each beyond the key); order of keys.
+ * Not guaranteed: that more keys fit than memory holds (about 78 bytes each beyond the key); any order of keys.
  *
- * The parts: options, file-names, record (the bytes), manifest, catalog, segment and spare-file (the files),
- * group-commit, chunks and zeros-ahead (writes), scan, hint-file and recovery (starts), key-directory, key-arena and
- * value-cache (memory), cold-read, damage, housekeeping, merge and room-probe (the background), newest-records (from the
- * log into memory). driver.ts is the bounded way in.
+ * The parts: `log/` (the bytes, files and writes), `index/` (keys and values in memory), `recovery/` (starts, damage),
+ * `compaction/` (merges in the background), `cold-read.ts` and `free-space-probe.ts`. Callers use it through
+ * `driver.ts`, which is bounded.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
@@ -52,6 +51,7 @@ import { ValueCache } from './index/value-cache.ts';
 export type { StoreWrite, WriteDone } from './log/record.ts';
 export type { StoreState } from './refusal.ts';
 
+/** One open store. */
 export class Store {
   readonly #io: StoreIo;
   readonly #lock: DiskLock;
@@ -64,11 +64,11 @@ export class Store {
   readonly #housekeeping: Housekeeping;
   readonly #probe: FreeSpaceProbe;
   readonly #onFailed: ((error: LockstepError) => void)[] = [];
-  /** By its path at the disk's door. */
+  /** Its path at the disk port. */
   readonly directory: string;
   /** What the start found. */
   readonly recovery: RecoveryReport;
-  /** What anti-entropy knows of the values. */
+  /** The per-key fingerprints of anti-entropy. */
   readonly fingerprints: Fingerprints;
   #state: StoreState = 'open';
   #lacksRoom = false;
@@ -90,12 +90,12 @@ export class Store {
     this.#book = recovered.book;
     this.recovery = recovered.report;
     const lost: RescanContext['lost'] = (id, segment, foundBy) => this.#lost(id, segment, foundBy);
-    const room = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
+    const context = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
     this.fingerprints = new Fingerprints(
       this.#keys,
       recovered.lastSeq,
       () => this.#commit.applyLanded(),
-      rescanValues.bind(undefined, room),
+      rescanValues.bind(undefined, context),
     );
     this.#cache = new ValueCache(this.#keys, options.cacheBytes);
     const newest = new NewestRecords(this.#catalog, this.#keys, this.#cache, this.fingerprints);
@@ -111,7 +111,7 @@ export class Store {
       recovered.lastSeq + 1,
     );
     this.#housekeeping = new Housekeeping(io, directory, options, {
-      ...room,
+      ...context,
       barrier: () => this.#commit.barrier(),
       failed: (error) => this.#commit.fail(error),
     });
@@ -119,8 +119,9 @@ export class Store {
   }
 
   /**
-   * Opens the store in a directory, or makes one there. Throws `DirectoryLocked`, `FormatUnsupported`, `StoreForeign`
-   * (another node's), `Corrupted` (the manifest is lost) or `StorageFailed` (the disk fails).
+   * Opens the store in a directory, or makes a new one there. Rejects with `DirectoryLocked`, `FormatUnsupported`,
+   * `StoreForeign` (it belongs to another node), `Corrupted` (the manifest is lost or older than the segments) or
+   * `StorageFailed` (the disk fails).
    */
   static async open(io: StoreIo, directory: string, options: StoreOptions): Promise<Store> {
     const lock = await takeLock(io, directory);
@@ -136,16 +137,17 @@ export class Store {
     }
   }
 
+  /** Whether it takes writes, only reads, or neither. */
   get state(): StoreState {
     return this.#state;
   }
 
-  /** It takes no writes, since its disk was full. */
+  /** Whether it takes no writes because its disk was full. */
   get lacksRoom(): boolean {
     return this.#lacksRoom;
   }
 
-  /** Keys held. */
+  /** Number of keys. */
   get keyCount(): number {
     this.#commit.applyLanded();
     return this.#keys.size;
@@ -161,16 +163,18 @@ export class Store {
     return this.#catalog.identity.storeId.toString('hex');
   }
 
-  /** Bytes of the segments; this and the next three are cheap, unlike all figures. */
+  /** Bytes of the segments. This and the next three are cheap, unlike `figures`. */
   get diskBytes(): number {
     this.#commit.applyLanded();
     return this.#catalog.figures().diskBytes;
   }
 
+  /** Flushes since the start. */
   get flushCount(): number {
     return this.#commit.flushCount;
   }
 
+  /** Merges since the start. */
   get mergeCount(): number {
     return this.#housekeeping.mergeCount;
   }
@@ -181,6 +185,7 @@ export class Store {
     return this.#catalog.figures().liveBytes;
   }
 
+  /** All sizes at this moment. */
   get figures(): StoreFigures {
     this.#commit.applyLanded();
     return {
@@ -200,18 +205,20 @@ export class Store {
   }
 
   /**
-   * Calls `found` when the store is out of service because its disk was full, and opened anew would find room; at once when
-   * that is so already.
+   * Calls `found` once a store that is out of service because of a full disk would find space if opened again; at once
+   * if that is so already.
    */
   onRoom(found: () => void): void {
     this.#probe.onFound(found);
   }
 
   /**
-   * The durable value under a key, or undefined. On the spot when it is in memory. The bytes are a view that must not
-   * be changed. Throws (or rejects with) `Corrupted` when the newest value is lost or may be: a writer may then write
-   * a new value, which heals the key; `StorageFailed` when the disk refuses to read; `ShuttingDown` after `close`.
-   * With `bytesMax` a longer value is not fetched from the disk: its length is answered.
+   * The durable value of a key, or undefined; at once if it is in memory. The bytes are a view that must not be
+   * changed.
+   *
+   * Throws, or rejects with: `Corrupted` if the newest value is lost or may be (a new write heals the key);
+   * `StorageFailed` if the disk fails; `ShuttingDown` after `close`. A value longer than `bytesMax` is not fetched from
+   * the disk: its length is returned instead.
    */
   get(key: PackedKey): Uint8Array | undefined | Promise<Uint8Array | undefined>;
   get(key: PackedKey, bytesMax: number): Uint8Array | undefined | number | Promise<Uint8Array | undefined>;
@@ -235,7 +242,7 @@ export class Store {
     return valueBytes > bytesMax ? valueBytes : this.#read(key, id);
   }
 
-  /** What `get` would answer on the spot; `elsewhere`: it would read the disk, or throw. */
+  /** What `get` would return at once; `elsewhere` if it would read the disk or throw. */
   inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
     if (this.#state === 'closed') return 'elsewhere';
     this.#commit.applyLanded();
@@ -245,8 +252,9 @@ export class Store {
   }
 
   /**
-   * Writes a batch, whole or not at all. `done` is called once, later: without an error when the batch is durable as
-   * the sync mode says; `TooLarge`, `BadRequest`, `ShuttingDown`: nothing happened; `StorageFailed`: it may have.
+   * Writes a batch, whole or not at all. `done` is called once, later. Without an error the batch is durable as the
+   * sync mode says. After `TooLarge`, `BadRequest` or `ShuttingDown` nothing happened; after `StorageFailed` the write
+   * may have happened.
    */
   write(batch: readonly StoreWrite[], done: WriteDone): void {
     const bytes = groupBytes(batch);
@@ -262,9 +270,9 @@ export class Store {
   }
 
   /**
-   * Keys whose token lies after `from` up to and including `to`, around zero if need be (`from` = `to`: all), in no
-   * order. As with `keysOfBucket`, keys written or removed while the caller iterates may or may not be met; others
-   * are met once.
+   * Keys whose token lies after `from` up to and including `to`, across zero if need be (`from` = `to`: all), in no
+   * order. As with `keysOfBucket`, keys written or removed during the iteration may be returned or not; all others are
+   * returned once.
    */
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey> {
     this.#commit.applyLanded();
@@ -277,19 +285,21 @@ export class Store {
     return this.#keysOf(this.#keys.ids());
   }
 
-  /** The token that a key was last written with. */
+  /** The token that a key was last written with; undefined for an absent key. */
   tokenOf(key: PackedKey): Token | undefined {
     this.#commit.applyLanded();
     const id = this.#keys.find(key);
     return id === 0 ? undefined : this.#keys.tokenOf(id);
   }
 
-  /** What was lost without its name has been fetched from other replicas, or given up: reads doubt no more. */
+  /**
+   * Records lost without a known key have been fetched from other replicas, or given up: no read is doubted any more.
+   */
   settleDamage(): void {
     this.#book.settle();
   }
 
-  /** Merges every sealed segment that is sound, without resting. Rejects with `StorageFailed`. */
+  /** Merges every sound sealed segment, without resting. Rejects with `StorageFailed`. */
   compact(): Promise<MergeReport> {
     return this.#housekeeping.mergeAll();
   }
@@ -301,7 +311,7 @@ export class Store {
     await this.#catalog.settle();
   }
 
-  /** Finishes what was accepted, seals the log, and gives up the directory. */
+  /** Finishes the accepted writes, seals the log, and releases the directory. */
   async close(): Promise<void> {
     if (this.#state === 'closed') return;
     const wasOpen = this.#state === 'open';
@@ -362,13 +372,13 @@ export class Store {
       if (unchanged) this.#cache.put(id, viewOf(value), 0, value.length);
       return value;
     }
-    // A merge moved the record while we read: its copy counts.
+    // A merge moved the record during the read: read its copy.
     if (unchanged && this.#keys.segmentOf(id) !== segment.number) return this.#read(expected.key, id);
     if (unchanged) this.#lost(id, segment, 'read');
     throw lostKey();
   }
 
-  /** The key's newest record cannot be read. */
+  /** Marks the key as damaged: its newest record cannot be read. */
   #lost(id: number, segment: Segment, foundBy: DamageFinder): void {
     const keys = this.#keys;
     const offset = keys.offsetOf(id);

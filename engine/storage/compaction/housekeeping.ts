@@ -1,7 +1,7 @@
 /**
- * The background of a store, one job at a time: merges while any is worth it, and hint files for the segments that
- * stay. It rests between slices, in proportion to the time that the slice took, so that reads and writes hardly notice.
- * A job that fails changes nothing; it is tried again when the next segment is sealed.
+ * Runs a store's background work, one job at a time: merges while one is worthwhile, and hint files for the segments
+ * that stay. It rests between slices, in proportion to the time of the slice, so that reads and writes are hardly
+ * delayed. A job that fails changes nothing; it is tried again after the next segment is sealed.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -20,16 +20,17 @@ import type { Segment } from '../log/segment.ts';
 
 export type { MergeReport } from './merge.ts';
 
-/** The store is closing: whatever is under way is given up. */
+/** The store is closing: the present job is given up. */
 class StoppedError extends Error {
   override readonly name = 'StoppedError';
 }
 
+/** The background work of one store. */
 export class Housekeeping {
   readonly #io: StoreIo;
   readonly #directory: string;
   readonly #options: StoreOptions;
-  readonly #room: MergeContext;
+  readonly #context: MergeContext;
   #running = false;
   #again = false;
   #stopping = false;
@@ -38,11 +39,11 @@ export class Housekeeping {
   #sliceBeganUs = 0;
   #mergeCount = 0;
 
-  constructor(io: StoreIo, directory: string, options: StoreOptions, room: MergeContext) {
+  constructor(io: StoreIo, directory: string, options: StoreOptions, context: MergeContext) {
     this.#io = io;
     this.#directory = directory;
     this.#options = options;
-    this.#room = room;
+    this.#context = context;
   }
 
   /** Merges completed. */
@@ -50,7 +51,7 @@ export class Housekeeping {
     return this.#mergeCount;
   }
 
-  /** A segment was sealed: there may be something to do. */
+  /** Called when a segment was sealed: there may be work. */
   poke(): void {
     this.#again = true;
     if (this.#running || this.#stopping) return;
@@ -58,7 +59,7 @@ export class Housekeeping {
     this.#io.spawn('store.housekeeping', () => this.#run());
   }
 
-  /** Resolves when there is nothing to do. */
+  /** Resolves when there is no work. */
   async settle(): Promise<void> {
     while (this.#running) {
       this.#stopped ??= new Deferred<void>();
@@ -66,20 +67,20 @@ export class Housekeeping {
     }
   }
 
-  /** Gives up what is under way, but for a merge that has happened; begins nothing more. */
+  /** Gives up the present job, unless it is a merge that has taken effect; starts no further one. */
   async stop(): Promise<void> {
     this.#stopping = true;
     await this.settle();
   }
 
-  /** Merges every sound sealed segment, without resting; rejects when that fails. */
+  /** Merges every sound sealed segment, without resting. Rejects if that fails. */
   async mergeAll(): Promise<MergeReport> {
     await this.settle();
     this.#running = true;
     this.#hurried = true;
     try {
       for (;;) {
-        const inputs = [...this.#room.catalog.segments].filter(isMergeable);
+        const inputs = [...this.#context.catalog.segments].filter(isMergeable);
         const report = inputs.length === 0 ? nothingMerged : await this.#merge(inputs);
         if (report !== undefined) return report;
       }
@@ -89,9 +90,11 @@ export class Housekeeping {
     }
   }
 
-  /** At the end: writes the hint files of the segment sealed last and of the one that waited, without resting. */
+  /** Called at the end: writes the hint files of the two log segments sealed last, without resting. */
   async writeLastHints(): Promise<void> {
-    const sealed = [...this.#room.catalog.segments].filter((segment) => segment.sealed && !segment.retired);
+    const sealed = [...this.#context.catalog.segments].filter(
+      (segment) => segment.sealed && !segment.retired,
+    );
     const logs = sealed.filter(({ identity }) => identity.kind === 'log');
     for (const segment of logs.slice(-2)) await this.#writeHint(segment, () => Promise.resolve());
   }
@@ -102,7 +105,7 @@ export class Housekeeping {
     const hint = new HintWriter(this.#io.disk, this.#directory, segment.identity);
     const visitor = {
       record: (bytes: Buffer, at: number, offset: number): void => hint.add(bytes, at, offset),
-      ...damageVisitor(this.#room, segment),
+      ...damageVisitor(this.#context, segment),
     };
     const rest = async (): Promise<void> => {
       await hint.drain();
@@ -112,7 +115,7 @@ export class Housekeeping {
     try {
       const windowBytes = this.#options.merge.sliceBytes;
       await scanSegment(file, segment.identity, visitor, { sealedLength: segment.length, windowBytes, rest });
-      // What is damaged gets no hint: every start scans it and says so.
+      // A damaged segment gets no hint: every start scans it and reports the damage.
       if (isDamaged(segment)) {
         await hint.abandon();
         return;
@@ -150,33 +153,33 @@ export class Housekeeping {
   async #work(): Promise<void> {
     this.#sliceBeganUs = this.#io.clock.nowUs();
     const { merge, segmentBytes } = this.#options;
-    // The disk has no room for a merge of several.
+    // The disk has no space for a merge of several segments.
     let cramped = false;
     for (;;) {
       const figures = this.#figures();
       const options = cramped ? { ...merge, copyBytesMax: 0 } : merge;
       const plan = merge.enabled ? planMerge(figures, options, segmentBytes) : undefined;
       const waiting = merge.enabled ? decaying(figures, merge) : undefined;
-      // Hints take room, and what is dead gives some back.
+      // Hint files need space, and removing dead segments frees some: dead ones go first.
       if (plan?.reason !== 'dead') await this.#writeHints([...(plan?.numbers ?? []), waiting?.number]);
       if (plan === undefined || (cramped && !givesBack(plan))) return;
       try {
-        await this.#merge(plan.numbers.map((number) => this.#room.catalog.mustFind(number)));
+        await this.#merge(plan.numbers.map((number) => this.#context.catalog.mustFind(number)));
       } catch (error) {
         if (!isFull(error) || cramped || plan.numbers.length === 1 || !givesBack(plan)) throw error;
-        // One may find room, and what it gives back is room for the next.
+        // One segment may fit, and its merge frees space for the next.
         cramped = true;
       }
     }
   }
 
   /**
-   * Of the segments that stay: for those that are merged away next, or soon, it would be a scan more. Without room for
-   * them a start reads more; merges need not wait for that.
+   * Writes hint files of the segments that stay; for those merged next, or soon, the scan would be wasted. Without
+   * space for them the next start reads more, but merges continue.
    */
   async #writeHints(leaving: readonly (number | undefined)[]): Promise<void> {
     try {
-      for (const segment of this.#room.catalog.segments) {
+      for (const segment of this.#context.catalog.segments) {
         const stays = segment.sealed && !segment.retired && !leaving.includes(segment.number);
         if (stays) await this.#writeHint(segment, () => this.#rest());
       }
@@ -186,7 +189,7 @@ export class Housekeeping {
     }
   }
 
-  /** Undefined when an input turned out to be damaged: it is marked, and the next plan does without it. */
+  /** Undefined if an input was found damaged: it is marked, and the next plan omits it. */
   async #merge(inputs: readonly Segment[]): Promise<MergeReport | undefined> {
     const { disk } = this.#io;
     const { segmentBytes, merge } = this.#options;
@@ -201,7 +204,7 @@ export class Housekeeping {
       pause,
     };
     try {
-      const report = await mergeSegments(this.#room, work, inputs);
+      const report = await mergeSegments(this.#context, work, inputs);
       this.#mergeCount += 1;
       this.#io.log.event('info', 'store.segments.merged', { ...report });
       return report;
@@ -213,7 +216,7 @@ export class Housekeeping {
   }
 
   #figures(): Parameters<typeof planMerge>[0] {
-    const segments = [...this.#room.catalog.segments].filter((segment) => !segment.retired);
+    const segments = [...this.#context.catalog.segments].filter((segment) => !segment.retired);
     return segments.map((segment) => ({
       number: segment.number,
       kind: segment.identity.kind,
@@ -224,12 +227,12 @@ export class Housekeeping {
     }));
   }
 
-  /** Pauses, or throws when the store is closing. */
+  /** Pauses; rejects if the store is closing. */
   #rest(): Promise<void> {
     return this.#stopping ? Promise.reject(new StoppedError()) : this.#pause();
   }
 
-  /** Lets others work: as long as the last slice took, times `restPercent`; not at all when the store is closing. */
+  /** Pauses for `restPercent` of the time that the last slice took; not at all if the store is closing. */
   async #pause(): Promise<void> {
     const { restPercent } = this.#options.merge;
     if (restPercent > 0 && !this.#hurried && !this.#stopping) {
@@ -249,12 +252,12 @@ export class Housekeeping {
 
 const nothingMerged: MergeReport = { inputCount: 0, outputCount: 0, inputBytes: 0, outputBytes: 0 };
 
-/** It frees more than it copies; the others tidy up. */
+/** Whether the merge frees more than it copies. Merges for other reasons only tidy up. */
 function givesBack({ reason }: MergePlan): boolean {
   return reason === 'dead' || reason === 'garbage';
 }
 
-/** Asked anew: a scan may have found out meanwhile. */
+/** Reads the flag again: a scan may have set it meanwhile. */
 function isDamaged(segment: Segment): boolean {
   return segment.damaged;
 }

@@ -1,6 +1,6 @@
 /**
- * Where a merge copies to: new segments of kind `merge`, with their hint files, which count for nothing until the
- * manifest names them. Records keep their sequence numbers and get the new segment's checksums.
+ * Writes the output of a merge: new segments of kind `merge` with their hint files. They count only once the manifest
+ * names them. Records keep their sequence numbers and get the new segment's checksums.
  */
 import { assert } from '../../base/assert.ts';
 import { viewOf } from '../../base/views.ts';
@@ -24,15 +24,18 @@ import {
 } from '../log/record.ts';
 import type { Segment } from '../log/segment.ts';
 
-/** Records that share a group head. */
+/** Bytes of records that share a group head. */
 const groupBodyBytesMax = 32 * 1024;
-/** Synced this often, so that no sync takes long: a flush of the log would wait for it, and so would the merge's next slice. */
+/**
+ * Bytes between two syncs. Few, so that no sync takes long: a flush of the log, and the merge's next slice, wait for
+ * it.
+ */
 const syncBytes = 256 * 1024;
 const bufferBytesMin = 128 * 1024;
 
-/** The group that records are being added to. */
+/** The group to which records are being added. */
 interface OpenGroup {
-  /** Its place in the buffer. */
+  /** Its position in the buffer. */
   readonly at: number;
   readonly firstSeq: number;
   count: number;
@@ -40,12 +43,13 @@ interface OpenGroup {
   tokenXor: number;
 }
 
+/** The output of one merge. */
 export class MergeOutput {
   readonly #disk: Disk;
   readonly #directory: string;
   readonly #catalog: Catalog;
   readonly #segmentBytes: number;
-  /** Complete and durable. */
+  /** Complete and durable segments. */
   readonly segments: Segment[] = [];
   #segment: Segment | undefined;
   #number: number | undefined;
@@ -64,7 +68,7 @@ export class MergeOutput {
     this.#segmentBytes = segmentBytes;
   }
 
-  /** Copies the record at `at` of `bytes`; it is written by the next `drain`. */
+  /** Copies the record at `at` of `bytes`; the next `drain` writes it. */
   add(bytes: Buffer, at: number): void {
     const segment = this.#segment;
     assert(segment !== undefined, 'prepare comes before add');
@@ -87,7 +91,7 @@ export class MergeOutput {
     if (this.#used - group.at >= groupBodyBytesMax) this.#endGroup();
   }
 
-  /** Must be called before the first `add`, and after every `drain`: opens an output when there is none. */
+  /** Opens an output segment if there is none. Must be called before the first `add`, and after every `drain`. */
   async prepare(): Promise<void> {
     if (this.#segment !== undefined) return;
     this.#number = this.#catalog.reserve();
@@ -95,7 +99,7 @@ export class MergeOutput {
     this.#hint = new HintWriter(this.#disk, this.#directory, this.#segment.identity);
   }
 
-  /** Writes what was added; completes the output when it is long enough. */
+  /** Writes what was added; completes the segment if it is long enough. */
   async drain(): Promise<void> {
     this.#endGroup();
     const segment = this.#segment;
@@ -109,7 +113,7 @@ export class MergeOutput {
     else if (this.#unsyncedBytes >= syncBytes) await this.#sync(segment);
   }
 
-  /** Completes the last output. An output without a record is removed. */
+  /** Completes the last segment. One without a record is removed. */
   async finish(): Promise<void> {
     await this.drain();
     if (this.#segment === undefined) return;
@@ -117,14 +121,17 @@ export class MergeOutput {
     else await this.abandonOpen();
   }
 
-  /** Removes everything: the merge did not come about. What cannot be removed is closed, and a stray. */
+  /**
+   * Removes everything: the merge was given up. Files that cannot be removed are closed and remain as unlisted
+   * segments.
+   */
   async abandon(): Promise<void> {
     for (const segment of this.segments) await segment.file?.close();
     await this.abandonOpen();
     for (const segment of this.segments) await this.#catalog.removeFiles(segment);
   }
 
-  /** Removes the output under way. */
+  /** Removes the segment under way. */
   async abandonOpen(): Promise<void> {
     const number = this.#number;
     const hint = this.#hint;

@@ -11,11 +11,11 @@ function segment(number: number, live: number, removal = 0, length = 1000): Segm
   return { number, kind: 'log', length, liveBytes: live, removalBytes: removal, mergeable: true };
 }
 
-/** The youngest of the log, and nothing to merge in it. */
+/** The youngest log segment, without garbage. */
 const youngest = segment(99, 1000);
 
 describe('planMerge', () => {
-  it('leaves a store alone in which nearly everything lives', () => {
+  it('plans nothing for a store in which nearly everything is live', () => {
     expect(planMerge([segment(1, 900), segment(2, 800)], options, segmentBytes)).toBeUndefined();
   });
 
@@ -41,17 +41,17 @@ describe('planMerge', () => {
     expect(planMerge(segments, options, segmentBytes)?.numbers).toEqual([1, 2, 3, 6]);
   });
 
-  it('takes those in which nothing lives first, and alone: they need no room', () => {
+  it('takes dead segments first and alone, since they need no space', () => {
     const segments = [segment(1, 0), segment(2, 100), segment(3, 0), segment(4, 0, 900), youngest];
     expect(planMerge(segments, options, segmentBytes)).toEqual({ reason: 'dead', numbers: [1, 3] });
   });
 
-  it('merges one segment however much of it there is to copy', () => {
+  it('merges one segment however many bytes are copied', () => {
     const large = segment(1, 40_000, 0, 100_000);
     expect(planMerge([large, youngest], options, segmentBytes)?.numbers).toEqual([1]);
   });
 
-  it('lets the youngest of the log decay until the next is sealed, or nothing in it lives', () => {
+  it('waits for the youngest log segment until the next is sealed, or nothing in it is live', () => {
     const merged = { ...segment(7, 100), kind: 'merge' } as const;
     const decaying = segment(6, 100);
     expect(planMerge([decaying], options, segmentBytes)).toBeUndefined();
@@ -66,12 +66,12 @@ describe('planMerge', () => {
     expect(planMerge(small, options, segmentBytes)).toEqual({ reason: 'small', numbers: [1, 2, 3] });
   });
 
-  it('merges everything when removals make up the share, since only then they can go', () => {
+  it('merges everything when removals make up the share, since only then they can be dropped', () => {
     const segments = [segment(1, 600, 300), segment(2, 100, 800)];
     expect(planMerge(segments, options, segmentBytes)).toEqual({ reason: 'removals', numbers: [1, 2] });
   });
 
-  it('never merges what it may not, nor for removals beside it', () => {
+  it('never merges a segment that is not mergeable, nor removals beside one', () => {
     const damaged = { ...segment(1, 0), mergeable: false };
     const open = { ...segment(9, 0), mergeable: false };
     expect(planMerge([damaged, segment(2, 100, 800), open], options, segmentBytes)).toBeUndefined();

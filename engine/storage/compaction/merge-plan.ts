@@ -1,37 +1,39 @@
 /**
- * Which segments are worth merging: a pure decision over their figures.
+ * Plans merges: which segments are worth merging. A pure decision over their figures.
  *
- * The youngest segment of the log decays: what overwrote most of it will soon have overwritten more, and what is copied
- * out of it now is copied for nothing. It waits until the next one is sealed, unless nothing in it lives any more
- * (source: Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", 1992, 3.5: free
- * space in segments that still change is worth less). So one segment of garbage more may lie on the disk.
+ * The youngest log segment decays: recent writes that replaced most of it will soon replace more, so copying out of it
+ * now is wasted. It waits until the next segment is sealed, unless nothing in it is live (source: Rosenblum and
+ * Ousterhout, "The Design and Implementation of a Log-Structured File System", 1992, 3.5: free space in segments that
+ * still change is worth less). One more segment of dead bytes may therefore be on the disk.
  *
- * Segments in which nothing lives go first, and alone: that takes no room, which a full disk may not have for more.
+ * Dead segments are merged first and alone: that needs no space, and a full disk may have none for more.
  *
- * A segment's garbage is what a merge would not copy. Removals are not garbage by themselves: one may go only when no
- * segment outside the merge can hold an older record of its key. So removals count only when everything is merged.
+ * A segment's garbage is what a merge would not copy. Removals alone are not garbage: a removal may be dropped only if
+ * no segment outside the merge can hold an older record of its key. They therefore count only if everything is merged.
  */
 import type { MergeOptions } from '../options.ts';
 import type { SegmentKind } from '../log/record.ts';
 import { segmentHeadBytes } from '../log/record.ts';
 
+/** The figures of a segment from which merges are planned; lengths in bytes. */
 export interface SegmentFigures {
   readonly number: number;
   readonly kind: SegmentKind;
   readonly length: number;
   readonly liveBytes: number;
   readonly removalBytes: number;
-  /** Sealed, sound, and not merged away already. Others are left alone. */
+  /** Sealed, sound, and not merged yet. Other segments are left alone. */
   readonly mergeable: boolean;
 }
 
+/** A merge and the reason for it. */
 export interface MergePlan {
   readonly reason: 'dead' | 'garbage' | 'small' | 'removals';
   /** Numbers of the segments to merge, ascending. */
   readonly numbers: readonly number[];
 }
 
-/** The next merge, or undefined when nothing is worth it. Those of the log are in ascending order. */
+/** The next merge; undefined if none is worthwhile. `segments` lists log segments in ascending order. */
 export function planMerge(
   segments: readonly SegmentFigures[],
   options: MergeOptions,
@@ -50,7 +52,7 @@ export function planMerge(
   return planRemovals(segments, mergeable, options);
 }
 
-/** The segment that waits until the next one is sealed. */
+/** The youngest log segment, if it is dirty but waits until the next one is sealed. */
 export function decaying(
   segments: readonly SegmentFigures[],
   options: MergeOptions,
@@ -60,7 +62,7 @@ export function decaying(
   return isDead(youngest) ? undefined : youngest;
 }
 
-/** Everything but the open segment, when removals alone make up the share that calls for it. */
+/** Merges everything except the open segment, if removals make up the share that triggers a merge. */
 function planRemovals(
   segments: readonly SegmentFigures[],
   mergeable: readonly SegmentFigures[],
@@ -79,7 +81,7 @@ function isDirty(segment: SegmentFigures, options: MergeOptions): boolean {
   return garbage > 0 && garbage * 100 >= segment.length * options.deadPercentMin;
 }
 
-/** A merge copies nothing out of it. */
+/** Whether a merge copies nothing out of it. */
 function isDead({ liveBytes, removalBytes }: SegmentFigures): boolean {
   return liveBytes === 0 && removalBytes === 0;
 }

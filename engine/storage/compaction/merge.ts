@@ -1,14 +1,19 @@
 /**
- * One merge: what lives in some sealed segments is copied to new ones, which then take their place.
+ * Runs one merge: copies the live records of some sealed segments to new ones, which then replace them.
  *
- * The steps and what a crash after each leaves: (1) outputs are written, synced, hinted: strays, removed by the next
- * start; (2) the manifest names the outputs and no longer the inputs: the merge has happened, the inputs are strays;
- * (3) rows of the key directory move over, slice by slice, while reads are served from either; (4) inputs are removed
- * when nobody reads them. A store that closes gives up (1), and finishes what comes after (2): it leaves no input behind.
+ * The steps, and what a crash after each leaves:
  *
- * A removal is dropped only when the key has a newer record, or no segment outside the merge begins before it, so that
- * no older record can come back. A segment in which damage turns up is not merged: the merge is given up, every key
- * whose newest record lies in the damage is lost from that moment on, and anti-entropy is told of it, as after a start.
+ * 1. Outputs are written, synced and hinted: unlisted segments, removed by the next start.
+ * 2. The manifest names the outputs instead of the inputs. The merge has taken effect; the inputs are unlisted
+ *    segments.
+ * 3. Rows of the key directory move to the outputs, slice by slice; reads use either.
+ * 4. Inputs are removed once they have no reader.
+ *
+ * A store that closes gives up step 1 and finishes the steps after 2, so that no input remains.
+ *
+ * A removal is dropped only if its key has a newer record, or if no segment outside the merge begins before it: no
+ * older record can then come back. If an input is found damaged, the merge is given up. Every key whose newest record
+ * is in the damage is lost from then on, and anti-entropy is notified, as after a start.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
@@ -33,30 +38,32 @@ import type { ScanVisitor } from '../recovery/scan-visitor.ts';
 import { scanSegment } from '../recovery/scan.ts';
 import type { Segment } from '../log/segment.ts';
 
-/** What a merge works on. */
+/** What a merge needs of the store. */
 export interface MergeContext {
   readonly catalog: Catalog;
   readonly keys: KeyDirectory;
   readonly book: Damages;
-  /** The key's newest record, in this segment, cannot be read. */
+  /** Called when the key's newest record, in this segment, cannot be read. */
   readonly lost: RescanContext['lost'];
-  /** Everything that reads can see is durable when this resolves: a merge may drop what is superseded. */
+  /** Resolves when everything that reads can see is durable: a merge may then drop superseded records. */
   barrier(): Promise<void>;
-  /** The manifest could not be replaced: nothing may be written any more. */
+  /** Called when the manifest could not be replaced: nothing may be written any more. */
   failed(error: unknown): void;
 }
 
+/** Where and how a merge works; sizes in bytes. */
 export interface MergeWork {
   readonly disk: Disk;
   readonly directory: string;
   readonly segmentBytes: number;
   readonly sliceBytes: number;
-  /** Called between slices while the merge can still be given up: rests, or throws when the store is closing. */
+  /** Called between slices while the merge can still be given up: rests, or rejects if the store is closing. */
   rest(): Promise<void>;
-  /** Called between slices once the merge has happened: rests, or returns at once when the store is closing. */
+  /** Called between slices once the merge has taken effect: rests, or returns at once if the store is closing. */
   pause(): Promise<void>;
 }
 
+/** What a merge has done. */
 export interface MergeReport {
   readonly inputCount: number;
   readonly outputCount: number;
@@ -64,50 +71,54 @@ export interface MergeReport {
   readonly outputBytes: number;
 }
 
-/** Thrown when an input turned out to be damaged. The store is as it was. */
+/** Thrown if an input is found damaged. The store is unchanged. */
 export class MergeRefusedError extends Error {
   override readonly name = 'MergeRefusedError';
 }
 
+/**
+ * Merges `inputs`. Rejects with `MergeRefusedError`, a `DiskError`, or `StorageFailed` if the manifest could not be
+ * replaced.
+ */
 export async function mergeSegments(
-  room: MergeContext,
+  context: MergeContext,
   work: MergeWork,
   inputs: readonly Segment[],
 ): Promise<MergeReport> {
-  const output = new MergeOutput(work.disk, work.directory, room.catalog, work.segmentBytes);
+  const output = new MergeOutput(work.disk, work.directory, context.catalog, work.segmentBytes);
   for (const input of inputs) input.enter();
   try {
-    await copyInputs(room, work, inputs, output);
-    await room.barrier();
+    await copyInputs(context, work, inputs, output);
+    await context.barrier();
   } catch (error) {
     await output.abandon();
     throw error;
   } finally {
     for (const input of inputs) input.leave();
   }
-  await publish(room, inputs, output.segments);
-  await relocate(room, work, inputs, output.segments);
-  dropInputs(room, inputs);
+  await publish(context, inputs, output.segments);
+  await relocate(context, work, inputs, output.segments);
+  dropInputs(context, inputs);
   return reportOf(inputs, output.segments);
 }
 
 async function copyInputs(
-  room: MergeContext,
+  context: MergeContext,
   work: MergeWork,
   inputs: readonly Segment[],
   output: MergeOutput,
 ): Promise<void> {
-  const seqOutside = lowestSeqOutside(room.catalog, inputs);
+  const seqOutside = lowestSeqOutside(context.catalog, inputs);
   for (const input of inputs) {
-    // Of what is wholly dead nothing can be kept, nor lost: it is not even read.
+    // A dead segment has nothing to keep or lose: it is not read.
     const dead = input.liveBytes === 0 && input.removalBytes === 0;
-    if (!dead) await copyInput(room, work, input, output, seqOutside);
+    if (!dead) await copyInput(context, work, input, output, seqOutside);
   }
   await output.finish();
 }
 
 async function copyInput(
-  room: MergeContext,
+  context: MergeContext,
   work: MergeWork,
   input: Segment,
   output: MergeOutput,
@@ -121,9 +132,9 @@ async function copyInput(
     input.identity,
     {
       record: (bytes, at) => {
-        if (isKept(room.keys, input, bytes, at, seqOutside)) output.add(bytes, at);
+        if (isKept(context.keys, input, bytes, at, seqOutside)) output.add(bytes, at);
       },
-      ...damageVisitor(room, input),
+      ...damageVisitor(context, input),
     },
     {
       sealedLength: input.length,
@@ -147,7 +158,7 @@ function isKept(keys: KeyDirectory, input: Segment, bytes: Buffer, at: number, s
   return seqOutside < seq && (id === 0 || keys.seqOf(id) < seq);
 }
 
-/** Older records than this lie in the merged segments only. */
+/** The lowest sequence number outside the merge: older records are in the inputs only. */
 function lowestSeqOutside(catalog: Catalog, inputs: readonly Segment[]): number {
   let lowest = Number.MAX_SAFE_INTEGER;
   for (const segment of catalog.segments) {
@@ -156,31 +167,31 @@ function lowestSeqOutside(catalog: Catalog, inputs: readonly Segment[]): number 
   return lowest;
 }
 
-/** Enters what a background scan finds: every key whose newest record lies in the damage is lost from now on. */
+/** Records the damage that a background scan finds: every key whose newest record is in it is lost from now on. */
 export function damageVisitor(
-  room: Pick<MergeContext, 'keys' | 'book' | 'lost'>,
+  context: Pick<MergeContext, 'keys' | 'book' | 'lost'>,
   segment: Segment,
 ): Pick<ScanVisitor, 'lostValue' | 'breach'> {
-  const { keys } = room;
+  const { keys } = context;
   return {
     lostValue: (bytes, at, offset) => {
       const id = keys.findBytes(bytes, at + recordHeadBytes, recordKeyBytes(bytes, at));
       const newest = id !== 0 && keys.segmentOf(id) === segment.number && keys.offsetOf(id) === offset;
-      if (newest) room.lost(id, segment, 'merge');
-      else noteDead(room, segment, bytes, at, offset);
+      if (newest) context.lost(id, segment, 'merge');
+      else noteDead(context, segment, bytes, at, offset);
     },
     breach: (breach) => {
-      // Which keys those are the key directory knows, all of them: nothing else is doubted.
+      // The key directory knows all keys affected, so nothing else is doubted.
       const { kind, offset, bytes } = breach;
-      noteDamage(room, segment, { kind, offset, bytes, keyCount: 0, tokens: [] });
-      loseWithin(room, segment, breach, 'merge');
+      noteDamage(context, segment, { kind, offset, bytes, keyCount: 0, tokens: [] });
+      loseWithin(context, segment, breach, 'merge');
     },
   };
 }
 
-/** A record that newer ones have replaced: nobody will ask for it, but the segment is damaged. */
+/** Records damage in a record that newer ones have replaced: no read needs it, but the segment is damaged. */
 function noteDead(
-  room: Pick<MergeContext, 'book'>,
+  context: Pick<MergeContext, 'book'>,
   input: Segment,
   record: Buffer,
   at: number,
@@ -188,39 +199,39 @@ function noteDead(
 ): void {
   const bytes = recordBytes(recordKeyBytes(record, at), recordValueBytes(record, at));
   const tokens = [recordToken(record, at) as Token];
-  noteDamage(room, input, { kind: 'value', offset, bytes, keyCount: 0, tokens });
+  noteDamage(context, input, { kind: 'value', offset, bytes, keyCount: 0, tokens });
 }
 
 function noteDamage(
-  room: Pick<MergeContext, 'book'>,
+  context: Pick<MergeContext, 'book'>,
   input: Segment,
   damage: Omit<Damage, 'segment' | 'foundBy'>,
 ): void {
   input.damaged = true;
-  room.book.add({ ...damage, segment: input.number, foundBy: 'merge' });
+  context.book.add({ ...damage, segment: input.number, foundBy: 'merge' });
 }
 
 async function publish(
-  room: MergeContext,
+  context: MergeContext,
   inputs: readonly Segment[],
   outputs: readonly Segment[],
 ): Promise<void> {
   try {
-    await room.catalog.publish(outputs, inputs);
+    await context.catalog.publish(outputs, inputs);
   } catch (error) {
-    // Which manifest the next start finds is not known: the files of both stay.
-    room.failed(error);
+    // It is unknown which manifest the next start will find: the files of both stay.
+    context.failed(error);
     for (const { file } of outputs) await file?.close();
     throw new LockstepError('StorageFailed', 'the manifest could not be replaced', { cause: error });
   }
 }
 
 /**
- * Points the key directory at the copies: by their hint file, or where that cannot be read back, by the copies
- * themselves. A copy that keys could not be pointed at is `unsettled`: it looks dead, and is all that the next start has.
+ * Points the key directory at the copies: by the output's hint file or, if that cannot be read back, by a scan. An
+ * output at which not all of its keys point is `unsettled`: it looks dead, but the next start depends on it.
  */
 async function relocate(
-  room: MergeContext,
+  context: MergeContext,
   work: MergeWork,
   inputs: readonly Segment[],
   outputs: readonly Segment[],
@@ -234,16 +245,16 @@ async function relocate(
       identity,
       length,
       (bytes, keyAt, keyBytes, seq, _token, offset, valueBytes) =>
-        move(room, output, bytes, keyAt, keyBytes, seq, offset, valueBytes),
+        move(context, output, bytes, keyAt, keyBytes, seq, offset, valueBytes),
       () => work.pause(),
     );
-    if (reading !== 'sound') await relocateByScan(room, work, output);
+    if (reading !== 'sound') await relocateByScan(context, work, output);
   }
   const isWhole = inputs.every(({ liveBytes }) => liveBytes === 0);
   if (isWhole) for (const output of outputs) output.unsettled = false;
 }
 
-async function relocateByScan(room: MergeContext, work: MergeWork, output: Segment): Promise<void> {
+async function relocateByScan(context: MergeContext, work: MergeWork, output: Segment): Promise<void> {
   const { file, identity, length } = output;
   if (file === undefined) return;
   await scanSegment(
@@ -253,15 +264,24 @@ async function relocateByScan(room: MergeContext, work: MergeWork, output: Segme
       record: (bytes, at, offset) => {
         const keyBytes = recordKeyBytes(bytes, at);
         const valueBytes = recordValueBytes(bytes, at);
-        move(room, output, bytes, at + recordHeadBytes, keyBytes, recordSeq(bytes, at), offset, valueBytes);
+        move(
+          context,
+          output,
+          bytes,
+          at + recordHeadBytes,
+          keyBytes,
+          recordSeq(bytes, at),
+          offset,
+          valueBytes,
+        );
       },
-      ...damageVisitor(room, output),
+      ...damageVisitor(context, output),
     },
     { sealedLength: length, windowBytes: work.sliceBytes, rest: () => work.pause() },
   );
 }
 
-/** The key's newest record is read from its copy from now on. */
+/** Points the key at the copy of its newest record. */
 function move(
   { keys, catalog }: Pick<MergeContext, 'keys' | 'catalog'>,
   output: Segment,
@@ -280,10 +300,10 @@ function move(
   keys.move(id, output.number, offset);
 }
 
-/** Inputs that keys still point into (not all of the copies could be read back) stay until the next start. */
-function dropInputs(room: MergeContext, inputs: readonly Segment[]): void {
+/** Drops the inputs. Those that keys still point into (not all copies could be read back) stay until the next start. */
+function dropInputs(context: MergeContext, inputs: readonly Segment[]): void {
   for (const input of inputs) {
-    if (input.liveBytes === 0) room.catalog.drop(input);
+    if (input.liveBytes === 0) context.catalog.drop(input);
   }
 }
 

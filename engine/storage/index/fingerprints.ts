@@ -1,18 +1,21 @@
 /**
- * What anti-entropy asks of the store beyond reading: which tokens changed, and two numbers per key, a fingerprint of
- * its stored value, that live with the key until its next record. They cost 8 bytes a key and are not durable.
+ * The store's interface for anti-entropy beyond reading: which tokens changed, and a fingerprint of each key's value
+ * (two numbers), which is valid until the key's next record. A fingerprint takes 8 bytes a key and is not durable.
  *
- * The engine's own records (`systemKey`) have no fingerprints: they are no replica's business.
+ * The engine's own records (`systemKey`) have no fingerprints: they are not replicated.
  */
 import { assert } from '../../base/assert.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { KeyDirectory } from './key-directory.ts';
 import type { ValueVisitor } from '../recovery/rescan.ts';
 
-/** Hears of every token under which something changed: written, removed, or found unreadable. */
+/** Called with every token under which a key was written, removed, or found unreadable. */
 export type ChangeListener = (token: number) => void;
 
-/** Is shown a key: its token, its fingerprint (both 0: not known), its sequence number, and its name when asked for. */
+/**
+ * Called with a key's token, its fingerprint (both 0: unknown), its sequence number, and a function that returns its
+ * name.
+ */
 export type FingerprintVisitor = (
   token: number,
   high: number,
@@ -21,14 +24,15 @@ export type FingerprintVisitor = (
   key: () => PackedKey,
 ) => void;
 
+/** The fingerprints of one store. */
 export class Fingerprints {
   /**
-   * Shows every value that the disk holds, in the order of the log; see storage/recovery/rescan.ts. Rejects with `StorageFailed` when the
-   * disk refuses to read.
+   * Visits every value on the disk, in the order of the log (`recovery/rescan.ts`). Rejects with `StorageFailed` if the
+   * disk fails.
    */
   readonly rescan: (visit: ValueVisitor, rest: (values: number) => Promise<void>) => Promise<void>;
   readonly #keys: KeyDirectory;
-  /** What has been answered is in the key directory when it returns. */
+  /** Applies all answered writes to the key directory before it returns. */
   readonly #catchUp: () => void;
   #listener: ChangeListener | undefined;
   #lastSeq: number;
@@ -54,23 +58,23 @@ export class Fingerprints {
     return this.#lastSeq;
   }
 
-  /** Sets the one listener. It is called within the store's own work and must be quick. */
+  /** Sets the only listener. It is called within the store's own work and must be quick. */
   listen(listener: ChangeListener): void {
     assert(this.#listener === undefined, 'one room listens');
     this.#listener = listener;
   }
 
-  /** The store has applied a record; in the order of sequence numbers. */
+  /** The store has applied a record. Called in the order of sequence numbers. */
   applied(seq: number): void {
     if (seq > this.#lastSeq) this.#lastSeq = seq;
   }
 
-  /** What was known under the token (it may be given as a signed integer) holds no more. */
+  /** A key of the token has changed; the token may be given as a signed integer. */
   changed(token: number): void {
     this.#listener?.(token >>> 0);
   }
 
-  /** Shows every key of the tokens `first` to `last` (both included, `first` <= `last`), in no order. */
+  /** Visits every key of the tokens `first` to `last` (both included, `first` <= `last`), in no order. */
   visit(first: number, last: number, visitor: FingerprintVisitor): void {
     this.#catchUp();
     const keys = this.#keys;
@@ -82,31 +86,34 @@ export class Fingerprints {
     }
   }
 
-  /** How far from `first` on, at most to `last`, no key is held: the last such token; `first - 1` when that is not known. */
+  /**
+   * The last token, at most `last`, up to which there is certainly no key from `first` on; `first - 1` if that is
+   * unknown.
+   */
   emptyThrough(first: number, last: number): number {
     this.#catchUp();
     return this.#keys.emptyThrough(first, last);
   }
 
-  /** Remembers the fingerprint of the value that the key has had since `seq`; nothing when it has a newer one. */
+  /** Stores the fingerprint of the value that the key has had since `seq`; does nothing if it has a newer one. */
   remember(key: PackedKey, seq: number, high: number, low: number): void {
     this.#catchUp();
     const id = this.#keys.find(key);
     if (id !== 0 && this.#keys.seqOf(id) === seq) this.#keys.setMark(id, high, low);
   }
 
-  /** The same for a key by its number in the directory, at an instant at which its value is known to be the newest. */
+  /** Stores a fingerprint by the key's id, at an instant at which its value is known to be the newest. */
   rememberHeld(id: number, high: number, low: number): void {
     this.#keys.setMark(id, high, low);
   }
 
-  /** Keys held, those of the engine included. */
+  /** Number of keys, those of the engine included. */
   get keyCount(): number {
     this.#catchUp();
     return this.#keys.size;
   }
 
-  /** Forgets the fingerprints of the tokens `first` to `last`: the values will be read again. */
+  /** Drops the fingerprints of the tokens `first` to `last`, so that their values are read again. */
   forget(first: number, last: number): void {
     this.#catchUp();
     for (const id of this.#keys.idsOfTokens((first - 1) >>> 0, last)) this.#keys.setMark(id, 0, 0);

@@ -1,7 +1,7 @@
 /**
- * Hint files: where every record of one sealed segment lies, so that a start reads keys and not values. A hint file
- * is believed only when every checksum, the version, the segment's number and its length fit; otherwise it is ignored,
- * counted, and the segment itself is scanned. It is written beside its name and renamed, and is never needed.
+ * Hint files: where the records of one sealed segment are, so that a start reads keys and not values. A hint file
+ * counts only if every checksum, the version, the segment's number and its length match. Otherwise it is ignored and
+ * counted, and the segment itself is scanned. It is written under a temporary name and renamed, and is never required.
  *
  *     file      head | blocks
  *     head      "LKHINTFL" | u32 version | u32 segment number | u64 segment length | u64 record count | u32 block count
@@ -9,7 +9,7 @@
  *     block     u32 crc of 4..end | u32 index | u32 body bytes | body: entries
  *     entry     u64 sequence number | u32 token | u32 offset | u32 value bytes | u16 key bytes | key
  *
- * Checksums are seeded with the segment's salt, turned over so that a segment's bytes are no hint's.
+ * Checksums are seeded with the complement of the segment's salt, so that a segment's bytes never pass as a hint's.
  */
 import { crc32 } from '../../base/checksum.ts';
 import type { Disk, DiskFile } from '../../io/disk.ts';
@@ -28,11 +28,12 @@ import {
 const magic = 'LKHINTFL';
 const headBytes = 40;
 const blockHeadBytes = 12;
+/** Bytes of an entry without its key. */
 export const hintEntryBytes = 22;
 const blockBodyBytes = 64 * 1024;
 const blockBytesMax = blockHeadBytes + blockBodyBytes + hintEntryBytes + 0xffff;
 
-/** Takes one entry: the key's bytes lie at `keyAt` of `bytes` and are good during the call only. */
+/** Takes one entry. The key's bytes are at `keyAt` of `bytes` and valid during the call only. */
 export type HintVisitor = (
   bytes: Buffer,
   keyAt: number,
@@ -43,7 +44,7 @@ export type HintVisitor = (
   valueBytes: number,
 ) => void;
 
-/** Gathers the hint of a segment that is being written or scanned. Holds one block in memory. */
+/** Writes the hint file of a segment that is being written or scanned. Holds one block in memory. */
 export class HintWriter {
   readonly #disk: Disk;
   readonly #path: string;
@@ -64,7 +65,7 @@ export class HintWriter {
     this.#number = identity.number;
   }
 
-  /** Adds the record at `at` of `bytes`, which lies at `offset` of the segment. */
+  /** Adds the record at `at` of `bytes`, whose offset in the segment is `offset`. */
   add(bytes: Buffer, at: number, offset: number): void {
     const block = this.#block;
     const keyBytes = recordKeyBytes(bytes, at);
@@ -82,7 +83,7 @@ export class HintWriter {
     if (this.#end - blockHeadBytes >= blockBodyBytes) this.#closeBlock();
   }
 
-  /** Writes the blocks that are full. */
+  /** Writes the full blocks. */
   async drain(): Promise<void> {
     if (this.#full.length === 0) return;
     const full = this.#full;
@@ -91,7 +92,7 @@ export class HintWriter {
     this.#fileEnd += await writeFully(this.#file, full, this.#fileEnd);
   }
 
-  /** Completes the file for a segment of `length` bytes and puts it in its place. */
+  /** Completes the file for a segment of `length` bytes and renames it into place. */
   async finish(length: number): Promise<void> {
     if (this.#end > blockHeadBytes) this.#closeBlock();
     await this.drain();
@@ -110,7 +111,7 @@ export class HintWriter {
     await this.#disk.rename(`${this.#path}.new`, this.#path);
   }
 
-  /** Gives up; what was written is removed. */
+  /** Removes what was written. */
   async abandon(): Promise<void> {
     if (this.#file === undefined) return;
     await this.#close();
@@ -136,11 +137,12 @@ export class HintWriter {
   }
 }
 
+/** Whether a hint file was usable, missing, or ignored. */
 export type HintReading = 'sound' | 'absent' | 'bad';
 
 /**
- * Hands every entry of the segment's hint file to `visit`, in order. `bad`: it is to be ignored; entries handed out
- * before the bad place are true all the same (each came from a block that matches its checksum).
+ * Passes every entry of the segment's hint file to `visit`, in order. If the result is `bad`, the file must be ignored;
+ * entries passed before the bad place are still true (each came from a block that matches its checksum).
  */
 export async function readHint(
   disk: Disk,
@@ -184,7 +186,7 @@ async function readEntries(
   for (let index = 0; index < blockCount; index++) {
     let block = blockIn(held);
     if (block === undefined) {
-      // What is left of the last read is a block's beginning: read on from there.
+      // The rest of the last read is the beginning of a block: reads on from there.
       fileAt -= held.length;
       const count = await readFully(file, storage, fileAt);
       fileAt += count;
@@ -212,7 +214,7 @@ function headFits(head: Buffer, identity: SegmentIdentity, segmentLength: number
   );
 }
 
-/** The block that `held` begins with, when all of it is there. */
+/** The block at the front of `held`; undefined if it is not complete. */
 function blockIn(held: Buffer): Buffer | undefined {
   if (held.length < blockHeadBytes) return undefined;
   const bytes = blockHeadBytes + held.readUInt32BE(8);

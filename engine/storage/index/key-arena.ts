@@ -1,11 +1,11 @@
 /**
- * The bytes of all keys, in chunks outside the JavaScript heap. A key's address is one 32-bit number that counts
- * units of four bytes, so an arena holds 16 GiB. A freed slot is kept in a list of slots of its size and used again;
- * chunks are never given back.
+ * Stores the bytes of all keys, in chunks outside the JavaScript heap. A key's address is one 32-bit number that counts
+ * units of four bytes, so an arena holds 16 GiB. Freed slots are kept in a list per size and used again; chunks are
+ * never freed.
  *
  *     slot      u16 key bytes | key | 0 to 3 bytes of padding        (free: u32 address of the next free slot)
  *
- * A key's bytes never straddle two chunks.
+ * A key's bytes never cross a chunk boundary.
  */
 import { assert } from '../../base/assert.ts';
 import { u16At } from '../../base/big-endian.ts';
@@ -20,22 +20,23 @@ const chunkBytes = chunkUnits * unitBytes;
 const chunkCountMax = 1 << 16;
 const smallChunkBytes = 4096;
 
+/** The keys of one directory. */
 export class KeyArena {
   readonly #chunks: Buffer[] = [];
-  /** Of each chunk. */
+  /** A view of each chunk. */
   readonly #views: DataView[] = [];
   /** Per slot size in units, the address of its first free slot; 0 for none. */
   readonly #free = new Map<number, number>();
-  /** First unused byte of the last chunk. Address 0 is never handed out: it means "none". */
+  /** First unused byte of the last chunk. Address 0 is never used: it means "none". */
   #end = unitBytes;
   #bytes = 0;
 
-  /** Bytes of memory taken. */
+  /** Bytes of memory used. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Copies a key in; its address. Throws `Overloaded` when the arena is full. */
+  /** Copies a key; returns its address. Throws `Overloaded` if the arena is full. */
   add(bytes: DataView, from: number, length: number): number {
     assert(length <= keyBytesMax, 'a stored key has at most 65,535 bytes');
     const units = Math.ceil((length + 2) / unitBytes);
@@ -48,6 +49,7 @@ export class KeyArena {
     return address;
   }
 
+  /** Frees a key's slot. */
   remove(address: number): void {
     const chunk = this.#chunkOf(address);
     const at = placeIn(address);
@@ -56,7 +58,7 @@ export class KeyArena {
     this.#free.set(units, address);
   }
 
-  /** The key is the `length` bytes at `from`. */
+  /** Whether the key is the `length` bytes at `from`. */
   equals(address: number, bytes: DataView, from: number, length: number): boolean {
     const view = this.#views[address >>> chunkBits];
     assert(view !== undefined, 'a key address lies in its arena');
@@ -64,11 +66,12 @@ export class KeyArena {
     return view.getUint16(at) === length && sameBytes(view, at + 2, bytes, from, length);
   }
 
+  /** Length of the key in bytes. */
   length(address: number): number {
     return u16At(this.#chunkOf(address), placeIn(address));
   }
 
-  /** A view of the key, good until the key is removed. */
+  /** A view of the key, valid until the key is removed. */
   view(address: number): Buffer {
     const chunk = this.#chunkOf(address);
     const at = placeIn(address) + 2;
@@ -100,7 +103,7 @@ export class KeyArena {
     return this.#extend(units);
   }
 
-  /** The first chunk starts small: a world opens many stores with few keys. */
+  /** The first chunk starts small: the simulator opens many stores with few keys. */
   #growFirst(bytes: number): void {
     const first = this.#chunks[0];
     if (this.#chunks.length !== 1 || first === undefined || bytes <= first.length) return;

@@ -9,7 +9,7 @@ import { KeyDirectory } from './key-directory.ts';
 
 const prefixes = ['a', 'bb'].map((bucket) => bucketPrefix('t' as ByteString, bucket as ByteString));
 
-/** Adds, moves or removes, as a store does. */
+/** Adds, moves or removes a key, as a store does. */
 type Step = { readonly kind: 'put' | 'remove'; readonly key: string; readonly token: number };
 
 const stepArbitrary: fc.Arbitrary<Step> = fc.record({
@@ -38,7 +38,7 @@ function keysOf(directory: KeyDirectory, ids: Iterable<number>): readonly string
   return Array.from(ids, (id) => directory.keyOf(id) as string).toSorted();
 }
 
-/** The directory and its dumb twin after the steps. */
+/** The directory, and its simple model, after the steps. */
 function play(steps: readonly Step[]): { directory: KeyDirectory; twin: Map<string, Token> } {
   const directory = new KeyDirectory(99);
   const twin = new Map<string, Token>();
@@ -96,7 +96,7 @@ describe('the key directory', () => {
     );
   });
 
-  it('says of no key that it is not there', () => {
+  it('reports no range of tokens as empty that holds a key', () => {
     fc.assert(
       fc.property(
         fc.array(stepArbitrary, { maxLength: 60 }),
@@ -114,7 +114,7 @@ describe('the key directory', () => {
     );
   });
 
-  it('meets every key that stays exactly once while others are added and removed during a walk', () => {
+  it('visits every remaining key exactly once while others are added and removed during a walk', () => {
     fc.assert(
       fc.property(fc.array(stepArbitrary, { minLength: 1, maxLength: 80 }), fc.nat(3), (steps, every) => {
         const { directory, twin } = play(steps);
@@ -135,7 +135,7 @@ describe('the key directory', () => {
     );
   });
 
-  it('finds keys of every length, those that differ in their last byte told apart', () => {
+  it('finds keys of every length, and tells apart those that differ in their last byte', () => {
     const directory = new KeyDirectory(7);
     const lengths = [1, 3, 4, 5, 255, 256, 257, 600, 5000];
     const keys = lengths.flatMap((length) => ['x', 'y'].map((last) => 'k'.repeat(length - 1) + last));
@@ -150,7 +150,7 @@ describe('the key directory', () => {
     expect(directory.find('k' as PackedKey)).toBe(0);
   });
 
-  it('keeps place, size, number and token of a key', () => {
+  it('returns the position, size, sequence number and token of a key', () => {
     const directory = new KeyDirectory(1);
     put(directory, 'k', 0xfffffff0, 2 ** 40 + 3);
     const id = directory.find('k' as never);
@@ -161,7 +161,7 @@ describe('the key directory', () => {
     expect([directory.stateOf(id), directory.valueBytesOf(id)]).toEqual(['damaged', 123]);
   });
 
-  it('takes at most 110 bytes of memory a key beyond the key', () => {
+  it('uses at most 110 bytes of memory per key beyond the key', () => {
     const directory = new KeyDirectory(1);
     const count = 100_000;
     for (let index = 0; index < count; index++)

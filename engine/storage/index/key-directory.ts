@@ -1,14 +1,15 @@
 /**
- * The key directory (Bitcask's "keydir"): per key, where its newest record lies. No object per key: rows of 32-bit
- * numbers in pages (key-rows.ts), an open-addressing table in 64 shards, each of which grows on its own, so that growth
- * never stops the node for long (key-shard.ts), and the keys' bytes in an arena.
+ * The key directory (Bitcask's "keydir"): where the newest record of each key is. It has no object per key. It consists
+ * of rows of 32-bit numbers in pages (`key-rows.ts`), an open-addressing table in 64 shards, each of which grows on its
+ * own so that growth never stops the node for long (`key-shard.ts`), and the keys' bytes in an arena.
  *
- * A key's id is its row's number; it holds until the key is removed. Every key hangs in two doubly linked lists: that of its token's arc (the token's 12 upper bits) and that of its bucket (12
- * bits of the bucket's hash), which is what iteration walks.
+ * A key's id is the number of its row, valid until the key is removed. Every key is in two doubly linked lists, which
+ * iteration walks: that of its token's arc (the upper 12 bits of the token) and that of its bucket (12 bits of the
+ * bucket's hash).
  *
- * Invariants: a key is in the directory at most once, with its highest sequence number; a new key is linked at the
- * front of its lists, so a walk never meets keys added after it began, and a walk standing at a removed key is moved
- * on by the removal.
+ * Invariants: a key is in the directory at most once, with its highest sequence number. A new key is linked at the
+ * front of its lists, so a walk never meets keys added after it began. A removal moves a walk that stands at the
+ * removed key on.
  */
 import { assert } from '../../base/assert.ts';
 import type { Token } from '../../base/ids.ts';
@@ -32,7 +33,7 @@ const fieldCache = 7;
 /** Links of the two lists; the field after each is the link back. */
 const fieldArcNext = fieldLink;
 const fieldBucketNext = 10;
-/** Two numbers that whoever fingerprints values remembers here; both 0: none. */
+/** The value's fingerprint (`fingerprints.ts`); both 0: none. */
 const fieldMarkHigh = 12;
 const fieldMarkLow = 13;
 
@@ -42,11 +43,11 @@ const listBits = 12;
 /** Tokens in an arc. */
 const arcTokens = 1 << (32 - listBits);
 
-/** Value sizes that say what a row is; real sizes are below 2^31. */
+/** Value sizes that mark a row's state; real sizes are below 2^31. */
 const removedSize = 0xffffffff;
 const damagedBit = 0x80000000;
 
-/** What a row stands for. `removed`: only during recovery, so that older records stay dead. */
+/** State of a row. `removed`: only during recovery, so that older records of the key stay dead. */
 export type RowState = 'live' | 'removed' | 'damaged';
 
 class Walk {
@@ -59,6 +60,7 @@ class Walk {
   }
 }
 
+/** The key directory of one store. */
 export class KeyDirectory {
   readonly #hashSeed: number;
   readonly #arena = new KeyArena();
@@ -67,7 +69,7 @@ export class KeyDirectory {
   readonly #arcs = new Uint32Array(listCount);
   readonly #buckets = new Uint32Array(listCount);
   readonly #walks = new Set<Walk>();
-  /** A key on its way to being found, and a view of it. */
+  /** Buffer for the key of the present lookup, and a view of it. */
   #scratch = Buffer.alloc(256);
   #scratchView = viewOf(this.#scratch);
   #size = 0;
@@ -76,12 +78,12 @@ export class KeyDirectory {
     this.#hashSeed = hashSeed;
   }
 
-  /** Keys held, of all states. */
+  /** Keys in the directory, of all states. */
   get size(): number {
     return this.#size;
   }
 
-  /** Bytes of memory taken, keys included. */
+  /** Bytes of memory used, keys included. */
   get bytes(): number {
     let bytes = this.#arena.bytes + this.#arcs.byteLength + this.#buckets.byteLength;
     for (const shard of this.#shards) bytes += shard.places.byteLength;
@@ -94,13 +96,14 @@ export class KeyDirectory {
     return this.findHashed(hash, this.#scratchView, 0, key.length);
   }
 
+  /** The id of the key whose bytes are given, or 0. */
   findBytes(bytes: Uint8Array, from: number, length: number): number {
     if (length > this.#scratch.length) this.#growScratch(length);
     const hash = copyKey(bytes, from, length, this.#scratch, this.#hashSeed);
     return this.findHashed(hash, this.#scratchView, 0, length);
   }
 
-  /** As `findBytes`, with the key's hash at hand, by a view of the bytes. */
+  /** As `findBytes`, for a key whose hash is known, through a view of the bytes. */
   findHashed(hash: number, view: DataView, from: number, length: number): number {
     const { places } = this.#shard(hash);
     const mask = places.length - 2;
@@ -113,18 +116,19 @@ export class KeyDirectory {
     }
   }
 
+  /** The key's hash. */
   hashOf(key: PackedKey): number {
     return this.#stage(key);
   }
 
-  /** The hash by which a key is found. */
+  /** The hash of the key whose bytes are given. */
   hashBytes(bytes: Uint8Array, from: number, length: number): number {
     return hashKey(bytes, from, length, this.#hashSeed);
   }
 
   /**
-   * Adds a key that `findHashed` did not find; its id. `view` is a view of the same bytes. Its place and state are then
-   * set with `place`.
+   * Adds a key that `findHashed` did not find; returns its id. `view` is a view of the same bytes. The caller then sets
+   * the record's position and state with `place`.
    */
   add(hash: number, bytes: Uint8Array, view: DataView, from: number, length: number, token: number): number {
     const id = this.#rows.take();
@@ -140,7 +144,7 @@ export class KeyDirectory {
     return id;
   }
 
-  /** Says where the key's newest record lies. What was remembered of the one before is forgotten. */
+  /** Sets where the key's newest record is. Clears the fingerprint of the previous one. */
   place(id: number, segment: number, offset: number, valueBytes: number, seq: number, state: RowState): void {
     const rows = this.#rows.pageOf(id);
     const row = placeOf(id);
@@ -154,34 +158,36 @@ export class KeyDirectory {
     rows[row + fieldMarkLow] = 0;
   }
 
-  /** Remembers two unsigned numbers of the key's newest record until the next one is placed. */
+  /** Stores two unsigned numbers with the key's newest record, until the next one is placed. */
   setMark(id: number, high: number, low: number): void {
     const rows = this.#rows.pageOf(id);
     rows[placeOf(id) + fieldMarkHigh] = high;
     rows[placeOf(id) + fieldMarkLow] = low;
   }
 
+  /** The first of these numbers; 0 if there are none. */
   markHighOf(id: number): number {
     return this.#field(id, fieldMarkHigh);
   }
 
+  /** The second of these numbers; 0 if there are none. */
   markLowOf(id: number): number {
     return this.#field(id, fieldMarkLow);
   }
 
-  /** The key is a record of the engine's own: its bucket type is empty (`systemKey`). */
+  /** Whether the key is a record of the engine's own: its bucket type is empty (`systemKey`). */
   isSystem(id: number): boolean {
     return isSystemAt(this.#arena.view(this.#field(id, fieldKey)), 0);
   }
 
-  /** The record was copied: same bytes, another place. */
+  /** The record was copied: same bytes, another position. */
   move(id: number, segment: number, offset: number): void {
     const rows = this.#rows.pageOf(id);
     rows[placeOf(id) + fieldSegment] = segment;
     rows[placeOf(id) + fieldOffset] = offset;
   }
 
-  /** A key written anew may hang at another token (its bucket's routing was changed). */
+  /** Sets the token of a key that is written again; it differs if the routing of its bucket has changed. */
   setToken(id: number, token: number): void {
     if (((this.tokenOf(id) ^ token) | 0) === 0) return;
     this.#unlink(id, this.#arcs, this.tokenOf(id) >>> (32 - listBits), fieldArcNext);
@@ -189,6 +195,7 @@ export class KeyDirectory {
     this.#link(id, this.#arcs, token >>> (32 - listBits), fieldArcNext);
   }
 
+  /** Removes a key. Its id may be used again. */
   remove(id: number): void {
     const rows = this.#rows.pageOf(id);
     const row = placeOf(id);
@@ -204,57 +211,65 @@ export class KeyDirectory {
     this.#size -= 1;
   }
 
+  /** The key itself. */
   keyOf(id: number): PackedKey {
     return this.#arena.view(this.#field(id, fieldKey)).toString('latin1') as PackedKey;
   }
 
+  /** Length of the key in bytes. */
   keyBytesOf(id: number): number {
     return this.#arena.length(this.#field(id, fieldKey));
   }
 
+  /** The token with which the key was last written. */
   tokenOf(id: number): Token {
     return this.#field(id, fieldToken) as Token;
   }
 
+  /** Number of the segment with the newest record. */
   segmentOf(id: number): number {
     return this.#field(id, fieldSegment);
   }
 
+  /** Offset of the newest record in its segment. */
   offsetOf(id: number): number {
     return this.#field(id, fieldOffset);
   }
 
+  /** State of the key's row. */
   stateOf(id: number): RowState {
     const size = this.#field(id, fieldSize);
     return size < damagedBit ? 'live' : size === removedSize ? 'removed' : 'damaged';
   }
 
-  /** The value's length; 0 for a removed key. */
+  /** Length of the value; 0 for a removed key. */
   valueBytesOf(id: number): number {
     const size = this.#field(id, fieldSize);
     return size === removedSize ? 0 : size & 0x7fffffff;
   }
 
+  /** Sequence number of the newest record. */
   seqOf(id: number): number {
     return this.#field(id, fieldSeqHigh) * 0x100000000 + this.#field(id, fieldSeqLow);
   }
 
-  /** The row still exists and its newest record is this one; `id` may be of a key removed since. */
+  /** Whether the row is in use and its newest record has this number; `id` may belong to a key removed since. */
   holds(id: number, seq: number): boolean {
     return this.#field(id, fieldKey) !== 0 && this.seqOf(id) === seq;
   }
 
-  /** Where the value cache keeps the key's value: the cache's own number, 0 for none. */
+  /** The position of the key's value in the value cache; 0 for none. */
   cacheOf(id: number): number {
     return this.#field(id, fieldCache);
   }
 
-  /** The row still exists and holds this cache place; `id` may be of a key removed since. */
+  /** Whether the row is in use and has this cache position; `id` may belong to a key removed since. */
   pointsAt(id: number, place: number): boolean {
     const rows = this.#rows.pageOf(id);
     return rows[placeOf(id) + fieldCache] === place && rows[placeOf(id) + fieldKey] !== 0;
   }
 
+  /** Sets the position in the value cache; 0 for none. */
   setCache(id: number, place: number): void {
     this.#rows.pageOf(id)[placeOf(id) + fieldCache] = place;
   }
@@ -268,14 +283,14 @@ export class KeyDirectory {
     }
   }
 
-  /** Ids of the keys whose token lies after `from` up to `to`, around zero if need be; `from` = `to` is the whole ring. */
+  /** Ids of the keys with tokens after `from` up to `to`, across zero if need be; `from` = `to` is the whole ring. */
   *idsOfTokens(from: number, to: number): Generator<number, void, undefined> {
     const first = (from + 1) >>> 0;
     const arcCount = arcsBetween(first, to);
     for (let step = 0; step < arcCount; step++) {
       const arc = ((first >>> (32 - listBits)) + step) & (listCount - 1);
       if (this.#arcs[arc] === 0) continue;
-      // The whole ring's last arc may be its first one again: each key belongs to one of the two visits.
+      // For the whole ring the last arc may be the first one again: each key belongs to one of the two visits.
       const span = (to - first) >>> 0;
       for (const id of this.#walk(this.#arcs, arc, fieldArcNext)) {
         const distance = (this.tokenOf(id) - first) >>> 0;
@@ -287,7 +302,7 @@ export class KeyDirectory {
     }
   }
 
-  /** The last token up to which, from `first` to `last`, there is no key for certain; `first - 1`: there may be one. */
+  /** The last token up to which there is certainly no key from `first` to `last`; `first - 1` if there may be one. */
   emptyThrough(first: number, last: number): number {
     let arc = first >>> (32 - listBits);
     const lastArc = last >>> (32 - listBits);
@@ -346,7 +361,7 @@ export class KeyDirectory {
     return shard;
   }
 
-  /** Lays the key's bytes into the scratch; its hash. */
+  /** Copies the key's bytes to the scratch buffer; returns the key's hash. */
   #stage(key: PackedKey): number {
     if (key.length > this.#scratch.length) this.#growScratch(key.length);
     return putKey(key, this.#scratch, 0, this.#hashSeed);
@@ -358,7 +373,7 @@ export class KeyDirectory {
   }
 }
 
-/** The list of a key's bucket: the hash of its bucket prefix; 0 for keys that are no packed form. */
+/** The list of a key's bucket, by the hash of its bucket prefix; 0 for a key that is not in packed form. */
 function bucketList(bytes: Uint8Array, from: number, length: number): number {
   const lengthAt = 1 + (bytes[from] ?? 0);
   if (lengthAt + 2 > length) return 0;
@@ -367,7 +382,7 @@ function bucketList(bytes: Uint8Array, from: number, length: number): number {
   return prefixBytes > length ? 0 : hashKey(bytes, from, prefixBytes, 0) & (listCount - 1);
 }
 
-/** Arcs touched by the tokens `first` to `to`; one more than there are when the range returns to its first arc. */
+/** Arcs touched by the tokens `first` to `to`; one more than exist if the range returns to its first arc. */
 function arcsBetween(first: number, to: number): number {
   const span = (to - first) >>> 0;
   const within = first & (arcTokens - 1);

@@ -1,12 +1,12 @@
 /**
- * The hash of stored keys: FNV-1a over the bytes with a seed, finished as MurmurHash3 finishes (both public domain).
- * It places keys in the key directory, and its exclusive-or over a record group lets recovery name the one key whose
- * record head has rotted. Changing it changes the format.
+ * The hash of stored keys: FNV-1a over the bytes with a seed, finalized as in MurmurHash3 (both public domain). It
+ * places keys in the key directory. Its exclusive-or over a record group lets recovery name the one key whose record
+ * head has rotted. Changing it changes the storage format.
  *
- * A hash is a signed 32-bit integer: those are never objects in memory, unsigned ones above 2^31 are.
+ * A hash is a signed 32-bit integer: the runtime boxes unsigned ones above 2^31.
  */
 
-/** Writes a key of bytes at `from` and answers its hash: one walk instead of two, and no call out of JavaScript. */
+/** Writes a key's bytes at `from` and returns its hash: one walk instead of two, and no call out of JavaScript. */
 export function putKey(key: string, into: Uint8Array, from: number, seed: number): number {
   const { length } = key;
   let hash = seed ^ length;
@@ -26,7 +26,7 @@ export function hashKey(bytes: Uint8Array, from: number, length: number, seed: n
   return finish(hash);
 }
 
-/** Copies a key of `length` bytes at `from` to the front of `into` and answers its hash, in one walk. */
+/** Copies the `length` bytes of a key at `from` to the front of `into` and returns its hash, in one walk. */
 export function copyKey(
   bytes: Uint8Array,
   from: number,
@@ -50,7 +50,7 @@ function finish(unfinished: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** Hashes in a row. */
+/** A growing list of hashes. */
 export class HashList {
   #values = new Int32Array(64);
   #count = 0;

@@ -1,38 +1,40 @@
 /**
- * The rows of the key directory: 14 numbers of 32 bits per key, in pages that never move once they are whole, so that
- * growth copies nothing and leaves nothing behind. A row's number is its key's id; row 0 is never used. A removed
- * key's row is used again. What the fields mean is the directory's business, but for one link, by which free rows hang
- * together.
+ * The rows of the key directory: 14 numbers of 32 bits per key, in pages that never move once they are full, so that
+ * growth copies nothing. A row's number is its key's id; row 0 is never used. The row of a removed key is used again.
+ *
+ * `key-directory.ts` defines the fields, except for one link, which chains the free rows.
  */
 import { assert } from '../../base/assert.ts';
 
 /** Numbers in a row. */
 export const rowLength = 14;
+/** The field that chains free rows. */
 export const fieldLink = 8;
 
 const pageBits = 13;
 const pageRows = 1 << pageBits;
-/** The first page starts small: a world opens many stores with few keys. */
+/** The first page starts small: the simulator opens many stores with few keys. */
 const firstPageRows = 16;
 
+/** The rows of one directory. */
 export class KeyRows {
   readonly #pages: Uint32Array[] = [];
   #nextRow = 1;
   #freeRow = 0;
 
-  /** Bytes of memory taken. */
+  /** Bytes of memory used. */
   get bytes(): number {
     return this.#pages.reduce((sum, page) => sum + page.byteLength, 0);
   }
 
-  /** The page in which a row lies, at `placeOf(id)`. Good until the next `take`. */
+  /** The page that contains a row, at `placeOf(id)`. Valid until the next `take`. */
   pageOf(id: number): Uint32Array {
     const page = this.#pages[id >>> pageBits];
     assert(page !== undefined, 'a row lies in a page');
     return page;
   }
 
-  /** A row for one more key. Its fields hold what they held before. */
+  /** A row for one more key. Its fields are not cleared. */
   take(): number {
     const free = this.#freeRow;
     if (free !== 0) {
@@ -45,6 +47,7 @@ export class KeyRows {
     return id;
   }
 
+  /** Frees a row. */
   release(id: number): void {
     this.pageOf(id)[placeOf(id) + fieldLink] = this.#freeRow;
     this.#freeRow = id;

@@ -1,24 +1,25 @@
 /**
- * One shard of the key directory's table: an open-addressing table with linear probing, which grows on its own. Each
- * place holds a row's number and its key's whole hash, so that a walk over places looks at no row but the one it finds.
+ * One shard of the key directory's table: open addressing with linear probing; each shard grows on its own. An entry
+ * holds a row's number and its key's whole hash, so that probing reads no row except the one it finds.
  */
 
-/** Lowest bits of a hash, which choose the shard; the table goes by those above. */
+/** The lowest bits of a hash choose the shard; the table uses those above. */
 export const shardBits = 6;
 const placesMin = 16;
 
+/** The table of one shard. */
 export class Shard {
-  /** Two numbers a place: the row's number (0: empty) and the hash. Places are a power of two, or none. */
+  /** Two numbers per entry: the row's number (0: empty) and the hash. The number of entries is a power of two, or 0. */
   places = new Uint32Array(0);
   used = 0;
 }
 
-/** Where the walk for a hash begins; the next one is `(at + 2) & (places.length - 2)`. */
+/** Where probing for a hash begins; the next position is `(at + 2) & (places.length - 2)`. */
 export function placeOfHash(places: Uint32Array, hash: number): number {
   return ((hash >>> shardBits) << 1) & (places.length - 2);
 }
 
-/** Enters a row that is not there yet. */
+/** Adds a row that is not in the table. */
 export function addPlace(shard: Shard, hash: number, id: number): void {
   // Four fifths full at most: linear probing stays short.
   if ((shard.used + 1) * 5 > shard.places.length * 2) grow(shard);
@@ -26,7 +27,7 @@ export function addPlace(shard: Shard, hash: number, id: number): void {
   shard.used += 1;
 }
 
-/** Takes a row out of the table and closes the gap, so that every walk still ends where it should. */
+/** Removes a row and closes the gap, so that every probe sequence stays unbroken. */
 export function removePlace(shard: Shard, hash: number, id: number): void {
   const { places } = shard;
   const mask = places.length - 2;

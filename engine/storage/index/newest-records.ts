@@ -1,6 +1,6 @@
 /**
- * What became durable becomes what reads see: the records of a flush, in the order of their sequence numbers, take the
- * places of those they replace in the key directory, in the value cache and in what anti-entropy knows.
+ * Makes durable records visible to reads: in the order of sequence numbers, the records of a flush replace the older
+ * ones of their keys in the key directory, in the value cache and in the fingerprints of anti-entropy.
  */
 import { isSystemAt } from '../../base/object-key.ts';
 import type { Catalog } from '../log/segment-catalog.ts';
@@ -21,9 +21,10 @@ import {
 import type { Segment } from '../log/segment.ts';
 import type { ValueCache } from './value-cache.ts';
 
-/** Values of a batch of more bytes are not cached: a load would push out what is read, and pay for it. */
+/** Values of larger batches are not cached: a bulk load would evict what is read. */
 const cachedGroupBytesMax = 64 * 1024;
 
+/** Applies flushes to the indexes of one store. */
 export class NewestRecords {
   readonly #catalog: Catalog;
   readonly #keys: KeyDirectory;
@@ -37,7 +38,7 @@ export class NewestRecords {
     this.#fingerprints = fingerprints;
   }
 
-  /** The groups of `chunks` are durable in `segment`. */
+  /** Applies the groups of `chunks`, which are durable in `segment`. */
   apply(segment: Segment, chunks: readonly Chunk[]): void {
     for (const chunk of chunks) {
       let record = 0;
@@ -51,7 +52,7 @@ export class NewestRecords {
     }
   }
 
-  /** The record at `at` of the chunk; where the next one begins. */
+  /** Applies the record at `at` of the chunk; returns where the next one begins. */
   #apply(
     segment: Segment,
     { buffer, view, fileAt }: Chunk,
@@ -71,7 +72,7 @@ export class NewestRecords {
     let id = keys.findHashed(hash, view, keyAt, keyBytes);
     if (!isSystemAt(buffer, keyAt)) {
       this.#fingerprints.changed(token);
-      // The key may have hung at another token.
+      // The key's previous record may have another token.
       const before = id === 0 ? token : keys.tokenOf(id);
       if (((before ^ token) | 0) !== 0) this.#fingerprints.changed(before);
     }
@@ -93,7 +94,7 @@ export class NewestRecords {
     return at + span;
   }
 
-  /** The record that the key's row points at is dead; the one that follows it lies in `next`. */
+  /** The record that the key's row points at is dead. `next`: the segment of the record that replaces it. */
   #bury(id: number, keyBytes: number, next: Segment): void {
     const span = recordBytes(keyBytes, this.#keys.valueBytesOf(id));
     const number = this.#keys.segmentOf(id);

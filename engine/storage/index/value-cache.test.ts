@@ -7,7 +7,7 @@ import { ValueCache } from './value-cache.ts';
 
 const cacheBytes = 16 * 1024;
 
-/** A directory with `count` keys; the ids in order. */
+/** A directory with `count` keys, whose ids are returned in order. */
 function keysIn(directory: KeyDirectory, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => {
     const bytes = Buffer.from(`key ${index}`, 'latin1');
@@ -25,8 +25,8 @@ function keysIn(directory: KeyDirectory, count: number): readonly number[] {
 }
 
 describe('the value cache', () => {
-  it('answers with the last value put, or not at all', () => {
-    // Chunks of which nothing was read are filled anew in place: not every put is followed by a look.
+  it('returns the last value put, or nothing', () => {
+    // Chunks without views are reused in place, so not every put is followed by a read.
     const look = fc.integer({ min: 0, max: 9 }).map((draw) => draw === 0);
     const step = fc.tuple(fc.nat(29), fc.nat(1500), fc.nat(255), look);
     fc.assert(
@@ -57,7 +57,7 @@ describe('the value cache', () => {
     expect(cache.bytes).toBeLessThanOrEqual(cacheBytes);
   });
 
-  it('keeps what is read often', () => {
+  it('retains values that are read often', () => {
     const directory = new KeyDirectory(1);
     const cache = new ValueCache(directory, cacheBytes);
     const [hot = 0, ...others] = keysIn(directory, 2000);
@@ -68,7 +68,7 @@ describe('the value cache', () => {
     }
   });
 
-  it('never changes a view that it handed out', () => {
+  it('never changes a view that it returned', () => {
     const directory = new KeyDirectory(1);
     const cache = new ValueCache(directory, cacheBytes);
     const [first = 0, ...others] = keysIn(directory, 2000);
@@ -78,7 +78,7 @@ describe('the value cache', () => {
     expect(view?.toString()).toBe('first');
   });
 
-  it('forgets a key whose id was given to another', () => {
+  it('drops a key whose id was given to another', () => {
     const directory = new KeyDirectory(1);
     const cache = new ValueCache(directory, cacheBytes);
     const [id = 0] = keysIn(directory, 1);

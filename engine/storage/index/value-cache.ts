@@ -1,14 +1,14 @@
 /**
- * Values read lately, or written lately in small batches, so that a hot read is answered on the spot. Values lie back
- * to back in chunks; when all chunks are used, the oldest is let go: what was read from it since moves to the newest
- * chunk (at most half a chunk's worth), the rest is forgotten.
+ * Caches values that were read lately, or written lately in small batches, so that a hot read is answered at once.
+ * Values are stored back to back in chunks. When all chunks are used, the oldest one is evicted: values read from it
+ * since move to the newest chunk (at most half a chunk), the rest is dropped.
  *
  *     entry     u32 id | u32 length, upper bit: read since it was put here | value | padding to 8 bytes
  *
- * A chunk of which a view was handed out is never written again once it is let go, so a view stays good for as long as
- * it is held. One of which none was is filled anew: memory outside the heap that comes and goes makes the garbage
- * collector walk the whole heap for it. The key directory's row holds the place of the key's value; places are exact: a
- * row never points at another key's entry.
+ * A chunk from which a view was returned is never written again after its eviction, so a view stays valid for as long
+ * as it is held. A chunk without views is reused: allocating memory outside the heap makes the garbage collector walk
+ * the whole heap. The key directory's row holds the position of the key's value; a row never points at another key's
+ * entry.
  */
 import { assert } from '../../base/assert.ts';
 import { copyBytes, viewOf } from '../../base/views.ts';
@@ -22,15 +22,16 @@ const chunkBytesMin = 4 * 1024;
 const chunkBytesMax = 256 * 1024;
 const chunksWanted = 16;
 
+/** The value cache of one store. */
 export class ValueCache {
   readonly #directory: KeyDirectory;
   readonly #chunkBytes: number;
   readonly #chunkUnits: number;
   readonly #chunkCount: number;
   readonly #chunks: Buffer[] = [];
-  /** Of each chunk. */
+  /** A view of each chunk. */
   readonly #views: DataView[] = [];
-  /** Whether a view of the chunk was handed out. */
+  /** Whether a view into the chunk was returned. */
   readonly #handedOut: boolean[] = [];
   /** The chunk being filled, and how far. */
   #current = -1;
@@ -45,12 +46,15 @@ export class ValueCache {
     this.#chunkCount = chunkCount < 2 ? 0 : chunkCount;
   }
 
-  /** Bytes of memory taken. */
+  /** Bytes of memory used. */
   get bytes(): number {
     return this.#chunks.length * this.#chunkBytes;
   }
 
-  /** The value of a live key, or undefined when it is not here. A view: not to be changed; copy it to keep it long. */
+  /**
+   * The value of a live key, or undefined if it is not cached. A view: it must not be changed; a caller that keeps it
+   * long copies it.
+   */
   get(id: number): Buffer | undefined {
     const place = this.#directory.cacheOf(id);
     if (place === 0) return undefined;
@@ -66,7 +70,7 @@ export class ValueCache {
     return chunk.subarray(head + headBytes, head + headBytes + (length & 0x7fffffff));
   }
 
-  /** Keeps a copy of the key's newest value, `length` bytes at `from`, unless it is too large to be worth it. */
+  /** Caches a copy of the key's newest value, `length` bytes at `from`, unless it is too large. */
   put(id: number, bytes: DataView, from: number, length: number): void {
     const entryBytes = entrySize(length);
     if (this.#chunkCount === 0 || entryBytes > this.#chunkBytes / 4) {
@@ -77,7 +81,7 @@ export class ValueCache {
     this.#append(id, bytes, from, length);
   }
 
-  /** The key's value changed or the key is going: what is kept no longer holds. */
+  /** Drops the key's value: the key was changed or removed. */
   forget(id: number): void {
     if (this.#directory.cacheOf(id) !== 0) this.#directory.setCache(id, 0);
   }
@@ -93,17 +97,17 @@ export class ValueCache {
     this.#directory.setCache(id, this.#current * this.#chunkUnits + (head >>> unitBits) + 1);
   }
 
-  /** Begins a new chunk in the place of the oldest. */
+  /** Starts a new chunk in place of the oldest one. */
   #turn(): void {
     const turned = this.#current;
     const endOfTurned = this.#end;
     const next = (turned + 1) % this.#chunkCount;
     const oldest = this.#views[next];
-    // Unused bytes must not read as entries: the end is marked.
+    // Unused bytes must not be read as entries: marks the end.
     if (turned >= 0 && endOfTurned + headBytes <= this.#chunkBytes) {
       this.#views[turned]?.setUint32(endOfTurned, 0);
     }
-    // Of one that nobody has a view of nothing was read, so nothing of it moves to the next.
+    // From a chunk without views nothing was read, so none of its values moves to the next chunk.
     if (oldest === undefined || this.#handedOut[next] === true) this.#renew(next);
     this.#current = next;
     this.#end = 0;

@@ -1,19 +1,25 @@
 /**
- * The write path: batches are encoded where they are asked for, into the group that is gathering; a flush makes a
- * gathered group durable (one operation of the disk), while the next one gathers. An idle store flushes at once (after
- * the current turn, so that writers of one turn share a flush); a busy one serves as many writers per sync as came
- * meanwhile. Two flushes may be under way, so that the disk has something to do while those of the other are encoded,
- * applied and answered: a second one leaves once it is half as large as the first, and when a flush lands alone, one
- * half of its writers is answered, and may write again, before the other. A third one leaves only while all of them
- * carry a handful of writers: then nothing is gained by gathering more, and who comes third would wait for two.
- * What has landed is applied (to the key directory, the caches) once its writers are answered and what they write next
- * has left, so that the disk has something to do meanwhile; or before, by the first who reads (`applyLanded`).
+ * The write path. A batch is encoded when it is written, into the pending flush. One disk operation makes a flush
+ * durable while the next one collects batches. An idle store flushes at once (after the present turn of the event loop,
+ * so that the writers of one turn share a flush); under load, each sync serves all writers that came meanwhile.
  *
- * Invariants: bytes are written at places in the order of sequence numbers, and no two writes under way overlap;
- * flushes are applied and answered in that order, so nothing is answered before its write, and every one before it, has
- * succeeded (and, with `always`, its sync); after the first failure nothing is ever written again, and everyone behind
- * it is told `StorageFailed`. A crash may leave a flush without one that left before it: neither was answered, and since
- * neither calls the other durable, recovery cuts both.
+ * Two flushes may be in flight, so that the disk works while the other one is encoded, applied and answered. The second
+ * one leaves once it has half as many writers as the first. When a flush lands alone, half of its writers are answered,
+ * and may write again, before the other half. A third flush leaves only while all of them together have a handful of
+ * writers: then waiting for more gains nothing, and a third writer would otherwise wait for two flushes.
+ *
+ * A landed flush is applied to the key directory and the caches after its writers are answered and their next writes
+ * have left, so that the disk works meanwhile; or earlier, by the first read (`applyLanded`).
+ *
+ * Invariants:
+ *
+ * - Positions in the file follow the order of sequence numbers, and no two writes in flight overlap.
+ * - Flushes are applied and answered in that order. Nothing is answered before its write, and every earlier one, has
+ *   succeeded (and, with `always`, its sync).
+ * - After the first failure nothing is written again, and every later writer is answered `StorageFailed`.
+ *
+ * A crash may leave a flush on the disk without an earlier one. Neither was answered, and neither calls the other
+ * durable, so recovery cuts both.
  */
 import { assert } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -34,18 +40,18 @@ import type { StoreOptions } from '../options.ts';
 import type { Segment } from './segment.ts';
 import { ZerosAhead } from './preallocation.ts';
 
-/** What has come to pass: to wait for it is to let what is due in this turn of the event loop happen first. */
+/** A resolved promise: awaiting it lets everything that is due in this turn of the event loop run first. */
 const thisTurn: Promise<void> = Promise.resolve();
 
-/** The groups of a flush, and the segment in which they are durable. */
+/** The groups of a landed flush, and the segment in which they are durable. */
 interface Landed {
   readonly segment: Segment;
   readonly chunks: readonly Chunk[];
 }
 
-/** Told what became of the groups. */
+/** Receives the outcome of flushes. */
 export interface CommitSink {
-  /** These groups are durable (or, with `interval`, written): they count from now on. */
+  /** These groups are durable (or, with `interval`, written): they are visible to reads from now on. */
   committed(segment: Segment, chunks: readonly Chunk[]): void;
   /** A new segment takes the writes; `sealed` takes no more. */
   rotated(sealed: Segment): void;
@@ -53,6 +59,7 @@ export interface CommitSink {
   failed(error: LockstepError): void;
 }
 
+/** The write path of one store. */
 export class GroupCommit {
   readonly #io: StoreIo;
   readonly #catalog: Catalog;
@@ -60,27 +67,27 @@ export class GroupCommit {
   readonly #sink: CommitSink;
   #nextSeq: number;
   #segment: Segment | undefined;
-  /** Everything of the open segment under this offset is durable. */
+  /** Every byte of the open segment below this offset is durable. */
   #durableBefore = segmentHeadBytes;
   readonly #zeros: ZerosAhead;
   #gathering: PendingFlush | undefined;
-  /** Of the segment that the last gathering goes to. */
+  /** Identity of the segment that the last pending flush goes to. */
   #identity: SegmentIdentity | undefined;
-  /** Where the next gathering begins: behind the last one, or (undefined) in a new segment. */
+  /** Where the next pending flush begins: behind the last one, or (undefined) in a new segment. */
   #plannedNumber: number | undefined;
   #plannedAt = segmentHeadBytes;
-  /** Under way, in the order of their places. */
+  /** In flight, in the order of their positions. */
   readonly #flights: InFlightFlush[] = [];
   #running = false;
   #launching = false;
   /** Writers have just been answered: what they write in this turn leaves with the launch that follows. */
   #landing = false;
-  /** What is durable and answered, or being answered, and not applied yet. */
+  /** Durable and answered (or being answered), and not applied yet. */
   #landed: Landed | undefined;
   #failure: LockstepError | undefined;
-  /** A flush has failed: those behind it have, whatever their own write says. */
+  /** A flush has failed: every flush behind it has failed, whatever its own write reports. */
   #broken = false;
-  /** As many are kept as those that fly, the one that gathers and the one that has landed need. */
+  /** Retains enough chunks for the flushes in flight, the pending one and the landed one. */
   readonly #chunks = new Chunks(flightsMax + 2);
   #syncTimer: Timer | undefined;
   #syncing: Promise<void> = Promise.resolve();
@@ -98,7 +105,7 @@ export class GroupCommit {
     this.#zeros = new ZerosAhead(io, preallocateBytes, segmentBytes, (error) => this.#fail(error));
   }
 
-  /** The highest sequence number given out. */
+  /** The highest sequence number given to a record. */
   get lastSeq(): number {
     return this.#nextSeq - 1;
   }
@@ -108,7 +115,7 @@ export class GroupCommit {
     return this.#pendingBytes;
   }
 
-  /** Flushes so far: with `always`, syncs that served writers. */
+  /** Flushes since the start; with `always`, each was a sync. */
   get flushCount(): number {
     return this.#flushCount;
   }
@@ -118,7 +125,7 @@ export class GroupCommit {
     return this.#segment;
   }
 
-  /** Encodes the batch, `bytes` long as `groupBytes` says; `done` is called later, never within this call. */
+  /** Encodes the batch; `bytes` is its `groupBytes`. `done` is called once, later, never within this call. */
   write(batch: readonly StoreWrite[], bytes: number, done: WriteDone): void {
     assert(this.#failure === undefined && batch.length > 0, 'a failed store takes no writes');
     const gathering = (this.#gathering ??= this.#gather());
@@ -133,8 +140,8 @@ export class GroupCommit {
   }
 
   /**
-   * What has landed counts from now on. Whoever reads calls it first: writers are answered, and what they write next
-   * leaves, before it is called here.
+   * Applies the landed flush. Every read calls it first; the write path calls it after the writers are answered and
+   * their next writes have left.
    */
   applyLanded(): void {
     const landed = this.#landed;
@@ -144,7 +151,7 @@ export class GroupCommit {
     for (const chunk of landed.chunks) this.#chunks.giveBack(chunk);
   }
 
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when no write is under way. */
   async settle(): Promise<void> {
     while (this.#running) {
       this.#idle ??= new Deferred<void>();
@@ -153,7 +160,10 @@ export class GroupCommit {
     await this.#zeros.settle();
   }
 
-  /** Everything that reads can see is durable when this resolves (with `always` it is anyway). */
+  /**
+   * Resolves when everything that reads can see is durable (with `always` it is anyway). Rejects with the store's
+   * failure.
+   */
   async barrier(): Promise<void> {
     if (this.#options.sync.kind === 'always') return;
     await this.#syncing;
@@ -162,12 +172,14 @@ export class GroupCommit {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
-  /** Takes the store out of service for writes: something that writes rely on failed elsewhere. */
+  /** Takes the store out of service for writes, after a failure elsewhere on which writes depend. */
   fail(cause: unknown): void {
     this.#fail(cause);
   }
 
-  /** Writes and syncs everything, and seals the open segment. The caller sends no writes meanwhile or afterwards. */
+  /**
+   * Writes and syncs everything, and seals the open segment. The caller writes nothing during the call or afterwards.
+   */
   async close(): Promise<void> {
     await this.settle();
     this.#syncTimer?.cancel();
@@ -183,7 +195,7 @@ export class GroupCommit {
     this.#io.spawn('store.commit', () => this.#run());
   }
 
-  /** Writers of this turn of the event loop join it. */
+  /** Launches at the end of this turn of the event loop, so that its other writers join the flush. */
   #launchSoon(): void {
     this.#launching = true;
     this.#io.spawn('store.launch', () =>
@@ -212,7 +224,7 @@ export class GroupCommit {
       const alone = this.#flights.length === 0 && dones.length >= splitWritersMin;
       const first = alone ? dones.length >>> 1 : dones.length;
       this.#land(flight.gathering);
-      // Those answered may have more to write: let them before the next flush leaves.
+      // The writers just answered may write again before the next flush leaves.
       this.#landing = true;
       answer(dones, 0, first);
       await thisTurn;
@@ -237,7 +249,7 @@ export class GroupCommit {
       this.#plannedNumber = next.end >= this.#options.segmentBytes ? undefined : next.identity.number;
       this.#plannedAt = next.end;
       const begins = this.#segment?.number !== next.identity.number;
-      // The segment that it ends is sealed with all that was written to it.
+      // The flush begins a segment, so the previous one is sealed, which needs everything written to it applied.
       if (begins) this.applyLanded();
       const alone = begins || this.#growsFile(next);
       this.#flights.push({ gathering: next, alone, written: this.#fly(next, alone) });
@@ -248,7 +260,7 @@ export class GroupCommit {
     return this.#failure === undefined && mayLeave(this.#flights, next);
   }
 
-  /** Resolves with what went wrong, or undefined. */
+  /** Resolves with the error, or undefined. */
   #fly(gathering: PendingFlush, alone: boolean): Promise<unknown> {
     const file = this.#segment?.file;
     if (alone || file === undefined || this.#options.sync.kind !== 'always')
@@ -258,7 +270,7 @@ export class GroupCommit {
     return written.then(nothingWrong, wrong);
   }
 
-  /** The flush, and every one before it, is durable. */
+  /** The flush and every earlier one are durable. */
   #land({ at, end, chunks }: PendingFlush): void {
     const segment = this.#segment;
     assert(segment !== undefined, 'a flush has a segment');
@@ -270,7 +282,7 @@ export class GroupCommit {
     this.#pendingBytes = Math.max(0, this.#pendingBytes - (end - at));
   }
 
-  /** A flush that begins a segment, makes the file longer, or is not durable at once. */
+  /** A flush that begins a segment, extends the file, or is not durable at once. */
   async #flush(gathering: PendingFlush): Promise<void> {
     if (this.#segment?.number !== gathering.identity.number) await this.#rotate(gathering.identity.number);
     await this.#zeros.settle();
@@ -287,12 +299,12 @@ export class GroupCommit {
     await writeFullyDurably(file, views, gathering.at);
   }
 
-  /** The flush must make the file longer, and writes zeros ahead then. */
+  /** Whether the flush must extend the file, and then writes zeros ahead. */
   #growsFile({ end }: PendingFlush): boolean {
     return this.#options.sync.kind === 'always' && end > this.#zeros.end;
   }
 
-  /** Seals the open segment and opens the next: the old one's bytes are durable before the new one counts. */
+  /** Seals the open segment and opens the next one: the old one's bytes are durable before the new one counts. */
   async #rotate(number: number): Promise<void> {
     const old = this.#segment;
     await this.#syncing;
@@ -311,7 +323,7 @@ export class GroupCommit {
     if (old !== undefined) this.#sink.rotated(old);
   }
 
-  /** Takes the zeros off and makes what is left durable; the manifest says so next. */
+  /** Truncates the zeros and makes the rest durable. The manifest records it next. */
   async #seal(segment: Segment): Promise<void> {
     const { file } = segment;
     await this.#zeros.settle();
@@ -351,7 +363,9 @@ export class GroupCommit {
     for (const done of dones) done(this.#failure);
   }
 
-  /** Whoever waits for a flush to leave is told; those under way are when it is their turn. */
+  /**
+   * Fails the store and answers the writers of the pending flush. Those in flight are answered when it is their turn.
+   */
   #fail(cause: unknown): void {
     const first = this.#failure === undefined;
     const detail = cause instanceof Error ? cause.message : String(cause);
@@ -372,7 +386,7 @@ export class GroupCommit {
     return { identity: this.#identity, at, end: at, chunks: [], dones: [], group: undefined };
   }
 
-  /** What is known to be durable of the segment that the gathering goes to. */
+  /** The offset below which the flush's segment is known to be durable. */
   #knownDurable(gathering: PendingFlush): number {
     return this.#segment?.number === gathering.identity.number ? this.#durableBefore : segmentHeadBytes;
   }
@@ -386,7 +400,7 @@ function nothingWrong(): undefined {
   return undefined;
 }
 
-/** An error that the disk has no words for is one all the same. */
+/** Never undefined, even if the disk rejected without a reason. */
 function wrong(error: unknown): unknown {
   return error ?? new Error('a flush was rejected without a reason');
 }

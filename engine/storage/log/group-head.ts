@@ -1,4 +1,4 @@
-/** The head of a group, made again from its records when only the head has rotted. */
+/** Recomputes the head of a group from its records when only the head has rotted. */
 import { viewOf } from '../../base/views.ts';
 import { hashKey } from '../index/key-hash.ts';
 import type { SegmentIdentity } from './record.ts';
@@ -15,9 +15,9 @@ import {
 } from './record.ts';
 
 /**
- * The head of the group at `position` of `bytes` and `at` of its file, whose records fill the bytes up to `end`. It says
- * that all before the group is durable, which is so once the group has been answered. Undefined when not every record is
- * sound, or they are not the records of one group.
+ * The head of the group at `position` of `bytes` and offset `at` of its file, whose records fill the bytes up to `end`.
+ * It states that everything before the group is durable, which is true once the group has been answered. Undefined if a
+ * record is not sound, or if the records do not form one group.
  */
 export function headOfRecords(
   bytes: Buffer,

@@ -1,11 +1,11 @@
-/** A batch as a group of its own, for tests that read what a store wrote. */
+/** Encodes a batch as a group of its own, for tests that read what a store wrote. */
 import type { HashList } from '../index/key-hash.ts';
 import type { GroupSums, SegmentIdentity, StoreWrite } from './record.ts';
 import { encodeRecords, groupHeadBytes, sealGroup } from './record.ts';
 
 /**
- * Writes a whole batch as a group at `position` of `into`, of which `view` is a view; returns the position after it. Adds
- * the keys' hashes to `hashes`.
+ * Writes a batch as a group at `position` of `into`, of which `view` is a view; returns the position after it. Adds the
+ * keys' hashes to `hashes`.
  */
 export function encodeGroup(
   into: Buffer,

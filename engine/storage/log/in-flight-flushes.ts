@@ -1,22 +1,25 @@
-/** What flies to the disk, and when one more flight may leave (group-commit.ts says why). */
+/** Decides when a further flush may be launched beside those in flight; `group-commit.ts` explains why. */
 import type { PendingFlush } from './pending-flush.ts';
 
 /** A flush under way. */
 export interface InFlightFlush {
   readonly gathering: PendingFlush;
-  /** No other may leave before it has landed: it begins a segment, or writes zeros ahead. */
+  /** Must land before another flush leaves: it begins a segment, or writes zeros ahead. */
   readonly alone: boolean;
-  /** Settles without rejecting; what went wrong, or undefined. */
+  /** Resolves with the error, or undefined. Never rejects. */
   readonly written: Promise<unknown>;
 }
 
-/** Flushes under way at most, and how many of any size. */
+/** Limit of flushes in flight, and of those of any size. */
 export const flightsMax = 3;
 const busyFlightsMax = 2;
-/** A flush of fewer writers is answered at once; beyond `busyFlightsMax` all under way carry fewer together. */
+/**
+ * A flush with fewer writers is answered in one step. Beyond `busyFlightsMax`, all flushes in flight together have
+ * fewer.
+ */
 export const splitWritersMin = 8;
 
-/** `next` may leave while `flights` are under way, the oldest first. */
+/** Whether `next` may leave while `flights` are in flight, the oldest first. */
 export function mayLeave(flights: readonly InFlightFlush[], { identity, dones }: PendingFlush): boolean {
   const [ahead] = flights;
   if (ahead === undefined) return true;

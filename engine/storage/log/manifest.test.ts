@@ -25,11 +25,11 @@ function codeOf(bytes: Buffer): string {
 }
 
 describe('the manifest', () => {
-  it('reads what was written', () => {
+  it('decodes what was encoded', () => {
     expect(decodeManifest(encodeManifest(manifest))).toEqual({ manifest, whole: true });
   });
 
-  it('survives any one wrong byte, by its second copy', () => {
+  it('survives any one wrong byte through its second copy', () => {
     const bytes = encodeManifest(manifest);
     for (let at = 0; at < bytes.length; at++) {
       const rotten = Buffer.from(bytes);
@@ -38,12 +38,12 @@ describe('the manifest', () => {
     }
   });
 
-  it('survives being cut within the second copy, and says so', () => {
+  it('survives truncation within the second copy, and reports it', () => {
     const bytes = encodeManifest(manifest);
     expect(decodeManifest(bytes.subarray(0, bytes.length - 1))).toEqual({ manifest, whole: false });
   });
 
-  it('is refused as corrupt when neither copy is sound', () => {
+  it('throws Corrupted when neither copy is sound', () => {
     const bytes = encodeManifest(manifest);
     bytes[25] = 255;
     bytes[4096 + 25] = 255;
@@ -51,7 +51,7 @@ describe('the manifest', () => {
     expect(codeOf(Buffer.alloc(0))).toBe('Corrupted');
   });
 
-  it('refuses another format version by its name', () => {
+  it('throws FormatUnsupported for another format version', () => {
     const bytes = encodeManifest(manifest);
     bytes.writeUInt32BE(3, 8);
     bytes.writeUInt32BE(3, 4096 + 8);

@@ -1,13 +1,13 @@
 /**
- * The manifest: who owns the directory, in which format it is written, and which segments count. A segment that it
- * does not name does not exist (a crash left it); a segment that it names and that is not there was lost, and that is
- * reported. Replacing the manifest is the one step by which a rotation or a merge happens.
+ * The manifest: which node owns the directory, in which format it is written, and which segments count. A segment file
+ * that it does not name does not count (a crash left it). A named segment that is missing was lost, and is reported.
+ * Replacing the manifest is the single step by which a rotation or a merge takes effect.
  *
  *     copy      "LKMANIFS" | u32 version | u32 body bytes | u32 crc of the body | body
  *     body      16 bytes store id | string node name | u64 created, ms | u64 next segment number | varint count | segments
  *     segment   varint number | u8 kind | u8 sealed | varint length | varint lowest seq | varint highest seq
  *
- * The file holds two copies, the second at the next multiple of 4,096 bytes, so that one rotten sector harms nothing.
+ * The file holds two copies, the second at the next multiple of 4,096 bytes, so that one rotten sector does no harm.
  */
 import type { ByteString } from '../../base/ids.ts';
 import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
@@ -15,22 +15,27 @@ import { crc32 } from '../../base/checksum.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { SegmentKind } from './record.ts';
 
-/** 2: a group may hold several batches, and records say where one begins. What 1 wrote reads the same. */
+/** Since format 2 a group may hold several batches, and records mark where one begins. Format 1 reads the same. */
 const storeVersion = 2;
 const storeVersionMin = 1;
 
+/** What the manifest records of a segment. */
 export interface ManifestSegment {
   readonly number: number;
   readonly kind: SegmentKind;
-  /** Nothing is appended any more: `length`, `seqMin` and `seqMax` hold. At most one segment, the last, is not. */
+  /**
+   * Nothing is appended any more, so `length`, `seqMin` and `seqMax` are valid. At most one segment, the last, is not
+   * sealed.
+   */
   readonly sealed: boolean;
   /** Bytes that count. */
   readonly length: number;
-  /** Lowest and highest sequence number in it. */
+  /** Lowest and highest sequence number in the segment. */
   readonly seqMin: number;
   readonly seqMax: number;
 }
 
+/** The content of a manifest. */
 export interface Manifest {
   /** 16 random bytes, made with the store. */
   readonly storeId: Buffer;
@@ -38,19 +43,21 @@ export interface Manifest {
   /** Milliseconds since the epoch. */
   readonly createdMs: number;
   /**
-   * Above the number of every segment of the log that a manifest has named, and not above that of any other (storage/recovery/unlisted-segments.ts).
-   * Outputs of merges may have a higher one.
+   * Above the number of every log segment that any manifest has named, and not above that of any other log segment
+   * (`recovery/unlisted-segments.ts`). Outputs of merges may have higher numbers.
    */
   readonly nextNumber: number;
   /** Ascending by number. */
   readonly segments: readonly ManifestSegment[];
 }
 
+/** Limit of the size of a manifest file that is read. */
 export const manifestBytesMax = 64 * 1024 * 1024;
 const magic = 'LKMANIFS';
 const headBytes = 20;
 const copyAlignment = 4096;
 
+/** Encodes both copies in the current format. */
 export function encodeManifest(manifest: Manifest): Buffer {
   const writer = new ByteWriter(256);
   writer
@@ -74,6 +81,7 @@ export function encodeManifest(manifest: Manifest): Buffer {
   return bytes;
 }
 
+/** A decoded manifest. */
 export interface ManifestReading {
   readonly manifest: Manifest;
   /** Both copies were sound. */
@@ -81,8 +89,8 @@ export interface ManifestReading {
 }
 
 /**
- * Reads a manifest file. Throws `FormatUnsupported` when it is of another format version and `Corrupted` when neither
- * copy is sound.
+ * Decodes a manifest file. Throws `FormatUnsupported` for another format version, and `Corrupted` if neither copy is
+ * sound.
  */
 export function decodeManifest(bytes: Buffer): ManifestReading {
   const first = readCopy(bytes, 0);
@@ -94,7 +102,7 @@ export function decodeManifest(bytes: Buffer): ManifestReading {
     const second = readCopy(bytes, at);
     if (second !== undefined) return { manifest: second.manifest, whole: false };
   }
-  // A later format may be checksummed differently: what says that it is one is taken at its word.
+  // A later format may be checksummed differently: believes a version number although no checksum matches.
   if (bytes.length >= headBytes && bytes.toString('latin1', 0, 8) === magic)
     refuseVersion(bytes.readUInt32BE(8));
   throw new LockstepError('Corrupted', 'the manifest does not match its checksum, nor does its second copy');

@@ -1,15 +1,16 @@
 /**
- * What gathers for one flush: batches are encoded as they come, and share the head of a group, which is written when no
- * further batch joins it. Whoever waits for one flush is answered together or not at all, so nothing is lost by a crash
- * that takes the group whole; a head and its checksum less is a fifth of the bytes of a small write.
+ * Collects the batches of one flush. They are encoded as they come and share the head of a group, which is written when
+ * no further batch joins it. All writers of a flush are answered together or not at all, so a crash that takes a whole
+ * group loses nothing that was answered. A head and a checksum less saves a fifth of the bytes of a small write.
  */
 import type { Chunk, Chunks } from './chunks.ts';
 import type { GroupSums, SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
 import { encodeRecords, groupHeadBytes, sealGroup } from './record.ts';
 
-/** A longer group takes no further batch: what rots away with a head stays in proportion. */
+/** A longer group takes no further batch, which bounds what is lost when its head rots. */
 const groupBytesMax = 32 * 1024;
 
+/** A flush that still takes batches. */
 export interface PendingFlush {
   readonly identity: SegmentIdentity;
   readonly at: number;
@@ -20,18 +21,18 @@ export interface PendingFlush {
   group: OpenGroup | undefined;
 }
 
-/** A group that further batches may join: the last in its chunk. */
+/** A group that further batches may join: the last one in its chunk. */
 interface OpenGroup extends GroupSums {
   readonly chunk: Chunk;
-  /** In the chunk, and in the file. */
+  /** Its position in the chunk and its offset in the file. */
   readonly position: number;
   readonly at: number;
   readonly firstSeq: number;
 }
 
 /**
- * Encodes a batch, which would be `bytes` long as a group of its own. Everything under `durableBefore` of the segment is
- * known to be durable.
+ * Adds a batch to the flush. `bytes` is its size as a group of its own; `firstSeq` numbers its first record; everything
+ * below `durableBefore` of the segment is known to be durable.
  */
 export function gather(
   gathering: PendingFlush,
@@ -48,7 +49,7 @@ export function gather(
   gathering.end += chunk.used - used;
 }
 
-/** Writes the head of the last group; no batch joins it any more. */
+/** Writes the head of the last group, which no batch joins any more. */
 export function sealLastGroup(gathering: PendingFlush, durableBefore: number): void {
   const { group, identity } = gathering;
   if (group === undefined) return;

@@ -1,27 +1,30 @@
 /**
- * Zeros behind the log of the open segment, written before the log gets there: a write that makes its file longer takes
- * a file system several times as long to make durable as one that does not. Once the log has a step's length they are
- * written while flushes fly, as soon as less than half a step is left, so that hardly a flush waits for them. The one
- * that does, in a young segment or when the log is faster, writes them with its own bytes.
+ * Writes zeros behind the log of the open segment before the log gets there. A write that extends its file takes a file
+ * system several times as long to make durable as one that does not.
  *
- * Invariant: zeros that are being written lie behind all that flushes under way write.
+ * Once the log is as long as one step, zeros are written beside flushes as soon as less than half a step is left, so
+ * that few flushes wait for them. In a young segment, or if the log is faster, the flush itself writes zeros behind its
+ * bytes.
+ *
+ * Invariant: zeros being written are behind everything that flushes in flight write.
  */
 import type { DiskFile } from '../../io/disk.ts';
 import { writeFullyDurably } from '../../io/disk.ts';
 import type { StoreIo } from '../store-io.ts';
 
+/** The preallocation of the open segment. */
 export class ZerosAhead {
   readonly #io: StoreIo;
-  /** Zeros at once at most; as many as the segment has bytes, if those are fewer. */
+  /** Limit of zeros written at once; at most as many as the segment has bytes. */
   readonly #bytesMax: number;
-  /** A segment that is as long as this needs no more. */
+  /** A segment of this length needs no more zeros. */
   readonly #fileBytesMax: number;
   readonly #failed: (error: unknown) => void;
-  /** The file is known to have as many bytes. */
+  /** The file is known to have this many bytes. */
   #end = 0;
   #growing: Promise<void> | undefined;
 
-  /** `failed` is told when zeros cannot be written: then the disk takes no more, or cannot be relied on. */
+  /** Calls `failed` if zeros cannot be written: the disk takes no more, or cannot be relied on. */
   constructor(io: StoreIo, bytesMax: number, fileBytesMax: number, failed: (error: unknown) => void) {
     this.#io = io;
     this.#bytesMax = bytesMax;
@@ -29,32 +32,35 @@ export class ZerosAhead {
     this.#failed = failed;
   }
 
-  /** The open segment's file has this many bytes. */
+  /** Bytes of the open segment's file. */
   get end(): number {
     return this.#end;
   }
 
-  /** Resolves once no zeros are being written on their own. */
+  /** Resolves when no zeros are being written on their own. */
   async settle(): Promise<void> {
     await this.#growing;
   }
 
-  /** Another segment is the open one, whose file has so many bytes. Called when nothing is being written. */
+  /** Another segment is open, whose file has `fileBytes` bytes. Called while nothing is being written. */
   restart(fileBytes: number): void {
     this.#end = fileBytes;
   }
 
-  /** What a flush that ends at `end`, beyond all zeros, writes behind its own bytes: nothing where the segment ends. */
+  /**
+   * The zeros that a flush which ends at `end`, beyond all zeros, writes behind its own bytes; none where the segment
+   * ends.
+   */
   behind(end: number): readonly Uint8Array[] {
     const bytes = end < this.#fileBytesMax ? Math.min(this.#bytesMax, end) : 0;
     this.#end = end + bytes;
     return zerosOf(bytes);
   }
 
-  /** A flush that ends at `end` is under way: writes more zeros if it is time. */
+  /** Called for a flush in flight that ends at `end`: writes more zeros if they are due. */
   advance(file: DiskFile, end: number): void {
     const bytes = this.#bytesMax;
-    // A young segment's steps are small: zeros of their own would take as long as the flushes that use them up.
+    // A young segment's steps are small: separate zeros would take as long as the flushes that use them up.
     if (end < bytes) return;
     if (this.#growing !== undefined || this.#end - end >= bytes / 2 || this.#end >= this.#fileBytesMax)
       return;
@@ -75,10 +81,10 @@ export class ZerosAhead {
   }
 }
 
-/** What zeros are written from: nothing ever changes it, and no memory comes and goes for a file that grows. */
+/** The source of all zeros: never written to, and shared, so that growing files allocate no memory. */
 const zeros = new Uint8Array(64 * 1024);
 
-/** So many zeros, as views. */
+/** `bytes` zeros, as views. */
 export function zerosOf(bytes: number): Uint8Array[] {
   const views: Uint8Array[] = [];
   for (let left = bytes; left > 0; left -= zeros.length)

@@ -41,7 +41,7 @@ const batches: fc.Arbitrary<StoreWrite[]> = fc.array(
 );
 
 describe('a record group', () => {
-  it('says what was written, whatever it is and wherever it lies', () => {
+  it('decodes to what was encoded, at any position', () => {
     fc.assert(
       fc.property(batches, fc.nat(2 ** 48), fc.nat(9), (batch, firstSeq, position) => {
         const { bytes, end, hashes } = encoded(batch, firstSeq, position);
@@ -78,7 +78,7 @@ describe('a record group', () => {
     );
   });
 
-  it('is believed at its own offset of its own segment only', () => {
+  it('is sound only at its own offset of its own segment', () => {
     const { bytes } = encoded(
       [{ key: 'key' as PackedKey, token: 3 as Token, value: Buffer.from('v') }],
       1,
@@ -115,7 +115,7 @@ function writeAt(bytes: Buffer, place: number): StoreWrite {
   };
 }
 
-/** The head, every record and their number fit. */
+/** Whether the head, every record and their number match. */
 function isSound(bytes: Buffer, end: number, offset: number, salt: number, count: number): boolean {
   if (!groupHeadIsSound(bytes, 0, offset, salt)) return false;
   let records = 0;

@@ -1,6 +1,6 @@
 /**
- * The bytes of a segment. Big-endian; every checksum is CRC-32 seeded with the segment's salt, which is made of the
- * store's identity and the segment's number, so that bytes of another file, or of another store, never pass.
+ * The encoding of a segment. Integers are big-endian. Every checksum is CRC-32 seeded with the segment's salt, which is
+ * made from the store's id and the segment's number, so that bytes of another file or store never pass.
  *
  *     segment   = head, then groups, back to back
  *
@@ -15,10 +15,12 @@
  *     record    0 u32 crc of 4..28+key | 4 u32 crc of the value | 8 u64 sequence number | 16 u32 token
  *     28 bytes  20 u32 value bytes (0xffffffff: a removal) | 24 u16 key bytes | 26 u16 place | 28 key | value
  *
- * A group is one atomic batch, or several that one flush makes durable: after a crash it counts only when it is whole.
- * `at` finds misdirected writes; `durable before` tells a torn tail (never answered) from rot (answered once); the two
- * xors name the key and token of the one record of a group that cannot be read. A record is checked on its own when it
- * is read on its own; its place is 1 when it belongs to the batch of the one before it, otherwise 0.
+ * A group is one atomic batch, or several that one flush makes durable: after a crash it counts only if it is whole.
+ * `at` detects misdirected writes. `durable before` tells a torn tail (never answered) from rot (answered once). The
+ * two xors yield the key hash and token of the one record of a group that cannot be read.
+ *
+ * A record read on its own is checked on its own. Its `place` is 1 if it belongs to the batch of the record before it,
+ * otherwise 0.
  */
 import { u16At, u32At } from '../../base/big-endian.ts';
 import { crc32, crc32Between, crc32OfView } from '../../base/checksum.ts';
@@ -28,7 +30,7 @@ import type { PackedKey } from '../../base/object-key.ts';
 import type { HashList } from '../index/key-hash.ts';
 import { putKey } from '../index/key-hash.ts';
 
-/** One change of a batch. `value` undefined removes the key (not an object's tombstone, which is a value). */
+/** One change of a batch. An undefined `value` removes the key (an object's tombstone, in contrast, is a value). */
 export interface StoreWrite {
   readonly key: PackedKey;
   readonly token: Token;
@@ -36,22 +38,28 @@ export interface StoreWrite {
   readonly value: Uint8Array | undefined;
 }
 
+/** Called once: without an error when the write is durable as the sync mode says. */
 export type WriteDone = (error: LockstepError | undefined) => void;
 
-/** Of segments and hint files; the manifest has the store's. */
+/** Format version of segments and hint files; the manifest has the store's. */
 export const formatVersion = 1;
+/** Bytes of a segment's head. */
 export const segmentHeadBytes = 64;
+/** Bytes of a group's head. */
 export const groupHeadBytes = 40;
+/** Bytes of a record's head, without its key. */
 export const recordHeadBytes = 28;
-/** In the place of a value's length: the record removes its key. */
+/** In place of a value's length: the record removes its key. */
 export const removalMark = 0xffffffff;
+/** Limit of a value's length in bytes. */
 export const valueBytesMax = 0x7fffffff;
+/** Limit of a key's length in bytes. */
 export const keyBytesMax = 0xffff;
 
-/** `log`: written by clients, sequence numbers ascend without gaps within a group. `merge`: copies, any order. */
+/** `log`: written by clients; sequence numbers ascend without gaps within a group. `merge`: copies, in any order. */
 export type SegmentKind = 'log' | 'merge';
 
-/** What the checksums and hashes of one segment are made with. */
+/** The seeds of one segment's checksums and hashes. */
 export interface SegmentIdentity {
   readonly number: number;
   readonly kind: SegmentKind;
@@ -62,10 +70,12 @@ export interface SegmentIdentity {
 }
 
 const segmentMagic = 'LKSEGMNT';
-/** "LGRP" */
+/** "LGRP". */
 export const groupMagic = 0x4c475250;
+/** The magic as bytes, for searching. */
 export const groupMagicBytes = Buffer.from('LGRP', 'latin1');
 
+/** The seeds of a segment. `storeId`: 16 bytes. */
 export function segmentIdentity(storeId: Buffer, number: number, kind: SegmentKind): SegmentIdentity {
   const name = Buffer.alloc(4);
   name.writeUInt32BE(number, 0);
@@ -73,6 +83,7 @@ export function segmentIdentity(storeId: Buffer, number: number, kind: SegmentKi
   return { number, kind, salt: crc32(name, hashSeed), hashSeed };
 }
 
+/** The 64 bytes of a segment's head. `storeId`: 16 bytes. */
 export function encodeSegmentHead(storeId: Buffer, number: number, kind: SegmentKind): Buffer {
   const head = Buffer.alloc(segmentHeadBytes);
   head.write(segmentMagic, 0, 'latin1');
@@ -84,14 +95,14 @@ export function encodeSegmentHead(storeId: Buffer, number: number, kind: Segment
   return head;
 }
 
-/** Whose segment it is, by its head. */
+/** What a segment's head states. */
 export interface SegmentHead {
   readonly storeId: Buffer;
   readonly number: number;
   readonly kind: SegmentKind;
 }
 
-/** Reads a segment's head; undefined when it is not sound, or of another format. */
+/** Decodes a segment's head; undefined if it is not sound, or of another format. */
 export function decodeSegmentHead(head: Buffer): SegmentHead | undefined {
   const storeId = Buffer.from(head.subarray(12, 28));
   const number = head.readUInt32BE(28);
@@ -99,24 +110,24 @@ export function decodeSegmentHead(head: Buffer): SegmentHead | undefined {
   return head.equals(encodeSegmentHead(storeId, number, kind)) ? { storeId, number, kind } : undefined;
 }
 
-/** Bytes of a batch that is a group of its own. */
+/** Encoded size of a batch that is a group of its own. */
 export function groupBytes(batch: readonly StoreWrite[]): number {
   let bytes = groupHeadBytes;
   for (const write of batch) bytes += recordHeadBytes + write.key.length + (write.value?.length ?? 0);
   return bytes;
 }
 
-/** What a group's head says of its records, while they are being written. */
+/** What a group's head states about its records, accumulated while they are written. */
 export interface GroupSums {
   count: number;
-  /** Of the records' key hashes, and of their tokens. */
+  /** Exclusive-ors of the records' key hashes and of their tokens. */
   hashXor: number;
   tokenXor: number;
 }
 
 /**
- * Writes a batch's records at `position` of `into`, of which `view` is a view; returns the position after them. Adds the
- * keys' hashes to `hashes`, and the records to `sums`.
+ * Writes a batch's records at `position` of `into`, of which `view` is a view; returns the position after them. Adds
+ * the keys' hashes to `hashes`, and the records to `sums`.
  */
 export function encodeRecords(
   into: Buffer,
@@ -146,7 +157,7 @@ export function encodeRecords(
   return next;
 }
 
-/** Writes the head of a record whose key and value are in place already; returns the position after the record. */
+/** Writes the head of a record whose key and value are in place; returns the position after the record. */
 export function sealRecord(
   into: DataView,
   position: number,
@@ -169,7 +180,7 @@ export function sealRecord(
   return end;
 }
 
-/** Writes the head of a group whose records are in place already, from `position + groupHeadBytes` to `end`. */
+/** Writes the head of a group whose records are in place, from `position + groupHeadBytes` to `end`. */
 export function sealGroup(
   into: DataView,
   position: number,
@@ -194,62 +205,64 @@ export function sealGroup(
   into.setUint32(position + 4, crc32OfView(into, position + 8, position + groupHeadBytes, salt));
 }
 
-/** The fields of a record whose head is sound. */
+/** Sequence number of the record at `at`. These readers expect a record with a sound head. */
 export function recordSeq(bytes: Buffer, at: number): number {
   return u32At(bytes, at + 8) * 0x100000000 + u32At(bytes, at + 12);
 }
 
+/** Token of the record at `at`. */
 export function recordToken(bytes: Buffer, at: number): number {
   return u32At(bytes, at + 16);
 }
 
-/** It belongs to the same batch as the record before it. */
+/** Whether the record belongs to the same batch as the one before it. */
 export function recordContinues(bytes: Buffer, at: number): boolean {
   return u16At(bytes, at + 26) === 1;
 }
 
-/** The value's length, or `removalMark`. */
+/** Length of the value, or `removalMark`. */
 export function recordValueBytes(bytes: Buffer, at: number): number {
   return u32At(bytes, at + 20);
 }
 
+/** Length of the key. */
 export function recordKeyBytes(bytes: Buffer, at: number): number {
   return u16At(bytes, at + 24);
 }
 
-/** The same by a view; the token as a signed integer, which is never an object in memory. */
+/** As `recordSeq`, through a view. */
 export function seqInView(view: DataView, at: number): number {
   return view.getUint32(at + 8) * 0x100000000 + view.getUint32(at + 12);
 }
 
+/** Token as a signed integer, which the runtime does not box. */
 export function tokenBitsInView(view: DataView, at: number): number {
   return view.getInt32(at + 16);
 }
 
+/** As `recordValueBytes`, through a view. */
 export function valueBytesInView(view: DataView, at: number): number {
   return view.getUint32(at + 20);
 }
 
+/** As `recordKeyBytes`, through a view. */
 export function keyBytesInView(view: DataView, at: number): number {
   return view.getUint16(at + 24);
 }
 
-/** Bytes of a whole record with these lengths. */
+/** Size of a whole record with these lengths. */
 export function recordBytes(keyBytes: number, valueBytes: number): number {
   return recordHeadBytes + keyBytes + (valueBytes === removalMark ? 0 : valueBytes);
 }
 
-/**
- * The bytes of the record at `at` as its head says them, when they end at or before `end`; 0 when they do not. Says
- * nothing about checksums.
- */
+/** Size of the record at `at` by its head, if it ends at or before `end`; otherwise 0. Checks no checksum. */
 export function recordSpan(bytes: Buffer, at: number, end: number): number {
   if (at + recordHeadBytes > end) return 0;
   const span = recordBytes(recordKeyBytes(bytes, at), recordValueBytes(bytes, at));
   return at + span <= end ? span : 0;
 }
 
-/** The record's head and key, which end at or before `end`, match their checksum. */
+/** Whether the record's head and key end at or before `end` and match their checksum. */
 export function recordHeadIsSound(bytes: Buffer, at: number, end: number, salt: number): boolean {
   if (at + recordHeadBytes > end) return false;
   const keyEnd = at + recordHeadBytes + recordKeyBytes(bytes, at);
@@ -257,7 +270,7 @@ export function recordHeadIsSound(bytes: Buffer, at: number, end: number, salt: 
   return crc32Between(bytes, at + 4, keyEnd, salt) === u32At(bytes, at);
 }
 
-/** The value of a record with a sound head is there before `end` and matches its checksum. */
+/** Whether the value of a record with a sound head ends at or before `end` and matches its checksum. */
 export function recordValueIsSound(bytes: Buffer, at: number, end: number, salt: number): boolean {
   const span = recordSpan(bytes, at, end);
   if (span === 0) return false;
@@ -266,33 +279,39 @@ export function recordValueIsSound(bytes: Buffer, at: number, end: number, salt:
   return expected === u32At(bytes, at + 4);
 }
 
-/** The group head at `position` of `bytes`, which lies at offset `at` of its file, is sound. */
+/** Whether the group head at `position` of `bytes`, offset `at` of its file, is sound. */
 export function groupHeadIsSound(bytes: Buffer, position: number, at: number, salt: number): boolean {
   if (position + groupHeadBytes > bytes.length) return false;
   if (u32At(bytes, position) !== groupMagic || u32At(bytes, position + 8) !== at) return false;
   return crc32Between(bytes, position + 8, position + groupHeadBytes, salt) === u32At(bytes, position + 4);
 }
 
+/** Bytes of the group's records. This and the next five read a sound group head. */
 export function groupBodyBytes(bytes: Buffer, position: number): number {
   return u32At(bytes, position + 12);
 }
 
+/** Number of the group's records. */
 export function groupCount(bytes: Buffer, position: number): number {
   return u32At(bytes, position + 16);
 }
 
+/** Sequence number of the group's first record. */
 export function groupFirstSeq(bytes: Buffer, position: number): number {
   return u32At(bytes, position + 20) * 0x100000000 + u32At(bytes, position + 24);
 }
 
+/** Offset below which everything was durable when the group was written. */
 export function groupDurableBefore(bytes: Buffer, position: number): number {
   return u32At(bytes, position + 28);
 }
 
+/** Exclusive-or of the records' key hashes. */
 export function groupHashXor(bytes: Buffer, position: number): number {
   return u32At(bytes, position + 32);
 }
 
+/** Exclusive-or of the records' tokens. */
 export function groupTokenXor(bytes: Buffer, position: number): number {
   return u32At(bytes, position + 36);
 }

@@ -1,6 +1,6 @@
 /**
- * The segments of an open store and the manifest that names them. Changes of the manifest happen one after another;
- * each is one replaced file, so a crash finds the state before or after.
+ * The segments of an open store and the manifest that names them. Changes of the manifest are made one after another;
+ * each replaces one file, so a crash finds the state before or after.
  */
 import { assert } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -16,9 +16,10 @@ import type { SegmentKind } from './record.ts';
 import { Segment } from './segment.ts';
 import type { SpareFile } from './spare-file.ts';
 
-/** Who the store is; never changes. */
+/** The part of the manifest that never changes. */
 export type StoreIdentity = Pick<Manifest, 'storeId' | 'nodeName' | 'createdMs'>;
 
+/** The catalog of one store. */
 export class Catalog {
   readonly identity: StoreIdentity;
   readonly #io: StoreIo;
@@ -26,7 +27,7 @@ export class Catalog {
   readonly #directory: string;
   readonly #segments = new Map<number, Segment>();
   #nextNumber: number;
-  /** Numbers given to segments of the log that no manifest has named yet. */
+  /** Numbers of log segments that no manifest has named yet. */
   readonly #unnamed = new Set<number>();
   #publishing: Promise<void> = Promise.resolve();
   #spare: SpareFile | undefined;
@@ -40,35 +41,41 @@ export class Catalog {
     this.#nextNumber = nextNumber;
   }
 
-  /** In the order in which they came. */
+  /** All segments, in the order in which they were added. */
   get segments(): Iterable<Segment> {
     return this.#segments.values();
   }
 
+  /** Number of segments. */
   get segmentCount(): number {
     return this.#segments.size;
   }
 
-  /** The lowest number not given out. */
+  /** The lowest number not given to a segment. */
   get nextNumber(): number {
     return this.#nextNumber;
   }
 
+  /** The segment with this number; undefined if there is none. */
   find(number: number): Segment | undefined {
     return this.#segments.get(number);
   }
 
+  /** The segment with this number, which must exist. */
   mustFind(number: number): Segment {
     const segment = this.#segments.get(number);
     assert(segment !== undefined, 'the key directory names segments that exist');
     return segment;
   }
 
+  /** Path of a file of the store's directory. */
   pathOf(name: string): string {
     return `${this.#directory}/${name}`;
   }
 
-  /** Of the segments that the manifest names; records in a merged one that have not moved yet are live all the same. */
+  /**
+   * Sizes. Disk bytes count segments that the manifest names; live bytes include records of merged ones not yet moved.
+   */
   figures(): CatalogFigures {
     let diskBytes = 0;
     let liveBytes = 0;
@@ -84,24 +91,24 @@ export class Catalog {
     return this.#nextNumber++;
   }
 
-  /** The same for a segment of the log. */
+  /** The same, for a segment of the log. */
   reserveForLog(): number {
     const number = this.reserve();
     this.#unnamed.add(number);
     return number;
   }
 
-  /** A segment found at the start. */
+  /** Adds a segment found at the start. */
   adopt(segment: Segment): void {
     this.#segments.set(segment.number, segment);
   }
 
-  /** From now on the file of a dropped segment may be the next segment of the log. */
+  /** From now on the file of a dropped segment may become the next segment of the log. */
   reuseFiles(spare: SpareFile): void {
     this.#spare = spare;
   }
 
-  /** An empty segment file with a durable head. It counts once it is published. */
+  /** Makes an empty segment file with a durable head. It counts once it is published. */
   async create(number: number, kind: SegmentKind): Promise<Segment> {
     const path = this.pathOf(segmentName(number));
     const reusedBytes = kind === 'log' ? await this.#spare?.giveAs(path) : undefined;
@@ -137,14 +144,14 @@ export class Catalog {
     for (const segment of added) this.#unnamed.delete(segment.number);
     const nextNumber = Math.min(this.#nextNumber, ...this.#unnamed);
     const manifest: Manifest = { ...this.identity, nextNumber, segments };
-    // A manifest must never outlive the names that it counts on.
+    // The manifest must not become durable before the file names that it relies on.
     if (added.length > 0) await this.#disk.syncDirectory(this.#directory);
     await replaceFile(this.#disk, this.pathOf(manifestName), encodeManifest(manifest));
     for (const segment of removed) segment.retired = true;
     for (const segment of added) this.#segments.set(segment.number, segment);
   }
 
-  /** Forgets a segment that no key points into; its files go once its last reader has left. */
+  /** Removes a segment that no key points into from memory; its files are removed once its last reader has left. */
   drop(segment: Segment): void {
     this.#segments.delete(segment.number);
     segment.whenIdle(() => {
@@ -154,7 +161,7 @@ export class Catalog {
     });
   }
 
-  /** Closes and removes the files of a dropped segment. A crash in between leaves files that no manifest names. */
+  /** Closes and removes the files of a dropped segment. A crash in between leaves unlisted files. */
   async removeFiles(segment: Segment): Promise<void> {
     await segment.file?.close();
     await this.#removeHint(segment);
@@ -166,7 +173,7 @@ export class Catalog {
     segment.hinted = false;
   }
 
-  /** Files that cannot be removed now are strays: the next start removes them. */
+  /** Files that cannot be removed now stay as unlisted files, which the next start removes. */
   async #removeQuietly(segment: Segment): Promise<void> {
     try {
       if (!(await this.#isKept(segment))) await this.removeFiles(segment);
@@ -176,7 +183,7 @@ export class Catalog {
     }
   }
 
-  /** Whether its file is the spare one now; what cannot be cleared is removed like any other. */
+  /** Whether the segment's file has become the spare one. If it cannot be cleared it is removed like any other. */
   async #isKept(segment: Segment): Promise<boolean> {
     const { number, file } = segment;
     if (file === undefined || this.#spare === undefined) return false;
@@ -204,7 +211,7 @@ export class Catalog {
     }
   }
 
-  /** Once nobody reads them any more. */
+  /** Closes all files, each once it has no reader. */
   async closeFiles(): Promise<void> {
     const spare = this.#spare?.close();
     await this.settle();

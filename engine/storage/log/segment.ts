@@ -1,35 +1,36 @@
 /**
- * One open segment: its file, what of it counts, and who is reading it. A segment that was merged away is removed
- * only after its last reader has left.
+ * One open segment: its file, how much of it counts, and its readers. The file of a merged segment is removed only
+ * after its last reader has left.
  */
 import { assert } from '../../base/assert.ts';
 import type { DiskFile } from '../../io/disk.ts';
 import type { ManifestSegment } from './manifest.ts';
 import type { SegmentIdentity, SegmentKind } from './record.ts';
 
+/** A segment of an open store. */
 export class Segment {
   readonly identity: SegmentIdentity;
-  /** Absent when the file is lost. */
+  /** Absent if the file is lost. */
   readonly file: DiskFile | undefined;
   sealed: boolean;
-  /** Bytes of the file when it was made, zeros behind the head; 0 when it was found. */
+  /** Bytes of the file when it was made, including zeros behind the head; 0 if it was found at a start. */
   readonly madeBytes: number;
-  /** Bytes that count: all that was ever answered lies below. */
+  /** Bytes that count: everything that was ever answered is below this offset. */
   length: number;
-  /** Lowest and highest sequence number; `seqMin` > `seqMax` while there is none. */
+  /** Lowest and highest sequence number; `seqMin` > `seqMax` while there are none. */
   seqMin = Number.MAX_SAFE_INTEGER;
   seqMax = 0;
   /** Bytes of records that are their keys' newest. */
   liveBytes = 0;
   /** Bytes of removals. */
   removalBytes = 0;
-  /** Something in it was found unreadable; it is kept as evidence and never merged. */
+  /** A part of it was found unreadable; it is kept as evidence and never merged. */
   damaged = false;
-  /** Merged away: the manifest names it no more. */
+  /** Merged: the manifest does not name it any more. */
   retired = false;
-  /** A merge's output that not all of its keys point at yet: its live bytes say nothing, and it is not merged. */
+  /** A merge's output at which not all of its keys point yet: its live bytes are not valid, and it is not merged. */
   unsettled = false;
-  /** A hint file describes it. */
+  /** It has a valid hint file. */
   hinted = false;
   #readers = 0;
   #onIdle: (() => void) | undefined;
@@ -56,6 +57,7 @@ export class Segment {
     return this.identity.kind;
   }
 
+  /** Extends the range of sequence numbers. */
   noteSeq(seq: number): void {
     if (seq < this.seqMin) this.seqMin = seq;
     if (seq > this.seqMax) this.seqMax = seq;
@@ -66,18 +68,20 @@ export class Segment {
     this.#readers += 1;
   }
 
+  /** Ends a read that `enter` began. */
   leave(): void {
     assert(this.#readers > 0, 'a reader leaves once');
     this.#readers -= 1;
     if (this.#readers === 0) this.#onIdle?.();
   }
 
-  /** Calls `idle` once nobody reads the segment: now, or when the last reader leaves. */
+  /** Calls `idle` once the segment has no reader: now, or when the last one leaves. */
   whenIdle(idle: () => void): void {
     if (this.#readers === 0) idle();
     else this.#onIdle = idle;
   }
 
+  /** What the manifest records of this segment. */
   toManifest(): ManifestSegment {
     return {
       number: this.number,

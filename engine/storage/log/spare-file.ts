@@ -1,12 +1,12 @@
 /**
- * The file of a segment that was dropped, kept to be the next segment of the log. To free a large file and to make
- * another one as long costs a file system more than to write it, and whoever syncs meanwhile waits.
+ * Retains the file of a dropped segment to become the next segment of the log. Freeing a large file and making another
+ * one of the same length costs a file system more than writing it, and delays concurrent syncs.
  *
- * Zeros are written over its records from the end to the front, so that at any instant it reads as a segment does that
- * zeros were written ahead of. It keeps its name until it is wanted: no manifest names it, so a start after a crash
- * removes it with whatever else was merged away (storage/recovery/unlisted-segments.ts). One is kept at most.
+ * Zeros are written over its records from the end to the front, so that at any instant it reads like a segment with
+ * zeros written ahead. It keeps its name until it is used. No manifest names it, so a start after a crash removes it
+ * with the other merged segments (`recovery/unlisted-segments.ts`). At most one file is retained.
  *
- * Invariant: whoever is given the file finds nothing but zeros behind the place of a segment's head, and they are
+ * Invariant: the file that `giveAs` returns has only zeros behind the position of a segment's head, and they are
  * durable.
  */
 import { sleep } from '../../io/clock.ts';
@@ -17,7 +17,7 @@ import { segmentHeadBytes } from './record.ts';
 import type { StoreIo } from '../store-io.ts';
 import { zerosOf } from './preallocation.ts';
 
-/** Zeros written at once: a flush of the log may have to wait for so many. */
+/** Zeros written at once: a flush of the log may have to wait for this many. */
 const sliceBytes = 256 * 1024;
 
 interface Spare {
@@ -25,9 +25,10 @@ interface Spare {
   readonly bytes: number;
 }
 
+/** The spare file of one store. */
 export class SpareFile {
   readonly #io: StoreIo;
-  /** A file with fewer bytes is not worth keeping. */
+  /** A file with fewer bytes is not retained. */
   readonly #bytesMin: number;
   readonly #restPercent: number;
   #clearing = false;
@@ -41,8 +42,8 @@ export class SpareFile {
   }
 
   /**
-   * Clears and closes a file that nobody else uses, and keeps it. False: it is not wanted, and the caller's as before.
-   * Rejects with a `DiskError`; then it is the caller's, too.
+   * Clears, closes and retains a file without other users. False: it is not retained and still belongs to the caller.
+   * Rejects with a `DiskError`; the file then belongs to the caller, too.
    */
   async keep(file: DiskFile, path: string): Promise<boolean> {
     if (this.#closed || this.#clearing || this.#spare !== undefined) return false;
@@ -58,7 +59,7 @@ export class SpareFile {
     }
   }
 
-  /** Gives the file another name and away; how many bytes it has, or undefined when there is none. */
+  /** Renames the spare file to `path` and releases it. Resolves with its size; undefined without a spare file. */
   async giveAs(path: string): Promise<number | undefined> {
     const spare = this.#spare;
     if (spare === undefined) return undefined;
@@ -67,7 +68,7 @@ export class SpareFile {
     return spare.bytes;
   }
 
-  /** Keeps nothing from now on; the path of what was kept, which is the caller's. */
+  /** Retains nothing from now on; returns the path of the spare file, which then belongs to the caller. */
   close(): string | undefined {
     this.#closed = true;
     const path = this.#spare?.path;
@@ -75,7 +76,7 @@ export class SpareFile {
     return path;
   }
 
-  /** Writes zeros at the pace of a merge; false when it was closed meanwhile. */
+  /** Writes zeros at the pace of a merge; false if the spare was closed meanwhile. */
   async #clear(file: DiskFile, bytes: number): Promise<boolean> {
     const { clock } = this.#io;
     for (let end = bytes; end > segmentHeadBytes;) {

@@ -1,18 +1,19 @@
 /**
- * What was found unreadable, and what may therefore not be answered.
+ * Records what was found unreadable, and which keys may therefore not be answered.
  *
- * A lost record whose key is known marks that key in the key directory. When the key is not known, its hash may be
- * (storage/log/record.ts: the xors of a group's head); failing that, nothing is. Until it is settled, a key that may have been in
- * the lost place, and whose newest known record is older, is answered `Corrupted`: neither an old value nor "there is
- * none" would be true. A newer write to the key, or `settle`, ends that.
+ * A lost record with a known key marks that key in the key directory. If the key is unknown, its hash may be known (the
+ * xors of a group's head, `log/record.ts`), or nothing. Until the damage is settled, a key that may have been in the
+ * lost place, and whose newest known record is older, is answered `Corrupted`: both an old value and "not found" might
+ * be wrong. A newer write of the key, or `settle`, ends that.
  */
 import type { Token } from '../../base/ids.ts';
 import type { Log } from '../../io/log.ts';
 import { segmentName } from '../log/file-names.ts';
 
-/** How it was noticed: at the start, when a client read it, or by a merge that passed. */
+/** How damage was found: at the start, by a client's read, by a merge, or by a full re-read of the log. */
 export type DamageFinder = 'recovery' | 'read' | 'merge' | 'verify';
 
+/** What is unreadable. */
 export type DamageKind =
   /** A value does not match its checksum; its key is known. */
   | 'value'
@@ -20,30 +21,31 @@ export type DamageKind =
   | 'record'
   /** A group's head does not match its checksum. */
   | 'group'
-  /** Bytes that are no groups. */
+  /** Bytes that are not groups. */
   | 'region'
-  /** The segment's head does not match its checksum; no data is touched. */
+  /** The segment's head does not match its checksum; no data is affected. */
   | 'head'
   /** The file is shorter than what was written and synced. */
   | 'truncated'
-  /** The file is not there. */
+  /** The file is missing. */
   | 'missing'
   /** The disk refuses to read it. */
   | 'unreadable';
 
+/** One finding in a segment: its position, and the keys that it may affect. */
 export interface Damage {
   readonly kind: DamageKind;
   readonly segment: number;
   readonly offset: number;
   readonly bytes: number;
-  /** Records lost whose keys are known. */
+  /** Lost records whose keys are known. */
   readonly keyCount: number;
-  /** Tokens that anti-entropy must compare again; `all` when it cannot be known. */
+  /** Tokens that anti-entropy must compare again; `all` if they are unknown. */
   readonly tokens: readonly Token[] | 'all';
   readonly foundBy: DamageFinder;
 }
 
-/** A key that was lost without its name. */
+/** A lost record whose key is unknown. */
 export interface Suspicion {
   /** The key's hash; undefined: any key. */
   readonly hash: number | undefined;
@@ -51,12 +53,12 @@ export interface Suspicion {
   readonly seqMax: number;
 }
 
-/** Everything that is wrong with a store, and what it makes doubtful. */
+/** All damage of a store, and the keys that it makes doubtful. */
 export class Damages {
   readonly #log: Log;
   readonly #directory: string;
   readonly #damages: Damage[] = [];
-  /** Per hash of a lost key (as a signed integer), the highest sequence number that it may have had. */
+  /** Per hash of a lost key (a signed integer), the highest sequence number that it may have had. */
   readonly #byHash = new Map<number, number>();
   /** The highest sequence number that a lost record of any key may have had; 0 for none. */
   #anySeqMax = 0;
@@ -66,16 +68,17 @@ export class Damages {
     this.#directory = directory;
   }
 
+  /** All findings, oldest first. */
   get damages(): readonly Damage[] {
     return this.#damages;
   }
 
-  /** Some lost record's key is not known. */
+  /** Whether some lost record's key is unknown. */
   get suspicious(): boolean {
     return this.#anySeqMax > 0 || this.#byHash.size > 0;
   }
 
-  /** Enters what was found and says so in the log. */
+  /** Adds a finding and logs it. */
   add(damage: Damage): void {
     this.#damages.push(damage);
     const { kind, offset, bytes, foundBy } = damage;
@@ -83,17 +86,18 @@ export class Damages {
     this.#log.event('error', 'store.damage.found', { path, kind, offset, bytes, by: foundBy });
   }
 
+  /** Makes keys doubtful until `settle`. */
   suspect({ hash, seqMax }: Suspicion): void {
     if (hash === undefined) this.#anySeqMax = Math.max(this.#anySeqMax, seqMax);
     else this.#byHash.set(hash | 0, Math.max(this.#byHash.get(hash | 0) ?? 0, seqMax));
   }
 
-  /** A key with this hash, whose newest known record has number `seq` (0: none is known), may have a newer lost one. */
+  /** Whether a key with this hash may have a lost record newer than `seq`, its newest known one (0: none is known). */
   doubts(hash: number, seq: number): boolean {
     return seq < Math.max(this.#anySeqMax, this.#byHash.get(hash | 0) ?? 0);
   }
 
-  /** What was lost was fetched from elsewhere, or given up: nothing is doubted any more. */
+  /** Lost records have been fetched from other replicas or given up: no key is doubtful any more. */
   settle(): void {
     this.#byHash.clear();
     this.#anySeqMax = 0;

@@ -1,5 +1,6 @@
 /**
- * Who owns a directory: reads the manifest at a start, makes it for a new store, and refuses another node's.
+ * Determines whose directory it is: reads the manifest at a start, makes it for a new store, and refuses another
+ * node's.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Disk } from '../../io/disk.ts';
@@ -10,7 +11,10 @@ import { decodeManifest, encodeManifest, manifestBytesMax } from '../log/manifes
 import type { Manifest, ManifestReading } from '../log/manifest.ts';
 import { youngerThan } from './unlisted-segments.ts';
 
-/** The manifest, or undefined when the directory holds no store. Read again before it is called damaged. */
+/**
+ * The manifest; undefined if the directory holds no store. A manifest that is not whole is read again before it is
+ * judged. Throws `Corrupted` or `FormatUnsupported`.
+ */
 export async function readManifest(disk: Disk, directory: string): Promise<ManifestReading | undefined> {
   const path = `${directory}/${manifestName}`;
   const bytes = await readFile(disk, path, manifestBytesMax);
@@ -26,7 +30,7 @@ export async function readManifest(disk: Disk, directory: string): Promise<Manif
   );
 }
 
-/** What the operator can do when a start refuses. */
+/** What the operator can do when a start is refused; ends an error text. */
 export const waysOut =
   'move the directory away and start empty, and the other replicas give the node its data again; ' +
   'or, when there are no others, make the manifest again with `lockstep store rebuild DIR --node NAME`';
@@ -41,13 +45,13 @@ function decodeOrAdvise(bytes: Buffer, directory: string): ManifestReading {
 }
 
 /**
- * Throws `BadRequest` when the manifest can be read and is not older than the segments, `FormatUnsupported` when it is of
- * another format; whether it is there.
+ * Whether a manifest file is there. Throws `BadRequest` if it can be read and is not older than the segments, and
+ * `FormatUnsupported` if it is of another format.
  */
 export async function mustBeLost(disk: Disk, directory: string): Promise<boolean> {
   const path = `${directory}/${manifestName}`;
   let there = false;
-  for (let look = 0; look < 2; look++) {
+  for (let attempt = 0; attempt < 2; attempt++) {
     const bytes = await readFile(disk, path, manifestBytesMax);
     there ||= bytes !== undefined;
     if (bytes === undefined || !isReadable(bytes)) continue;
@@ -84,7 +88,7 @@ export async function createStore(io: StoreIo, directory: string, nodeName: stri
   return manifest;
 }
 
-/** Throws `StoreForeign` when the store was made by another node. */
+/** Throws `StoreForeign` if another node made the store. */
 export function refuseForeign(manifest: Manifest, nodeName: string, directory: string): void {
   if (manifest.nodeName === nodeName) return;
   throw new LockstepError(

@@ -1,6 +1,4 @@
-/**
- * The directory of a store, made durable and held by one process at a time.
- */
+/** Makes a store's directory durable and locks it for one process. */
 import { LockstepError } from '../../base/errors.ts';
 import type { Disk, DiskLock } from '../../io/disk.ts';
 import { DiskError, parentOf } from '../../io/disk.ts';
@@ -8,7 +6,7 @@ import type { StoreIo } from '../store-io.ts';
 import { asStoreError } from '../faults.ts';
 import { lockName } from '../log/file-names.ts';
 
-/** Makes the directory if need be and takes its lock. Throws `DirectoryLocked` or `StorageFailed`. */
+/** Makes the directory if necessary and takes its lock. Rejects with `DirectoryLocked` or `StorageFailed`. */
 export async function takeLock(io: StoreIo, directory: string): Promise<DiskLock> {
   try {
     await makeStoreDirectory(io.disk, directory);

@@ -1,6 +1,6 @@
 /**
- * A store that no start can read, put out of the way of a new one: for what is worth less than a node that starts. Its
- * files stay, with `.unread` behind their names, until it happens again.
+ * Moves an unreadable store out of the way of a new one, for data that matters less than a node that starts (hints).
+ * Its files stay, with `.unread` appended to their names, until the next quarantine.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Disk } from '../../io/disk.ts';
@@ -9,7 +9,7 @@ import type { StoreOptions } from '../options.ts';
 import { Store } from '../store.ts';
 import type { StoreIo } from '../store-io.ts';
 
-/** Opens a store, or a new one in its place when what is there is `Corrupted`. Otherwise as `Store.open`. */
+/** Opens a store; if it is `Corrupted`, quarantines its files and opens a new one. Otherwise as `Store.open`. */
 export async function openOrQuarantine(
   io: StoreIo,
   directory: string,
@@ -26,8 +26,8 @@ export async function openOrQuarantine(
 }
 
 /**
- * The manifest goes first: without it the other files are refused as it was, wherever a crash comes, and the next start
- * goes on here.
+ * Renames the manifest first. Without it a start refuses the remaining files as before, so after a crash the next start
+ * continues here.
  */
 async function setAside(disk: Disk, directory: string): Promise<number> {
   const names = (await disk.list(directory)).filter((name) => numberOfName(name) !== undefined);

@@ -1,12 +1,12 @@
 /**
- * Makes a lost manifest again from the segments that are there: for an operator whose disk lied about a sync, or lost
- * the file. Every segment says in its head whose it is; what it holds, a scan says. What the manifest alone knew is
- * gone: the node's name (the operator says it), and which segments a merge had replaced. Those that are still there
- * count again, which changes no value (the highest sequence number of a key wins), but a key whose removal a merge had
- * already forgotten may be back.
+ * Makes a lost manifest again from the segments, for an operator whose disk lied about a sync or lost the file. A
+ * segment's head states its store and number; a scan finds its content. Only the manifest had the node's name (the
+ * operator gives it) and which segments a merge had replaced. Replaced segments that still exist count again. That
+ * changes no value (the highest sequence number of a key wins), but a key whose removal a merge had already dropped may
+ * be back.
  *
- * Nothing is removed: files that hold nothing readable are renamed, so that the next start does not take them for
- * what a crash left.
+ * Nothing is removed: files without readable content are renamed, so that the next start does not treat them as the
+ * remains of a crash.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Disk, DiskFile } from '../../io/disk.ts';
@@ -27,12 +27,13 @@ import {
 import type { SegmentHead } from '../log/record.ts';
 import { scanSegment } from './scan.ts';
 
+/** What a rebuild did, for the operator. */
 export interface RebuildReport {
   /** 32 hexadecimal digits. */
   readonly storeId: string;
   readonly segments: number;
   readonly records: number;
-  /** Names of files that hold nothing readable; each has `.unread` behind its name now. */
+  /** Names of files without readable content; each now has `.unread` appended. */
   readonly setAside: readonly string[];
 }
 
@@ -42,8 +43,8 @@ interface Found {
 }
 
 /**
- * Writes the manifest; the caller holds the lock. Throws `BadRequest` when the manifest there is sound, `NotFound` when
- * no segment is readable, `Corrupted` when the segments are of several stores, `FormatUnsupported`, or a `DiskError`.
+ * Writes the manifest; the caller holds the lock. Rejects with `BadRequest` if the manifest is sound, `NotFound` if no
+ * segment is readable, `Corrupted` if the segments are of several stores, `FormatUnsupported`, or a `DiskError`.
  */
 export async function rebuildManifest(
   disk: Disk,
@@ -81,7 +82,7 @@ async function findSegments(disk: Disk, directory: string): Promise<readonly Fou
     if (number === undefined || !name.endsWith('.log')) continue;
     const file = await disk.open(`${directory}/${name}`, 'read');
     try {
-      // The second look tells a read that went astray from rot.
+      // The second read tells a misdirected read from rot.
       const head = (await readHead(file)) ?? (await readHead(file));
       found.push({ name, head: head?.number === number ? head : undefined });
     } finally {
@@ -109,7 +110,7 @@ function oneStore(found: readonly Found[], directory: string): Buffer {
   );
 }
 
-/** What the manifest says of a segment, and how many records it holds; undefined when none can be read. */
+/** The manifest's record of a segment and the number of its records; undefined if none can be read. */
 async function readSegment(
   disk: Disk,
   path: string,
@@ -131,7 +132,7 @@ async function readSegment(
     const { storeId, number, kind } = head;
     const visitor = { record: note, lostValue: note, breach: () => undefined };
     const size = await file.size();
-    // As of a sealed one: the scan goes on behind what is damaged, which the next start reports.
+    // Scans it as a sealed one: the scan continues behind damage, which the next start reports.
     await scanSegment(file, segmentIdentity(storeId, number, kind), visitor, { sealedLength: size });
     if (records === 0) return undefined;
     return { segment: { number, kind, sealed: true, length, seqMin, seqMax }, records };

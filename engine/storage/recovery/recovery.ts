@@ -1,13 +1,13 @@
 /**
- * From the files of a directory to a store in memory: the newest valid state.
+ * Opens a store: from the files of a directory to the newest valid state in memory.
  *
- * The steps, each of which may be cut short by a crash and is simply taken again by the next start: take the lock;
- * make the names found durable; read the manifest (or make one); remove files that no manifest names; read every
- * segment, by its hint or by a scan; settle the open segment (cut what was never answered, write again and sync what
- * is not known to be durable, then seal it in the manifest). Nothing is appended to a segment of an earlier life.
+ * The steps are: take the lock; make the file names durable; read the manifest (or make one); remove unlisted files;
+ * read every segment, by its hint file or by a scan; settle the open segment. A crash may interrupt any step; the next
+ * start repeats it. Settling cuts what was never answered, rewrites and syncs what is not known to be durable, and
+ * seals the segment in the manifest. Nothing is appended to a segment of an earlier incarnation.
  *
- * Writing the tail again before believing it is for a sync that failed in the last life: the operating system may
- * show bytes that the disk never took, and would call them clean.
+ * The tail is rewritten before it is trusted because a sync may have failed in the last incarnation. The operating
+ * system may then return bytes that the disk never took, and would treat them as clean.
  */
 import { assert } from '../../base/assert.ts';
 import type { Token } from '../../base/ids.ts';
@@ -42,25 +42,26 @@ import { Segment } from '../log/segment.ts';
 import { refuseYounger } from './unlisted-segments.ts';
 import { writeBack } from './tail-rewrite.ts';
 
-/** What a start found, for the log, the stats and the operator. */
+/** What a start found, for the log, metrics and the operator. */
 export interface RecoveryReport {
   /** The directory held no store: this one is new. */
   readonly created: boolean;
   readonly keyCount: number;
   readonly segmentCount: number;
-  /** Segments whose hint file was believed, was not there, was bad. */
+  /** Sealed segments whose hint file was used, missing, or ignored. */
   hintsUsed: number;
   hintsAbsent: number;
   hintsBad: number;
-  /** Torn tails cut (0 or 1 a start), and their bytes. */
+  /** Torn tails cut (0 or 1 per start), and their bytes. */
   tornTails: number;
   tornBytes: number;
-  /** Files removed that no manifest names. */
+  /** Unlisted files removed. */
   strayFiles: number;
-  /** Files that no manifest names, kept under another name because a segment that it does name is missing. */
+  /** Unlisted segments renamed because a listed one is missing. */
   filesSetAside: number;
 }
 
+/** The parts of a store as recovery leaves them. */
 export interface Recovered {
   readonly catalog: Catalog;
   readonly keys: KeyDirectory;
@@ -73,7 +74,10 @@ export interface Recovered {
 const anyRecords = { lost: undefined, seqMax: undefined } as const;
 const noRecord = { lost: 'none', seqMax: undefined } as const;
 
-/** The lock is held already. Throws `StoreForeign`, `FormatUnsupported`, `Corrupted` or a `DiskError`. */
+/**
+ * Recovers the store; the caller holds the lock. Rejects with `StoreForeign`, `FormatUnsupported`, `Corrupted` or a
+ * `DiskError`.
+ */
 export async function recover(io: StoreIo, directory: string, nodeName: string): Promise<Recovered> {
   await io.disk.syncDirectory(directory);
   const found = await readManifest(io.disk, directory);
@@ -82,7 +86,7 @@ export async function recover(io: StoreIo, directory: string, nodeName: string):
   await refuseYounger(manifest, io.disk, directory, waysOut);
   const recovery = new Recovery(io, directory, manifest, found === undefined);
   try {
-    await recovery.removeStrays(await io.disk.list(directory));
+    await recovery.removeUnlisted(await io.disk.list(directory));
     await recovery.readSegments();
     await recovery.finish(found?.whole ?? true);
     return recovery.result();
@@ -105,7 +109,7 @@ class Recovery {
   #viewed: Buffer = Buffer.alloc(0);
   #view = viewOf(this.#viewed);
   #lastSeq = 0;
-  /** The open segment of the last life was settled: the manifest must say so. */
+  /** The open segment of the last incarnation was settled: the manifest must record it. */
   #changed = false;
 
   constructor(io: StoreIo, directory: string, manifest: Manifest, created: boolean) {
@@ -136,10 +140,10 @@ class Recovery {
   }
 
   /**
-   * Removes what crashes left, and never reuses a number of it. While a segment is missing, nothing that may hold the
-   * same records is removed: those segments get another name.
+   * Removes unlisted files and never reuses their numbers. While a listed segment is missing, unlisted segments may
+   * hold the same records: they are renamed, not removed.
    */
-  async removeStrays(names: readonly string[]): Promise<void> {
+  async removeUnlisted(names: readonly string[]): Promise<void> {
     const listed = new Set(this.#manifest.segments.map((segment) => segment.number));
     const here = new Set(names);
     const missing = [...listed].some((number) => !here.has(segmentName(number)));
@@ -148,12 +152,12 @@ class Recovery {
       if (number === undefined && name !== `${manifestName}.new` && name !== probeName) continue;
       if (number !== undefined && listed.has(number) && !name.endsWith('.new')) continue;
       if (missing && name.endsWith('.log')) await this.#setAside(name);
-      else await this.#removeStray(name);
+      else await this.#removeUnlistedFile(name);
       while (number !== undefined && this.#catalog.nextNumber <= number) this.#catalog.reserve();
     }
   }
 
-  async #removeStray(name: string): Promise<void> {
+  async #removeUnlistedFile(name: string): Promise<void> {
     await this.#io.disk.remove(`${this.#directory}/${name}`);
     this.#report.strayFiles += 1;
   }
@@ -223,7 +227,7 @@ class Recovery {
     return reading === 'sound';
   }
 
-  /** The keys are known by the hint; a lost or short file shows when they are read, and is said now. */
+  /** The hint file gives the keys. A missing or short file would show when they are read, so it is reported now. */
   async #checkExtent(segment: Segment): Promise<void> {
     const size = (await segment.file?.size()) ?? 0;
     if (size >= segment.length) return;
@@ -235,11 +239,11 @@ class Recovery {
     const expected = encodeSegmentHead(this.#manifest.storeId, segment.number, segment.kind);
     const found = Buffer.alloc(segmentHeadBytes);
     let count = await readFully(file, found, 0);
-    // Read again before it is called damaged.
+    // Reads again before it reports damage.
     if (!found.equals(expected)) count = await readFully(file, found.fill(0), 0);
     if (found.equals(expected)) return;
     if (count < segmentHeadBytes && !segment.sealed) {
-      // The head was durable before the segment counted: a shorter file has lost whatever came after it.
+      // The head was durable before the segment counted: a shorter file has lost everything after it.
       const bytes = segmentHeadBytes - count;
       this.#breach(segment, { kind: 'truncated', offset: count, bytes, ...anyRecords });
       return;
@@ -284,7 +288,7 @@ class Recovery {
     );
   }
 
-  /** One record, wherever it was learnt from: the highest sequence number of a key wins. */
+  /** Takes one record from a hint or a scan: the highest sequence number of a key wins. */
   #accept(
     bytes: Buffer,
     keyAt: number,
@@ -370,12 +374,12 @@ class Recovery {
     for (const segment of empty) this.#catalog.drop(segment);
   }
 
-  /** After a failure: nothing stays open, whoever goes on after it in this process. */
+  /** Closes all files after a failure, since the process may continue. */
   async abandon(): Promise<void> {
     await this.#catalog.closeFiles();
   }
 
-  /** What was lost is told apart now that everything else is known. */
+  /** Decides what a breach has cost, now that every other record is known. */
   #settleBreach(breach: Breach, segment: Segment): void {
     const { kind, offset, bytes, lost } = breach;
     const tokens = lost === 'none' ? [] : lost === undefined ? 'all' : [lost.token as Token];

@@ -1,11 +1,11 @@
 /**
- * Reads every value of an open store again, front to back through its segments: what anti-entropy's trees are built
- * from. A walk over the log costs a tenth of asking for the keys one by one, and it looks at the disk: what has rotted
- * under a value that is still in memory is found too.
+ * Reads every value of an open store again, segment by segment from front to back, to build anti-entropy's trees.
+ * Walking the log costs a tenth of reading the keys one by one. It also reads the disk under values that are still in
+ * memory, and so finds bit rot.
  *
- * Rejects with `StorageFailed` when the disk refuses to read. What is shown is true at the instant of the call. Writes
- * go on meanwhile; the records of segments that begin after the walk did are not met. Where only the head of a
- * group has rotted, it is written anew.
+ * Rejects with `StorageFailed` if the disk fails. A visited value is its key's newest at the instant of the call.
+ * Writes continue meanwhile; records of segments that begin after the walk did are not visited. If only the head of a
+ * group has rotted, it is rewritten.
  */
 import type { Token } from '../../base/ids.ts';
 import type { DiskFile } from '../../io/disk.ts';
@@ -26,7 +26,10 @@ import { strict } from './scan-visitor.ts';
 import { scanSegment } from './scan.ts';
 import type { Segment } from '../log/segment.ts';
 
-/** A key's newest value; the key and behind it the value lie in `bytes`, which are good during the call only. */
+/**
+ * Called with a key's newest value. The key, and behind it the value, are in `bytes`, which are valid during the call
+ * only.
+ */
 export type ValueVisitor = (
   id: number,
   bytes: Buffer,
@@ -35,25 +38,29 @@ export type ValueVisitor = (
   valueBytes: number,
 ) => void;
 
+/** What a background scan needs of the store. */
 export interface RescanContext {
   readonly catalog: Catalog;
   readonly keys: KeyDirectory;
   readonly book: Damages;
-  /** The key's newest record, in this segment, cannot be read. */
+  /** Called when the key's newest record, in this segment, cannot be read. */
   readonly lost: (id: number, segment: Segment, foundBy: DamageFinder) => void;
 }
 
-/** Calls `rest` with the number of values seen since it last did, after each window of a segment and at its end. */
+/**
+ * Visits all values. Calls `rest` after each window and at the end of each segment, with the values seen since the last
+ * call.
+ */
 export async function rescanValues(
-  room: RescanContext,
+  context: RescanContext,
   visit: ValueVisitor,
   rest: (values: number) => Promise<void>,
 ): Promise<void> {
-  for (const segment of [...room.catalog.segments]) {
+  for (const segment of [...context.catalog.segments]) {
     if (segment.retired || segment.file === undefined) continue;
     segment.enter();
     try {
-      await rescanSegment(room, segment, visit, rest);
+      await rescanSegment(context, segment, visit, rest);
     } finally {
       segment.leave();
     }
@@ -61,17 +68,17 @@ export async function rescanValues(
 }
 
 async function rescanSegment(
-  room: RescanContext,
+  context: RescanContext,
   segment: Segment,
   visit: ValueVisitor,
   rest: (values: number) => Promise<void>,
 ): Promise<void> {
-  const { keys } = room;
+  const { keys } = context;
   const { file, number } = segment;
   if (file === undefined) return;
   const breaches: Breach[] = [];
   let seen = 0;
-  /** The record is its key's newest; 0 when it is not. */
+  /** The id of the key whose newest record this is; 0 if a newer one exists. */
   const newest = (bytes: Buffer, at: number, offset: number): number => {
     const id = keys.findBytes(bytes, at + recordHeadBytes, recordKeyBytes(bytes, at));
     return id !== 0 && keys.segmentOf(id) === number && keys.offsetOf(id) === offset ? id : 0;
@@ -91,32 +98,33 @@ async function rescanSegment(
         if (id === 0 || keys.isSystem(id) || keys.stateOf(id) !== 'live') return;
         const keyAt = at + recordHeadBytes;
         const keyBytes = keys.keyBytesOf(id);
-        const { book } = room;
+        const { book } = context;
         if (book.suspicious && book.doubts(keys.hashBytes(bytes, keyAt, keyBytes), keys.seqOf(id))) return;
         visit(id, bytes, keyAt, keyAt + keyBytes, keys.valueBytesOf(id));
       },
       lostValue: (bytes, at, offset) => {
         const id = newest(bytes, at, offset);
-        if (id !== 0) room.lost(id, segment, 'verify');
-        else noteDead(room, segment, bytes, at, offset);
+        if (id !== 0) context.lost(id, segment, 'verify');
+        else noteDead(context, segment, bytes, at, offset);
       },
       breach: (breach) => breaches.push(breach),
     },
-    // All that was ever answered lies below, in the open segment too.
+    // Everything that was ever answered is below this length, in the open segment too.
     { sealedLength: segment.length, rest: pause },
   );
   for (const breach of breaches) {
-    if (breach.head === undefined) loseWithin(room, segment, breach, 'verify');
-    else await mendHead(room, segment, file, breach, breach.head);
+    if (breach.head === undefined) loseWithin(context, segment, breach, 'verify');
+    else await repairHead(context, segment, file, breach, breach.head);
   }
   await pause();
 }
 
 /**
- * Writes a group's head anew whose records are all sound. The next start could not tell the last group of the log from
- * one that was never answered otherwise, and would cut it. What stands there is of no use: a crash can make nothing worse.
+ * Rewrites the head of a group whose records are all sound. Otherwise the next start could not tell the last group of
+ * the log from one that was never answered, and would cut it. The present head is unusable, so a crash makes nothing
+ * worse.
  */
-async function mendHead(
+async function repairHead(
   { book }: RescanContext,
   { number }: Segment,
   file: DiskFile,
@@ -131,23 +139,23 @@ async function mendHead(
   }
 }
 
-/** Every key whose newest record lies where nothing can be read is lost, whatever memory still has of it. */
+/** Marks every key as lost whose newest record is in the unreadable place, even if its value is still in memory. */
 export function loseWithin(
-  room: Pick<RescanContext, 'keys' | 'lost'>,
+  context: Pick<RescanContext, 'keys' | 'lost'>,
   segment: Segment,
   { offset, bytes, lost }: Breach,
   foundBy: DamageFinder,
 ): void {
   if (lost === 'none') return;
-  const { keys } = room;
+  const { keys } = context;
   for (const id of [...keys.ids()]) {
     if (keys.segmentOf(id) !== segment.number) continue;
     const at = keys.offsetOf(id);
-    if (at >= offset && at < offset + bytes) room.lost(id, segment, foundBy);
+    if (at >= offset && at < offset + bytes) context.lost(id, segment, foundBy);
   }
 }
 
-/** A record that newer ones have replaced: nobody will ask for it, but the disk has lost it. */
+/** Records damage in a record that newer ones have replaced: no read needs it, but the disk has lost it. */
 function noteDead(
   { book }: RescanContext,
   segment: Segment,

@@ -1,4 +1,4 @@
-/** What a scan of a segment (scan.ts) is given, shows and answers. */
+/** The input and output types of a segment scan (`scan.ts`). */
 import type { DiskFile } from '../../io/disk.ts';
 import type { DamageKind } from './damage.ts';
 import { asStoreError } from '../faults.ts';
@@ -6,50 +6,57 @@ import { asStoreError } from '../faults.ts';
 /** What a scan needs of a file. */
 export type ScannedFile = Pick<DiskFile, 'size' | 'readAt'>;
 
+/** Receives what a scan finds, in the order of the file. */
 export interface ScanVisitor {
-  /** A sound record at `at` of `bytes`, `offset` of the file. The bytes are only good during the call. */
+  /** A sound record at `at` of `bytes`, at `offset` of the file. The bytes are valid during the call only. */
   record(bytes: Buffer, at: number, offset: number): void;
-  /** A record whose head and key are sound and whose value is not. */
+  /** A record with a sound head and key and an unsound value. */
   lostValue(bytes: Buffer, at: number, offset: number): void;
   /** A place that cannot be read. */
   breach(breach: Breach): void;
-  /** A whole group, from `at` to `end` of `bytes`, `offset` of the file; before its records. Good during the call. */
+  /**
+   * A whole group, from `at` to `end` of `bytes`, at `offset` of the file; called before its records. Valid during the
+   * call.
+   */
   group?(bytes: Buffer, at: number, end: number, offset: number): void;
 }
 
+/** A place of a segment that cannot be read. */
 export interface Breach {
   readonly kind: DamageKind;
   readonly offset: number;
   readonly bytes: number;
-  /** The one record lost here, by hash and token; undefined: it is not known which, or how many. `none`: no record. */
+  /** The one record lost here, by hash and token; undefined: unknown which, or how many. `none`: no record. */
   readonly lost: 'none' | { readonly hash: number; readonly token: number } | undefined;
-  /** Lost records have sequence numbers at most this; undefined: not known. */
+  /** Lost records have at most this sequence number; undefined: unknown. */
   readonly seqMax: number | undefined;
-  /** Only the group's head is lost: what stands behind it says that it must have been this. */
+  /** If only the group's head is lost: the head, recomputed from the records behind it. */
   readonly head?: Buffer;
 }
 
+/** The result of a scan. */
 export interface ScanResult {
   /** Where the last group that counts ends. */
   readonly end: number;
-  /** Bytes behind `end` that were never answered, up to the last that is not zero. */
+  /** Bytes behind `end` that were never answered, up to the last one that is not zero. */
   readonly tornBytes: number;
   /** The highest offset that some group calls durable. */
   readonly durableBefore: number;
   readonly groupCount: number;
 }
 
+/** Options of a scan. */
 export interface ScanOptions {
   /** The length that counts, for a sealed segment; undefined for the open one. */
   readonly sealedLength: number | undefined;
-  /** Called after every `windowBytes` or so; a scan in the background rests here. */
+  /** Called after about every `windowBytes`; a background scan rests here. */
   readonly rest?: () => Promise<void>;
   readonly windowBytes?: number;
   /** Where to begin: the offset of a group. Default: behind the segment's head. */
   readonly from?: number;
 }
 
-/** The file, but that what the disk refuses to read is an error and no damage: it may be readable the next time. */
+/** The file, with failed reads as `StorageFailed` instead of damage: they may succeed the next time. */
 export function strict(file: DiskFile): ScannedFile {
   return {
     size: () => file.size(),

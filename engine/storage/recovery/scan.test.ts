@@ -26,20 +26,20 @@ interface Seen {
 }
 
 describe('a scan', () => {
-  it('shows every record of whole groups in order, over windows smaller than a group', async () => {
+  it('visits every record of whole groups in order, with windows smaller than a group', async () => {
     const { bytes } = segmentOf([2, 3, 1]);
     const seen = await scan(bytes, undefined, 100);
     expect(seen.seqs).toEqual([1, 2, 3, 4, 5, 6]);
     expect(seen.result).toMatchObject({ end: bytes.length, tornBytes: 0, groupCount: 3 });
   });
 
-  it('takes zeros behind the log for no torn tail', async () => {
+  it('does not take zeros behind the log for a torn tail', async () => {
     const { bytes } = segmentOf([2]);
     const seen = await scan(Buffer.concat([bytes, Buffer.alloc(3000)]), undefined);
     expect(seen.result).toMatchObject({ end: bytes.length, tornBytes: 0 });
   });
 
-  it('cuts a group that nobody calls durable, with all that follows, when the segment is open', async () => {
+  it('ends an open segment before a broken group that no later group calls durable', async () => {
     const { bytes, offsets } = segmentOf([1, 2, 1], () => segmentHeadBytes);
     const second = offsets[1] ?? 0;
     bytes.fill(0, second + 50, second + 60);
@@ -48,7 +48,7 @@ describe('a scan', () => {
     expect(seen.result).toMatchObject({ end: second, tornBytes: bytes.length - second });
   });
 
-  it('reports the same group as damage when a later one calls it durable, and names the one lost record', async () => {
+  it('reports the same group as damage if a later one calls it durable, and names the lost record', async () => {
     const { bytes, offsets } = segmentOf([1, 2, 1]);
     const second = offsets[1] ?? 0;
     bytes[second + 50] = (bytes[second + 50] ?? 0) ^ 1;
@@ -58,7 +58,7 @@ describe('a scan', () => {
     expect(seen.result).toMatchObject({ end: bytes.length, tornBytes: 0 });
   });
 
-  it('reports it in a sealed segment, whoever calls it durable', async () => {
+  it('reports it in a sealed segment, even if no group calls it durable', async () => {
     const { bytes, offsets } = segmentOf([1, 2], () => segmentHeadBytes);
     bytes[(offsets[1] ?? 0) + 9] = 77;
     const seen = await scan(bytes, bytes.length);
@@ -74,7 +74,7 @@ describe('a scan', () => {
     expect(seen).toMatchObject({ seqs: [1], lost: [2] });
   });
 
-  it('says what the head of a group must have been whose records are all sound', async () => {
+  it('recomputes the head of a group whose records are all sound', async () => {
     const { bytes, offsets } = segmentOf([1, 2, 1]);
     for (const [index, at] of offsets.entries()) {
       const hurt = Buffer.from(bytes);
@@ -83,12 +83,12 @@ describe('a scan', () => {
       expect(seen.seqs).toEqual([1, 2, 3, 4]);
       expect(seen.breaches).toMatchObject([{ kind: 'group', lost: 'none', offset: at }]);
       seen.breaches[0]?.head?.copy(hurt, at);
-      const mended = await scan(hurt, bytes.length);
-      expect(mended, `group ${index}`).toMatchObject({ seqs: [1, 2, 3, 4], breaches: [] });
+      const repaired = await scan(hurt, bytes.length);
+      expect(repaired, `group ${index}`).toMatchObject({ seqs: [1, 2, 3, 4], breaches: [] });
     }
   });
 
-  it('says nothing of a head when a record behind it is not sound either', async () => {
+  it('recomputes no head if a record behind it is not sound either', async () => {
     const { bytes, offsets } = segmentOf([1, 2, 1]);
     const second = offsets[1] ?? 0;
     bytes[second + 9] = (bytes[second + 9] ?? 0) ^ 1;
@@ -107,7 +107,9 @@ describe('a scan', () => {
   });
 });
 
-/** A segment of groups with so many records each; `durable` says what a group at an offset calls durable. */
+/**
+ * A segment of groups with the given numbers of records. `durable` returns what the group at an offset calls durable.
+ */
 function segmentOf(
   counts: readonly number[],
   durable: (at: number) => number = (at) => at,
@@ -145,7 +147,7 @@ async function scan(bytes: Buffer, sealedLength: number | undefined, windowBytes
   return { seqs, lost, breaches, result };
 }
 
-/** A file that can only be read, seven bytes short each time at most. */
+/** A read-only file whose reads return seven bytes less than asked for, but at least one. */
 function fileOf(bytes: Buffer): DiskFile {
   const refuse = (): Promise<never> => Promise.reject(new Error('a scan changes nothing'));
   return {

@@ -1,14 +1,14 @@
 /**
- * Reads a segment from its front, group by group, and says what is in it: sound records, records whose value has
- * rotted, places that cannot be read, and where a torn tail begins. Nothing is changed.
+ * Scans a segment from its front, group by group, and reports sound records, records with rotten values, places that
+ * cannot be read, and where a torn tail begins. It changes nothing.
  *
- * A group that fails its checks in a sealed segment is damage: it was whole once. In the open segment it is damage
- * only if some later group says that it was durable (`durable before` lies beyond it); otherwise it was never answered
- * and the segment ends there. Behind damage the scan goes on at the group's stated end, or, when its head is not
- * sound, at the next sound group head.
+ * In a sealed segment, a group that fails its checks is damage: it was whole once. In the open segment it is damage
+ * only if a later group states that it was durable (`durable before` is beyond it). Otherwise it was never answered,
+ * and the segment ends there. Behind damage the scan continues at the group's stated end or, if its head is not sound,
+ * at the next sound group head.
  *
- * No verdict rests on one read, which may have gone astray: what is no whole group is read again, and so is everything
- * behind it before the segment is said to end there.
+ * No verdict rests on one read, which may have been misdirected. What is not a whole group is read again, and so is
+ * everything behind it before the segment is taken to end there.
  */
 import { DiskError, readFully } from '../../io/disk.ts';
 import {
@@ -36,9 +36,12 @@ import { hashKey } from '../index/key-hash.ts';
 import type { ScannedFile, ScanOptions, ScanResult, ScanVisitor } from './scan-visitor.ts';
 
 const windowBytesDefault = 1024 * 1024;
-/** What is given up at once when the disk refuses to read. */
+/** What is given up at once if the disk refuses to read. */
 const pieceBytes = 4096;
 
+/**
+ * Scans a segment. Rejects with the file's error if a read fails; in a sealed segment a `DiskError` counts as damage.
+ */
 export async function scanSegment(
   file: ScannedFile,
   identity: SegmentIdentity,
@@ -114,7 +117,7 @@ class Scan {
     return { end, tornBytes, durableBefore: this.#durableBefore, groupCount: this.#groupCount };
   }
 
-  /** Visits the group at `at` when it is whole; the offset behind it. Waits only where the window ends. */
+  /** Visits the group at `at` if it is whole; resolves with the offset behind it. Waits only where the window ends. */
   async #group(at: number): Promise<number | undefined> {
     if (!this.#holds(at, groupHeadBytes)) await this.#load(at, groupHeadBytes);
     const end = this.#groupEnd(at);
@@ -132,7 +135,7 @@ class Scan {
     this.#window = this.#window.subarray(0, 0);
   }
 
-  /** Visits whole groups from `at` on as far as the window reaches; the offset of the first that it does not hold whole. */
+  /** Visits whole groups from `at` on within the window; returns the offset of the first that is not whole in it. */
   #groupsInWindow(at: number): number {
     for (let next = at; ;) {
       const end = this.#holds(next, groupHeadBytes) ? this.#groupEnd(next) : undefined;
@@ -141,7 +144,7 @@ class Scan {
     }
   }
 
-  /** Where the group at `at` ends by its head, which the window holds; undefined when there is no sound head. */
+  /** Where the group at `at` ends by its head, which is in the window; undefined without a sound head. */
   #groupEnd(at: number): number | undefined {
     if (!groupHeadIsSound(this.#window, at - this.#from, at, this.#identity.salt)) return undefined;
     const end = at + groupHeadBytes + groupBodyBytes(this.#window, at - this.#from);
@@ -168,7 +171,7 @@ class Scan {
     return Math.min(torn, await this.#tornBytes(at));
   }
 
-  /** Bytes from `at` to the last one that is not zero: zeros are written ahead of the log and are no torn write. */
+  /** Bytes from `at` to the last one that is not zero. Zeros are written ahead of the log and are no torn write. */
   async #tornBytes(at: number): Promise<number> {
     let torn = 0;
     for (let from = at; from < this.#limit; from = this.#from + this.#window.length) {
@@ -185,7 +188,7 @@ class Scan {
     this.#groupCount += 1;
   }
 
-  /** Every record of the group matches its checksums, and together they are what the head says. Fills `#places`. */
+  /** Whether every record of the group matches its checksums, and their number and order the head. Fills `#places`. */
   #isWhole(position: number, end: number): boolean {
     const bytes = this.#window;
     const salt = this.#identity.salt;
@@ -203,7 +206,10 @@ class Scan {
     return this.#places.length === count;
   }
 
-  /** What stands at `at` is no whole group: the offset to go on at, or undefined when the segment ends here. */
+  /**
+   * Handles bytes at `at` that are no whole group. Resolves with the offset to continue at; undefined if the segment
+   * ends here.
+   */
   async #damaged(at: number): Promise<number | undefined> {
     let later = await this.#laterGroups(at);
     if (!this.#sealed && !later.durable) {
@@ -223,7 +229,7 @@ class Scan {
     return readable;
   }
 
-  /** Sound group heads behind `at`: the first, and whether any says that `at` was durable. */
+  /** Finds sound group heads behind `at`: the first one, and whether any states that `at` was durable. */
   async #laterGroups(at: number): Promise<{ next?: number; nextSeq?: number; durable: boolean }> {
     let next: number | undefined;
     let nextSeq: number | undefined;
@@ -255,7 +261,7 @@ class Scan {
     };
   }
 
-  /** A group with a sound head: hands out what can be read and names what cannot. */
+  /** Visits the readable records of a group with a sound head, and reports the others. */
   #salvageGroup(at: number, readable: number, end: number): void {
     const bytes = this.#window;
     const position = at - this.#from;
@@ -288,7 +294,7 @@ class Scan {
     });
   }
 
-  /** The record at `place` is readable, or its stated length leads to a readable one or to the group's end. */
+  /** Whether the record at `place` is readable, or its stated length leads to a readable one or to the group's end. */
   #place(place: number, limit: number, expected: boolean): boolean {
     const { salt } = this.#identity;
     const span = recordSpan(this.#window, place, limit);
@@ -298,7 +304,7 @@ class Scan {
     return next === limit || recordHeadIsSound(this.#window, next, limit, salt);
   }
 
-  /** Hands out the record when its head is sound. */
+  /** Visits the record if its head is sound. */
   #visit(place: number, limit: number): boolean {
     const { salt } = this.#identity;
     if (!recordHeadIsSound(this.#window, place, limit, salt)) return false;
@@ -310,7 +316,7 @@ class Scan {
     return true;
   }
 
-  /** A place without a sound group head up to the next one: its records may be sound all the same. */
+  /** Handles a place without a sound group head, up to the next sound one: its records may still be sound. */
   async #salvageHeadless(at: number, next: number, nextSeq: number | undefined): Promise<number> {
     await this.#load(at, next - at);
     const limit = Math.min(next - this.#from, this.#window.length);
@@ -360,13 +366,13 @@ class Scan {
     try {
       return await readFully(this.#file, into, offset);
     } catch (error) {
-      // In the open segment nobody can tell what the disk refuses to read from what a crash left: the caller decides.
+      // In the open segment, unreadable bytes cannot be told from what a crash left: the caller decides.
       if (!(error instanceof DiskError) || !this.#sealed) throw error;
       return this.#readAround(into, offset);
     }
   }
 
-  /** Reads piece by piece; what the disk refuses reads as zeros, which are no group. */
+  /** Reads piece by piece; refused pieces read as zeros, which are no group. */
   async #readAround(into: Buffer, offset: number): Promise<number> {
     for (let at = 0; at < into.length; at += pieceBytes) {
       const piece = into.subarray(at, at + pieceBytes);

@@ -1,7 +1,8 @@
 /**
- * Puts what a start has read of a log's tail on the disk once more.
+ * Rewrites the tail of a log that a start has read, so that it is durable.
  *
- * Only what is read again here and found sound is written: a read that went astray must not replace what is there.
+ * Only groups that are read again here and found sound are written: a misdirected read must not replace what is on the
+ * disk.
  */
 import type { DiskFile } from '../../io/disk.ts';
 import { writeFully } from '../../io/disk.ts';
@@ -10,8 +11,8 @@ import { strict } from './scan-visitor.ts';
 import { scanSegment } from './scan.ts';
 
 /**
- * Writes the sound groups from `from` (where one begins) to `to` over themselves, so that the next sync really puts
- * them on the disk. Rejects with `StorageFailed` or a `DiskError`.
+ * Writes the sound groups from `from` (where one begins) to `to` over themselves, so that the next sync really makes
+ * them durable. Rejects with `StorageFailed` or a `DiskError`.
  */
 export async function writeBack(
   file: DiskFile,

@@ -1,13 +1,13 @@
 /**
- * Segment files that the manifest does not name. A crash leaves three kinds, and none of them holds anything that
- * counts: a segment of the log that was made and not yet published (a head and nothing else: nobody writes to it
- * before; zeros behind the head, when the file was used again), an output of a merge that did not come about, and a
- * segment that was merged away. Any other says that the manifest is older than the files: a sync lied about it, or
- * somebody put an old one back. Then nothing may be removed.
+ * Classifies segment files that the manifest does not name. A crash leaves three kinds, none of which holds anything
+ * that counts. The first is a log segment that was made but not published: it has only a head, since nothing is written
+ * to it before, and zeros behind the head if its file was reused. The others are an output of an unfinished merge, and
+ * a segment that was merged. Any other file means that the manifest is older than the files: the disk lied about a
+ * sync, or an old copy was put back. Then nothing may be removed.
  *
- * How they are told apart: the manifest's next number is above every segment of the log that it or an earlier one
- * named, and not above any that none did (storage/log/segment-catalog.ts). So a file below it was merged away; one at or above it is what
- * its head says, and a segment of the log there holds nothing.
+ * The manifest's next number tells them apart. It is above every log segment that this manifest or an earlier one
+ * named, and not above any other log segment (`log/segment-catalog.ts`). A file below it was merged. A file at or above
+ * it is what its head says, and a log segment there holds nothing.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Disk, DiskFile } from '../../io/disk.ts';
@@ -18,7 +18,7 @@ import { decodeSegmentHead, segmentHeadBytes } from '../log/record.ts';
 
 const windowBytes = 1024 * 1024;
 
-/** Segments with records that are younger than the manifest; names within the directory, in order. */
+/** Names of the segment files whose records are younger than the manifest, in order. */
 export async function youngerThan(
   manifest: Manifest,
   disk: Disk,
@@ -38,7 +38,7 @@ export async function youngerThan(
   return younger;
 }
 
-/** As `youngerThan`, but throws `Corrupted` with the ways out when there are any. */
+/** Throws `Corrupted`, with `waysOut` in its text, if `youngerThan` finds any. */
 export async function refuseYounger(
   manifest: Manifest,
   disk: Disk,
@@ -54,7 +54,7 @@ export async function refuseYounger(
   );
 }
 
-/** By its head. Read again before it is called something else, which a start does not remove. */
+/** Judges by the head. Reads it twice before it denies, since a start refuses such a file. */
 async function isMergeOutput(
   { storeId }: Manifest,
   disk: Disk,
@@ -63,7 +63,7 @@ async function isMergeOutput(
 ): Promise<boolean> {
   const file = await disk.open(path, 'read');
   try {
-    for (let look = 0; look < 2; look++) {
+    for (let attempt = 0; attempt < 2; attempt++) {
       const bytes = Buffer.alloc(segmentHeadBytes);
       const count = await readFully(file, bytes, 0);
       const head = count === bytes.length ? decodeSegmentHead(bytes) : undefined;
@@ -75,17 +75,17 @@ async function isMergeOutput(
   }
 }
 
-/** Behind the head there are zeros and nothing else. */
+/** Whether only zeros follow the head. */
 async function holdsNothing(disk: Disk, path: string): Promise<boolean> {
   const file = await disk.open(path, 'read');
   try {
     const size = await file.size();
     for (let from = segmentHeadBytes; from < size; from += windowBytes) {
       const bytes = Math.min(windowBytes, size - from);
-      const looks = [await isZero(file, from, bytes), await isZero(file, from, bytes)];
-      // A read that went astray is outvoted.
-      if (looks[0] !== looks[1]) looks.push(await isZero(file, from, bytes));
-      if (looks.at(-1) === false) return false;
+      const reads = [await isZero(file, from, bytes), await isZero(file, from, bytes)];
+      // A third read outvotes a misdirected one.
+      if (reads[0] !== reads[1]) reads.push(await isZero(file, from, bytes));
+      if (reads.at(-1) === false) return false;
     }
     return true;
   } finally {

@@ -1,6 +1,6 @@
 /**
- * Looks at a store that nobody has open and says what is in it, or what is wrong with it: exact files and offsets.
- * Nothing is changed. Every byte that counts is read.
+ * Checks a store that no process has open, and reports its content and every fault with file and offset. It reads every
+ * byte that counts and changes nothing.
  */
 import { crc32 } from '../../base/checksum.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -37,6 +37,7 @@ export interface Finding {
   readonly detail: string;
 }
 
+/** The content of one segment. */
 export interface SegmentReport {
   readonly number: number;
   readonly kind: 'log' | 'merge';
@@ -49,6 +50,7 @@ export interface SegmentReport {
   readonly tornBytes: number;
 }
 
+/** The content and the faults of a store. */
 export interface StoreReport {
   readonly storeId: string;
   readonly nodeName: string;
@@ -57,7 +59,7 @@ export interface StoreReport {
   readonly findings: readonly Finding[];
 }
 
-/** How far it is: bytes looked at, of all. */
+/** Called with the bytes checked so far and the bytes of the whole store. */
 export type VerifyProgress = (bytesDone: number, bytesAll: number) => void;
 
 const sentences: Readonly<Record<DamageKind, string>> = {
@@ -71,7 +73,7 @@ const sentences: Readonly<Record<DamageKind, string>> = {
   unreadable: 'the disk refuses to read it',
 };
 
-/** Looks at every byte of a store. Throws `NotFound` when there is none, and what `readManifest` throws. */
+/** Checks every byte of a store. Rejects with `NotFound` if there is none, and with what `readManifest` throws. */
 export async function verifyStore(
   disk: Disk,
   directory: string,
@@ -117,7 +119,7 @@ class SegmentCheck {
   readonly #name: string;
   #records = 0;
   #removals = 0;
-  /** Over what a hint would say of the sound records, in order. */
+  /** Checksum over the hint entries of the sound records, in order. */
   #digest = 0;
   #tornBytes = 0;
   readonly #entry = Buffer.alloc(hintEntryBytes);
