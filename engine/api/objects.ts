@@ -2,16 +2,17 @@
  * What both client protocols do with objects beyond one call of the dispatcher, and how they see them.
  */
 import { BytesError } from '../base/bytes.ts';
+import type { QuorumName } from '../base/errors.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { ObjectKey } from '../base/object-key.ts';
-import type { Dispatcher, ReadNeed, WriteNeed } from '../replication/requests.ts';
+import type { Dispatcher, ReadNeed } from '../replication/requests.ts';
 import type { Clock } from '../io/clock.ts';
 import { tombstone } from '../replica/object/content.ts';
 import type { VersionVector } from '../replica/object/dots.ts';
 import type { Sibling, StoredObject } from '../replica/object/object.ts';
 import { decodeContext } from '../replica/object/object.ts';
-import type { ReplicaTerms } from '../replication/needs.ts';
+import type { ReplicaTerms, WriteQuorum } from '../replication/needs.ts';
 import { absenceNeed } from '../replication/needs.ts';
 
 /** Milliseconds a client may ask to wait at most; more is cut to this. */
@@ -43,6 +44,7 @@ export function parseContext(bytes: Uint8Array, where: string): VersionVector {
 /** A client's read. */
 export interface Reading {
   readonly need: ReadNeed;
+  readonly quorum: QuorumName;
   /** False: an answer of "I have none" counts for nothing until no copy can be left that matters. */
   readonly notFoundOk: boolean;
   readonly basicQuorum: boolean;
@@ -56,12 +58,23 @@ export async function readObject(
   terms: ReplicaTerms,
   patience: Patience,
 ): Promise<StoredObject | undefined> {
-  const { need, notFoundOk, basicQuorum } = reading;
-  const { object } = await dispatcher.get({ key, need, ...patience.remaining() });
+  const { need, quorum, notFoundOk, basicQuorum } = reading;
+  const { object } = await dispatcher.get({ key, need, quorum, ...patience.remaining() });
   if (object !== undefined || notFoundOk) return object;
   const more = absenceNeed(terms, need, basicQuorum);
   if (more === undefined) return undefined;
-  return (await dispatcher.get({ key, need: more, ...patience.remaining() })).object;
+  try {
+    return (await dispatcher.get({ key, need: more.need, quorum, ...patience.remaining() })).object;
+  } catch (error) {
+    throw notConfirmed(error, more.asked);
+  }
+}
+
+/** Too few replicas say that they have nothing; of the answers that the client counts there were none. */
+function notConfirmed(error: unknown, needed: number): unknown {
+  if (!(error instanceof LockstepError) || error.facts.votes === undefined) return error;
+  const votes = { ...error.facts.votes, got: 0, needed };
+  return new LockstepError(error.code, error.message, { ...error.facts, votes, cause: error });
 }
 
 /** What remains of the client's patience, for an operation of several steps. */
@@ -86,13 +99,13 @@ export class Patience {
 export async function writeTombstone(
   dispatcher: Dispatcher,
   key: ObjectKey,
-  need: WriteNeed,
+  { need, quorum }: WriteQuorum,
   context: VersionVector,
   timeout: { readonly timeoutMs?: number },
   ifContext?: VersionVector,
 ): Promise<void> {
   const condition = ifContext === undefined ? {} : { ifContext };
-  await dispatcher.put({ key, need, context, content: tombstone, ...timeout, ...condition });
+  await dispatcher.put({ key, need, quorum, context, content: tombstone, ...timeout, ...condition });
 }
 
 /** Bucket types that this cluster knows. */

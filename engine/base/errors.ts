@@ -87,9 +87,19 @@ export interface ErrorFacts {
    * sent.
    */
   readonly definite?: true;
-  /** Answers that there were, or could be, of those needed. */
   /** Answers that arrived (or could still arrive), and answers that the consistency level needs. */
-  readonly votes?: { readonly got: number; readonly needed: number };
+  readonly votes?: Votes;
+}
+
+/** A parameter of Riak's that asks for a number of answers. */
+export type QuorumName = 'r' | 'pr' | 'w' | 'dw' | 'pw' | 'node_confirms';
+
+/** A request's answers against the number that it needs. */
+export interface Votes {
+  readonly got: number;
+  readonly needed: number;
+  /** The parameter that asks for `needed`; absent where no request of a client's is answered. */
+  readonly quorum?: QuorumName;
 }
 
 /** An error of the table. `detail`, its message, tells a person what was wrong and what is allowed. */

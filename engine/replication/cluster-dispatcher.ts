@@ -18,7 +18,7 @@ import type { Member, Placement } from '../cluster/ring/ring.ts';
 import type { FailureMetrics } from '../metrics/failure-metrics.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import { countCause } from './failure-causes.ts';
-import type { ReplicaTerms } from './needs.ts';
+import type { ReadQuorum, ReplicaTerms, WriteQuorum } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
 import type { ReplyFailure, RoundDependencies } from './round-dependencies.ts';
 import { askPeer, fullQueue, lackAt, replyError, termsOf, unaskedError } from './round-dependencies.ts';
@@ -109,16 +109,29 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   async #get(request: GetRequest): Promise<GetResult> {
-    return { object: await this.#read(request) };
+    const quorum = this.#readQuorum(request);
+    try {
+      return { object: await this.#read(request, quorum.need) };
+    } catch (error) {
+      throw named(error, quorum, 'r');
+    }
   }
 
   async #put(request: PutRequest): Promise<PutResult> {
+    const quorum = this.#writeQuorum(request);
+    try {
+      return await this.#write(request, quorum.need);
+    } catch (error) {
+      throw named(error, quorum, 'w');
+    }
+  }
+
+  async #write(request: PutRequest, need: WriteNeed): Promise<PutResult> {
     const { self, view, router, ring, settings } = this.#parts;
     const token = router.tokenOf(request.key);
     const placement = ring().placement(token);
     const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
     checkTime(timeoutUs);
-    const need = this.#writeNeed(request);
     if (!placement.includes(self) || !view.isRoutable(self)) {
       return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
     }
@@ -159,14 +172,13 @@ export class ClusterDispatcher implements Dispatcher {
     return new WriteRound(this.#parts, write, plan).run(timeoutUs);
   }
 
-  async #read(request: GetRequest): Promise<StoredObject | undefined> {
+  async #read(request: GetRequest, need: ReadNeed): Promise<StoredObject | undefined> {
     const { ring, clock, router, settings } = this.#parts;
     const token = router.tokenOf(request.key);
     const placement = ring().placement(token);
     const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
     const level = settings.readLevel;
     checkTime(deadlineUs - clock.nowUs());
-    const need = this.#readNeed(request);
     // Before its rebuild is complete this node is not read as the key's primary; it tells peers the same.
     const lacking = lackAt(this.#parts, token);
     if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
@@ -218,13 +230,13 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   /** The request's need, or that of the bucket's properties if the request names none. */
-  #readNeed({ key, need }: GetRequest): ReadNeed {
-    if (need !== 'default') return need;
+  #readQuorum({ key, need, quorum = 'r' }: GetRequest): ReadQuorum {
+    if (need !== 'default') return { need, quorum };
     return bucketReadNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
   }
 
-  #writeNeed({ key, need }: PutRequest): WriteNeed {
-    if (need !== 'default') return need;
+  #writeQuorum({ key, need, quorum = 'w' }: PutRequest): WriteQuorum {
+    if (need !== 'default') return { need, quorum };
     return bucketWriteNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
   }
 
@@ -313,6 +325,16 @@ function admit(plan: DispatchPlan | Refusal, what: 'read' | 'write'): DispatchPl
   const votes = plan.votes === undefined ? {} : { votes: plan.votes };
   const detail = `the ${what} was refused: ${plan.detail}`;
   throw new LockstepError(plan.code, detail, { definite: true, ...votes });
+}
+
+/** The error, with the parameter by which a request needs as many answers as it did not get. */
+function named(error: unknown, { need, quorum }: ReadQuorum, level: 'r' | 'w'): unknown {
+  if (!(error instanceof LockstepError) || error.facts.votes === undefined) return error;
+  const { votes } = error.facts;
+  // A majority of another datacenter is asked for by the level alone.
+  const isLevels = typeof need === 'object' && votes.needed < need.atLeast;
+  const told = { ...votes, quorum: isLevels ? level : quorum };
+  return new LockstepError(error.code, error.message, { ...error.facts, votes: told, cause: error });
 }
 
 /** Throws `Timeout` if the earlier steps of a request have used up its time. Nothing has been sent for this step. */

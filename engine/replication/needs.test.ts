@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { AskedRead, AskedWrite } from './needs.ts';
 import type { ConsistencyLevel, Need, ReadNeed } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
-import { absenceNeed, readNeed, writeNeed } from './needs.ts';
+import { absenceNeed, bucketReadNeed, bucketWriteNeed, nothingAsked, readNeed, writeNeed } from './needs.ts';
+import { defaultProperties } from '../buckets/properties.ts';
 
 const need = fc.oneof(
   fc.constantFrom<Need>('default', 'one', 'quorum', 'all'),
@@ -63,4 +65,23 @@ test('pr, pw, dw and node_confirms raise a level of several datacenters', () => 
   // `r` and `w` replace the level.
   expect(readNeed(terms, 2, 3, 'default')).toBe(3);
   expect(writeNeed(terms, 1, 'default', 'default', 'default')).toBe(1);
+});
+
+test('the parameter that asks for the most is named: the stricter kind where they ask alike, and a level by r or w', () => {
+  const terms = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => 3 } as const;
+  const read = (asked: Partial<AskedRead & AskedWrite>): string =>
+    bucketReadNeed(terms, defaultProperties, { ...nothingAsked, ...asked }).quorum;
+  const write = (asked: Partial<AskedRead & AskedWrite>): string =>
+    bucketWriteNeed(terms, defaultProperties, { ...nothingAsked, ...asked }).quorum;
+  expect([read({}), write({})]).toEqual(['r', 'w']);
+  expect([read({ pr: 1 }), read({ pr: 2 }), read({ r: 'all', pr: 'quorum' })]).toEqual(['r', 'pr', 'r']);
+  expect([read({ r: 'primary' }), read({ r: 'primary', pr: 2 })]).toEqual(['r', 'pr']);
+  expect([read({ nodeConfirms: 2 }), read({ nodeConfirms: 3 })]).toEqual(['r', 'node_confirms']);
+  expect([write({ dw: 2 }), write({ dw: 3, pw: 3 }), write({ w: 3, dw: 2, pw: 2 })]).toEqual([
+    'dw',
+    'pw',
+    'w',
+  ]);
+  const ofBucket = { ...defaultProperties, pw: 'all' } as const;
+  expect(bucketWriteNeed(terms, ofBucket, nothingAsked).quorum).toBe('pw');
 });

@@ -8,6 +8,7 @@
  *
  * All are numbers of the local datacenter. `r` and `w` replace the level; the others only raise it.
  */
+import type { QuorumName } from '../base/errors.ts';
 import type { BucketProperties } from '../buckets/properties.ts';
 import type { ConsistencyLevel, Need, ReadNeed, WriteNeed } from './requests.ts';
 
@@ -44,25 +45,44 @@ export const nothingAsked: AskedRead & AskedWrite = {
   nodeConfirms: 'default',
 };
 
-/** The need of a read of a bucket with these properties. */
-export function bucketReadNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedRead): ReadNeed {
-  return readNeed(
-    terms,
-    asked.r === 'primary' ? asked.r : given(asked.r, bucket.r),
-    atLeast(asked.pr, bucket.pr),
-    atLeast(asked.nodeConfirms, bucket.nodeConfirms),
-  );
+/** What a read waits for, and the parameter that asks for the most. */
+export interface ReadQuorum {
+  readonly need: ReadNeed;
+  readonly quorum: QuorumName;
 }
 
-/** The need of a write to a bucket with these properties. */
-export function bucketWriteNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedWrite): WriteNeed {
-  return writeNeed(
-    terms,
-    given(asked.w, bucket.w),
-    atLeast(asked.dw, bucket.dw),
-    atLeast(asked.pw, bucket.pw),
-    atLeast(asked.nodeConfirms, bucket.nodeConfirms),
-  );
+/** What a write waits for, and the parameter that asks for the most. */
+export interface WriteQuorum {
+  readonly need: WriteNeed;
+  readonly quorum: QuorumName;
+}
+
+/** What a read of a bucket with these properties needs. */
+export function bucketReadNeed(terms: ReplicaTerms, bucket: BucketProperties, asked: AskedRead): ReadQuorum {
+  const r = asked.r === 'primary' ? asked.r : given(asked.r, bucket.r);
+  const pr = atLeast(asked.pr, bucket.pr);
+  const nodeConfirms = atLeast(asked.nodeConfirms, bucket.nodeConfirms);
+  const least = r === 'primary' ? 'one' : r;
+  const quorum = strictest(terms, terms.readLevel, 'r', least, [['pr', pr]], nodeConfirms);
+  return { need: readNeed(terms, r, pr, nodeConfirms), quorum };
+}
+
+/** What a write to a bucket with these properties needs. */
+export function bucketWriteNeed(
+  terms: ReplicaTerms,
+  bucket: BucketProperties,
+  asked: AskedWrite,
+): WriteQuorum {
+  const w = given(asked.w, bucket.w);
+  const dw = atLeast(asked.dw, bucket.dw);
+  const pw = atLeast(asked.pw, bucket.pw);
+  const nodeConfirms = atLeast(asked.nodeConfirms, bucket.nodeConfirms);
+  const others = [
+    ['pw', pw],
+    ['dw', dw],
+  ] as const;
+  const quorum = strictest(terms, terms.writeLevel, 'w', w, others, nodeConfirms);
+  return { need: writeNeed(terms, w, dw, pw, nodeConfirms), quorum };
 }
 
 /** The properties as a deletion uses them: the bucket's `rw`, if set, replaces its `r` and `w`. */
@@ -92,24 +112,59 @@ export function readNeed(terms: ReplicaTerms, r: Need | 'primary', pr: Need, nod
   return strongest(terms, terms.readLevel, r, pr, nodeConfirms, 'default');
 }
 
+/** Replicas that must say that they have nothing, and those that the read asked for. */
+export interface Absence {
+  readonly need: number;
+  readonly asked: number;
+}
+
 /**
  * How many replicas must report "no copy" before a client with `notfound_ok=false` gets "not found". It is the number
  * that leaves too few replicas for the read's need; with `basic_quorum` a majority suffices. Undefined if the read
  * itself has already asked that many.
  */
-export function absenceNeed(terms: ReplicaTerms, need: ReadNeed, basicQuorum: boolean): Need | undefined {
+export function absenceNeed(terms: ReplicaTerms, need: ReadNeed, basicQuorum: boolean): Absence | undefined {
   // The primary's answer is final.
   if (need === 'primary') return undefined;
   const count = terms.replicaCount();
   const asked = numberOf(need, terms.readLevel, count);
   const left = count - asked + 1;
   const enough = basicQuorum ? Math.min(left, majorityOf(count)) : left;
-  return enough > asked ? enough : undefined;
+  return enough > asked ? { need: enough, asked } : undefined;
 }
 
 /** The need of a write: the strongest of `w`, `dw`, `pw` and `node_confirms`. */
 export function writeNeed(terms: ReplicaTerms, w: Need, dw: Need, pw: Need, nodeConfirms: Need): WriteNeed {
   return strongest(terms, terms.writeLevel, w, dw, pw, nodeConfirms);
+}
+
+/**
+ * The parameter that asks for the most: of those that ask for equally many the first of `others`, then `base`, as Riak
+ * names them (riak_kv_get_core, riak_kv_put_core), and `node_confirms` last.
+ */
+function strictest(
+  terms: ReplicaTerms,
+  level: ConsistencyLevel,
+  base: QuorumName,
+  need: Need,
+  others: readonly (readonly [QuorumName, Need])[],
+  nodeConfirms: Need,
+): QuorumName {
+  const count = terms.replicaCount();
+  const ranked: readonly (readonly [QuorumName, Need])[] = [
+    ...others.filter(([, other]) => other !== 'default'),
+    [base, need],
+    ...(nodeConfirms === 'default' ? [] : [['node_confirms', nodeConfirms] as const]),
+  ];
+  let name = base;
+  let most = -1;
+  for (const [one, asked] of ranked) {
+    const number = numberOf(asked, level, count);
+    if (number <= most) continue;
+    name = one;
+    most = number;
+  }
+  return name;
 }
 
 function strongest(

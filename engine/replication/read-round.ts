@@ -252,7 +252,9 @@ export class ReadRound implements LargeReader {
     const tally = this.#tally.describe();
     const votes = this.#tally.votes();
     if (!this.#tally.disagrees) {
-      this.#fail(unaskedError(this.#failures) ?? roundError(this.#failures, tally, { votes }));
+      this.#fail(
+        unaskedError(this.#failures) ?? roundError(this.#failures, this.#tally.describeReach(), { votes }),
+      );
       return;
     }
     this.#disagreement = this.#repairNow();

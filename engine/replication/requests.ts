@@ -2,6 +2,7 @@
  * The requests that the listeners pass to the dispatcher, and its answers. The dispatcher is the only path from a
  * client's request to the replicas; it never sees a protocol.
  */
+import type { QuorumName } from '../base/errors.ts';
 import type { ObjectKey } from '../base/object-key.ts';
 import type { Content } from '../replica/object/content.ts';
 import type { VersionVector } from '../replica/object/dots.ts';
@@ -42,6 +43,8 @@ export type ReadNeed = WriteNeed | 'primary';
 export interface GetRequest {
   readonly key: ObjectKey;
   readonly need: ReadNeed;
+  /** The parameter that asks for the need: an error says that it was not met. Left out: `r`. */
+  readonly quorum?: QuorumName;
   /** Milliseconds the client is willing to wait; the node's default if absent. */
   readonly timeoutMs?: number;
 }
@@ -56,6 +59,8 @@ export interface GetResult {
 export interface PutRequest {
   readonly key: ObjectKey;
   readonly need: WriteNeed;
+  /** As of a read; left out: `w`. */
+  readonly quorum?: QuorumName;
   readonly timeoutMs?: number;
   /** The context of the client's last read, or empty. */
   readonly context: VersionVector;

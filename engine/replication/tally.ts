@@ -118,10 +118,28 @@ export class Tally {
       .join(' and ');
   }
 
-  /** The count of the first group that lacks successes; of the first group if none does. */
+  /**
+   * `2 of 2 in dc1 and at most 1 of 2 in dc2`: as `describe`, of a vote that is `impossible`, with those that may still
+   * succeed.
+   */
+  describeReach(): string {
+    return this.#plan.groups
+      .map((group, index) => {
+        const most = this.pending(index) > 0 ? 'at most ' : '';
+        return `${most}${this.#reach(index)} of ${group.needed} in ${group.datacenter}`;
+      })
+      .join(' and ');
+  }
+
+  /** Of a vote that is `impossible`: how many can succeed, of those needed, in the first group where these are too few. */
   votes(): { readonly got: number; readonly needed: number } {
-    const groups = this.#plan.groups.map(({ needed }, index) => ({ got: this.#counted[index] ?? 0, needed }));
+    const groups = this.#plan.groups.map(({ needed }, index) => ({ got: this.#reach(index), needed }));
     return present(groups.find(({ got, needed }) => got < needed) ?? groups[0], 'a group');
+  }
+
+  /** Targets of a group that have succeeded, or may yet. */
+  #reach(group: number): number {
+    return ((this.#successes ?? this.#counted)[group] ?? 0) + this.pending(group);
   }
 
   #count(group: number, success: boolean, equality: number): void {

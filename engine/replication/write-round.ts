@@ -98,7 +98,7 @@ export class WriteRound implements WriteListener {
     const verdict = this.#tally.answer(index, error === undefined);
     if (verdict === 'met') this.#settle();
     else if (verdict === 'impossible')
-      this.#fail(roundError(this.#failures, this.#tally.describe(), { votes: this.#tally.votes() }));
+      this.#fail(roundError(this.#failures, this.#tally.describeReach(), { votes: this.#tally.votes() }));
   }
 
   /** Stores hints for the replicas that the plan does not ask. */

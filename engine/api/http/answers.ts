@@ -2,7 +2,7 @@
  * Answers of Riak's endpoints: Riak's status codes and plain texts, and the product's error code in
  * `X-Lockstep-Error` (spec: facts 6.3, decisions 8).
  */
-import type { LockstepError } from '../../base/errors.ts';
+import type { LockstepError, QuorumName } from '../../base/errors.ts';
 import { errorTable } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
 import type { HttpResponse } from '../../io/http.ts';
@@ -52,6 +52,12 @@ export function answerOf(error: LockstepError, purpose: Purpose): HttpResponse {
   return { ...answer, failure: { code, definite } };
 }
 
+/** How Riak's texts begin. */
+const quorumLabels: Readonly<Record<QuorumName, string>> = {
+  ...{ r: 'R', pr: 'PR', w: 'W', dw: 'DW', pw: 'PW' },
+  node_confirms: 'node_confirms',
+};
+
 /** Riak's `got/need`, and for a person why. */
 function votesOf({ facts: { votes }, message }: LockstepError): string {
   return votes === undefined ? message : `${votes.got}/${votes.needed}\n${message}`;
@@ -65,7 +71,7 @@ export function definiteHeader({ facts }: LockstepError): Readonly<Record<string
 function textFor(error: LockstepError, purpose: Purpose): string {
   switch (error.code) {
     case 'NoQuorum':
-      return `${purpose === 'read' ? 'R' : 'W'}-value unsatisfied: ${votesOf(error)}`;
+      return `${quorumLabels[error.facts.votes?.quorum ?? (purpose === 'read' ? 'r' : 'w')]}-value unsatisfied: ${votesOf(error)}`;
     case 'Timeout':
       return 'request timed out';
     case 'Internal':

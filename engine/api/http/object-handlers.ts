@@ -109,7 +109,7 @@ export async function deleteObject(
   const deletion = writeTombstone(
     parts.dispatcher,
     task.key,
-    task.query.writeNeed,
+    task.query.writing,
     seen ?? object.context,
     timeout,
     conditional,
@@ -146,7 +146,7 @@ async function write(task: Task, content: Content): Promise<StoredObject> {
   const ifContext = unchanged ?? judged?.ifContext;
   const put: PutRequest = {
     key: task.key,
-    need: task.query.writeNeed,
+    ...task.query.writing,
     content,
     context: seen ?? judged?.seen ?? [],
     ...task.patience.remaining(),

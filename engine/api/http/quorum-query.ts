@@ -3,8 +3,8 @@
  * of objects is ignored, as Riak does; what this version cannot honour is refused, never ignored.
  */
 import { LockstepError } from '../../base/errors.ts';
-import type { Need, WriteNeed } from '../../replication/requests.ts';
-import type { ReplicaTerms } from '../../replication/needs.ts';
+import type { Need } from '../../replication/requests.ts';
+import type { ReplicaTerms, WriteQuorum } from '../../replication/needs.ts';
 import { bucketReadNeed, bucketWriteNeed } from '../../replication/needs.ts';
 import type { BucketProperties } from '../../buckets/properties.ts';
 import type { Reading } from '../objects.ts';
@@ -12,7 +12,7 @@ import { timeoutMsMax } from '../objects.ts';
 
 export interface ObjectQuery {
   readonly reading: Reading;
-  readonly writeNeed: WriteNeed;
+  readonly writing: WriteQuorum;
   readonly timeoutMs: number | undefined;
   readonly returnBody: boolean;
   /** Which sibling is wanted. */
@@ -40,7 +40,7 @@ export function parseObjectQuery(
   refuseUnsupported(query);
   return {
     reading: {
-      need: bucketReadNeed(terms, bucket, {
+      ...bucketReadNeed(terms, bucket, {
         r: r === 'default' ? rw : r,
         pr: quorum(query, 'pr'),
         nodeConfirms,
@@ -48,7 +48,7 @@ export function parseObjectQuery(
       notFoundOk: boolean(query, 'notfound_ok') ?? bucket.notfoundOk,
       basicQuorum: boolean(query, 'basic_quorum') ?? bucket.basicQuorum,
     },
-    writeNeed: bucketWriteNeed(terms, bucket, {
+    writing: bucketWriteNeed(terms, bucket, {
       w: w === 'default' ? rw : w,
       dw: quorum(query, 'dw'),
       pw: quorum(query, 'pw'),

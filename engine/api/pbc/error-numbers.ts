@@ -14,6 +14,7 @@ const definiteMark = 0x10000;
 /** Riak's own texts, or how they begin, and the code that each stands for. */
 const riakTexts: readonly { readonly code: ErrorCode; readonly text: RegExp }[] = [
   { code: 'Timeout', text: /^timeout$/ },
+  { code: 'NoQuorum', text: /^\{(r|pr|w|dw|pw|node_confirms)_val_unsatisfied,\d+,\d+\}$/ },
   { code: 'PreconditionFailed', text: /^(match_found|modified|notfound)$/ },
   { code: 'BadRequest', text: /^(Bucket|Key|Type) cannot be zero-length$/ },
   { code: 'BadRequest', text: /^Unknown message code: / },

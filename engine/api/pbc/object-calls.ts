@@ -8,7 +8,7 @@
 import type { Gate } from '../../auth/gate.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
-import type { Dispatcher, PutRequest, WriteNeed } from '../../replication/requests.ts';
+import type { Dispatcher, PutRequest } from '../../replication/requests.ts';
 import type { BodyBudget } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
@@ -16,7 +16,7 @@ import { encodeContext } from '../../replica/object/object.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
 import { checkContent } from '../content-limits.ts';
-import type { ReplicaTerms } from '../../replication/needs.ts';
+import type { ReplicaTerms, WriteQuorum } from '../../replication/needs.ts';
 import { bucketReadNeed, bucketWriteNeed, forDeletion } from '../../replication/needs.ts';
 import type { BucketProperties } from '../../buckets/properties.ts';
 import { Patience, isDeleted, parseContext, readObject, writeTombstone } from '../objects.ts';
@@ -63,14 +63,14 @@ export function answerObjectCall(parts: PbcDependencies, call: ObjectCall): Prom
 async function get(parts: PbcDependencies, key: ObjectKey, message: RpbGetReq): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
   const bucket = parts.buckets.of(key.type, key.bucket);
-  const need = bucketReadNeed(parts.terms, bucket, {
+  const quorum = bucketReadNeed(parts.terms, bucket, {
     r: readNeedOf(message.r),
     pr: needOf(message.pr),
     nodeConfirms: needOf(message.node_confirms),
   });
   const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
   const reading = {
-    need,
+    ...quorum,
     notFoundOk: message.notfound_ok ?? bucket.notfoundOk,
     basicQuorum: message.basic_quorum ?? bucket.basicQuorum,
   };
@@ -106,7 +106,7 @@ function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq
   const timeoutMs = timeoutOf(message.timeout);
   return {
     key,
-    need: putNeed(parts, parts.buckets.of(key.type, key.bucket), message, message.node_confirms),
+    ...putNeed(parts, parts.buckets.of(key.type, key.bucket), message, message.node_confirms),
     content,
     context,
     ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -143,15 +143,15 @@ async function remove(parts: PbcDependencies, key: ObjectKey, message: RpbDelReq
   checkCopies(parts.terms, message.n_val);
   const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
   const bucket = forDeletion(parts.buckets.of(key.type, key.bucket));
-  const need = putNeed(parts, bucket, { ...message, w: message.w ?? message.rw }, undefined);
+  const writing = putNeed(parts, bucket, { ...message, w: message.w ?? message.rw }, undefined);
   const seen = message.vclock === undefined ? undefined : parseContext(message.vclock, 'vclock');
   if (seen !== undefined) {
-    await writeTombstone(parts.dispatcher, key, need, seen, patience.remaining());
+    await writeTombstone(parts.dispatcher, key, writing, seen, patience.remaining());
     return messages.delResp.encode({});
   }
   const get = {
     key,
-    need: bucketReadNeed(parts.terms, bucket, {
+    ...bucketReadNeed(parts.terms, bucket, {
       r: needOf(message.r ?? message.rw),
       pr: needOf(message.pr),
       nodeConfirms: 'default',
@@ -159,7 +159,7 @@ async function remove(parts: PbcDependencies, key: ObjectKey, message: RpbDelReq
   };
   const { object } = await parts.dispatcher.get({ ...get, ...patience.remaining() });
   if (object !== undefined && !isDeleted(object)) {
-    await writeTombstone(parts.dispatcher, key, need, object.context, patience.remaining());
+    await writeTombstone(parts.dispatcher, key, writing, object.context, patience.remaining());
   }
   return messages.delResp.encode({});
 }
@@ -175,7 +175,7 @@ function putNeed(
   bucket: BucketProperties,
   { w, dw, pw }: WriteQuorums,
   nodeConfirms: number | undefined,
-): WriteNeed {
+): WriteQuorum {
   return bucketWriteNeed(parts.terms, bucket, {
     w: needOf(w),
     dw: needOf(dw),

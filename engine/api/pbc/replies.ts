@@ -16,6 +16,12 @@ export function errorFrame(code: ErrorCode, text: string, definite = false): Buf
 
 /** The frame of one of our own errors. */
 export function errorFrameOf(error: LockstepError): Buffer {
-  const text = error.code === 'Timeout' ? 'timeout' : `${error.code}: ${error.message}`;
-  return errorFrame(error.code, text, error.definite);
+  return errorFrame(error.code, textOf(error), error.definite);
+}
+
+/** Riak tells a level that was not met as the Erlang term that it has for it: the number needed before those got. */
+function textOf({ code, message, facts: { votes } }: LockstepError): string {
+  if (code === 'Timeout') return 'timeout';
+  if (code !== 'NoQuorum' || votes?.quorum === undefined) return `${code}: ${message}`;
+  return `{${votes.quorum}_val_unsatisfied,${votes.needed},${votes.got}}`;
 }
