@@ -1,16 +1,19 @@
-/** Three who may come in, one of each role, for tests of the listeners. */
+/** Three credentials, one of each role, for tests of the listeners. */
 import type { Credential } from './credentials.ts';
 import { digestOf } from './credentials.ts';
 import type { Role } from './role.ts';
 
+/** The tokens, by role. */
 export const tokens: Readonly<Record<Role, string>> = {
   read: 'token-of-rita-0123456789',
   write: 'token-of-will-0123456789',
   admin: 'token-of-anna-0123456789',
 };
 
+/** The names, by role. */
 export const names: Readonly<Record<Role, string>> = { read: 'rita', write: 'will', admin: 'anna' };
 
+/** The credentials, with the least role first. */
 export const threeCredentials: readonly Credential[] = (['read', 'write', 'admin'] as const).map((role) => ({
   name: names[role],
   role,

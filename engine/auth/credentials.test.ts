@@ -25,7 +25,7 @@ test('a digest is SHA-256, by its published vector', () => {
   );
 });
 
-test('credentials come back from their lines, whatever stands between them', () => {
+test('credentials round-trip through their lines, whatever comments are between them', () => {
   const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,64}$/);
   const credential = fc.record({
     name,
@@ -48,7 +48,7 @@ test('credentials come back from their lines, whatever stands between them', () 
   );
 });
 
-test('whatever a file holds, it is read or refused by line, and never shown', () => {
+test('any file is read or refused by line, and its text is never shown', () => {
   const words = fc.stringMatching(/^[a-zA-Z0-9:]{24,40}$/);
   fc.assert(
     fc.property(fc.array(fc.oneof(words, fc.string(), fc.constant(' '))), fc.string(), (parts, junk) => {
@@ -72,7 +72,7 @@ test.each([
   expect(faultsOf(text)).toEqual([fault]);
 });
 
-test('two of one name, or of one token, are refused: nobody could say which is meant', () => {
+test('two credentials with one name, or with one token, are refused as ambiguous', () => {
   expect(faultsOf(`ann read sha256:${hex}\nann admin sha256:${'0'.repeat(64)}`)).toEqual([
     'f:2: it has the name of line 1; each must have its own',
   ]);
@@ -81,7 +81,7 @@ test('two of one name, or of one token, are refused: nobody could say which is m
   ]);
 });
 
-test('more than may be are refused', () => {
+test('more credentials than allowed are refused', () => {
   const lines = Array.from({ length: credentialCountMax + 1 }, (_, index) =>
     credentialLine({ name: `n${index}`, role: 'read', digest: digestOf(`${index}`) }),
   );

@@ -1,17 +1,18 @@
 /**
- * The credentials file. One line each, `name role sha256:digest`: the name (1 to 64 of A-Z a-z 0-9 _ . -), `read`,
- * `write` or `admin`, and the SHA-256 of the token's bytes in 64 small hexadecimal digits. Empty lines and lines that
- * begin with `#` say nothing. Names and digests differ from line to line.
+ * Parses the credentials file. Each line is `name role sha256:digest`: the name (1 to 64 of A-Z a-z 0-9 _ . -), `read`,
+ * `write` or `admin`, and the SHA-256 of the token's bytes in 64 lower-case hexadecimal digits. Empty lines and lines
+ * that begin with `#` are ignored. Names and digests are unique.
  *
- * Tokens are made by chance (256 bits, `lockstep credentials add`), so their digests need neither salt nor stretching:
- * nobody guesses what nobody chose. A token itself stands nowhere. What is wrong with a file is said by line, without
- * the line's words: somebody may have written a token there.
+ * Tokens are random (256 bits, `lockstep credentials add`), so their digests need neither salt nor stretching: no
+ * attacker can guess them. No file holds a token. Faults of a file are reported by line, without its text, because an
+ * operator may have written a token there.
  */
 import { createHash } from 'node:crypto';
 import { LockstepError } from '../base/errors.ts';
 import type { Role } from './role.ts';
 import { roles } from './role.ts';
 
+/** One line of the file. */
 export interface Credential {
   readonly name: string;
   readonly role: Role;
@@ -19,26 +20,30 @@ export interface Credential {
   readonly digest: Uint8Array;
 }
 
+/** Most credentials of a file. */
 export const credentialCountMax = 1000;
+/** Largest credentials file, in bytes. */
 export const credentialsBytesMax = 256 * 1024;
-/** A token is at most so long; a longer one is wrong without a look. */
+/** Longest token, in bytes; a longer one is refused without comparing it. */
 export const tokenBytesMax = 1024;
-/** And at least so long where somebody brings one: shorter ones can be guessed. */
+/** Shortest token that an operator may choose, in bytes; shorter ones can be guessed. */
 export const tokenBytesMin = 20;
 
 const nameForm = /^[A-Za-z0-9_.-]{1,64}$/;
 const digestForm = /^sha256:([0-9a-f]{64})$/;
 const lineForm = 'name role sha256:digest';
 
+/** Whether `name` has the form of a credential's name. */
 export function isCredentialName(name: string): boolean {
   return nameForm.test(name);
 }
 
+/** SHA-256 of a token, 32 bytes. */
 export function digestOf(token: string | Uint8Array): Uint8Array {
   return createHash('sha256').update(token).digest();
 }
 
-/** The credentials of a file's text. Throws `ConfigInvalid` with every fault, each with its line. */
+/** The credentials in a file's text. Throws `ConfigInvalid` with the first 20 faults, each with its line. */
 export function parseCredentials(text: string, fileName: string): readonly Credential[] {
   const faults: string[] = [];
   const credentials: Credential[] = [];
@@ -71,7 +76,7 @@ export function parseCredentials(text: string, fileName: string): readonly Crede
   return credentials;
 }
 
-/** One line, or what is wrong with it. */
+/** The credential of one line, or the fault as text. */
 function parseLine(line: string): Credential | string {
   const [name = '', role = '', digest = '', ...more] = line.split(/\s+/);
   if (digest === '' || more.length > 0) return `it has not the form: ${lineForm}`;
@@ -83,7 +88,7 @@ function parseLine(line: string): Credential | string {
   return { name, role: known, digest: Buffer.from(hex, 'hex') };
 }
 
-/** The file's line of a credential, without its end. */
+/** The file's line for a credential, without a line end. */
 export function credentialLine({ name, role, digest }: Credential): string {
   return `${name} ${role} sha256:${Buffer.from(digest).toString('hex')}`;
 }

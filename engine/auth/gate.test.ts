@@ -22,7 +22,7 @@ function setting(): { gate: Gate; told: LogFields[]; counted: () => Record<strin
   return { gate, told, counted };
 }
 
-test('each role may do what those before it may', () => {
+test('each role includes those before it', () => {
   const table = roles.map((held) => roles.map((needed) => mayUse(held, needed)));
   expect(table).toEqual([
     [true, false, false],
@@ -32,7 +32,7 @@ test('each role may do what those before it may', () => {
   for (const held of roles) expect(mayUse(held, 'open')).toBe(true);
 });
 
-test('a token is known by itself, or with its own name, and with no other', () => {
+test('a token is accepted alone or with its own name, and with no other', () => {
   const { gate } = setting();
   for (const role of roles) expect(gate.identify(tokens[role])?.role).toBe(role);
   expect(gate.identify(tokens.read, 'rita')?.name).toBe('rita');
@@ -42,7 +42,7 @@ test('a token is known by itself, or with its own name, and with no other', () =
   expect(gate.identify('x'.repeat(5000))).toBeUndefined();
 });
 
-test('what is not a token is nobody’s', () => {
+test('an unknown token identifies no client', () => {
   const { gate } = setting();
   const known = Object.values(tokens);
   fc.assert(
@@ -53,7 +53,7 @@ test('what is not a token is nobody’s', () => {
   );
 });
 
-test('who is turned away is counted by listener and reason, and told without a token or a given name', () => {
+test('a refusal is counted by listener and reason, and logged without a token or a given name', () => {
   const { gate, told, counted } = setting();
   const rita = gate.identify(tokens.read);
   expect(() => gate.admit('http', 'h:1', undefined, 'read')).toThrow('credentials are required');
@@ -71,14 +71,14 @@ test('who is turned away is counted by listener and reason, and told without a t
   ]);
 });
 
-test('an open gate lets everybody in and counts nobody', () => {
+test('an open gate admits every client and counts none', () => {
   const gate = new Gate({ enabled: () => false, event: () => undefined }, undefined);
   expect(gate.open).toBe(true);
   gate.admit('http', 'h:1', undefined, 'admin');
   expect(gate.family.collect().every(({ value }) => value === 0)).toBe(true);
 });
 
-test('new credentials hold at once: who is no longer among them is nobody, who still is stays', () => {
+test('new credentials take effect at once: removed ones are revoked, remaining ones stay valid', () => {
   const { gate } = setting();
   const [rita, will] = [gate.identify(tokens.read), gate.identify(tokens.write)];
   const [first, , third] = threeCredentials;

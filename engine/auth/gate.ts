@@ -1,10 +1,11 @@
 /**
- * Who may come in. One gate per node stands before all client listeners; it knows the credentials, and counts and tells
- * whom it turned away. What each route, message and command asks for stands in the listeners' own tables.
+ * Authenticates clients and authorizes their requests. A node has one gate for all client listeners. It holds the
+ * credentials, and counts and logs refusals. The listeners' own tables state the access that each route, message and
+ * command needs.
  *
- * Tokens are compared by their digests, in constant time, with every credential that there is: how long it takes tells
- * neither how much of a token was right nor whose it nearly was. No token, and no name that somebody merely gave, is
- * logged, counted or put into an answer: people type a token where the name belongs.
+ * A token's digest is compared in constant time with every credential. The duration thus reveals neither how much of a
+ * token was right nor whose it nearly was. Tokens and unverified names are never logged, counted or put into an answer:
+ * people type tokens where a name belongs.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { LockstepError } from '../base/errors.ts';
@@ -16,19 +17,20 @@ import { digestOf, tokenBytesMax } from './credentials.ts';
 import type { Access, Role } from './role.ts';
 import { mayUse } from './role.ts';
 
+/** The client listeners, as they appear in metrics and logs. */
 export type ClientListener = 'http' | 'pb' | 'redis' | 'stats';
 
-/** `missing`: it gave no credentials; `wrong`: none that are known; `forbidden`: its role is too small. */
+/** `missing`: no credentials given; `wrong`: no known credential; `forbidden`: the role does not suffice. */
 export type AuthFailure = 'missing' | 'wrong' | 'forbidden';
 
 const listeners: readonly ClientListener[] = ['http', 'pb', 'redis', 'stats'];
 const failures: readonly AuthFailure[] = ['missing', 'wrong', 'forbidden'];
 
-/** Somebody whose token was right. */
+/** An authenticated client. */
 export interface Identity {
   readonly name: string;
   readonly role: Role;
-  /** The credential is no longer among those of the node: whoever came in by it is nobody now. */
+  /** Set once the credential has been removed; the client of an open connection then counts as unauthenticated. */
   readonly revoked: boolean;
 }
 
@@ -36,10 +38,12 @@ interface Entry extends Credential {
   revoked: boolean;
 }
 
-/** Redis's clients send the first when they are given a password alone, others the second. */
+/** Names that stand for none: Redis clients with only a password send the first, other clients the second. */
 const nameless: readonly string[] = ['default', ''];
 
+/** The gate of one node. */
 export class Gate {
+  /** `svc_auth_failures_total`, for registration with `NodeStats`. */
   readonly family: FamilySource;
   readonly #log: Log;
   readonly #counts = new LabelledFamily({
@@ -50,7 +54,7 @@ export class Gate {
   });
   #entries: readonly Entry[] | undefined;
 
-  /** `credentials` undefined: the gate stands open, and everybody may do everything. */
+  /** If `credentials` is undefined, the gate is open: every client may do everything. */
   constructor(log: Log, credentials: readonly Credential[] | undefined) {
     this.#log = log;
     this.family = this.#counts;
@@ -58,11 +62,12 @@ export class Gate {
     if (credentials !== undefined) this.replace(credentials);
   }
 
+  /** Whether no credentials are configured. */
   get open(): boolean {
     return this.#entries === undefined;
   }
 
-  /** From now on these hold. Who came in by one that is still among them stays; the others are revoked. */
+  /** Replaces the credentials at once. Clients whose credential remains stay authenticated; the others are revoked. */
   replace(credentials: readonly Credential[]): void {
     const kept = new Set<Entry>();
     const before = this.#entries ?? [];
@@ -75,7 +80,10 @@ export class Gate {
     for (const entry of before) if (!kept.has(entry)) entry.revoked = true;
   }
 
-  /** Whose token this is; undefined for nobody's, or not that name's. Without a name any credential will do. */
+  /**
+   * The identity of a token; undefined if no credential has it, or one of another name. Without a name any credential
+   * matches.
+   */
   identify(token: string | Uint8Array, name: string = ''): Identity | undefined {
     const entries = this.#entries ?? [];
     if (Buffer.byteLength(token) > tokenBytesMax) return undefined;
@@ -89,8 +97,8 @@ export class Gate {
   }
 
   /**
-   * Lets `identity` do what asks for `needed`, or throws `Unauthorized` (nobody, or revoked) or `Forbidden`, having
-   * counted and told it.
+   * Checks that `identity` may do what needs `needed`. Throws `Unauthorized` (unauthenticated or revoked) or
+   * `Forbidden`, after counting and logging the refusal.
    */
   admit(listener: ClientListener, remote: string, identity: Identity | undefined, needed: Access): void {
     if (this.#entries === undefined || needed === 'open') return;
@@ -101,7 +109,7 @@ export class Gate {
     throw new LockstepError('Forbidden', `${name} has the role ${role}; this asks for ${needed}`);
   }
 
-  /** Counts and tells that somebody without credentials is turned away; the error to answer with. */
+  /** Counts and logs a client without valid credentials. Returns the error to answer. */
   refuse(listener: ClientListener, remote: string, reason: 'missing' | 'wrong'): LockstepError {
     this.#count(listener, remote, reason);
     const detail = reason === 'missing' ? 'credentials are required' : 'the credentials are wrong';

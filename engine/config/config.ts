@@ -16,7 +16,6 @@ import { checkAcrossFields } from './cross-field-checks.ts';
 import { showGiven } from './values.ts';
 
 /** A configuration that is valid as a whole. */
-/** The file's root key: the label `pool` of all statistics. */
 export interface NodeConfig extends ConfigFields {
   /** The file's root key: the label `pool` of all statistics. */
   readonly pool: string;

@@ -4,9 +4,8 @@ import type { ValueKind } from './values.ts';
 import { flag, optional, record, text } from './values.ts';
 
 /** Paths of TLS files in PEM form. */
-/** The certificate, followed by the intermediate ones up to the CA. */
 export interface TlsFiles {
-  /** The certificate, and behind it those that lead to its CA. */
+  /** The certificate, followed by the intermediate ones up to the CA. */
   readonly cert: string;
   readonly key: string;
   /** The CA whose certificates clients must show; undefined: clients need none. */

@@ -124,7 +124,6 @@ export interface BodyBudget {
    * reservation then stays. Shrinking always succeeds.
    */
   resize(held: number, wanted: number): boolean;
-  /** Counts a request that is refused; the error to answer. */
   /** Counts a refused request and returns the error to answer. */
   refuse(): LockstepError;
 }

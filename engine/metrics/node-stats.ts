@@ -18,12 +18,10 @@ import type { ServerField, ServerGaugeField } from './server-codec.ts';
 import { ServerStats } from './server-codec.ts';
 
 /** A free list of reusable objects, as the statistics read it. */
-/** Objects that exist now, in use or free (as in the original). */
 export interface FreeListReading {
-  /** Things that exist now, handed out or free (as in the original). */
-  /** Objects kept for reuse now. */
+  /** Objects that exist now, in use or free (as in the original). */
   allocated(): number;
-  /** Things kept for reuse now. */
+  /** Objects kept for reuse now. */
   free(): number;
 }
 
@@ -35,9 +33,8 @@ export interface ReadRepairCounts {
 }
 
 /** Reads at a SAFE level that found differing copies, by outcome. */
-/** After the repair enough copies were equal, and the client got its answer. */
 export interface ReadDisagreementCounts {
-  /** After the repair enough copies were equal, and the client had its answer. */
+  /** After the repair enough copies were equal, and the client got its answer. */
   answered: number;
   /** The copies still differed, and the client was refused. */
   refused: number;

@@ -4,9 +4,8 @@ import { LockstepError } from '../base/errors.ts';
 import type { HttpStream } from '../io/http.ts';
 
 /** Observes the sending of a stream. */
-/** The client has not taken everything that was written. */
 export interface StreamWatch {
-  /** The client is waited for: it has not taken all that was written. */
+  /** The client has not taken everything that was written. */
   pending(): void;
   /** The stream failed with an error that is not a `LockstepError`, which indicates a bug. */
   failed(error: unknown): void;
