@@ -20,3 +20,8 @@ export function present<T>(value: T | undefined, what: string): T {
   if (value === undefined) throw new AssertionError(`${what} is absent`);
   return value;
 }
+
+/** Throws `AssertionError`. For the default of a `switch` that handles every kind of `value`: a new kind fails to compile. */
+export function unreachable(value: never, what: string): never {
+  throw new AssertionError(`${what} is unknown: ${JSON.stringify(value)}`);
+}

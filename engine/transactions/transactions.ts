@@ -130,6 +130,7 @@ export class Transactions implements TransactionService {
     this.#askedPuts = new RemotePuts(this.#context, this.#branches, ownPuts);
     this.#coordinator.remembered.onForget((xids) => this.#branches.forget(xids));
     this.#inquiries = new Inquiries(this.#context, this.#branches, this.#coordinator);
+    this.#branches.inquireWith(this.#inquiries);
     this.#leftovers = new AppliedBranchCleanup(this.#context, this.#branches, this.#coordinator);
   }
 
@@ -257,7 +258,7 @@ export class Transactions implements TransactionService {
   async resolve(xid: Xid, decision: OperatorDecision): Promise<boolean> {
     if (decision !== 'abandon') return this.#branches.decide(xid, decision);
     if (this.#coordinator.find(xid) !== undefined) return this.#coordinator.abandon(xid);
-    if (!this.#coordinator.singles.abandon(xid) && !this.#branches.forgetByHand(xid)) return false;
+    if (!this.#coordinator.singles.abandon(xid) && !this.#branches.forgetHeuristic(xid)) return false;
     this.metrics.decidedByOperator('abandon');
     return true;
   }
@@ -389,6 +390,7 @@ export class Transactions implements TransactionService {
     switch (branch?.phase) {
       case 'prepared':
       case 'committing':
+      case 'committingOnePhase':
       case 'heuristicCommitting':
       case 'heuristicRollingBack': {
         const ageMs = Math.max(0, this.#context.io.clock.wallMs() - branch.sinceMs);

@@ -5,7 +5,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     id: 'M04',
     title: 'a branch votes before its prepare record is durable',
-    file: 'engine/transactions/participant/branches.js',
+    file: 'engine/transactions/participant/branch-driver.js',
     find: 'const error = await forced;',
     replace: 'const error = undefined;',
     exposedBy: 'c.vote.recv syncLoss',
@@ -23,12 +23,17 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     id: 'M05x',
     title: 'the coordinator’s own branch is carried out after its decision, not in one step with it',
-    file: 'engine/transactions/participant/branches.js',
-    find: "const round = await this.#write(branch, 'applied', how);",
-    replace: `handedOver?.();
-        const failure = await this.#context.log.force([decision]);
-        if (failure === undefined) followed?.();
-        const round = await this.#write(branch, 'applied', how);`,
+    file: 'engine/transactions/participant/branch-driver.js',
+    find: 'const written = this.#write(branch, as);',
+    replace: `const write = async () => {
+            const { record, handedOver, durable } = branch.decision;
+            handedOver?.();
+            const failure = await this.#context.log.force([record]);
+            if (failure === undefined)
+                durable?.();
+            return this.#write(branch, as);
+        };
+        const written = as === 'withDecision' ? write() : this.#write(branch, as);`,
     exposedBy: 'c.decision.synced syncLoss',
     oracles: ['INV3', 'values'],
   },
@@ -53,11 +58,12 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     id: 'M13',
     title: 'the locks of prepared branches are forgotten at a restart',
-    file: 'engine/transactions/participant/branches.js',
+    file: 'engine/transactions/participant/branch-driver.js',
     find: "if (phase === 'preparing' || phase === 'prepared')",
     replace: "if (phase === 'preparing')",
     exposedBy: 'p.vote.sent syncLoss',
-    oracles: ['INV7', 'values'],
+    // The branch driver's assertion stops the branch, which stays in doubt.
+    oracles: ['INV3', 'INV7', 'values'],
   },
   {
     id: 'M14',
@@ -80,9 +86,9 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     id: 'M16',
     title: 'a commit that comes twice is carried out twice',
-    file: 'engine/transactions/participant/branches.js',
-    find: "const { commands } = this.#step(branch, { kind: 'commitHeard' });",
-    replace: "this.#step(branch, { kind: 'commitHeard' }); const commands = [{ kind: 'apply' }];",
+    file: 'engine/transactions/protocol/branch-protocol.js',
+    find: "return to(phase, { kind: 'acknowledge' });",
+    replace: "return to(phase, { kind: 'apply', as: 'decided' }, { kind: 'acknowledge' });",
     exposedBy: 'p.applied.synced partition',
     oracles: ['INV8'],
   },

@@ -11,7 +11,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { Branches } from '../participant/branches.ts';
 import type { TransactionContext } from '../context.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
-import { incarnationRejection, tellRefusal } from '../participant/rejection-checks.ts';
+import { incarnationRejection, reportRefusal } from '../participant/rejection-checks.ts';
 import type { LocalPuts } from './local-puts.ts';
 import type { PutState } from './put-outcomes.ts';
 import { PutOutcomes } from './put-outcomes.ts';
@@ -75,7 +75,7 @@ export class RemotePuts {
   #carryOut(xid: Xid, order: PrepareRequest): Promise<Voted | Ended> {
     const stale = incarnationRejection(this.#context, order);
     if (stale !== undefined) {
-      tellRefusal(this.#context, xid, stale);
+      reportRefusal(this.#context, xid, stale);
       return Promise.resolve(stale);
     }
     const own = this.#ownPuts.takeOrder(xid, order);

@@ -1,10 +1,9 @@
-/** The index by name holds what a look at every branch would find. */
+/** The table finds the branches that a search through all of them would find. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import type { ByteString, NodeId } from '../../base/ids.ts';
-import type { Branch } from './branch.ts';
-import { newBranch } from './branch.ts';
+import { Branch } from './branch.ts';
 import { BranchTable } from './branch-table.ts';
 import type { Xid } from '../formats/xid.ts';
 
@@ -17,7 +16,7 @@ function branchOf(xid: Xid, clientId: string): Branch {
     operations: [],
     ...named,
   };
-  return newBranch(xid, order, [], 0, 'prepared', 0);
+  return new Branch(xid, order, [], 0, 'prepared', 0);
 }
 
 const clientIds = ['', 'a', 'b'];
@@ -26,7 +25,7 @@ const steps = fc.array(
   { maxLength: 60 },
 );
 
-test('branches are found by transaction and by name, oldest first, until they are deleted', () => {
+test('branches are found by transaction and by idempotency key, oldest first, until they are deleted', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const table = new BranchTable();

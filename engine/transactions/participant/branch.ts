@@ -1,11 +1,14 @@
-/** A branch that this node holds, its records, and the atomic step that carries it out. */
+/**
+ * A branch that this node holds: its state, its records, and the atomic step that applies it. `Branch.step` is the only
+ * place that changes the phase, and `BranchDriver` (branch-driver.ts) its only caller.
+ */
 import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { BatchRound } from '../../replication/batch-round.ts';
 import type { Place } from '../../replica/key-slots.ts';
 import type { StoreWrite } from '../../storage/store.ts';
-import type { BranchEvent, BranchPhase, BranchStep } from '../protocol/branch-protocol.ts';
+import type { BranchCommand, BranchEvent, BranchPhase } from '../protocol/branch-protocol.ts';
 import { isUndecided, stepBranch } from '../protocol/branch-protocol.ts';
 import type { NamedRecord } from '../formats/idempotency-records.ts';
 import { encodeName, writeClient } from '../formats/idempotency-records.ts';
@@ -20,79 +23,101 @@ import { mark } from '../formats/steps.ts';
 import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** A branch that is, or was, prepared here. */
-export interface Branch {
+/**
+ * The round of a batch that is durable here, or the error that may have kept the batch from the disk; a definite error
+ * certainly has. Only one reader may take `met`.
+ */
+export type Written = Pick<BatchRound, 'met'> | LockstepError;
+
+/** The decision of the coordinator on this node, which one atomic write makes durable together with the branch. */
+export interface OwnDecision extends Followed {
+  readonly record: StoreWrite;
+}
+
+/** One branch of a transaction, on the node that is the primary of the branch's keys. */
+export class Branch {
   readonly xid: Xid;
-  phase: BranchPhase;
-  /** With the contexts that its writes will have seen. */
+  /**
+   * What the branch writes and checks; once its conditions are checked, with the contexts that its writes have seen.
+   */
   order: PrepareRequest;
-  /** The order in the form of its message, as long as it is the one that came. */
+  /** `order` as the bytes of the message that brought it; undefined once the two may differ. */
   orderBytes: Uint8Array | undefined;
+  /** The keys of the branch. It holds their locks exactly while `holdsLocks(phase)`. */
   readonly places: readonly Place[];
+  /** When the branch came, in milliseconds of the wall clock. */
   readonly sinceMs: number;
-  /** The coordinator's own: it has no record beside the decision. */
-  own: boolean;
-  /** When the outcome was last asked for, or the vote was given. */
+  /** The coordinator is this node, and the branch has no record beside the decision. */
+  own = false;
+  /** When the branch last asked for its outcome, or voted. Microseconds of the monotonic clock. */
   askedUs: number;
-  /** Its coordinator has said that it lost what it had decided. */
-  orphan: boolean;
-  /** The vote, while it is being prepared. */
-  readonly voted: Deferred<Voted>;
-  /** The commit that is under way; true when the level was met. */
+  /** The coordinator has said that it lost its decision with its disk. */
+  orphan = false;
+  /** A record of the branch is durable: its prepare record, or the record that a start found. */
+  isRecorded = false;
+  /** A commit of the coordinator may be answered: the protocol has commanded `acknowledge`. */
+  mayAcknowledge = false;
+  /** The vote of a branch that prepares. */
+  readonly voted = new Deferred<Voted>();
+  /** What `apply withDecision` writes in place of a record of the branch. */
+  decision: OwnDecision | undefined;
+  /** The batch of `apply withDecision` on its way to the disk. */
+  written: Promise<Written> | undefined;
+  /** The prepare record or the outcome that is on its way to the disk; undefined when neither is. */
+  forcing: Promise<LockstepError | undefined> | undefined;
+  /** The last attempt to apply the branch, or to roll it back for an operator; true when the level was met. */
   applying: Promise<boolean | LockstepError> | undefined;
-  /** What a one-step commit comes to, for whoever asks for it once more. */
+  /** The answer to a one-phase commit, for a request that comes twice. */
   alone: Promise<Voted | Ended> | undefined;
+  #phase: BranchPhase;
+
+  /** `phase` is the first one: `preparing`, or what a record says. `sinceMs` and `askedUs` as the fields. */
+  constructor(
+    xid: Xid,
+    order: PrepareRequest,
+    places: readonly Place[],
+    sinceMs: number,
+    phase: BranchPhase,
+    askedUs: number,
+  ) {
+    this.xid = xid;
+    this.order = order;
+    this.places = places;
+    this.sinceMs = sinceMs;
+    this.askedUs = askedUs;
+    this.#phase = phase;
+  }
+
+  /** Where the protocol stands. */
+  get phase(): BranchPhase {
+    return this.#phase;
+  }
+
+  /** Feeds an event to the protocol and takes its next phase. The caller performs the commands, in order. */
+  step(event: BranchEvent): readonly BranchCommand[] {
+    const { phase, commands } = stepBranch(this.#phase, event);
+    this.#phase = phase;
+    return commands;
+  }
 }
 
-/** `sinceMs` by the wall clock, `nowUs` by the other one. */
-export function newBranch(
-  xid: Xid,
-  order: PrepareRequest,
-  places: readonly Place[],
-  sinceMs: number,
-  phase: BranchPhase,
-  nowUs: number,
-): Branch {
-  return {
-    xid,
-    phase,
-    order,
-    orderBytes: undefined,
-    places,
-    sinceMs,
-    own: false,
-    askedUs: nowUs,
-    orphan: false,
-    voted: new Deferred(),
-    applying: undefined,
-    alone: undefined,
-  };
-}
-
-/** Its next step; what that commands is for the caller to do. */
-export function advance(branch: Branch, event: BranchEvent): BranchStep {
-  const step = stepBranch(branch.phase, event);
-  branch.phase = step.phase;
-  return step;
-}
-
-/** It waits for an outcome that changes nothing here but that its keys are free. */
+/** The branch has nothing to write: whatever the outcome, it only releases its locks. */
 export function waitsToForget({ phase, order }: Pick<Branch, 'phase' | 'order'>): boolean {
   return isUndecided(phase) && isReadOnly(order);
 }
 
-/** The branch's record in that state. */
+/** The branch's record in `state`. */
 export function recordOf(
   { xid, sinceMs, order, orderBytes, places }: Branch,
   state: BranchState,
 ): StoreWrite {
   if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] }, orderBytes);
-  // Who was carried out asks nobody any more; what an operator decided is compared with what others say.
+  // An applied branch never asks the others. A heuristic decision is compared with what they say, so it names them.
   const rest = withOperations(order, [], state === 'applied' ? [] : order.branches);
   return writeBranch(xid, { state, sinceMs, order: rest, places });
 }
 
-/** Marks a step with the keys that the branch holds. */
+/** Marks a step, with the keys and the phase of the branch. */
 export function markPlaces(
   io: TransactionContext['io'],
   step: 'p.locks.taken' | 'p.recovery.scan',
@@ -103,12 +128,19 @@ export function markPlaces(
 }
 
 /** Counts and marks a vote. */
-export function tellVote({ io, metrics }: TransactionContext, { xid }: Branch, { vote }: Voted): void {
+export function reportVote(
+  { io, metrics }: Pick<TransactionContext, 'io' | 'metrics'>,
+  { xid }: Branch,
+  { vote }: Voted,
+): void {
   metrics.voted(vote);
   mark(io, 'p.vote.sent', xid, { vote });
 }
 
-/** What lies beside the branch's writes in their batch: its record in that state, or the decision `instead` of it. */
+/**
+ * The records in the batch of the branch's writes: its own in `state`, or the decision `instead` of it, and the one
+ * of its idempotency key. `state` undefined: none.
+ */
 export function appliedRecords(
   branch: Branch,
   state: BranchState | undefined,
@@ -120,27 +152,25 @@ export function appliedRecords(
   return named === undefined ? [record] : [record, writeClient(named)];
 }
 
-/** The client's name of the branch's transaction, with what is to be known of it; undefined: it has none. */
+/** The idempotency-key record of the branch's transaction; undefined if the client gave it no key. */
 export function namedOf({ xid, sinceMs, order, places }: Branch): NamedRecord | undefined {
   if (order.clientId === '') return undefined;
   const tokens = [...new Set(places.map(({ token }) => token))];
   return { clientId: order.clientId, xid, digest: order.clientDigest, sinceMs, tokens };
 }
 
-/** How a batch is written. */
+/** How `applyBatch` writes a batch, and the callbacks of its steps. */
 export interface Application extends Followed {
-  /** Its conditions hold at the instant of the write. */
+  /** A one-phase commit: the store checks the conditions at the instant of the write. */
   readonly alone: boolean;
-  /** A durable decision brings the batch about whatever a crash leaves of this attempt. */
+  /** A durable decision stands behind the batch: if a crash cuts this attempt off, another one follows. */
   readonly decided: boolean;
-  /** What takes the place of the branch's record. */
-  readonly instead: StoreWrite | undefined;
 }
 
 /**
- * Writes a branch's batch and `records` in one atomic step, and sends it to the other replicas. `done` is called once:
- * with the round when it is durable here, or with the error that leaves it open whether it will be (a definite one: it
- * was not begun).
+ * Writes a branch's batch and `records` in one atomic step, and sends the batch to the other replicas. Calls `done`
+ * once: with the round when the batch is durable here, or with an error. Unless the error is definite, the batch may
+ * still be durable, or become so.
  */
 export function applyBatch(
   { io, parts, names, spread, batches }: TransactionContext,
@@ -154,9 +184,9 @@ export function applyBatch(
   const writes = alone ? conditionalWritesOf(order) : writesOf(order);
   const timeoutUs = parts.settings.timeoutMs * 1000;
   let round: BatchRound | undefined;
-  // An attempt that a crash cuts off must not have reached anybody when nobody surely makes another: this node would
-  // forget what the others hold, and write anew over a part of it. Nor where values stand beside each other: the next
-  // attempt's dots differ.
+  // The other replicas get the batch before it is durable here only if another attempt surely follows a crash.
+  // Otherwise this node would forget what they hold, and write over a part of it. Keys with siblings never qualify,
+  // because the next attempt has other dots.
   const early = decided && writes.every(({ key }) => !parts.rules(key).allowMult);
   parts.replica.coordinateAll(writes, records, {
     tentative: !early,
@@ -183,7 +213,7 @@ export function applyBatch(
   });
 }
 
-/** The store has taken nothing, and will not. */
+/** The same error, stating that the store has taken nothing and never will. */
 export function certainly(error: LockstepError): LockstepError {
   return error.definite
     ? error

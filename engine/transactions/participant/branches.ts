@@ -1,19 +1,23 @@
 /**
- * The branches of this node: drives transactions/protocol/branch-protocol.ts with the locks, the log and the replica. A branch prepares at
- * the primary of its keys, applies as one atomic batch with the record that says so, and is remembered until its
- * coordinator lets it go. Left to others: who asks for a missing outcome (inquiries.ts), what a start finds (transactions/recovery/recovery.ts).
+ * The branches of this node, as coordinators and operators see them: prepare, commit, roll back, forget, decide. Each
+ * request becomes an event of the branch protocol; branch-driver.ts performs what the protocol commands.
+ *
+ * A branch prepares at the primary of its keys, applies as one atomic batch together with the record that says so, and
+ * keeps this record until its coordinator says forget.
+ *
+ * Left to others: asking for an outcome that stays out (inquiries.ts), and what a start finds in the log
+ * (recovery/recovery.ts).
  */
-import { Deferred } from '../../base/deferred.ts';
+import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
-import type { BatchRound } from '../../replication/batch-round.ts';
 import type { StoreWrite } from '../../storage/store.ts';
-import type { Application, Branch } from './branch.ts';
-import { advance, appliedRecords, applyBatch, markPlaces, newBranch, recordOf } from './branch.ts';
-import { tellVote, waitsToForget } from './branch.ts';
-import type { BranchEvent, BranchStep } from '../protocol/branch-protocol.ts';
-import { isInHand, isUndecided, isUnderWay, knownOf } from '../protocol/branch-protocol.ts';
+import { applyBatch, Branch, waitsToForget } from './branch.ts';
+import type { Inquirer } from './branch-driver.ts';
+import { BranchDriver } from './branch-driver.ts';
+import type { BranchEvent } from '../protocol/branch-protocol.ts';
+import { isHeuristicUnderWay, isUndecided, isUnderWay, knownOf } from '../protocol/branch-protocol.ts';
 import { BranchTable } from './branch-table.ts';
-import { decideHeuristically, mayBeForgotten, noteOutcome, reportMixed } from './heuristic-decision.ts';
+import { decideHeuristically, mayBeForgotten } from './heuristic-decision.ts';
 import { checkPrepareRequest, isFree } from './conditions.ts';
 import type { TransactionContext } from '../context.ts';
 import { FinishedBranches } from './finished-branches.ts';
@@ -23,55 +27,65 @@ import {
   isNotYetReplicated,
   incarnationRejection,
   ownershipRejection,
-  tellRefusal,
+  reportRefusal,
 } from './rejection-checks.ts';
 import type { CommitReply, Ended, Voted } from '../formats/prepare-request.ts';
 import { isReadOnly, placesOf, redone } from '../formats/prepare-request.ts';
-import { confirm, leftOf, markText } from '../recovery/redo.ts';
-import {
-  votedAbort,
-  votedCommit,
-  votedFailure,
-  votedReadOnly,
-  withOperations,
-} from '../formats/prepare-request.ts';
-import { hasOneCopyEach } from '../coordinator/partition.ts';
-import type { BranchRecord, BranchState, LocalBranch } from '../formats/records.ts';
-import { dropBranch } from '../formats/records.ts';
+import { votedAbort, votedFailure, votedReadOnly } from '../formats/prepare-request.ts';
+import { confirm, leftOf } from '../recovery/redo.ts';
+import type { BranchRecord, LocalBranch } from '../formats/records.ts';
 import { mark } from '../formats/steps.ts';
 import { isStillWanted } from '../coordinator/branch-requests.ts';
 import type { PrepareRequest, ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** The branches of one node. */
 export class Branches {
   readonly locks: Locks;
   readonly #context: TransactionContext;
+  readonly #driver: BranchDriver;
   readonly #table = new BranchTable();
   readonly #ended = new FinishedBranches();
 
+  /** The locks guard the replica's keys from now on. */
   constructor(context: TransactionContext) {
     this.#context = context;
     this.locks = new Locks(context.io.clock, context.options.readWaitUs);
+    this.#driver = new BranchDriver(context, this.#table, this.locks, (...batch) =>
+      applyBatch(context, ...batch),
+    );
     context.parts.replica.guard(this.locks);
   }
 
-  /** Every branch with a record, oldest first. */
+  /** Every branch that is not over, oldest first. */
   get all(): readonly Branch[] {
     return this.#table.all;
   }
 
+  /** The branch of the transaction; undefined if this node has none that is not over. */
   find(xid: Xid): Branch | undefined {
     return this.#table.get(xid);
   }
 
-  /** Those under a client's id. */
+  /** The branches of transactions with this idempotency key, oldest first. */
   named(clientId: string): readonly Branch[] {
     return this.#table.named(clientId);
   }
 
+  /** Names the inquirer that asks for outcomes that stay out; before the first `waited` is posted. */
+  inquireWith(inquirer: Inquirer): void {
+    this.#driver.inquireWith(inquirer);
+  }
+
+  /** Posts an event of the inquirer's. */
+  post(branch: Branch, event: Extract<BranchEvent, { kind: 'waited' | 'coordinatorSilent' }>): void {
+    this.#driver.post(branch, event);
+  }
+
   /**
-   * Prepares a branch and votes. `orderBytes`: the order in the form of its message; undefined: for the coordinator of
-   * this node, who carries it out with its decision (`commitWith`), so that it writes nothing before.
+   * Prepares a branch and resolves with its vote. `orderBytes`: the request as the bytes of its message. Undefined if
+   * the coordinator is this node: it applies the branch together with its decision (`commitWith`), so the branch
+   * writes nothing before. `waited`: the request has waited for a lock already.
    */
   prepare(xid: Xid, order: PrepareRequest, orderBytes?: Uint8Array, waited = false): Promise<Voted> {
     const known = this.#table.get(xid);
@@ -87,75 +101,99 @@ export class Branches {
     return branch.voted.promise;
   }
 
-  /** A key of the order is let go as soon as the disk has taken a decided batch: that is waited for, once. */
+  /** Resolves when a key that only waits for the disk is free. Undefined if no key of the request is locked so. */
   #freed(order: PrepareRequest): Promise<void> | undefined {
     return this.locks.freed(order.operations, (holder) => isUnderWay(this.#table.get(holder)?.phase));
   }
 
+  async #prepare(branch: Branch, here: boolean): Promise<void> {
+    const free = isFree(this.#context, branch.order);
+    const refused = free ? undefined : await checkPrepareRequest(this.#context, branch);
+    if (refused !== undefined) this.#driver.post(branch, { kind: 'refused', vote: refused });
+    else if (here) this.#driver.post(branch, { kind: 'readied', writes: !isReadOnly(branch.order) });
+    else this.#driver.post(branch, { kind: 'checked' });
+    await branch.forcing;
+  }
+
   /**
-   * Carries out the branch of this node's own transaction in one atomic step with the decision, which speaks for it.
-   * Resolves when both are durable, or with the error: a definite one says that neither is, or will be.
+   * Applies the branch of a transaction that this node coordinates, in one atomic write with the decision record that
+   * `decide` makes. Resolves when both are durable, or with an error; a definite error says that neither is, or ever
+   * will be.
    */
   async commitWith(
     xid: Xid,
     decide: (own: LocalBranch) => StoreWrite,
-    { handedOver, durable: followed }: Followed,
+    { handedOver, durable }: Followed,
   ): Promise<LockstepError | undefined> {
     const branch = this.#table.get(xid);
     if (branch?.phase !== 'ready') return new LockstepError('Conflict', 'the branch here is gone');
-    this.#step(branch, { kind: 'commitHeard' });
     branch.own = true;
-    const durable = (): void => {
-      followed?.();
-      tellVote(this.#context, branch, votedCommit());
-    };
-    const decision = decide({ level: branch.order.level, places: placesOf(branch.order) });
-    const how = { alone: false, decided: false, instead: decision, handedOver, durable };
-    const round = await this.#write(branch, 'applied', how);
+    const record = decide({ level: branch.order.level, places: placesOf(branch.order) });
+    branch.decision = { record, handedOver, durable };
+    this.#driver.post(branch, { kind: 'commitHeard' });
+    const round = await present(branch.written, 'the batch of a decision');
+    branch.decision = undefined;
+    branch.written = undefined;
     if (round instanceof LockstepError) return round;
     branch.applying = round.met;
     return undefined;
   }
 
-  /** Prepares and commits the only branch of a transaction in one step. */
+  /**
+   * Checks and commits the only branch of a transaction in one phase. `remembered`: a record of the branch stays, so
+   * that it can answer for its outcome. Resolves with `ended` once its round is over, or with the vote that says why
+   * it was not applied (`doubtful`: it may have been).
+   */
   commitAlone(xid: Xid, order: PrepareRequest, remembered: boolean, waited = false): Promise<Voted | Ended> {
     const known = this.#table.get(xid)?.alone;
     if (known !== undefined) return known;
     const freed = waited ? undefined : this.#freed(order);
     if (freed !== undefined) return freed.then(() => this.commitAlone(xid, order, remembered, true));
     const refused = this.#refusal(xid, order, incarnationRejection(this.#context, order));
-    // It stands, though the same message may come once more when nothing is against it any longer.
+    // The refusal is final, even if the same message comes again when the reason is gone.
     if (refused !== undefined && remembered) this.#ended.enter(xid, 'refused');
     if (refused !== undefined) return Promise.resolve(refused);
     const branch = this.#enter(xid, order, 'preparing');
-    branch.alone = this.#commitAlone(branch, remembered);
+    branch.alone = this.#commitAlone(branch, remembered || order.clientId !== '');
     return branch.alone;
   }
 
-  async #commitAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
+  async #commitAlone(branch: Branch, recorded: boolean): Promise<Voted | Ended> {
     const { xid } = branch;
     const { io, metrics } = this.#context;
-    // What a prepared branch promises is looked at first; here the write itself says whether it can be.
+    // A branch that prepares checks its conditions first, because its vote is a promise. Here the write checks them.
     const free = isFree(this.#context, branch.order);
     const checked = free ? undefined : await checkPrepareRequest(this.#context, branch);
-    const vote = checked ?? (await this.#applyAlone(branch, remembered));
-    if (branch.phase !== 'applied') this.#table.delete(xid);
-    const said = vote.kind === 'ended' ? 'alone' : vote.vote;
-    metrics.voted(said);
-    if (vote.kind === 'voted') this.#release(branch);
-    if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: said });
-    if (said === 'abort' || said === 'doubtful') this.#ended.enter(xid, said === 'abort' ? 'refused' : said);
+    const vote = checked ?? (await this.#applyAlone(branch, recorded));
+    if (vote.kind === 'voted' || !recorded) this.#driver.post(branch, { kind: 'onePhaseAnswered' });
+    const reported = vote.kind === 'ended' ? 'alone' : vote.vote;
+    metrics.voted(reported);
+    if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: reported });
+    if (reported === 'abort' || reported === 'doubtful')
+      this.#ended.enter(xid, reported === 'abort' ? 'refused' : reported);
     return vote;
   }
 
+  async #applyAlone(branch: Branch, recorded: boolean): Promise<Voted | Ended> {
+    // Its conditions held under its locks, and no other branch waits for it: that is all.
+    if (isReadOnly(branch.order)) return votedReadOnly();
+    // Plain writes take no locks: the write checks the conditions again.
+    this.#driver.post(branch, { kind: 'onePhaseChecked', recorded });
+    if (branch.applying === undefined) return votedAbort('prepare_failed', 'it was rolled back');
+    const met = await branch.applying;
+    return met instanceof LockstepError ? votedFailure(met) : { kind: 'ended', met };
+  }
+
   /**
-   * A decided branch whose record this node has lost, from its coordinator: carried out as it was ordered, for it was
-   * prepared and its conditions held. Resolves as `commit` does.
+   * Applies a decided branch whose record this node has lost, as the coordinator first asked for it: it had been
+   * prepared, so its conditions held. `mark`: the text of its vote (recovery/redo.ts). Resolves as `commit` does; with
+   * `forgotten` if the keys have another primary by now.
    */
   async redo(xid: Xid, order: PrepareRequest, mark: string): Promise<CommitReply> {
-    // Nothing was lost: somebody has told this life to roll back what is decided, and others have used the keys since.
+    // No record was lost: this incarnation was told to roll back a decided branch, and others have written its keys
+    // since.
     if (this.#ended.of(xid) === 'rolledBack') return new LockstepError('Conflict', 'it was rolled back here');
-    // Messages arrive twice, and late: only a coordinator that still waits for this branch has lost anything here.
+    // A message may arrive late or twice. Only if the coordinator still waits for the branch has this node lost it.
     if (!this.#table.has(xid) && !(await isStillWanted(this.#context, xid, order)))
       return { kind: 'told', state: 'none' };
     const left = this.#table.has(xid) ? order : await leftOf(this.#context.parts, order, mark);
@@ -163,55 +201,50 @@ export class Branches {
     if (left.operations.length === 0 && !isReadOnly(order)) return confirm(this.#context, xid, order);
     if (isNotYetReplicated(this.#context, left)) return { kind: 'told', state: 'forgotten' };
     if (!this.#table.has(xid)) {
-      const objection = ownershipRejection(this.#context, this.locks, left);
-      if (objection !== undefined) return new LockstepError('Conflict', objection.detail);
+      const rejection = ownershipRejection(this.#context, this.locks, left);
+      if (rejection !== undefined) return new LockstepError('Conflict', rejection.detail);
       this.#enter(xid, redone(left), 'prepared');
     }
     return this.commit(xid);
   }
 
-  /** The coordinator's commit: resolves when it is done; with the error when it has to be sent again. */
+  /**
+   * The coordinator commits the branch. Resolves with `ended` once the branch is applied and its round is over, with
+   * `none` if this node has no record of it, or with the error after which the coordinator has to repeat the commit.
+   */
   async commit(xid: Xid): Promise<CommitReply> {
     const { io } = this.#context;
     mark(io, 'p.decision.recv', xid, { decision: 'commit' });
     const branch = this.#table.get(xid);
-    // Its record goes only when the coordinator has durably noted every acknowledgement, and asks no more: a coordinator
-    // that asks for what is not here speaks of a branch that this disk has lost.
+    // A coordinator says forget only when it has durably noted every acknowledgement, and commits no more. So it asks
+    // for a branch that this node does not have only if this disk has lost the branch.
     if (branch === undefined) return { kind: 'told', state: 'none' };
-    if (branch.phase === 'preparing' || branch.phase === 'ready' || branch.phase === 'deciding')
+    const { phase } = branch;
+    if (phase === 'preparing' || phase === 'ready' || phase === 'deciding')
       return new LockstepError('Conflict', 'the branch is not prepared yet');
-    // What an operator has decided is compared once it is done.
-    if (isInHand(branch.phase)) await branch.applying;
-    const { commands } = this.#step(branch, { kind: 'commitHeard' });
-    for (const command of commands) {
-      if (command.kind === 'apply') branch.applying = this.#apply(branch, 'applied');
-      if (command.kind !== 'forceOutcome') continue;
-      const error = await noteOutcome(this.#context, branch, command);
+    // A heuristic decision can be compared once it is durable.
+    if (isHeuristicUnderWay(phase)) await branch.applying;
+    this.#driver.post(branch, { kind: 'commitHeard' });
+    if (branch.forcing !== undefined) {
+      const error = await branch.forcing;
       if (error !== undefined) return error;
     }
     const met = await (branch.applying ?? true);
     if (met instanceof LockstepError) return met;
+    if (!branch.mayAcknowledge) return new LockstepError('Conflict', 'the branch is not applied yet');
     mark(io, 'p.ack.sent', xid, { met });
     return { kind: 'ended', met };
   }
 
-  /** The coordinator's rollback, or presumed abort. */
+  /** The coordinator rolls the branch back, or has no record of it (presumed abort). */
   rollback(xid: Xid): void {
     mark(this.#context.io, 'p.decision.recv', xid, { decision: 'rollback' });
     const branch = this.#table.get(xid);
     this.#ended.enter(xid, 'rolledBack');
-    if (branch === undefined) return;
-    const { phase, commands } = this.#step(branch, { kind: 'rollbackHeard' });
-    if (phase === 'gone') this.#table.delete(xid);
-    for (const { kind } of commands) {
-      if (kind === 'release') this.#release(branch);
-      if (kind === 'voteAbort') this.#vote(branch, votedAbort('prepare_failed', 'it was rolled back'));
-      if (kind === 'reportMixed') reportMixed(this.#context, branch, 'rollback');
-      if (kind === 'dropRecord') this.#drop(branch);
-    }
+    if (branch !== undefined) this.#driver.post(branch, { kind: 'rollbackHeard' });
   }
 
-  /** What this node can tell another one. Having no record, it will not prepare the transaction any more. */
+  /** What this node tells a branch that asks. If it has no record, it will not prepare the transaction any more. */
   inquire(xid: Xid): ReportedState {
     const branch = this.#table.get(xid);
     if (branch !== undefined) return knownOf(branch.phase);
@@ -221,196 +254,61 @@ export class Branches {
     return 'none';
   }
 
-  /** The coordinator needs it no more. */
+  /** The coordinators need these branches no more. A branch that writes, and still waits for its outcome, stays. */
   forget(xids: readonly Xid[]): void {
     for (const xid of xids) {
       const branch = this.#table.get(xid);
       if (branch === undefined) continue;
       const checked = waitsToForget(branch);
       if (!checked && isUndecided(branch.phase)) continue;
-      // After a crash its record says that other nodes have to be told of its id: applied-branch-cleanup.ts asks again.
+      // After a crash, the record says that other nodes lack the idempotency key. applied-branch-cleanup.ts asks again.
       if (this.#context.spread.isUnsafe(branch.order.clientId)) continue;
-      const { phase, commands } = this.#step(branch, { kind: 'forgetHeard' });
-      if (phase !== 'gone') continue;
-      this.#table.delete(xid);
-      // A prepare that comes once more, late, must not begin it anew; of what it only checked it knows no outcome. (Of
-      // the coordinator's own nobody else has heard, and it has no record.)
+      this.#driver.post(branch, { kind: 'forgetHeard' });
+      if (branch.phase !== 'gone') continue;
+      // A late prepare must not begin the transaction anew. Of a branch that only checked, this node knows no outcome.
+      // (No other node has heard of the coordinator's own branch.)
       if (!branch.own) this.#ended.enter(xid, checked ? 'readOnly' : 'refused');
-      for (const { kind } of commands) {
-        if (kind === 'release') this.#release(branch);
-        if (kind === 'dropRecord' && !branch.own) this.#drop(branch);
-      }
     }
   }
 
-  /** An operator's decision over a prepared branch. False: there is none. */
+  /** An operator decides a prepared branch; see `decideHeuristically`. */
   decide(xid: Xid, decision: 'commit' | 'rollback'): Promise<boolean> {
-    return decideHeuristically(this.#context, this.#table.get(xid), decision, {
-      apply: (branch, durable) => this.#apply(branch, 'heuristicCommitted', false, durable),
-      release: (branch) => this.#release(branch),
-    });
+    const branch = this.#table.get(xid);
+    return decideHeuristically(this.#context, branch, decision, (...posted) => this.#driver.post(...posted));
   }
 
-  /** An operator's decision is compared with nothing any more. False: there is none. Throws as `mayBeForgotten` does. */
-  forgetByHand(xid: Xid): boolean {
+  /** An operator gives up the comparison of a heuristic decision. False, or throws, as `mayBeForgotten` does. */
+  forgetHeuristic(xid: Xid): boolean {
     const branch = this.#table.get(xid);
     if (!mayBeForgotten(this.#context, branch)) return false;
-    this.#step(branch, { kind: 'operatorForgot' });
-    this.#drop(branch);
+    this.#driver.post(branch, { kind: 'operatorForgot' });
     return true;
   }
 
-  /** Takes up a branch that a start has found in the log: its locks are held again at once. */
+  /** Takes up a branch that a start has found in the log, and locks its keys again at once. `own` as in `Branch`. */
   restore(xid: Xid, { state, order, places, sinceMs }: BranchRecord, own = false): Branch {
     const held = state === 'prepared' ? placesOf(order) : places;
-    const branch = newBranch(xid, order, held, sinceMs, state, this.#context.io.clock.nowUs());
+    const branch = new Branch(xid, order, held, sinceMs, state, this.#context.io.clock.nowUs());
     branch.own = own;
-    return this.#keep(branch, 'p.recovery.scan');
+    branch.isRecorded = !own;
+    this.#driver.enter(branch, 'p.recovery.scan');
+    return branch;
   }
 
-  async #prepare(branch: Branch, here: boolean): Promise<void> {
-    const { io, log } = this.#context;
-    const { xid } = branch;
-    const free = isFree(this.#context, branch.order);
-    const refused = free ? undefined : await checkPrepareRequest(this.#context, branch);
-    if (branch.phase !== 'preparing') return;
-    if (refused !== undefined) {
-      this.#release(branch);
-      this.#table.delete(xid);
-      branch.phase = 'gone';
-      this.#vote(branch, refused);
-      return;
-    }
-    const writes = !isReadOnly(branch.order);
-    if (here) {
-      this.#step(branch, { kind: 'readied', writes });
-      this.#promise(branch);
-      // For what it writes it votes with the decision.
-      if (!writes) tellVote(this.#context, branch, votedReadOnly());
-      branch.voted.resolve(writes ? votedCommit() : votedReadOnly());
-      return;
-    }
-    const handedOver = (): void => mark(io, 'p.prepareRec.written', xid);
-    const forced = log.force([recordOf(branch, 'prepared')], { handedOver });
-    branch.orderBytes = undefined;
-    const error = await forced;
-    if (error === undefined) mark(io, 'p.prepareRec.synced', xid);
-    const event: BranchEvent =
-      error === undefined ? { kind: 'prepareForced', writes } : { kind: 'prepareLost' };
-    const { commands } = this.#step(branch, event);
-    for (const { kind } of commands) {
-      if (kind === 'voteCommit' || kind === 'voteReadOnly') {
-        this.#promise(branch);
-        const mark = markText(this.#context.parts.replica.mark);
-        this.#vote(branch, kind === 'voteCommit' ? votedCommit(mark) : votedReadOnly());
-      }
-      if (kind === 'release') this.#release(branch);
-      if (kind === 'voteAbort') this.#vote(branch, votedAbort('prepare_failed', error?.message ?? ''));
-      if (kind === 'dropRecord') this.#drop(branch);
-    }
-  }
-
-  /** From now on readers wait for the outcome, and writers where a client may hear of it before. */
-  #promise(branch: Branch): void {
-    this.locks.promise(branch.places, hasOneCopyEach(this.#context.parts, branch.order));
-    branch.askedUs = this.#context.io.clock.nowUs();
-  }
-
-  #vote(branch: Branch, vote: Voted): void {
-    tellVote(this.#context, branch, vote);
-    branch.voted.resolve(vote);
-  }
-
-  async #applyAlone(branch: Branch, remembered: boolean): Promise<Voted | Ended> {
-    // Checked under locks that nobody else's branch waits behind: that was all.
-    if (isReadOnly(branch.order)) return votedReadOnly();
-    branch.phase = 'committing';
-    const keep = remembered || branch.order.clientId !== '';
-    // Plain writes take no locks: the conditions hold when the batch is written, not only when they were looked at.
-    const met = await this.#apply(branch, keep ? 'applied' : undefined, true);
-    if (!keep) branch.phase = 'gone';
-    if (!(met instanceof LockstepError)) return { kind: 'ended', met };
-    branch.phase = 'gone';
-    return votedFailure(met);
-  }
-
-  /** Writes the batch, with `recordState` in its record; true when the level was met. */
-  async #apply(
-    branch: Branch,
-    recordState: BranchState | undefined,
-    alone = false,
-    durable: (() => void) | undefined = undefined,
-  ): Promise<boolean | LockstepError> {
-    const decided = recordState === 'applied' && !alone;
-    const how = { alone, decided, instead: undefined, handedOver: undefined, durable };
-    const round = await this.#write(branch, recordState, how);
-    return round instanceof LockstepError ? round : round.met;
-  }
-
-  /** Writes the batch, with `recordState` in its record or what is said instead of it, and lets the keys go. */
-  #write(
-    branch: Branch,
-    recordState: BranchState | undefined,
-    how: Application,
-  ): Promise<BatchRound | LockstepError> {
-    const records = appliedRecords(branch, recordState, how.instead);
-    const written = new Deferred<BatchRound | LockstepError>();
-    applyBatch(this.#context, branch, records, how, (round) => {
-      this.#written(branch, round);
-      written.resolve(round);
-    });
-    return written.promise;
-  }
-
-  #written(branch: Branch, round: BatchRound | LockstepError): void {
-    if (round instanceof LockstepError) {
-      this.#step(branch, { kind: round.definite ? 'applyRefused' : 'applyFailed' });
-      return;
-    }
-    this.#step(branch, { kind: 'applyForced' });
-    this.#release(branch);
-    // What it wrote is in the store now.
-    branch.order = withOperations(branch.order, []);
-  }
-
-  /** Why the order is not even tried; undefined when nothing stands against it. Counted and told. */
+  /** Why the request is not even tried; undefined if it may be. Counts and logs a refusal. */
   #refusal(xid: Xid, order: PrepareRequest, stale?: Voted): Voted | undefined {
     const known = this.#table.has(xid) ? votedAbort('prepare_failed', 'it is known already') : undefined;
     const named = this.#table.named(order.clientId);
-    const before = known ?? this.#ended.objection(xid) ?? this.#context.names.standsAgainst(order, named);
+    const before = known ?? this.#ended.rejectionOf(xid) ?? this.#context.names.standsAgainst(order, named);
     const refused = before ?? stale ?? ownershipRejection(this.#context, this.locks, order, xid);
-    if (refused !== undefined) tellRefusal(this.#context, xid, refused);
+    if (refused !== undefined) reportRefusal(this.#context, xid, refused);
     return refused;
   }
 
   #enter(xid: Xid, order: PrepareRequest, phase: 'preparing' | 'prepared'): Branch {
     const { clock } = this.#context.io;
-    const branch = newBranch(xid, order, placesOf(order), clock.wallMs(), phase, clock.nowUs());
-    return this.#keep(branch, 'p.locks.taken');
-  }
-
-  #keep(branch: Branch, step: 'p.locks.taken' | 'p.recovery.scan'): Branch {
-    const { xid, phase, places } = branch;
-    this.#table.add(branch);
-    if (phase !== 'preparing') branch.voted.resolve(waitsToForget(branch) ? votedReadOnly() : votedCommit());
-    if (phase === 'preparing' || phase === 'prepared') this.locks.take(xid, places);
-    if (phase === 'prepared') this.#promise(branch);
-    markPlaces(this.#context.io, step, branch);
+    const branch = new Branch(xid, order, placesOf(order), clock.wallMs(), phase, clock.nowUs());
+    this.#driver.enter(branch, 'p.locks.taken');
     return branch;
-  }
-
-  #step(branch: Branch, event: BranchEvent): BranchStep {
-    return advance(branch, event);
-  }
-
-  #release({ xid, places }: Branch): void {
-    this.locks.release(xid, places);
-    mark(this.#context.io, 'p.locks.released', xid);
-  }
-
-  /** The record goes, unforced; what is lost of this is asked about again (inquiries.ts, applied-branch-cleanup.ts). */
-  #drop(branch: Branch): void {
-    this.#table.delete(branch.xid);
-    this.#context.log.later(dropBranch(branch.xid));
   }
 }

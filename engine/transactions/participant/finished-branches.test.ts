@@ -11,12 +11,12 @@ describe('a transaction that has ended', () => {
     ['refused', 'abort'],
     ['rolledBack', 'abort'],
     ['readOnly', 'abort'],
-    // Its writes may be on the disk: that it is aborted would be a guess.
+    // Its writes may be durable: an abort would be a guess.
     ['doubtful', 'doubtful'],
-  ] as const)('%s: its message comes once more and is answered with %s', (how, vote) => {
+  ] as const)('that is %s answers a late request with the vote %s', (how, vote) => {
     const endings = new FinishedBranches();
-    expect(endings.objection(xid)).toBeUndefined();
+    expect(endings.rejectionOf(xid)).toBeUndefined();
     endings.enter(xid, how);
-    expect(endings.objection(xid)).toMatchObject({ kind: 'voted', vote, reason: 'prepare_failed' });
+    expect(endings.rejectionOf(xid)).toMatchObject({ kind: 'voted', vote, reason: 'prepare_failed' });
   });
 });

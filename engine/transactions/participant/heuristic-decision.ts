@@ -1,65 +1,40 @@
 /**
- * What an operator decides over a branch of this node, how that is compared with what the coordinator has decided, and how
- * that is given up (transactions/protocol/branch-protocol.ts: `operatorDecided`, `outcomeForced`, `operatorForgot`).
+ * Heuristic decisions: what an operator decides over a prepared branch of this node, how long the decision is kept, and
+ * how it is reported. The protocol (protocol/branch-protocol.ts) records the decision and compares it with the
+ * coordinator's: `operatorDecided`, `outcomeForced`, `operatorForgot`.
  */
+import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Branch } from './branch.ts';
-import { advance, recordOf } from './branch.ts';
-import type { BranchCommand } from '../protocol/branch-protocol.ts';
+import type { BranchEvent } from '../protocol/branch-protocol.ts';
 import { isHeuristicPending } from '../protocol/branch-protocol.ts';
 import type { TransactionContext } from '../context.ts';
 
-/** What the owner of the branch does for it. */
-export interface BranchActions {
-  /** Carries it out; `durable` is called at once when that is on the disk. */
-  apply(branch: Branch, durable: () => void): Promise<boolean | LockstepError>;
-  release(branch: Branch): void;
-}
-
 /**
- * An operator's decision over a prepared branch, said and counted once it is on the disk. False: it is not prepared.
- * Throws what has kept it from the disk; then the branch is prepared as before.
+ * Decides a prepared branch for an operator. Resolves once the decision is durable and, for a commit, once its round
+ * is over. False if the branch is not prepared. Throws the error that kept the decision from the disk; the branch is
+ * prepared as before then.
  */
 export async function decideHeuristically(
-  context: TransactionContext,
+  { io }: TransactionContext,
   branch: Branch | undefined,
   decision: 'commit' | 'rollback',
-  hands: BranchActions,
+  post: (branch: Branch, event: BranchEvent) => void,
 ): Promise<boolean> {
   if (branch?.phase !== 'prepared') return false;
-  const { io, metrics } = context;
   const { xid } = branch;
-  const { commands } = advance(branch, { kind: 'operatorDecided', decision });
   io.log.event('info', 'xa.branch.resolving', { xid, decision });
-  const durable = (): void => {
-    metrics.decidedByOperator(decision);
-    io.log.event('warn', 'xa.branch.decided', { xid, decision });
-  };
-  const applies = commands.some(({ kind }) => kind === 'apply');
-  branch.applying = applies ? hands.apply(branch, durable) : rollBack(context, branch, durable, hands);
-  const done = await branch.applying;
+  post(branch, { kind: 'operatorDecided', decision });
+  const done = await present(branch.applying, 'the decision of an operator on its way to the disk');
   if (!(done instanceof LockstepError)) return true;
   io.log.event('warn', 'xa.branch.unresolved', { xid, decision, detail: done.message });
   throw done;
 }
 
-async function rollBack(
-  { log }: TransactionContext,
-  branch: Branch,
-  durable: () => void,
-  hands: BranchActions,
-): Promise<true | LockstepError> {
-  const error = await log.force([recordOf(branch, 'heuristicRolledBack')]);
-  if (error === undefined) durable();
-  const { commands } = advance(branch, { kind: error === undefined ? 'heuristicForced' : 'heuristicFailed' });
-  if (commands.some(({ kind }) => kind === 'release')) hands.release(branch);
-  return error ?? true;
-}
-
 /**
- * An operator's decision over the branch may be forgotten, uncompared: its coordinator has left, was replaced, or has lost
- * its disk, and nobody will ever say what that had decided. Throws `Conflict` while it is a member. False: nobody has
- * decided by hand.
+ * Whether an operator may drop a heuristic decision that was never compared. True once its coordinator has left, was
+ * replaced or has lost its disk: then no node will ever tell what the coordinator decided. False if the branch has no
+ * heuristic decision. Throws `Conflict` while the coordinator is a member.
  */
 export function mayBeForgotten(
   { lives, io }: TransactionContext,
@@ -76,22 +51,19 @@ export function mayBeForgotten(
   return true;
 }
 
-/** The coordinator has committed what an operator has decided: that is on the disk before it is acknowledged. */
-export async function noteOutcome(
-  context: TransactionContext,
-  branch: Branch,
-  { state }: Extract<BranchCommand, { readonly kind: 'forceOutcome' }>,
-): Promise<LockstepError | undefined> {
-  const error = await context.log.force([recordOf(branch, state)]);
-  if (error !== undefined) return error;
-  const { commands } = advance(branch, { kind: 'outcomeForced' });
-  if (commands.some(({ kind }) => kind === 'reportMixed')) reportMixed(context, branch, 'commit');
-  return undefined;
+/** Counts and logs an operator's decision that is durable. */
+export function reportDecision(
+  { io, metrics }: Pick<TransactionContext, 'io' | 'metrics'>,
+  { xid }: Branch,
+  decision: 'commit' | 'rollback',
+): void {
+  metrics.decidedByOperator(decision);
+  io.log.event('warn', 'xa.branch.decided', { xid, decision });
 }
 
-/** An operator's decision and the coordinator's differ. */
+/** Counts and logs that the coordinator's `decision` differs from the operator's. */
 export function reportMixed(
-  { io, metrics }: TransactionContext,
+  { io, metrics }: Pick<TransactionContext, 'io' | 'metrics'>,
   { xid, phase }: Branch,
   decision: 'commit' | 'rollback',
 ): void {

@@ -1,24 +1,30 @@
 /**
- * Branches whose outcome stays out ask for it: the coordinator first, and while that one is away or does not know, the
- * other branches (cooperative termination; Bernstein, Hadzilacos, Goodman, 1987, section 7.4). Another branch helps
- * when it has committed, when it was told to roll back, or when it has no record although it writes, and its records go
- * back that far (transactions/recovery/log-horizon.ts): then it never voted, never will, and nobody can have decided to commit.
+ * Asks for the outcome of branches that have waited too long: the coordinator first and, while that is away or does
+ * not know, the other branches (cooperative termination; Bernstein, Hadzilacos, Goodman, 1987, section 7.4). The
+ * protocol commands both questions; this module asks them and follows the answer.
+ *
+ * Another branch helps in three cases: it has committed; it was told to roll back; or it writes, has no record, and
+ * its log reaches back that far (recovery/log-horizon.ts). In the last case it never voted and never will, so the
+ * coordinator cannot have decided to commit.
  */
 import type { Branch } from './branch.ts';
 import { waitsToForget } from './branch.ts';
+import type { Inquirer } from './branch-driver.ts';
 import type { Branches } from './branches.ts';
-import { stepBranch, waits } from '../protocol/branch-protocol.ts';
+import { waits } from '../protocol/branch-protocol.ts';
 import type { TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
 import type { Coordinator } from '../coordinator/coordinator.ts';
 import type { ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-export class Inquiries {
+/** The inquiries of one node. */
+export class Inquiries implements Inquirer {
   readonly #context: TransactionContext;
   readonly #branches: Branches;
   readonly #coordinator: Coordinator;
-  readonly #asking = new Set<Xid>();
+  /** How many questions about a branch are under way; a branch with none is not here. */
+  readonly #asking = new Map<Xid, number>();
 
   constructor(context: TransactionContext, branches: Branches, coordinator: Coordinator) {
     this.#context = context;
@@ -26,43 +32,55 @@ export class Inquiries {
     this.#coordinator = coordinator;
   }
 
-  /** Asks for every branch that has waited long enough. */
+  /** Has every branch ask that has waited for one inquiry interval, and about which no question is under way. */
   tick(): void {
     const { io, options } = this.#context;
-    const dueUs = io.clock.nowUs() - options.inquiryIntervalUs;
+    const nowUs = io.clock.nowUs();
+    const dueUs = nowUs - options.inquiryIntervalUs;
     for (const branch of this.#branches.all) {
       if (!waits(branch.phase) || branch.askedUs > dueUs || this.#asking.has(branch.xid)) continue;
-      this.#asking.add(branch.xid);
-      io.spawn('xa.inquire', async () => {
-        await this.#inquire(branch);
-        this.#asking.delete(branch.xid);
-      });
+      branch.askedUs = nowUs;
+      this.#branches.post(branch, { kind: 'waited' });
     }
   }
 
-  async #inquire(branch: Branch): Promise<void> {
-    branch.askedUs = this.#context.io.clock.nowUs();
-    const { commands } = stepBranch(branch.phase, { kind: 'waited' });
-    if (commands.length === 0) return;
-    const said = await this.#askCoordinator(branch);
-    if (said === 'forgotten') branch.orphan = true;
-    if (said === 'forgotten' && waitsToForget(branch)) {
-      // The life that would have decided is over: whatever it decided, no branch takes a key for it any more.
-      this.#branches.forget([branch.xid]);
-      return;
-    }
-    let state = certain(said);
-    const next = stepBranch(branch.phase, { kind: 'coordinatorSilent' });
-    if (state === 'undecided' && next.commands.length > 0) state = await this.#askBranches(branch);
-    await this.#follow(branch, state);
+  askCoordinator(branch: Branch): void {
+    this.#ask(branch, async () => {
+      const reported = await this.#coordinatorOf(branch);
+      if (reported === 'forgotten') branch.orphan = true;
+      if (reported === 'forgotten' && waitsToForget(branch)) {
+        // The incarnation that would have decided is over. No branch locks a key for its transaction any more.
+        this.#branches.forget([branch.xid]);
+        return;
+      }
+      const state = certain(reported);
+      if (state === 'undecided') this.#branches.post(branch, { kind: 'coordinatorSilent' });
+      else await this.#follow(branch, state);
+    });
   }
 
-  async #follow(branch: Branch, state: 'committed' | 'aborted' | 'undecided'): Promise<void> {
+  askBranches(branch: Branch): void {
+    this.#ask(branch, async () => {
+      const state = await this.#othersOf(branch);
+      if (state !== 'undecided') await this.#follow(branch, state);
+    });
+  }
+
+  #ask({ xid }: Branch, question: () => Promise<void>): void {
+    this.#asking.set(xid, (this.#asking.get(xid) ?? 0) + 1);
+    this.#context.io.spawn('xa.inquire', async () => {
+      await question();
+      const others = (this.#asking.get(xid) ?? 0) - 1;
+      if (others > 0) this.#asking.set(xid, others);
+      else this.#asking.delete(xid);
+    });
+  }
+
+  async #follow(branch: Branch, state: 'committed' | 'aborted'): Promise<void> {
     const { metrics, io } = this.#context;
     const { xid, phase } = branch;
-    if (state === 'undecided') return;
     if (waitsToForget(branch)) {
-      // What became of the transaction is not said by who has forgotten it, and changes nothing here.
+      // The branch writes nothing: the outcome only releases its locks.
       this.#branches.forget([xid]);
       return;
     }
@@ -74,7 +92,7 @@ export class Inquiries {
     else this.#branches.rollback(xid);
   }
 
-  async #askCoordinator({ xid, order }: Branch): Promise<ReportedState> {
+  async #coordinatorOf({ xid, order }: Branch): Promise<ReportedState> {
     const { parts } = this.#context;
     if (order.coordinator === parts.self.node) return this.#coordinator.inquire(xid);
     const reply = await askNode(
@@ -86,7 +104,7 @@ export class Inquiries {
     return reply.kind === 'told' ? reply.state : 'undecided';
   }
 
-  async #askBranches({ xid, order }: Branch): Promise<'committed' | 'aborted' | 'undecided'> {
+  async #othersOf({ xid, order }: Branch): Promise<'committed' | 'aborted' | 'undecided'> {
     const { self } = this.#context.parts;
     const others = order.branches.filter(({ node }) => node !== self.node && node !== order.coordinator);
     const replies = await Promise.all(

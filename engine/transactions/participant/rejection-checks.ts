@@ -1,4 +1,4 @@
-/** Why a node does not take a branch's keys. */
+/** The checks of a request before its keys are locked: incarnation, locks, primaries. */
 import type { TransactionContext } from '../context.ts';
 import type { Locks } from './locks.ts';
 import type { Voted } from '../formats/prepare-request.ts';
@@ -8,9 +8,9 @@ import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 /**
- * The order, to be committed in one step, was made for an earlier life of this node: that one may have carried it out,
- * and nobody may know here. Undefined: it was not, or its maker did not know of this node's lives. A prepare needs no
- * such objection, since its coordinator is asked.
+ * Rejects a one-phase request that was made for an earlier incarnation of this node: that incarnation may have
+ * applied it, and this one may not know. Undefined if it was not, or if the coordinator did not know this node's
+ * incarnations. A prepare needs no such check, because its branch asks the coordinator.
  */
 export function incarnationRejection(
   { parts: { self }, lives }: Pick<TransactionContext, 'parts' | 'lives'>,
@@ -22,8 +22,9 @@ export function incarnationRejection(
 }
 
 /**
- * A key of the order is locked, or belongs to another primary, or cannot be written at its level; undefined: none.
- * A conflict is counted for the transaction `counted`; without one the order is given again (`redo`).
+ * Rejects a request with a key that is locked, that has another primary, or that cannot be written at the request's
+ * level. Undefined if there is none. Counts and logs a lock conflict for the transaction `counted`; undefined for a
+ * redo.
  */
 export function ownershipRejection(
   { io, parts, metrics }: TransactionContext,
@@ -41,15 +42,16 @@ export function ownershipRejection(
       }
       return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
     }
-    const hindrance = hindranceOf(parts, { key, token }, order, counted === undefined);
-    if (hindrance !== undefined) return votedAbort(hindrance.reason, hindrance.detail);
+    const notReady = hindranceOf(parts, { key, token }, order, counted === undefined);
+    if (notReady !== undefined) return votedAbort(notReady.reason, notReady.detail);
   }
   return undefined;
 }
 
 /**
- * The order was made for a node that this one has replaced, and a key of it has another primary by now: that primary may
- * have led other transactions over it since, unless this node has yet to hand the key over to it.
+ * Whether the request was made for a node that this one has replaced, and one of its keys has another primary by now.
+ * That primary may have led other transactions over the key since, unless this node has yet to hand the key over to
+ * it.
  */
 export function isNotYetReplicated(
   { parts: { self, ring, isFormer } }: Pick<TransactionContext, 'parts'>,
@@ -59,8 +61,8 @@ export function isNotYetReplicated(
   return operations.some(({ token }) => ring().placement(token)[0]?.node !== self.node && !isFormer(token));
 }
 
-/** The order is not even tried: counted and told. */
-export function tellRefusal({ io, metrics }: TransactionContext, xid: Xid, refused: Voted): void {
+/** Counts and logs a request that is not even tried. */
+export function reportRefusal({ io, metrics }: TransactionContext, xid: Xid, refused: Voted): void {
   metrics.voted(refused.vote);
   if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.refused', { xid, reason: refused.reason });
 }

@@ -1,24 +1,35 @@
-/** Plays of a branch's protocol against goldens that read as prose (`npx vitest run engine/transactions -u` rewrites). */
+/**
+ * The branch protocol against goldens that read as prose, and against random events. `npx vitest run
+ * engine/transactions/protocol -u` rewrites the goldens.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { BranchEvent, BranchPhase } from './branch-protocol.ts';
-import { describeBranchCommand, knownOf, stepBranch } from './branch-protocol.ts';
+import { votedAbort } from '../formats/prepare-request.ts';
+import { describeBranchCommand, holdsLocks, isUnderWay, knownOf, stepBranch } from './branch-protocol.ts';
+
+const vote = votedAbort('prepare_failed', 'the disk is full');
 
 const heard = {
+  refused: { kind: 'refused', vote },
+  checked: { kind: 'checked' },
   readied: { kind: 'readied', writes: true },
-  seen: { kind: 'readied', writes: false },
+  readiedReadOnly: { kind: 'readied', writes: false },
   prepared: { kind: 'prepareForced', writes: true },
-  checked: { kind: 'prepareForced', writes: false },
-  lost: { kind: 'prepareLost' },
+  preparedReadOnly: { kind: 'prepareForced', writes: false },
+  lost: { kind: 'prepareLost', vote },
+  onePhase: { kind: 'onePhaseChecked', recorded: true },
+  onePhaseUnrecorded: { kind: 'onePhaseChecked', recorded: false },
+  answered: { kind: 'onePhaseAnswered' },
   commit: { kind: 'commitHeard' },
   rollback: { kind: 'rollbackHeard' },
   applied: { kind: 'applyForced' },
-  handForced: { kind: 'heuristicForced' },
-  handFailed: { kind: 'heuristicFailed' },
+  heuristicForced: { kind: 'heuristicForced' },
+  heuristicFailed: { kind: 'heuristicFailed' },
   outcomeForced: { kind: 'outcomeForced' },
   failed: { kind: 'applyFailed' },
-  refused: { kind: 'applyRefused' },
+  refusedByDisk: { kind: 'applyRefused' },
   waited: { kind: 'waited' },
   silent: { kind: 'coordinatorSilent' },
   forget: { kind: 'forgetHeard' },
@@ -29,72 +40,118 @@ const heard = {
 
 const plays: readonly [title: string, start: BranchPhase, events: readonly (keyof typeof heard)[]][] = [
   [
-    'It votes once its record is durable, acknowledges once its writes are, and forgets when told.',
+    'A branch votes once its record is durable, acknowledges once its writes are, and forgets on command.',
     'preparing',
-    ['prepared', 'commit', 'applied', 'forget'],
+    ['checked', 'prepared', 'commit', 'applied', 'forget'],
   ],
   [
-    'At the coordinator’s own node: its vote is heard at once, and it is carried out with the decision.',
+    'A branch whose conditions do not hold votes abort and leaves no record.',
+    'preparing',
+    ['refused', 'commit'],
+  ],
+  [
+    'At the coordinator’s own node, a branch votes without a record and is applied with the decision.',
     'preparing',
     ['readied', 'waited', 'commit', 'applied', 'commit', 'forget'],
   ],
   [
-    'There, rolled back before the decision: it leaves nothing.',
+    'The coordinator rolls its own branch back before the decision: the branch leaves no record.',
     'preparing',
     ['readied', 'rollback', 'commit'],
   ],
   [
-    'There, the disk takes neither the decision nor the writes: it is rolled back.',
+    'The disk refuses the decision and the writes of the coordinator’s own branch: it is rolled back.',
     'preparing',
-    ['readied', 'commit', 'refused', 'rollback'],
+    ['readied', 'commit', 'refusedByDisk', 'rollback'],
   ],
   [
-    'There, nobody knows whether both are on the disk: nobody is asked, nothing is done, until a restart looks.',
+    'The disk may hold the decision and the writes of the coordinator’s own branch: it waits for a restart.',
     'preparing',
     ['readied', 'commit', 'failed', 'waited', 'silent', 'operatorRollsBack', 'rollback', 'commit'],
   ],
   [
-    'It has nothing to write: it votes read-only, and keeps its keys until it hears that it may forget.',
+    'A branch that has nothing to write votes read-only and keeps its locks until its coordinator says forget.',
     'preparing',
-    ['checked', 'waited', 'silent', 'forget', 'forget'],
+    ['checked', 'preparedReadOnly', 'waited', 'silent', 'forget', 'forget'],
   ],
-  ['There, with nothing to write.', 'preparing', ['seen', 'forget', 'rollback']],
-  ['Commit said twice is done once.', 'prepared', ['commit', 'commit', 'applied', 'commit']],
-  ['It rolls back, and does so once.', 'prepared', ['rollback', 'rollback']],
-  ['A record of which nobody knows whether it is there is no vote.', 'preparing', ['lost', 'commit']],
-  ['Rolled back while its record is under way.', 'preparing', ['rollback', 'prepared']],
-  ['It asks: first the coordinator, then the others.', 'prepared', ['waited', 'silent', 'commit', 'applied']],
   [
-    'The disk refuses the writes: it stays prepared, and commits when told again.',
+    'At the coordinator’s own node, a branch that has nothing to write leaves no record.',
+    'preparing',
+    ['readiedReadOnly', 'forget', 'rollback'],
+  ],
+  ['A repeated commit applies the branch once.', 'prepared', ['commit', 'commit', 'applied', 'commit']],
+  ['A repeated rollback rolls the branch back once.', 'prepared', ['rollback', 'rollback']],
+  [
+    'A branch whose prepare record may not be durable votes abort.',
+    'preparing',
+    ['checked', 'lost', 'commit'],
+  ],
+  [
+    'The coordinator rolls a branch back while its prepare record is on its way to the disk.',
+    'preparing',
+    ['checked', 'rollback', 'prepared'],
+  ],
+  [
+    'A branch that waits asks its coordinator first, then the other branches.',
+    'prepared',
+    ['waited', 'silent', 'commit', 'applied'],
+  ],
+  [
+    'The disk refuses the writes: the branch stays prepared, and the repeated commit applies it.',
     'prepared',
     ['commit', 'failed', 'commit', 'applied'],
   ],
   [
-    'An operator rolls back what the coordinator commits: that is told once, however often the commit comes.',
-    'prepared',
-    ['operatorRollsBack', 'handForced', 'commit', 'outcomeForced', 'commit', 'waited', 'rollback', 'forget'],
+    'The only branch of a transaction is applied in one phase, and its record answers for the outcome.',
+    'preparing',
+    ['onePhase', 'commit', 'rollback', 'applied', 'forget'],
   ],
   [
-    'The same, where the disk does not take at once that both are known.',
-    'prepared',
-    ['operatorRollsBack', 'handForced', 'commit', 'commit', 'outcomeForced', 'outcomeForced'],
+    'In one phase without a record, the answer ends the branch.',
+    'preparing',
+    ['onePhaseUnrecorded', 'applied', 'answered'],
   ],
   [
-    'The disk does not take what an operator decides: it is prepared as before, and may be resolved again.',
+    'In one phase, a failed write ends the branch with the answer, and not before.',
+    'preparing',
+    ['onePhase', 'failed', 'waited', 'forget', 'answered'],
+  ],
+  ['In one phase, a branch that is refused or only checks is never written.', 'preparing', ['answered']],
+  [
+    'An operator rolls back what the coordinator commits: the branch reports it once, however often the commit comes.',
+    'prepared',
+    [
+      'operatorRollsBack',
+      'heuristicForced',
+      'commit',
+      'outcomeForced',
+      'commit',
+      'waited',
+      'rollback',
+      'forget',
+    ],
+  ],
+  [
+    'An operator rolls back what the coordinator commits, and the commit comes twice before that is durable.',
+    'prepared',
+    ['operatorRollsBack', 'heuristicForced', 'commit', 'commit', 'outcomeForced', 'outcomeForced'],
+  ],
+  [
+    'The disk refuses an operator’s decision: the branch is prepared as before, and may be decided again.',
     'prepared',
     [
       'operatorRollsBack',
       'commit',
       'rollback',
-      'handFailed',
+      'heuristicFailed',
       'operatorCommits',
       'failed',
       'operatorRollsBack',
-      'handForced',
+      'heuristicForced',
     ],
   ],
   [
-    'An operator commits what the coordinator commits: it has heard the outcome, and asks no more.',
+    'An operator commits what the coordinator commits: the branch knows the outcome, and asks no more.',
     'prepared',
     [
       'operatorCommits',
@@ -109,7 +166,7 @@ const plays: readonly [title: string, start: BranchPhase, events: readonly (keyo
     ],
   ],
   [
-    'An operator decides for a coordinator that is gone for good, and in the end forgets it.',
+    'An operator decides for a coordinator that is gone for good, and later gives up the comparison.',
     'prepared',
     [
       'operatorForgets',
@@ -141,7 +198,7 @@ function play([title, start, events]: (typeof plays)[number]): string {
 }
 
 describe('a branch', () => {
-  it('tells others of an outcome that it knows, and of no operator’s decision over itself', () => {
+  it('tells other branches the coordinator’s outcome, and never an operator’s decision over itself', () => {
     expect(knownOf('applied')).toBe('committed');
     const silent = [
       'prepared',
@@ -153,11 +210,11 @@ describe('a branch', () => {
     for (const phase of silent) expect(knownOf(phase), phase).toBe('undecided');
   });
 
-  it('plays as the literature has it', async () => {
+  it('steps as the goldens of its protocol say', async () => {
     await expect(`${plays.map(play).join('\n\n')}\n`).toMatchFileSnapshot('testdata/branch-plays.txt');
   });
 
-  it('votes commit only from a forced record, applies once, and gives its locks back once', () => {
+  it('votes commit only from a durable record, applies once, and releases its locks exactly once', () => {
     const names = Object.keys(heard) as (keyof typeof heard)[];
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...names), { maxLength: 20 }), (events) => {
@@ -165,15 +222,18 @@ describe('a branch', () => {
         const counts = { voteCommit: 0, release: 0, applyForced: 0 };
         for (const name of events) {
           // The driver reports the end of a step only while it is under way.
-          const applying = ['committing', 'heuristicCommitting', 'deciding'].includes(phase);
-          if (['applied', 'failed', 'refused'].includes(name) && !applying) continue;
-          if (name.startsWith('hand') && phase !== 'heuristicRollingBack') continue;
+          const applying = isUnderWay(phase) || phase === 'heuristicCommitting';
+          if (['applied', 'failed', 'refusedByDisk'].includes(name) && !applying) continue;
+          if (name.startsWith('heuristic') && phase !== 'heuristicRollingBack') continue;
+          const held = holdsLocks(phase);
           const step = stepBranch(phase, heard[name]);
           for (const { kind } of step.commands) if (kind in counts) counts[kind as keyof typeof counts] += 1;
           if (name === 'applied') counts.applyForced += 1;
           if (step.commands.some(({ kind }) => kind === 'voteCommit'))
             expect(['prepared', 'readied']).toContain(name);
           ({ phase } = step);
+          const released = step.commands.some(({ kind }) => kind === 'release');
+          expect(released).toBe(held && !holdsLocks(phase));
         }
         expect(counts.voteCommit).toBeLessThanOrEqual(1);
         expect(counts.applyForced).toBeLessThanOrEqual(1);

@@ -1,102 +1,171 @@
 /**
- * One branch of a transaction as a pure state machine: events in, commands out, both printable (sources and the table
- * of what is forced when: coordinator-protocol.ts; states after X/Open XA, C193: S2 idle, S3 prepared, S5 heuristically
- * completed).
+ * One branch of a transaction as a pure state machine: events in, commands out, both printable. `BranchDriver`
+ * (participant/branch-driver.ts) feeds it and performs every command. `coordinator-protocol.ts` names the sources and
+ * tabulates which record is forced when. The states follow X/Open XA (C193): S2 idle, S3 prepared, S5 heuristically
+ * completed.
  *
- * Invariants: a branch votes commit only after its prepare record is durable (at the coordinator's own node it needs none:
- * it is carried out in one atomic step with the decision, so a crash leaves both or neither); from then on it changes its
- * mind for nobody but the coordinator's decision, another branch that knows it, or an operator (a heuristic decision, over
- * this branch alone, which is remembered until the coordinator lets it be forgotten); its locks are held from before the vote until the outcome, also
- * those of a branch that has nothing to write and votes read-only: until then another branch may not hold its own yet.
+ * Invariants:
+ * - A branch votes commit only after its prepare record is durable. At the coordinator's own node it needs no such
+ *   record: one atomic write holds the decision and the branch's batch, so a crash leaves both or neither.
+ * - A prepared branch follows the coordinator's decision, another branch that knows this decision, or an operator. An
+ *   operator's heuristic decision is over this branch alone. The branch records it until the coordinator says forget.
+ * - The branch holds its locks from before its vote until the outcome. This includes a branch that writes nothing and
+ *   votes read-only: until the outcome, another branch of its transaction may not hold its own locks yet.
+ * - A branch that is over (`isOver`) obeys no event any more.
+ *
+ * A transaction whose keys have one primary commits in one phase: its only branch checks its conditions in the write
+ * itself, and never is prepared.
  */
+import type { Voted } from '../formats/prepare-request.ts';
+import { votedAbort } from '../formats/prepare-request.ts';
 
+/** The state of a branch. Nothing but `stepBranch` derives one phase from another. */
 export type BranchPhase =
+  /** Its keys are locked; its conditions are being checked, or its prepare record is on its way to the disk. */
   | 'preparing'
-  /** At the coordinator's own node: checked and locked; carried out with the decision, or never. */
+  /** At the coordinator's own node: checked and locked; applied together with the decision, or never. */
   | 'ready'
-  /** The decision, and this branch with it, is on its way to the disk; if that fails only a restart can tell. */
+  /** The decision and this branch's batch are on their way to the disk. If that fails, only a restart can tell. */
   | 'deciding'
+  /** It has voted, and waits for the outcome. */
   | 'prepared'
+  /** The coordinator has committed it: its batch is on its way to the disk. */
   | 'committing'
+  /** The only branch of a one-phase transaction: its batch, with its conditions, is on its way to the disk. */
+  | 'committingOnePhase'
+  /** Its writes are durable. */
   | 'applied'
+  /** The coordinator has rolled it back. */
   | 'rolledBack'
+  /** An operator's commit is on its way to the disk. */
   | 'heuristicCommitting'
+  /** An operator has committed it; the coordinator's decision is not known yet. */
   | 'heuristicCommitted'
-  /** An operator's rollback is on its way to the disk: until it is there, nothing is let go. */
+  /** An operator's rollback is on its way to the disk: the locks are held until it is durable. */
   | 'heuristicRollingBack'
+  /** An operator has rolled it back; the coordinator's decision is not known yet. */
   | 'heuristicRolledBack'
-  /** The same, and it has heard that the coordinator has committed: that is on the disk, and told. */
+  /** An operator has rolled it back and the coordinator has committed it: that is durable and reported. */
   | 'heuristicMixed'
+  /** This node has no record of it any more, or is about to drop it. */
   | 'gone';
 
+/** What happens to a branch. */
 export type BranchEvent =
-  /** Its coordinator is this node. `writes`: there is something to carry out. */
+  /** A condition does not hold, or the keys may not be taken: the branch votes as `vote` says. */
+  | { readonly kind: 'refused'; readonly vote: Voted }
+  /** The conditions hold, and the coordinator is another node. */
+  | { readonly kind: 'checked' }
+  /** The conditions hold, and the coordinator is this node. `writes`: the branch has something to write. */
   | { readonly kind: 'readied'; readonly writes: boolean }
   /** The prepare record is durable. */
   | { readonly kind: 'prepareForced'; readonly writes: boolean }
-  /** The prepare record could not be written, or nobody knows whether it was. */
-  | { readonly kind: 'prepareLost' }
+  /** The prepare record could not be written, or may not have been: the branch votes as `vote` says. */
+  | { readonly kind: 'prepareLost'; readonly vote: Voted }
+  /** This one-phase branch may be written. `recorded`: with a record that answers a later question for its outcome. */
+  | { readonly kind: 'onePhaseChecked'; readonly recorded: boolean }
+  /** The outcome of this one-phase branch is known, and no record of it remains. */
+  | { readonly kind: 'onePhaseAnswered' }
+  /** The coordinator has decided to commit. */
   | { readonly kind: 'commitHeard' }
+  /** The coordinator has decided to roll back, or its lack of a record says so (presumed abort). */
   | { readonly kind: 'rollbackHeard' }
   /** The writes, and the record that says so, are durable. */
   | { readonly kind: 'applyForced' }
+  /** The write of the batch has failed; the disk may hold it all the same. */
   | { readonly kind: 'applyFailed' }
-  /** The disk has taken nothing, and never will. */
+  /** The disk has taken nothing of the batch, and never will. */
   | { readonly kind: 'applyRefused' }
+  /** An operator decides the branch. */
   | { readonly kind: 'operatorDecided'; readonly decision: 'commit' | 'rollback' }
-  /** What an operator has decided is to be compared with nothing any more: its coordinator is gone (X/Open: `xa_forget`). */
+  /**
+   * An operator gives up the comparison with the coordinator's decision: the coordinator is gone (X/Open
+   * `xa_forget`).
+   */
   | { readonly kind: 'operatorForgot' }
-  /** An operator's rollback is durable; or it is not, or nobody knows: it is told whoever gave it. */
+  /** The operator's rollback is durable. */
   | { readonly kind: 'heuristicForced' }
+  /** The operator's rollback is not durable, or may not be. The operator gets the error. */
   | { readonly kind: 'heuristicFailed' }
-  /** What it has heard of an operator's decision, in `forceOutcome`, is durable. */
+  /** The record of `forceOutcome` is durable: the coordinator's commit of an operator's decision is known. */
   | { readonly kind: 'outcomeForced' }
-  /** The outcome has stayed out for so long that somebody has to be asked. */
+  /** The branch has waited for the outcome for one inquiry interval. */
   | { readonly kind: 'waited' }
-  /** The coordinator cannot be reached, or does not know yet. */
+  /** The coordinator cannot be reached, or does not know the outcome yet. */
   | { readonly kind: 'coordinatorSilent' }
+  /** The coordinator needs the branch no more. */
   | { readonly kind: 'forgetHeard' };
 
+/** What is written beside the batch of an `apply`, and which decision stands behind the batch. */
+export type ApplyKind =
+  /** The coordinator's durable decision; with an `applied` record. */
+  | 'decided'
+  /** The coordinator on this node: its decision record is in the same batch, in place of a record of the branch. */
+  | 'withDecision'
+  /** An operator's; with a `heuristicCommitted` record. */
+  | 'heuristic'
+  /** None: the batch is the commit. With an `applied` record. */
+  | 'onePhase'
+  /** The same without a record. */
+  | 'onePhaseUnrecorded';
+
+/** What the driver does for a branch. */
 export type BranchCommand =
+  /** Force the prepare record; then post `prepareForced` or `prepareLost`. */
+  | { readonly kind: 'forcePrepare' }
+  /** Readers of the keys wait from now on. The coordinator gets the vote. */
   | { readonly kind: 'voteCommit' }
   | { readonly kind: 'voteReadOnly' }
-  | { readonly kind: 'voteAbort' }
-  /** Write the batch and the `applied` record in one atomic step. */
-  | { readonly kind: 'apply' }
+  | { readonly kind: 'voteAbort'; readonly vote: Voted }
+  /**
+   * Write the batch and what `as` says in one atomic step; then post `applyForced`, `applyFailed` or `applyRefused`.
+   */
+  | { readonly kind: 'apply'; readonly as: ApplyKind }
+  /** Release the locks. */
   | { readonly kind: 'release' }
+  /** From now on a commit of the coordinator is answered: the branch is applied, or its mixed outcome is durable. */
   | { readonly kind: 'acknowledge' }
-  /** No force: a lost removal is asked about again, and presumed abort answers. */
+  /** Not forced: after a crash the branch asks for the outcome again, and presumed abort answers. */
   | { readonly kind: 'dropRecord' }
-  /** An operator's decision, forced, to be compared with the coordinator's. */
-  | { readonly kind: 'forceHeuristic'; readonly decision: 'commit' | 'rollback' }
-  /** An operator has decided it, and now its commit was heard: forced before it is acknowledged, so that nobody asks any more. */
+  /**
+   * Force the operator's rollback, to be compared with the coordinator's decision; then post `heuristicForced` or
+   * `heuristicFailed`.
+   */
+  | { readonly kind: 'forceHeuristicRollback' }
+  /**
+   * Force the coordinator's commit of a branch that an operator has decided, before it is acknowledged; then post
+   * `outcomeForced`.
+   */
   | { readonly kind: 'forceOutcome'; readonly state: 'applied' | 'heuristicMixed' }
-  | { readonly kind: 'reportMixed' }
+  /** Report that the coordinator's `decision` differs from the operator's. */
+  | { readonly kind: 'reportMixed'; readonly decision: 'commit' | 'rollback' }
+  /** Ask the coordinator for the outcome; post `coordinatorSilent` if it does not know. */
   | { readonly kind: 'askCoordinator' }
+  /** Ask the other branches for the outcome. */
   | { readonly kind: 'askBranches' };
 
+/** A step of the protocol: the phase that follows, and the commands, to be performed in this order. */
 export interface BranchStep {
   readonly phase: BranchPhase;
   readonly commands: readonly BranchCommand[];
 }
 
-const stay = (phase: BranchPhase, ...kinds: readonly BranchCommand[]): BranchStep => ({
-  phase,
-  commands: kinds,
-});
+const to = (phase: BranchPhase, ...commands: readonly BranchCommand[]): BranchStep => ({ phase, commands });
 
 const votedFor = (writes: boolean): BranchCommand => ({ kind: writes ? 'voteCommit' : 'voteReadOnly' });
 
+/** The step that `event` brings about in `phase`. An event that does not fit the phase changes and commands nothing. */
 export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
   switch (event.kind) {
+    case 'refused':
+    case 'checked':
     case 'readied':
-      return phase === 'preparing' ? stay('ready', votedFor(event.writes)) : stay(phase);
     case 'prepareForced':
-      return phase === 'preparing' ? stay('prepared', votedFor(event.writes)) : stay(phase);
     case 'prepareLost':
-      return phase === 'preparing'
-        ? stay('gone', { kind: 'release' }, { kind: 'voteAbort' }, { kind: 'dropRecord' })
-        : stay(phase);
+    case 'onePhaseChecked':
+      return phase === 'preparing' ? prepare(event) : to(phase);
+    case 'onePhaseAnswered':
+      return endOnePhase(phase);
     case 'commitHeard':
       return hearCommit(phase);
     case 'rollbackHeard':
@@ -104,148 +173,252 @@ export function stepBranch(phase: BranchPhase, event: BranchEvent): BranchStep {
     case 'applyForced':
       return applied(phase);
     case 'applyRefused':
-      return phase === 'deciding' ? stay('ready') : failed(phase);
+      return phase === 'deciding' ? to('ready') : failed(phase);
     case 'applyFailed':
       return failed(phase);
     case 'operatorDecided':
-      return phase === 'prepared' ? hearOperator(event.decision) : stay(phase);
+      return phase === 'prepared' ? hearOperator(event.decision) : to(phase);
     case 'operatorForgot':
-      return isHeuristicPending(phase) ? stay('gone', { kind: 'dropRecord' }) : stay(phase);
+      return isHeuristicPending(phase) ? to('gone', { kind: 'dropRecord' }) : to(phase);
     case 'heuristicForced':
-      return phase === 'heuristicRollingBack'
-        ? stay('heuristicRolledBack', { kind: 'release' })
-        : stay(phase);
+      return phase === 'heuristicRollingBack' ? to('heuristicRolledBack', { kind: 'release' }) : to(phase);
     case 'heuristicFailed':
-      return phase === 'heuristicRollingBack' ? stay('prepared') : stay(phase);
+      return phase === 'heuristicRollingBack' ? to('prepared') : to(phase);
     case 'outcomeForced':
       return hearOutcomeForced(phase);
     case 'waited':
-      return waits(phase) ? stay(phase, { kind: 'askCoordinator' }) : stay(phase);
+      return waits(phase) ? to(phase, { kind: 'askCoordinator' }) : to(phase);
     case 'coordinatorSilent':
-      return phase === 'prepared' ? stay(phase, { kind: 'askBranches' }) : stay(phase);
+      return phase === 'prepared' ? to(phase, { kind: 'askBranches' }) : to(phase);
     case 'forgetHeard':
       return hearForget(phase);
   }
 }
 
-/** Prepared, or decided by an operator and not yet compared with the coordinator's decision. */
+/** The branch waits for the coordinator's decision: prepared, or decided by an operator and not yet compared. */
 export function waits(phase: BranchPhase): boolean {
   return phase === 'prepared' || phase === 'heuristicCommitted' || phase === 'heuristicRolledBack';
 }
 
-/** An operator has decided it, for good. */
+/** An operator's decision over the branch is durable. */
 export function isHeuristicPending(phase: BranchPhase): boolean {
   return phase === 'heuristicCommitted' || phase === 'heuristicRolledBack' || phase === 'heuristicMixed';
 }
 
-/** It may be told to commit, or to roll back. */
+/** The coordinator may commit the branch, or roll it back. */
 export function isUndecided(phase: BranchPhase): boolean {
   return phase === 'prepared' || phase === 'ready';
 }
 
-/** An operator has decided it, and that is on its way to the disk. */
-export function isInHand(phase: BranchPhase): boolean {
+/** An operator's decision over the branch is on its way to the disk. */
+export function isHeuristicUnderWay(phase: BranchPhase): boolean {
   return phase === 'heuristicCommitting' || phase === 'heuristicRollingBack';
 }
 
-/** Decided, or about to be by what lies with the disk: its keys are let go soon, whatever others do. */
+/** The branch waits for the disk alone: it releases its locks soon, whatever other nodes do. */
 export function isUnderWay(phase: BranchPhase | undefined): boolean {
-  return phase === 'committing' || phase === 'deciding';
+  return phase === 'committing' || phase === 'committingOnePhase' || phase === 'deciding';
+}
+
+/** No event changes the branch any more, and this node does not keep it. */
+export function isOver(phase: BranchPhase): boolean {
+  return phase === 'gone' || phase === 'rolledBack';
+}
+
+/** The branch holds the locks of its keys in this phase, and in no other. */
+export function holdsLocks(phase: BranchPhase): boolean {
+  switch (phase) {
+    case 'preparing':
+    case 'ready':
+    case 'deciding':
+    case 'prepared':
+    case 'committing':
+    case 'committingOnePhase':
+    case 'heuristicCommitting':
+    case 'heuristicRollingBack':
+      return true;
+    case 'applied':
+    case 'rolledBack':
+    case 'heuristicCommitted':
+    case 'heuristicRolledBack':
+    case 'heuristicMixed':
+    case 'gone':
+      return false;
+  }
 }
 
 /**
- * What a branch in that phase can tell others of the outcome. Of what an operator has decided over it nothing: that is no
- * decision over theirs.
+ * What a branch in this phase can tell other branches of the outcome. An operator's decision is over this branch
+ * alone, so it tells them nothing.
  */
 export function knownOf(phase: BranchPhase): 'committed' | 'undecided' {
   return phase === 'applied' ? 'committed' : 'undecided';
 }
 
+type PrepareEvent = Extract<
+  BranchEvent,
+  { kind: 'refused' | 'checked' | 'readied' | 'prepareForced' | 'prepareLost' | 'onePhaseChecked' }
+>;
+
+/** A branch in `preparing` goes on. */
+function prepare(event: PrepareEvent): BranchStep {
+  switch (event.kind) {
+    case 'refused':
+      return to('gone', { kind: 'release' }, { kind: 'voteAbort', vote: event.vote });
+    case 'checked':
+      return to('preparing', { kind: 'forcePrepare' });
+    case 'readied':
+      return to('ready', votedFor(event.writes));
+    case 'prepareForced':
+      return to('prepared', votedFor(event.writes));
+    case 'prepareLost':
+      return to('gone', { kind: 'release' }, { kind: 'voteAbort', vote: event.vote }, { kind: 'dropRecord' });
+    case 'onePhaseChecked':
+      return to('committingOnePhase', {
+        kind: 'apply',
+        as: event.recorded ? 'onePhase' : 'onePhaseUnrecorded',
+      });
+  }
+}
+
+/** An applied branch has released its locks already. */
+function endOnePhase(phase: BranchPhase): BranchStep {
+  if (phase === 'preparing' || phase === 'committingOnePhase') return to('gone', { kind: 'release' });
+  return to(phase === 'applied' ? 'gone' : phase);
+}
+
 function hearCommit(phase: BranchPhase): BranchStep {
   switch (phase) {
     case 'prepared':
-      return stay('committing', { kind: 'apply' });
+      return to('committing', { kind: 'apply', as: 'decided' });
     case 'ready':
-      return stay('deciding', { kind: 'apply' });
+      return to('deciding', { kind: 'apply', as: 'withDecision' });
     case 'applied':
     case 'heuristicMixed':
     case 'gone':
-      // Said again: it has been done, and once is enough.
-      return stay(phase, { kind: 'acknowledge' });
+      // The coordinator repeats its commit: the branch is applied once, and acknowledges again.
+      return to(phase, { kind: 'acknowledge' });
     case 'heuristicCommitted':
-      return stay(phase, { kind: 'forceOutcome', state: 'applied' });
+      return to(phase, { kind: 'forceOutcome', state: 'applied' });
     case 'heuristicRolledBack':
-      return stay(phase, { kind: 'forceOutcome', state: 'heuristicMixed' });
+      return to(phase, { kind: 'forceOutcome', state: 'heuristicMixed' });
     case 'preparing':
     case 'deciding':
     case 'committing':
+    case 'committingOnePhase':
     case 'heuristicCommitting':
     case 'heuristicRollingBack':
     case 'rolledBack':
-      return stay(phase);
+      return to(phase);
   }
 }
+
+/** The vote of a branch that its coordinator rolls back before it has voted. */
+const votedAfterRollback = votedAbort('prepare_failed', 'it was rolled back');
 
 function hearRollback(phase: BranchPhase): BranchStep {
   switch (phase) {
     case 'preparing':
-      // Its record may become durable yet; the vote is abort, and nobody will commit it.
-      return stay('rolledBack', { kind: 'release' }, { kind: 'voteAbort' }, { kind: 'dropRecord' });
+      // The prepare record may yet become durable. The branch votes abort, so the coordinator never commits it.
+      return to(
+        'rolledBack',
+        { kind: 'release' },
+        { kind: 'voteAbort', vote: votedAfterRollback },
+        { kind: 'dropRecord' },
+      );
     case 'ready':
-      // It has no record, and gets none.
-      return stay('gone', { kind: 'release' });
+      // The branch has no record, and gets none.
+      return to('gone', { kind: 'release' });
     case 'prepared':
-      return stay('rolledBack', { kind: 'dropRecord' }, { kind: 'release' });
+      return to('rolledBack', { kind: 'dropRecord' }, { kind: 'release' });
     case 'heuristicCommitted':
-      return stay('gone', { kind: 'reportMixed' }, { kind: 'dropRecord' });
+      return to('gone', { kind: 'reportMixed', decision: 'rollback' }, { kind: 'dropRecord' });
     case 'heuristicRolledBack':
-      return stay('gone', { kind: 'dropRecord' });
+      return to('gone', { kind: 'dropRecord' });
     case 'deciding':
     case 'committing':
+    case 'committingOnePhase':
     case 'applied':
     case 'rolledBack':
     case 'heuristicCommitting':
     case 'heuristicRollingBack':
     case 'heuristicMixed':
     case 'gone':
-      return stay(phase);
+      return to(phase);
   }
 }
 
 function hearOutcomeForced(phase: BranchPhase): BranchStep {
-  if (phase === 'heuristicCommitted') return stay('applied', { kind: 'acknowledge' });
+  const acknowledge = { kind: 'acknowledge' } as const;
+  if (phase === 'heuristicCommitted') return to('applied', acknowledge);
   return phase === 'heuristicRolledBack'
-    ? stay('heuristicMixed', { kind: 'reportMixed' }, { kind: 'acknowledge' })
-    : stay(phase, { kind: 'acknowledge' });
+    ? to('heuristicMixed', { kind: 'reportMixed', decision: 'commit' }, acknowledge)
+    : to(phase, acknowledge);
 }
 
 function applied(phase: BranchPhase): BranchStep {
-  if (phase === 'committing' || phase === 'deciding')
-    return stay('applied', { kind: 'release' }, { kind: 'acknowledge' });
-  return phase === 'heuristicCommitting' ? stay('heuristicCommitted', { kind: 'release' }) : stay(phase);
+  switch (phase) {
+    case 'committing':
+    case 'deciding':
+      return to('applied', { kind: 'release' }, { kind: 'acknowledge' });
+    case 'committingOnePhase':
+      return to('applied', { kind: 'release' });
+    case 'heuristicCommitting':
+      return to('heuristicCommitted', { kind: 'release' });
+    case 'preparing':
+    case 'ready':
+    case 'prepared':
+    case 'applied':
+    case 'rolledBack':
+    case 'heuristicCommitted':
+    case 'heuristicRollingBack':
+    case 'heuristicRolledBack':
+    case 'heuristicMixed':
+    case 'gone':
+      return to(phase);
+  }
 }
 
-/** It is carried out when it is told to once more; together with a decision it is not: nobody knows. */
+/**
+ * A repeated commit applies the branch again. A failed write of the decision leaves it open, until a restart, whether
+ * both are durable. A one-phase branch ends with the answer to its coordinator (`onePhaseAnswered`).
+ */
 function failed(phase: BranchPhase): BranchStep {
-  return phase === 'committing' || phase === 'heuristicCommitting' ? stay('prepared') : stay(phase);
+  return to(phase === 'committing' || phase === 'heuristicCommitting' ? 'prepared' : phase);
 }
 
 function hearOperator(decision: 'commit' | 'rollback'): BranchStep {
-  if (decision === 'commit') return stay('heuristicCommitting', { kind: 'apply' });
-  return stay('heuristicRollingBack', { kind: 'forceHeuristic', decision });
+  return decision === 'commit'
+    ? to('heuristicCommitting', { kind: 'apply', as: 'heuristic' })
+    : to('heuristicRollingBack', { kind: 'forceHeuristicRollback' });
 }
 
+/** Before the outcome, only a branch that has nothing to write hears a forget. */
 function hearForget(phase: BranchPhase): BranchStep {
-  // Only who has nothing to write is told so before it has heard the outcome.
-  if (phase === 'prepared') return stay('gone', { kind: 'release' }, { kind: 'dropRecord' });
-  if (phase === 'ready') return stay('gone', { kind: 'release' });
-  const forgettable = ['applied', 'heuristicCommitted', 'heuristicRolledBack', 'heuristicMixed'].includes(
-    phase,
-  );
-  return forgettable ? stay('gone', { kind: 'dropRecord' }) : stay(phase);
+  if (phase === 'prepared') return to('gone', { kind: 'release' }, { kind: 'dropRecord' });
+  if (phase === 'ready') return to('gone', { kind: 'release' });
+  return phase === 'applied' || isHeuristicPending(phase) ? to('gone', { kind: 'dropRecord' }) : to(phase);
 }
 
+/** `voteCommit`, `apply withDecision`, `forceOutcome applied`: for people and goldens. */
 export function describeBranchCommand(command: BranchCommand): string {
-  if ('state' in command) return `${command.kind} ${command.state}`;
-  return 'decision' in command ? `${command.kind} ${command.decision}` : command.kind;
+  switch (command.kind) {
+    case 'apply':
+      return `apply ${command.as}`;
+    case 'forceOutcome':
+      return `forceOutcome ${command.state}`;
+    case 'reportMixed':
+      return `reportMixed ${command.decision}`;
+    case 'forcePrepare':
+    case 'voteCommit':
+    case 'voteReadOnly':
+    case 'voteAbort':
+    case 'release':
+    case 'acknowledge':
+    case 'dropRecord':
+    case 'forceHeuristicRollback':
+    case 'askCoordinator':
+    case 'askBranches':
+      return command.kind;
+  }
 }

@@ -16,7 +16,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Actor, Dot } from '../../replica/object/dots.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
-import { namedOf, newBranch } from '../participant/branch.ts';
+import { Branch, namedOf } from '../participant/branch.ts';
 import { writeClient } from '../formats/idempotency-records.ts';
 import type { TransactionContext } from '../context.ts';
 import type { Ended } from '../formats/prepare-request.ts';
@@ -63,7 +63,7 @@ export async function leftOf(
 export async function confirm(context: TransactionContext, xid: Xid, order: PrepareRequest): Promise<Ended> {
   const { clock } = context.io;
   const places = placesOf(order);
-  const branch = newBranch(xid, withOperations(order, []), places, clock.wallMs(), 'applied', clock.nowUs());
+  const branch = new Branch(xid, withOperations(order, []), places, clock.wallMs(), 'applied', clock.nowUs());
   const named = namedOf(branch);
   if (named !== undefined) {
     // If the disk does not take the record, the coordinator asks again. The other replicas keep it, too.

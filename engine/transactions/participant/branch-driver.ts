@@ -1,0 +1,288 @@
+/**
+ * The one interpreter of the branch protocol. `post` feeds an event to protocol/branch-protocol.ts, stores the phase
+ * that follows, and performs each command in order: with the locks, the log, the replica and the other nodes.
+ *
+ * Invariants:
+ * - After each event the branch holds the locks of its keys exactly while `holdsLocks(phase)`.
+ * - A branch that is over leaves the table with the event that ended it.
+ *
+ * Left to others: which events happen. branches.ts posts the requests of coordinators and operators, inquiries.ts the
+ * passing of time.
+ */
+import { assert, present, unreachable } from '../../base/assert.ts';
+import { Deferred } from '../../base/deferred.ts';
+import { LockstepError } from '../../base/errors.ts';
+import type { RoundDependencies } from '../../replication/round-dependencies.ts';
+import type { StoreWrite } from '../../storage/store.ts';
+import type { TransactionContext } from '../context.ts';
+import { hasOneCopyEach } from '../coordinator/partition.ts';
+import type { Voted } from '../formats/prepare-request.ts';
+import {
+  isReadOnly,
+  votedAbort,
+  votedCommit,
+  votedReadOnly,
+  withOperations,
+} from '../formats/prepare-request.ts';
+import type { BranchState } from '../formats/records.ts';
+import { dropBranch } from '../formats/records.ts';
+import { mark } from '../formats/steps.ts';
+import type { ApplyKind, BranchCommand, BranchEvent } from '../protocol/branch-protocol.ts';
+import { holdsLocks, isOver } from '../protocol/branch-protocol.ts';
+import { markText } from '../recovery/redo.ts';
+import type { TransactionLog } from '../recovery/transaction-log.ts';
+import type { Application, Branch, Written } from './branch.ts';
+import { appliedRecords, markPlaces, recordOf, reportVote, waitsToForget } from './branch.ts';
+import type { BranchTable } from './branch-table.ts';
+import { reportDecision, reportMixed } from './heuristic-decision.ts';
+import type { Locks } from './locks.ts';
+
+/** Asks other nodes for the outcome of a branch, and posts what it hears. Both calls return at once. */
+export interface Inquirer {
+  askCoordinator(branch: Branch): void;
+  askBranches(branch: Branch): void;
+}
+
+/** What the driver works with. */
+export interface DriverContext extends Pick<TransactionContext, 'io' | 'metrics'> {
+  readonly log: Pick<TransactionLog, 'force' | 'later'>;
+  readonly parts: Pick<RoundDependencies, 'ring' | 'pending'> & {
+    readonly replica: Pick<RoundDependencies['replica'], 'mark'>;
+  };
+}
+
+/** `applyBatch` of the node. Calls `done` once. */
+export type BatchWriter = (
+  branch: Branch,
+  records: readonly StoreWrite[],
+  how: Application,
+  done: (written: Written) => void,
+) => void;
+
+/** The record beside the batch of an `apply`; undefined: none. */
+const recordStates: Readonly<Record<ApplyKind, BranchState | undefined>> = {
+  decided: 'applied',
+  withDecision: 'applied',
+  heuristic: 'heuristicCommitted',
+  onePhase: 'applied',
+  onePhaseUnrecorded: undefined,
+};
+
+/** Drives the branches of `table`. */
+export class BranchDriver {
+  readonly #context: DriverContext;
+  readonly #table: BranchTable;
+  readonly #locks: Locks;
+  readonly #writeBatch: BatchWriter;
+  #inquirer: Inquirer | undefined;
+
+  constructor(context: DriverContext, table: BranchTable, locks: Locks, writeBatch: BatchWriter) {
+    this.#writeBatch = writeBatch;
+    this.#context = context;
+    this.#table = table;
+    this.#locks = locks;
+  }
+
+  /** Names the inquirer of `askCoordinator` and `askBranches`; before the first branch waits. */
+  inquireWith(inquirer: Inquirer): void {
+    this.#inquirer = inquirer;
+  }
+
+  /** Takes up a branch in its first phase: into the table, with its locks. Marks `step`. */
+  enter(branch: Branch, step: 'p.locks.taken' | 'p.recovery.scan'): void {
+    const { xid, phase, places } = branch;
+    assert(!isOver(phase), 'a branch that is taken up is not over');
+    this.#table.add(branch);
+    if (phase !== 'preparing') branch.voted.resolve(waitsToForget(branch) ? votedReadOnly() : votedCommit());
+    if (phase === 'preparing' || phase === 'prepared') this.#locks.take(xid, places);
+    if (phase === 'prepared') this.#promise(branch);
+    markPlaces(this.#context.io, step, branch);
+  }
+
+  /** Feeds an event to the protocol, stores the phase that follows, and performs each command in order. */
+  post(branch: Branch, event: BranchEvent): void {
+    const wasOver = isOver(branch.phase);
+    const commands = branch.step(event);
+    if (!wasOver && isOver(branch.phase)) this.#leave(branch);
+    for (const command of commands) this.#perform(branch, command);
+    // A late event of a branch that was over may find its keys locked by another attempt.
+    if (!wasOver) this.#checkLocks(branch);
+  }
+
+  #perform(branch: Branch, command: BranchCommand): void {
+    switch (command.kind) {
+      case 'forcePrepare':
+        branch.forcing = this.#forcePrepare(branch);
+        return;
+      case 'voteCommit':
+        this.#voteCommit(branch);
+        return;
+      case 'voteReadOnly':
+        this.#promise(branch);
+        this.#vote(branch, votedReadOnly());
+        return;
+      case 'voteAbort':
+        this.#vote(branch, command.vote);
+        return;
+      case 'apply':
+        this.#apply(branch, command.as);
+        return;
+      case 'release':
+        this.#release(branch);
+        return;
+      case 'acknowledge':
+        branch.mayAcknowledge = true;
+        return;
+      case 'dropRecord':
+        this.#dropRecord(branch);
+        return;
+      case 'forceHeuristicRollback':
+        branch.applying = this.#forceHeuristicRollback(branch);
+        return;
+      case 'forceOutcome':
+        branch.forcing = this.#forceOutcome(branch, command.state);
+        return;
+      case 'reportMixed':
+        reportMixed(this.#context, branch, command.decision);
+        return;
+      case 'askCoordinator':
+        this.#asking().askCoordinator(branch);
+        return;
+      case 'askBranches':
+        this.#asking().askBranches(branch);
+        return;
+      default:
+        unreachable(command, 'a command of the branch protocol');
+    }
+  }
+
+  async #forcePrepare(branch: Branch): Promise<LockstepError | undefined> {
+    const { io, log } = this.#context;
+    const { xid } = branch;
+    const handedOver = (): void => mark(io, 'p.prepareRec.written', xid);
+    const forced = log.force([recordOf(branch, 'prepared')], { handedOver });
+    branch.orderBytes = undefined;
+    const error = await forced;
+    branch.forcing = undefined;
+    if (error === undefined) {
+      mark(io, 'p.prepareRec.synced', xid);
+      branch.isRecorded = true;
+      this.post(branch, { kind: 'prepareForced', writes: !isReadOnly(branch.order) });
+    } else {
+      this.post(branch, { kind: 'prepareLost', vote: votedAbort('prepare_failed', error.message) });
+    }
+    return error;
+  }
+
+  /** At the coordinator's node the vote is counted and marked when it is durable, with the decision. */
+  #voteCommit(branch: Branch): void {
+    this.#promise(branch);
+    if (branch.phase === 'ready') {
+      branch.voted.resolve(votedCommit());
+      return;
+    }
+    assert(branch.isRecorded, 'a branch that votes commit has a durable prepare record');
+    this.#vote(branch, votedCommit(markText(this.#context.parts.replica.mark)));
+  }
+
+  /**
+   * From now on readers of the keys wait for the outcome, and writers where a client may hear of it before this node.
+   */
+  #promise(branch: Branch): void {
+    this.#locks.promise(branch.places, hasOneCopyEach(this.#context.parts, branch.order));
+    branch.askedUs = this.#context.io.clock.nowUs();
+  }
+
+  #vote(branch: Branch, vote: Voted): void {
+    reportVote(this.#context, branch, vote);
+    branch.voted.resolve(vote);
+  }
+
+  #apply(branch: Branch, as: ApplyKind): void {
+    const written = this.#write(branch, as);
+    if (as === 'withDecision') branch.written = written;
+    else branch.applying = metOf(written);
+  }
+
+  #write(branch: Branch, as: ApplyKind): Promise<Written> {
+    const decision = as === 'withDecision' ? present(branch.decision, 'the decision') : undefined;
+    const records = appliedRecords(branch, recordStates[as], decision?.record);
+    const how: Application = {
+      alone: as === 'onePhase' || as === 'onePhaseUnrecorded',
+      decided: as === 'decided',
+      handedOver: decision?.handedOver,
+      durable: () => {
+        decision?.durable?.();
+        if (as === 'withDecision') reportVote(this.#context, branch, votedCommit());
+        if (as === 'heuristic') reportDecision(this.#context, branch, 'commit');
+      },
+    };
+    const written = new Deferred<Written>();
+    this.#writeBatch(branch, records, how, (round) => {
+      this.#written(branch, round);
+      written.resolve(round);
+    });
+    return written.promise;
+  }
+
+  #written(branch: Branch, round: Written): void {
+    if (round instanceof LockstepError) {
+      this.post(branch, { kind: round.definite ? 'applyRefused' : 'applyFailed' });
+      return;
+    }
+    this.post(branch, { kind: 'applyForced' });
+    // The store holds the values from now on.
+    branch.order = withOperations(branch.order, []);
+  }
+
+  async #forceHeuristicRollback(branch: Branch): Promise<true | LockstepError> {
+    const error = await this.#context.log.force([recordOf(branch, 'heuristicRolledBack')]);
+    if (error === undefined) reportDecision(this.#context, branch, 'rollback');
+    this.post(branch, { kind: error === undefined ? 'heuristicForced' : 'heuristicFailed' });
+    return error ?? true;
+  }
+
+  async #forceOutcome(
+    branch: Branch,
+    state: 'applied' | 'heuristicMixed',
+  ): Promise<LockstepError | undefined> {
+    const error = await this.#context.log.force([recordOf(branch, state)]);
+    branch.forcing = undefined;
+    if (error === undefined) this.post(branch, { kind: 'outcomeForced' });
+    return error;
+  }
+
+  #release({ xid, places }: Branch): void {
+    this.#locks.release(xid, places);
+    mark(this.#context.io, 'p.locks.released', xid);
+  }
+
+  #leave(branch: Branch): void {
+    assert(this.#table.get(branch.xid) === branch, 'a branch that ends is in the table');
+    this.#table.delete(branch.xid);
+  }
+
+  /** Unforced: after a crash the branch asks again (inquiries.ts, applied-branch-cleanup.ts). */
+  #dropRecord({ xid, own }: Branch): void {
+    // The coordinator's own branch has no record beside the decision.
+    if (!own) this.#context.log.later(dropBranch(xid));
+  }
+
+  #asking(): Inquirer {
+    return present(this.#inquirer, 'the inquirer of the branches');
+  }
+
+  #checkLocks({ xid, phase, places }: Branch): void {
+    const held = holdsLocks(phase);
+    const kept = places.every(({ key }) => (this.#locks.holder(key) === xid) === held);
+    assert(kept, 'a branch holds the locks of its keys exactly in the phases that need them');
+  }
+}
+
+/**
+ * Resolves when the round is over: true if the level was met. An error leaves open whether the batch is durable here.
+ */
+async function metOf(written: Promise<Written>): Promise<boolean | LockstepError> {
+  const round = await written;
+  return round instanceof LockstepError ? round : round.met;
+}
