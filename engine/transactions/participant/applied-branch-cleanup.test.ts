@@ -15,15 +15,15 @@ import type { Xid } from '../formats/xid.ts';
 const [n1, n2, n3, n4] = ['n1', 'n2', 'n3', 'n4'] as [NodeId, NodeId, NodeId, NodeId];
 const options = { inquiryIntervalUs: 250_000, readWaitUs: 0, retentionMs: 600_000, rememberedMax: 1 };
 
-/** n2, which has carried out branches of transactions of n1, beside n3 and n4. */
-class Room {
+/** n2, which has applied branches of transactions of n1, beside n3 and n4. */
+class CleanupHarness {
   readonly asked: string[] = [];
   readonly released: Xid[] = [];
-  /** Who was a member, and is none any more. */
+  /** Nodes that were members, and are none any more. */
   readonly over = new Set<NodeId>([n1]);
   readonly links = new Map<NodeId, ReportedState | 'closed' | 'failed'>();
   readonly branches;
-  readonly #leftovers: AppliedBranchCleanup;
+  readonly #cleanup: AppliedBranchCleanup;
   readonly #clock = new TestClock();
 
   constructor(count: number, writers: readonly NodeId[] = [n1, n2, n3, n4]) {
@@ -41,7 +41,7 @@ class Room {
     const member = (node: NodeId): Member => ({ node, datacenter: 'dc1', rack: 'r1', tokens: [] });
     const settings = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 } as const;
     const request = this.#request.bind(this);
-    this.#leftovers = new AppliedBranchCleanup(
+    this.#cleanup = new AppliedBranchCleanup(
       {
         io: { clock: this.#clock, log: new TestLog(), spawn: (_name, task) => void task().catch(this.#fail) },
         parts: {
@@ -69,7 +69,7 @@ class Room {
   /** Passes so long that all branches are due, and lets what they ask be answered. */
   async pass(): Promise<void> {
     this.#clock.advance(5 * options.inquiryIntervalUs);
-    this.#leftovers.tick();
+    this.#cleanup.tick();
     await new Promise((resolve) => setImmediate(resolve));
   }
 
@@ -95,52 +95,55 @@ class Room {
   }
 }
 
-describe('a branch that was carried out, whose coordinator is no member any more', () => {
-  it.each(['committed', 'none', 'forgotten'] as const)('goes once all others say %s', async (state) => {
-    const room = new Room(1);
-    room.links.set(n3, state);
-    await room.pass();
-    expect(room.asked).toEqual(['n3 status', 'n4 status']);
-    expect(room.released).toEqual([room.branches[0]?.xid]);
-  });
-
-  it.each(['undecided', 'closed', 'failed'] as const)(
-    'stays while another one is %s, and asks again',
+describe('an applied branch whose coordinator is no member any more', () => {
+  it.each(['committed', 'none', 'forgotten'] as const)(
+    'goes once all other branches answer %s',
     async (state) => {
-      const room = new Room(1);
-      room.links.set(n4, state);
-      await room.pass();
-      expect(room.released).toEqual([]);
-      room.links.set(n4, 'committed');
-      await room.pass();
-      expect(room.released).toEqual([room.branches[0]?.xid]);
+      const harness = new CleanupHarness(1);
+      harness.links.set(n3, state);
+      await harness.pass();
+      expect(harness.asked).toEqual(['n3 status', 'n4 status']);
+      expect(harness.released).toEqual([harness.branches[0]?.xid]);
     },
   );
 
-  it('does not ask who is no member any more either, and nobody when there was no other', async () => {
-    const room = new Room(1);
-    room.over.add(n4);
-    await room.pass();
-    expect(room.asked).toEqual(['n3 status']);
-    const lonely = new Room(2, [n2]);
+  it.each(['undecided', 'closed', 'failed'] as const)(
+    'stays while another branch answers %s, and asks again',
+    async (state) => {
+      const harness = new CleanupHarness(1);
+      harness.links.set(n4, state);
+      await harness.pass();
+      expect(harness.released).toEqual([]);
+      harness.links.set(n4, 'committed');
+      await harness.pass();
+      expect(harness.released).toEqual([harness.branches[0]?.xid]);
+    },
+  );
+
+  it('asks no node that is no member any more, and none at all if there was no other branch', async () => {
+    const harness = new CleanupHarness(1);
+    harness.over.add(n4);
+    await harness.pass();
+    expect(harness.asked).toEqual(['n3 status']);
+    const lonely = new CleanupHarness(2, [n2]);
     await lonely.pass();
     expect(lonely.asked).toEqual([]);
     expect(lonely.released).toEqual(lonely.branches.map(({ xid }) => xid));
   });
 
-  it('asks a silent node once for all that wait', async () => {
-    const room = new Room(3, [n2, n3]);
-    room.links.set(n3, 'failed');
-    await room.pass();
-    expect(room.asked).toEqual(['n3 status']);
-    expect(room.released).toEqual([]);
+  it('asks a silent node once for all branches that wait', async () => {
+    const harness = new CleanupHarness(3, [n2, n3]);
+    harness.links.set(n3, 'failed');
+    await harness.pass();
+    expect(harness.asked).toEqual(['n3 status']);
+    expect(harness.released).toEqual([]);
   });
 
-  it('asks its coordinator alone while that one is a member', async () => {
-    const room = new Room(1);
-    room.over.clear();
-    await room.pass();
-    expect(room.asked).toEqual(['n1 needed']);
-    expect(room.released).toEqual([]);
+  it('asks its coordinator alone while that is a member', async () => {
+    const harness = new CleanupHarness(1);
+    harness.over.clear();
+    await harness.pass();
+    expect(harness.asked).toEqual(['n1 needed']);
+    expect(harness.released).toEqual([]);
   });
 });

@@ -1,13 +1,16 @@
 /**
- * Branches that were carried out and wait to be forgotten. Their coordinator tells them when it needs them no more; it may
- * have crashed before, and know of nothing, or the node here after it had heard it and before the drop of the record was
- * durable. So a branch that has waited for too long asks, a thousand at a time. Nothing that it hears changes what it
- * carried out: no record there means that nobody waits, not that it was aborted.
+ * Applied-branch cleanup: applied branches that wait for their coordinator's forget ask for it.
  *
- * While the coordinator cannot be asked they stay: other branches may have to learn the outcome from them. For the same
- * reason one whose coordinator has lost its disk stays for as long as outcomes are kept, counted from its first question.
- * Where the coordinator has left the cluster or was replaced, the other branches are asked: those that voted are known,
- * and once none of them waits for the outcome, nobody ever will.
+ * A coordinator says forget when it needs a branch no more. It may have crashed before, and know nothing of the
+ * branch; or this node may have crashed before the drop of the record was durable. So a branch that has waited for
+ * too long asks, at most a thousand in one message. No answer changes what was applied: a coordinator without a
+ * record says that no node waits for the outcome, not that the transaction was aborted.
+ *
+ * The record stays in three cases, because other branches may have to learn the outcome from it:
+ * - While the coordinator cannot be asked.
+ * - For as long as outcomes are kept, counted from the first question, if the coordinator has lost its disk.
+ * - While another branch waits, if the coordinator has left the cluster or was replaced. The record names the
+ *   branches that voted; once none of them waits for the outcome, none ever will.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
@@ -21,13 +24,14 @@ import type { TransactionLog } from '../recovery/transaction-log.ts';
 import type { Incarnations } from '../recovery/log-horizon.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** Names in one message. */
+/** Transactions in one message, at most. */
 const askedCountMax = 1000;
-/** Without a crash they are told within three intervals: what is durable at one tick is said at the next. */
+/** Inquiry intervals before a branch asks. Without a crash a forget comes within three of them. */
 const patienceIntervals = 4;
+/** Transactions of a lost disk about which other nodes have asked; the oldest goes when there are more. */
 const forgottenCountMax = 65_536;
 
-/** What this node coordinates. */
+/** The transactions that this node coordinates. */
 interface Known {
   readonly find: Coordinator['find'];
   readonly singles: Pick<Coordinator['singles'], 'needs'>;
@@ -43,12 +47,17 @@ interface Context extends Asker, Pick<TransactionContext, 'io' | 'options'> {
 
 type Applied = Pick<Branch, 'xid' | 'phase' | 'order' | 'askedUs'>;
 
+/**
+ * The applied-branch cleanup of one node: it asks for its own branches, and answers the branches of its transactions.
+ */
 export class AppliedBranchCleanup {
   readonly #context: Context;
   readonly #branches: { readonly all: readonly Applied[] };
   readonly #coordinator: Known;
   readonly #asking = new Set<NodeId>();
-  /** Transactions of which nothing can be known here, since this disk was lost, and since when others ask. */
+  /**
+   * Transactions that this node knew before its disk was lost, with the microsecond of the first question about each.
+   */
   readonly #forgotten = new RecentMap<Xid, number>(forgottenCountMax);
 
   constructor(context: Context, branches: { readonly all: readonly Applied[] }, coordinator: Known) {
@@ -57,7 +66,7 @@ export class AppliedBranchCleanup {
     this.#coordinator = coordinator;
   }
 
-  /** Asks for every branch that has waited for too long. */
+  /** Asks about every branch that has waited for too long. One question to a coordinator is under way at a time. */
   tick(): void {
     const { io } = this.#context;
     for (const [coordinator, branches] of this.#due()) {
@@ -72,8 +81,8 @@ export class AppliedBranchCleanup {
   }
 
   /**
-   * Another node, or this one, has carried out these branches of transactions of this one: it is told to forget those that
-   * nobody here needs. What is over is never needed again, also where no record speaks of it any more.
+   * `node`, which may be this one, has applied branches of transactions coordinated here. Tells it to forget those that
+   * this coordinator no longer needs. A transaction that is over is never needed again, even without a record of it.
    */
   async letGo(node: NodeId, xids: readonly Xid[]): Promise<void> {
     if (this.#context.parts.member(node) === undefined) return;
@@ -84,10 +93,10 @@ export class AppliedBranchCleanup {
     }
   }
 
-  /** The branch may have to be asked what became of it, or told to commit once more. */
+  /** Whether the coordinator may still ask the branch for its outcome, or repeat its commit. */
   async #needs(xid: Xid): Promise<boolean> {
     if (this.#coordinator.find(xid) !== undefined || this.#coordinator.singles.needs(xid)) return true;
-    // The store answers with what is durable: a decision commits until its end is.
+    // The store answers with what is durable: the decision stands until its end is durable.
     const decided = await this.#context.log.decisionOf(xid);
     if (decided instanceof LockstepError || decided?.state === 'committing') return true;
     return (
@@ -95,7 +104,10 @@ export class AppliedBranchCleanup {
     );
   }
 
-  /** Another branch may have to learn from this one what nobody here knows any more, for as long as outcomes are kept. */
+  /**
+   * Whether another branch may have to learn from this one what this coordinator has lost: for as long as outcomes
+   * are kept.
+   */
   #mayBeAsked(xid: Xid): boolean {
     const { io, options } = this.#context;
     const nowUs = io.clock.nowUs();
@@ -104,7 +116,7 @@ export class AppliedBranchCleanup {
     return nowUs - sinceUs < options.retentionMs * 1000;
   }
 
-  /** Those that have waited for too long, by coordinator. */
+  /** The branches that have waited for too long, by coordinator. */
   #due(): ReadonlyMap<NodeId, readonly Applied[]> {
     const { io, options } = this.#context;
     const dueUs = io.clock.nowUs() - patienceIntervals * options.inquiryIntervalUs;
@@ -128,7 +140,7 @@ export class AppliedBranchCleanup {
     else await askNode(this.#context, coordinator, { kind: 'needed', node, xids }, this.#timeoutUs);
   }
 
-  /** Of these the coordinator is no member any more. */
+  /** The coordinator of these branches is no member any more: asks the other branches of each. */
   async #letOrphansGo(branches: readonly Applied[]): Promise<void> {
     const { self } = this.#context.parts;
     const silent = new Set<NodeId>();
@@ -139,7 +151,10 @@ export class AppliedBranchCleanup {
     }
   }
 
-  /** The node has not heard the outcome yet, or cannot be asked: it is `silent` then, and not asked for the others. */
+  /**
+   * Whether the node waits for the outcome, or cannot be asked. In the latter case it is added to `silent`, and not
+   * asked again.
+   */
   async #mayWait(node: NodeId, xid: Xid, silent: Set<NodeId>): Promise<boolean> {
     if (this.#context.lives.isOver(node)) return false;
     if (silent.has(node)) return true;

@@ -1,36 +1,39 @@
 /**
- * The branches with a record here, by transaction, and by the name that a client gave to it: an order with a name asks
- * for those of its name, and there may be thousands that only wait to be forgotten.
+ * The branches of this node that are not over, by transaction and by idempotency key. A prepare request with a key asks
+ * for the branches of that key, and thousands of applied branches may wait for their coordinators to say forget.
  */
 import { assert } from '../../base/assert.ts';
 import { TransientMap } from '../../base/transient-map.ts';
 import type { Branch } from './branch.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** An index of branches; every list is in the order of `add`. */
 export class BranchTable {
   readonly #branches = new TransientMap<Xid, Branch>();
-  /** Oldest first: more than one where a branch of before is carried out once more. */
+  /** Oldest first. A key has more than one branch where an earlier one is redone. */
   readonly #named = new Map<string, readonly Branch[]>();
 
-  /** Oldest first. */
+  /** Every branch, oldest first. */
   get all(): readonly Branch[] {
     return this.#branches.values();
   }
 
+  /** The branch of the transaction, if any. */
   get(xid: Xid): Branch | undefined {
     return this.#branches.get(xid);
   }
 
+  /** Whether the transaction has a branch here. */
   has(xid: Xid): boolean {
     return this.#branches.has(xid);
   }
 
-  /** Those of the client's name, oldest first. */
+  /** The branches with this idempotency key, oldest first. */
   named(clientId: string): readonly Branch[] {
     return this.#named.get(clientId) ?? none;
   }
 
-  /** Adds a branch, whose transaction has none here. */
+  /** Adds a branch. Its transaction must have none here. */
   add(branch: Branch): void {
     const { xid, order } = branch;
     assert(this.#branches.add(xid, branch), 'a transaction has one branch here');
@@ -40,6 +43,7 @@ export class BranchTable {
     this.#named.set(clientId, others === undefined ? [branch] : [...others, branch]);
   }
 
+  /** Removes the branch of the transaction, if any. */
   delete(xid: Xid): void {
     const gone = this.#branches.delete(xid);
     if (gone === undefined || gone.order.clientId === '') return;

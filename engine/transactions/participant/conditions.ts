@@ -1,5 +1,5 @@
 /**
- * What is checked before a branch votes: whether its client's name is new, and its conditions, held against the newest
+ * The checks before a branch votes: that its idempotency key is new, and that its conditions hold against the newest
  * objects of its keys.
  */
 import { Deferred } from '../../base/deferred.ts';
@@ -19,8 +19,8 @@ import { claimName } from '../idempotency/lookup.ts';
 import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 
 /**
- * Whatever the keys hold, the order is written as it is: it states no condition, has seen nothing, deletes nothing, and
- * leaves one value behind.
+ * Whether the request is written as it is, whatever its keys hold: it has no condition and no context, deletes nothing,
+ * and its buckets keep no siblings.
  */
 function isUnconditional({ parts }: TransactionContext, { operations }: PrepareRequest): boolean {
   return operations.every(({ key, content, context, ifMatch, ifAbsent, check }) => {
@@ -31,12 +31,16 @@ function isUnconditional({ parts }: TransactionContext, { operations }: PrepareR
   });
 }
 
-/** Nothing about the order has to be looked at before it is written. */
+/** Whether nothing has to be checked before the request is written: no idempotency key, no condition. */
 export function isFree(context: TransactionContext, order: PrepareRequest): boolean {
   return order.clientId === '' && isUnconditional(context, order);
 }
 
-/** An abort when its name was used before, or one of its conditions does not hold; the rest as `checkConditions`. */
+/**
+ * Resolves with an abort vote if the idempotency key of the branch was used before or one of its conditions does not
+ * hold, and with undefined otherwise. The branch's request then holds what is to be written, with the contexts it has
+ * seen.
+ */
 export async function checkPrepareRequest(
   context: TransactionContext,
   branch: Branch,
@@ -47,7 +51,7 @@ export async function checkPrepareRequest(
   return checkConditions(context, branch);
 }
 
-/** An abort when one does not hold; leaves in the order what is to be written, and what it has seen. */
+/** `checkPrepareRequest` of the conditions alone. */
 async function checkConditions({ parts }: TransactionContext, branch: Branch): Promise<Voted | undefined> {
   const { replica } = parts;
   const loaded = new Deferred<LockstepError | readonly (StoredObject | undefined)[]>();

@@ -1,9 +1,13 @@
 /**
- * Which keys of this node belong to a transaction now. Who finds a lock votes abort, and waits for none but those of a
- * decided transaction, which the disk alone holds up: so there is no deadlock. Readers of a key wait, bounded, from the
- * moment its branch has promised to follow the coordinator until it has: they never see one half of a committed batch
- * and miss the other. Where a client may hear of the commit before it is carried out here, plain writes wait as well,
- * and are made all the same when that takes too long.
+ * The locks of this node's keys, each held by one transaction.
+ *
+ * A branch that finds a lock votes abort. It waits only for the lock of a decided transaction, which the disk alone
+ * holds up, so there is no deadlock.
+ *
+ * Readers of a key wait, for a bounded time, from the vote of its branch until the branch has followed the
+ * coordinator. So no reader sees one half of a committed batch and misses the other. Plain writes wait as well where
+ * a client may hear of the commit before this node applies it; a write that has waited for too long is made all the
+ * same.
  */
 import { assert } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -18,13 +22,13 @@ import type { Xid } from '../formats/xid.ts';
 interface Lock {
   readonly xid: Xid;
   readonly place: Place;
-  /** It is let go as soon as the disk has answered. */
+  /** Released as soon as the disk has answered. */
   readonly shortly: boolean;
-  /** Readers wait. */
+  /** The branch has voted or is about to: readers wait. */
   promised: boolean;
-  /** So do writers: the client may have heard the outcome before it is carried out here. */
+  /** Writers wait, too: the client may hear the outcome before this node applies it. */
   heardEarly: boolean;
-  /** Undefined: none has come yet. */
+  /** Readers and writers that wait; undefined: none has come yet. */
   readers: Set<Reader> | undefined;
 }
 
@@ -37,44 +41,50 @@ interface Reader {
   readonly proceed: (error: LockstepError | undefined) => void;
 }
 
+/** The locks of one node, and the gate of its replica's readers. */
 export class Locks implements ReadGate {
   readonly #clock: Clock;
   readonly #readWaitUs: number;
   readonly #locks = new TransientMap<PackedKey, Lock>();
   #released: () => void = () => undefined;
 
+  /** `readWaitUs`: how long a reader waits for a key, in microseconds. */
   constructor(clock: Clock, readWaitUs: number) {
     this.#clock = clock;
     this.#readWaitUs = readWaitUs;
   }
 
+  /** Keys that are locked. */
   get size(): number {
     return this.#locks.size;
   }
 
-  /** Who holds the key. */
+  /** The transaction that holds the key's lock, if any. */
   holder(key: PackedKey): Xid | undefined {
     return this.#locks.size === 0 ? undefined : this.#locks.get(key)?.xid;
   }
 
-  /** Those who hold a key that `isSo`. */
+  /** The transactions that hold the lock of a key for which `isSo` is true. */
   holdersOf(isSo: (place: Place) => boolean): readonly Xid[] {
     const holders = new Set<Xid>();
     for (const { xid, place } of this.#locks.values()) if (isSo(place)) holders.add(xid);
     return [...holders];
   }
 
-  /** Calls `released` whenever a transaction has given its keys back. */
+  /** Calls `released` whenever a transaction has released locks. */
   onRelease(released: () => void): void {
     this.#released = released;
   }
 
-  /** Takes all of the keys, which must be free. */
+  /** Locks all of the keys, which must be free. */
   take(xid: Xid, places: readonly Place[]): void {
     for (const place of places) this.#take(xid, place);
   }
 
-  /** Takes all of the keys for writes that are handed to the disk next. False: one of them is not free, and none is taken. */
+  /**
+   * Locks all of the keys for writes that go to the disk next. False, and nothing is locked, if one of them is
+   * locked.
+   */
   takeShortly(xid: Xid, places: readonly Place[]): boolean {
     let taken = 0;
     for (const place of places) {
@@ -91,7 +101,10 @@ export class Locks implements ReadGate {
     assert(wasFree, 'a lock has one holder');
   }
 
-  /** From now on readers wait, writers where the outcome may be `heardEarly`: the branch is about to vote. */
+  /**
+   * The branch is about to vote: from now on readers wait, and writers if a client may hear the outcome first
+   * (`heardEarly`).
+   */
   promise(places: readonly Place[], heardEarly: boolean): void {
     for (const { key } of places) {
       const lock = this.#locks.get(key);
@@ -101,13 +114,13 @@ export class Locks implements ReadGate {
     }
   }
 
-  /** Gives back what the transaction holds of the keys; readers go on. */
+  /** Releases those of the keys that the transaction has locked; their readers go on. */
   release(xid: Xid, places: readonly Place[]): void {
     for (const { key } of places) if (this.#locks.get(key)?.xid === xid) this.#free(key);
     this.#released();
   }
 
-  /** Gives back keys that were taken for a short while, and are held still. */
+  /** Releases keys that `takeShortly` has locked. */
   releaseShort(places: readonly Place[]): void {
     for (const { key } of places) this.#free(key);
     this.#released();
@@ -122,7 +135,10 @@ export class Locks implements ReadGate {
     }
   }
 
-  /** Resolves when the first key whose holder `willLetGo` is free, or was waited for too long; undefined: there is none. */
+  /**
+   * Resolves when the first key is free that was locked shortly or whose holder `willLetGo`, or when the wait is over.
+   * Undefined if there is no such key.
+   */
   freed(places: readonly Place[], willLetGo: (holder: Xid) => boolean): Promise<void> | undefined {
     if (this.#locks.size === 0) return undefined;
     for (const { key } of places) {
@@ -158,7 +174,7 @@ export class Locks implements ReadGate {
     lock.readers.add(reader);
   }
 
-  /** Lets every reader go with an error: the node stops. */
+  /** The node stops: every reader goes on with `ShuttingDown`. */
   close(): void {
     for (const lock of this.#locks.values()) {
       for (const reader of lock.readers ?? []) {

@@ -1,4 +1,7 @@
-/** Plays of the coordinator's protocol against goldens that read as prose (`npx vitest run engine/transactions -u` rewrites). */
+/**
+ * The coordinator's protocol against goldens that read as prose, and against random events. `npx vitest run
+ * engine/transactions/protocol -u` rewrites the goldens.
+ */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
@@ -33,44 +36,52 @@ const forcedAbort = newCoordination(xid, [n1, n2], true);
 
 const plays: readonly [title: string, start: Coordination, events: readonly CoordinatorEvent[]][] = [
   [
-    'All vote commit: the decision is forced before the first commit is sent, and ended after the last acknowledgement.',
+    'All branches vote commit: the decision is durable before the first commit, and ends after the last answer.',
     fresh,
     [begun, commit(n1), commit(n2), commit(n3), forced, acknowledged(n1), acknowledged(n3), acknowledged(n2)],
   ],
   [
-    'A branch that wrote nothing is left out of the second round.',
+    'A branch that writes nothing is left out of the decision, and hears forget.',
     fresh,
     [begun, commit(n1), readOnly(n2), commit(n3), forced, acknowledged(n1), acknowledged(n3)],
   ],
-  ['Nobody wrote anything: nothing is logged.', fresh, [begun, readOnly(n1), readOnly(n2), readOnly(n3)]],
   [
-    'One votes abort: no record, nobody acknowledges, and who votes commit too late is told to roll back.',
+    'No branch writes anything: no decision is recorded.',
+    fresh,
+    [begun, readOnly(n1), readOnly(n2), readOnly(n3)],
+  ],
+  [
+    'One branch votes abort: no record, no acknowledgement, and a branch that votes commit too late is rolled back.',
     fresh,
     [begun, commit(n1), no(n2), commit(n3)],
   ],
   [
-    'One does not answer in time: presumed abort; its late vote changes nothing.',
+    'One branch does not answer in time: presumed abort. Its late vote changes nothing.',
     fresh,
     [begun, commit(n1), commit(n2), silent(n3), commit(n3), forced],
   ],
-  ['The client wants it aborted: all prepare, all roll back.', forcedAbort, [begun, commit(n1), commit(n2)]],
   [
-    'The disk takes no decision: there is none, and all roll back.',
+    'The client wants the transaction aborted: all branches prepare and are rolled back.',
+    forcedAbort,
+    [begun, commit(n1), commit(n2)],
+  ],
+  [
+    'The disk refuses the decision: there is none, and all branches are rolled back.',
     fresh,
     [begun, commit(n1), readOnly(n2), commit(n3), refused, reminded],
   ],
   [
-    'A branch was lost with its disk: an operator abandons it, once all others have acknowledged.',
+    'A branch was lost with its disk: an operator abandons it once all others have acknowledged.',
     recoveredCoordination(xid, [n1, n3]),
     [reminded, acknowledged(n1), abandoned(n3), reminded],
   ],
   [
-    'Nobody knows whether the decision is on the disk: nothing is said, to nobody, until a restart looks.',
+    'The disk may hold the decision: the coordinator says nothing until a restart.',
     fresh,
     [begun, commit(n1), commit(n2), commit(n3), doubted, silent(n1), reminded],
   ],
   [
-    'A start finds the decision: commit is sent again, and again, to whom it has not reached.',
+    'A start finds the decision: the commit is repeated to every branch that has not acknowledged.',
     recoveredCoordination(xid, [n2, n3]),
     [reminded, acknowledged(n2), reminded, acknowledged(n3), acknowledged(n3)],
   ],
@@ -91,12 +102,12 @@ function play(title: string, start: Coordination, events: readonly CoordinatorEv
 }
 
 describe('the coordinator', () => {
-  it('plays as the literature has it', async () => {
+  it('steps as the goldens of its protocol say', async () => {
     const text = plays.map(([title, start, events]) => play(title, start, events)).join('\n\n');
     await expect(`${text}\n`).toMatchFileSnapshot('testdata/coordinator-plays.txt');
   });
 
-  it('decides once: no commit without a forced decision, no abort after one, whatever comes when', () => {
+  it('decides once: no commit without a durable decision, and no abort after one, in any order of events', () => {
     const node = fc.constantFrom(n1, n2, n3);
     const event: fc.Arbitrary<CoordinatorEvent> = fc.oneof(
       { weight: 6, arbitrary: node.map(commit) },

@@ -1,93 +1,116 @@
 /**
- * The coordinator of one transaction as a pure state machine: events in, commands out, both printable. Presumed abort
- * of R* (Mohan, Lindsay, Obermarck, "Transaction Management in the R* Distributed Database Management System", 1986)
- * with the votes of X/Open XA (C193, 1991: XA_OK, XA_RDONLY, XA_RB*).
+ * The coordinator of one transaction as a pure state machine: events in, commands out, both printable. The protocol
+ * is presumed abort of R* (Mohan, Lindsay, Obermarck, "Transaction Management in the R* Distributed Database
+ * Management System", 1986) with the votes of X/Open XA (C193, 1991: XA_OK, XA_RDONLY, XA_RB*).
+ * `coordinator/coordinator.ts` feeds it and performs every command.
  *
- *     record      written by       forced                             why
- *     prepare     branch           before it votes commit             it may be asked for the outcome for ever
- *     decision    coordinator      before the first commit is sent    names the branches to commit again and again
- *     applied     branch           with its writes, before it acks    the coordinator forgets whom it need not ask
- *     (its own)   coordinator      with the decision, one batch       its own branch has no record, neither a prepare
- *                                                                     record, since nobody else hears that vote, nor an
- *                                                                     applied one: the decision names its keys, and a
- *                                                                     crash leaves it and what it does here, or neither
- *     abort       nobody           never                              no record means abort
- *     end         coordinator      never                              only after every branch has acknowledged; once it
- *                                                                     is durable all the same, the branches may forget
- *     (read-only) branch           a prepare record like the others', since its conditions hold until the outcome: it keeps
- *                                  its keys, is left out of the decision, and is told to forget once that is made
+ *     record      written by   forced                         why
+ *     prepare     branch       before it votes commit         the branch may have to ask for the outcome for ever
+ *     prepare     branch       before it votes read-only      its conditions must hold until the outcome: it keeps its
+ *                                                             locks, is left out of the decision, and hears forget
+ *                                                             once the decision is made
+ *     decision    coordinator  before it sends a commit       names the branches that the commit is repeated to
+ *     applied     branch       with its writes, before it     the coordinator need not ask the branch again
+ *                              acknowledges
+ *     (none)      own branch   with the decision, one batch   the branch at the coordinator's node has no records: no
+ *                                                             other node gets its vote, the decision names its keys,
+ *                                                             and a crash leaves both or neither
+ *     abort       nobody       never                          no record means abort
+ *     end         coordinator  never                          written after every branch has acknowledged; once it is
+ *                                                             durable all the same, the branches may forget
  *
- * Invariants: a decision is made once; once the disk has taken it no event leads to an abort; after `aborted` none leads to a
- * commit, and whoever votes commit then is told to roll back. A branch that is told to commit and has no record has lost
- * it with its disk: it is given its order once more, and acknowledges nothing before it has carried that out.
+ * Invariants:
+ * - A decision is made once. Once the disk has taken it, no event leads to an abort.
+ * - After `aborted` no event leads to a commit. A branch that votes commit then is rolled back.
+ * - A branch that has no record when the commit comes has lost it with its disk. The coordinator sends it its prepare
+ *   request once more (recovery/redo.ts), and the branch acknowledges only once it has applied that.
  */
 import type { NodeId } from '../../base/ids.ts';
 import type { AbortReason } from '../formats/outcomes.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** What a branch promises. `readOnly`: it writes nothing, and needs no commit. */
 export type Vote = 'commit' | 'readOnly' | 'abort';
 
-/** `doubted`: the decision may or may not be on the disk; only a restart can tell. */
+/**
+ * `deciding`: the decision is on its way to the disk. `doubted`: the decision may or may not be durable, and only a
+ * restart can tell. `ended`: every branch has acknowledged.
+ */
 export type CoordinatorPhase = 'preparing' | 'deciding' | 'doubted' | 'committing' | 'ended' | 'aborted';
 
+/** A branch as its coordinator knows it. `vote` undefined: not heard yet. */
 export interface CoordinatedBranch {
   readonly node: NodeId;
   readonly vote: Vote | undefined;
   readonly acknowledged: boolean;
 }
 
+/** The state of one transaction at its coordinator. */
 export interface Coordination {
   readonly xid: Xid;
   readonly phase: CoordinatorPhase;
+  /** The client wants the transaction aborted, whatever the votes. */
   readonly forceAbort: boolean;
+  /** At least one, one a node. */
   readonly branches: readonly CoordinatedBranch[];
-  /** Why it was aborted. */
+  /** Why the transaction was aborted; undefined unless it was. */
   readonly reason: AbortReason | undefined;
 }
 
+/** What happens to a transaction at its coordinator. */
 export type CoordinatorEvent =
+  /** The transaction begins. */
   | { readonly kind: 'begun' }
+  /** `reason`: of an abort. */
   | { readonly kind: 'voted'; readonly node: NodeId; readonly vote: Vote; readonly reason?: AbortReason }
-  /** No vote will be heard of this branch: it could not be asked, or did not answer in time. */
+  /** The branch could not be asked, or did not answer in time. */
   | { readonly kind: 'silent'; readonly node: NodeId; readonly reason: AbortReason }
+  /** The decision is durable. */
   | { readonly kind: 'decisionForced' }
-  /** It was not taken: it is certainly not on the disk, and never will be. */
+  /** The disk has not taken the decision, and never will. */
   | { readonly kind: 'decisionRefused' }
+  /** The write of the decision has failed; the disk may hold it all the same. */
   | { readonly kind: 'decisionDoubted' }
+  /** The branch has applied its writes. */
   | { readonly kind: 'acknowledged'; readonly node: NodeId }
-  /** An operator says that this branch, which is lost, will never acknowledge. */
+  /** An operator gives up a lost branch: it will never acknowledge. */
   | { readonly kind: 'abandoned'; readonly node: NodeId }
-  /** Time to send the commit again to whom it has not reached; also after a restart. */
+  /** It is time to repeat the commit to the branches that have not acknowledged; also after a restart. */
   | { readonly kind: 'reminded' };
 
+/** What the driver does for a transaction. */
 export type CoordinatorCommand =
   | { readonly kind: 'sendPrepare'; readonly node: NodeId }
+  /** Force the decision to commit, which names these nodes; then post what became of it. */
   | { readonly kind: 'forceDecision'; readonly nodes: readonly NodeId[] }
   | { readonly kind: 'sendCommit'; readonly node: NodeId }
   | { readonly kind: 'sendRollback'; readonly node: NodeId }
-  /** To who has nothing to write: it may let its keys go. Not sent again: who has not heard it asks. */
+  /** To a branch that voted read-only: it may release its locks. Not repeated: a branch that misses it asks. */
   | { readonly kind: 'sendForget'; readonly node: NodeId }
-  /** The outcome is certain: the client may be told. */
+  /** The outcome is certain: the client may hear it. */
   | { readonly kind: 'conclude'; readonly outcome: 'committed' | 'aborted' }
-  /** Every branch has acknowledged: the decision need not be remembered for them. */
+  /** Every branch has acknowledged: none of them needs the decision any more. */
   | { readonly kind: 'end' };
 
+/** A step of the protocol: the state that follows, and the commands, to be performed in this order. */
 export interface CoordinatorStep {
   readonly state: Coordination;
   readonly commands: readonly CoordinatorCommand[];
 }
 
+/** A transaction before its `begun`; `nodes`: the primaries of its keys. */
 export function newCoordination(xid: Xid, nodes: readonly NodeId[], forceAbort: boolean): Coordination {
   const branches = nodes.map((node) => ({ node, vote: undefined, acknowledged: false }));
   return { xid, phase: 'preparing', forceAbort, branches, reason: undefined };
 }
 
-/** What a decision record says after a restart. */
+/** A transaction that a start finds decided; `nodes`: those that its decision names. */
 export function recoveredCoordination(xid: Xid, nodes: readonly NodeId[]): Coordination {
   const branches = nodes.map((node) => ({ node, vote: 'commit' as const, acknowledged: false }));
   return { xid, phase: 'committing', forceAbort: false, branches, reason: undefined };
 }
 
+/** The step that `event` brings about. An event that does not fit the phase changes and commands nothing. */
 export function stepCoordination(state: Coordination, event: CoordinatorEvent): CoordinatorStep {
   switch (event.kind) {
     case 'begun':
@@ -95,7 +118,7 @@ export function stepCoordination(state: Coordination, event: CoordinatorEvent): 
     case 'voted':
       return hearVote(state, event.node, event.vote, event.reason ?? 'prepare_failed');
     case 'silent':
-      // Whoever is silent may have voted: it is told.
+      // The silent branch may have voted: it, too, is rolled back.
       return state.phase === 'preparing' ? abort(state, event.reason) : unmoved(state);
     case 'decisionForced':
       return state.phase === 'deciding' ? beginCommit(state) : unmoved(state);
@@ -115,18 +138,18 @@ export function stepCoordination(state: Coordination, event: CoordinatorEvent): 
   }
 }
 
-/** The branches that voted commit: those that the decision names. */
+/** The nodes whose branches voted commit: those that the decision names. */
 export function committers(state: Coordination): readonly NodeId[] {
   return state.branches.filter(({ vote }) => vote === 'commit').map(({ node }) => node);
 }
 
-/** What a branch that asks is told: nothing is certain before the decision is on the disk. */
+/** The answer to a branch that asks for the outcome. Nothing is certain before the decision is durable. */
 export function answerToBranch(state: Coordination): 'committed' | 'aborted' | 'undecided' {
   if (state.phase === 'committing' || state.phase === 'ended') return 'committed';
   return state.phase === 'aborted' ? 'aborted' : 'undecided';
 }
 
-/** The commit is decided, and the node has not acknowledged it. */
+/** Whether the commit is decided and the node has not acknowledged it. */
 export function waitsFor(state: Coordination, node: NodeId): boolean {
   return (
     state.phase === 'committing' && state.branches.some((one) => one.node === node && isUnacknowledged(one))
@@ -143,7 +166,7 @@ export function describeCoordination({ phase, branches }: Coordination): string 
 
 function hearVote(state: Coordination, node: NodeId, vote: Vote, reason: AbortReason): CoordinatorStep {
   if (state.phase === 'aborted') {
-    // A late vote never turns the outcome; its branch must not wait for an answer that was given already.
+    // A late vote never changes the outcome. Its branch waits for the outcome, so it hears it again.
     return { state, commands: vote === 'abort' ? [] : [undoing(node, vote)] };
   }
   const branch = state.branches.find((one) => one.node === node);
@@ -163,7 +186,7 @@ function decide(state: Coordination): CoordinatorStep {
   if (nodes.length > 0) {
     return { state: moved(state, 'deciding'), commands: [{ kind: 'forceDecision', nodes }] };
   }
-  // All have voted read-only: nothing is to be written, not here either.
+  // Every branch voted read-only: there is nothing to write, and no decision to record.
   const commands: CoordinatorCommand[] = [{ kind: 'conclude', outcome: 'committed' }, ...forgets(state)];
   return { state: { ...state, phase: 'ended' }, commands };
 }
@@ -174,14 +197,14 @@ function beginCommit(state: Coordination): CoordinatorStep {
   return { state: moved(state, 'committing'), commands };
 }
 
-/** Read-only voters need not wait any more: everybody's keys are locked, and the outcome is certain. */
+/** The branches that voted read-only may release their locks: all keys are locked, and the outcome is certain. */
 function forgets(state: Coordination): readonly CoordinatorCommand[] {
   return state.branches
     .filter(({ vote }) => vote === 'readOnly')
     .map(({ node }) => ({ kind: 'sendForget' as const, node }));
 }
 
-/** What ends the branch of an aborted transaction. */
+/** The command that ends a branch of an aborted transaction. */
 function undoing(node: NodeId, vote: Vote | undefined): CoordinatorCommand {
   return { kind: vote === 'readOnly' ? 'sendForget' : 'sendRollback', node };
 }
@@ -207,7 +230,7 @@ function hearAcknowledgement(state: Coordination, node: NodeId): CoordinatorStep
   return { state: moved(state, 'ended', branches), commands: [{ kind: 'end' }] };
 }
 
-/** Branches that have voted commit and have not acknowledged. */
+/** The nodes whose branches have voted commit and have not acknowledged. */
 export function unacknowledged(state: Coordination): readonly NodeId[] {
   return state.branches.filter(isUnacknowledged).map(({ node }) => node);
 }
@@ -216,7 +239,10 @@ function isUnacknowledged({ vote, acknowledged }: CoordinatedBranch): boolean {
   return vote === 'commit' && !acknowledged;
 }
 
-/** Field by field: states of one shape are read and copied at once, and there are several for every transaction. */
+/**
+ * The state with another phase or other branches. Copied field by field: objects of one shape are fast, and there are
+ * several for every transaction.
+ */
 function moved(
   { xid, phase: before, forceAbort, branches: same, reason }: Coordination,
   phase: CoordinatorPhase = before,
@@ -229,7 +255,7 @@ function unmoved(state: Coordination): CoordinatorStep {
   return { state, commands: [] };
 }
 
-/** `sendPrepare n2`, `forceDecision n1 n2`, for people and goldens. */
+/** `sendPrepare n2`, `forceDecision n1 n2`: for people and goldens. */
 export function describeCommand(command: CoordinatorCommand): string {
   switch (command.kind) {
     case 'forceDecision':
