@@ -48,7 +48,7 @@ export interface ReplicaGroup {
  * level cannot be met.
  */
 interface Vote {
-  readonly kin: ReplicaGroup;
+  readonly group: ReplicaGroup;
   readonly tally: Tally | undefined;
 }
 
@@ -75,12 +75,12 @@ export class BatchRound {
    * While owners change: members that may soon be read as the primary and have not answered. The level is not reported
    * as met before all of them have.
    */
-  readonly #heirs: Set<NodeId> | undefined;
+  readonly #nextPrimaries: Set<NodeId> | undefined;
   readonly #clientName: Uint8Array | undefined;
   readonly #holders = new Set<NodeId>();
 
   /**
-   * `objects`: the bytes at each position. `kin`: the replica groups of the positions at this instant, if the caller
+   * `objects`: the bytes at each position. `groups`: the replica groups of the positions at this instant, if the caller
    * has them. `clientName`: the encoded idempotency key under which the batch was written, for its replicas to store.
    */
   constructor(
@@ -88,18 +88,18 @@ export class BatchRound {
     places: readonly Place[],
     objects: readonly Uint8Array[],
     level: BatchLevel,
-    kin = kinOf(parts, places, level),
+    groups = kinOf(parts, places, level),
     clientName: Uint8Array | undefined = undefined,
   ) {
     this.#clientName = clientName;
     this.#parts = parts;
     this.#places = places;
     this.#objects = objects;
-    this.#votes = kin.map(voteOf);
-    this.#shares = sharesOf(parts, places, kin);
-    this.#unmet = kin.length;
+    this.#votes = groups.map(voteOf);
+    this.#shares = sharesOf(parts, places, groups);
+    this.#unmet = groups.length;
     this.#silent = this.#shares.length;
-    this.#heirs = kin.every(({ calm }) => calm) ? undefined : heirsOf(parts, places);
+    this.#nextPrimaries = groups.every(({ calm }) => calm) ? undefined : nextPrimariesOf(parts, places);
   }
 
   /** Calls `heard` once: with true once the level is met for every object, with false once it can no longer be met. */
@@ -124,7 +124,7 @@ export class BatchRound {
 
   /** No pending owner existed for any key when the round began. */
   get isCalm(): boolean {
-    return this.#heirs === undefined;
+    return this.#nextPrimaries === undefined;
   }
 
   /** The objects of the batch with their keys and tokens. */
@@ -167,7 +167,7 @@ export class BatchRound {
   #heard(share: Share, success: boolean): void {
     if (success) this.#holders.add(share.member.node);
     else this.#hint(share);
-    this.#heirs?.delete(share.member.node);
+    this.#nextPrimaries?.delete(share.member.node);
     this.#answer(share.member, success);
     this.#silent -= 1;
     if (this.#silent === 0) this.#spread?.resolve();
@@ -181,15 +181,15 @@ export class BatchRound {
   }
 
   #answer(member: Member, success: boolean): void {
-    for (const { kin, tally } of this.#votes) {
-      if (tally === undefined || kin.plan.kind !== 'plan') continue;
-      const target = kin.plan.targets.findIndex((one) => one.member.node === member.node);
+    for (const { group, tally } of this.#votes) {
+      if (tally === undefined || group.plan.kind !== 'plan') continue;
+      const target = group.plan.targets.findIndex((one) => one.member.node === member.node);
       if (target < 0) continue;
       const verdict = tally.answer(target, success);
       if (verdict === 'impossible') this.#settle(false);
       if (verdict === 'met') this.#unmet -= 1;
     }
-    if (this.#unmet === 0 && (this.#heirs?.size ?? 0) === 0) this.#settle(true);
+    if (this.#unmet === 0 && (this.#nextPrimaries?.size ?? 0) === 0) this.#settle(true);
   }
 
   #settle(met: boolean): void {
@@ -209,22 +209,22 @@ export class BatchRound {
  * of them as the primary, and a majority without it does not help those readers. An unreachable member leaves the set
  * too: its request fails.
  */
-function heirsOf(parts: RoundDependencies, places: readonly Place[]): Set<NodeId> | undefined {
-  let heirs: Set<NodeId> | undefined;
+function nextPrimariesOf(parts: RoundDependencies, places: readonly Place[]): Set<NodeId> | undefined {
+  let nextPrimaries: Set<NodeId> | undefined;
   for (const { token } of places) {
     const pending = parts.pending(token);
     if (pending.length === 0) continue;
-    heirs ??= new Set();
+    nextPrimaries ??= new Set();
     const [primary] = parts.ring().placement(token);
-    if (primary !== undefined) heirs.add(primary.node);
-    for (const { node } of pending) heirs.add(node);
+    if (primary !== undefined) nextPrimaries.add(primary.node);
+    for (const { node } of pending) nextPrimaries.add(node);
   }
-  heirs?.delete(parts.self.node);
-  return heirs;
+  nextPrimaries?.delete(parts.self.node);
+  return nextPrimaries;
 }
 
-function voteOf(kin: ReplicaGroup): Vote {
-  return { kin, tally: kin.plan.kind === 'plan' ? new Tally(kin.plan) : undefined };
+function voteOf(group: ReplicaGroup): Vote {
+  return { group, tally: group.plan.kind === 'plan' ? new Tally(group.plan) : undefined };
 }
 
 /** Groups the positions of a batch by replicas and properties. Most batches form one group. */
@@ -255,12 +255,12 @@ export function enterReplicaGroup(
 ): void {
   const rules = parts.rules(place.key);
   // While owners change, each object is counted by itself.
-  const known = calm ? kinAmong(all, placement, rules) : undefined;
+  const known = calm ? groupAmong(all, placement, rules) : undefined;
   if (known !== undefined) known.indexes.push(index);
   else all.push({ placement, rules, calm, plan: batchPlan(parts, place, level), indexes: [index] });
 }
 
-function kinAmong(
+function groupAmong(
   all: readonly ReplicaGroup[],
   placement: Placement,
   rules: BucketProperties,
@@ -320,10 +320,10 @@ function raisedNeed(
 function sharesOf(
   { self, pending }: RoundDependencies,
   places: readonly Place[],
-  kin: readonly ReplicaGroup[],
+  groups: readonly ReplicaGroup[],
 ): readonly Share[] {
   const shares: Share[] = [];
-  for (const { placement, indexes, calm } of kin) {
+  for (const { placement, indexes, calm } of groups) {
     for (const member of placement) if (member.node !== self.node) enter(shares, member, indexes);
     if (calm) continue;
     for (const index of indexes)

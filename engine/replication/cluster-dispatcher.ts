@@ -87,7 +87,10 @@ export class ClusterDispatcher implements Dispatcher {
     throw new LockstepError('Overloaded', detail);
   }
 
-  /** The same for parts of a larger request, and for listeners: whoever answers the client counts why it failed. */
+  /**
+   * The same dispatcher without counting of failures, for parts of a larger request and for listeners: the module that
+   * answers the client counts the failure (`failure-causes.ts`).
+   */
   get uncounted(): Dispatcher {
     return { get: (request) => this.#get(request), put: (request) => this.#put(request) };
   }
@@ -240,7 +243,10 @@ export class ClusterDispatcher implements Dispatcher {
     return bucketWriteNeed(this.#terms, this.#parts.rules(key.packed), nothingAsked);
   }
 
-  /** Why so many queues are full that the plan cannot be met: nothing of it is sent then, nor written here. */
+  /**
+   * The error if so many queues toward replicas are full that the plan cannot be met; undefined otherwise. Nothing is
+   * sent or written in that case.
+   */
   #fullFor(plan: DispatchPlan, bytes: number): LockstepError | undefined {
     const { self, queueFull } = this.#parts;
     const isFull = ({ node }: Member): boolean => node !== self.node && queueFull(node, bytes);
@@ -296,7 +302,7 @@ export class ClusterDispatcher implements Dispatcher {
     throw new LockstepError('NoTargets', `no replica of the key (${names}) can take the write${why}`);
   }
 
-  /** The answer to come; why the peer was not asked, if it was not. */
+  /** Forwards a write to a peer: the promise of its answer, or why the peer was not asked. */
   #ask(member: Member, message: PeerRequest, timeoutUs: number): Promise<StoredObject> | ReplyFailure {
     const result = new Deferred<StoredObject>();
     const error = askPeer(this.#parts, member, message, timeoutUs, (reply) => {
@@ -309,7 +315,7 @@ export class ClusterDispatcher implements Dispatcher {
     return error ?? result.promise;
   }
 
-  /** Counts why a request failed. Returns `error`. */
+  /** Counts why a request failed; returns `error`. */
   #counted(error: unknown, what: 'read' | 'write'): unknown {
     if (!(error instanceof LockstepError)) return error;
     const { readLevel, writeLevel } = this.#parts.settings;
@@ -318,10 +324,10 @@ export class ClusterDispatcher implements Dispatcher {
   }
 }
 
-/** The plan; throws the refusal. */
+/** Returns the plan; throws the refusal as a definite error. */
 function admit(plan: DispatchPlan | Refusal, what: 'read' | 'write'): DispatchPlan {
   if (plan.kind === 'plan') return plan;
-  // Nothing has been sent: whatever the code leaves open, this did not happen.
+  // Nothing has been sent: the request definitely did not happen, whatever the code alone would leave open.
   const votes = plan.votes === undefined ? {} : { votes: plan.votes };
   const detail = `the ${what} was refused: ${plan.detail}`;
   throw new LockstepError(plan.code, detail, { definite: true, ...votes });

@@ -1,20 +1,23 @@
 /**
- * Counts why a client's request failed (spec: failure-cause families, pool codec 7 and 8): once per request, where its
- * client is answered, whatever kind of request it was. Nodes that were asked on the way count nothing of it.
+ * Counts why a client's request failed (spec: failure-cause families, pool codec 7 and 8). A request of any kind is
+ * counted once, on the node that answers its client. Nodes that were asked on the way count nothing of it.
  */
 import type { ErrorCode } from '../base/errors.ts';
 import type { RoundDependencies } from './round-dependencies.ts';
 import type { ConsistencyLevel } from './requests.ts';
 
-/** What counting a failure needs. */
+/** What counting a failure needs of the node. */
 export interface CauseParts extends Pick<RoundDependencies, 'stats'> {
   readonly self: { readonly datacenter: string; readonly rack: string };
 }
 
-/** Errors of requests whose level could not be met. */
+/** Codes of requests whose level could not be met. */
 const unmet: readonly ErrorCode[] = ['NoQuorum', 'Timeout', 'ReplicasDisagree'];
 
-/** Counts a request of this level that ended in this error; errors of other codes are no failures of the dispatcher. */
+/**
+ * Counts a request at `level` that failed with `code`. Codes other than `NoTargets`, `Timeout`, `NoQuorum` and
+ * `ReplicasDisagree` are not counted here.
+ */
 export function countCause(
   { self, stats }: CauseParts,
   code: ErrorCode,

@@ -1,4 +1,4 @@
-/** Requests that full queues toward peers would refuse: refused before anything is done, by a definite `Overloaded`. */
+/** Requests that full queues toward peers would refuse fail before anything is done, with a definite `Overloaded`. */
 import { describe, expect, it } from 'vitest';
 
 import { TestClock } from '../api/testing/test-io.fixture.ts';
@@ -40,7 +40,7 @@ interface Trouble {
 /** A node whose links to its peers are as a test says; its own store takes writes and fails reads. */
 class Links implements PeerLinks {
   readonly asked: string[] = [];
-  /** Writes that the node's own store was handed. */
+  /** A node whose links to its peers are as a test says. Its own store takes writes and fails reads. */
   writes = 0;
   readonly dispatcher: ClusterDispatcher;
   readonly #trouble: Trouble;
@@ -129,7 +129,7 @@ async function outcomeOf(request: Promise<unknown>): Promise<string> {
 }
 
 describe('a write whose replicas cannot be sent to, since the queues toward them are full', () => {
-  it('is refused before it is written here or sent to anybody', async () => {
+  it('is refused before it is written here or sent to any replica', async () => {
     const links = new Links('n1', { full: ['n2', 'n3'] });
     expect(await links.put()).toBe(
       'Overloaded, definite: the queues toward n2 and n3 are full; try again later',
@@ -137,14 +137,14 @@ describe('a write whose replicas cannot be sent to, since the queues toward them
     expect([links.writes, links.asked]).toEqual([0, []]);
   });
 
-  it('goes on where the others suffice', async () => {
+  it('proceeds if the other replicas suffice', async () => {
     const links = new Links('n1', { full: ['n2'] });
     const put = links.put();
     await Promise.race([put, Promise.resolve()]);
     expect([links.writes, links.asked]).toEqual([1, ['n3 mergeObject']]);
   });
 
-  it('is refused by a node that holds no replica, when it can be forwarded to none', async () => {
+  it('is refused by a node without a replica that can forward it to none', async () => {
     expect(await new Links('n9', { full: ['n1', 'n2', 'n3'] }).put()).toMatch(/^Overloaded, definite: /);
     expect(await new Links('n9', { full: ['n1'], down: ['n2', 'n3'] }).put()).toMatch(
       /^Overloaded, definite: /,
@@ -154,7 +154,7 @@ describe('a write whose replicas cannot be sent to, since the queues toward them
 });
 
 describe('a read whose replicas cannot be asked, since the queues toward them are full', () => {
-  it('is refused as an overload', async () => {
+  it('is refused as Overloaded', async () => {
     const links = new Links('n9', { full: ['n1', 'n2', 'n3'] });
     expect(await links.get()).toBe(
       'Overloaded, definite: the queue toward n1 is full; try again later; the queue toward n2 is full; try again later',
@@ -162,7 +162,7 @@ describe('a read whose replicas cannot be asked, since the queues toward them ar
     expect(links.asked).toEqual([]);
   });
 
-  it('says what the replicas answered where some were asked', async () => {
+  it('names the answers of the replicas that were asked', async () => {
     const links = new Links('n9', { full: ['n1'], failing: ['n2', 'n3'] });
     expect(await links.get()).toMatch(
       /^NoQuorum, perhaps done: at most 1 of 2 in dc: .*n1 is full.*; n2 is broken$/,

@@ -49,7 +49,7 @@ export interface RoundDependencies {
   /** A member, including one that joins or leaves; undefined if the node is none. */
   readonly member: (node: NodeId) => Member | undefined;
   readonly plane: PeerLinks;
-  /** A request of `bytes` bytes to the peer would be refused now, since the queue toward it is full. */
+  /** Whether the full queue toward the peer would refuse a request of `bytes` bytes now. */
   readonly queueFull: (peer: NodeId, bytes: number) => boolean;
   readonly replica: Replica;
   /** Bounds the large objects that this node's reads bring here. */
@@ -119,7 +119,7 @@ export function askPeer(
     : { code: 'NoTargets', message: `the link to ${peer.node} is down`, unsent: true };
 }
 
-/** What to tell of peers whose queues are full. */
+/** The error text for a request that full queues toward `peers` refuse. */
 export function fullQueue(peers: readonly Member[]): string {
   const names = peers.map(({ node }) => node).join(' and ');
   return `${peers.length === 1 ? 'the queue' : 'the queues'} toward ${names} ${peers.length === 1 ? 'is' : 'are'} full; try again later`;
