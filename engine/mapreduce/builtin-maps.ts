@@ -1,6 +1,6 @@
 /**
- * Built-in map functions: what they make of one object. Names and behaviour are those of Riak's libraries of JavaScript
- * and Erlang functions, and of the Rust port's; all of them work on the first sibling unless their line says otherwise.
+ * Built-in map functions: what they return for one object. Names and behaviour are those of Riak's JavaScript and
+ * Erlang libraries, and of the Rust port's. They use the first sibling unless stated otherwise.
  */
 import { LockstepError } from '../base/errors.ts';
 import { describe, isArray, isObject, parseJson } from './fields.ts';
@@ -10,17 +10,19 @@ import type { Json } from './job.ts';
 import { FunctionError } from './phase-error.ts';
 import { canonicalText } from './json-order.ts';
 
-/** Throws `FunctionError` when the object is none that it can take. */
+/** Returns the function's results for one object. Throws `FunctionError` for an object that it cannot process. */
 export type MapFunction = (found: FoundObject, arg: Json | undefined) => readonly Json[];
 
+/** A built-in map function. */
 export interface BuiltinMap {
   readonly apply: MapFunction;
-  /** Why an argument is none that it takes; undefined: it is. */
+  /** Why an argument is invalid; undefined if it is valid. */
   readonly argRule?: (arg: Json | undefined) => string | undefined;
 }
 
 const notFoundActions = ['filter_notfound', 'include_notfound', 'include_keydata'];
 
+/** The functions by name. */
 export const builtinMaps: ReadonlyMap<string, BuiltinMap> = new Map<string, BuiltinMap>([
   ['Riak.mapValues', { apply: orNotFound((found) => [firstText(found)]) }],
   ['Riak.mapValuesJson', { apply: orNotFound((found) => [firstJson(found)]) }],
@@ -51,7 +53,7 @@ function firstJson(found: FoundObject): Json {
   }
 }
 
-/** The objects whose fields are those of the argument. */
+/** The value if it is an object whose fields include those of the argument; otherwise nothing. */
 function mapByFields(found: FoundObject, arg: Json | undefined): readonly Json[] {
   if (found.siblings.length === 0 || !isObject(arg)) return [];
   const value = firstJson(found);

@@ -1,10 +1,10 @@
 /**
- * Built-in reduce functions. A phase's inputs come in batches: `reduce` is applied to what has come of a batch, and
- * `merge` to what it gave before followed by what it gave now; so a function sees each input once, and the result does
- * not depend on how the batches were cut. A function without `merge` needs all inputs at once.
+ * Built-in reduce functions. A phase's inputs arrive in batches. `reduce` is applied to a batch, and `merge` to the
+ * earlier results followed by the new ones. A function thus sees each input once, and the result does not depend on the
+ * cut into batches. A function without `merge` needs all inputs at once.
  *
- * `anyOrder`: besides, the order of inputs does not matter, and a replica may reduce what its map phase gave before it
- * sends it (sums of fractions may then differ in their last digits).
+ * `anyOrder`: in addition, the order of inputs does not matter, so a replica may reduce the results of its map phase
+ * before it sends them (sums of fractions may then differ in their last digits).
  */
 import { describe, isArray } from './fields.ts';
 import { isNotFound } from './found-object.ts';
@@ -12,14 +12,15 @@ import type { Json } from './job.ts';
 import { canonicalText, compareJson } from './json-order.ts';
 import { FunctionError } from './phase-error.ts';
 
-/** Throws `FunctionError` for inputs that it cannot take. */
+/** Throws `FunctionError` for inputs that it cannot process. */
 type Reduce = (values: readonly Json[], arg: Json | undefined) => readonly Json[];
 
+/** A built-in reduce function. */
 export interface BuiltinReduce {
   readonly reduce: Reduce;
   readonly merge?: Reduce;
   readonly anyOrder?: boolean;
-  /** Why an argument is none that it takes; undefined: it is. */
+  /** Why an argument is invalid; undefined if it is valid. */
   readonly argRule?: (arg: Json | undefined) => string | undefined;
 }
 
@@ -28,6 +29,7 @@ const sort: BuiltinReduce = { reduce: sorted, merge: sorted };
 const count: BuiltinReduce = { reduce: (values) => [values.length], merge: sumOf, anyOrder: true };
 const identity: BuiltinReduce = { reduce: (values) => values, merge: (values) => values };
 
+/** The functions by name. */
 export const builtinReduces: ReadonlyMap<string, BuiltinReduce> = new Map<string, BuiltinReduce>([
   ['Riak.reduceSum', sum],
   ['Riak.reduceMin', extreme(-1)],
@@ -92,7 +94,7 @@ function sliced(values: readonly Json[], arg: Json | undefined): readonly Json[]
   return typeof start === 'number' && typeof end === 'number' ? values.slice(start, end) : values;
 }
 
-/** Each value once, where it came first. */
+/** Each value once, at its first position. */
 function union(values: readonly Json[]): readonly Json[] {
   const seen = new Set<string>();
   return values.filter((value) => {

@@ -19,7 +19,7 @@ import { encode } from 'cborg';
 const json = fc.jsonValue({ maxDepth: 3, noUnicodeString: false }) as fc.Arbitrary<Json>;
 const numbers = fc.array(fc.integer({ min: -1000, max: 1000 }), { maxLength: 30 });
 
-/** What a function gives when its inputs come in batches of these sizes. */
+/** A function's results if its inputs arrive in batches of these sizes. */
 function inBatches(
   name: string,
   values: readonly Json[],
@@ -38,7 +38,7 @@ function inBatches(
 }
 
 describe('built-in reduce functions', () => {
-  test('give the same however their inputs are cut into batches', () => {
+  test('give the same results however their inputs are cut into batches', () => {
     const sizes = fc.array(fc.integer({ min: 0, max: 10 }), { maxLength: 5 });
     fc.assert(
       fc.property(numbers, sizes, (values, cuts) => {
@@ -82,7 +82,7 @@ describe('built-in reduce functions', () => {
     expect(() => run('reduce_sum', ['a'])).toThrow('a sum is of numbers, not "a"');
   });
 
-  test('order values totally, and tell equal ones by one text', () => {
+  test('order values totally, and give equal ones the same text', () => {
     fc.assert(
       fc.property(json, json, (left, right) => {
         expect(Math.sign(compareJson(left, right))).toBe(-Math.sign(compareJson(right, left)) + 0);
@@ -93,8 +93,8 @@ describe('built-in reduce functions', () => {
   });
 });
 
-describe('the words between coordinator and replica', () => {
-  test('come back as they were', () => {
+describe('the messages between coordinator and replica', () => {
+  test('round-trip', () => {
     const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('ü'));
     fc.assert(
       fc.property(json, json, fc.boolean(), fc.nat(), (arg, keydata, last, count) => {
@@ -119,7 +119,7 @@ describe('the words between coordinator and replica', () => {
     );
   });
 
-  test('anything else is refused by name', () => {
+  test('malformed bytes are refused with BadRequest', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
         for (const decode of [decodeWork, decodeWorkDone]) {
@@ -134,13 +134,13 @@ describe('the words between coordinator and replica', () => {
   });
 });
 
-describe('what a module gives back', () => {
-  test('is taken when it is an array of what JSON holds', () => {
+describe('a module’s output', () => {
+  test('is accepted if it is an array of JSON values', () => {
     const values = [1, 'a', null, [true], { a: { b: 2.5 } }];
     expect(valuesOf(encode([...values, new Uint8Array([0x68, 0x69])]))).toEqual([...values, 'hi']);
   });
 
-  test('is refused when it is anything else', () => {
+  test('is refused if it is anything else', () => {
     expect(() => valuesOf(encode({ a: 1 }))).toThrow('no CBOR array');
     expect(() => valuesOf(encode([NaN]))).toThrow(FunctionError);
     expect(() => valuesOf(encode([2n ** 60n]))).toThrow(FunctionError);
@@ -182,7 +182,7 @@ describe('values that nest', () => {
   }
   const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 
-  test('deeper than any request may are a failure of the phase, and no other error', () => {
+  test('fail the phase if they nest deeper than a request may, with no other error', () => {
     for (const depth of [jsonDepthMax + 1, 10_000, 1_000_000]) {
       for (const name of ['Riak.mapValuesJson', 'map_object_value_list']) {
         const run = (): unknown => mapped(name, nested(depth));
@@ -193,7 +193,7 @@ describe('values that nest', () => {
     }
   });
 
-  test('as deep as a request may come back from a peer as they are', () => {
+  test('round-trip between peers at the maximal depth', () => {
     const results = [mapped('Riak.mapValuesJson', nested(jsonDepthMax)) ?? []];
     const done = { count: 1, missing: [], results, resultBytes: 200, failure: undefined };
     expect(decodeWorkDone(encodeWorkDone(done)).results).toEqual(results);

@@ -1,4 +1,4 @@
-/** What a map phase sees of an object, and its JSON forms. Values are text where they are UTF-8. */
+/** An object as a map phase sees it, and its JSON forms. Values are text if they are UTF-8. */
 import { isUtf8 } from 'node:buffer';
 import type { ByteString } from '../base/ids.ts';
 import { bufferOf, textOf } from '../base/ids.ts';
@@ -10,25 +10,27 @@ import { encodeContext } from '../replica/object/object.ts';
 import type { Sibling } from '../replica/object/object.ts';
 import type { Input, Json } from './job.ts';
 
-/** An input and what one replica holds of it. */
+/** An input, and one replica's copy of it. */
 export interface FoundObject {
+  /** The siblings that are values, in the order of their dots; empty if the object is absent or deleted. */
   readonly input: Input;
   /** Those that are values, in the order of their dots; none: not found, or deleted. */
   readonly siblings: readonly Sibling[];
   readonly context: VersionVector;
 }
 
-/** What map functions give for an input that is not there. */
+/** The result of map functions for an input that does not exist. */
 export function notFoundJson({ type, bucket, key, keydata }: Input): Json {
   const name = { bucket: textOf(bucket), key: textOf(key), keydata: keydata ?? null };
   return { not_found: type === defaultType ? name : { bucket_type: textOf(type), ...name } };
 }
 
+/** Whether a value is a `notFoundJson`. */
 export function isNotFound(value: Json): boolean {
   return typeof value === 'object' && value !== null && 'not_found' in value;
 }
 
-/** The object as Riak's JavaScript map functions see it, and as `map_identity` gives it. */
+/** The object in the form of Riak's JavaScript map functions, which `map_identity` returns. */
 export function riakJson({ input, siblings, context }: FoundObject): Json {
   const { type, bucket, key } = input;
   return {
@@ -41,8 +43,8 @@ export function riakJson({ input, siblings, context }: FoundObject): Json {
 }
 
 /**
- * The object as a Wasm map phase sees it: its name, `data` (the key data, or null), the first sibling's fields, and
- * `siblings` for the others where there are some. A value that is no UTF-8 is a byte string of CBOR.
+ * The object in the form of a Wasm map phase: its name, `data` (the key data, or null), the first sibling's fields, and
+ * `siblings` for further ones. A value that is not UTF-8 is a byte string of CBOR.
  */
 export function wasmItem({ input, siblings }: FoundObject): unknown {
   const { type, bucket, key, keydata } = input;
@@ -57,11 +59,12 @@ export function wasmItem({ input, siblings }: FoundObject): unknown {
   };
 }
 
-/** The value as text; bytes that are no UTF-8 become U+FFFD, as JSON cannot hold them. */
+/** The value as text; bytes that are not UTF-8 become U+FFFD, because JSON cannot hold them. */
 export function valueText({ value }: Sibling): string {
   return bufferOf(value).toString('utf8');
 }
 
+/** A link as `[bucket, key, tag]`. */
 export function linkJson({ bucket, key, tag }: Link): readonly string[] {
   return [textOf(bucket), textOf(key), textOf(tag)];
 }
@@ -98,7 +101,7 @@ function pairs(meta: Sibling['meta']): Readonly<Record<string, string>> {
   return Object.fromEntries(meta.map(([name, value]) => [textOf(name), textOf(value)]));
 }
 
-/** As Riak shows them: the value of each index, or the list of its values. */
+/** Index entries in Riak's form: the value of each index, or the list of its values. */
 function indexesOf(meta: Sibling['meta']): Readonly<Record<string, string | readonly string[]>> {
   const values = new Map<string, readonly string[]>();
   for (const item of meta) {

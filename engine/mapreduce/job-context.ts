@@ -1,6 +1,6 @@
 /**
- * What the stages of one running job share: the cluster as they need it, the job's modules, its end (deadline, failure of
- * its client to stay), and what it counts.
+ * The state that the stages of one running job share: the modules of the cluster that they use, the job's Wasm modules,
+ * its end (deadline, disconnected client, stopping node) and its counters.
  */
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -12,21 +12,23 @@ import type { MapReduceCounts } from './metrics.ts';
 import type { Work, WorkDone } from './peer-messages.ts';
 import type { ObjectStore, PhaseWorker } from './phase-worker.ts';
 
-/** The rooms below, as a coordinator needs them. */
+/** What a job's coordinator needs of other modules. */
 export interface JobDependencies
   extends Asking, Pick<RoundDependencies, 'self' | 'ring' | 'view' | 'clock' | 'router'> {
   readonly coverage: Pick<Coverage, 'keys'>;
   readonly dispatcher: Pick<Dispatcher, 'get'>;
 }
 
+/** The context of one job. */
 export class JobContext {
   readonly parts: JobDependencies;
   readonly #worker: PhaseWorker;
-  /** By id, as they were when the job began. */
+  /** Wasm modules by id, in the version current when the job began. */
   readonly modules: ReadonlyMap<string, PhaseModule>;
   readonly counts: MapReduceCounts;
+  /** On the clock's `nowUs`. */
   readonly deadlineUs: number;
-  /** Bytes of values that the job may gather in one place. */
+  /** Most bytes of values that the job may collect in one place. */
   readonly bytesMax: number;
   readonly #ended = new Deferred<never>();
   #end: LockstepError | undefined;
@@ -44,11 +46,11 @@ export class JobContext {
     this.counts = counts;
     this.deadlineUs = limits.deadlineUs;
     this.bytesMax = limits.bytesMax;
-    // Heard of by whoever waits; nobody may.
+    // Waiting stages receive the rejection; if there is none, it must not count as unhandled.
     this.#ended.promise.catch(() => undefined);
   }
 
-  /** Runs a phase on this node, with the modules that the job began with; over its own objects unless told others. */
+  /** Runs a phase on this node with the job's module versions; over this node's objects unless `store` is given. */
   async workHere(work: Work, store?: ObjectStore): Promise<WorkDone> {
     const fromUs = this.parts.clock.nowUs();
     try {
@@ -63,29 +65,29 @@ export class JobContext {
     }
   }
 
-  /** Why nothing more is to be done; undefined: the job goes on. */
+  /** Why the job has ended; undefined while it runs. */
   get end(): LockstepError | undefined {
     return this.#end;
   }
 
-  /** Microseconds left. */
+  /** Microseconds left until the deadline. */
   get leftUs(): number {
     return this.deadlineUs - this.parts.clock.nowUs();
   }
 
-  /** Ends the job: everything that waits through `orEnd` rejects with `why`. The first reason stands. */
+  /** Ends the job: every promise of `orEnd` rejects with `why`. Later reasons are ignored. */
   finish(why: LockstepError): void {
     if (this.#end !== undefined) return;
     this.#end = why;
     this.#ended.reject(why);
   }
 
-  /** The promise, or the job's end when that comes first. */
+  /** Settles as the promise, or rejects with the job's end if that comes first. */
   orEnd<T>(promise: Promise<T>): Promise<T> {
     return Promise.race([promise, this.#ended.promise]);
   }
 
-  /** Throws the job's end when it has come. */
+  /** Throws the job's end if it has ended, or `Timeout` past the deadline. */
   check(): void {
     if (this.#end !== undefined) throw this.#end;
     if (this.leftUs <= 0) throw new LockstepError('Timeout', 'timeout');

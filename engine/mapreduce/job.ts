@@ -1,20 +1,22 @@
 /**
- * A MapReduce job as values: what a client asked for, checked and without spellings. Inputs go through the phases in
- * order; the results of phases with `keep`, which the last one has unless it says otherwise, are the answer.
+ * A MapReduce job as values: a client's request, validated and normalized. Inputs pass the phases in order. The results
+ * of phases with `keep` form the answer; the last phase has it by default.
  */
 import type { ByteString } from '../base/ids.ts';
 
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
 
-/** One object to work on. */
+/** One object to process. */
 export interface Input {
   readonly type: ByteString;
   readonly bucket: ByteString;
   readonly key: ByteString;
-  /** What the client, or the phase before, says beside the name; undefined: nothing. */
+  /** Data that the client or the preceding phase attached to the name; undefined: none. */
   readonly keydata: Json | undefined;
 }
 
+/** What a job begins with. */
 export type Inputs =
   | { readonly kind: 'list'; readonly items: readonly Input[] }
   /** All keys of a bucket that pass the filter. */
@@ -25,7 +27,7 @@ export type Inputs =
       readonly filter: KeyFilter | undefined;
     };
 
-/** Whether a key, as text, is wanted. */
+/** Whether a key, given as text, is selected. */
 export type KeyFilter = (key: string) => boolean;
 
 /** What a map or reduce phase runs: a built-in function by its canonical name, or a registered Wasm module. */
@@ -33,44 +35,49 @@ export type PhaseFunction =
   { readonly kind: 'builtin'; readonly name: string } | { readonly kind: 'wasm'; readonly module: string };
 
 interface Kept {
-  /** The phase's results belong to the answer. */
+  /** Whether the phase's results belong to the answer. */
   readonly keep: boolean;
 }
 
+/** A map or reduce phase. */
 export interface FunctionPhase extends Kept {
   readonly kind: 'map' | 'reduce';
   readonly run: PhaseFunction;
-  /** Undefined: none given. */
+  /** Undefined if the client gave none. */
   readonly arg: Json | undefined;
 }
 
+/** A phase that follows the links of its inputs. */
 export interface LinkPhase extends Kept {
   readonly kind: 'link';
-  /** Undefined: links to any bucket; so for the tag. */
+  /** Undefined: links to any bucket. Likewise for `tag`. */
   readonly bucket: ByteString | undefined;
   readonly tag: ByteString | undefined;
 }
 
+/** One phase of a job. */
 export type Phase = FunctionPhase | LinkPhase;
 
+/** A whole job. */
 export interface Job {
   readonly inputs: Inputs;
-  /** None: the inputs themselves are the answer. */
+  /** Empty: the inputs themselves are the answer. */
   readonly phases: readonly Phase[];
-  /** Milliseconds; undefined: the node's default. */
+  /** In milliseconds; undefined: the node's default. */
   readonly timeoutMs: number | undefined;
 }
 
-/** Limits of a request's body, beside its length. */
+/** Limits of a request, besides the length of its body. */
 export interface JobLimits {
-  /** Inputs of a list. */
+  /** Most inputs of a list. */
   readonly inputCountMax: number;
   readonly phaseCountMax: number;
-  /** Elements of a key filter, those inside `and`, `or` and `not` included. */
+  /** Most elements of a key filter, including those inside `and`, `or` and `not`. */
   readonly filterCountMax: number;
   readonly timeoutMsMax: number;
 }
 
+/** The limits of a node with the default configuration. */
 export const defaultJobLimits: JobLimits = {
   inputCountMax: 100_000,
   phaseCountMax: 32,

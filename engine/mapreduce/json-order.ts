@@ -1,8 +1,8 @@
-/** The order of JSON values: null < false < true < numbers < texts (by UTF-16 code unit) < lists < objects. */
+/** A total order of JSON values: null < false < true < numbers < texts (by UTF-16 code unit) < lists < objects. */
 import { isArray, isObject } from './fields.ts';
 import type { Json } from './job.ts';
 
-/** Total: equal only for equal values. */
+/** Negative, 0 or positive as `left` is less than, equal to or greater than `right`; 0 only for equal values. */
 export function compareJson(left: Json, right: Json): number {
   const rank = rankOf(left) - rankOf(right);
   if (rank !== 0) return rank;
@@ -13,7 +13,7 @@ export function compareJson(left: Json, right: Json): number {
   return 0;
 }
 
-/** A text that equal values share and others do not. */
+/** A text that equal values share and different values do not. */
 export function canonicalText(value: Json): string {
   if (isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
   if (!isObject(value)) return JSON.stringify(value);

@@ -1,25 +1,25 @@
 /**
- * Riak's key filters: a list of transforms and predicates, each `[name, ...arguments]`, that a key goes through from
- * left to right. A transform changes what the next ones see; a key that a predicate denies, or that a transform cannot
- * take (no number, no such token), is not wanted.
+ * Compiles Riak's key filters: a list of transforms and predicates, each `[name, ...arguments]`, which a key passes
+ * from left to right. A transform changes the value that the next steps see. A key that a predicate rejects, or that a
+ * transform cannot convert (no number, no such token), is not selected.
  *
- * Patterns of `matches` are RE2's: they match in linear time whatever the key is, and look-around and back-references
- * are refused. Values compare as Erlang's terms do: numbers before texts, texts by their UTF-8 bytes.
+ * Patterns of `matches` are RE2's: they match in linear time for every key, and look-around and back-references are
+ * refused. Values compare as Erlang's terms do: numbers before texts, texts by their UTF-8 bytes.
  */
 import { RE2JS } from 're2js';
 import { describe, isArray, refuse } from './fields.ts';
 import type { Json, KeyFilter } from './job.ts';
 import { percentDecoded } from './percent-decoded.ts';
 
-/** What filters work on. */
+/** The values that filters work on. */
 type Term = string | number;
 
-/** The term after this step; undefined: the key is not wanted. */
+/** The value after a step; undefined if the key is not selected. */
 type Step = (term: Term) => Term | undefined;
 
 const patternCharsMax = 1000;
 const depthMax = 16;
-/** A distance of texts takes their lengths' product in time. */
+/** Longest text of `similar_to`: computing a distance takes time in proportion to the product of the lengths. */
 const similarCharsMax = 1024;
 
 /** Compiles `key_filters`. Throws `BadRequest` with the filter's place and its rule. */
@@ -143,7 +143,7 @@ function between(args: readonly Json[], where: string): Step {
   };
 }
 
-/** The n-th of the parts between separators: each of their characters separates, and no part is empty. */
+/** The n-th part between separators: each of the given characters separates, and empty parts do not count. */
 function tokenize(args: readonly Json[], where: string): Step {
   const [separators, number] = args;
   if (args.length !== 2 || typeof separators !== 'string' || separators === '')
@@ -222,7 +222,7 @@ function compareTerms(left: Term, right: Term): number {
   return typeof right === 'number' ? 1 : Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
-/** The least number of characters to insert, remove or replace that makes one text of the other. */
+/** The edit distance: fewest insertions, removals and replacements that turn one text into the other. */
 function levenshtein(left: string, right: string): number {
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row++) {

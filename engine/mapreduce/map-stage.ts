@@ -1,11 +1,11 @@
 /**
- * One map or link phase at its coordinator: each batch of inputs goes to the nodes that hold them, one replica each, and
- * comes back in the inputs' order. An input whose replica dies, fails or does not have it is asked for at the next one;
- * only when no other is left does the phase see it as not found. So a job is read like a get at level ONE that does not
- * take a missing copy for an answer.
+ * Runs one map or link phase at its coordinator. Each batch of inputs goes to the nodes that hold them, one replica for
+ * each input, and the results return in the order of the inputs. An input whose replica dies, fails or lacks it is sent
+ * to the next one. The phase sees it as not found only if no other replica is left. A job thus reads as a get at level
+ * ONE does, except that it does not take one replica's missing copy for an answer.
  *
- * Which replica runs an input is the first of its placement that is there, this datacenter's before others: placements
- * are rotated by token, so the work spreads over the racks.
+ * An input goes to the first routable replica of its placement, those of this datacenter first. Placements are rotated
+ * by token, so the work is spread over the racks.
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -25,21 +25,21 @@ import { decodeWorkDone, encodeWork } from './peer-messages.ts';
 import { PhaseError } from './phase-error.ts';
 import type { ObjectStore } from './phase-worker.ts';
 
-/** What a batch of inputs gave. */
+/** The results of a batch of inputs. */
 export interface Mapped {
   readonly values: readonly Json[];
-  /** Bytes of the values as JSON, about. */
+  /** Approximate size of the values as JSON, in bytes. */
   readonly bytes: number;
-  /** They are results of the next phase's reduce function already. */
+  /** Set if the values are already results of the next phase's reduce function. */
   readonly reduced: boolean;
 }
 
-/** An input on its way. */
+/** An input that has no result yet. */
 interface Pending {
   readonly place: number;
   readonly item: Omit<WorkItem, 'last'>;
   readonly token: Token;
-  /** Replicas that failed it or do not have it. */
+  /** Replicas that failed to run it or lack it. */
   readonly tried: Set<NodeId>;
 }
 
@@ -48,12 +48,13 @@ interface Group {
   readonly entries: { readonly pending: Pending; readonly last: boolean }[];
 }
 
-/** How often the replicas of an input are gone through, and the rest between two rounds. */
+/** How often all replicas of an input are tried, and the pause between two rounds. */
 const roundsMax = 3;
 const roundRestUs = 200_000;
-/** One batch at a replica, at the longest. */
+/** Longest time for one batch at a replica. */
 const batchUsMax = 5_000_000;
 
+/** One phase of one job. */
 export class MapStage {
   readonly #context: JobContext;
   readonly #index: number;
@@ -62,7 +63,7 @@ export class MapStage {
   readonly #silent: boolean;
   readonly #failures: LockstepError[] = [];
 
-  /** `silent`: inputs that are not there give nothing, for the client has not named them. */
+  /** `silent`: inputs that do not exist give no result, because the client has not named them. */
   constructor(context: JobContext, index: number, task: Task, reduce: Work['reduce'], silent: boolean) {
     this.#context = context;
     this.#index = index;
@@ -71,7 +72,7 @@ export class MapStage {
     this.#silent = silent;
   }
 
-  /** Rejects with `PhaseError`, or with what keeps the cluster from running the phase. */
+  /** Runs a batch. Rejects with `PhaseError`, or with the error that keeps the cluster from running the phase. */
   async run(inputs: readonly Input[]): Promise<Mapped> {
     const results: (readonly Json[])[] = [];
     const progress = { bytes: 0 };
@@ -82,7 +83,8 @@ export class MapStage {
       const { groups, stranded } = this.#grouped(pending);
       if (groups.length === 0) {
         if (this.#task.kind === 'wasm' && this.#failures.some(({ code }) => code === 'NotFound')) {
-          // The replicas hold another version of the module by now: this node, which has the job's, reads their objects.
+          // The replicas no longer hold the job's version of the module. This node does: it reads their objects and
+          // runs it.
           pending = await this.#runGroup(
             { member: this.#context.parts.self, entries: stranded.map(asLast) },
             results,
@@ -110,7 +112,9 @@ export class MapStage {
     return { place, item: { key: name, keydata, silent: this.#silent }, token, tried: new Set() };
   }
 
-  /** By replica, in the order of the first input of each; `stranded`: nobody is left to ask. */
+  /**
+   * Groups inputs by replica, in the order of each replica's first input. `stranded`: inputs without a further replica.
+   */
   #grouped(pending: readonly Pending[]): { readonly groups: readonly Group[]; readonly stranded: Pending[] } {
     const groups = new Map<NodeId, Group>();
     const stranded: Pending[] = [];
@@ -138,7 +142,7 @@ export class MapStage {
     return all.some((one) => far(one) !== 0) ? all.toSorted((one, two) => far(one) - far(two)) : all;
   }
 
-  /** Runs a group at its replica; what it left undone. */
+  /** Runs a group at its replica. Returns the inputs that still have no result. */
   async #runGroup(
     { member, entries }: Group,
     results: (readonly Json[])[],
@@ -217,13 +221,13 @@ function asLast(pending: Pending): Group['entries'][number] {
   return { pending, last: true };
 }
 
-/** An input by name, as clients write it. */
+/** An input by name, in the form that clients write. */
 function nameJson({ key, keydata }: Pick<WorkItem, 'key' | 'keydata'>): Json {
   const name = [textOf(key.bucket), textOf(key.key)];
   return keydata === undefined ? name : [...name, keydata];
 }
 
-/** The cluster's objects as a store: for a node that runs a phase over what others hold. */
+/** The cluster's objects as a store, for a node that runs a phase over objects of other nodes. */
 export function clusterStore({ parts }: JobContext): ObjectStore {
   return {
     tryRead: (packed, done) => {

@@ -1,6 +1,6 @@
 /**
- * MapReduce on one node: coordinates the jobs of its clients, and runs phases for peers over the objects it holds. How
- * many jobs run at once, how long they take and how much they gather is bounded.
+ * MapReduce on one node: coordinates the jobs of its clients, and runs phases for peers over the objects that it holds.
+ * The number of concurrent jobs, their duration and the bytes they collect are bounded.
  */
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import { textOf } from '../base/ids.ts';
@@ -20,14 +20,16 @@ import { PhaseWorker } from './phase-worker.ts';
 import type { Batch } from './pipeline.ts';
 import { runPipeline } from './pipeline.ts';
 
+/** Limits of jobs on one node. */
 export interface MapReduceOptions {
-  /** Of a job that names none. */
+  /** Timeout of a job whose client gives none, in milliseconds. */
   readonly timeoutMs: number;
   readonly jobCountMax: number;
-  /** Bytes of values that one job gathers in one place. */
+  /** Most bytes of values that one job may collect in one place. */
   readonly bytesMax: number;
 }
 
+/** MapReduce of one node, as coordinator and as replica. */
 export class MapReduce {
   readonly counts = new MapReduceCounts();
   readonly #io: Pick<Io, 'spawn' | 'clock'>;
@@ -55,15 +57,14 @@ export class MapReduce {
     this.#options = options;
   }
 
-  /** Bytes of results that a client may have gathered for it. */
+  /** Most bytes of results that the node collects for a client that does not take them in chunks. */
   get bytesMax(): number {
     return this.#options.bytesMax;
   }
 
   /**
-   * Begins a job, whose batches are then iterated once. Throws `WasmNotImplemented`, `BadRequest` (a
-   * module that exports no phase), `NotFound` (a module, a bucket
-   * type), `Overloaded`, `ShuttingDown`.
+   * Begins a job; the caller iterates its batches once. Throws `WasmNotImplemented`, `BadRequest` (a module that exports
+   * no phase), `NotFound` (an unknown module or bucket type), `Overloaded`, `ShuttingDown`.
    */
   start(job: Job): RunningJob {
     try {
@@ -74,12 +75,12 @@ export class MapReduce {
     }
   }
 
-  /** A request that was no job. */
+  /** Counts a request that could not be parsed as a job. */
   refused(): void {
     this.counts.jobs.refused += 1;
   }
 
-  /** Answers a peer that coordinates a job. */
+  /** Runs a phase for a peer that coordinates a job, and replies. */
   answer(words: Uint8Array, reply: (reply: PeerReply) => void): void {
     const asked = Uint8Array.from(words);
     this.#io.spawn('mapred.answer', async () => {
@@ -98,7 +99,7 @@ export class MapReduce {
     });
   }
 
-  /** Ends all jobs and takes no more. */
+  /** Ends all jobs with `ShuttingDown` and refuses further ones. */
   stop(): void {
     this.#stopped = true;
     for (const job of this.#jobs) job.end(new LockstepError('ShuttingDown'));
@@ -128,7 +129,7 @@ export class MapReduce {
     return running;
   }
 
-  /** The job's modules, each as it is now. */
+  /** The job's Wasm modules, each in its current version. */
   #modulesOf({ phases }: Job): ReadonlyMap<string, PhaseModule> {
     const modules = new Map<string, PhaseModule>();
     for (const [index, phase] of phases.entries()) {
@@ -146,7 +147,7 @@ export class MapReduce {
     return modules;
   }
 
-  /** No module of that id is registered, or one that is for routing keys only. */
+  /** The error if no module has this id, or if the module lacks the exports of a phase. */
   #noPhase(index: number, id: string): LockstepError {
     const name = JSON.stringify(id);
     const lacking = this.#modules.lacking(id);
@@ -163,7 +164,7 @@ export class MapReduce {
   }
 }
 
-/** A job under way. Iterating gives its batches; ending the iteration, or `end`, ends the job. */
+/** A running job. Iterating yields its batches; ending the iteration, or calling `end`, ends the job. */
 export class RunningJob implements AsyncIterableIterator<Batch, void, undefined> {
   readonly #context: JobContext;
   readonly #batches: AsyncGenerator<Batch, void, undefined>;
@@ -183,8 +184,8 @@ export class RunningJob implements AsyncIterableIterator<Batch, void, undefined>
   }
 
   /**
-   * The next batch. Rejects, once, with `PhaseError`, `Timeout`, or what keeps the cluster from going on (`NoTargets`,
-   * `NoQuorum`, `ShuttingDown`).
+   * The next batch. Rejects, once, with `PhaseError`, `Timeout`, or the error that keeps the cluster from continuing
+   * (`NoTargets`, `NoQuorum`, `ShuttingDown`).
    */
   async next(): Promise<IteratorResult<Batch, void>> {
     if (this.#done) return { done: true, value: undefined };
@@ -201,13 +202,13 @@ export class RunningJob implements AsyncIterableIterator<Batch, void, undefined>
     }
   }
 
-  /** Nobody wants more. */
+  /** The reader wants no further batch. */
   async return(): Promise<IteratorResult<Batch, void>> {
     this.end(cancelled());
     return Promise.resolve({ done: true, value: undefined });
   }
 
-  /** Ends the job before its time: whoever waits for a batch hears why. */
+  /** Ends the job early; a pending `next` rejects with `why`. */
   end(why: LockstepError = cancelled()): void {
     if (this.#done) return;
     this.#finish('cancelled');
@@ -221,7 +222,7 @@ export class RunningJob implements AsyncIterableIterator<Batch, void, undefined>
     this.#over(outcome);
   }
 
-  /** Lets go of what is under way; it ends by itself, and nobody hears of it. */
+  /** Abandons work under way; it ends by itself, and its outcome is ignored. */
   #abandon(why: unknown): void {
     this.#context.finish(asLockstepError(why));
     this.#batches.return().catch(() => undefined);

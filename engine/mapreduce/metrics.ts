@@ -1,14 +1,16 @@
-/** What this node counts of MapReduce. `reports/README.md` says by which equations. */
+/** The counters of MapReduce on one node. `reports/README.md` states the equations between them. */
 import type { FamilySource } from '../metrics/family.ts';
 
 /**
- * How a job ended: `completed`, `failed` (a phase or the cluster failed it), `timedOut`, `cancelled` (its client went
- * away, or the node stopped), `refused` (never begun: malformed, no such module, too many at once).
+ * How a job ended: `completed`; `failed` (a phase or the cluster failed); `timedOut`; `cancelled` (the client
+ * disconnected, or the node stopped); `refused` (not begun: malformed, unknown module, too many at once).
  */
 export type JobOutcome = 'completed' | 'failed' | 'timedOut' | 'cancelled' | 'refused';
 
+/** All outcomes, in the order of publication. */
 export const jobOutcomes: readonly JobOutcome[] = ['completed', 'failed', 'timedOut', 'cancelled', 'refused'];
 
+/** The counters. */
 export class MapReduceCounts {
   readonly jobs: Record<JobOutcome, number> = {
     completed: 0,
@@ -17,20 +19,21 @@ export class MapReduceCounts {
     cancelled: 0,
     refused: 0,
   };
-  /** Jobs under way now. */
+  /** Jobs that run now. */
   running = 0;
-  /** Objects that clients' jobs named here: in lists, or met in buckets. */
+  /** Inputs of this node's clients' jobs: listed by the client, or found in buckets. */
   inputs = 0;
-  /** Requests for phases that went to peers, and those answered for peers. */
+  /** Batches that this node asked peers to run, and batches that it ran for peers. */
   batchesSent = 0;
   batchesServed = 0;
   /** Inputs of map and link phases that this node ran, for itself and for peers. */
   mapped = 0;
-  /** Inputs asked for again, at the same replica or at another one. */
+  /** Inputs that were sent again, to the same or to another replica. */
   retried = 0;
-  /** Microseconds that this node spent in phases, waiting for its store included. */
+  /** Microseconds that this node spent in phases, including waits for its store. */
   readonly phaseUs: Record<'map' | 'reduce', number> = { map: 0, reduce: 0 };
 
+  /** The counters as metric families. */
   families(): readonly FamilySource[] {
     const counter = (name: string, help: string, read: () => number): FamilySource => ({
       name,

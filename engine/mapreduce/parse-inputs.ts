@@ -1,4 +1,4 @@
-/** The `inputs` of a job in all their forms (Riak's; typed buckets; the Rust port's objects). */
+/** Parses the `inputs` of a job in all their forms (Riak's, typed buckets, objects of the Rust port). */
 import type { ByteString } from '../base/ids.ts';
 import { defaultType } from '../base/object-key.ts';
 import { checkFields, describe, isArray, isObject, nameOf, refuse } from './fields.ts';
@@ -9,7 +9,7 @@ import { compileKeyFilters } from './key-filters.ts';
 const forms =
   'a bucket, [type, bucket], a list of [bucket, key], [bucket, key, keydata] or [bucket, key, keydata, type], or {bucket, key_filters}';
 
-/** Throws `BadRequest` with the place and its rule. */
+/** Parses `inputs`. Throws `BadRequest` with the place and its rule. */
 export function parseInputs(value: Json, limits: JobLimits): Inputs {
   if (typeof value === 'string') return bucketInputs(defaultType, nameOf(value, 'bucket', 'inputs'));
   if (isArray(value)) return listOrTypedBucket(value, limits);
@@ -17,7 +17,10 @@ export function parseInputs(value: Json, limits: JobLimits): Inputs {
   return refuse('inputs', `must be ${forms}; not ${describe(value)}`);
 }
 
-/** A value that names an object: an input in a list, or what a phase hands to a map or link phase. */
+/**
+ * Parses a value that names an object: an input of a list, or a result that becomes an input of the next phase. Throws
+ * `BadRequest`.
+ */
 export function inputOf(value: Json, where: string): Input {
   if (isObject(value)) return objectInput(value, where);
   if (!isArray(value) || value.length < 2 || value.length > 4) {

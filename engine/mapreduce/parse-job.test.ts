@@ -32,7 +32,7 @@ const name = byteStringOf;
 const value = { map: { name: 'Riak.mapValues' } };
 
 describe('the body of a job', () => {
-  test('takes an escape that JSON does not know as the character, and every other one as it is', () => {
+  test('reads an escape unknown to JSON as the character, and others as JSON does', () => {
     const text = String.raw`{"inputs":[["b","\\w\w\u00e9\"\é"]],"query":[{"map":{"name":"Riak.mapValues"}}]}`;
     expect(parseJob(Buffer.from(text), limits).inputs).toMatchObject({
       items: [{ key: name('\\ww\u00e9"é') }],
@@ -69,7 +69,7 @@ describe('the body of a job', () => {
     });
   });
 
-  test('the last phase’s results are kept unless it says otherwise, those of others only if they say so', () => {
+  test('the last phase’s results are kept by default, those of others only on request', () => {
     const keptOf = (...keeps: (boolean | undefined)[]): unknown => {
       const query = keeps.map((keep) => ({
         map: { name: 'map_identity', ...(keep === undefined ? {} : { keep }) },
@@ -142,7 +142,7 @@ describe('the body of a job', () => {
     expect(() => parseJob(Buffer.from('['.repeat(100_000)), limits)).toThrow('nests deeper than 64');
   });
 
-  test('any JSON, and any bytes, give a job or a refusal by name', () => {
+  test('any JSON and any bytes give a job or BadRequest', () => {
     const word = fc.constantFrom<string>(
       'inputs',
       'query',
@@ -251,7 +251,7 @@ describe('key filters', () => {
     expect(unwanted.filter((key) => passes(filters, key))).toEqual([]);
   });
 
-  test('are refused by their place', () => {
+  test('are refused with their place', () => {
     const refusal = (filters: Json): string => {
       try {
         compileKeyFilters(filters, 3);
@@ -275,7 +275,7 @@ describe('key filters', () => {
     expect(() => compileKeyFilters(deep, 100)).toThrow('at most 16 levels');
   });
 
-  test('a pattern that backtracks elsewhere is matched at once', () => {
+  test('a pattern that backtracks in other engines matches in linear time', () => {
     expect(passes([['matches', '^(a+)+$']], `${'a'.repeat(30_000)}b`)).toBe(false);
   });
 });

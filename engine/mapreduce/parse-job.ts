@@ -1,6 +1,6 @@
 /**
- * The body of `POST /mapred`, and of the binary protocol's MapReduce request, as a job. Pure. Refusals are `BadRequest`
- * in Riak's words where Riak has them, followed by the place (a phase by its index from 0) and the rule.
+ * Parses the body of `POST /mapred` and of the binary protocol's MapReduce request to a job. Pure. Refusals are
+ * `BadRequest`, with Riak's text where Riak has one, followed by the place (a phase by its index from 0) and the rule.
  */
 import { LockstepError } from '../base/errors.ts';
 import { checkFields, describe, isObject, parseJson } from './fields.ts';
@@ -8,7 +8,7 @@ import type { Job, JobLimits, Json } from './job.ts';
 import { parseInputs } from './parse-inputs.ts';
 import { parsePhases } from './parse-phases.ts';
 
-/** Throws `BadRequest`. */
+/** Parses a body. Throws `BadRequest`. */
 export function parseJob(body: Uint8Array, limits: JobLimits): Job {
   const value = jsonOf(body);
   if (!isObject(value)) throw new LockstepError('BadRequest', 'The post body was not a JSON object.\n');
@@ -37,7 +37,7 @@ function jsonOf(body: Uint8Array): Json {
 
 const escape = /\\(?:(["\\/bfnrtu])|([^]))/g;
 
-/** As Riak parses a job: an escape that JSON does not know (`\w`) is the character behind the backslash. */
+/** As Riak parses a job: an escape unknown to JSON (`\w`) stands for the character behind the backslash. */
 function parseLeniently(text: string): Json {
   try {
     return parseJson(text);

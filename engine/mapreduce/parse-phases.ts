@@ -1,4 +1,7 @@
-/** The `query` of a job: its phases in all their spellings (Riak's, and the Rust port's code and documentation). */
+/**
+ * Parses the `query` of a job: its phases in all their spellings (Riak's, and those of the Rust port's code and
+ * documentation).
+ */
 import { builtinMaps } from './builtin-maps.ts';
 import { builtinReduces } from './builtin-reduces.ts';
 import type { JsonObject } from './fields.ts';
@@ -11,7 +14,7 @@ const commonFields = ['arg', 'keep'];
 const moduleIdCharsMax = 256;
 const wasmHint = 'register a Wasm module and name it: {"language":"wasm","module":"id"}';
 
-/** Throws `BadRequest` with the phase's index (from 0) and its rule. */
+/** Parses `query`. Throws `BadRequest` with the phase's index (from 0) and its rule. */
 export function parsePhases(query: Json, { phaseCountMax }: JobLimits): readonly Phase[] {
   if (!isArray(query)) return refuse('query', `must be a list of phases, not ${describe(query)}`);
   if (query.length > phaseCountMax)
@@ -104,7 +107,7 @@ function erlangFunction(spec: JsonObject, where: string): PhaseFunction {
   return { kind: 'builtin', name };
 }
 
-/** Code in a request, or by reference in an object, is never run. */
+/** Refuses source code in a request or in an object: the node never runs it. */
 function refuseSource(spec: JsonObject, where: string): void {
   const stored = spec['bucket'] !== undefined || spec['key'] !== undefined;
   if (spec['source'] === undefined && !stored) return;

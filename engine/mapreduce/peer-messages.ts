@@ -1,8 +1,9 @@
 /**
- * The words between a job's coordinator and a replica of its inputs: run this phase over these objects that you hold.
+ * The messages between a job's coordinator and a replica: run this phase over these objects that you hold.
  *
- * The answer covers the first inputs of the list, as many as fit its size; the rest is asked for again. What a function
- * gave travels as JSON text: a list per input, or, where the next phase reduces in any order, one list for all.
+ * The answer covers a prefix of the list, as many items as fit its size; the coordinator asks again for the rest.
+ * Results of a function are sent as JSON text: a list for each item, or one list for all if the next phase reduces in
+ * any order.
  */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { ErrorCode } from '../base/errors.ts';
@@ -15,7 +16,7 @@ import { jsonDepthMax } from '../base/json-text.ts';
 import { parseJson } from './fields.ts';
 import type { Json } from './job.ts';
 
-/** What is done to each object. */
+/** What the replica does with each object. */
 export type Task =
   | { readonly kind: 'builtin'; readonly name: string; readonly arg: Json | undefined }
   | {
@@ -26,37 +27,43 @@ export type Task =
     }
   | { readonly kind: 'link'; readonly bucket: ByteString | undefined; readonly tag: ByteString | undefined };
 
+/** One object of a request. */
 export interface WorkItem {
   readonly key: ObjectKey;
   readonly keydata: Json | undefined;
-  /** When it is not here it is nowhere: the function sees that it was not found. Otherwise it is `missing`. */
+  /**
+   * Set if no other replica is left: the function then sees a missing object as not found. Otherwise it is `missing`.
+   */
   readonly last: boolean;
-  /** Nothing is given for it when it is nowhere: the client has not named it. */
+  /** Set if a missing object gives no result, because the client has not named it. */
   readonly silent: boolean;
 }
 
+/** A request: one phase over some objects. */
 export interface Work {
   readonly task: Task;
-  /** A built-in reduce function of any order that takes what the task gives. */
+  /** A built-in reduce function with `anyOrder`, which the replica applies to the task's results. */
   readonly reduce: { readonly name: string; readonly arg: Json | undefined } | undefined;
-  /** Microseconds that the job still has. */
+  /** Microseconds until the job's deadline. */
   readonly leftUs: number;
   readonly items: readonly WorkItem[];
 }
 
+/** The answer to a request. */
 export interface WorkDone {
-  /** Items of the list that are answered, from the first on. */
+  /** Number of items answered, from the first on. */
   readonly count: number;
-  /** Of them, those that are not here, by place. */
+  /** Positions of answered items that this replica lacks. */
   readonly missing: readonly number[];
-  /** Per item what it gave (nothing for missing ones), or with `reduce` one list. */
+  /** Results of each item (none for missing ones), or one list if `reduce` was given. */
   readonly results: readonly (readonly Json[])[];
-  /** Bytes of the results as JSON, about. */
+  /** Approximate size of the results as JSON, in bytes. */
   readonly resultBytes: number;
-  /** Why the item after those counted has none; it would fail anywhere. */
+  /** Why the item after the answered ones failed; it would fail at every replica. */
   readonly failure: WorkFailure | undefined;
 }
 
+/** A failure of the function itself. */
 export interface WorkFailure {
   readonly code: ErrorCode;
   readonly detail: string;
@@ -64,6 +71,7 @@ export interface WorkFailure {
 
 const itemBytesMin = 4;
 
+/** Encodes a request. */
 export function encodeWork({ task, reduce, leftUs, items }: Work): Buffer {
   const writer = new ByteWriter(64 + items.reduce((sum, { key }) => sum + key.packed.length + 16, 0));
   writeJson(writer, taskJson(task));
@@ -76,7 +84,7 @@ export function encodeWork({ task, reduce, leftUs, items }: Work): Buffer {
   return writer.finish();
 }
 
-/** Throws `BadRequest` on anything but what `encodeWork` wrote. */
+/** Decodes a request. Throws `BadRequest` for malformed bytes. */
 export function decodeWork(words: Uint8Array): Work {
   return whole('a phase to run', words, (reader) => {
     const task = taskOf(readJson(reader));
@@ -89,6 +97,7 @@ export function decodeWork(words: Uint8Array): Work {
   });
 }
 
+/** Encodes an answer. */
 export function encodeWorkDone(done: WorkDone): Buffer {
   const { count, missing, results, failure } = done;
   const writer = new ByteWriter(done.resultBytes + 64);
@@ -102,7 +111,7 @@ export function encodeWorkDone(done: WorkDone): Buffer {
   return writer.finish();
 }
 
-/** Throws `BadRequest` on anything but what `encodeWorkDone` wrote. */
+/** Decodes an answer. Throws `BadRequest` for malformed bytes. */
 export function decodeWorkDone(words: Uint8Array): WorkDone {
   return whole('what a phase gave', words, (reader) => {
     const count = reader.varint();
@@ -110,7 +119,7 @@ export function decodeWorkDone(words: Uint8Array): WorkDone {
     const text = reader.bytes();
     const results = listsOf(jsonOf(text));
     if (reader.u8() === 0) return { count, missing, results, resultBytes: text.length, failure: undefined };
-    // A newer peer may know more codes.
+    // A newer peer may use codes that this node does not know.
     const code = errorCodes[reader.varint()] ?? 'Internal';
     const failure = { code, detail: textOf(reader.string()) };
     return { count, missing, results, resultBytes: text.length, failure };
@@ -157,7 +166,7 @@ function reduceOf(value: Json): Work['reduce'] {
   return { name: textFrom(field('name')), arg: field('arg') };
 }
 
-/** Byte strings in JSON, each byte one character. */
+/** Byte strings in JSON: each byte is one character. */
 function latin1(name: string, value: ByteString | undefined): Readonly<Record<string, string>> {
   return value === undefined ? {} : { [name]: value };
 }
@@ -198,7 +207,7 @@ function readJson(reader: ByteReader): Json {
   return jsonOf(reader.bytes());
 }
 
-/** A value as deep as one may be, in the lists and the objects that carry it between nodes. */
+/** Parses a value of the maximal depth inside the lists and objects that carry it between nodes. */
 const wrappedDepthMax = jsonDepthMax + 8;
 
 function jsonOf(bytes: Buffer): Json {

@@ -1,4 +1,4 @@
-/** `%41` and `+` of a key that was written as a form's field; undefined when it was not. */
+/** Decodes `%41` and `+` in a key written as a form field; undefined if the encoding is malformed. */
 export function percentDecoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

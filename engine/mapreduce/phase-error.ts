@@ -1,18 +1,18 @@
-/** Why a phase failed, and where: the same input fails anywhere, so no other replica is asked. */
+/** Errors of a phase's function. The same input fails at every replica, so the coordinator asks no other one. */
 import type { ErrorCode } from '../base/errors.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Json } from './job.ts';
 
-/** A function could not do its work. Its place is added by whoever ran it. */
+/** Thrown by a function that cannot process its input. The code that runs the phase adds the phase and the input. */
 export class FunctionError extends Error {
   override readonly name = 'FunctionError';
 }
 
-/** A job's end by one of its phases. */
+/** Ends a job because one of its phases failed. */
 export class PhaseError extends LockstepError {
-  /** From 0. */
+  /** Index of the phase, from 0. */
   readonly phase: number;
-  /** What the phase was working on; undefined: nothing particular. */
+  /** The input that the phase was processing; undefined if it was no single one. */
   readonly input: Json | undefined;
 
   constructor(code: ErrorCode, phase: number, detail: string, input?: Json) {

@@ -1,6 +1,7 @@
 /**
- * Runs a map or link phase over objects that this node holds, in the order of the inputs. An answer is bounded in bytes:
- * what does not fit is left for the next request. Between long pieces of work other work of the node gets its turn.
+ * Runs a map or link phase over objects that this node holds, in the order of the inputs. An answer is bounded in bytes
+ * and time; the coordinator asks again for the rest. Between long pieces of work the worker yields to other work of the
+ * node.
  */
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -25,27 +26,31 @@ import type { Task, Work, WorkDone, WorkFailure, WorkItem } from './peer-message
 import { FunctionError } from './phase-error.ts';
 import { applyModule } from './wasm-values.ts';
 
+/** The store from which a phase reads objects. */
 export type ObjectStore = Pick<LocalStore, 'tryRead'>;
 
+/** Finds the Wasm modules of a phase. */
 export type PhaseModuleFinder = Pick<PhaseModules, 'find'>;
 
+/** Where a phase gets its objects and modules from. */
 export interface WorkSource {
   readonly store: ObjectStore;
   readonly modules: PhaseModuleFinder;
 }
 
-/** Objects read side by side. */
+/** Objects read concurrently. */
 const readsMax = 32;
-/** Bytes of results after which an answer is closed. */
+/** Bytes of results at which an answer is closed. */
 const answerBytesMax = 512 * 1024;
-/** Time after which an answer is closed: its asker must not take this node for dead. */
+/** Microseconds after which an answer is closed, so that the coordinator does not take this node for dead. */
 const answerUsMax = 1_000_000;
-/** Work in one go before others get their turn. */
+/** Microseconds of work before the worker yields. */
 const turnUs = 5_000;
 
-/** What the task makes of one object. */
+/** Returns the task's results for one object. */
 type Apply = (found: FoundObject) => readonly Json[] | Promise<readonly Json[]>;
 
+/** The worker of one node. */
 export class PhaseWorker {
   readonly store: ObjectStore;
   readonly #modules: PhaseModuleFinder;
@@ -58,9 +63,9 @@ export class PhaseWorker {
   }
 
   /**
-   * Rejects with what another replica may not have: the store's error, `NotFound` when the module's version is not here,
-   * `Timeout`. Failures of the function itself are part of the answer. `from`: where objects and modules come from
-   * (default: this node).
+   * Runs a request. Rejects with errors that another replica may not have: the store's error, `NotFound` if the
+   * module's version is not here, `Timeout`. Failures of the function itself are part of the answer. By default objects
+   * and modules are this node's.
    */
   async work(
     { task, reduce, leftUs, items }: Work,
@@ -140,7 +145,7 @@ function moduleOf(modules: PhaseModuleFinder, id: string, version: string): Phas
   );
 }
 
-/** An answer while it is made. */
+/** An answer under construction. */
 class Answer {
   readonly #missing: number[] = [];
   readonly #results: (readonly Json[])[] = [];
@@ -192,7 +197,9 @@ async function readAll(store: ObjectStore, items: readonly WorkItem[]): Promise<
   return reads;
 }
 
-/** Undefined: not here. Throws the store's error: another replica may be able to read it. */
+/**
+ * The object; undefined if it is not here. Throws the store's error, because another replica may be able to read it.
+ */
 function foundOf(
   { key, keydata }: WorkItem,
   read: LocalRead | undefined,
@@ -214,27 +221,27 @@ function foundOf(
   }
 }
 
-/** This replica's trouble, not the function's. */
+/** Carries an error of this replica's store through the function's error handling. */
 class ReplicaError extends Error {
   override readonly name = 'ReplicaError';
-  readonly trouble: LockstepError;
+  readonly failure: LockstepError;
 
-  constructor(trouble: LockstepError) {
-    super(trouble.message);
-    this.trouble = trouble;
+  constructor(failure: LockstepError) {
+    super(failure.message);
+    this.failure = failure;
   }
 }
 
-/** Throws what is no failure of the function. */
+/** The failure of a function. Throws every other error. */
 function failureOf(error: unknown): WorkFailure {
-  if (error instanceof ReplicaError) throw error.trouble;
+  if (error instanceof ReplicaError) throw error.failure;
   if (error instanceof FunctionError) return { code: 'PhaseFailed', detail: error.message };
   if (error instanceof LockstepError && error.code.startsWith('Wasm'))
     return { code: error.code, detail: error.message };
   throw error;
 }
 
-/** The links of all siblings that the phase wants, each once, in their order. */
+/** The selected links of all siblings, each once, in their order. */
 function linksOf(
   { input, siblings }: FoundObject,
   { bucket, tag }: Extract<Task, { kind: 'link' }>,
@@ -255,7 +262,7 @@ function linksOf(
     });
 }
 
-/** Bytes of some values as JSON, about: texts are counted by their characters. */
+/** Approximate size of values as JSON, in bytes; a text counts its characters. */
 export function sizeOf(values: readonly Json[]): number {
   let bytes = 2;
   for (const value of values) {

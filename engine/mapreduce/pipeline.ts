@@ -1,10 +1,10 @@
 /**
- * A job's phases as a chain of streams: each takes packets of the one before and gives packets on. Whoever reads the
- * last one sets the pace: nothing is asked of the cluster that is not wanted yet, but for the batches that a map phase
- * keeps under way.
+ * Connects a job's phases as a chain of streams: each takes packets of the preceding one and emits packets. The reader
+ * of the last stream sets the pace. The cluster is asked for nothing that is not wanted yet, except the batches that a
+ * map phase keeps under way.
  *
- * Order: a list's inputs as they are written, a bucket's by token; a map or link phase gives what it made of its inputs
- * in their order; so, over the same objects, a job gives the same answer on every node and every time.
+ * Order: a list's inputs in the client's order, a bucket's by token. A map or link phase emits results in the order of
+ * its inputs. Over the same objects a job therefore gives the same answer on every node and every time.
  */
 import { LockstepError } from '../base/errors.ts';
 import { textOf } from '../base/ids.ts';
@@ -20,9 +20,9 @@ import { PhaseError } from './phase-error.ts';
 import { sizeOf } from './phase-worker.ts';
 import { ReduceStage } from './reduce-stage.ts';
 
-/** Results of a phase that belong to the answer. */
+/** Results of one phase that belong to the answer. */
 export interface Batch {
-  /** From 0. */
+  /** Index of the phase, from 0. */
   readonly phase: number;
   readonly values: readonly Json[];
 }
@@ -30,17 +30,17 @@ export interface Batch {
 type Packet =
   | { readonly kind: 'inputs'; readonly inputs: readonly Input[] }
   | { readonly kind: 'values'; readonly values: readonly Json[]; readonly bytes: number }
-  /** Results of the next phase's function. */
+  /** Results of the next phase's reduce function. */
   | { readonly kind: 'reduced'; readonly values: readonly Json[] }
   | { readonly kind: 'kept'; readonly batch: Batch };
 
 type Packets = AsyncGenerator<Packet, void, undefined>;
 
-/** Inputs in a batch of a map phase, and the batches of one phase under way. */
+/** Inputs in a batch of a map phase, and batches of one phase under way. */
 const batchInputs = 256;
 const batchesAbreast = 4;
 
-/** The answer, batch by batch; none is empty. */
+/** The answer, batch by batch; no batch is empty. */
 export async function* runPipeline(job: Job, context: JobContext): AsyncGenerator<Batch, void, undefined> {
   let packets: Packets = source(job, context);
   job.phases.forEach((phase, index) => {
@@ -61,7 +61,7 @@ async function* source({ inputs, phases }: Job, context: JobContext): Packets {
   }
 }
 
-/** `reads`: the first phase looks at the objects, so deleted ones need not be told apart before. */
+/** `reads`: the first phase reads the objects, so the listing need not leave out deleted ones. */
 async function* inputsOf(
   inputs: Inputs,
   { parts, deadlineUs }: JobContext,
@@ -78,7 +78,7 @@ async function* inputsOf(
   }
 }
 
-/** Lists of any length as lists of one length, but for the last. */
+/** Regroups lists of any length into lists of `batchInputs` items; the last may be shorter. */
 async function* cut<T>(lists: AsyncIterable<readonly T[]>): AsyncGenerator<readonly T[], void, undefined> {
   let waiting: readonly T[] = [];
   for await (const list of lists) {
@@ -107,7 +107,7 @@ async function* mapPhase(
       if (reduced) return [{ kind: 'reduced', values }];
       return resultPackets(values, bytes, index, phase.keep, last);
     });
-    // A failure is heard of in its turn, or by nobody when the job has ended before.
+    // Its turn in `underWay` reports a failure; after an early end of the job no stage does.
     run.catch(() => undefined);
     underWay.push(run);
   };
@@ -145,7 +145,7 @@ async function* reducePhase(
   yield* resultPackets(values, sizeOf(values), index, phase.keep, false);
 }
 
-/** `last`: nobody takes the values further. */
+/** `last`: no further phase takes the values. */
 function resultPackets(
   values: readonly Json[],
   bytes: number,
@@ -160,7 +160,7 @@ function resultPackets(
   return packets;
 }
 
-/** What a phase gave as inputs of a map or link phase. */
+/** A packet as batches of inputs for a map or link phase. */
 function batchesOf(packet: Packet, index: number): readonly (readonly Input[])[] {
   if (packet.kind === 'inputs') return [packet.inputs];
   if (packet.kind !== 'values') return [];
@@ -179,7 +179,7 @@ function namedInput(value: Json, index: number): Input {
   }
 }
 
-/** Inputs as values: for a reduce phase that comes first, and a job without phases. */
+/** A packet as values: for a leading reduce phase, and for a job without phases. */
 function valuesOf(packet: Packet): readonly Json[] {
   if (packet.kind === 'kept') return packet.batch.values;
   if (packet.kind !== 'inputs') return packet.values;
@@ -203,7 +203,7 @@ function taskOf(phase: FunctionPhase | LinkPhase, { modules }: JobContext): Task
   return { kind: 'wasm', module: run.module, version, arg };
 }
 
-/** The function that replicas may reduce with before they answer. */
+/** The function that replicas may apply before they answer; undefined if there is none. */
 function reduceOf(next: Job['phases'][number] | undefined): Work['reduce'] {
   if (next?.kind !== 'reduce' || next.run.kind !== 'builtin') return undefined;
   const { name } = next.run;

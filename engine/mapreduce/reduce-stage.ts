@@ -1,10 +1,10 @@
 /**
- * One reduce phase, at the job's coordinator: gathers what comes in batches of a fixed number of values and re-reduces
- * (what the function gave so far, with what it makes of the next batch), so that memory follows the result and not the
- * inputs. Batches are cut by count alone: the result is the same however the values arrived.
+ * Runs one reduce phase at the job's coordinator. Values are collected in batches of a fixed number and re-reduced: the
+ * results so far are merged with those of the next batch. Memory therefore depends on the result, not on the inputs.
+ * Batches are cut by count alone, so the result does not depend on how the values arrived.
  *
- * A Wasm module sees what it gave before followed by the next values, in one array; with no values at all it is called
- * once with none. A built-in function that needs all values at once gets them at the end.
+ * A Wasm module gets its earlier results followed by the next values in one array; without any values it is called once
+ * with none. A built-in function that needs all values at once gets them at the end.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { PhaseModule } from '../wasm/phase-modules.ts';
@@ -16,29 +16,30 @@ import { FunctionError, PhaseError } from './phase-error.ts';
 import { sizeOf } from './phase-worker.ts';
 import { applyModule } from './wasm-values.ts';
 
-/** Values that a function sees at once, beside its own earlier result. */
+/** Most values that a function sees at once, besides its own earlier results. */
 const batchMax = 1000;
 
-/** How a function goes on from what it has. */
+/** How a function continues from its earlier results. */
 interface Step {
-  /** What it has after some more values. */
+  /** The results after further values. */
   fold(
     sofar: readonly Json[] | undefined,
     values: readonly Json[],
   ): readonly Json[] | Promise<readonly Json[]>;
-  /** What it has after some results of its own from elsewhere. */
+  /** The results after further results of the same function, from a replica. */
   merge(sofar: readonly Json[] | undefined, results: readonly Json[]): readonly Json[];
 }
 
+/** One phase of one job. */
 export class ReduceStage {
   readonly #context: JobContext;
   readonly #index: number;
   readonly #step: Step;
-  /** The function takes all values at once. */
+  /** Set if the function needs all values at once. */
   readonly #whole: boolean;
   #sofar: readonly Json[] | undefined;
   #waiting: Json[] = [];
-  /** Bytes held, about; of what was reduced an upper bound until it is measured again. */
+  /** Approximate bytes held; for reduced values an upper bound until they are measured again. */
   #bytes = 0;
 
   constructor(context: JobContext, index: number, phase: FunctionPhase) {
@@ -49,7 +50,7 @@ export class ReduceStage {
     this.#whole = whole;
   }
 
-  /** Takes values of the phase before. Rejects with `PhaseError`. */
+  /** Takes values of the preceding phase. Rejects with `PhaseError`. */
   async take(values: readonly Json[], bytes: number): Promise<void> {
     this.#bytes += bytes;
     for (const value of values) {
@@ -59,12 +60,12 @@ export class ReduceStage {
     this.#checkSize();
   }
 
-  /** Takes what a replica has reduced already. */
+  /** Takes results that a replica has already reduced. */
   async takeReduced(results: readonly Json[]): Promise<void> {
     await this.#guarded(() => this.#step.merge(this.#sofar, results));
   }
 
-  /** The phase's result. */
+  /** Reduces the remaining values and returns the phase's results. */
   async close(): Promise<readonly Json[]> {
     if (this.#waiting.length > 0 || this.#sofar === undefined) await this.#fold();
     return this.#sofar ?? [];
@@ -83,7 +84,7 @@ export class ReduceStage {
     try {
       this.#sofar = await next();
     } catch (error) {
-      throw this.#told(error);
+      throw this.#asPhaseError(error);
     } finally {
       counts.phaseUs.reduce += parts.clock.nowUs() - fromUs;
     }
@@ -98,7 +99,7 @@ export class ReduceStage {
     throw new PhaseError('TooLarge', this.#index, detail);
   }
 
-  #told(error: unknown): unknown {
+  #asPhaseError(error: unknown): unknown {
     if (error instanceof FunctionError) return new PhaseError('PhaseFailed', this.#index, error.message);
     if (error instanceof LockstepError && error.code.startsWith('Wasm'))
       return new PhaseError(error.code, this.#index, error.message);

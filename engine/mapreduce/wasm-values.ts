@@ -1,8 +1,8 @@
 /**
- * Values to and from Wasm phases: CBOR arrays (RFC 8949). What a module gives back is not trusted: it must be an array
- * of what JSON can hold, nested no deeper than a request may be; byte strings become text.
+ * Converts values for Wasm phases: CBOR arrays (RFC 8949). A module's output is not trusted: it must be an array of
+ * JSON values, nested no deeper than a request may be. Byte strings become text.
  *
- * A phase's argument, where there is one, is the array's first element: `{"arg": ...}`.
+ * If a phase has an argument, the array's first element is `{"arg": ...}`.
  */
 import { decode, encode } from 'cborg';
 import { LockstepError } from '../base/errors.ts';
@@ -11,7 +11,7 @@ import type { Json } from './job.ts';
 import type { PhaseModule } from '../wasm/phase-modules.ts';
 import { FunctionError } from './phase-error.ts';
 
-/** Applies a module to some values. Throws `FunctionError`, or the module's own errors. */
+/** Applies a module to some values. Rejects with `FunctionError`, or with the module's own errors. */
 export async function applyModule(
   module: PhaseModule,
   values: readonly unknown[],
@@ -21,7 +21,7 @@ export async function applyModule(
   return valuesOf(await module.apply(input));
 }
 
-/** A phase's output as values. Throws `FunctionError`. */
+/** A module's output as values. Throws `FunctionError`. */
 export function valuesOf(output: Uint8Array): readonly Json[] {
   const value = decoded(output);
   if (!Array.isArray(value)) throw new FunctionError("the module's output is no CBOR array");

@@ -30,7 +30,7 @@ import {
 import type { ListingStore } from './local-listing.ts';
 import { LocalListing } from './local-listing.ts';
 
-/** Objects by packed key, with tokens of the test's choice; a deleted one is a tombstone. */
+/** Objects by packed key, with tokens that the test chooses; a deleted one is a tombstone. */
 class MapStore implements ListingStore {
   readonly objects = new Map<PackedKey, { readonly token: Token; readonly bytes: Uint8Array }>();
   reads = 0;
@@ -90,7 +90,7 @@ function storeOf(
   return store;
 }
 
-/** All pages of a span, put together. */
+/** All pages of a span, concatenated. */
 async function listAll(listing: LocalListing, request: ListingRequest): Promise<ListingAnswer['names']> {
   const names: ListingAnswer['names'][number][] = [];
   let at: ListingCursor | undefined = request;
@@ -126,7 +126,7 @@ describe('a listing of one node', () => {
           const span = (to - from) >>> 0 || 2 ** 32;
           const far = (at: number): number => (at - from) >>> 0 || 2 ** 32;
           const newest = new Map(entries.map((one) => [`${one.bucket}/${one.key}`, one]));
-          // Deleted keys come with a mark: other replicas may not know.
+          // Deleted keys are included with a mark, because other replicas may not know of the deletion.
           const expected = [...newest.values()]
             .filter((one) => one.bucket === 'a' && far(one.token) <= span)
             .sort((one, two) => far(one.token) - far(two.token) || (one.key < two.key ? -1 : 1));
@@ -139,7 +139,7 @@ describe('a listing of one node', () => {
     );
   });
 
-  test('names each bucket with a living key, and none of the engine itself', async () => {
+  test('lists each bucket with a live key, and none of the engine’s own', async () => {
     const store = storeOf([
       { bucket: 'a', key: 'x', token: 5 as Token, deleted: true },
       { bucket: 'a', key: 'y', token: 6 as Token, deleted: false },
@@ -160,7 +160,7 @@ describe('a listing of one node', () => {
     expect(names.map(({ name }) => name)).toEqual(['a', 'c']);
   });
 
-  test('reads nothing when deleted keys are wanted too', async () => {
+  test('reads no object if deleted keys are wanted too', async () => {
     const store = storeOf([{ bucket: 'a', key: 'x', token: 5 as Token, deleted: true }]);
     const whole = { from: 0 as Token, to: 0 as Token, skip: undefined };
     const request = { type: defaultType, bucket: bucketA, live: false, ...whole };
@@ -169,7 +169,10 @@ describe('a listing of one node', () => {
   });
 });
 
-/** Nodes that reach each other at once; `away` do not answer, `standby` are in STANDBY, `failing` count down to a failure. */
+/**
+ * Nodes that reach each other at once. `away` do not answer, `standby` are in STANDBY, `failing` count down to a
+ * failure.
+ */
 function cluster(names: readonly string[]): {
   readonly stores: Map<string, MapStore>;
   readonly away: Set<string>;
@@ -269,7 +272,7 @@ async function keysOf(coverage: Coverage): Promise<ByteString[]> {
 describe('a listing of the cluster', () => {
   const names = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'];
 
-  test('asks no node in STANDBY while enough others are there', async () => {
+  test('asks no node in STANDBY while enough others are routable', async () => {
     const { stores, away, standby, asked, coverage, ring } = cluster(names.slice(0, 3));
     const keys = fill(stores, ring, 20);
     standby.add('n1');
@@ -293,7 +296,7 @@ describe('a listing of the cluster', () => {
     expect(await keysOf(coverage('n3'))).toEqual(calm);
   });
 
-  test('begins where it is told to', async () => {
+  test('begins at the given token', async () => {
     const { stores, coverage, ring } = cluster(names);
     fill(stores, ring, 100);
     const tokens = (await keysOf(coverage('n1'))).map((name) => routeToken('STD', bucketA, name));
@@ -324,7 +327,7 @@ describe('a listing of the cluster', () => {
     expect(await keysOf(coverage('n1'))).not.toContain('mortal');
   });
 
-  test('knows what a majority has, although one replica has missed it', async () => {
+  test('lists a key that a majority holds, although one replica has missed it', async () => {
     const { stores, coverage, ring } = cluster(names);
     const keys = fill(stores, ring, 200);
     const gone = new Set(keys.filter((_, index) => index % 5 === 0));
@@ -348,7 +351,7 @@ describe('a listing of the cluster', () => {
     expect(buckets).toEqual(['a']);
   });
 
-  test('fails by name when no replica of an arc is there, and when its time is over', async () => {
+  test('fails with NoTargets if no replica of an arc is routable, and with Timeout past its deadline', async () => {
     const { stores, away, coverage, ring } = cluster(names);
     fill(stores, ring, 50);
     for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) away.add(name);
@@ -357,7 +360,7 @@ describe('a listing of the cluster', () => {
     await expect(late.next()).rejects.toMatchObject({ code: 'Timeout' });
   });
 
-  test('asks no further once its reader has gone', async () => {
+  test('asks no replica after its reader has ended the iteration', async () => {
     const { stores, asked, coverage, ring } = cluster(names);
     fill(stores, ring, 300);
     const listing = coverage('n1').keys(defaultType, bucketA, { live: true }, 60_000_000);
@@ -369,7 +372,7 @@ describe('a listing of the cluster', () => {
   });
 });
 
-describe('the words of a listing', () => {
+describe('the messages of a listing', () => {
   const text = fc.uint8Array({ maxLength: 20 }).map((bytes) => byteStringFrom(bytes));
   const cursor = fc.record({
     from: token.map((at) => at as Token),
@@ -399,7 +402,7 @@ describe('the words of a listing', () => {
     next: fc.option(cursor, { nil: undefined }),
   });
 
-  test('come back as they were', () => {
+  test('round-trip', () => {
     fc.assert(
       fc.property(request, answer, (asked, given) => {
         expect(decodeListingRequest(encodeListingRequest(asked))).toEqual(asked);
@@ -408,7 +411,7 @@ describe('the words of a listing', () => {
     );
   });
 
-  test('anything else is refused by name', () => {
+  test('malformed bytes are refused with BadRequest', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
         for (const decode of [decodeListingRequest, decodeListingAnswer]) {

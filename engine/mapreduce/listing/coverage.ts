@@ -1,12 +1,14 @@
 /**
- * What the whole cluster holds, by name: the keys of a bucket, the buckets of a type. Every arc of the ring is asked of a
- * majority of its replicas in this datacenter (this node first, then in their order of preference), so that a key is
- * listed whose put a majority acknowledged, and none whose deletion it did; of replicas that are away fewer will do, down
- * to one. A replica that fails is replaced by the next, which goes on where the page begins. Each key is listed once, in
- * the order of (token, packed key). (A bucket whose last keys were just deleted may still be named.)
+ * Lists what the whole cluster holds, by name: the keys of a bucket, or the buckets of a type.
  *
- * Pages come at the reader's pace, a bounded number ahead of it. Ending the iteration ends the listing. The ring may
- * change while a listing runs: each page is asked of the owners of that moment.
+ * The coordinator asks a majority of the replicas of every arc in this datacenter, this node first, then in order of
+ * preference. A key is therefore listed if a majority acknowledged its put, and not listed if a majority acknowledged
+ * its deletion. If replicas are down, fewer suffice, down to one. A replica that fails is replaced by the next, which
+ * continues at the beginning of the page. Each key is listed once, in the order of (token, packed key). A bucket whose
+ * last keys were just deleted may still be listed.
+ *
+ * Pages are fetched at the reader's pace, a bounded number ahead of it. Ending the iteration ends the listing. The ring
+ * may change during a listing: each page is asked of the owners of that moment.
  */
 import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -37,24 +39,25 @@ import {
 import type { LocalListing } from './local-listing.ts';
 import { mergeAnswers } from './merge-answers.ts';
 
-/** Some of the names. */
+/** Some of the listed names. */
 export interface ListedPage {
   readonly names: readonly ListedName[];
 }
 
-/** Parts of the token space that are walked side by side, and how many of them. */
+/** Parts of the token space, and how many of them are walked concurrently. */
 const laneCount = 8;
 const lanesAbreast = 3;
-/** How often the replicas of an arc are gone through, and the rest between two rounds. */
+/** How often the replicas of an arc are tried, and the pause between two rounds. */
 const roundsMax = 3;
 const roundRestUs = 200_000;
-/** One page's answer, at the longest. */
+/** Longest time for one page's answer. */
 const pageUsMax = 5_000_000;
 
-/** Who there is, now and later. */
+/** What a listing needs of other modules. */
 export interface CoverageDependencies
   extends Asking, Pick<RoundDependencies, 'self' | 'ring' | 'view' | 'clock'> {}
 
+/** The listings of one node, as coordinator and as replica. */
 export class Coverage {
   readonly #io: Pick<Io, 'spawn'>;
   readonly #parts: CoverageDependencies;
@@ -67,10 +70,9 @@ export class Coverage {
   }
 
   /**
-   * The keys of a bucket that exist (`live`), or with those not yet reaped too; each with its token, from the first at
-   * or after `first` on. Iterating rejects
-   * with `Timeout` past `deadlineUs` (on the clock's `nowUs`), and with `NoTargets`, `NoQuorum` or `Timeout` when no
-   * replica of some arc answers.
+   * The keys of a bucket, each with its token, from the first key at or after `first` on. `live`: leaves out deleted
+   * keys, otherwise includes those not yet reaped. Iterating rejects with `Timeout` past `deadlineUs` (on the clock's
+   * `nowUs`), and with `NoTargets`, `NoQuorum` or `Timeout` if no replica of some arc answers.
    */
   keys(
     type: ByteString,
@@ -81,7 +83,7 @@ export class Coverage {
     return this.#list({ type, bucket, live }, deadlineUs, first);
   }
 
-  /** The buckets of a type that hold a key, each once; otherwise as `keys`. */
+  /** The buckets of a type that hold a key, each once; rejects as `keys` does. */
   async *buckets(
     type: ByteString,
     deadlineUs: number,
@@ -98,7 +100,7 @@ export class Coverage {
     }
   }
 
-  /** Answers a peer that lists. */
+  /** Answers a listing request of a peer. */
   answer(words: Uint8Array, reply: (reply: PeerReply) => void): void {
     const asked = Uint8Array.from(words);
     this.#io.spawn('coverage.answer', async () => {
@@ -123,7 +125,7 @@ export class Coverage {
     return inOrder(lanes, lanesAbreast);
   }
 
-  /** The pages of the tokens after `from` up to `to`, arc by arc. */
+  /** The pages of the tokens after `from` up to and including `to`, arc by arc. */
   async *#walk(
     listing: Listing,
     from: Token,
@@ -141,7 +143,7 @@ export class Coverage {
     }
   }
 
-  /** A page as enough replicas know it. */
+  /** One page, merged from the answers of enough replicas. */
   async #ask(request: ListingRequest, deadlineUs: number): Promise<ListingAnswer> {
     const { clock, ring, self } = this.#parts;
     const wanted = Math.floor(ring().rackCount(self.datacenter) / 2) + 1;
@@ -158,7 +160,7 @@ export class Coverage {
     throw failures.length === 0 ? new LockstepError('NoTargets', what) : roundError(failures, what);
   }
 
-  /** The answers of `wanted` of the members, side by side; another one is asked in the place of each that fails. */
+  /** The answers of `wanted` of the members, asked concurrently; each that fails is replaced by the next. */
   async #askSome(
     members: readonly Member[],
     wanted: number,
@@ -184,7 +186,7 @@ export class Coverage {
     return answers;
   }
 
-  /** Who can be asked now: this node, then its datacenter, then the others; of each those in STANDBY last. */
+  /** The routable replicas: this node, then its datacenter, then the others; within each those in STANDBY last. */
   #replicas(token: Token): readonly Member[] {
     const { ring, self, view } = this.#parts;
     const there = ring()
@@ -210,7 +212,7 @@ export class Coverage {
     return answer.promise;
   }
 
-  /** This node's own page. Rejects with `NoTargets` when it does not own the tokens: the ring has changed. */
+  /** This node's own page. Rejects with `NoTargets` if it does not own all the tokens, because the ring has changed. */
   #page(request: ListingRequest): Promise<ListingAnswer> {
     const { ring, self } = this.#parts;
     const bound = ring().boundAfter(request.from);
@@ -231,7 +233,7 @@ function settle<T>(deferred: Deferred<T>, value: () => T): void {
   }
 }
 
-/** The error, when it is one that another replica may not have. Throws everything else. */
+/** The error if it is a `LockstepError`, which another replica may not have. Throws everything else. */
 function mustBeOurs(error: unknown): LockstepError {
   if (error instanceof LockstepError) return error;
   throw present(error, 'a failure');

@@ -1,10 +1,10 @@
 /**
- * Several streams of pages read side by side and given one after the other: page by page of the first stream, then of
- * the second. Each of the streams that have been started holds one page in advance at most, so what waits is bounded.
+ * Reads several streams of pages concurrently and yields them one after another: all pages of the first stream, then
+ * those of the second. Each started stream holds at most one page in advance, so memory is bounded.
  */
 import { present } from '../../base/assert.ts';
 
-/** One stream with its next page under way. */
+/** One stream, with its next page under way. */
 class Lane<T> {
   readonly #pages: AsyncGenerator<T, void, undefined>;
   #next: Promise<IteratorResult<T, void>> | undefined;
@@ -16,11 +16,11 @@ class Lane<T> {
   start(): void {
     if (this.#next !== undefined) return;
     this.#next = this.#pages.next();
-    // A failure is heard of when it is this lane's turn, or by nobody when the listing ends before.
+    // `take` reports a failure when it is this lane's turn; after an early end of the listing nothing does.
     this.#next.catch(() => undefined);
   }
 
-  /** The next page; the one after it is under way when this resolves. */
+  /** The next page; when this resolves, the page after it is under way. */
   async take(): Promise<IteratorResult<T, void>> {
     this.start();
     const result = await present(this.#next, 'a page under way');
@@ -29,14 +29,14 @@ class Lane<T> {
     return result;
   }
 
-  /** Ends the stream, once the page that is under way has come. */
+  /** Ends the stream once the page under way has arrived. */
   async stop(): Promise<void> {
     await this.#next?.catch(() => undefined);
     await this.#pages.return();
   }
 }
 
-/** The pages of all streams in the streams' order, at most `abreast` streams under way. */
+/** The pages of all streams in the streams' order, with at most `abreast` streams under way. */
 export async function* inOrder<T>(
   streams: readonly AsyncGenerator<T, void, undefined>[],
   abreast: number,
@@ -48,7 +48,7 @@ export async function* inOrder<T>(
       for (let page = await lane.take(); page.done !== true; page = await lane.take()) yield page.value;
     }
   } finally {
-    // Not waited for: a page under way may take as long as its deadline, and nobody wants it.
+    // Not awaited: a page under way may take until its deadline, and it is no longer needed.
     for (const lane of lanes) lane.stop().catch(() => undefined);
   }
 }

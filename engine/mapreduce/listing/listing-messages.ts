@@ -1,19 +1,19 @@
 /**
- * The words of a listing: which names of which tokens are asked for, and what one node holds of them.
+ * The messages of a listing: the requested names and tokens, and one node's names.
  *
- * A span of tokens is those after `from` up to and including `to`, around zero if need be; with `skip`, of the keys at
- * its first token only those beyond `skip` (a packed key) are left. Names come in the order of (distance from `from`,
- * packed key), so one node can go on where another one stopped.
+ * A span of tokens begins after `from` and ends with `to`, possibly across zero. With `skip`, keys at the span's first
+ * token are listed only behind `skip` (a packed key). Names come in the order of (distance from `from`, packed key), so
+ * one node can continue where another one stopped.
  */
 import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
 
-/** Where a listing goes on. */
+/** The position at which a listing continues. */
 export interface ListingCursor {
-  /** Everything up to and including this token has been given. */
+  /** Everything up to and including this token has been listed. */
   readonly from: Token;
-  /** And of the keys at the next token those up to this one. */
+  /** Of the keys at the next token, those up to this one have been listed. */
   readonly skip: ByteString | undefined;
 }
 
@@ -23,31 +23,34 @@ export interface Listing {
   /** Undefined: the buckets of the type. */
   readonly bucket: ByteString | undefined;
   /**
-   * Leaves out what has been deleted, which costs a read of each object; false lists deleted keys until they are reaped
-   * (for whoever reads the objects anyway). Of keys, an answer then holds the deleted ones too, marked: another replica
-   * may not know of the deletion.
+   * Leaves out deleted keys, which costs a read of each object. False lists deleted keys until they are reaped, for
+   * callers that read the objects anyway. For keys, an answer still includes deleted ones, marked, because another
+   * replica may not know of the deletion.
    */
   readonly live: boolean;
 }
 
+/** A request for one page of a span. */
 export interface ListingRequest extends Listing, ListingCursor {
   readonly to: Token;
 }
 
-/** A key without its bucket and its token; in a listing of buckets, a bucket and the token of one of its keys. */
+/** A key without its bucket, and its token. In a listing of buckets: a bucket, and the token of one of its keys. */
 export interface ListedName {
   readonly name: ByteString;
   readonly token: Token;
-  /** Of a key in a listing of living ones: what this replica knows of it. */
+  /** In a listing of live keys: this replica's knowledge of the key. */
   readonly known?: Known;
 }
 
+/** A replica's knowledge of a key. */
 export interface Known {
-  /** Counter of the newest write; of two replicas' knowledge the higher one stands. */
+  /** Counter of the newest write; of two replicas' knowledge the higher one wins. */
   readonly counter: number;
   readonly deleted: boolean;
 }
 
+/** One page of one replica. */
 export interface ListingAnswer {
   readonly names: readonly ListedName[];
   /** Undefined at the end of the span. */
@@ -56,6 +59,7 @@ export interface ListingAnswer {
 
 const nameBytesMin = 5;
 
+/** Encodes a request. */
 export function encodeListingRequest(request: ListingRequest): Buffer {
   const { type, bucket, live, from, to, skip } = request;
   const writer = new ByteWriter(64 + type.length + (bucket?.length ?? 0) + (skip?.length ?? 0));
@@ -68,7 +72,7 @@ export function encodeListingRequest(request: ListingRequest): Buffer {
   return writeOptional(writer, skip).finish();
 }
 
-/** Throws `BadRequest` on anything but what `encodeListingRequest` wrote. */
+/** Decodes a request. Throws `BadRequest` for malformed bytes. */
 export function decodeListingRequest(words: Uint8Array): ListingRequest {
   return whole('a listing request', words, (reader) => {
     const type = reader.string();
@@ -80,6 +84,7 @@ export function decodeListingRequest(words: Uint8Array): ListingRequest {
   });
 }
 
+/** Encodes an answer. */
 export function encodeListingAnswer({ names, next }: ListingAnswer): Buffer {
   const writer = new ByteWriter(names.reduce((sum, { name }) => sum + name.length + 8, 64));
   writer.varint(names.length);
@@ -94,7 +99,7 @@ export function encodeListingAnswer({ names, next }: ListingAnswer): Buffer {
   return writer.finish();
 }
 
-/** Throws `BadRequest` on anything but what `encodeListingAnswer` wrote. */
+/** Decodes an answer. Throws `BadRequest` for malformed bytes. */
 export function decodeListingAnswer(words: Uint8Array): ListingAnswer {
   return whole('a listing', words, (reader) => {
     const count = reader.varint();

@@ -1,8 +1,8 @@
 /**
- * What this node holds of a span of tokens, by name, page by page. Nothing is kept between pages: the cursor says where
- * to go on. A page is bounded in names, bytes and keys looked at, so that a listing never stops the node for long.
+ * Lists this node's names in a span of tokens, page by page. Nothing is kept between pages: the cursor holds the
+ * position. A page is bounded in names, bytes and visited keys, so a listing never blocks the node for long.
  *
- * Keys that are written or deleted while they are listed may or may not be met; all others are met once.
+ * Keys that are written or deleted during the listing may or may not be listed; every other key is listed once.
  */
 import { BytesError } from '../../base/bytes.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
@@ -17,40 +17,44 @@ import { decodeObject, liveSiblings } from '../../replica/object/object.ts';
 import { distance } from '../../cluster/ring/arc.ts';
 import type { Known, Listing, ListedName, ListingAnswer, ListingRequest } from './listing-messages.ts';
 
-/** The store and its driver as listings need them. */
+/** The store and its driver, as listings need them. */
 export interface ListingStore extends Pick<LocalStore, 'tryRead'> {
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
   keysOfBucket(prefix: string): Iterable<PackedKey>;
   tokenOf(key: PackedKey): Token | undefined;
-  /** The wall clock: expired values are as good as deleted. */
+  /** The wall clock in milliseconds; expired values count as deleted. */
   wallMs(): number;
 }
 
+/** Bounds of a page. */
 export interface PageLimits {
   readonly namesMax: number;
+  /** Bytes of the names, about. */
   readonly bytesMax: number;
-  /** Keys looked at, matching or not. */
+  /** Most keys visited, matching or not. */
   readonly visitedMax: number;
 }
 
+/** The bounds that nodes use. */
 export const pageLimits: PageLimits = { namesMax: 2000, bytesMax: 256 * 1024, visitedMax: 20_000 };
 
-/** A key in the running for a place in the page. */
+/** A key that may become part of the page. */
 interface Entry {
   readonly key: PackedKey;
   readonly name: ByteString;
   readonly token: Token;
-  /** Tokens after the span's beginning, 1 or more. */
+  /** Distance from the span's beginning in tokens, 1 or more. */
   readonly distance: number;
 }
 
-/** Width of a slice: the token space has 4096, as many as the key directory keeps lists. */
+/** Width of a slice in tokens. The token space has 4096 slices, as many as the key directory has lists. */
 const sliceTokens = 2 ** 20;
-/** A bucket with no more keys than this is listed by the directory's list of its keys, others slice by slice. */
+/** A bucket with at most this many keys is listed by the directory's list of its keys; a larger one slice by slice. */
 const smallBucketKeys = 4096;
-/** Objects read side by side. */
+/** Objects read concurrently. */
 const readsMax = 64;
 
+/** The listings of one node. */
 export class LocalListing {
   readonly #store: ListingStore;
   readonly #limits: PageLimits;
@@ -60,7 +64,7 @@ export class LocalListing {
     this.#limits = limits;
   }
 
-  /** The next names of a span. Rejects with what the store rejects with. */
+  /** The next names of a span. Rejects with the store's errors. */
   async page(request: ListingRequest): Promise<ListingAnswer> {
     const page = new Page(this.#limits, request.bucket === undefined);
     const span = distance(request.from, request.to);
@@ -78,7 +82,7 @@ export class LocalListing {
     return { names: page.names, next: undefined };
   }
 
-  /** Takes entries into the page; the last one taken when the page is full. */
+  /** Adds entries to the page. Returns the last one added if the page is full. */
   async #take(entries: readonly Entry[], listing: Listing, page: Page): Promise<Entry | undefined> {
     const { live } = listing;
     const distinct = listing.bucket === undefined;
@@ -99,7 +103,7 @@ export class LocalListing {
     return undefined;
   }
 
-  /** The span's entries in order, when the bucket has few keys. */
+  /** The span's entries in order if the bucket has few keys; otherwise undefined. */
   #smallBucket(request: ListingRequest): readonly Entry[] | undefined {
     if (request.bucket === undefined) return undefined;
     const keys: PackedKey[] = [];
@@ -153,7 +157,7 @@ export class LocalListing {
   }
 }
 
-/** What a page has gathered. */
+/** A page under construction. */
 class Page {
   readonly names: ListedName[] = [];
   visited = 0;
@@ -170,7 +174,7 @@ class Page {
     return this.names.length >= this.#limits.namesMax || this.#bytes >= this.#limits.bytesMax;
   }
 
-  /** Enough has been looked at for one page. */
+  /** Whether enough keys have been visited for one page. */
   get tired(): boolean {
     return this.visited >= this.#limits.visitedMax;
   }
@@ -187,7 +191,7 @@ class Page {
   }
 }
 
-/** From a packed key to the name that the listing wants of it; undefined where it wants none. */
+/** Maps a packed key to its name in the listing; undefined if the listing does not include it. */
 function naming({ type, bucket }: Listing): (key: PackedKey) => ByteString | undefined {
   if (bucket === undefined) {
     const prefix = String.fromCharCode(type.length) + type;
@@ -201,8 +205,8 @@ function naming({ type, bucket }: Listing): (key: PackedKey) => ByteString | und
 }
 
 /**
- * Undefined: not here any more. Throws what kept the object from being read; one that is damaged here is there all the
- * same, and others know more of it.
+ * Knowledge of an object; undefined if it is no longer here. Throws the store's error, except that a damaged object
+ * counts as existing: other replicas know more of it.
  */
 function knownOf({ error, bytes }: LocalRead, nowMs: number): Known | undefined {
   if (error?.code === 'Corrupted') return damaged;

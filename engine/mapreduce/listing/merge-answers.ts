@@ -1,13 +1,13 @@
 /**
- * Several replicas' pages of one span as one: the names that any of them knows, as far as all of them have come. Of a key
- * the newest knowledge stands, and one that is deleted by it is left out. Pure.
+ * Merges several replicas' pages of one span: the names known to any of them, up to the position that all have reached.
+ * Of a key the newest knowledge wins; a key that is deleted by it is left out. Pure.
  */
 import type { ByteString, Token } from '../../base/ids.ts';
 import { bucketPrefix } from '../../base/object-key.ts';
 import { distance } from '../../cluster/ring/arc.ts';
 import type { ListedName, ListingAnswer, ListingCursor, ListingRequest } from './listing-messages.ts';
 
-/** `answers` are to one request, at least one of them. */
+/** Merges answers (at least one) to one request. */
 export function mergeAnswers(request: ListingRequest, answers: readonly ListingAnswer[]): ListingAnswer {
   const next = answers
     .flatMap((answer) => (answer.next === undefined ? [] : [answer.next]))
@@ -15,7 +15,7 @@ export function mergeAnswers(request: ListingRequest, answers: readonly ListingA
       return least === undefined || isBefore(request.from, one, least) ? one : least;
     }, undefined);
   const { bucket } = request;
-  // A bucket's name says nothing of where its key stands; whoever lists buckets takes each once.
+  // A bucket's name carries no position of its key; the coordinator lists each bucket once.
   if (bucket === undefined) return { names: answers.flatMap(({ names }) => names), next };
   const prefix = bucketPrefix(request.type, bucket);
   const newest = new Map<ByteString, ListedName>();
@@ -31,13 +31,13 @@ export function mergeAnswers(request: ListingRequest, answers: readonly ListingA
   return { names: names.sort((left, right) => compare(request.from, left, right)), next };
 }
 
-/** The cursor stops earlier than the other one. */
+/** Whether the cursor `one` stops before `other`. */
 function isBefore(from: Token, one: ListingCursor, other: ListingCursor): boolean {
   const [left, right] = [reached(from, one), reached(from, other)];
   return left < right || (left === right && (one.skip ?? '') < (other.skip ?? ''));
 }
 
-/** The name stands behind the cursor. */
+/** Whether the name lies behind the cursor. */
 function isBeyond(from: Token, { token, name }: ListedName, prefix: string, cursor: ListingCursor): boolean {
   const at = distance(from, token);
   const end = reached(from, cursor);
@@ -45,7 +45,7 @@ function isBeyond(from: Token, { token, name }: ListedName, prefix: string, curs
   return at > end + 1 || cursor.skip === undefined || prefix + name > cursor.skip;
 }
 
-/** Tokens after `from` that the cursor has left behind whole. */
+/** Tokens after `from` that the cursor has passed completely. */
 function reached(from: Token, cursor: ListingCursor): number {
   return (cursor.from - from) >>> 0;
 }
