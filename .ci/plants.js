@@ -1,10 +1,12 @@
 /**
- * `npm run plants [ID...]`: is every planted bug still noticed, by one of the invariants that it names, within its seeds?
+ * `npm run plants [NAME|CODE...]`: is every planted bug still noticed, by one of the invariants that it names, within its seeds?
  * The engine changes: what once was a bug may come to have no effect, or be hidden by another precaution. Takes half an
- * hour, so it is not a part of `npm test`. Exit code 0 when all were noticed, 1 otherwise, 2 for an unknown ID.
+ * hour, so it is not a part of `npm test`. Exit code 0 when all were noticed, 1 otherwise, 2 for an unknown one.
  */
 import { spawnSync } from 'node:child_process';
 
+import { invariantNames } from '../dist/sim/check/invariants.js';
+import { findNamed, nearestNames } from '../dist/sim/check/named.js';
 import { mutants } from '../dist/sim/mutants/catalogue.js';
 import { transactionBugs } from '../dist/sim/mutants/transaction-mutants.js';
 
@@ -19,25 +21,26 @@ function simulate(args) {
 }
 
 /** Which invariants a story of it breaks, each with the first seed. */
-function broken(id, ...more) {
-  const [{ broken: seedsOf = {} }] = simulate(['run', '--plant', id, ...more]).scenarios;
+function broken(name, ...more) {
+  const [{ broken: seedsOf = {} }] = simulate(['run', '--plant', name, ...more]).scenarios;
   return new Map(Object.entries(seedsOf).map(([invariant, seeds]) => [invariant, Math.min(...seeds)]));
 }
 
-function judgeStory({ id, oracles, seedsMax }) {
+function judgeStory({ name, oracles, seedsMax }) {
   const named = (found) => oracles.filter((oracle) => found.has(oracle));
   const told = (found) => [...found].map(([invariant, seed]) => `${invariant} in seed ${seed}`).join(', ');
   const seeds = ['--seeds', String(seedsMax)];
-  let found = broken(id, ...seeds, '--until-failure');
+  let found = broken(name, ...seeds, '--until-failure');
   // Another invariant may have been first.
-  if (found.size > 0 && named(found).length === 0) found = broken(id, ...seeds);
+  if (found.size > 0 && named(found).length === 0) found = broken(name, ...seeds);
   const noticed = oracles.length === 0 ? found.size === 0 : named(found).length > 0;
   return { noticed, words: found.size === 0 ? 'no invariant broken' : told(found) };
 }
 
-function judgePoints({ id, exposedBy, oracles }) {
-  const { failures } = simulate(['enumerate', 'xa', '--plant', id, '--only', exposedBy]);
-  const found = new Set(failures.flatMap((failure) => failure.match(/\bINV[0-9]+(?=: )/g) ?? []));
+function judgePoints({ name, exposedBy, oracles }) {
+  const { failures } = simulate(['enumerate', 'xa', '--plant', name, '--only', exposedBy]);
+  const named = new RegExp(`(?<![\\w-])(${invariantNames.join('|')})(?=: )`, 'g');
+  const found = new Set(failures.flatMap((failure) => failure.match(named) ?? []));
   if (failures.some((failure) => failure.includes('the keys hold'))) found.add('values');
   const noticed = oracles.some((oracle) => found.has(oracle));
   return {
@@ -50,21 +53,21 @@ const bugs = [
   ...mutants.map((bug) => ({ ...bug, judge: () => judgeStory(bug) })),
   ...transactionBugs.map((bug) => ({ ...bug, judge: () => judgePoints(bug) })),
 ];
-const ids = process.argv.slice(2);
-const unknown = ids.filter((id) => !bugs.some((bug) => bug.id === id));
-if (unknown.length > 0) {
-  console.error(
-    `no planted bug has the ID ${unknown.join(', ')}; there are ${bugs.map(({ id }) => id).join(' ')}`,
-  );
-  process.exit(2);
-}
+const given = process.argv.slice(2);
+const unknown = given.filter((word) => findNamed(bugs, word) === undefined);
+for (const word of unknown)
+  console.error(`there is no planted bug "${word}"; the nearest are ${nearestNames(bugs, word)}`);
+if (unknown.length > 0) process.exit(2);
+const chosen =
+  given.length === 0 ? bugs : bugs.filter((bug) => given.some((word) => findNamed(bugs, word) === bug));
 let missed = 0;
-for (const bug of bugs) {
-  if (ids.length > 0 && !ids.includes(bug.id)) continue;
+for (const bug of chosen) {
   const { noticed, words } = bug.judge();
   if (!noticed) missed += 1;
   const names = bug.oracles.length === 0 ? 'nothing' : bug.oracles.join(' or ');
-  console.log(`${noticed ? 'noticed' : 'MISSED '} ${bug.id} (${bug.title}): ${words}; expected ${names}`);
+  console.log(
+    `${noticed ? 'noticed' : 'MISSED '} ${bug.name} (${bug.code}, ${bug.title}): ${words}; expected ${names}`,
+  );
 }
 console.log(missed === 0 ? 'every planted bug is noticed' : `${missed} missed`);
 process.exitCode = missed === 0 ? 0 : 1;

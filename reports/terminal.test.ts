@@ -26,9 +26,14 @@ describe('the terminal report', () => {
   it('says of a failure what broke, when, and on the last line how to replay it', () => {
     const lines = renderSummary(summary, plain).split('\n');
     expect(lines[0]).toBe('1 of 2 runs failed.');
-    expect(lines).toContain('  broken, in which seeds: INV4 in 7');
-    expect(lines).toContain('crash-and-restart, seed 7 broke INV4.');
-    expect(lines).toContain('  first bad event, at 1.235 s: #3 c0 put k: lost');
+    expect(lines).toContain('  broken, in which seeds: durability in 7');
+    const at = lines.indexOf('crash-and-restart, seed 7 broke durability (INV4): an acknowledged write is');
+    expect(lines.slice(at + 1, -1)).toEqual([
+      '  never lost or undone.',
+      '  got as far as: 3.500 s of virtual time, 100 operations, 2 faults struck',
+      '  first bad event, at 1.235 s: #3 c0 put k: lost',
+    ]);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
     expect(lines.at(-1)).toBe(
       'replay: npx lockstep-sim replay lockstep-sim-out/crash-and-restart-7.min.json',
     );
@@ -42,38 +47,52 @@ describe('the terminal report', () => {
       operations: [9, 3],
       faults: [2, 1],
     } as const;
-    const planted = { ...failure, shrunk, replay: [...failure.replay, '--plant', 'M01'] };
+    const planted = { ...failure, shrunk, replay: [...failure.replay, '--plant', 'ack-before-sync'] };
     const lines = renderSummary(summarizeAll([summarize('calm', [result], planted)]), plain).split('\n');
-    expect(lines).toContain('  this seed: npx lockstep-sim replay crash-and-restart --seed 7 --plant M01');
+    expect(lines).toContain(
+      '  this seed: npx lockstep-sim replay crash-and-restart --seed 7 --plant ack-before-sync',
+    );
   });
 
   it('tells a failure in one line of bounded length', () => {
-    expect(renderFailureLine(result)).toBe('crash-and-restart, seed 7 broke INV4. #3 c0 put k: lost');
+    expect(renderFailureLine(result)).toBe(
+      'crash-and-restart, seed 7 broke durability (INV4). #3 c0 put k: lost',
+    );
     const wordy = { ...result, reports: [brokenReport(5, `two\nlines ${'and more '.repeat(50)}`)] };
     expect(renderFailureLine(wordy)).toMatch(
-      /^crash-and-restart, seed 7 broke INV4\. two lines and more .{140}…$/,
+      /^crash-and-restart, seed 7 broke durability \(INV4\)\. two lines and more .{140}…$/,
     );
   });
 
   it('calls a vacuous run what it is', () => {
-    const vacuous = reportOf({ ok: false, vacuous: true, checked: 3, reasons: ['INV4 compared 3'] });
+    const vacuous = reportOf({ ok: false, vacuous: true, checked: 3, reasons: ['durability compared 3'] });
     const empty = { ...result, reports: [vacuous] };
     const text = renderSummary(
       summarizeAll([summarize('calm', [empty], { ...failure, result: empty })]),
       plain,
     );
-    expect(text).toContain('proves nothing about INV4: it compared 3.');
+    expect(text).toContain('proves nothing about durability (INV4): it compared 3.');
   });
 
   it('names the faults that did not strike, and why', () => {
-    const late = { id: 'f1', kind: 'FN1', targets: ['n1', 'c2'], why: 'its moment did not come' } as const;
-    const idle = { id: 'f4', kind: 'FP1', targets: ['n3'], why: 'there was nothing to strike' } as const;
+    const late = {
+      id: 'f1',
+      kind: 'network-delay',
+      targets: ['n1', 'c2'],
+      why: 'its moment did not come',
+    } as const;
+    const idle = {
+      id: 'f4',
+      kind: 'process-crash',
+      targets: ['n3'],
+      why: 'there was nothing to strike',
+    } as const;
     expect(renderMissed(resultOf())).toBe('');
     expect(renderMissed(resultOf({ missed: [late] }))).toBe(
-      '1 fault of the plan did not strike: f1 FN1 n1 c2 (its moment did not come)',
+      '1 fault of the plan did not strike: f1 network-delay n1 c2 (its moment did not come)',
     );
     expect(renderMissed(resultOf({ missed: [late, idle] }))).toContain(
-      '2 faults of the plan did not strike: f1 FN1 n1 c2 (its moment did not come), f4 FP1 n3 (there was nothing to strike)',
+      '2 faults of the plan did not strike: f1 network-delay n1 c2 (its moment did not come), f4 process-crash n3 (there was nothing to strike)',
     );
   });
 
@@ -88,7 +107,7 @@ describe('the terminal report', () => {
     const text = renderRun(result, plain);
     expect(text).toContain('FAILED crash-and-restart, seed 7: 5,000 events, 3.500 s of virtual time');
     expect(text).toContain('operations: 90 ok, 6 failed, 4 unknown');
-    expect(text).toContain('INV4 is broken: compared 100, skipped 2');
+    expect(text).toContain('durability is broken: compared 100, skipped 2');
     expect(text).toContain(`digest: ${'ab'.repeat(32)}`);
   });
 });

@@ -2,14 +2,17 @@
  * The simulator's results as text for a terminal. Renders only: every number was made elsewhere. With a colourless
  * chalk the text is the same, without the colours.
  *
- * A failure's first screen: the verdict as a sentence, the invariant, the first bad event, what was made small, and
- * as the last line of all the command that replays it.
+ * A failure's first screen fits 80 columns: the invariant that broke, with what it promises; how far the run got; the
+ * first bad event; what was made small; and as the last line of all, however long, the command that replays it.
  */
 import type { ChalkInstance } from 'chalk';
 
+import { invariantTable } from '../sim/check/invariants.ts';
+import { findNamed } from '../sim/check/named.ts';
 import type { CheckReport } from '../sim/check/report.ts';
 import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/runner/result.ts';
 import { brokenInvariant } from '../sim/runner/result.ts';
+import { fillAfter, fillLines, fillList } from './columns.ts';
 
 /** Characters of a first bad event that are told in a single line. */
 const lineMax = 160;
@@ -31,7 +34,7 @@ export function renderRun(result: RunResult, paint: ChalkInstance): string {
   const lines = [
     `${head}: ${count(result.events)} events, ${seconds(result.virtualUs)} of virtual time`,
     `  operations: ${counts}`,
-    `  faults: ${renderCounts(result.struck)}`,
+    renderCounts('faults', result.struck),
     ...result.reports.map((report) => `  ${renderCheck(report, paint)}`),
     `  digest: ${result.digest}`,
   ];
@@ -84,26 +87,29 @@ function renderScenario(one: ScenarioSummary, paint: ChalkInstance): string {
   return [
     `${paintVerdict(verdict, paint)} ${paint.bold(one.name)}: ${one.passed} passed, ${one.failed} failed, ${one.unknown} unknown`,
     `  ${count(one.events)} events, ${count(one.operations)} operations, ${seconds(one.virtualMs * 1000)} of virtual time`,
-    `  compared: ${checks.join(', ')}`,
-    `  faults: ${renderCounts(one.struck)}`,
+    renderList('compared', checks),
+    renderCounts('faults', one.struck),
     ...renderBroken(one.broken),
   ].join('\n');
 }
 
 function renderBroken(broken: ScenarioSummary['broken']): readonly string[] {
   const parts = Object.entries(broken).map(([invariant, seeds = []]) => `${invariant} in ${seeds.join(' ')}`);
-  return parts.length === 0 ? [] : [`  broken, in which seeds: ${parts.join(', ')}`];
+  return parts.length === 0 ? [] : [renderList('broken, in which seeds', parts)];
 }
 
 /** A failure's first screen; its last line replays it. */
 export function renderFailure({ result, shrunk, replay, shrinks }: Failure, paint: ChalkInstance): string {
   const broken = brokenInvariant(shrunk?.result ?? result) ?? brokenInvariant(result);
-  const lines = [paint.red.bold(failureSentence(result, broken))];
+  const [first = '', ...further] = fillLines(headline(result, broken), '');
+  const lines = [paint.red.bold(first), ...fillLines(further.join(' '), '  ')];
+  lines.push(renderProgress(result));
   if (broken?.firstBad !== undefined) {
-    lines.push(`  first bad event, at ${seconds(broken.firstBad.atUs)}: ${broken.firstBad.text}`);
+    const { atUs, text } = broken.firstBad;
+    lines.push(...fillLines(`first bad event, at ${seconds(atUs)}: ${text}`, '  '));
   }
   for (const reason of (broken?.reasons ?? []).slice(broken?.firstBad === undefined ? 0 : 1, 4)) {
-    lines.push(paint.dim(`  then: ${reason}`));
+    lines.push(...fillLines(`then: ${reason}`, '  ').map((line) => paint.dim(line)));
   }
   if (shrunk !== undefined) {
     const seed = ['replay', result.scenario, '--seed', String(result.seed), ...addedTo(replay)];
@@ -122,17 +128,44 @@ function addedTo(replay: readonly string[]): readonly string[] {
   });
 }
 
+/** What broke, with its promise: `calm, seed 7 broke durability (INV4): every later read …`. */
+function headline(result: RunResult, broken: CheckReport | undefined): string {
+  const sentence = failureSentence(result, broken);
+  if (broken === undefined || broken.vacuous || result.verdict === 'unknown') return sentence;
+  const row = findNamed(invariantTable, broken.invariant);
+  return row === undefined ? sentence : `${sentence.slice(0, -1)}: ${row.promise}.`;
+}
+
+/** How far the run got. */
+function renderProgress({ virtualUs, outcomes, struck }: RunResult): string {
+  const operations = outcomes.ok + outcomes.fail + outcomes.unknown;
+  const faults = Object.values(struck).reduce((sum, times) => sum + times, 0);
+  const parts = [
+    `${seconds(virtualUs)} of virtual time`,
+    many(operations, 'operation'),
+    `${many(faults, 'fault')} struck`,
+  ];
+  return renderList('got as far as', parts);
+}
+
 function failureSentence(result: RunResult, broken: CheckReport | undefined): string {
   const where = `${result.scenario}, seed ${result.seed}`;
   if (result.verdict === 'unknown') return `${where} ended without a verdict: ${result.because}.`;
   if (broken === undefined) return `${where} failed.`;
   return broken.vacuous
-    ? `${where} proves nothing about ${broken.invariant}: it compared ${broken.checked}.`
-    : `${where} broke ${broken.invariant}.`;
+    ? `${where} proves nothing about ${nameOf(broken)}: it compared ${broken.checked}.`
+    : `${where} broke ${nameOf(broken)}.`;
+}
+
+/** `durability (INV4)`; an invariant that the user added has no code. */
+function nameOf({ invariant }: CheckReport): string {
+  const row = findNamed(invariantTable, invariant);
+  return row === undefined ? invariant : `${row.name} (${row.code})`;
 }
 
 function renderShrunk({ operations, faults, runs }: NonNullable<Failure['shrunk']>): string {
-  return `  the smallest plan found in ${runs} runs: ${faults[0]} -> ${faults[1]} faults, ${operations[0]} -> ${operations[1]} operations`;
+  const found = `the smallest plan found in ${many(runs, 'run')}: ${faults[0]} -> ${many(faults[1], 'fault')}, ${operations[0]} -> ${many(operations[1], 'operation')}`;
+  return fillLines(found, '  ').join('\n');
 }
 
 function renderCheck(report: CheckReport, paint: ChalkInstance): string {
@@ -142,9 +175,14 @@ function renderCheck(report: CheckReport, paint: ChalkInstance): string {
   return [paint.red(line), ...report.reasons.map((reason) => `    ${reason}`)].join('\n');
 }
 
-function renderCounts(counts: Readonly<Partial<Record<string, number>>>): string {
+function renderCounts(label: string, counts: Readonly<Partial<Record<string, number>>>): string {
   const parts = Object.entries(counts).map(([kind, times]) => `${kind} ${times ?? 0}`);
-  return parts.length === 0 ? 'none' : parts.join(', ');
+  return renderList(label, parts.length === 0 ? ['none'] : parts);
+}
+
+/** Its items over as many lines as they take. */
+function renderList(label: string, items: readonly string[]): string {
+  return fillAfter(`  ${label}: `, (indent) => fillList(items, indent));
 }
 
 function paintVerdict(verdict: RunResult['verdict'], paint: ChalkInstance): string {
@@ -166,6 +204,10 @@ export function commandLine(words: readonly string[]): string {
 
 function seconds(us: number): string {
   return `${(us / 1_000_000).toFixed(3)} s`;
+}
+
+function many(value: number, what: string): string {
+  return `${count(value)} ${what}${value === 1 ? '' : 's'}`;
 }
 
 function count(value: number): string {

@@ -9,14 +9,14 @@ export const bitRotHeals: Scenario = {
   // One copy may rot away: whoever is to read back at a quorum must have written to all.
   load: { ...seldomRead, needs: { all: 100 } },
   faults: [
-    { kind: 'FD9', count: [2, 5], targets: ['n3'], words: { role: ['log'] }, always: true },
-    { kind: 'FP7', count: [0, 2], forUs: [10_000, 500_000] },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'bit-rot', count: [2, 5], targets: ['n3'], words: { role: ['log'] }, always: true },
+    { kind: 'graceful-restart', count: [0, 2], forUs: [10_000, 500_000] },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 8_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
   mendedBy: 'sweeps',
   settings: { ...mendingAlone, aae_full_sweep_interval_seconds: 3 },
-  invariants: { ...mendingInvariants, INV11: 5 },
+  invariants: { ...mendingInvariants, 'exchange-soundness': 5 },
 };

@@ -8,16 +8,16 @@ export const bitRot: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },
   faults: [
-    { kind: 'FD9', count: [3, 12], targets: ['n2'], always: true },
-    { kind: 'FD10', count: [0, 3], targets: ['n2'], forUs: [100_000, 2_000_000] },
-    { kind: 'FD15', count: [0, 1], targets: ['n2'], forUs: [50_000, 500_000] },
-    { kind: 'FP1', count: [1, 4], targets: ['n2'], forUs: [50_000, 500_000], always: true },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'bit-rot', count: [3, 12], targets: ['n2'], always: true },
+    { kind: 'misdirected-io', count: [0, 3], targets: ['n2'], forUs: [100_000, 2_000_000] },
+    { kind: 'log-truncation', count: [0, 1], targets: ['n2'], forUs: [50_000, 500_000] },
+    { kind: 'process-crash', count: [1, 4], targets: ['n2'], forUs: [50_000, 500_000], always: true },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
   // What has rotted unread is found by a sweep, and comes back from the others.
   settings: { ...smallStore, aae_full_sweep_interval_seconds: 3 },
-  invariants: { ...invariantsOfLoss, INV10: 5, INV15: 8 },
+  invariants: { ...invariantsOfLoss, convergence: 5, 'data-integrity': 8 },
 };

@@ -11,5 +11,11 @@ export const calm: Scenario = {
   stormMs: 2_000,
   calmMs: 500,
   settleMsMax: 20_000,
-  invariants: { ...invariants, INV4: 250, INV5: 20, INV24: 5_000, INV26: 40 },
+  invariants: {
+    ...invariants,
+    durability: 250,
+    'durable-before-ack': 20,
+    'metrics-reconcile': 5_000,
+    'valid-exposition': 40,
+  },
 };

@@ -8,9 +8,9 @@ export const conflictingBatches: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: hotly },
   faults: [
-    { kind: 'FN1', count: [1, 4], forUs: [100_000, 2_000_000], always: true },
-    { kind: 'FN11', count: [0, 3] },
-    { kind: 'FP4', count: [0, 2], forUs: [100_000, 700_000] },
+    { kind: 'network-delay', count: [1, 4], forUs: [100_000, 2_000_000], always: true },
+    { kind: 'connection-reset', count: [0, 3] },
+    { kind: 'process-pause', count: [0, 2], forUs: [100_000, 700_000] },
   ],
   stormMs: 4_000,
   calmMs: 1_500,

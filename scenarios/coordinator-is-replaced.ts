@@ -14,7 +14,7 @@ export const coordinatorIsReplaced: Scenario = {
   load: { ...quietly, transactions: transfers },
   faults: [
     {
-      kind: 'FM1',
+      kind: 'membership-change',
       count: [1, 1],
       targets: ['n4'],
       // n2 dies as it has voted, or has heard a vote.
@@ -23,7 +23,7 @@ export const coordinatorIsReplaced: Scenario = {
       always: true,
     },
     {
-      kind: 'FN6',
+      kind: 'network-clog',
       count: [1, 2],
       targets: ['n1', 'n3'],
       sideMax: 1,
@@ -31,13 +31,13 @@ export const coordinatorIsReplaced: Scenario = {
       after: { event: 'membership.move.declared', host: 'n4', nth: [2, 2], delayUs: [0, 100_000] },
       forUs: [100_000, 800_000],
     },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
-    { kind: 'FP1', count: [0, 2], forUs: [100_000, 1_000_000] },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'process-crash', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 9_000,
   calmMs: 4_000,
   settleMsMax: 40_000,
   settings: { ...onTheMove, ...transactionSettings, phi_threshold_milli: 3_000 },
-  invariants: { ...transactionInvariants, INV3: 2, INV17: 3 },
+  invariants: { ...transactionInvariants, 'no-dangling-transactions': 2, 'ring-agreement': 3 },
 };

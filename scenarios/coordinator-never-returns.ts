@@ -9,18 +9,18 @@ export const coordinatorNeverReturns: Scenario = {
   load: { ...quietly, transactions: transfers },
   faults: [
     {
-      kind: 'FP10',
+      kind: 'permanent-node-loss',
       count: [1, 1],
       after: { event: 'xa.c.vote.recv', nth: [5, 40], delayUs: [0, 400] },
       atUs: [500_000, 2_500_000],
       always: true,
     },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 5_000,
   calmMs: 1_500,
   settleMsMax: 30_000,
   settings: transactionSettings,
-  invariants: { ...transactionInvariants, INV3: 2, INV23: 2 },
+  invariants: { ...transactionInvariants, 'no-dangling-transactions': 2, 'resource-bounds': 2 },
 };

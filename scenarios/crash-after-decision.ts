@@ -9,20 +9,20 @@ export const crashAfterDecision: Scenario = {
   load: { ...quietly, transactions: transfers },
   faults: [
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [2, 4],
       forUs: [50_000, 1_000_000],
       after: { event: 'xa.c.decision.synced', nth: [1, 20], delayUs: [0, 1_500] },
       always: true,
     },
     {
-      kind: 'FP1',
+      kind: 'process-crash',
       count: [1, 3],
       forUs: [50_000, 1_000_000],
       after: { event: 'xa.c.commit.sent', nth: [1, 40], delayUs: [0, 1_500] },
     },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [1, 2],
       forUs: [50_000, 1_000_000],
       after: { event: 'xa.c.decision.written', nth: [1, 20], delayUs: [0, 500] },

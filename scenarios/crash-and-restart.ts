@@ -8,17 +8,17 @@ export const crashAndRestart: Scenario = {
   load: atEveryLevel,
   levels: everyLevel,
   faults: [
-    { kind: 'FP1', count: [1, 4], forUs: [50_000, 1_000_000] },
+    { kind: 'process-crash', count: [1, 4], forUs: [50_000, 1_000_000] },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [1, 4],
       forUs: [50_000, 1_000_000],
       // Around a sync: what it covered must be there, what came after it need not.
       after: { event: 'disk.file.synced', nth: [5, 150], delayUs: [0, 3_000] },
       always: true,
     },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 4_000,
   calmMs: 1_500,

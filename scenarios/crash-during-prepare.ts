@@ -9,20 +9,20 @@ export const crashDuringPrepare: Scenario = {
   load: { ...quietly, transactions: transfers },
   faults: [
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [2, 4],
       forUs: [50_000, 800_000],
       after: { event: 'xa.p.prepareRec.written', nth: [1, 30], delayUs: [0, 1_500] },
       always: true,
     },
     {
-      kind: 'FP1',
+      kind: 'process-crash',
       count: [1, 3],
       forUs: [50_000, 800_000],
       after: { event: 'xa.p.vote.sent', nth: [1, 30], delayUs: [0, 1_500] },
     },
     {
-      kind: 'FD7',
+      kind: 'torn-write',
       count: [0, 2],
       forUs: [50_000, 800_000],
       after: { event: 'xa.p.locks.taken', nth: [1, 30], delayUs: [0, 1_500] },

@@ -6,12 +6,12 @@ export const deletesRaceRepair: Scenario = {
   story:
     'objects are deleted while replicas that missed it repair one another: what was deleted stays deleted, forgotten or not',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  // Of fewer keys too few would be left at the end to be compared (INV10).
+  // Of fewer keys too few would be left at the end to be compared (`convergence`).
   load: { ...seldomRead, keys: 32, siblingKeys: 8, kinds: { get: 6, put: 54, delete: 40 } },
   faults: [
-    { kind: 'FN8', count: [2, 4], forUs: [300_000, 2_500_000], sideMax: 1, always: true },
-    { kind: 'FN11', count: [0, 4] },
-    { kind: 'FP1', count: [0, 3], forUs: [10_000, 1_500_000] },
+    { kind: 'network-partition', count: [2, 4], forUs: [300_000, 2_500_000], sideMax: 1, always: true },
+    { kind: 'connection-reset', count: [0, 4] },
+    { kind: 'process-crash', count: [0, 3], forUs: [10_000, 1_500_000] },
   ],
   stormMs: 9_000,
   calmMs: 4_000,
@@ -19,5 +19,5 @@ export const deletesRaceRepair: Scenario = {
   mendedBy: 'sweeps',
   settings: { ...mendingAlone, tombstone_grace_seconds: 1 },
   // Few reads have an answer to be compared.
-  invariants: { ...mendingInvariants, INV18: 30 },
+  invariants: { ...mendingInvariants, 'quorum-intersection': 30 },
 };

@@ -19,12 +19,12 @@ export const deletionsForgotten: Scenario = {
     kinds: { get: 35, put: 35, delete: 30 },
   },
   faults: [
-    { kind: 'FN8', count: [1, 4], forUs: [200_000, 2_500_000], sideMax: 1, always: true },
-    { kind: 'FN9', count: [0, 2], forUs: [200_000, 1_500_000], sideMax: 1 },
-    { kind: 'FP1', count: [1, 3], forUs: [500_000, 3_000_000], always: true },
-    { kind: 'FD6', count: [0, 2], forUs: [500_000, 3_000_000] },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'network-partition', count: [1, 4], forUs: [200_000, 2_500_000], sideMax: 1, always: true },
+    { kind: 'one-way-partition', count: [0, 2], forUs: [200_000, 1_500_000], sideMax: 1 },
+    { kind: 'process-crash', count: [1, 3], forUs: [500_000, 3_000_000], always: true },
+    { kind: 'power-loss', count: [0, 2], forUs: [500_000, 3_000_000] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   // Long enough for clients to do something although two of three are away for the most part of it.
   stormMs: 9_000,
@@ -32,6 +32,16 @@ export const deletionsForgotten: Scenario = {
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: { ...mending, hinted_handoff: false, tombstone_grace_seconds: 1 },
-  // Replicas are away for most of it: in one of 300 runs a single operation was one that nothing may have held up (INV20).
-  invariants: { ...invariants, INV4: 40, INV5: 5, INV9: 60, INV10: 4, INV12: 60, INV20: 1, INV34: 10 },
+  // Replicas are away for most of it: in one of 300 runs a single operation was one that nothing may have held up
+  // (`session-guarantees`).
+  invariants: {
+    ...invariants,
+    durability: 40,
+    'durable-before-ack': 5,
+    causality: 60,
+    convergence: 4,
+    'repair-soundness': 60,
+    'session-guarantees': 1,
+    'timestamp-accuracy': 10,
+  },
 };

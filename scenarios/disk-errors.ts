@@ -8,18 +8,18 @@ export const diskErrors: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: onDisks,
   faults: [
-    { kind: 'FD1', count: [0, 3], forUs: [100_000, 1_500_000] },
-    { kind: 'FD2', count: [0, 2], forUs: [100_000, 1_500_000] },
-    { kind: 'FD3', count: [0, 2], forUs: [100_000, 1_500_000], params: { roomBytes: [0, 20_000] } },
-    { kind: 'FD4', count: [1, 3], forUs: [100_000, 1_500_000], always: true },
+    { kind: 'read-error', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'write-error', count: [0, 2], forUs: [100_000, 1_500_000] },
+    { kind: 'disk-full', count: [0, 2], forUs: [100_000, 1_500_000], params: { roomBytes: [0, 20_000] } },
+    { kind: 'sync-error', count: [1, 3], forUs: [100_000, 1_500_000], always: true },
     {
-      kind: 'FD5',
+      kind: 'slow-disk',
       count: [0, 2],
       forUs: [100_000, 1_500_000],
       params: { meanUs: [1_000, 100_000], tailUs: [0, 3_000_000] },
     },
-    { kind: 'FD6', count: [0, 2], forUs: [50_000, 700_000] },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'power-loss', count: [0, 2], forUs: [50_000, 700_000] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },
   ],
   stormMs: 4_000,
   calmMs: 2_000,
@@ -27,5 +27,5 @@ export const diskErrors: Scenario = {
   mendedBy: 'sweeps',
   settings: smallStore,
   // Clients are refused a lot.
-  invariants: { ...invariants, INV20: 5 },
+  invariants: { ...invariants, 'session-guarantees': 5 },
 };

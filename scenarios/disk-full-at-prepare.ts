@@ -9,7 +9,7 @@ export const diskFullAtPrepare: Scenario = {
   load: { ...quietly, transactions: transfers },
   faults: [
     {
-      kind: 'FD3',
+      kind: 'disk-full',
       params: { roomBytes: [0, 400] },
       count: [1, 3],
       forUs: [100_000, 1_000_000],
@@ -17,14 +17,14 @@ export const diskFullAtPrepare: Scenario = {
       always: true,
     },
     {
-      kind: 'FD4',
+      kind: 'sync-error',
       params: { oneIn: [1, 1] },
       count: [1, 2],
       forUs: [100_000, 1_000_000],
       after: { event: 'xa.p.prepareRec.written', nth: [1, 30], delayUs: [0, 200] },
     },
     {
-      kind: 'FD3',
+      kind: 'disk-full',
       params: { roomBytes: [0, 400] },
       count: [1, 2],
       forUs: [100_000, 1_000_000],

@@ -7,9 +7,9 @@ export const doubleStart: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [
-    { kind: 'FP8', count: [1, 5], always: true },
-    { kind: 'FP1', count: [0, 2], forUs: [50_000, 600_000] },
-    { kind: 'FP7', count: [0, 2], forUs: [10_000, 500_000] },
+    { kind: 'double-start', count: [1, 5], always: true },
+    { kind: 'process-crash', count: [0, 2], forUs: [50_000, 600_000] },
+    { kind: 'graceful-restart', count: [0, 2], forUs: [10_000, 500_000] },
   ],
   stormMs: 3_000,
   calmMs: 2_000,

@@ -9,15 +9,15 @@ export const ejectAndReinstate: Scenario = {
   load: { ...everyday, thinkUs: [0, 180_000] },
   faults: [
     {
-      kind: 'FM5',
+      kind: 'node-flapping',
       count: [1, 2],
       forUs: [3_000_000, 6_000_000],
       atUs: [0, 3_000_000],
       params: { awayMs: [500, 1500], hereMs: [100, 1200] },
       always: true,
     },
-    { kind: 'FN8', count: [1, 3], forUs: [1_500_000, 4_000_000], sideMax: 2, always: true },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'network-partition', count: [1, 3], forUs: [1_500_000, 4_000_000], sideMax: 2, always: true },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
   ],
   stormMs: 10_000,
   calmMs: 3_000,

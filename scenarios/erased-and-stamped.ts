@@ -18,20 +18,20 @@ export const erasedAndStamped: Scenario = {
   faults: [
     // A prepare arrives when other transactions have come and gone.
     {
-      kind: 'FN9',
+      kind: 'one-way-partition',
       count: [6, 14],
       forUs: [20_000, 400_000],
       sideMax: 1,
       after: { event: 'xa.c.prepare.sent', nth: [1, 60], delayUs: [0, 300] },
       always: true,
     },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 2_000_000] },
-    { kind: 'FN11', count: [0, 3] },
-    { kind: 'FP1', count: [0, 2], forUs: [50_000, 800_000] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 2_000_000] },
+    { kind: 'connection-reset', count: [0, 3] },
+    { kind: 'process-crash', count: [0, 2], forUs: [50_000, 800_000] },
   ],
   stormMs: 4_000,
   calmMs: 1_500,
   settleMsMax: 30_000,
   settings: transactionSettings,
-  invariants: { ...transactionInvariants, INV6: 10 },
+  invariants: { ...transactionInvariants, 'strict-serializability': 10 },
 };

@@ -10,10 +10,10 @@ export const flappingPeer: Scenario = {
   // Heartbeats so quick, and patience so short, that a storm has room for many a fall and return.
   settings: { gossip_interval_ms: 100, phi_mean_ms_min: 100, phi_threshold_milli: 2000 },
   faults: [
-    { kind: 'FP4', count: [3, 8], forUs: [100_000, 2_000_000], always: true },
-    { kind: 'FN8', count: [1, 4], forUs: [300_000, 1_500_000], sideMax: 1, always: true },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'process-pause', count: [3, 8], forUs: [100_000, 2_000_000], always: true },
+    { kind: 'network-partition', count: [1, 4], forUs: [300_000, 1_500_000], sideMax: 1, always: true },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 10_000,
   calmMs: 2_500,

@@ -8,14 +8,14 @@ export const forceAbort: Scenario = {
   load: { ...quietly, transactions: { ...transfers, forcedPercent: 50 } },
   faults: [
     {
-      kind: 'FP1',
+      kind: 'process-crash',
       count: [1, 3],
       forUs: [50_000, 800_000],
       after: { event: 'xa.c.vote.recv', nth: [1, 40], delayUs: [0, 1_500] },
       always: true,
     },
-    { kind: 'FD6', count: [0, 2], forUs: [50_000, 800_000] },
-    { kind: 'FN8', count: [0, 2], forUs: [100_000, 1_000_000], sideMax: 1 },
+    { kind: 'power-loss', count: [0, 2], forUs: [50_000, 800_000] },
+    { kind: 'network-partition', count: [0, 2], forUs: [100_000, 1_000_000], sideMax: 1 },
   ],
   stormMs: 4_000,
   calmMs: 1_500,

@@ -21,11 +21,11 @@ export const heirLeaves: Scenario = {
     needs: { quorum: 60, one: 20, all: 20 },
   },
   faults: [
-    { kind: 'FM1', count: [1, 1], targets: ['n7'], atUs: [200_000, 400_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n7'], atUs: [200_000, 400_000], always: true },
     // By then it has what n2 owned.
-    { kind: 'FM1', count: [1, 1], targets: ['n7'], atUs: [6_000_000, 7_000_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n7'], atUs: [6_000_000, 7_000_000], always: true },
     {
-      kind: 'FN8',
+      kind: 'network-partition',
       count: [2, 4],
       forUs: [300_000, 1_500_000],
       sideMax: 1,
@@ -33,15 +33,15 @@ export const heirLeaves: Scenario = {
       always: true,
     },
     {
-      kind: 'FM6',
+      kind: 'removed-node-restart',
       count: [1, 1],
       targets: ['n2'],
       atUs: [13_000_000, 14_000_000],
       words: { join: ['member', 'joining'] },
       always: true,
     },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 15_000,
   calmMs: 6_000,
@@ -52,5 +52,5 @@ export const heirLeaves: Scenario = {
     transfer_bytes_per_second: 24_576,
     tombstone_grace_seconds: 1,
   },
-  invariants: { ...invariantsOnTheMove, INV17: 3 },
+  invariants: { ...invariantsOnTheMove, 'ring-agreement': 3 },
 };

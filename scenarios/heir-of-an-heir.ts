@@ -16,12 +16,12 @@ export const heirOfAnHeir: Scenario = {
   },
   load: { ...slowly, operations: [400, 600], thinkUs: [30_000, 250_000] },
   faults: [
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_500_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_500_000], always: true },
     // By then n4 has what n2 owned, and n2's tokens, which do not follow from its own name.
-    { kind: 'FM1', count: [1, 1], targets: ['n5'], atUs: [7_000_000, 8_000_000], always: true },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'membership-change', count: [1, 1], targets: ['n5'], atUs: [7_000_000, 8_000_000], always: true },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
     {
-      kind: 'FN8',
+      kind: 'network-partition',
       count: [1, 2],
       forUs: [300_000, 1_000_000],
       sideMax: 1,
@@ -30,18 +30,18 @@ export const heirOfAnHeir: Scenario = {
     },
     // It dies before it is let in, as it copies, or after, when its disk alone knows its tokens.
     {
-      kind: 'FP1',
+      kind: 'process-crash',
       count: [2, 3],
       targets: ['n5'],
       atUs: [9_000_000, 17_500_000],
       forUs: [100_000, 1_000_000],
       always: true,
     },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 18_000,
   calmMs: 8_000,
   settleMsMax: 40_000,
   settings: { ...onTheMove, phi_threshold_milli: 3_000 },
-  invariants: { ...invariantsOnTheMove, INV17: 6 },
+  invariants: { ...invariantsOnTheMove, 'ring-agreement': 6 },
 };

@@ -9,22 +9,29 @@ export const hintHolderLeaves: Scenario = {
   load: { ...slowly, operations: [340, 440], needs: { one: 50, quorum: 50 } },
   faults: [
     {
-      kind: 'FP1',
+      kind: 'process-crash',
       count: [1, 1],
       targets: ['n3', 'n6'],
       forUs: [5_000_000, 9_000_000],
       atUs: [0, 800_000],
       always: true,
     },
-    { kind: 'FM1', count: [1, 1], targets: ['n4', 'n5'], atUs: [1_200_000, 2_500_000], always: true },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
-    { kind: 'FN11', count: [0, 4] },
+    {
+      kind: 'membership-change',
+      count: [1, 1],
+      targets: ['n4', 'n5'],
+      atUs: [1_200_000, 2_500_000],
+      always: true,
+    },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 7_000,
   calmMs: 6_000,
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
-  // Nothing but hints brings the dead one what it missed, and it is soon called so; whoever leaves does not wait for it.
+  // Nothing but hints brings the dead one what it missed, and it is soon called so; whoever leaves does not wait for
+  // it.
   settings: {
     ...onTheMove,
     hinted_handoff: true,
@@ -32,5 +39,5 @@ export const hintHolderLeaves: Scenario = {
     phi_threshold_milli: 2000,
     request_timeout_ms: 700,
   },
-  invariants: { ...invariantsOnTheMove, INV17: 5, INV27: 10 },
+  invariants: { ...invariantsOnTheMove, 'ring-agreement': 5, 'hint-delivery': 10 },
 };

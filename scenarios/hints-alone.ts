@@ -8,9 +8,9 @@ export const hintsAlone: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, kinds: { get: 15, put: 80, delete: 5 }, needs: { one: 50, quorum: 50 } },
   faults: [
-    { kind: 'FN8', count: [1, 4], forUs: [300_000, 2_500_000], sideMax: 1, always: true },
-    { kind: 'FP4', count: [0, 3], forUs: [200_000, 2_500_000] },
-    { kind: 'FN11', count: [0, 6] },
+    { kind: 'network-partition', count: [1, 4], forUs: [300_000, 2_500_000], sideMax: 1, always: true },
+    { kind: 'process-pause', count: [0, 3], forUs: [200_000, 2_500_000] },
+    { kind: 'connection-reset', count: [0, 6] },
   ],
   stormMs: 5_000,
   calmMs: 3_000,
@@ -24,5 +24,5 @@ export const hintsAlone: Scenario = {
     phi_mean_ms_min: 100,
     phi_threshold_milli: 2000,
   },
-  invariants: { ...invariants, INV4: 30, INV20: 5, INV27: 3 },
+  invariants: { ...invariants, durability: 30, 'session-guarantees': 5, 'hint-delivery': 3 },
 };

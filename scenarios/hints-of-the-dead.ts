@@ -13,7 +13,7 @@ export const hintsOfTheDead: Scenario = {
   load: { ...slowly, needs: { one: 60, quorum: 40 } },
   faults: [
     {
-      kind: 'FN8',
+      kind: 'network-partition',
       count: [1, 2],
       forUs: [400_000, 1_500_000],
       sideMax: 1,
@@ -21,15 +21,15 @@ export const hintsOfTheDead: Scenario = {
       always: true,
     },
     {
-      kind: 'FP4',
+      kind: 'process-pause',
       count: [1, 1],
       targets: ['n3'],
       forUs: [800_000, 2_000_000],
       atUs: [0, 500_000],
       always: true,
     },
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [2_500_000, 4_000_000], always: true },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [2_500_000, 4_000_000], always: true },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 6_000,
   calmMs: 6_000,
@@ -42,5 +42,12 @@ export const hintsOfTheDead: Scenario = {
     phi_threshold_milli: 2000,
   },
   // Few read.
-  invariants: { ...invariantsOnTheMove, INV10: 30, INV17: 3, INV19: 50, INV20: 0, INV27: 10 },
+  invariants: {
+    ...invariantsOnTheMove,
+    convergence: 30,
+    'ring-agreement': 3,
+    'node-identity': 50,
+    'session-guarantees': 0,
+    'hint-delivery': 10,
+  },
 };

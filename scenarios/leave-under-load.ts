@@ -7,11 +7,17 @@ export const leaveUnderLoad: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: slowly,
   faults: [
-    { kind: 'FM1', count: [1, 1], targets: ['n4', 'n5'], atUs: [1_000_000, 3_500_000], always: true },
-    { kind: 'FN1', count: [0, 4], forUs: [100_000, 1_500_000] },
-    { kind: 'FN11', count: [0, 4] },
     {
-      kind: 'FN8',
+      kind: 'membership-change',
+      count: [1, 1],
+      targets: ['n4', 'n5'],
+      atUs: [1_000_000, 3_500_000],
+      always: true,
+    },
+    { kind: 'network-delay', count: [0, 4], forUs: [100_000, 1_500_000] },
+    { kind: 'connection-reset', count: [0, 4] },
+    {
+      kind: 'network-partition',
       count: [1, 3],
       forUs: [300_000, 1_500_000],
       sideMax: 1,
@@ -23,5 +29,5 @@ export const leaveUnderLoad: Scenario = {
   calmMs: 6_000,
   settleMsMax: 30_000,
   settings: onTheMove,
-  invariants: { ...invariantsOnTheMove, INV17: 5 },
+  invariants: { ...invariantsOnTheMove, 'ring-agreement': 5 },
 };

@@ -8,11 +8,11 @@ export const longPauses: Scenario = {
   load: { ...everyday, thinkUs: [0, 100_000] },
   // Nothing new goes wrong in the last seconds: where everybody stood still or was stopped at once, clients work again.
   faults: [
-    { kind: 'FP4', count: [1, 4], forUs: [10_000, 6_000_000], atUs: [0, 8_000_000], always: true },
-    { kind: 'FP6', count: [0, 3], forUs: [200_000, 3_000_000], atUs: [0, 8_000_000] },
-    { kind: 'FP7', count: [0, 3], forUs: [10_000, 800_000], atUs: [0, 8_000_000] },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000], atUs: [0, 8_000_000] },
-    { kind: 'FN11', count: [0, 4], atUs: [0, 8_000_000] },
+    { kind: 'process-pause', count: [1, 4], forUs: [10_000, 6_000_000], atUs: [0, 8_000_000], always: true },
+    { kind: 'cpu-starvation', count: [0, 3], forUs: [200_000, 3_000_000], atUs: [0, 8_000_000] },
+    { kind: 'graceful-restart', count: [0, 3], forUs: [10_000, 800_000], atUs: [0, 8_000_000] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000], atUs: [0, 8_000_000] },
+    { kind: 'connection-reset', count: [0, 4], atUs: [0, 8_000_000] },
   ],
   stormMs: 11_000,
   calmMs: 3_000,

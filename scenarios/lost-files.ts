@@ -9,20 +9,26 @@ export const lostFiles: Scenario = {
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },
   faults: [
     {
-      kind: 'FD16',
+      kind: 'file-loss',
       count: [2, 6],
       forUs: [20_000, 400_000],
       words: { role: ['identity', 'members', 'hint', 'hints', 'snapshot'] },
       always: true,
     },
-    { kind: 'FD12', count: [1, 2], targets: ['n2'], forUs: [20_000, 300_000], always: true },
-    { kind: 'FD6', count: [0, 3], forUs: [20_000, 400_000] },
-    { kind: 'FN8', count: [0, 2], forUs: [100_000, 800_000], sideMax: 1 },
+    { kind: 'disk-wipe', count: [1, 2], targets: ['n2'], forUs: [20_000, 300_000], always: true },
+    { kind: 'power-loss', count: [0, 3], forUs: [20_000, 400_000] },
+    { kind: 'network-partition', count: [0, 2], forUs: [100_000, 800_000], sideMax: 1 },
   ],
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
   // What is set of buckets lies on the nodes alone.
   settings: { ...smallStore, types_at_run_time: true },
-  invariants: { ...invariantsOfLoss, INV10: 5, INV16: 3, INV20: 5, INV22: 5 },
+  invariants: {
+    ...invariantsOfLoss,
+    convergence: 5,
+    'input-robustness': 3,
+    'session-guarantees': 5,
+    liveness: 5,
+  },
 };

@@ -7,12 +7,12 @@ export const noChurnWhenEqual: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...seldomRead, operations: [100, 160], thinkUs: [0, 40_000] },
   faults: [
-    { kind: 'FP7', count: [1, 3], forUs: [10_000, 300_000], always: true },
-    { kind: 'FS10', count: [0, 2], forUs: [10_000, 300_000] },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'graceful-restart', count: [1, 3], forUs: [10_000, 300_000], always: true },
+    { kind: 'leaf-corruption', count: [0, 2], forUs: [10_000, 300_000] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },
     // No leaf knows what time it is.
-    { kind: 'FC1', count: [0, 2] },
-    { kind: 'FC2', count: [0, 3] },
+    { kind: 'clock-skew', count: [0, 2] },
+    { kind: 'clock-jump', count: [0, 3] },
   ],
   stormMs: 6_000,
   calmMs: 12_000,
@@ -20,5 +20,5 @@ export const noChurnWhenEqual: Scenario = {
   mendedBy: 'sweeps',
   settings: mendingAlone,
   // Half as many operations as elsewhere.
-  invariants: { ...mendingInvariants, INV9: 150, INV11: 60, INV12: 100 },
+  invariants: { ...mendingInvariants, causality: 150, 'exchange-soundness': 60, 'repair-soundness': 100 },
 };

@@ -9,7 +9,7 @@ export const oneWrongClock: Scenario = {
   load: { ...everyday, operations: [240, 320], keys: 24, thinkUs: [50_000, 240_000] },
   faults: [
     {
-      kind: 'FC2',
+      kind: 'clock-jump',
       count: [1, 1],
       targets: ['n1'],
       atUs: [300_000, 600_000],
@@ -18,20 +18,20 @@ export const oneWrongClock: Scenario = {
     },
     // Whoever sets clocks sets it again.
     {
-      kind: 'FC1',
+      kind: 'clock-skew',
       count: [1, 1],
       targets: ['n1'],
       atUs: [1_500_000, 2_000_000],
       params: { offsetMs: [-20, 20] },
       always: true,
     },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
-    { kind: 'FP1', count: [0, 1], forUs: [50_000, 1_000_000], atUs: [0, 6_000_000] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'process-crash', count: [0, 1], forUs: [50_000, 1_000_000], atUs: [0, 6_000_000] },
   ],
   stormMs: 12_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: mending,
-  invariants: { ...invariants, INV34: 30 },
+  invariants: { ...invariants, 'timestamp-accuracy': 30 },
 };

@@ -10,26 +10,26 @@ export const otherDisks: Scenario = {
   faults: [
     // A lie about the manifest costs the store: nothing but its operator helps then.
     {
-      kind: 'FD8',
+      kind: 'lying-sync',
       count: [0, 2],
       targets: ['n2'],
       forUs: [100_000, 2_000_000],
       words: { role: ['log', 'identity', 'members', 'snapshot'] },
     },
     {
-      kind: 'FD13',
+      kind: 'disk-rollback',
       count: [0, 2],
       targets: ['n2'],
       forUs: [50_000, 500_000],
       params: { ageMs: [10, 2_000] },
     },
-    { kind: 'FD14', count: [1, 3], forUs: [50_000, 1_000_000], always: true },
-    { kind: 'FD6', count: [0, 3], forUs: [50_000, 700_000] },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'foreign-disk', count: [1, 3], forUs: [50_000, 1_000_000], always: true },
+    { kind: 'power-loss', count: [0, 3], forUs: [50_000, 700_000] },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
   settings: smallStore,
-  invariants: { ...invariantsOfLoss, INV10: 5 },
+  invariants: { ...invariantsOfLoss, convergence: 5 },
 };

@@ -9,7 +9,7 @@ export const participantCrashLoop: Scenario = {
   load: { ...quietly, transactions: transfers },
   faults: [
     {
-      kind: 'FP1',
+      kind: 'process-crash',
       count: [4, 8],
       forUs: [20_000, 150_000],
       targets: ['n2'],
@@ -17,14 +17,14 @@ export const participantCrashLoop: Scenario = {
       always: true,
     },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [2, 4],
       forUs: [20_000, 150_000],
       targets: ['n2'],
       after: { event: 'xa.p.recovery.scan', nth: [1, 6], delayUs: [0, 20_000] },
     },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [2, 4],
       forUs: [20_000, 150_000],
       targets: ['n2'],

@@ -8,7 +8,7 @@ export const partitionDuringCommit: Scenario = {
   load: { ...quietly, transactions: transfers },
   faults: [
     {
-      kind: 'FN8',
+      kind: 'network-partition',
       count: [2, 5],
       forUs: [200_000, 1_500_000],
       sideMax: 1,
@@ -16,13 +16,13 @@ export const partitionDuringCommit: Scenario = {
       always: true,
     },
     {
-      kind: 'FN9',
+      kind: 'one-way-partition',
       count: [1, 3],
       forUs: [200_000, 1_500_000],
       sideMax: 1,
       after: { event: 'xa.p.vote.sent', nth: [1, 25], delayUs: [0, 500] },
     },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 4_000,
   calmMs: 1_500,

@@ -9,13 +9,13 @@ export const partitionMinority: Scenario = {
   load: atEveryLevel,
   levels: everyLevel,
   faults: [
-    { kind: 'FN8', count: [1, 4], forUs: [100_000, 1_500_000], sideMax: 2, always: true },
-    { kind: 'FN9', count: [0, 3], forUs: [100_000, 1_000_000], sideMax: 2 },
-    { kind: 'FN11', count: [0, 6] },
-    { kind: 'FN1', count: [0, 4], forUs: [100_000, 1_500_000] },
+    { kind: 'network-partition', count: [1, 4], forUs: [100_000, 1_500_000], sideMax: 2, always: true },
+    { kind: 'one-way-partition', count: [0, 3], forUs: [100_000, 1_000_000], sideMax: 2 },
+    { kind: 'connection-reset', count: [0, 6] },
+    { kind: 'network-delay', count: [0, 4], forUs: [100_000, 1_500_000] },
   ],
   stormMs: 4_000,
   calmMs: 1_500,
   settleMsMax: 30_000,
-  invariants: { ...invariants, INV24: 6_000, INV26: 50 },
+  invariants: { ...invariants, 'metrics-reconcile': 6_000, 'valid-exposition': 50 },
 };

@@ -16,10 +16,11 @@ export const powerLossBetweenSteps: Scenario = {
     transactions: { ...transfers, count: [180, 260], thinkUs: [0, 160_000] },
   },
   faults: [
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [300_000, 900_000], always: true },
-    // n1 has voted, and its disk takes the new ring slowly, when its power goes; it is away for longer than a silence lasts.
+    { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [300_000, 900_000], always: true },
+    // n1 has voted, and its disk takes the new ring slowly, when its power goes; it is away for longer than a silence
+    // lasts.
     {
-      kind: 'FD5',
+      kind: 'slow-disk',
       count: [1, 1],
       targets: ['n1'],
       atUs: [500_000, 2_000_000],
@@ -29,7 +30,7 @@ export const powerLossBetweenSteps: Scenario = {
       always: true,
     },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [1, 1],
       targets: ['n1'],
       atUs: [1_500_000, 3_000_000],
@@ -39,7 +40,7 @@ export const powerLossBetweenSteps: Scenario = {
     },
     // Then it leaves, and its power goes between two steps of that, or at the last one.
     {
-      kind: 'FM1',
+      kind: 'membership-change',
       count: [1, 1],
       targets: ['n1'],
       atUs: [6_000_000, 7_000_000],
@@ -47,7 +48,7 @@ export const powerLossBetweenSteps: Scenario = {
       always: true,
     },
     {
-      kind: 'FD5',
+      kind: 'slow-disk',
       count: [1, 2],
       atUs: [6_000_000, 8_000_000],
       forUs: [2_000_000, 5_000_000],
@@ -55,7 +56,7 @@ export const powerLossBetweenSteps: Scenario = {
       always: true,
     },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [1, 1],
       targets: ['n1'],
       atUs: [7_000_000, 11_000_000],
@@ -64,7 +65,7 @@ export const powerLossBetweenSteps: Scenario = {
       always: true,
     },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [0, 1],
       targets: ['n1'],
       atUs: [7_000_000, 10_000_000],
@@ -72,18 +73,18 @@ export const powerLossBetweenSteps: Scenario = {
       forUs: [20_000, 500_000],
     },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [0, 1],
       targets: ['n4'],
       atUs: [1_000_000, 3_000_000],
       after: { event: 'membership.move.declared', host: 'n4', nth: [1, 3], delayUs: [0, 150_000] },
       forUs: [20_000, 1_000_000],
     },
-    { kind: 'FD6', count: [0, 2], targets: ['n2', 'n3'], forUs: [20_000, 200_000] },
+    { kind: 'power-loss', count: [0, 2], targets: ['n2', 'n3'], forUs: [20_000, 200_000] },
   ],
   stormMs: 12_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
   settings: { ...onTheMove, ...transactionSettings },
-  invariants: { ...transactionInvariants, INV16: 0, INV17: 4 },
+  invariants: { ...transactionInvariants, 'input-robustness': 0, 'ring-agreement': 4 },
 };

@@ -8,16 +8,23 @@ export const powerLossDuringRingChange: Scenario = {
   story:
     'the power goes at members on slow disks while a node joins and one leaves, under transactions: members agree in the end, and no transaction is torn',
   faults: [
-    ...transactionsOnTheMove.faults.filter(({ kind }) => kind === 'FM1'),
+    ...transactionsOnTheMove.faults.filter(({ kind }) => kind === 'membership-change'),
     {
-      kind: 'FD5',
+      kind: 'slow-disk',
       count: [3, 5],
       forUs: [2_000_000, 6_000_000],
       params: { meanUs: [50_000, 150_000], tailUs: [0, 300_000] },
       always: true,
     },
-    { kind: 'FD6', count: [3, 6], forUs: [20_000, 200_000], always: true },
+    { kind: 'power-loss', count: [3, 6], forUs: [20_000, 200_000], always: true },
   ],
   // Syncs of a tenth of a second leave time for few transactions.
-  invariants: { ...transactionInvariants, INV1: 4, INV3: 1, INV8: 4, INV16: 0, INV17: 4 },
+  invariants: {
+    ...transactionInvariants,
+    atomicity: 4,
+    'no-dangling-transactions': 1,
+    'exactly-once': 4,
+    'input-robustness': 0,
+    'ring-agreement': 4,
+  },
 };

@@ -16,14 +16,14 @@ export const readsAloneRepair: Scenario = {
     kinds: { get: 10, put: 80, delete: 10 },
   },
   faults: [
-    { kind: 'FN8', count: [1, 4], forUs: [300_000, 1_500_000], sideMax: 1, always: true },
-    { kind: 'FP1', count: [0, 2], forUs: [100_000, 1_000_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'network-partition', count: [1, 4], forUs: [300_000, 1_500_000], sideMax: 1, always: true },
+    { kind: 'process-crash', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 40_000,
   settings: { aae_enabled: false, hinted_handoff: false },
   // Few read before the end.
-  invariants: { ...invariants, INV20: 1 },
+  invariants: { ...invariants, 'session-guarantees': 1 },
 };

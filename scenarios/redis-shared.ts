@@ -18,11 +18,11 @@ export const redisLoad: RedisLoad = {
 
 export const invariantsBesideRedis: Scenario['invariants'] = {
   ...invariants,
-  INV4: 10,
-  INV5: 2,
-  INV10: 5,
-  INV16: 3,
-  INV18: 8,
+  durability: 10,
+  'durable-before-ack': 2,
+  convergence: 5,
+  'input-robustness': 3,
+  'quorum-intersection': 8,
   // The plain operations beside are few.
-  INV20: 0,
+  'session-guarantees': 0,
 };

@@ -15,10 +15,10 @@ export const replacedAfterAnOutage: Scenario = {
   },
   load: slowly,
   faults: [
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
     // Whoever goes first is not back before the other has gone, too.
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [1, 1],
       targets: ['n1'],
       atUs: outageUs,
@@ -26,19 +26,19 @@ export const replacedAfterAnOutage: Scenario = {
       always: true,
     },
     {
-      kind: 'FD6',
+      kind: 'power-loss',
       count: [1, 1],
       targets: ['n3'],
       atUs: outageUs,
       forUs: [400_000, 1_500_000],
       always: true,
     },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_500_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_500_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 8_000,
   calmMs: 6_000,
   settleMsMax: 40_000,
   settings: { ...onTheMove, phi_threshold_milli: 3_000, transfer_bytes_per_second: 2_097_152 },
-  invariants: { ...invariantsOnTheMove, INV17: 3 },
+  invariants: { ...invariantsOnTheMove, 'ring-agreement': 3 },
 };

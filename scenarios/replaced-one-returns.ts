@@ -14,9 +14,9 @@ export const replacedOneReturns: Scenario = {
   // What was written to all is not to be missed by whoever reads one copy.
   load: { ...slowly, needs: { all: 50, quorum: 50 } },
   faults: [
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
     {
-      kind: 'FM6',
+      kind: 'removed-node-restart',
       count: [1, 1],
       targets: ['n2'],
       atUs: [4_000_000, 5_000_000],
@@ -24,7 +24,7 @@ export const replacedOneReturns: Scenario = {
       always: true,
     },
     {
-      kind: 'FK6',
+      kind: 'sticky-clients',
       count: [1, 2],
       targets: ['n2'],
       // It waits for its peers for two seconds before it serves.
@@ -32,12 +32,12 @@ export const replacedOneReturns: Scenario = {
       forUs: [3_000_000, 4_000_000],
       always: true,
     },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_500_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_500_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 8_000,
   calmMs: 6_000,
   settleMsMax: 40_000,
   settings: { ...onTheMove, phi_threshold_milli: 3_000, transfer_bytes_per_second: 2_097_152 },
-  invariants: { ...invariantsOnTheMove, INV17: 3 },
+  invariants: { ...invariantsOnTheMove, 'ring-agreement': 3 },
 };

@@ -2,8 +2,9 @@ import type { Scenario } from '../sim/plan/scenario.ts';
 import { askedAgain, named } from './retries-on-the-move.ts';
 import { mendingAlone, quietly, transactionInvariants, transactionSettings } from './shared.ts';
 
-// A disk that went back says of a transaction whose answer was lost that it never was (INV2), as of every other record.
-const { INV2: _, ...judged } = transactionInvariants;
+// A disk that went back says of a transaction whose answer was lost that it never was (`outcome-stability`), as of
+// every other record.
+const { 'outcome-stability': _, ...judged } = transactionInvariants;
 
 export const retriesOnAnOldDisk: Scenario = {
   name: 'retries-on-an-old-disk',
@@ -14,7 +15,7 @@ export const retriesOnAnOldDisk: Scenario = {
   load: { ...quietly, transactions: { ...named, kinds: { put: 100 }, forcedPercent: 0, onePercent: 0 } },
   faults: [
     {
-      kind: 'FD13',
+      kind: 'disk-rollback',
       count: [1, 1],
       forUs: [100_000, 600_000],
       targets: ['n1'],
@@ -23,13 +24,13 @@ export const retriesOnAnOldDisk: Scenario = {
       always: true,
     },
     ...askedAgain,
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 800_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 800_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 6_000,
   calmMs: 3_000,
   settleMsMax: 60_000,
   mendedBy: 'sweeps',
   settings: { ...transactionSettings, ...mendingAlone },
-  invariants: { ...judged, INV1: 0, INV6: 0, INV8: 60 },
+  invariants: { ...judged, atomicity: 0, 'strict-serializability': 0, 'exactly-once': 60 },
 };

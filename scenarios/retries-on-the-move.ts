@@ -18,8 +18,8 @@ const clients = ['x0', 'x1', 'x2', 'x3', 'x4', 'x5'];
 
 /** Clients ask again, soon or long after they have heard. */
 export const askedAgain: Scenario['faults'] = [
-  { kind: 'FK7', count: [40, 60], targets: clients, atUs: [1_500_000, 5_500_000], always: true },
-  { kind: 'FK1', count: [0, 20], targets: clients, params: { afterUs: [0, 8_000] } },
+  { kind: 'late-retry', count: [40, 60], targets: clients, atUs: [1_500_000, 5_500_000], always: true },
+  { kind: 'immediate-retry', count: [0, 20], targets: clients, params: { afterUs: [0, 8_000] } },
 ];
 
 export const retriesOnTheMove: Scenario = {
@@ -35,7 +35,7 @@ export const retriesOnTheMove: Scenario = {
   faults: [
     // What n3 misses, n1 and n2 alone know; then n4 takes keys over from n1.
     {
-      kind: 'FN8',
+      kind: 'network-partition',
       count: [1, 1],
       forUs: [500_000, 900_000],
       targets: ['n3'],
@@ -43,22 +43,22 @@ export const retriesOnTheMove: Scenario = {
       atUs: [200_000, 700_000],
       always: true,
     },
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [1_200_000, 2_000_000], always: true },
-    { kind: 'FM1', count: [1, 1], targets: ['n1'], atUs: [3_000_000, 4_500_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [1_200_000, 2_000_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n1'], atUs: [3_000_000, 4_500_000], always: true },
     ...askedAgain,
-    { kind: 'FN1', count: [1, 4], forUs: [100_000, 1_500_000], always: true },
+    { kind: 'network-delay', count: [1, 4], forUs: [100_000, 1_500_000], always: true },
     {
-      kind: 'FN10',
+      kind: 'message-filter',
       count: [0, 4],
       forUs: [100_000, 500_000],
       words: { message: ['gossip', 'transactions'] },
     },
-    { kind: 'FN11', count: [0, 6] },
-    { kind: 'FP4', count: [0, 2], forUs: [100_000, 700_000] },
+    { kind: 'connection-reset', count: [0, 6] },
+    { kind: 'process-pause', count: [0, 2], forUs: [100_000, 700_000] },
   ],
   stormMs: 6_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
   settings: { ...onTheMove, ...transactionSettings },
-  invariants: { ...transactionInvariants, INV8: 60, INV17: 4 },
+  invariants: { ...transactionInvariants, 'exactly-once': 60, 'ring-agreement': 4 },
 };

@@ -9,19 +9,19 @@ export const roomComesBack: Scenario = {
   load: onDisks,
   faults: [
     {
-      kind: 'FD3',
+      kind: 'disk-full',
       count: [2, 5],
       forUs: [100_000, 2_000_000],
       params: { roomBytes: [0, 40_000] },
       always: true,
     },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
-    { kind: 'FP1', count: [0, 1], forUs: [50_000, 800_000] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'process-crash', count: [0, 1], forUs: [50_000, 800_000] },
   ],
   stormMs: 4_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
   settings: smallStore,
   // Clients are refused a lot.
-  invariants: { ...invariants, INV5: 4, INV9: 60, INV20: 5 },
+  invariants: { ...invariants, 'durable-before-ack': 4, causality: 60, 'session-guarantees': 5 },
 };

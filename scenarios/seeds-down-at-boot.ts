@@ -8,9 +8,9 @@ export const seedsDownAtBoot: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 100_000] },
   faults: [
-    { kind: 'FM3', count: [1, 2], forUs: [200_000, 3_000_000], always: true },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'seeds-down', count: [1, 2], forUs: [200_000, 3_000_000], always: true },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 7_000,
   calmMs: 4_000,
@@ -18,5 +18,5 @@ export const seedsDownAtBoot: Scenario = {
   mendedBy: 'sweeps',
   settings: mending,
   // While nobody is there, nobody can be looked at: up to 6 of the 7 seconds.
-  invariants: { ...invariants, INV4: 40, INV23: 100, INV24: 1_500 },
+  invariants: { ...invariants, durability: 40, 'resource-bounds': 100, 'metrics-reconcile': 1_500 },
 };

@@ -18,19 +18,25 @@ export const siblingsAfterPartition: Scenario = {
   },
   faults: [
     {
-      kind: 'FN8',
+      kind: 'network-partition',
       group: 'datacenter',
       count: [1, 3],
       forUs: [1_000_000, 4_000_000],
       atUs: [0, 2_000_000],
       always: true,
     },
-    { kind: 'FN8', count: [0, 2], forUs: [300_000, 1_500_000], sideMax: 2 },
+    { kind: 'network-partition', count: [0, 2], forUs: [300_000, 1_500_000], sideMax: 2 },
   ],
   stormMs: 5_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: mending,
-  invariants: { ...invariants, INV4: 30, INV10: 12, INV27: 10, INV34: 20 },
+  invariants: {
+    ...invariants,
+    durability: 30,
+    convergence: 12,
+    'hint-delivery': 10,
+    'timestamp-accuracy': 20,
+  },
 };

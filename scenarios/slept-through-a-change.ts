@@ -22,7 +22,7 @@ export const sleptThroughAChange: Scenario = {
   },
   faults: [
     {
-      kind: 'FP4',
+      kind: 'process-pause',
       count: [1, 1],
       targets: ['n3'],
       atUs: [200_000, 500_000],
@@ -31,7 +31,7 @@ export const sleptThroughAChange: Scenario = {
     },
     // What it says and hears of the members is lost from before it sleeps until long after it has woken.
     {
-      kind: 'FN10',
+      kind: 'message-filter',
       count: [1, 1],
       targets: ['n3'],
       sideMax: 1,
@@ -40,13 +40,13 @@ export const sleptThroughAChange: Scenario = {
       words: { message: ['gossip'] },
       always: true,
     },
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [300_000, 600_000], always: true },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [300_000, 600_000], always: true },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 6_000,
   calmMs: 6_000,
   settleMsMax: 40_000,
   settings: { ...onTheMove, phi_threshold_milli: 3_000, transfer_bytes_per_second: 2_097_152 },
-  invariants: { ...invariantsOnTheMove, INV10: 30, INV17: 4, INV19: 100 },
+  invariants: { ...invariantsOnTheMove, convergence: 30, 'ring-agreement': 4, 'node-identity': 100 },
 };

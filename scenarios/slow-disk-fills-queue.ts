@@ -9,14 +9,14 @@ export const slowDiskFillsQueue: Scenario = {
   load: { ...everyday, clients: 12, operations: [400, 600], thinkUs: [0, 3_000], keys: 60, siblingKeys: 20 },
   faults: [
     {
-      kind: 'FD5',
+      kind: 'slow-disk',
       count: [1, 3],
       forUs: [800_000, 1_500_000],
       atUs: [0, 100_000],
       params: { meanUs: [20_000, 100_000], tailUs: [0, 300_000] },
       always: true,
     },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 800_000] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 800_000] },
   ],
   stormMs: 2_500,
   calmMs: 3_000,

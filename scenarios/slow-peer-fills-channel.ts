@@ -9,7 +9,7 @@ export const slowPeerFillsChannel: Scenario = {
   load: { ...everyday, clients: 12, operations: [500, 700], thinkUs: [0, 3_000], valueBytes: [2_000, 9_000] },
   faults: [
     {
-      kind: 'FN6',
+      kind: 'network-clog',
       count: [1, 2],
       forUs: [800_000, 1_500_000],
       sideMax: 1,
@@ -17,7 +17,7 @@ export const slowPeerFillsChannel: Scenario = {
       words: { direction: ['in', 'both'] },
       always: true,
     },
-    { kind: 'FN13', count: [0, 2], forUs: [100_000, 800_000] },
+    { kind: 'stream-fragmentation', count: [0, 2], forUs: [100_000, 800_000] },
   ],
   stormMs: 2_500,
   calmMs: 3_000,

@@ -8,13 +8,13 @@ export const snapshotCorruption: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 80_000] },
   faults: [
-    { kind: 'FS1', count: [3, 6], forUs: [10_000, 800_000], always: true },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_000_000] },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'snapshot-bit-rot', count: [3, 6], forUs: [10_000, 800_000], always: true },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_000_000] },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 8_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
   settings: { aae_tick_interval_seconds: 1, aae_segments: 256 },
-  invariants: { ...invariants, INV11: 3, INV12: 60, INV13: 1 },
+  invariants: { ...invariants, 'exchange-soundness': 3, 'repair-soundness': 60, 'snapshot-rejection': 1 },
 };

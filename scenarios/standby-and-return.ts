@@ -16,21 +16,27 @@ export const standbyAndReturn: Scenario = {
   },
   faults: [
     {
-      kind: 'FM7',
+      kind: 'node-standby',
       count: [1, 1],
       atUs: [0, 500_000],
       forUs: [5_000_000, 7_500_000],
       always: true,
     },
     // The one that dies may be the one in STANDBY: it is so when it returns.
-    { kind: 'FP1', count: [1, 2], forUs: [200_000, 1_500_000], atUs: [4_000_000, 5_500_000], always: true },
-    { kind: 'FD6', count: [0, 1], forUs: [200_000, 1_000_000], atUs: [4_000_000, 5_500_000] },
-    { kind: 'FN11', count: [0, 2], atUs: [4_000_000, 8_000_000] },
+    {
+      kind: 'process-crash',
+      count: [1, 2],
+      forUs: [200_000, 1_500_000],
+      atUs: [4_000_000, 5_500_000],
+      always: true,
+    },
+    { kind: 'power-loss', count: [0, 1], forUs: [200_000, 1_000_000], atUs: [4_000_000, 5_500_000] },
+    { kind: 'connection-reset', count: [0, 2], atUs: [4_000_000, 8_000_000] },
   ],
   stormMs: 9_000,
   calmMs: 5_000,
   settleMsMax: 30_000,
   // Nothing compares replicas by itself: what the member has after its return it got as writes, as hints, or by reads.
   settings: { aae_enabled: false, gossip_interval_ms: 100, hint_drain_interval_ms: 500 },
-  invariants: { ...invariants, INV35: 40 },
+  invariants: { ...invariants, 'standby-routing': 40 },
 };

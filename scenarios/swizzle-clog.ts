@@ -8,19 +8,19 @@ export const swizzleClog: Scenario = {
   load: everyday,
   faults: [
     {
-      kind: 'FN7',
+      kind: 'swizzle-clog',
       count: [1, 2],
       forUs: [200_000, 1_500_000],
       params: { stepMs: [10, 400] },
       always: true,
     },
-    { kind: 'FN6', count: [0, 3], forUs: [100_000, 1_500_000], sideMax: 2 },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'network-clog', count: [0, 3], forUs: [100_000, 1_500_000], sideMax: 2 },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
   ],
   stormMs: 5_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: mending,
-  invariants: { ...invariants, INV24: 6_000 },
+  invariants: { ...invariants, 'metrics-reconcile': 6_000 },
 };

@@ -14,15 +14,15 @@ export const tornLogTail: Scenario = {
   },
   faults: [
     {
-      kind: 'FD7',
+      kind: 'torn-write',
       count: [2, 6],
       forUs: [50_000, 700_000],
       // Between the write and the sync that covers it.
       after: { event: 'disk.file.written', nth: [5, 300], delayUs: [0, 500] },
       always: true,
     },
-    { kind: 'FD6', count: [0, 2], forUs: [50_000, 700_000] },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'power-loss', count: [0, 2], forUs: [50_000, 700_000] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },
   ],
   stormMs: 3_000,
   calmMs: 1_500,

@@ -16,17 +16,17 @@ export const transactionsOnTheMove: Scenario = {
     transactions: { ...transfers, count: [160, 240], thinkUs: [0, 90_000] },
   },
   faults: [
-    { kind: 'FM1', count: [1, 1], targets: ['n4'], atUs: [300_000, 1_500_000], always: true },
-    { kind: 'FM1', count: [1, 1], targets: ['n1'], atUs: [4_000_000, 5_000_000], always: true },
-    { kind: 'FN1', count: [1, 4], forUs: [100_000, 1_500_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [300_000, 1_500_000], always: true },
+    { kind: 'membership-change', count: [1, 1], targets: ['n1'], atUs: [4_000_000, 5_000_000], always: true },
+    { kind: 'network-delay', count: [1, 4], forUs: [100_000, 1_500_000], always: true },
     {
-      kind: 'FN10',
+      kind: 'message-filter',
       count: [0, 3],
       forUs: [100_000, 800_000],
       words: { message: ['gossip'] },
     },
     {
-      kind: 'FN10',
+      kind: 'message-filter',
       count: [1, 2],
       forUs: [300_000, 1_800_000],
       targets: ['n1'],
@@ -36,12 +36,12 @@ export const transactionsOnTheMove: Scenario = {
       // What n1 carries out by the ring of before waits at n4, and is refused there after a second.
       after: { event: 'membership.move.declared', host: 'n4', nth: [2, 2], delayUs: [0, 100_000] },
     },
-    { kind: 'FN11', count: [0, 4] },
-    { kind: 'FP4', count: [0, 2], forUs: [100_000, 700_000] },
+    { kind: 'connection-reset', count: [0, 4] },
+    { kind: 'process-pause', count: [0, 2], forUs: [100_000, 700_000] },
   ],
   stormMs: 6_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
   settings: { ...onTheMove, ...transactionSettings },
-  invariants: { ...transactionInvariants, INV17: 4 },
+  invariants: { ...transactionInvariants, 'ring-agreement': 4 },
 };

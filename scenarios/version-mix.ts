@@ -7,8 +7,8 @@ export const versionMix: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [
-    { kind: 'FP9', count: [1, 2], forUs: [300_000, 2_000_000], always: true },
-    { kind: 'FN11', count: [1, 5], always: true },
+    { kind: 'wire-version-skew', count: [1, 2], forUs: [300_000, 2_000_000], always: true },
+    { kind: 'connection-reset', count: [1, 5], always: true },
   ],
   stormMs: 5_000,
   calmMs: 3_000,

@@ -21,7 +21,7 @@ export const wipedPrimary: Scenario = {
   },
   faults: [
     {
-      kind: 'FD12',
+      kind: 'disk-wipe',
       count: [1, 1],
       forUs: [20_000, 400_000],
       targets: ['n1'],
@@ -31,7 +31,7 @@ export const wipedPrimary: Scenario = {
     },
     // One of those that it has to ask lacks what was written meanwhile.
     {
-      kind: 'FN8',
+      kind: 'network-partition',
       count: [1, 1],
       forUs: [400_000, 1_200_000],
       targets: ['n2'],
@@ -40,14 +40,14 @@ export const wipedPrimary: Scenario = {
       always: true,
     },
     {
-      kind: 'FP1',
+      kind: 'process-crash',
       count: [0, 1],
       forUs: [20_000, 200_000],
       targets: ['n1'],
       after: { event: 'transfer.refill.began', nth: [1, 1], delayUs: [0, 3_000] },
       atUs: [600_000, 1_500_000],
     },
-    { kind: 'FN11', count: [0, 3] },
+    { kind: 'connection-reset', count: [0, 3] },
   ],
   stormMs: 4_000,
   calmMs: 3_000,

@@ -8,15 +8,15 @@ export const wipedReplicaRefills: Scenario = {
   // One copy may be lost: whoever is to read back at a quorum must have written to all.
   load: { ...seldomRead, needs: { all: 100 } },
   faults: [
-    { kind: 'FD12', count: [1, 2], forUs: [10_000, 900_000], targets: ['n3'], always: true },
+    { kind: 'disk-wipe', count: [1, 2], forUs: [10_000, 900_000], targets: ['n3'], always: true },
     {
-      kind: 'FD13',
+      kind: 'disk-rollback',
       count: [0, 2],
       forUs: [10_000, 500_000],
       params: { ageMs: [200, 3_000] },
       targets: ['n3'],
     },
-    { kind: 'FN1', count: [0, 2], forUs: [100_000, 1_000_000] },
+    { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },
   ],
   stormMs: 8_000,
   calmMs: 4_000,

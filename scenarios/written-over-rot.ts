@@ -17,10 +17,10 @@ export const writtenOverRot: Scenario = {
     needs: { all: 100 },
   },
   faults: [
-    { kind: 'FD9', count: [20, 40], targets: ['n3'], words: { role: ['log'] }, always: true },
+    { kind: 'bit-rot', count: [20, 40], targets: ['n3'], words: { role: ['log'] }, always: true },
     // Merges take long on a slow disk: some are under way when the sizes are compared, or when a node stops.
     {
-      kind: 'FD5',
+      kind: 'slow-disk',
       count: [1, 2],
       forUs: [500_000, 1_500_000],
       params: { meanUs: [2_000, 10_000], tailUs: [0, 20_000] },
@@ -31,5 +31,11 @@ export const writtenOverRot: Scenario = {
   settleMsMax: 30_000,
   // Merges of the log find what has rotted; nothing heals it but what is written, and at the end what is read.
   settings: { hinted_handoff: false, aae_enabled: false, store_segment_bytes_max: 65_536 },
-  invariants: { ...invariantsOfLoss, INV9: 1_500, INV18: 50, INV20: 0, INV22: 10 },
+  invariants: {
+    ...invariantsOfLoss,
+    causality: 1_500,
+    'quorum-intersection': 50,
+    'session-guarantees': 0,
+    liveness: 10,
+  },
 };

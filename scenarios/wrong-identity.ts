@@ -7,14 +7,14 @@ export const wrongIdentity: Scenario = {
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [
-    { kind: 'FN16', count: [1, 4], forUs: [0, 0], always: true },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
-    { kind: 'FN11', count: [0, 4] },
+    { kind: 'wrong-identity', count: [1, 4], forUs: [0, 0], always: true },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'connection-reset', count: [0, 4] },
   ],
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
   mendedBy: 'sweeps',
   settings: mending,
-  invariants: { ...invariants, INV17: 3 },
+  invariants: { ...invariants, 'ring-agreement': 3 },
 };

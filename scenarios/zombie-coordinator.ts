@@ -8,27 +8,27 @@ export const zombieCoordinator: Scenario = {
   load: { ...quietly, transactions: transfers },
   faults: [
     {
-      kind: 'FP4',
+      kind: 'process-pause',
       count: [2, 4],
       forUs: [700_000, 2_500_000],
       after: { event: 'xa.c.vote.recv', nth: [1, 40], delayUs: [0, 600] },
       always: true,
     },
     {
-      kind: 'FP4',
+      kind: 'process-pause',
       count: [1, 3],
       forUs: [700_000, 2_500_000],
       after: { event: 'xa.c.decision.written', nth: [1, 20], delayUs: [0, 400] },
     },
     // A branch whose vote comes when the coordinator has given it up.
     {
-      kind: 'FP4',
+      kind: 'process-pause',
       count: [1, 3],
       forUs: [740_000, 960_000],
       after: { event: 'xa.p.vote.sent', nth: [1, 40], delayUs: [0, 0] },
     },
-    { kind: 'FN1', count: [0, 3], forUs: [100_000, 1_500_000] },
-    { kind: 'FP1', count: [0, 2], forUs: [50_000, 800_000] },
+    { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
+    { kind: 'process-crash', count: [0, 2], forUs: [50_000, 800_000] },
   ],
   stormMs: 5_000,
   calmMs: 1_500,

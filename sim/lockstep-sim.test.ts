@@ -89,7 +89,7 @@ describe('the simulator as a library', () => {
       checkSeeds(tiny, { seeds: 1, invariants: [nobodyWrites], file: 'stories.js' }),
     );
     expect(failure.message).toMatch(
-      /^tiny-crashes, seed 1 broke nobody-writes\.\n {2}first bad event, at \d\.\d{3} s: #\d+ is a put of .+\n/,
+      /^tiny-crashes, seed 1 broke nobody-writes\.\n {2}got as far as: [^]+\n {2}first bad event, at \d\.\d{3} s: #\d+ is a put of .+\n/,
     );
     expect(failure.message.split('\n').at(-1)).toBe(
       'replay: npx lockstep-sim replay tiny-crashes --seed 1 --scenarios stories.js',
@@ -171,17 +171,26 @@ describe('plans as an arbitrary', () => {
 describe('an invariant of their own', () => {
   it('proves nothing when it compares too little, unless the plan was made small', async () => {
     const silent: Invariant = { name: 'looks-at-nothing', check: () => undefined };
-    const plan: Plan = { ...planOfSeed(tiny, 1), operations: [], faults: [], floors: { INV32: 1 } };
+    const plan: Plan = {
+      ...planOfSeed(tiny, 1),
+      operations: [],
+      faults: [],
+      floors: { 'no-silent-failures': 1 },
+    };
     const result = await runPlan(plan, { invariants: [silent] });
     expect(result).toMatchObject({ verdict: 'failed', reports: [{}, { ok: false, vacuous: true }] });
-    const small = { ...plan, floors: { INV32: 0 } };
+    const small = { ...plan, floors: { 'no-silent-failures': 0 } };
     expect(await runPlan(small, { invariants: [silent] })).toMatchObject({ verdict: 'passed' });
   });
 
   it.each<readonly [unknown, string]>([
     [
-      { name: 'INV4', check: () => undefined },
+      { name: 'Durability', check: () => undefined },
       'invariants[0].name: a name like no-update-is-lost is expected',
+    ],
+    [
+      { name: 'durability', check: () => undefined },
+      'durability is a built-in invariant; give yours another name',
     ],
     [{ name: 'a', check: 'no' }, 'a.check: a function (evidence, tally) is expected'],
     [{ name: 'a', floor: -1, check: () => undefined }, 'a.floor: a whole number of at least 0 is expected'],
@@ -212,18 +221,24 @@ describe('a scenario of their own', () => {
       }),
       'tiny-crashes.cluster.spares[0].name: two nodes are called "n2"',
     ],
-    [(own) => ({ ...own, invariants: { INV4: 0 } }), 'one invariant at least with a floor above 0'],
-    [(own) => ({ ...own, invariants: { INV44: 1 } }), 'tiny-crashes.invariants.INV44: one of INV1, INV2'],
+    [(own) => ({ ...own, invariants: { durability: 0 } }), 'one invariant at least with a floor above 0'],
     [
-      (own) => ({ ...own, faults: [{ kind: 'FN1', count: [1, 1], params: { meanUs: [0, 5] } }] }),
+      (own) => ({ ...own, invariants: { INV44: 1 } }),
+      'tiny-crashes.invariants.INV44: there is no invariant "INV44"; the nearest are ',
+    ],
+    [
+      (own) => ({ ...own, faults: [{ kind: 'network-delay', count: [1, 1], params: { meanUs: [0, 5] } }] }),
       'tiny-crashes.faults[0].params.meanUs[0]: 0 is outside 1000..100000',
     ],
     [
-      (own) => ({ ...own, faults: [{ kind: 'FP1', count: [1, 1], params: { mean: [0, 5] } }] }),
-      'faults[0].params.mean: FP1 has no such number; it has none',
+      (own) => ({ ...own, faults: [{ kind: 'process-crash', count: [1, 1], params: { mean: [0, 5] } }] }),
+      'faults[0].params.mean: process-crash has no such number; it has none',
     ],
     [
-      (own) => ({ ...own, faults: [{ kind: 'FP1', count: [1, 1], targets: ['n9'], always: true }] }),
+      (own) => ({
+        ...own,
+        faults: [{ kind: 'process-crash', count: [1, 1], targets: ['n9'], always: true }],
+      }),
       'no plan can be drawn from it: plan.faults[0].targets[0]: one of n1, n2, n3 is expected, not "n9"',
     ],
   ])('is refused with the place and what is allowed (%#)', (edit, complaint) => {

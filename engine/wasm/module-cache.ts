@@ -104,7 +104,10 @@ export class ModuleCache {
     }
   }
 
-  /** In the world every call is in the trace, so that the same call can be compared wherever it happens (INV28). */
+  /**
+   * In the world every call is in the trace, so that the same call can be compared wherever it happens
+   * (`wasm-purity`).
+   */
   #called(digest: ModuleDigest, role: Role, input: Uint8Array, output: Uint8Array, fuel: number): void {
     if (!this.#log.enabled('debug')) return;
     const result = hash('sha1', output, 'hex');

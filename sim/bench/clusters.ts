@@ -32,7 +32,15 @@ const hundred: Scenario = {
   stormMs: 25_000,
   calmMs: 1_000,
   settleMsMax: 20_000,
-  invariants: { INV4: 150, INV5: 10, INV9: 300, INV10: 60, INV20: 20, INV22: 50, INV32: 100 },
+  invariants: {
+    durability: 150,
+    'durable-before-ack': 10,
+    causality: 300,
+    convergence: 60,
+    'session-guarantees': 20,
+    liveness: 50,
+    'no-silent-failures': 100,
+  },
 };
 
 export async function run({ rounds, json }: ClustersBenchOptions): Promise<void> {

@@ -1,10 +1,11 @@
 /**
- * INV5, no acknowledgement before durability: at the moment a client hears `ok`, at least as many distinct replicas of
- * the key as the write waited for hold its tag in bytes that survive any crash, by the ground truth of the world's
- * disks. Skipped: deletions, which leave no tag (INV4 watches those: what they replaced must not come back); writes that
- * another one may have seen and replaced before they were acknowledged, since a replica that has the successor first
- * keeps that in its stead; and in buckets without siblings the writes that may have met one they had not seen: the
- * older of two never reaches a disk. A disk that lied meanwhile (disk-losses.ts) is forgiven: nobody can see it.
+ * `durable-before-ack` (INV5), no acknowledgement before durability: at the moment a client hears `ok`, at least as
+ * many distinct replicas of the key as the write waited for hold its tag in bytes that survive any crash, by the
+ * ground truth of the world's disks. Skipped: deletions, which leave no tag (`durability` watches those: what they
+ * replaced must not come back); writes that another one may have seen and replaced before they were acknowledged,
+ * since a replica that has the successor first keeps that in its stead; and in buckets without siblings the writes
+ * that may have met one they had not seen: the older of two never reaches a disk. A disk that lied meanwhile
+ * (disk-losses.ts) is forgiven: nobody can see it.
  */
 import type { History, WriteOperation } from '../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../evidence/history.ts';
@@ -16,7 +17,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 export function checkAcknowledgement(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
-  const tally = new Tally('INV5');
+  const tally = new Tally('durable-before-ack');
   const lasting = writesThatLast(history);
   for (const operations of byKey(history).values()) {
     for (const write of operations.filter(isWrite)) {

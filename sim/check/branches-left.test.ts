@@ -4,7 +4,7 @@ import { checkNothingLeft, sharedWith } from './branches-left.ts';
 
 const atUs = 9;
 
-describe('records of branches at the end (INV3)', () => {
+describe('records of branches at the end (no-dangling-transactions)', () => {
   it('are on no disk', () => {
     expect(checkNothingLeft([{ node: 'n1', atUs, branches: [] }])).toMatchObject({ ok: true, checked: 1 });
     const branches = [{ xid: 'n2-0-1', state: 'applied' }];

@@ -1,8 +1,9 @@
 /**
- * INV3, nothing is left: when all is healed and every transaction is over, no node keeps the record of a branch; nothing
- * in its configuration has it remember one. Skipped: what cannot be read, which keeps its place; and the branches of a
- * transaction that a node which died for good has a part in, and which nobody has replaced: the others wait for it; and
- * what an operator has decided for such a coordinator, which is kept to be compared with its decision.
+ * `no-dangling-transactions` (INV3), nothing is left: when all is healed and every transaction is over, no node keeps
+ * the record of a branch; nothing in its configuration has it remember one. Skipped: what cannot be read, which keeps
+ * its place; and the branches of a transaction that a node which died for good has a part in, and which nobody has
+ * replaced: the others wait for it; and what an operator has decided for such a coordinator, which is kept to be
+ * compared with its decision.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -26,7 +27,7 @@ export function checkNothingLeft(
   left: readonly BranchesLeft[],
   buried: ReadonlySet<string> = new Set(),
 ): CheckReport {
-  const tally = new Tally('INV3');
+  const tally = new Tally('no-dangling-transactions');
   for (const { node, atUs, branches } of left) {
     const excused = ({ xid, state }: BranchLeft): boolean => state === 'damaged' || buried.has(xid);
     const kept = branches.filter((branch) => !excused(branch));

@@ -8,7 +8,7 @@ import type { MalformedInputRecord } from './malformed-input.ts';
 import { checkMalformedInput } from './malformed-input.ts';
 import { Tally, withFloor } from './report.ts';
 
-describe('INV5', () => {
+describe('durable-before-ack', () => {
   it('accepts an acknowledgement with as many durable copies as promised, or more', () => {
     expect(checkAcknowledgement([putAt(1, 'a'), putAt(2, 'b', { durableCopies: 3 })])).toMatchObject({
       ok: true,
@@ -49,7 +49,7 @@ describe('INV5', () => {
   });
 });
 
-describe('INV16', () => {
+describe('input-robustness', () => {
   const burst: MalformedInputRecord = {
     id: 'g0',
     node: 'n1',
@@ -83,7 +83,7 @@ describe('INV16', () => {
   });
 });
 
-describe('INV29', () => {
+describe('determinism', () => {
   it('accepts equal digests and accuses different ones (negative control)', () => {
     expect(checkDeterminism('aa', 'aa')).toMatchObject({ ok: true, checked: 1 });
     expect(checkDeterminism('aa', 'ab').ok).toBe(false);
@@ -98,7 +98,7 @@ describe('INV29', () => {
   });
 });
 
-describe('INV32', () => {
+describe('no-silent-failures', () => {
   const life = { node: 'n1', life: 1, failedTasks: 0, atUs: 7 };
 
   it('accepts lives without failed tasks', () => {
@@ -113,14 +113,14 @@ describe('INV32', () => {
 
 describe('reports', () => {
   it('a check that compared too little has failed as vacuous', () => {
-    const tally = new Tally('INV5');
+    const tally = new Tally('durable-before-ack');
     tally.compare(true, 0, () => '');
     expect(withFloor(tally.report(), 1)).toMatchObject({ ok: true, vacuous: false });
     expect(withFloor(tally.report(), 2)).toMatchObject({ ok: false, vacuous: true });
   });
 
   it('the first bad event is the earliest, and a broken invariant stays broken below its floor', () => {
-    const tally = new Tally('INV5');
+    const tally = new Tally('durable-before-ack');
     tally.compare(false, 30, () => 'late');
     tally.compare(false, 20, () => 'early');
     expect(withFloor(tally.report(), 100)).toMatchObject({

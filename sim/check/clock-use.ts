@@ -1,6 +1,6 @@
 /**
- * INV31, clock use: every life of a node learns the time, waits and draws by its doors, never by the machine's own
- * clocks, timers and dice. Each life that asked its doors for the time is one comparison.
+ * `no-ambient-time` (INV31), clock use: every life of a node learns the time, waits and draws by its doors, never by
+ * the machine's own clocks, timers and dice. Each life that asked its doors for the time is one comparison.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -16,7 +16,7 @@ export interface ClockUse {
 }
 
 export function checkClockUse(uses: readonly ClockUse[]): CheckReport {
-  const tally = new Tally('INV31');
+  const tally = new Tally('no-ambient-time');
   for (const { node, life, readings, machineCalls, firstCallUs } of uses) {
     if (readings + machineCalls.length === 0) continue;
     tally.compare(machineCalls.length === 0, firstCallUs ?? 0, () => {

@@ -25,7 +25,7 @@ function move(atUs: number, from: string, to: string, life = 1): OpinionMove {
   return { observer: 'n1', life, peer: 'n2', from, to, atUs };
 }
 
-describe('INV9', () => {
+describe('causality', () => {
   it('adds up what the disks showed, and breaks over a dot used twice and over a value forgotten', () => {
     const fine = { compared: 5, skipped: 1, reused: [], lost: [] };
     const bad = [{ atUs: 3, text: 'twice' }];
@@ -35,7 +35,7 @@ describe('INV9', () => {
   });
 });
 
-describe('INV18', () => {
+describe('quorum-intersection', () => {
   const nobody = new Opinions([]);
   const answer: ReadAnswer = { key: 'b/k', node: 'n1', peer: 'n2', askedUs: 10, heardUs: 11 };
   const read = readAt(10, []);
@@ -98,7 +98,7 @@ describe('INV18', () => {
   });
 });
 
-describe('INV23 of reads', () => {
+describe('resource-bounds of reads', () => {
   const entry = { node: 'n1', atUs: 1, bytes: 6, heldBytes: 4, bytesMax: 10 };
   const rest = { node: 'n1', atUs: 2, heldBytes: 0 };
   const answer = { node: 'n1', peer: 'n2', atUs: 3, objectBytes: 0, bytesMax: 5 };
@@ -118,7 +118,7 @@ describe('INV23 of reads', () => {
   });
 });
 
-describe('INV19', () => {
+describe('node-identity', () => {
   const answer = { node: 'n1', peer: 'n2', atUs: 4, life: 'b', newest: 'b' };
   const start = { what: 'a second start', atUs: 5, refused: 'DirectoryLocked', expected: 'DirectoryLocked' };
 
@@ -132,7 +132,7 @@ describe('INV19', () => {
   });
 });
 
-describe('INV20', () => {
+describe('session-guarantees', () => {
   it('holds when a client reads what it wrote, or what replaced it', () => {
     const replaced = putAt(20, 'b', { client: 'c1', contextFrom: 10 });
     const history = [putAt(1, 'a'), readAt(10, ['a'], { client: 'c1' }), replaced, readAt(30, ['b'])];
@@ -157,7 +157,7 @@ describe('INV20', () => {
   });
 });
 
-describe('INV21', () => {
+describe('failure-detection', () => {
   const second = 1_000_000;
   const truth: DetectorTruth = {
     opinions: new Opinions([move(1, 'UNKNOWN', 'NORMAL')]),
@@ -193,7 +193,7 @@ describe('INV21', () => {
   });
 });
 
-describe('INV22', () => {
+describe('liveness', () => {
   const quiet = {
     node: 'n1',
     atUs: 5,
@@ -225,7 +225,7 @@ describe('INV22', () => {
   });
 });
 
-describe('INV27', () => {
+describe('hint-delivery', () => {
   const balance = { node: 'n1', atUs: 9, onDisk: 2, counted: 2 };
   const fine = { removed: 4, skipped: 1, forgotten: [] };
 

@@ -15,7 +15,7 @@ function holds(node: string, ...values: readonly (readonly [name: string, bytes:
 const owners = (): readonly string[] => ['n1', 'n2', 'n3'];
 const none: ReadonlySet<string> = new Set();
 
-describe('INV10', () => {
+describe('convergence', () => {
   const whole = [holds('n1', ['b/k', 'one']), holds('n2', ['b/k', 'one'])];
 
   it('holds when all owners hold the same bytes, whatever others kept', () => {

@@ -1,11 +1,12 @@
 /**
- * INV10, convergence: once all is healed and repaired, all replicas of a key hold the same bytes. Compared are canonical
- * dumps: what lies on the disks of those who own the key now, read without the engine. One comparison is one replica of
- * one key against the key's first replica; a key that a replica lacks differs from one that it holds.
+ * `convergence` (INV10): once all is healed and repaired, all replicas of a key hold the same bytes.
+ * Compared are canonical dumps: what lies on the disks of those who own the key now, read without the engine. One
+ * comparison is one replica of one key against the key's first replica; a key that a replica lacks differs from one
+ * that it holds.
  *
  * Skipped: keys with an operation under way when the dumps were taken, and, where hints alone repair, keys that a
- * coordinator's death excuses (`HintlessDeaths`). Records that nobody asks this node for any more (it was an owner once)
- * are no replicas.
+ * coordinator's death excuses (`HintlessDeaths`). Records that nobody asks this node for any more (it was an owner
+ * once) are no replicas.
  */
 import { byKey, isWrite } from '../evidence/history.ts';
 import type { History } from '../evidence/history.ts';
@@ -79,7 +80,7 @@ export function checkConvergence(
   inFlight: ReadonlySet<string>,
   deaths: HintlessDeaths = noHintlessDeaths,
 ): CheckReport {
-  const tally = new Tally('INV10');
+  const tally = new Tally('convergence');
   const byNode = new Map(dumps.map((dump) => [dump.node, dump]));
   for (const [key, { name, token }] of allKeys(dumps)) {
     const owners = ownersOf(token);

@@ -14,7 +14,7 @@ function broken(records: Partial<CorruptionRecords>): string | undefined {
   return checkCorruption([], { ...nothing, ...records }).firstBad?.text;
 }
 
-describe('INV15', () => {
+describe('data-integrity', () => {
   it('accepts what was written, and counts only what was read after something was altered', () => {
     const history = [readAt(5, ['a']), readAt(30, ['a', 'b'])];
     const outcome = checkCorruption(history, { ...nothing, altered: [flip] });

@@ -1,9 +1,9 @@
 /**
- * INV15, corruption is never served: once a disk has been altered (a bit flipped, a write or read gone astray, a log
- * cut), every value that a client reads is byte for byte what some client wrote; a node that was handed flipped bytes of
- * a log calls that file damaged; and none calls a file damaged that nothing was done to. Each value read after the first
- * alteration, each handed range and each report is one comparison. Skipped: values read before, and what was handed to a
- * life that ended within `reportUs`, before it could say anything.
+ * `data-integrity` (INV15), corruption is never served: once a disk has been altered (a bit flipped, a write or read
+ * gone astray, a log cut), every value that a client reads is byte for byte what some client wrote; a node that was
+ * handed flipped bytes of a log calls that file damaged; and none calls a file damaged that nothing was done to. Each
+ * value read after the first alteration, each handed range and each report is one comparison. Skipped: values read
+ * before, and what was handed to a life that ended within `reportUs`, before it could say anything.
  */
 import type { History } from '../evidence/history.ts';
 import { describeOperation, isRead } from '../evidence/history.ts';
@@ -42,7 +42,7 @@ export interface CorruptionRecords {
 const reportUs = 1_000_000;
 
 export function checkCorruption(history: History, records: CorruptionRecords): CheckReport {
-  const tally = new Tally('INV15');
+  const tally = new Tally('data-integrity');
   checkValues(history, records, tally);
   for (const range of records.handed) checkHanded(range, records, tally);
   for (const report of records.reports) checkReport(report, records, tally);

@@ -1,6 +1,6 @@
 /**
- * INV29, determinism: the same plan gives the same run. Compares the digests of two runs; where both traces are at
- * hand, the first event that differs is named.
+ * `determinism` (INV29): the same plan gives the same run. Compares the digests of two runs; where both
+ * traces are at hand, the first event that differs is named.
  */
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -10,7 +10,7 @@ export function checkDeterminism(
   second: string,
   firstDifference: () => BadEvent = () => ({ atUs: 0, text: 'the digests differ' }),
 ): CheckReport {
-  const tally = new Tally('INV29');
+  const tally = new Tally('determinism');
   if (first === second) {
     tally.compare(true, 0, () => '');
   } else {

@@ -10,7 +10,7 @@ function broken(history: readonly Operation[]): string | undefined {
   return checkDurability(history).firstBad?.text;
 }
 
-describe('INV4, a bucket with siblings', () => {
+describe('durability, a bucket with siblings', () => {
   it('accepts a write that the read shows', () => {
     const report = checkDurability([putAt(10, 'a'), readAt(20, ['a'], final)]);
     expect(report).toMatchObject({ ok: true, checked: 3 });
@@ -87,7 +87,7 @@ describe('INV4, a bucket with siblings', () => {
   });
 });
 
-describe('INV4, a bucket without siblings', () => {
+describe('durability, a bucket without siblings', () => {
   it('accepts the newer of two concurrent writes, whichever it is', () => {
     for (const winner of ['a', 'b']) {
       const history = newestWins([putAt(10, 'a'), putAt(10.5, 'b'), readAt(20, [winner], final)]);

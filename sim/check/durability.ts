@@ -1,6 +1,7 @@
 /**
- * INV4, durability: what was acknowledged is there. For every acknowledged write and every later read of its key whose
- * quorums overlap (`need + need > copies`, in one of the datacenters), the read shows the write or something that is not older:
+ * `durability` (INV4): what was acknowledged is there. For every acknowledged write and every later read
+ * of its key whose quorums overlap (`need + need > copies`, in one of the datacenters), the read shows the write or
+ * something that is not older:
  *
  * - a bucket with siblings shows the value itself or a value whose writer may have seen it (or a deletion may have);
  * - a bucket without siblings shows no value that the write had surely seen, and nothing at all only after a deletion;
@@ -22,7 +23,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 export function checkDurability(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
-  const tally = new Tally('INV4');
+  const tally = new Tally('durability');
   for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
   return tally.report();
 }

@@ -24,7 +24,7 @@ const exchange: ExchangeRecord = {
 const repairedK = { key: 'k', outcome: 'repaired' };
 const differs = new Set(['k']);
 
-describe('INV11', () => {
+describe('exchange-soundness', () => {
   const ok = (record: Partial<ExchangeRecord>): boolean =>
     checkExchanges([{ ...exchange, ...record }], []).ok;
 
@@ -52,7 +52,7 @@ describe('INV11', () => {
   });
 });
 
-describe('INV12', () => {
+describe('repair-soundness', () => {
   const ok = (record: Partial<ExchangeRecord>): boolean => checkRepairs([{ ...exchange, ...record }], []).ok;
 
   test('breaks for a record that is no successor', () => {
@@ -76,7 +76,7 @@ describe('INV12', () => {
   });
 });
 
-describe('INV14', () => {
+describe('stale-snapshot-safety', () => {
   test('breaks for a key that changed after the snapshot, differs, and is called equal', () => {
     const stale = { ...exchange, sinceSnapshot: new Set(['k', 'l']) };
     expect(checkStaleSnapshots([stale])).toMatchObject({ ok: true, checked: 2 });

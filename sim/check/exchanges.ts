@@ -2,16 +2,16 @@
  * What anti-entropy promises, exchange by exchange, against what the stores of both sides truly held (read off their
  * disks, sim/observe). All pure.
  *
- * INV11, soundness: what an exchange reports is what differs. Every key that it reports did differ at some instant of it;
- * every key that differed from its beginning to its end is reported when it finishes. A saved tree is the tree of the
- * store at its position, leaf by leaf.
+ * `exchange-soundness` (INV11), soundness: what an exchange reports is what differs. Every key that it reports did
+ * differ at some instant of it; every key that differed from its beginning to its end is reported when it finishes. A
+ * saved tree is the tree of the store at its position, leaf by leaf.
  *
- * INV12, repair: a node's record of a key never gives way to one that knows less, or that brings back what was replaced
- * or deleted; what an exchange says it has repaired is equal when it finishes; an exchange of equal stores lists no key
- * and repairs nothing, so there is no churn.
+ * `repair-soundness`, repair: a node's record of a key never gives way to one that knows less, or that brings back
+ * what was replaced or deleted; what an exchange says it has repaired is equal when it finishes; an exchange of equal
+ * stores lists no key and repairs nothing, so there is no churn.
  *
- * INV14, stale snapshots: a key that changed after the snapshot that a life began with, and before that life, is never
- * called equal by an exchange when it differs.
+ * `stale-snapshot-safety`, stale snapshots: a key that changed after the snapshot that a life began with, and before
+ * that life, is never called equal by an exchange when it differs.
  *
  * Skipped: keys that somebody else wrote during an exchange or shortly before (which side counts then is a matter of
  * microseconds); exchanges with a disk that holds places nobody can read, and while the ring changes.
@@ -71,7 +71,7 @@ export function checkExchanges(
   exchanges: readonly ExchangeRecord[],
   leaves: readonly LeafRecord[],
 ): CheckReport {
-  const tally = new Tally('INV11');
+  const tally = new Tally('exchange-soundness');
   for (const exchange of exchanges) {
     if (exchange.skipped !== '') tally.skip();
     else compareExchange(exchange, tally);
@@ -103,7 +103,7 @@ export function checkRepairs(
   exchanges: readonly ExchangeRecord[],
   successions: readonly ReplacementRecord[],
 ): CheckReport {
-  const tally = new Tally('INV12');
+  const tally = new Tally('repair-soundness');
   for (const { node, atUs, key, fault } of successions) {
     tally.compare(fault === '', atUs, () => `${node}: ${key}: ${fault}`);
   }
@@ -132,7 +132,7 @@ function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
 }
 
 export function checkStaleSnapshots(exchanges: readonly ExchangeRecord[]): CheckReport {
-  const tally = new Tally('INV14');
+  const tally = new Tally('stale-snapshot-safety');
   for (const exchange of exchanges) {
     if (exchange.skipped !== '' || exchange.end !== 'finished') continue;
     const found = new Set(exchange.reported.map(({ key }) => key));

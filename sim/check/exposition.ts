@@ -1,9 +1,9 @@
 /**
- * INV26, the exposition is valid: what `/metrics` answers at any instant parses as text format 0.0.4 (strictly, see
- * exposition-text.ts), has a bounded number of samples, and within one life of a node no counter ever decreases, from
- * scrape to scrape and from account to account; nor does a scrape show more than the node has counted by then. The five
- * rollups of a histogram fit one set of values. Each text and each account after the first of its life is one
- * comparison. Skipped: scrapes that saw nothing whole.
+ * `valid-exposition` (INV26), the exposition is valid: what `/metrics` answers at any instant parses as text format
+ * 0.0.4 (strictly, see exposition-text.ts), has a bounded number of samples, and within one life of a node no counter
+ * ever decreases, from scrape to scrape and from account to account; nor does a scrape show more than the node has
+ * counted by then. The five rollups of a histogram fit one set of values. Each text and each account after the first
+ * of its life is one comparison. Skipped: scrapes that saw nothing whole.
  */
 import { CountedSeries } from './counted-series.ts';
 import type { ExpositionReader, ParsedFamily } from './exposition-text.ts';
@@ -29,7 +29,7 @@ export function checkExposition(
   accounts: readonly IncarnationAccount[],
   parse = expositionReader(),
 ): CheckReport {
-  const tally = new Tally('INV26');
+  const tally = new Tally('valid-exposition');
   const counted = new CountedSeries();
   const last = new Map<string, Counters>();
   for (const look of looks.toSorted((left, right) => left.atUs - right.atUs)) {

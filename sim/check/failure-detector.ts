@@ -1,13 +1,13 @@
 /**
- * INV21, the failure detector. Of every node's opinion of every other:
+ * `failure-detection` (INV21), the failure detector. Of every node's opinion of every other:
  *
  * - it moves along the legal transitions only, each from where the last one led (written down here once more, apart
  *   from the engine's own table);
  * - phi is a whole number, finite, and never negative, at every look;
  * - a peer is called DOWN only when something had happened to it, to the observer, or to the network between them not
  *   longer ago than silence may take to be judged (`horizonUs`);
- * - a peer that was away for longer than that is not called routable any more by an observer that was there all the time
- *   with nothing wrong around it.
+ * - a peer that was away for longer than that is not called routable any more by an observer that was there all the
+ *   time with nothing wrong around it.
  */
 import type { OpinionMove, Opinions } from './opinions.ts';
 import type { CheckReport } from './report.ts';
@@ -49,7 +49,7 @@ export interface DetectorTruth {
 }
 
 export function checkDetector(truth: DetectorTruth): CheckReport {
-  const tally = new Tally('INV21');
+  const tally = new Tally('failure-detection');
   checkPaths(truth, tally);
   checkLooks(truth.looks, tally);
   for (const move of truth.opinions.moves) if (move.to === 'DOWN') checkCause(move, truth, tally);

@@ -1,7 +1,7 @@
 /**
- * INV32, nothing fails in silence: no spawned task of any life of any node ended in an error, no promise was rejected
- * without a handler, and the world itself met no contradiction. Each life of each node is one comparison, the run as a
- * whole another.
+ * `no-silent-failures` (INV32), nothing fails in silence: no spawned task of any life of any node ended in an error,
+ * no promise was rejected without a handler, and the world itself met no contradiction. Each life of each node is one
+ * comparison, the run as a whole another.
  */
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -19,7 +19,7 @@ export function checkFailures(
   lives: readonly IncarnationRecord[],
   failures: readonly BadEvent[],
 ): CheckReport {
-  const tally = new Tally('INV32');
+  const tally = new Tally('no-silent-failures');
   for (const { node, life, failedTasks, atUs } of lives) {
     tally.compare(failedTasks === 0, atUs, () => `${node}, life ${life}: ${failedTasks} tasks failed`);
   }

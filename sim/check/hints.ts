@@ -1,10 +1,11 @@
 /**
- * INV27, hints: a kept write is given up only once its replica holds it. Read off the disks: when a node removes a hint,
- * or leaves with it, the replica's own disk covers every value of it, or another node keeps a hint for it that does;
- * where the replica is no member any more, the disks of all owners do. What is still kept at the end is what the node
- * counts as kept.
+ * `hint-delivery` (INV27), hints: a kept write is given up only once its replica holds it. Read off the disks: when a
+ * node removes a hint, or leaves with it, the replica's own disk covers every value of it, or another node keeps a
+ * hint for it that does; where the replica is no member any more, the disks of all owners do. What is still kept at
+ * the end is what the node counts as kept.
  *
- * Skipped: hints that were too old or unreadable (counted as expired), and those whose replica's context has been pruned.
+ * Skipped: hints that were too old or unreadable (counted as expired), and those whose replica's context has been
+ * pruned.
  */
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -29,7 +30,7 @@ export function checkHints(
   { removed, skipped, forgotten }: HintRecords,
   balances: readonly HintBalance[],
 ): CheckReport {
-  const tally = new Tally('INV27');
+  const tally = new Tally('hint-delivery');
   for (let count = forgotten.length; count < removed - skipped; count++) tally.compare(true, 0, () => '');
   for (const { atUs, text } of forgotten) tally.compare(false, atUs, () => text);
   for (const { node, atUs, onDisk, counted } of balances) {

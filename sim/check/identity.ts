@@ -1,7 +1,8 @@
 /**
- * INV19, identity: a name stands for one life of one process at a time. Once a node has greeted a newer life of a peer,
- * it answers no request of an older one; a second process on a directory in use is refused, and so is one whose
- * configuration names a token that is none. That nobody takes an impostor for a member is INV17's.
+ * `node-identity` (INV19), identity: a name stands for one life of one process at a time. Once a node has greeted a
+ * newer life of a peer, it answers no request of an older one; a second process on a directory in use is refused, and
+ * so is one whose configuration names a token that is none. That nobody takes an impostor for a member is
+ * `ring-agreement`'s.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -28,7 +29,7 @@ export function checkIdentity(
   answers: readonly AnswerRecord[],
   starts: readonly ForbiddenStart[],
 ): CheckReport {
-  const tally = new Tally('INV19');
+  const tally = new Tally('node-identity');
   for (const { node, peer, atUs, life, newest } of answers) {
     tally.compare(life === newest, atUs, () => {
       return `${node} answered ${peer} in its life ${life}, after it had greeted its life ${newest}`;

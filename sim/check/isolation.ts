@@ -1,7 +1,7 @@
 /**
- * INV6, isolation: transactions that read through preconditions, and single reads at primaries, are strictly
- * serializable. Judged over append-only lists in the way of Elle (Kingsbury and Alvaro, "Elle: Inferring Isolation
- * Anomalies from Experimental Observations", 2020), by its names:
+ * `strict-serializability` (INV6), isolation: transactions that read through preconditions, and single reads at
+ * primaries, are strictly serializable. Judged over append-only lists in the way of Elle (Kingsbury and Alvaro,
+ * "Elle: Inferring Isolation Anomalies from Experimental Observations", 2020), by its names:
  *
  * - `incompatible order`: two reads of a list of which neither is the beginning of the other; `duplicate`;
  * - `G1a`: a read shows what an aborted transaction appended; `G1b`: one that shows a transaction's first element only;
@@ -28,7 +28,7 @@ interface ListRead {
 
 /** `tainted`: keys of transactions that an operator decided. */
 export function checkIsolation(history: TransactionHistory, tainted: ReadonlySet<string>): CheckReport {
-  const tally = new Tally('INV6');
+  const tally = new Tally('strict-serializability');
   const reads = readsByList(history, tainted, tally);
   const edges: Edge[] = [];
   const seen = new Set<number>();

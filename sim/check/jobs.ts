@@ -1,8 +1,8 @@
 /**
- * INV28, jobs answer with what is there: a job over named keys tells of each of them once, in the order in which they
- * were named; what it found under a key some client wrote there, before the job had ended, and was not refused for
- * certain; a count is the number of the inputs; a bucket's job names no key twice. After the calm a job finds exactly
- * what the reads after the calm were shown. Each job, each key and each value is one comparison.
+ * `wasm-purity` (INV28), jobs answer with what is there: a job over named keys tells of each of them once, in the
+ * order in which they were named; what it found under a key some client wrote there, before the job had ended, and
+ * was not refused for certain; a count is the number of the inputs; a bucket's job names no key twice. After the calm
+ * a job finds exactly what the reads after the calm were shown. Each job, each key and each value is one comparison.
  *
  * Skipped: jobs that failed, and after the calm keys with a write of which nobody knows what became of it.
  */
@@ -14,7 +14,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 export function checkJobs(history: History, jobs: readonly JobRecord[]): CheckReport {
-  const tally = new Tally('INV28');
+  const tally = new Tally('wasm-purity');
   const known = byKey(history);
   for (const job of jobs) {
     if (job.outcome !== 'ok') tally.skip();

@@ -1,6 +1,6 @@
 /**
- * INV23, nothing is left behind: a node that was stopped in order holds no timer, connection, listener, file, lock or
- * task, and it did stop. Each stopped node is one comparison.
+ * `resource-bounds` (INV23), nothing is left behind: a node that was stopped in order holds no timer, connection,
+ * listener, file, lock or task, and it did stop. Each stopped node is one comparison.
  */
 import type { Tally } from './report.ts';
 
@@ -14,7 +14,7 @@ export interface StopRecord {
   readonly left: readonly string[];
 }
 
-/** Compares every stop for INV23 (resources.ts). */
+/** Compares every stop for `resource-bounds` (resources.ts). */
 export function compareStops(stops: readonly StopRecord[], tally: Tally): void {
   for (const { node, atUs, stopped, left } of stops) {
     tally.compare(stopped && left.length === 0, atUs, () =>

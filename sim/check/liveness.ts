@@ -1,8 +1,8 @@
 /**
- * INV22, liveness after the heal: once all is well, every node coordinates a transaction over all primaries within the
- * time that settling may take, so no lock, no branch and no queue is left from the storm that would refuse it. And no
- * client still waits for an answer: its patience is bounded. Skipped: clusters that lost a node for good, whose keys
- * have no primary until it is replaced.
+ * `liveness` (INV22), liveness after the heal: once all is well, every node coordinates a transaction over all
+ * primaries within the time that settling may take, so no lock, no branch and no queue is left from the storm that
+ * would refuse it. And no client still waits for an answer: its patience is bounded. Skipped: clusters that lost a
+ * node for good, whose keys have no primary until it is replaced.
  */
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import { describeTransaction } from '../evidence/transactions.ts';
@@ -22,7 +22,7 @@ export function checkLiveness(
   history: TransactionHistory,
   answerUsMax: number,
 ): CheckReport {
-  const tally = new Tally('INV22');
+  const tally = new Tally('liveness');
   for (const { node, sinceUs, atUs, committed } of records) {
     tally.compare(committed, atUs, () => {
       return `${node} carried no transaction out in ${Math.round((atUs - sinceUs) / 1000)} ms after the calm`;

@@ -1,8 +1,9 @@
 /**
- * INV7, locks, from the named steps of transactions: between a branch's vote and its outcome no other transaction takes one
- * of its keys on its node, nor after a restart of that node, nor, when its disk was lost or another node has replaced it,
- * before the branch is given again; and a transaction that is carried out has let no key go before it had taken its last
- * (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write.
+ * `lock-exclusivity` (INV7), locks, from the named steps of transactions: between a branch's vote and its outcome no
+ * other transaction takes one of its keys on its node, nor after a restart of that node, nor, when its disk was lost
+ * or another node has replaced it, before the branch is given again; and a transaction that is carried out has let no
+ * key go before it had taken its last (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had
+ * to write.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -14,7 +15,7 @@ export function checkLocks(
   steps: readonly TransactionStep[],
   heirs: ReadonlyMap<string, string> = new Map(),
 ): CheckReport {
-  const tally = new Tally('INV7');
+  const tally = new Tally('lock-exclusivity');
   /** Per node and key: the transaction that has promised to follow its coordinator there. */
   const held = new Map<string, string>();
   const keysOf = new Map<string, readonly string[]>();

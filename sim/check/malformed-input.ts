@@ -1,11 +1,11 @@
 /**
- * INV16, malformed input never harms a node: whatever bytes a stranger sends to a listener, the node stays up, still
- * answers a well-formed request, and its memory stays bounded. Each burst of garbage is one comparison. Nor does a disk
- * that is not the node's own any more, or not sound: a start on another node's disk, or on one's own of before one left,
- * is refused as `StoreForeign`, a start is refused as `StorageFailed` or `Corrupted` only when its disk failed or handed
- * out what nobody wrote, and a refused start leaves nothing behind. Each such start is one comparison. Skipped: bursts
- * that never reached their node (it was down, or the network lost them), ends that a fault explains, and starts that did
- * not come to their end.
+ * `input-robustness` (INV16), malformed input never harms a node: whatever bytes a stranger sends to a listener, the
+ * node stays up, still answers a well-formed request, and its memory stays bounded. Each burst of garbage is one
+ * comparison. Nor does a disk that is not the node's own any more, or not sound: a start on another node's disk, or
+ * on one's own of before one left, is refused as `StoreForeign`, a start is refused as `StorageFailed` or `Corrupted`
+ * only when its disk failed or handed out what nobody wrote, and a refused start leaves nothing behind. Each such
+ * start is one comparison. Skipped: bursts that never reached their node (it was down, or the network lost them),
+ * ends that a fault explains, and starts that did not come to their end.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -55,7 +55,7 @@ export function checkMalformedInput(
   nodes: readonly NodeRecord[],
   starts: readonly StartRecord[] = [],
 ): CheckReport {
-  const tally = new Tally('INV16');
+  const tally = new Tally('input-robustness');
   for (const start of starts) checkStart(start, tally);
   for (const burst of garbage) {
     if (burst.outcome === 'lost') {

@@ -1,6 +1,7 @@
 /**
- * INV22, liveness after heal: within a budget of virtual time after everything was healed, clients have their answers,
- * every node calls every other one NORMAL (DOWN, when it died for good), and no hint waits any more. Per node and peer one comparison each.
+ * `liveness` (INV22), liveness after heal: within a budget of virtual time after everything was healed, clients have
+ * their answers, every node calls every other one NORMAL (DOWN, when it died for good), and no hint waits any more.
+ * Per node and peer one comparison each.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -19,7 +20,7 @@ export interface QuietRecord {
 }
 
 export function checkQuiet(records: readonly QuietRecord[], clientsBusy: number): CheckReport {
-  const tally = new Tally('INV22');
+  const tally = new Tally('liveness');
   const endUs = records[0]?.atUs ?? 0;
   tally.compare(clientsBusy === 0, endUs, () => `${clientsBusy} conversations of clients never ended`);
   for (const record of records) checkNode(record, tally);

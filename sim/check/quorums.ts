@@ -1,12 +1,13 @@
 /**
- * INV18, quorum intersection, from what went over the wire: every read that was answered had been answered by as many
- * different replicas as it asked for, and every acknowledged write lay durably on as many; so whenever the numbers
- * add up to more than the copies, the two sets share a replica. A refusal named only peers as away that the node did
- * not call routable at the time, and left too few.
+ * `quorum-intersection` (INV18), quorum intersection, from what went over the wire: every read that was answered had
+ * been answered by as many different replicas as it asked for, and every acknowledged write lay durably on as many;
+ * so whenever the numbers add up to more than the copies, the two sets share a replica. A refusal named only peers as
+ * away that the node did not call routable at the time, and left too few.
  *
  * The node that coordinates counts as one of the answers when it holds a copy: what it reads itself is on no wire.
- * Skipped: writes that may leave no tag on a disk (see INV5, and all in buckets without siblings), and refusals that
- * name nobody. At a SAFE level, while nothing goes wrong, no read is refused whose copies are equal.
+ * Skipped: writes that may leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings),
+ * and refusals that name nobody. At a SAFE level, while nothing goes wrong, no read is refused whose copies are
+ * equal.
  */
 import type { History, Operation } from '../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../evidence/history.ts';
@@ -39,7 +40,7 @@ export function checkQuorums(
   nodes: readonly string[],
   undisturbed = false,
 ): CheckReport {
-  const tally = new Tally('INV18');
+  const tally = new Tally('quorum-intersection');
   const byReader = groupBy(answers, ({ node, key }) => `${node} ${key}`);
   const lasting = writesThatLast(history);
   for (const operation of history) {

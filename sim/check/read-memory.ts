@@ -1,9 +1,9 @@
 /**
- * INV23 of large objects that are read: a read that asks for some is let in while all that are in fit into what the node
- * may hold (`client_read_bytes_max`), or when it is alone; what it finds out later that it needs may go beyond. Once
- * nothing is under way any more, and when a node has stopped, all has been given back. No replica sends unasked what is
- * larger than its peer wants at once. Each entry, each rest of a life that read something large, and each answer about a
- * large object is one comparison.
+ * `resource-bounds` (INV23) of large objects that are read: a read that asks for some is let in while all that are in
+ * fit into what the node may hold (`client_read_bytes_max`), or when it is alone; what it finds out later that it
+ * needs may go beyond. Once nothing is under way any more, and when a node has stopped, all has been given back. No
+ * replica sends unasked what is larger than its peer wants at once. Each entry, each rest of a life that read
+ * something large, and each answer about a large object is one comparison.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -39,7 +39,7 @@ export function checkReadMemory(
   rests: readonly ReadMemoryRest[],
   answers: readonly LargeAnswer[],
 ): CheckReport {
-  const tally = new Tally('INV23');
+  const tally = new Tally('resource-bounds');
   for (const { node, atUs, bytes, heldBytes, bytesMax } of entries) {
     tally.compare(heldBytes === 0 || heldBytes + bytes <= bytesMax, atUs, () => {
       return `${node} lets a read of ${bytes} bytes in while others hold ${heldBytes}; ${bytesMax} are allowed`;

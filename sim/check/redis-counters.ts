@@ -1,10 +1,11 @@
 /**
- * INV8, exactly once, over the counters of Redis clients: every acknowledged increment counts once, one whose outcome is
- * unknown at most once, a failed one never. So the end lies between the acknowledged and those and the unknown; no two
- * acknowledged increments got one number; and an increment or a read that began after another had been answered saw it.
+ * `exactly-once` (INV8), exactly once, over the counters of Redis clients: every acknowledged increment counts once,
+ * one whose outcome is unknown at most once, a failed one never. So the end lies between the acknowledged and those
+ * and the unknown; no two acknowledged increments got one number; and an increment or a read that began after another
+ * had been answered saw it.
  *
- * The same for amounts moved between accounts: whatever became of each transfer, the balances add up to nothing, in every
- * snapshot and at the end, the same at every node.
+ * The same for amounts moved between accounts: whatever became of each transfer, the balances add up to nothing, in
+ * every snapshot and at the end, the same at every node.
  */
 import type { RedisRecord } from '../evidence/redis.ts';
 import { describeRedis } from '../evidence/redis.ts';
@@ -12,7 +13,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 export function checkRedisCounters(records: readonly RedisRecord[]): CheckReport {
-  const tally = new Tally('INV8');
+  const tally = new Tally('exactly-once');
   for (const history of byCounter(records).values()) checkCounter(history, tally);
   checkBalances(records, tally);
   return tally.report();

@@ -1,6 +1,7 @@
 /**
- * INV20 as far as values that expire go: nobody sees one after its time, or misses one before it, by more than clocks may
- * differ. A value found names the operation that wrote it. After the calm all of them are gone at every node.
+ * `session-guarantees` (INV20) as far as values that expire go: nobody sees one after its time, or misses one before
+ * it, by more than clocks may differ. A value found names the operation that wrote it. After the calm all of them are
+ * gone at every node.
  *
  * Skipped: looks at keys with a write whose outcome is unknown, or under way at the same time.
  */
@@ -13,7 +14,7 @@ import { Tally } from './report.ts';
 const skewUs = 410_000;
 
 export function checkRedisExpiry(records: readonly RedisRecord[]): CheckReport {
-  const tally = new Tally('INV20');
+  const tally = new Tally('session-guarantees');
   const writes = records.filter(({ kind }) => kind === 'mortal');
   const looks = records.filter(({ kind, outcome }) => kind === 'look' && outcome === 'ok');
   for (const look of looks) {

@@ -1,8 +1,8 @@
 /**
- * INV20 over what Redis clients pipelined: each reply is that of its own command; a read sees what its connection wrote
- * before it, or what another wrote since; and nobody reads a value once another was acknowledged that was written after it,
- * or nothing once anything was. Each reply is one comparison, and each read another. Skipped: errors, reads behind a write that
- * was one, and values of writes that nobody saw the end of.
+ * `session-guarantees` (INV20) over what Redis clients pipelined: each reply is that of its own command; a read sees
+ * what its connection wrote before it, or what another wrote since; and nobody reads a value once another was
+ * acknowledged that was written after it, or nothing once anything was. Each reply is one comparison, and each read
+ * another. Skipped: errors, reads behind a write that was one, and values of writes that nobody saw the end of.
  */
 import type { PageCommand } from '../evidence/redis-pages.ts';
 import { pageCommands } from '../evidence/redis-pages.ts';
@@ -12,7 +12,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 export function checkRedisPages(records: readonly RedisRecord[]): CheckReport {
-  const tally = new Tally('INV20');
+  const tally = new Tally('session-guarantees');
   const bursts = records.filter(({ kind }) => kind === 'page');
   const writes = bursts.flatMap(writesOf);
   for (const record of bursts) {

@@ -3,45 +3,13 @@
  * compared too little has not passed: `withFloor` turns it into a failure named `vacuous`.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
+import type { InvariantName } from './invariants.ts';
 
-/** Invariants by their number in the catalogue (sim/docs/invariants.md lists those that exist). */
-export const invariantIds = [
-  ...(['INV1', 'INV2', 'INV3', 'INV4', 'INV5', 'INV6', 'INV7', 'INV8', 'INV9'] as const),
-  ...([
-    'INV10',
-    'INV11',
-    'INV12',
-    'INV13',
-    'INV14',
-    'INV15',
-    'INV16',
-    'INV17',
-    'INV18',
-    'INV19',
-    'INV20',
-    'INV21',
-    'INV22',
-    'INV23',
-    'INV24',
-    'INV25',
-    'INV26',
-    'INV27',
-    'INV28',
-    'INV29',
-    'INV31',
-    'INV32',
-    'INV33',
-    'INV34',
-    'INV35',
-  ] as const),
-] as const;
-
-export type InvariantId = (typeof invariantIds)[number];
-
-/** Invariants that whoever uses the simulator adds (user-invariants.ts): lower case, so that no built-in one is meant. */
+/** Invariants that users of the simulator add (user-invariants.ts): none of them is called like a built-in one. */
 export type UserInvariantName = Lowercase<string>;
 
-export type InvariantName = InvariantId | UserInvariantName;
+/** What a report is about: a built-in invariant (`InvariantName`), or one that the user added. */
+export type ReportedInvariant = InvariantName | UserInvariantName;
 
 export interface BadEvent {
   /** Virtual time in microseconds. */
@@ -50,7 +18,7 @@ export interface BadEvent {
 }
 
 export interface CheckReport {
-  readonly invariant: InvariantName;
+  readonly invariant: ReportedInvariant;
   readonly ok: boolean;
   /** Comparisons made. */
   readonly checked: number;
@@ -71,14 +39,15 @@ export const reasonsMax = 10;
  * something that is neither true nor false, is told so where it is done: `BadRequest`.
  */
 export class Tally {
-  readonly #invariant: InvariantName;
+  readonly #invariant: ReportedInvariant;
   readonly #bad: BadEvent[] = [];
   #checked = 0;
   #skipped = 0;
   #sealed = false;
 
-  constructor(invariant: InvariantName) {
-    this.#invariant = invariant;
+  /** `of`: a built-in invariant's name, or an invariant that the user added. */
+  constructor(of: InvariantName | { readonly name: UserInvariantName }) {
+    this.#invariant = typeof of === 'string' ? of : of.name;
   }
 
   /** One comparison; `text` is asked for only when it failed. */

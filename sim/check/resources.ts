@@ -1,7 +1,7 @@
 /**
- * INV23, resources are bounded: at every look, what a node says that it holds is within what its configuration allows;
- * and a node that was stopped in order holds nothing (leaks.ts). Each bound at each look, and each stopped node, is one
- * comparison.
+ * `resource-bounds` (INV23), resources are bounded: at every look, what a node says that it holds is within what its
+ * configuration allows; and a node that was stopped in order holds nothing (leaks.ts). Each bound at each look, and
+ * each stopped node, is one comparison.
  */
 import type { StopRecord } from './leaks.ts';
 import { compareStops } from './leaks.ts';
@@ -21,7 +21,7 @@ export function checkResources(
   accounts: readonly IncarnationAccount[],
   boundsOf: (node: string) => readonly Bound[],
 ): CheckReport {
-  const tally = new Tally('INV23');
+  const tally = new Tally('resource-bounds');
   compareStops(stops, tally);
   for (const account of accounts) {
     const numbers = new Numbers(account);

@@ -7,7 +7,7 @@ function says(node: string, more: Partial<NonNullable<RingRecord['seen']>> = {})
   return { node, atUs: 7, seen: { view: 'v', owners: ['n1', 'n2'], moving: [], ...more } };
 }
 
-describe('INV17', () => {
+describe('ring-agreement', () => {
   const owners = ['n2', 'n1'];
 
   it('holds when all nodes name the same owners and nothing moves', () => {

@@ -1,6 +1,7 @@
 /**
- * INV17: once all is well, every node that is to be there says the same of who owns what, names those owners who are to
- * be there and nobody else, and nothing is on the move. Nodes are asked over the network, as an operator would.
+ * `ring-agreement` (INV17): once all is well, every node that is to be there says the same of who owns what, names
+ * those owners who are to be there and nobody else, and nothing is on the move. Nodes are asked over the network, as
+ * an operator would.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -15,7 +16,7 @@ export interface RingRecord {
 }
 
 export function checkRingAgreement(records: readonly RingRecord[], owners: readonly string[]): CheckReport {
-  const tally = new Tally('INV17');
+  const tally = new Tally('ring-agreement');
   const first = records.find(({ seen }) => seen !== undefined);
   const expected = owners.toSorted().join(' ');
   for (const { node, atUs, seen } of records) {

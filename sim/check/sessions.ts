@@ -1,6 +1,6 @@
 /**
- * INV20, session guarantees (Terry, Demers, Petersen, Spreitzer, Theimer, Welch, "Session Guarantees for Weakly
- * Consistent Replicated Data", 1994), per client and key:
+ * `session-guarantees` (INV20), session guarantees (Terry, Demers, Petersen, Spreitzer, Theimer, Welch, "Session
+ * Guarantees for Weakly Consistent Replicated Data", 1994), per client and key:
  *
  * - read your writes, monotonic reads: where the read's quorum meets the write's, a read shows what this client wrote
  *   before, or was shown before after it was acknowledged, or something that is not older;
@@ -20,7 +20,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
 export function checkSessions(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
-  const tally = new Tally('INV20');
+  const tally = new Tally('session-guarantees');
   for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
   return tally.report();
 }

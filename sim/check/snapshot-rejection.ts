@@ -1,7 +1,8 @@
 /**
- * INV13, a snapshot of anti-entropy's tree that is not what the node saved is refused: whatever was done to it between two
- * lives, the next life says so, once and for the right reason; and nothing is refused that is sound. Each tampered
- * snapshot and each rejection is one comparison. That rejections are counted once is INV24's.
+ * `snapshot-rejection` (INV13), a snapshot of anti-entropy's tree that is not what the node saved is refused:
+ * whatever was done to it between two lives, the next life says so, once and for the right reason; and nothing is
+ * refused that is sound. Each tampered snapshot and each rejection is one comparison. That rejections are counted
+ * once is `metrics-reconcile`'s.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -25,7 +26,7 @@ export function checkSnapshotRejection(
   tampers: readonly SnapshotTamper[],
   rejections: readonly SnapshotRejectionRecord[],
 ): CheckReport {
-  const tally = new Tally('INV13');
+  const tally = new Tally('snapshot-rejection');
   const left = [...rejections];
   for (const { node, atUs, verdict } of tampers) {
     if (verdict === 'sound') continue;

@@ -1,4 +1,4 @@
-/** INV35 says yes to what STANDBY promises, and no to each way of breaking that. */
+/** `standby-routing` (INV35) says yes to what STANDBY promises, and no to each way of breaking that. */
 import { describe, expect, it } from 'vitest';
 
 import { putAt, readAt } from './history-fixture.ts';
@@ -37,7 +37,7 @@ function verdict(over: Partial<StandbyTruth>): readonly [boolean, number, number
   return [ok, checked, skipped];
 }
 
-describe('INV35', () => {
+describe('standby-routing', () => {
   it('holds where the others answered the read', () => {
     expect(verdict({ answers: [answer(5 * second, 'n2')] })).toEqual([true, 1, 1]);
   });

@@ -1,11 +1,11 @@
 /**
- * INV35, what STANDBY promises, from what clients heard and what went over the wire:
+ * `standby-routing` (INV35), what STANDBY promises, from what clients heard and what went over the wire:
  *
  * - a node in STANDBY answers no request of a client: what was asked of it, and ended, in that time was refused;
- * - a coordinator that calls a replica STANDBY does not read from it while the other replicas are enough for the read and
- *   answer it. Not compared: reads whose answers have to be equal (two that differ ask for a third), those that need more
- *   copies than the others have, and those beside trouble: a node that is not NORMAL, or anything wrong with a node or the
- *   network, less than `troubleUs` ago;
+ * - a coordinator that calls a replica STANDBY does not read from it while the other replicas are enough for the read
+ *   and answer it. Not compared: reads whose answers have to be equal (two that differ ask for a third), those that
+ *   need more copies than the others have, and those beside trouble: a node that is not NORMAL, or anything wrong
+ *   with a node or the network, less than `troubleUs` ago;
  * - a node that has returned answers a client or a read again.
  */
 import type { History, ReadOperation } from '../evidence/history.ts';
@@ -36,7 +36,7 @@ export interface StandbyTruth {
 const troubleUs = 2_000_000;
 
 export function checkStandby(truth: StandbyTruth): CheckReport {
-  const tally = new Tally('INV35');
+  const tally = new Tally('standby-routing');
   for (const period of truth.periods) {
     checkClosed(period, truth, tally);
     checkReturned(period, truth, tally);

@@ -133,7 +133,7 @@ describe('the agreement of the two formats', () => {
       return { id, node: 'n1', atUs, seen: what };
     };
     const good = checkStatsAgreement([look('s1', 1, seen), look('s2', 2, undefined)]);
-    expect(good).toMatchObject({ invariant: 'INV25', ok: true, checked: 1, skipped: 1 });
+    expect(good).toMatchObject({ invariant: 'stats-agreement', ok: true, checked: 1, skipped: 1 });
     const bad = checkStatsAgreement([look('s1', 1, seen), look('s2', 2, wrong)]);
     expect(bad).toMatchObject({ ok: false, checked: 2, firstBad: { atUs: 2 } });
     expect(bad.reasons[0]).toBe('s2 of n1: uptime is 43 in the JSON, svc_uptime_seconds is 42 in the text');

@@ -1,8 +1,9 @@
 /**
- * INV25, the two formats of the stats listener agree: of one snapshot, every number of the legacy JSON is the value of
- * its sample in the text exposition, every sample that has a place in the JSON is there, and the text is well-formed.
- * The tables below are read off the interface (spec/stats-codecs.md and the service document), not off the product.
- * Each scrape is one comparison. Skipped: scrapes that saw no snapshot (node away), or two different ones.
+ * `stats-agreement` (INV25), the two formats of the stats listener agree: of one snapshot, every number of the legacy
+ * JSON is the value of its sample in the text exposition, every sample that has a place in the JSON is there, and the
+ * text is well-formed. The tables below are read off the interface (spec/stats-codecs.md and the service document),
+ * not off the product. Each scrape is one comparison. Skipped: scrapes that saw no snapshot (node away), or two
+ * different ones.
  */
 import type { ExpositionReader, ParsedFamily, ParsedSample } from './exposition-text.ts';
 import { ExpositionError, expositionReader } from './exposition-text.ts';
@@ -25,7 +26,7 @@ export interface StatsAgreement {
 }
 
 export function checkStatsAgreement(looks: readonly StatsSample[], parse = expositionReader()): CheckReport {
-  const tally = new Tally('INV25');
+  const tally = new Tally('stats-agreement');
   for (const { id, node, atUs, seen } of looks) {
     if (seen === undefined) {
       tally.skip();

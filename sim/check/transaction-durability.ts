@@ -1,10 +1,11 @@
 /**
- * The transactions' half of INV5: no branch votes commit before its prepare record is durable (the coordinator's own: the
- * decision), no coordinator sends a commit before its decision is, and when a client hears `committed` every key's new value lies durably at as many
- * replicas as the level names (in a branch's record at least), by the world's own knowledge of the disks. Skipped: keys
- * of branches that the answer itself calls pending, answers to repetitions, which name no branch, deletions, which
- * leave no tag, and values that another transaction's may stand for: a primary lets a key go before the client hears, and
- * what the next one writes can overtake its value on the way to a replica.
+ * The transactions' half of `durable-before-ack` (INV5): no branch votes commit before its prepare record is durable
+ * (the coordinator's own: the decision), no coordinator sends a commit before its decision is, and when a client
+ * hears `committed` every key's new value lies durably at as many replicas as the level names (in a branch's record
+ * at least), by the world's own knowledge of the disks. Skipped: keys of branches that the answer itself calls
+ * pending, answers to repetitions, which name no branch, deletions, which leave no tag, and values that another
+ * transaction's may stand for: a primary lets a key go before the client hears, and what the next one writes can
+ * overtake its value on the way to a replica.
  */
 import type { TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
 import { describeTransaction } from '../evidence/transactions.ts';
@@ -16,7 +17,7 @@ export function checkTransactionDurability(
   steps: readonly TransactionStep[],
   history: TransactionHistory,
 ): CheckReport {
-  const tally = new Tally('INV5');
+  const tally = new Tally('durable-before-ack');
   for (const { atUs, node, step, xid, fields } of steps) {
     const relies = step === 'c.commit.sent' || (step === 'p.vote.sent' && fields['vote'] === 'commit');
     if (!relies) continue;

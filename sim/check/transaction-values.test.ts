@@ -39,7 +39,7 @@ const reasonsOf = (
   ...excused: string[]
 ): readonly string[] => checkTransactionValues([first, second, look(held)], 3, 100, new Set(excused)).reasons;
 
-describe('triples (INV1)', () => {
+describe('triples (atomicity)', () => {
   const restamp = (tags: readonly string[], outcome: TransactionRecord['outcome']): TransactionRecord => {
     const reads = tags.map((tag, index) => ({
       key: `triples/s0.${index}`,
@@ -59,7 +59,7 @@ describe('triples (INV1)', () => {
   });
 });
 
-describe('accounts (INV1)', () => {
+describe('accounts (atomicity)', () => {
   it('hold what the transfers between them left', () => {
     expect(reasonsOf(moved)).toEqual([]);
     expect(reasonsOf({ ...moved, 'bank/b': holding('t0.1', 110), 'bank/c': undefined })).toEqual([]);

@@ -1,11 +1,11 @@
 /**
- * The other half of INV1: what committed transactions saw, and what the keys hold in the end. What one read of a triple
- * on condition that it did not change, and committed, is one transaction's. The sum of all accounts is what it was, both lists of a pair are
- * equal, the three keys of a triple hold one transaction's value (or none does), whatever a committed transaction
- * appended is there, and nothing that was aborted is; nobody was told that a transaction committed which it had told to
- * abort. A transfer between two accounts has moved both or neither: that holds for the others too when the sum cannot be
- * told. Skipped: keys that could not be read, and `excused` ones: of transactions that an operator decided, or of which
- * a voted branch died with its node.
+ * The other half of `atomicity` (INV1): what committed transactions saw, and what the keys hold in the end. What one
+ * read of a triple on condition that it did not change, and committed, is one transaction's. The sum of all accounts
+ * is what it was, both lists of a pair are equal, the three keys of a triple hold one transaction's value (or none
+ * does), whatever a committed transaction appended is there, and nothing that was aborted is; nobody was told that a
+ * transaction committed which it had told to abort. A transfer between two accounts has moved both or neither: that
+ * holds for the others too when the sum cannot be told. Skipped: keys that could not be read, and `excused` ones: of
+ * transactions that an operator decided, or of which a voted branch died with its node.
  */
 import type {
   SeenKey,
@@ -25,7 +25,7 @@ export function checkTransactionValues(
   firstBalance: number,
   excused: ReadonlySet<string>,
 ): CheckReport {
-  const tally = new Tally('INV1');
+  const tally = new Tally('atomicity');
   const finals = finalsOf(history, excused);
   const atUs = Math.max(0, ...history.map(({ invokedUs }) => invokedUs));
   checkTotal(finals, accounts, firstBalance, atUs, tally);

@@ -135,7 +135,7 @@ describe('a branch of a node that was replaced', () => {
   });
 });
 
-describe('stability (INV2)', () => {
+describe('stability (outcome-stability)', () => {
   const heard = (outcome: 'committed' | 'aborted' | 'unknown') => ({ atUs: 9, xid: 't1', outcome });
 
   it('holds while everybody hears what happened', () => {
@@ -155,7 +155,7 @@ describe('stability (INV2)', () => {
   });
 });
 
-describe('a commit that a client hears of (INV2)', () => {
+describe('a commit that a client hears of (outcome-stability)', () => {
   const begun = 'n1 c.begin t1 branches=n2';
   const told = (text: string) => checkStability(story(text), [{ atUs: 9, xid: 't1', outcome: 'committed' }]);
 
@@ -178,7 +178,7 @@ describe('a commit that a client hears of (INV2)', () => {
   });
 });
 
-describe('nothing dangles (INV3)', () => {
+describe('nothing dangles (no-dangling-transactions)', () => {
   it('breaks for a transaction in doubt and for a node that does not say', () => {
     expect(checkNothingDangles([{ node: 'n1', atUs: 1, xids: [] }]).ok).toBe(true);
     expect(checkNothingDangles([{ node: 'n1', atUs: 1, xids: ['t1'] }]).ok).toBe(false);
@@ -187,7 +187,7 @@ describe('nothing dangles (INV3)', () => {
   });
 });
 
-describe('locks (INV7)', () => {
+describe('locks (lock-exclusivity)', () => {
   it('hold for a branch that releases before the next one takes', () => {
     expect(checkLocks(story(`${committed}\nn2 p.locks.taken t2 keys=k`))).toMatchObject({
       ok: true,
@@ -254,7 +254,7 @@ describe('locks (INV7)', () => {
   });
 });
 
-describe('once (INV8)', () => {
+describe('once (exactly-once)', () => {
   it('breaks when a branch carries a transaction out twice', () => {
     expect(checkOnce(story(committed))).toMatchObject({ ok: true, checked: 2 });
     const twice = checkOnce(story(`${committed}\nn2 p.applied.synced t1`));

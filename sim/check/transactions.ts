@@ -1,21 +1,23 @@
 /**
- * What transactions must keep, judged from the named steps of the engine and from what clients heard (their locks, INV7:
- * locks.ts):
+ * What transactions must keep, judged from the named steps of the engine and from what clients heard (their locks,
+ * `lock-exclusivity` (INV7): locks.ts):
  *
- * - INV1, atomicity: a branch carries out a transaction only after the decision is durable, and once one has, every
- *   branch that voted commit does; one whose coordinator never decided is carried out nowhere;
- * - INV2, stability: what a client heard (committed, aborted) is what happened, and stays;
- * - INV3, nothing dangles: when all is healed, no transaction is in doubt anywhere;
- * - INV8, once: a branch carries a transaction out once, however often it is told to; of all under one name of a client's
- *   one is carried out, and when the client has heard so no repetition is told that nothing was; a client that was told
- *   that nothing was never hears otherwise, and nothing is carried out under the name, before or after.
+ * - `atomicity`, atomicity: a branch carries out a transaction only after the decision is durable, and once one has,
+ *   every branch that voted commit does; one whose coordinator never decided is carried out nowhere;
+ * - `outcome-stability`, stability: what a client heard (committed, aborted) is what happened, and stays;
+ * - `no-dangling-transactions`, nothing dangles: when all is healed, no transaction is in doubt anywhere;
+ * - `exactly-once`, once: a branch carries a transaction out once, however often it is told to; of all under one name
+ *   of a client's one is carried out, and when the client has heard so no repetition is told that nothing was; a
+ *   client that was told that nothing was never hears otherwise, and nothing is carried out under the name, before or
+ *   after.
  *
- * One-step commits have no vote and no decision; for them INV2 and INV8 speak. A disk that was lost (a step 'disk.wiped' of
- * no transaction) has lost what was carried out: that may be done once more. What a node that died for good (`lost`) had
- * voted for, and was not known to have carried out, is for whoever replaced it (`heirs`) to carry out. Skipped: branches
- * that an operator decided or abandoned, not the others of their transactions; and of nodes that died for good those that
- * nobody can give again: their coordinators died as well or were started anew, or nobody replaced them. A crash may come
- * between a durable record and the event that says so: what a restart finds applied counts.
+ * One-step commits have no vote and no decision; for them `outcome-stability` and `exactly-once` speak. A disk that
+ * was lost (a step 'disk.wiped' of no transaction) has lost what was carried out: that may be done once more. What a
+ * node that died for good (`lost`) had voted for, and was not known to have carried out, is for whoever replaced it
+ * (`heirs`) to carry out. Skipped: branches that an operator decided or abandoned, not the others of their
+ * transactions; and of nodes that died for good those that nobody can give again: their coordinators died as well or
+ * were started anew, or nobody replaced them. A crash may come between a durable record and the event that says so:
+ * what a restart finds applied counts.
  */
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import type { CheckReport } from './report.ts';
@@ -112,7 +114,7 @@ export function checkAtomicity(
   lost: readonly string[] = [],
   heirs: ReadonlyMap<string, string> = new Map(),
 ): CheckReport {
-  const tally = new Tally('INV1');
+  const tally = new Tally('atomicity');
   const byHand = branchesByHand(steps);
   for (const [xid, story] of storiesOf(steps)) {
     if (story.alone) continue;
@@ -153,7 +155,7 @@ export function checkStability(
   steps: readonly TransactionStep[],
   heard: readonly HeardOutcome[],
 ): CheckReport {
-  const tally = new Tally('INV2');
+  const tally = new Tally('outcome-stability');
   const stories = storiesOf(steps);
   const byHand = branchesByHand(steps);
   const said = new Map<string, HeardOutcome['outcome']>();
@@ -193,7 +195,7 @@ function isDoneBy(story: Story | undefined, atUs: number): boolean {
 }
 
 export function checkNothingDangles(left: readonly Dangling[]): CheckReport {
-  const tally = new Tally('INV3');
+  const tally = new Tally('no-dangling-transactions');
   for (const { node, atUs, xids } of left) {
     tally.compare(xids?.length === 0, atUs, () =>
       xids === undefined ? `${node} cannot be asked` : `${node} is in doubt of ${xids.join(' ')}`,
@@ -259,7 +261,7 @@ export function keysOf(steps: readonly TransactionStep[], xids: ReadonlySet<stri
 }
 
 export function checkOnce(steps: readonly TransactionStep[]): CheckReport {
-  const tally = new Tally('INV8');
+  const tally = new Tally('exactly-once');
   checkNames(steps, tally);
   for (const [xid, { branches }] of storiesOf(steps)) {
     for (const [node, { appliedUs, applications }] of branches) {
@@ -294,7 +296,7 @@ function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
 
 /** Who has heard of the commit under its own name is never told, without a doubt, that nothing happened under it. */
 export function checkRetries(history: TransactionHistory): CheckReport {
-  const tally = new Tally('INV8');
+  const tally = new Tally('exactly-once');
   for (const { clientId, denials, outcome } of history) {
     if (clientId === '' || outcome !== 'ok') continue;
     const [first] = denials;
@@ -312,7 +314,7 @@ export function checkRetries(history: TransactionHistory): CheckReport {
  * attempt, before or after, and no other answer says so. Skipped: names of which an operator decided a branch.
  */
 export function checkFinality(steps: readonly TransactionStep[], history: TransactionHistory): CheckReport {
-  const tally = new Tally('INV8');
+  const tally = new Tally('exactly-once');
   const named = namesIn(steps);
   const byHand = decidedHeuristically(steps);
   const done = new Map<string, string>();

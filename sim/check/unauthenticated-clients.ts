@@ -1,7 +1,8 @@
 /**
- * INV33, nobody does what they may not: a request without credentials, with wrong ones, or of too small a role is refused
- * in the words of its listener, whatever else goes on, and what it would have written is at no node after the calm. Each
- * answer and each look afterwards is one comparison. Skipped: answers that were lost. That each refusal is counted is INV24's.
+ * `access-control` (INV33), nobody does what they may not: a request without credentials, with wrong ones, or of too
+ * small a role is refused in the words of its listener, whatever else goes on, and what it would have written is at
+ * no node after the calm. Each answer and each look afterwards is one comparison. Skipped: answers that were lost.
+ * That each refusal is counted is `metrics-reconcile`'s.
  */
 import type { UnauthenticatedRecord, UntouchedRecord } from '../evidence/unauthenticated-clients.ts';
 import type { CheckReport } from './report.ts';
@@ -21,7 +22,7 @@ export function checkUnauthenticatedClients(
   strangers: readonly UnauthenticatedRecord[],
   untouched: readonly UntouchedRecord[],
 ): CheckReport {
-  const tally = new Tally('INV33');
+  const tally = new Tally('access-control');
   for (const { id, node, atUs, asked, answered } of strangers) {
     if (answered === undefined) tally.skip();
     else {

@@ -8,6 +8,8 @@ import type { JobRecord } from '../evidence/jobs.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
+import { invariantTable } from './invariants.ts';
+import { findNamed } from './named.ts';
 import type { CheckReport, UserInvariantName } from './report.ts';
 import { disown, isThenable, nameOf, Tally, withFloor } from './report.ts';
 
@@ -26,7 +28,7 @@ export interface Evidence {
 }
 
 export interface Invariant {
-  /** What reports call it: lower case, words joined by dashes. */
+  /** What reports call it: lower case, words joined by dashes; not the name of a built-in one. */
   readonly name: UserInvariantName;
   /**
    * Comparisons below which a run has proved nothing about it, and fails. Default: 1. A plan whose own floors are all 0,
@@ -64,8 +66,9 @@ export function checkOwn(
   });
 }
 
-function reportOf({ name, check }: Invariant, evidence: Evidence): CheckReport {
-  const tally = new Tally(name);
+function reportOf(invariant: Invariant, evidence: Evidence): CheckReport {
+  const { name, check } = invariant;
+  const tally = new Tally(invariant);
   let returned: unknown;
   try {
     returned = check(evidence, tally);
@@ -86,7 +89,7 @@ function refusalOf(name: UserInvariantName, returned: unknown): LockstepError {
   return new LockstepError('BadRequest', `${what}: it is to compare what it is given, and to return nothing`);
 }
 
-/** Throws `BadRequest` unless every one is an invariant, and of another name than the others. */
+/** Throws `BadRequest` unless every one is an invariant, of another name than the others and the built-in ones. */
 export function mustBeInvariants(invariants: readonly Invariant[]): void {
   const names = new Set<string>();
   for (const [index, { name, floor, check }] of invariants.entries()) {
@@ -96,6 +99,8 @@ export function mustBeInvariants(invariants: readonly Invariant[]): void {
       throw new LockstepError('BadRequest', detail);
     }
     if (names.has(name)) throw new LockstepError('BadRequest', `two invariants are called ${name}`);
+    if (findNamed(invariantTable, name) !== undefined)
+      throw new LockstepError('BadRequest', `${name} is a built-in invariant; give yours another name`);
     names.add(name);
     if (typeof check !== 'function') {
       throw new LockstepError('BadRequest', `${name}.check: a function (evidence, tally) is expected`);

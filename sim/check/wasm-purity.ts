@@ -1,10 +1,10 @@
 /**
- * INV28, Wasm modules are functions: the same module and the same input have the same outcome (output or failure, and
- * fuel to the unit) at every call, on every node and in every life. A call that a module failed is answered by that
- * failure's error and by no other (a job whose phase it is may also end by an error of the cluster, before the module was
- * called); a job that a module was swapped under has seen one version of it, whichever; and after
- * the calm all nodes hold the same modules. Each call after the first of its kind, each answer, each value of a job's
- * result and each node is one comparison. Skipped: questions whose answer was lost, and jobs that failed.
+ * `wasm-purity` (INV28), Wasm modules are functions: the same module and the same input have the same outcome (output
+ * or failure, and fuel to the unit) at every call, on every node and in every life. A call that a module failed is
+ * answered by that failure's error and by no other (a job whose phase it is may also end by an error of the cluster,
+ * before the module was called); a job that a module was swapped under has seen one version of it, whichever; and
+ * after the calm all nodes hold the same modules. Each call after the first of its kind, each answer, each value of a
+ * job's result and each node is one comparison. Skipped: questions whose answer was lost, and jobs that failed.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
@@ -60,7 +60,7 @@ export function checkWasmPurity(
   held: readonly HeldRecord[],
   jobs: readonly JobRecord[],
 ): CheckReport {
-  const tally = new Tally('INV28');
+  const tally = new Tally('wasm-purity');
   const first = new Map<string, CallRecord>();
   for (const record of calls) {
     const before = first.get(record.call);

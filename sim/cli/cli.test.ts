@@ -66,7 +66,7 @@ describe('lockstep-sim', () => {
     expect(Object.keys(one ?? {})).toEqual(
       expect.arrayContaining(['events', 'operations', 'virtual_ms', 'wall_ms', 'checks']),
     );
-    expect(one?.['checks']).toMatchObject({ INV4: { checked: expect.any(Number) as number } });
+    expect(one?.['checks']).toMatchObject({ durability: { checked: expect.any(Number) as number } });
   });
 
   it('replays a plan file to the same digest, and shows its trace up to an instant', () => {
@@ -187,7 +187,10 @@ describe('lockstep-sim', () => {
 
   it('replays plans that name no judge, as all older ones, without them', () => {
     const { judgedBy: _, ...older } = planOfSeed('calm', 3);
-    writeFileSync(join(directory, 'older.json'), formatPlan({ ...older, floors: { INV32: 0 } }));
+    writeFileSync(
+      join(directory, 'older.json'),
+      formatPlan({ ...older, floors: { 'no-silent-failures': 0 } }),
+    );
     expect(call('replay', 'older.json').status).toBe(0);
   });
 
@@ -214,7 +217,7 @@ describe('lockstep-sim', () => {
   });
 
   it('replays a plan whose scenario it does not know: the name is a label', () => {
-    const plan = { ...planOfSeed('calm', 3), scenario: 'clam', floors: { INV32: 1 } };
+    const plan = { ...planOfSeed('calm', 3), scenario: 'clam', floors: { 'no-silent-failures': 1 } };
     writeFileSync(join(directory, 'strange.json'), formatPlan(plan));
     const { status, out } = call('replay', 'strange.json', '--json');
     expect(status).toBe(0);
@@ -233,18 +236,18 @@ describe('lockstep-sim', () => {
 
   it('says which faults of a plan did not strike, and why', () => {
     const whole = planOfSeed('calm', 3);
-    const crash = { kind: 'FP1', targets: ['n1'], forUs: 50_000, params: {} } as const;
+    const crash = { kind: 'process-crash', targets: ['n1'], forUs: 50_000, params: {} } as const;
     const faults: Plan['faults'] = [
       { id: 'f0', ...crash, when: { atUs: 10_000 } },
       { id: 'f1', ...crash, when: { atUs: 20_000 } },
       { id: 'f2', ...crash, when: { atUs: 9_000_000 } },
     ];
-    const plan = { ...whole, stormUs: 300_000, operations: [], faults, floors: { INV32: 0 } };
+    const plan = { ...whole, stormUs: 300_000, operations: [], faults, floors: { 'no-silent-failures': 0 } };
     writeFileSync(join(directory, 'late.json'), formatPlan(plan));
     const { status, out, err } = call('replay', 'late.json', '--json');
     expect(status).toBe(0);
     expect(err).toBe(
-      '2 faults of the plan did not strike: f1 FP1 n1 (there was nothing to strike), f2 FP1 n1 (its moment did not come)\n',
+      '2 faults of the plan did not strike: f1 process-crash n1 (there was nothing to strike), f2 process-crash n1 (its moment did not come)\n',
     );
     expect(JSON.parse(out)).toMatchObject({ missed: [{ id: 'f1' }, { id: 'f2' }] });
   });
@@ -252,7 +255,8 @@ describe('lockstep-sim', () => {
   it('does not pass off a fault of its own as a broken invariant', async () => {
     const find = 'async storm() {';
     const edit = {
-      id: 'fault',
+      name: 'fault',
+      code: 'M0',
       title: 'throws',
       file: 'sim/runner/run.js',
       find,
@@ -267,11 +271,11 @@ describe('lockstep-sim', () => {
     expect(stderr).toMatch(/at Run\.storm .*run\.js:/);
   });
 
-  it('notices the planted bug M01 within 50 seeds, and its last line replays the smallest plan', () => {
+  it('notices the planted bug ack-before-sync within 50 seeds, and its last line replays the smallest plan', () => {
     const out = join(directory, 'out');
-    const run = call('run', '--plant', 'M01', '--seeds', '50', '--until-failure', '--out', out);
+    const run = call('run', '--plant', 'ack-before-sync', '--seeds', '50', '--until-failure', '--out', out);
     expect(run.status).toBe(1);
-    expect(run.out).toMatch(/crash-and-restart, seed \d+ broke INV[45]\./);
+    expect(run.out).toMatch(/crash-and-restart, seed \d+ broke (durability|durable-before-ack) \(INV[45]\):/);
     const last = run.out.split('\n').at(-1) ?? '';
     const words = /^replay: npx lockstep-sim (.*)$/.exec(last)?.[1]?.split(' ') ?? [];
     expect(words).toContain('--plant');
@@ -279,7 +283,7 @@ describe('lockstep-sim', () => {
     expect(small.operations.length).toBeLessThan(20);
     const replay = call(...words);
     expect(replay.status).toBe(1);
-    expect(replay.out).toMatch(/INV[45] is broken/);
+    expect(replay.out).toMatch(/(durability|durable-before-ack) is broken/);
     // The engine as it is passes the same plan: the bug is what the plan shows.
     expect(call('replay', words[1] ?? '').status).toBe(0);
   });

@@ -38,7 +38,7 @@ export interface Enumeration {
   /** Runs in which every step was reached: the second of a pair may be one that the first has made impossible. */
   readonly whole: number;
   readonly comparisons: Readonly<Record<string, number>>;
-  /** `p.vote.sent crash n2: INV1: …`, in the order of the points. */
+  /** `p.vote.sent crash n2: atomicity: …`, in the order of the points. */
   readonly failures: readonly string[];
 }
 

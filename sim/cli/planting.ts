@@ -5,25 +5,42 @@ import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { LockstepError } from '../../engine/base/errors.ts';
+import { findNamed, nearestNames } from '../check/named.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import type { EnumeratedBug, Mutant, MutantEdit } from '../mutants/mutant.ts';
 import { transactionBugs } from '../mutants/transaction-mutants.ts';
 import { buildDirectory, bundleFile } from '../runner/pool/build.ts';
 
-/** The bug of that id. Throws `NotFound` with the known ids. */
-export function mutantNamed(id: string): Mutant {
-  const bug = mutants.find((one) => one.id === id);
-  if (bug !== undefined) return bug;
-  const known = idsOf(mutants);
-  throw new LockstepError('NotFound', `there is no planted bug "${id}"; known are ${known}`);
+/** The bug of that name or code. Throws `NotFound` with the nearest names. */
+export function mutantNamed(given: string): Mutant {
+  return mustGet(mutants, given, () => {
+    const other = findNamed(transactionBugs, given);
+    return other === undefined
+      ? undefined
+      : `the crash points of a transaction expose the planted bug ${other.name}: lockstep-sim enumerate xa --plant ${other.name}`;
+  });
 }
 
-/** The bug of that id among those that crash points expose. Throws `NotFound` with the known ids. */
-export function mustGetEnumeratedBug(id: string): EnumeratedBug {
-  const bug = transactionBugs.find((one) => one.id === id);
+/** The bug of that name or code among those that crash points expose. Throws `NotFound` with the nearest names. */
+export function mustGetEnumeratedBug(given: string): EnumeratedBug {
+  return mustGet(transactionBugs, given, () => {
+    const other = findNamed(mutants, given);
+    return other === undefined
+      ? undefined
+      : `a scenario exposes the planted bug ${other.name}: lockstep-sim run --plant ${other.name}`;
+  });
+}
+
+/** `elsewhere`: where it is, when it is one of the others. */
+function mustGet<Bug extends MutantEdit>(
+  bugs: readonly Bug[],
+  given: string,
+  elsewhere: () => string | undefined,
+): Bug {
+  const bug = findNamed(bugs, given);
   if (bug !== undefined) return bug;
-  const known = idsOf(transactionBugs);
-  throw new LockstepError('NotFound', `no crash point exposes a planted bug "${id}"; known are ${known}`);
+  const unknown = `there is no planted bug "${given}"; the nearest are ${nearestNames(bugs, given)}; lockstep-sim list --mutants shows all`;
+  throw new LockstepError('NotFound', elsewhere() ?? unknown);
 }
 
 /** The edited text. Throws `Conflict` unless the edit's place is found exactly once: the catalogue is out of date. */
@@ -32,18 +49,18 @@ export function plantInto(text: string, bug: MutantEdit): string {
   if (found !== 1) {
     throw new LockstepError(
       'Conflict',
-      `${bug.id}: its place is found ${found} times in ${bug.file}, once is expected`,
+      `${bug.name}: its place is found ${found} times in ${bug.file}, once is expected`,
     );
   }
   return text.replace(bug.find, () => bug.replace);
 }
 
-/** Copies the build to `dist-plants/<id>` beside it with the bug in; answers that directory. */
+/** Copies the build to `dist-plants/<name>` beside it with the bug in; answers that directory. */
 export async function plant(bug: MutantEdit, build: string = buildDirectory): Promise<string> {
   const edited = plantInto(await readFile(join(build, bug.file), 'utf8'), bug);
   const plants = join(dirname(join(build, '.')), 'dist-plants');
-  const target = join(plants, bug.id);
-  const fresh = join(plants, `${bug.id}.${process.pid}`);
+  const target = join(plants, bug.name);
+  const fresh = join(plants, `${bug.name}.${process.pid}`);
   await mkdir(plants, { recursive: true });
   // The bundle holds no bug: the modules run.
   await cp(build, fresh, { recursive: true, filter: (source) => !source.endsWith(bundleFile) });
@@ -51,13 +68,4 @@ export async function plant(bug: MutantEdit, build: string = buildDirectory): Pr
   await rm(target, { recursive: true, force: true });
   await rename(fresh, target);
   return target;
-}
-
-/** The ids in their order: M2 before M10. */
-function idsOf(bugs: readonly { readonly id: string }[]): string {
-  const numbered = bugs.map(({ id }) => ({ id, number: Number(/\d+/.exec(id)?.[0] ?? 0) }));
-  return numbered
-    .toSorted((left, right) => left.number - right.number || (left.id < right.id ? -1 : 1))
-    .map(({ id }) => id)
-    .join(', ');
 }

@@ -12,6 +12,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseDurationMs } from '../../engine/base/durations.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
+import { columnsMin } from '../../reports/columns.ts';
 import { renderMissed, renderRun, renderSummary } from '../../reports/terminal.ts';
 import { loadOwn } from '../embedding/own-file.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -42,7 +43,9 @@ const scenariosHelp = 'a module of yours that exports scenarios, invariants or b
 
 const examples = `
 Examples:
-  lockstep-sim list                                   the scenarios and what they promise
+  lockstep-sim list                                   the scenarios, a line each
+  lockstep-sim list crash-and-restart                 all of one: its faults, load and invariants
+  lockstep-sim list --invariants                      what is promised, a line each
   lockstep-sim run                                    ${defaultSeedCount} seeds of every scenario
   lockstep-sim run crash-and-restart --seeds 1000     many seeds of one
   lockstep-sim run --for 10m --jobs 2                 as many seeds as fit in ten minutes
@@ -51,7 +54,7 @@ Examples:
   lockstep-sim enumerate xa                           a transaction struck at every step
   lockstep-sim enumerate xa --pairs --limit 2000      at two steps: a sample of all pairs
   lockstep-sim enumerate store-batch                  the store crashed at every disk operation
-  lockstep-sim run --plant M01                        does the testbed notice a planted bug?
+  lockstep-sim run --plant ack-before-sync            does the testbed notice a planted bug?
 
 Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown verdicts than the cap allows,
 70 the simulator itself failed (which says nothing about any invariant).`;
@@ -93,6 +96,13 @@ interface EnumerateFlags {
   readonly plant?: string;
 }
 
+interface ListFlags extends OwnFlags {
+  readonly faults?: boolean;
+  readonly invariants?: boolean;
+  readonly mutants?: boolean;
+  readonly json?: boolean;
+}
+
 /** The program; `setExitCode` hears the outcome, `print` gets what belongs on stdout. */
 export function makeProgram(print: (text: string) => void, setExitCode: (code: number) => void): Command {
   const program = new Command('lockstep-sim')
@@ -127,7 +137,10 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--until-failure', 'begin no further seed of a scenario that has failed')
     .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
     .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
-    .option('--plant <id>', 'run a copy of the engine with this planted bug')
+    .option(
+      '--plant <name>',
+      'run a copy of the engine with this planted bug (a name or code of list --mutants)',
+    )
     .action(async (names: readonly string[], flags: RunFlags) => {
       const told = flags.history === undefined ? undefined : await mustGetSeedToTell(names, flags);
       const summary = await runScenarios({
@@ -156,7 +169,10 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option(historyFlag, historyHelp)
     .option('--json', 'print one line of JSON')
     .option(scenariosFlag, scenariosHelp)
-    .option('--plant <id>', 'run a copy of the engine with this planted bug')
+    .option(
+      '--plant <name>',
+      'run a copy of the engine with this planted bug (a name or code of list --mutants)',
+    )
     .action(async (what: string, flags: ReplayFlags) => {
       if (flags.plant !== undefined) {
         setExitCode(await replayPlanted(what, flags, flags.plant));
@@ -198,7 +214,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .option('--seed <s>', 'the seed of the sample (store-batch: of the history too)', wholeNumber)
     .option('--jobs <j>', `xa: ${jobsHelp} (default: ${availableParallelism()})`, jobCount)
     .option('--json', 'print one line of JSON')
-    .option('--plant <id>', 'xa: run a copy of the engine with this planted bug')
+    .option('--plant <name>', 'xa: run a copy of the engine with this planted bug (a name or code)')
     .action(async (what: string, flags: EnumerateFlags) => {
       if (what === 'store-batch') {
         mustApplyToStore({ ...flags });
@@ -224,12 +240,17 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
 
   program
     .command('list')
-    .description('the scenarios and the planted bugs')
+    .description('the scenarios, a line each; all of one by its name; or the tables of what may be named')
+    .argument('[name]', 'a scenario, fault, invariant or planted bug (old codes too): all there is of it')
+    .option('--faults', 'the kinds of faults')
+    .option('--invariants', 'the invariants')
+    .option('--mutants', 'the planted bugs')
     .option('--json', 'print one line of JSON')
     .option(scenariosFlag, scenariosHelp)
-    .action(async (flags: ReplayFlags) => {
-      const own = await loadOwn(flags.scenarios);
-      print(flags.json === true ? listJson(own) : listText(own, paint()));
+    .action(async (name: string | undefined, { json, scenarios, ...tables }: ListFlags) => {
+      const own = await loadOwn(scenarios);
+      const wanted = { name, ...tables };
+      print(json === true ? listJson(wanted, own) : listText(wanted, own, paint(), columns()));
     });
 
   return program;
@@ -282,6 +303,11 @@ function seedCountOf(flags: RunFlags): number | undefined {
 function exitCodeOf(summary: Summary): number {
   if (summary.scenarios.some((one) => one.failed > 0)) return exitCodes.failed;
   return summary.unknownBeyondCap ? exitCodes.unknown : exitCodes.passed;
+}
+
+/** A terminal's columns; where there is none, those that every one has. */
+function columns(): number {
+  return Math.max(columnsMin, process.stdout.isTTY ? process.stdout.columns : columnsMin);
 }
 
 /** Colours on a terminal only. */

@@ -197,7 +197,7 @@ async function explain(
   if (result === undefined) return undefined;
   const { scenario, seed } = result;
   const added = [
-    ...(options.plant === undefined ? [] : ['--plant', options.plant]),
+    ...(options.plant === undefined ? [] : ['--plant', mutantNamed(options.plant).name]),
     ...(options.ownFile === undefined ? [] : ['--scenarios', options.ownFile]),
   ];
   const task = shrinkTask(result, endMs - performance.now());

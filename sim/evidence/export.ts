@@ -1,9 +1,10 @@
 /**
  * Transactions' histories for checkers that nobody here wrote: Jepsen's EDN with Elle's list-append operations
- * (`[:r k [1 2]]`, `[:append k 3]`), or JSON lines `{process,type,f,key,value,time}`. Every transaction over lists is an
- * invocation and its completion; the numbers are those that it appended. Times are nanoseconds of virtual time.
+ * (`[:r k [1 2]]`, `[:append k 3]`), or JSON lines `{process,type,f,key,value,time}`. Every transaction over lists is
+ * an invocation and its completion; the numbers are those that it appended. Times are nanoseconds of virtual time.
  *
- * What is exported is what INV6 judges: transactions that read through preconditions, and single reads at primaries.
+ * What is exported is what `strict-serializability` judges: transactions that read through preconditions, and single
+ * reads at primaries.
  */
 import type { TransactionHistory, TransactionRecord } from './transactions.ts';
 import { appenderOf } from './transactions.ts';

@@ -1,4 +1,4 @@
-/** What a client that read nothing for a while saw (FK4), as the checks read it. Plain data. */
+/** What a client that read nothing for a while saw (`slow-reader`), as the checks read it. Plain data. */
 export interface SlowReading {
   readonly node: string;
   readonly atUs: number;

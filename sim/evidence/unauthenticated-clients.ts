@@ -1,4 +1,7 @@
-/** What those who may not asked of a cluster that wants credentials, and were answered (FK5), as the checks read it. Plain data. */
+/**
+ * What those who may not asked of a cluster that wants credentials, and were answered (`unauthorized-request`), as
+ * the checks read it. Plain data.
+ */
 
 export const strangerListeners = ['http', 'pb', 'redis', 'stats'] as const;
 export type GuardedListener = (typeof strangerListeners)[number];

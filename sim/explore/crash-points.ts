@@ -2,7 +2,7 @@
  * Every place where a transaction can be struck, once each: named step x fault x branch. A transaction over three
  * primaries runs into its fault; while the cluster still limps, a rival transaction tries the same keys; then all is
  * healed, and the three keys must hold one transaction's values, nothing may be in doubt, and the steps must tell a
- * story that keeps INV1, INV2, INV3, INV7 and INV8.
+ * story that keeps `atomicity`, `outcome-stability`, `no-dangling-transactions`, `lock-exclusivity` and `exactly-once`.
  *
  * `crash`: the process dies, its files are whole. `syncLoss`: the power fails, only what was synced is left.
  * `partition`: the node is cut off for a while. `pause`: it stands still for a while.

@@ -3,7 +3,7 @@
  * with every survival of unsynced data (crash-images.ts), and opened again. The store must then hold exactly what some
  * prefix of the batches makes, which has every answered batch in it; it must take a further batch and hold it over an
  * orderly stop. At every point the process is also killed alone, and what the next start shows must survive a crash
- * of the host. Some of the starts are crashed too, at every disk operation of theirs (FP3).
+ * of the host. Some of the starts are crashed too, at every disk operation of theirs (`crash-loop`).
  *
  * Rotations, merges, hint files and removals all happen within the history (`store-harness.ts`: small segments).
  */

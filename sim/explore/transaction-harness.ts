@@ -108,7 +108,7 @@ export class TransactionHarness {
   /** From now on these frames are lost between the node and the others, though their connections live. */
   losing(node: string, others: readonly string[], frames: readonly number[]): Lasting {
     const { network } = this.world;
-    const fault = { kind: 'FN10', oneIn: 1, frames: new Set(frames) } as const;
+    const fault = { kind: 'message-filter', oneIn: 1, frames: new Set(frames) } as const;
     const both = [network.meddle([node], others, fault), network.meddle(others, [node], fault)];
     return { lift: () => both.forEach((one) => one.lift()) };
   }

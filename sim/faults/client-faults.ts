@@ -1,14 +1,14 @@
-/** Acts out what clients do by their own behaviour (FK1 to FK7). */
+/** Acts out what clients do by their own behaviour. */
 import { present } from '../../engine/base/assert.ts';
 import type { Load } from '../workload/workload.ts';
 import type { ClientFault } from './kinds/client-fault-kinds.ts';
-import { clientFaultIds } from './kinds/client-fault-kinds.ts';
+import { clientFaultNames } from './kinds/client-fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 
 export type ClientPlanFault = PlanFault & { readonly kind: ClientFault };
 
 export function isClientFault(fault: PlanFault): fault is ClientPlanFault {
-  return clientFaultIds.some((kind) => kind === fault.kind);
+  return clientFaultNames.some((kind) => kind === fault.kind);
 }
 
 /** False: there was nobody to do it. */
@@ -18,25 +18,25 @@ export function injectClientFault(
 ): boolean {
   const target = present(targets[0], 'who is aimed at');
   switch (kind) {
-    case 'FK1':
-    case 'FK2': {
+    case 'immediate-retry':
+    case 'client-disconnect': {
       const impatience = load.impatienceOf(target);
-      impatience?.loseIt(Number(params['afterUs']), kind === 'FK1');
+      impatience?.loseIt(Number(params['afterUs']), kind === 'immediate-retry');
       return impatience !== undefined;
     }
-    case 'FK7': {
+    case 'late-retry': {
       const doubtful = load.impatienceOf(target);
       doubtful?.doubt(Number(params['count']));
       return doubtful !== undefined;
     }
-    case 'FK3':
+    case 'hot-key':
       return load.crowd(id, Number(params['clients']));
-    case 'FK5':
+    case 'unauthorized-request':
       return load.strange(id, target, params);
-    case 'FK6':
+    case 'sticky-clients':
       load.keepTo(id, target, Number(params['clients']), forUs);
       return true;
-    case 'FK4':
+    case 'slow-reader':
       return load.readSlowly(id, target, Number(params['requests']), Number(params['bytes']), forUs);
   }
 }

@@ -1,10 +1,10 @@
-/** Acts out what goes wrong with clocks (FC1 to FC5). Engines may read them as often as they like, and trust none. */
+/** Acts out what goes wrong with clocks. Engines may read them as often as they like, and trust none. */
 import type { FaultKind } from './kinds/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { HostClock } from '../world/core/clock.ts';
 import type { Stage } from './fault-context.ts';
 
-const clockFaultKinds = ['FC1', 'FC2', 'FC3', 'FC4', 'FC5'] as const;
+const clockFaultKinds = ['clock-skew', 'clock-jump', 'clock-strobe', 'clock-freeze', 'timer-jitter'] as const;
 
 export type ClockFault = PlanFault & { readonly kind: (typeof clockFaultKinds)[number] };
 
@@ -15,17 +15,17 @@ export function isClockFault(fault: PlanFault): fault is ClockFault {
 export function injectClockFault(fault: ClockFault, clock: HostClock, stage: Stage): void {
   const { params, forUs, id } = fault;
   switch (fault.kind) {
-    case 'FC1':
+    case 'clock-skew':
       clock.setDrift(Number(params['ppm']));
       return clock.setWallOffset(Number(params['offsetMs']));
-    case 'FC2':
+    case 'clock-jump':
       return clock.jumpWall(Number(params['byMs']));
-    case 'FC3':
+    case 'clock-strobe':
       return strobe(fault, clock, stage, stage.world.nowUs + forUs);
-    case 'FC4':
+    case 'clock-freeze':
       clock.freezeWall();
       return stage.later(forUs, `thaw ${id}`, () => clock.thawWall());
-    case 'FC5':
+    case 'timer-jitter':
       clock.setTimerJitter(Number(params['earlyUs']), Number(params['lateUs']));
       return stage.later(forUs, `steady ${id}`, () => clock.setTimerJitter(0, 0));
   }

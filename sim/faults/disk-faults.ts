@@ -1,5 +1,5 @@
 /**
- * Faults of disks, acted out (FD1 to FD5, FD8 to FD16, and the crash loop FP3): each is injected into a node's disk, or
+ * Faults of disks, and the crash loop, acted out: each is injected into a node's disk, or
  * done to it between two lives. What was done is undone by `later`, and by `calm` at the end of the storm.
  *
  * A node whose store has given up writing (a failed write or sync) is restarted in order when its disk is well again,
@@ -7,7 +7,7 @@
  */
 import type { Wipe } from '../check/transactions.ts';
 import type { DiskFaultKind } from './kinds/disk-fault-kinds.ts';
-import { diskFaultIds } from './kinds/disk-fault-kinds.ts';
+import { diskFaultNames } from './kinds/disk-fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { DiskCopy } from '../world/disk/disk-copy.ts';
 import type { HostDisk } from '../world/disk/disk.ts';
@@ -20,7 +20,7 @@ import type { Stage } from './fault-context.ts';
 export type DiskFaultOfPlan = PlanFault & { readonly kind: DiskFaultKind };
 
 export function isDiskFault(fault: PlanFault): fault is DiskFaultOfPlan {
-  return (diskFaultIds as readonly string[]).includes(fault.kind);
+  return (diskFaultNames as readonly string[]).includes(fault.kind);
 }
 
 /** What the strikes ask of the run's faults, beside the stage. */
@@ -46,7 +46,7 @@ const diskSteps: readonly string[] = [
   'disk.name.removed',
 ];
 
-/** A start on a disk that is another node's, or not the node's own any more (FM6). */
+/** A start on a disk that is another node's, or not the node's own any more (`removed-node-restart`). */
 export interface ForeignStart {
   readonly node: string;
   readonly life: number;
@@ -91,47 +91,47 @@ export class DiskStrikes {
       matches: (path: string) => playsRole(path, role),
     } as const;
     switch (fault.kind) {
-      case 'FD1':
-      case 'FD2':
-      case 'FD4':
+      case 'read-error':
+      case 'write-error':
+      case 'sync-error':
         return this.#last(fault, name, { ...rule, kind: fault.kind });
-      case 'FD8':
+      case 'lying-sync':
         this.#liars.add(name);
-        return this.#last(fault, name, { ...rule, kind: 'FD8' });
-      case 'FD5':
-        return this.#last(fault, name, { kind: 'FD5', delay: delayOf(fault) });
-      case 'FD10': {
+        return this.#last(fault, name, { ...rule, kind: 'lying-sync' });
+      case 'slow-disk':
+        return this.#last(fault, name, { kind: 'slow-disk', delay: delayOf(fault) });
+      case 'misdirected-io': {
         const operation = params['what'] === 'read' ? 'read' : 'write';
         const count = Number(params['count']);
         return this.#last(fault, name, {
-          kind: 'FD10',
+          kind: 'misdirected-io',
           operations: [operation],
           count,
           matches: rule.matches,
         });
       }
-      case 'FD3':
+      case 'disk-full':
         return this.#fill(fault, name);
-      case 'FD9':
+      case 'bit-rot':
         return this.#rot(fault, name, role);
-      case 'FD11':
+      case 'lost-directory-entries':
         return this.#strength.crash(fault, 'namesLost', () => undefined);
-      case 'FD12':
+      case 'disk-wipe':
         return this.#strength.crash(fault, 'dropAll', (disk) => {
           disk.wipe();
           this.wipes.push({ node: name, atUs: this.#stage.world.nowUs });
         });
-      case 'FD13':
+      case 'disk-rollback':
         return this.#rollBack(fault, name);
-      case 'FD14':
+      case 'foreign-disk':
         return this.#mountForeign(fault, name);
-      case 'FD15':
+      case 'log-truncation':
         return this.#strength.crash(fault, 'keepAll', (disk) => {
           cutNewestLog(disk, Number(params['permille']));
         });
-      case 'FD16':
+      case 'file-loss':
         return this.#strength.crash(fault, 'keepAll', (disk) => loseOneFile(disk, params));
-      case 'FP3':
+      case 'crash-loop':
         return this.#loop(fault, name);
     }
   }
@@ -198,7 +198,7 @@ export class DiskStrikes {
     if (copy.files.size === 0) return false;
     this.#stage.later(Number(fault.params['ageMs']) * 1000, `roll back ${fault.id}`, () => {
       if (this.isForeign(name)) return;
-      this.#strength.crash(fault, 'dropAll', (disk) => disk.mount('FD13', copy));
+      this.#strength.crash(fault, 'dropAll', (disk) => disk.mount('disk-rollback', copy));
     });
     return true;
   }
@@ -214,7 +214,7 @@ export class DiskStrikes {
     cluster.crash(name, 'dropAll', 'silent');
     const { disk } = cluster.host(name);
     this.#ownDisks.set(name, disk.copy());
-    disk.mount('FD14', copy);
+    disk.mount('foreign-disk', copy);
     cluster.start(name);
     const life = cluster.host(name).lives;
     this.foreignStarts.push({ node: name, life, atUs: this.#stage.world.nowUs, served: false });
@@ -236,7 +236,7 @@ export class DiskStrikes {
     this.#ownDisks.delete(name);
   }
 
-  /** FP3. Each life of the loop ends at a drawn step of its disk, or when it serves before. */
+  /** `crash-loop`. Each life of the loop ends at a drawn step of its disk, or when it serves before. */
   #loop(fault: PlanFault, name: string): boolean {
     const { params, id } = fault;
     const random = this.#stage.world.random.fork(`crash-loop/${id}`);

@@ -25,7 +25,7 @@ import { DiskStrikes, isDiskFault } from './disk-faults.ts';
 import { Returns } from './restart-faults.ts';
 import { StandbyFaults } from './standby-faults.ts';
 import type { NetworkFault } from './network-faults.ts';
-import { injectNetworkFault, isNetworkFault } from './network-faults.ts';
+import { injectNetworkFault, isNetworkFault, isNetworkFaultKind } from './network-faults.ts';
 import type { MissedFault } from '../runner/result.ts';
 import type { ModuleWork } from './wasm-faults.ts';
 import { isWasmFault } from './wasm-faults.ts';
@@ -65,8 +65,8 @@ export class Faults {
   #calm = false;
 
   /**
-   * `onAltered` hears of a snapshot in which a leaf was altered under a sound checksum (FS10); `byClients` acts out what
-   * clients do.
+   * `onAltered` hears of a snapshot in which a leaf was altered under a sound checksum (`leaf-corruption`);
+   * `byClients` acts out what clients do.
    */
   constructor(
     world: World,
@@ -124,7 +124,10 @@ export class Faults {
     return this.#disks.wipes;
   }
 
-  /** Starts that must be refused: on another node's disk (FD14), and on one's own of before one left (FM6). */
+  /**
+   * Starts that must be refused: on another node's disk (`foreign-disk`), and on one's own of before one left
+   * (`removed-node-restart`).
+   */
   get foreignStarts(): readonly ForeignStart[] {
     return [...this.#disks.foreignStarts, ...this.#returns.starts];
   }
@@ -184,7 +187,7 @@ export class Faults {
     }
     this.#missed.delete(fault);
     // What a client gives up counts when it does (Load.givenUp).
-    if (fault.kind === 'FK1' || fault.kind === 'FK2') return;
+    if (fault.kind === 'immediate-retry' || fault.kind === 'client-disconnect') return;
     this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);
     this.#troubles.push(...troublesOf(fault, this.#world.nowUs));
   }
@@ -204,37 +207,37 @@ export class Faults {
     if (isWasmFault(fault)) return this.#modules.inject(fault, name);
     if (isSnapshotFault(fault)) return this.#tamper(fault, name);
     switch (fault.kind as OwnKind) {
-      case 'FN16':
+      case 'wrong-identity':
         this.#cluster.impose(fault.id, name, fault.params['claim'] as Claim);
         return true;
-      case 'FP1':
+      case 'process-crash':
         return this.#crash(fault, 'keepAll', 'reset');
-      case 'FP4':
+      case 'process-pause':
         return this.#pause(fault);
-      case 'FP6':
-      case 'FM5':
+      case 'cpu-starvation':
+      case 'node-flapping':
         this.#stutter(fault, name, this.#world.nowUs + fault.forUs);
         return true;
-      case 'FP7':
+      case 'graceful-restart':
         return this.#restart(fault);
-      case 'FP8':
+      case 'double-start':
         return this.#cluster.startTwice(name);
-      case 'FP10':
+      case 'permanent-node-loss':
         return this.#cluster.lose(name);
-      case 'FM1':
+      case 'membership-change':
         return this.#cluster.change(name);
-      case 'FM6':
+      case 'removed-node-restart':
         return this.#returns.strike(name, fault.params['join'] as ReturnMode);
-      case 'FM7':
+      case 'node-standby':
         this.#stage.later(fault.forUs, `return ${fault.id}`, () => this.#standbys.return(name));
         return this.#standbys.strike(name);
-      case 'FM3':
+      case 'seeds-down':
         return this.#bootWithoutSeeds(fault);
-      case 'FM4':
+      case 'failure-domain-outage':
         return this.#loseAll(fault);
-      case 'FD6':
+      case 'power-loss':
         return this.#crash(fault, fault.params['keeps'] === 'some' ? 'subset' : 'dropAll', 'silent');
-      case 'FD7':
+      case 'torn-write':
         return this.#crash(fault, 'torn', 'silent');
     }
   }
@@ -322,7 +325,8 @@ export class Faults {
 
   /** The node is stopped in order, and started again over what became of its snapshot meanwhile. */
   #tamper(fault: SnapshotFault, name: string): boolean {
-    if (fault.kind !== 'FS4') return this.#restart(fault, (node) => this.#snapshots.strike(node, fault));
+    if (fault.kind !== 'stale-snapshot')
+      return this.#restart(fault, (node) => this.#snapshots.strike(node, fault));
     const kept = this.#snapshots.keep(name);
     this.#stage.later(Number(fault.params['ageMs']) * 1000, `put back ${fault.id}`, () => {
       this.#restart(fault, (node) => this.#snapshots.strike(node, fault, kept));
@@ -341,14 +345,14 @@ function troublesOf(
   fromUs: number,
 ): readonly DetectorDisturbance[] {
   const toUs = fromUs + forUs;
-  if (kind === 'FN1' || kind === 'FN11' || kind === 'FN12') {
+  if (kind === 'network-delay' || kind === 'connection-reset' || kind === 'half-open-connection') {
     return targets.map((node) => ({ node, fromUs, toUs, away: false }));
   }
   // Nobody talks to it.
-  if (kind === 'FM6' && params['join'] !== 'anew')
+  if (kind === 'removed-node-restart' && params['join'] !== 'anew')
     return targets.map((node) => ({ node, fromUs, toUs: Infinity, away: false }));
-  if (kind === 'FC5') return targets.map((node) => ({ node, fromUs, toUs, away: false }));
-  if (kind === 'FN16' || !(kind.startsWith('FN') || kind === 'FP9')) return [];
+  if (kind === 'timer-jitter') return targets.map((node) => ({ node, fromUs, toUs, away: false }));
+  if (!isNetworkFaultKind(kind)) return [];
   const steps = targets.length * Number(params['stepMs'] ?? 0) * 1000;
   return [{ node: '', fromUs, toUs: toUs + 2 * steps, away: false }];
 }

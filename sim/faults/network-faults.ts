@@ -1,4 +1,4 @@
-/** Acts out what goes wrong between hosts (FN1 to FN13, FP9). */
+/** Acts out what goes wrong between hosts. */
 import { assert, present } from '../../engine/base/assert.ts';
 import { replyKinds, requestKinds } from '../../engine/peer/wire/kinds.ts';
 import type { FaultKind } from './kinds/fault-kinds.ts';
@@ -9,8 +9,20 @@ import type { Lasting } from '../world/world.ts';
 import type { Stage } from './fault-context.ts';
 
 const networkFaultKinds = [
-  ...(['FN1', 'FN2', 'FN3', 'FN4', 'FN5', 'FN6', 'FN7', 'FN8', 'FN9', 'FN10', 'FN11', 'FN12'] as const),
-  ...(['FN13', 'FP9'] as const),
+  'network-delay',
+  'message-loss',
+  'message-duplication',
+  'message-replay',
+  'message-reordering',
+  'network-clog',
+  'swizzle-clog',
+  'network-partition',
+  'one-way-partition',
+  'message-filter',
+  'connection-reset',
+  'half-open-connection',
+  'stream-fragmentation',
+  'wire-version-skew',
 ] as const;
 
 type NetworkFaultKind = (typeof networkFaultKinds)[number];
@@ -18,10 +30,15 @@ type NetworkFaultKind = (typeof networkFaultKinds)[number];
 export type NetworkFault = PlanFault & { readonly kind: NetworkFaultKind };
 
 export function isNetworkFault(fault: PlanFault): fault is NetworkFault {
-  return (networkFaultKinds as readonly FaultKind[]).includes(fault.kind);
+  return isNetworkFaultKind(fault.kind);
 }
 
-/** Frames of each sort of message that FN10 can hold back. */
+/** Whether it is something that goes wrong between hosts. */
+export function isNetworkFaultKind(kind: FaultKind): kind is NetworkFaultKind {
+  return networkFaultKinds.some((one) => one === kind);
+}
+
+/** Frames of each sort of message that `message-filter` can hold back. */
 const framesOf: Readonly<Record<string, readonly number[]>> = {
   gossip: [requestKinds.gossip],
   reads: [requestKinds.readObject],
@@ -39,21 +56,25 @@ export function injectNetworkFault(fault: NetworkFault, stage: Stage): boolean {
   const { targets, params } = fault;
   const others = stage.others(fault);
   switch (fault.kind) {
-    case 'FN1': {
+    case 'network-delay': {
       const [left, right] = linkOf(fault);
       const latency = latencyOf(fault);
       stage.last(fault, network.slow([left], [right], latency), network.slow([right], [left], latency));
       return true;
     }
-    case 'FN2':
-    case 'FN3':
-    case 'FN4':
-    case 'FN5':
-    case 'FN10':
+    case 'message-loss':
+    case 'message-duplication':
+    case 'message-replay':
+    case 'message-reordering':
+    case 'message-filter':
       return meddle(fault, stage, frameFaultOf(fault.kind, params));
-    case 'FP9':
-      return meddle(fault, stage, { kind: 'FP9', oneIn: 1, versionBy: params['by'] === 'older' ? -1 : 1 });
-    case 'FN6': {
+    case 'wire-version-skew':
+      return meddle(fault, stage, {
+        kind: 'wire-version-skew',
+        oneIn: 1,
+        versionBy: params['by'] === 'older' ? -1 : 1,
+      });
+    case 'network-clog': {
       const { direction } = params;
       const both = direction === 'both';
       const lasting: Lasting[] = [];
@@ -62,21 +83,21 @@ export function injectNetworkFault(fault: NetworkFault, stage: Stage): boolean {
       stage.last(fault, ...lasting);
       return true;
     }
-    case 'FN7':
+    case 'swizzle-clog':
       return swizzle(fault, stage);
-    case 'FN8':
+    case 'network-partition':
       stage.last(fault, network.partition(targets, others));
       return true;
-    case 'FN9': {
+    case 'one-way-partition': {
       const [from, to] = params['direction'] === 'deaf' ? [others, targets] : [targets, others];
       stage.last(fault, network.partitionOneWay(from, to));
       return true;
     }
-    case 'FN11':
+    case 'connection-reset':
       return network.reset(...linkOf(fault)) > 0;
-    case 'FN12':
+    case 'half-open-connection':
       return network.halfOpen(...linkOf(fault)) > 0;
-    case 'FN13':
+    case 'stream-fragmentation':
       stage.last(fault, network.shred(targets, others), network.shred(others, targets));
       return true;
   }
@@ -87,14 +108,17 @@ function meddle(fault: PlanFault, stage: Stage, frameFault: FrameFault): boolean
   const others = stage.others(fault);
   const lasting = [network.meddle(fault.targets, others, frameFault)];
   // Only the node itself speaks another version.
-  if (fault.kind !== 'FP9') lasting.push(network.meddle(others, fault.targets, frameFault));
+  if (fault.kind !== 'wire-version-skew') lasting.push(network.meddle(others, fault.targets, frameFault));
   stage.last(fault, ...lasting);
   return true;
 }
 
-function frameFaultOf(kind: 'FN2' | 'FN3' | 'FN4' | 'FN5' | 'FN10', params: PlanFault['params']): FrameFault {
+function frameFaultOf(
+  kind: 'message-loss' | 'message-duplication' | 'message-replay' | 'message-reordering' | 'message-filter',
+  params: PlanFault['params'],
+): FrameFault {
   const oneIn = Number(params['oneIn'] ?? 1);
-  if (kind === 'FN10') {
+  if (kind === 'message-filter') {
     const frames = present(framesOf[String(params['message'])], 'frames of a sort of message');
     return { kind, oneIn, frames: new Set(frames) };
   }
@@ -102,7 +126,7 @@ function frameFaultOf(kind: 'FN2' | 'FN3' | 'FN4' | 'FN5' | 'FN10', params: Plan
   return { kind, oneIn, ...(delayMsMax === undefined ? {} : { delayUsMax: Number(delayMsMax) * 1000 }) };
 }
 
-/** FN7. The targets are clogged one after another, and freed one after another, begun elsewhere. */
+/** `swizzle-clog`. The targets are clogged one after another, and freed one after another, begun elsewhere. */
 function swizzle(fault: PlanFault, stage: Stage): boolean {
   const { targets, params, forUs } = fault;
   const stepUs = Number(params['stepMs']) * 1000;

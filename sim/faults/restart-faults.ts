@@ -1,8 +1,9 @@
 /**
- * FM6: nodes that are gone start again on their old disk, as a supervisor, or somebody who knows no better, starts them.
- * One that has left must be refused as `StoreForeign` by itself, for INV16: of deletions since then its disk knows
- * nothing. One that was replaced may start, since it cannot know; it must answer nobody (INV5, INV18). One that joins anew,
- * with an empty disk, is a member like any other.
+ * `removed-node-restart`: nodes that are gone start again on their old disk, as a supervisor, or somebody who knows
+ * no better, starts them. One that has left must be refused as `StoreForeign` by itself, for `input-robustness`: of
+ * deletions since then its disk knows nothing. One that was replaced may start, since it cannot know; it must answer
+ * nobody (`durable-before-ack`, `quorum-intersection`). One that joins anew, with an empty disk, is a member like any
+ * other.
  */
 import type { ReturnMode } from './kinds/fault-kinds.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';

@@ -1,6 +1,6 @@
 /**
- * Acts out what becomes of the snapshot of a node's hash tree between two of its lives (FS1 to FS5, FS10), and keeps what
- * the next life must make of it (INV13).
+ * Acts out what becomes of the snapshot of a node's hash tree between two of its lives, and keeps what
+ * the next life must make of it (`snapshot-rejection`).
  */
 import { crc32 } from '../../engine/base/checksum.ts';
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
@@ -9,7 +9,7 @@ import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
 import type { FaultKind } from './kinds/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { SnapshotFaultKind } from './kinds/snapshot-fault-kinds.ts';
-import { snapshotFaultIds } from './kinds/snapshot-fault-kinds.ts';
+import { snapshotFaultNames } from './kinds/snapshot-fault-kinds.ts';
 import type { HostDisk } from '../world/disk/disk.ts';
 import type { Stage } from './fault-context.ts';
 
@@ -24,7 +24,7 @@ const leafBytes = 12;
 const crcBytes = 4;
 
 export function isSnapshotFault(fault: PlanFault): fault is SnapshotFault {
-  return (snapshotFaultIds as readonly FaultKind[]).includes(fault.kind);
+  return (snapshotFaultNames as readonly FaultKind[]).includes(fault.kind);
 }
 
 /** What a life that finds these bytes in the place of its snapshot must say; `sound`: nothing at all. */
@@ -41,7 +41,7 @@ export class SnapshotFaults {
     this.#onAltered = onAltered;
   }
 
-  /** What FS4 will put back later, as it is now. */
+  /** What `stale-snapshot` will put back later, as it is now. */
   keep(node: string): Buffer | undefined {
     return this.#diskOf(node).durableFiles().get(snapshotPath);
   }
@@ -53,29 +53,29 @@ export class SnapshotFaults {
     if (bytes === undefined || bytes.length <= nameAt) return;
     const { params } = fault;
     switch (fault.kind) {
-      case 'FS1': {
+      case 'snapshot-bit-rot': {
         const offset = Math.floor((bytes.length * Number(params['permille'])) / 1000);
         if (disk.rot(snapshotPath, offset, Number(params['bit']))) this.#note(node, 'Corrupted');
         return;
       }
-      case 'FS2':
+      case 'snapshot-truncation':
         return this.#put(node, resized(bytes, params), 'Corrupted');
-      case 'FS3':
+      case 'snapshot-version-skew':
         return this.#put(node, ofVersion(bytes, Number(params['by'])), 'VersionSkew');
-      case 'FS4':
+      case 'stale-snapshot':
         // A store that was lost in between has another identity, and its old snapshot no meaning.
         if (kept === undefined || !isOwn(kept, node)) return;
         if (kept.subarray(storeIdAt, nameAt).equals(bytes.subarray(storeIdAt, nameAt))) {
           this.#put(node, kept, 'sound');
         }
         return;
-      case 'FS5': {
+      case 'foreign-snapshot': {
         const [other = node] = this.#stage.others(fault);
         const foreign = this.#diskOf(other).durableFiles().get(snapshotPath);
         if (foreign !== undefined && isOwn(foreign, other)) this.#put(node, foreign, 'BadShape');
         return;
       }
-      case 'FS10': {
+      case 'leaf-corruption': {
         const altered = withAlteredLeaf(bytes, Number(params['permille']));
         if (altered === undefined) return;
         this.#put(node, altered, 'sound');

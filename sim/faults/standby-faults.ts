@@ -1,6 +1,6 @@
 /**
- * FM7: an operator puts a member in STANDBY and takes it back when the fault is over, or at the calm; once it is there
- * again, where it is down by then.
+ * `node-standby`: an operator puts a member in STANDBY and takes it back when the fault is over, or at the calm; once
+ * it is there again, where it is down by then.
  */
 import type { StandbyPeriod } from '../check/standby.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';

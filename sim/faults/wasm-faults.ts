@@ -1,6 +1,6 @@
 /**
  * Those who have to do with Wasm modules in a run: clients who ask for keys at which the routing module fails, or for
- * jobs of which a phase does (FW1 to FW4), the operator who swaps a module (FW5) and looks at all nodes after the calm; and the calls that nodes tell of.
+ * jobs of which a phase does, the operator who swaps a module, and looks at all nodes after the calm; and the calls that nodes tell of.
  */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -12,7 +12,7 @@ import type { RpbPutReq } from '../../engine/api/pbc/schema.ts';
 import { PbConnection } from '../workload/pb-connection.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { WasmFault } from './kinds/wasm-fault-kinds.ts';
-import { wasmFaultIds } from './kinds/wasm-fault-kinds.ts';
+import { wasmFaultNames } from './kinds/wasm-fault-kinds.ts';
 import { marksBytes, marksId, waywardId } from '../workload/work-modules.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { routedType } from '../world/cluster/node-config.ts';
@@ -23,10 +23,10 @@ const retryUs = 200_000;
 
 /** The letter, of a key or a phase's argument, that makes the module fail, and the code that this is answered by. */
 const troubles: Readonly<Record<string, { readonly letter: string; readonly code: string }>> = {
-  FW1: { letter: 't', code: 'WasmTrap' },
-  FW2: { letter: 'l', code: 'WasmOutOfFuel' },
-  FW3: { letter: 'g', code: 'WasmMemoryLimit' },
-  FW4: { letter: 'p', code: 'WasmTrap' },
+  'wasm-trap': { letter: 't', code: 'WasmTrap' },
+  'wasm-infinite-loop': { letter: 'l', code: 'WasmOutOfFuel' },
+  'wasm-memory-exhaustion': { letter: 'g', code: 'WasmMemoryLimit' },
+  'wasm-bad-result': { letter: 'p', code: 'WasmTrap' },
 };
 
 /** Jobs begin so long after a swap has: in its midst, and when some nodes have heard of it. */
@@ -45,7 +45,7 @@ const job = {
 export type WasmPlanFault = PlanFault & { readonly kind: WasmFault };
 
 export function isWasmFault(fault: PlanFault): fault is WasmPlanFault {
-  return wasmFaultIds.some((kind) => kind === fault.kind);
+  return wasmFaultNames.some((kind) => kind === fault.kind);
 }
 
 export class ModuleWork {
@@ -79,13 +79,13 @@ export class ModuleWork {
     return this.#busy === 0;
   }
 
-  /** INV28. */
+  /** `wasm-purity`. */
   purity(): CheckReport {
     return checkWasmPurity(this.#calls, this.#provoked, this.#held, this.#jobs);
   }
 
   inject(fault: WasmPlanFault, node: string): boolean {
-    if (fault.kind === 'FW5') return this.#swap(node, Number(fault.params['version']));
+    if (fault.kind === 'wasm-module-swap') return this.#swap(node, Number(fault.params['version']));
     return this.#provoke(fault, node);
   }
 

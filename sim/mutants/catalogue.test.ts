@@ -7,30 +7,31 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { findScenario } from '../../scenarios/catalogue.ts';
 import { mutantNamed, plantInto } from '../cli/planting.ts';
 import { mutants } from './catalogue.ts';
+import { transactionBugs } from './transaction-mutants.ts';
 
 /** `npm test` builds before it tests. */
 const build = fileURLToPath(new URL('../../dist', import.meta.url));
 
 describe('planted bugs', () => {
-  it.each(mutants)('$id finds its place in the built engine exactly once', async (bug) => {
+  it.each(mutants)('$name finds its place in the built engine exactly once', async (bug) => {
     const text = await readFile(join(build, bug.file), 'utf8');
     const edited = plantInto(text, bug);
     expect(edited).not.toBe(text);
     expect(edited).toContain(bug.replace);
   });
 
-  it('have an id each', () => {
-    const ids = mutants.map(({ id }) => id);
-    expect(new Set(ids).size).toBe(ids.length);
+  it('have a name and a code each, which no other one has', () => {
+    const words = [...mutants, ...transactionBugs].flatMap(({ name, code }) => [name, code]);
+    expect(new Set(words).size).toBe(words.length);
   });
 
-  it.each(mutants)('$id names a scenario that checks its oracles', ({ scenario, oracles }) => {
+  it.each(mutants)('$name names a scenario that checks its oracles', ({ scenario, oracles }) => {
     const checked = Object.keys(findScenario(scenario)?.invariants ?? {});
     expect(checked).toEqual(expect.arrayContaining([...oracles]));
   });
 
   it('an edit whose place is gone, or is there twice, is refused', () => {
-    const bug = mutantNamed('M01');
+    const bug = mutantNamed('ack-before-sync');
     expect(() => plantInto('nothing of the kind', bug)).toThrow(LockstepError);
     expect(() => plantInto(bug.find + bug.find, bug)).toThrow('found 2 times');
     expect(() => mutantNamed('M999')).toThrow('there is no planted bug "M999"');

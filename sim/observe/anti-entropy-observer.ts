@@ -1,7 +1,7 @@
 /**
- * What a life's anti-entropy did, for the ledger (INV24): exchanges and what came of them, trees saved, and which snapshot
- * the life found on its disk. A snapshot is sound when its bytes are those that the same node once wrote as a whole; what
- * the life makes of any other one is a rejection.
+ * What a life's anti-entropy did, for the ledger (`metrics-reconcile`): exchanges and what came of them, trees saved,
+ * and which snapshot the life found on its disk. A snapshot is sound when its bytes are those that the same node once
+ * wrote as a whole; what the life makes of any other one is a rejection.
  */
 import { createHash } from 'node:crypto';
 

@@ -1,6 +1,7 @@
 /**
- * When versions say that they were written, against what the clocks of their coordinators showed (INV34). It hears every
- * reading of a wall clock, and of every object that reaches a disk, as a value or as a hint.
+ * When versions say that they were written, against what the clocks of their coordinators showed
+ * (`timestamp-accuracy`). It hears every reading of a wall clock, and of every object that reaches a disk, as a value
+ * or as a hint.
  *
  * A version is looked at when it is first seen, a few moments after it was written: what the clock showed within
  * `windowUs` counts. A date that is too early is told only below all that the clock ever showed, for a write may lie

@@ -52,7 +52,7 @@ export class DiskHistory {
     return this.#troubled.has(`${node}/${life}`);
   }
 
-  /** For INV15, once the run is over. */
+  /** For `data-integrity`, once the run is over. */
   records(): CorruptionRecords {
     const lives = this.#cluster.lives();
     const handed = [...this.#handed.values()].map((range) => ({
@@ -79,7 +79,7 @@ export class DiskHistory {
   #alter(range: FileRange, kind: FaultId): void {
     const { node, path, from, atUs } = range;
     this.#altered.push(range);
-    if (kind === 'FD9') this.#rotten.add(`${node}:${path}@${from}`);
+    if (kind === 'bit-rot') this.#rotten.add(`${node}:${path}@${from}`);
     if (isLoss(path, kind)) this.losses.push({ node, atUs });
   }
 
@@ -98,6 +98,6 @@ function covers(report: DamageReport, { node, life, path, from }: Handed): boole
 
 function isLoss(path: string, kind: FaultId): boolean {
   // The own disk comes back as it was.
-  if (path === '') return kind !== 'FD14';
+  if (path === '') return kind !== 'foreign-disk';
   return path.startsWith('store/') && roles.includes(roleOf(path));
 }

@@ -1,7 +1,8 @@
 /**
- * Whether anything has disturbed a run so far: as long as nothing has, numbers that tell of trouble are 0 exactly (INV24).
- * Beside the faults of the ledger and the ends of lives there are impatient clients, operators whose nodes refuse clients
- * (FM7), and queues that a plan makes so short that its load alone may fill them.
+ * Whether anything has disturbed a run so far: as long as nothing has, numbers that tell of trouble are 0 exactly
+ * (`metrics-reconcile`). Beside the faults of the ledger and the ends of lives there are impatient clients, operators
+ * whose nodes refuse clients (`node-standby`), and queues that a plan makes so short that its load alone may fill
+ * them.
  */
 import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -10,7 +11,7 @@ import type { Plan } from '../plan/plan.ts';
 const queues: readonly string[] = ['store_queue_count_max', 'peer_outbox_count_max'];
 
 /** Faults that no ledger tells of at once: clients that leave before they are answered, nodes in STANDBY. */
-const untold: readonly FaultKind[] = ['FK1', 'FK2', 'FM7'];
+const untold: readonly FaultKind[] = ['immediate-retry', 'client-disconnect', 'node-standby'];
 
 export interface SoFar {
   readonly nowUs: number;

@@ -12,7 +12,8 @@ import { decodeSnapshot } from '../../engine/anti-entropy/snapshot-file.ts';
 import { emptyVector, includesVector, mergeVectors } from '../../engine/replica/object/dots.ts';
 import type { ExchangeRecord, LeafRecord, ReportedKey, ReplacementRecord } from '../check/exchanges.ts';
 import { checkExchanges, checkRepairs, checkStaleSnapshots } from '../check/exchanges.ts';
-import type { CheckReport, InvariantId } from '../check/report.ts';
+import type { InvariantName } from '../check/invariants.ts';
+import type { CheckReport } from '../check/report.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
@@ -75,11 +76,11 @@ export class ExchangeObserver {
   }
 
   /** What is to be said about them, by invariant. */
-  checks(): readonly (readonly [InvariantId, () => CheckReport])[] {
+  checks(): readonly (readonly [InvariantName, () => CheckReport])[] {
     return [
-      ['INV11', () => checkExchanges(this.exchanges, this.leaves)],
-      ['INV12', () => checkRepairs(this.exchanges, this.successions)],
-      ['INV14', () => checkStaleSnapshots(this.exchanges)],
+      ['exchange-soundness', () => checkExchanges(this.exchanges, this.leaves)],
+      ['repair-soundness', () => checkRepairs(this.exchanges, this.successions)],
+      ['stale-snapshot-safety', () => checkStaleSnapshots(this.exchanges)],
     ];
   }
 

@@ -1,7 +1,8 @@
 /**
  * What is true of a run, beside what clients saw and what nodes count: what nodes thought of each other, what was wrong
- * with whom, who answered whom on the wire, and which names of writes lay on which disk. The checks of INV9, INV18 to
- * INV22 and INV27, and of INV23 those of reads, are made from it.
+ * with whom, who answered whom on the wire, and which names of writes lay on which disk. The checks of `causality`,
+ * `quorum-intersection`, `node-identity`, `failure-detection`, `liveness`, `hint-delivery` and `timestamp-accuracy`,
+ * and of `resource-bounds` those of reads, are made from it.
  */
 import type { Token } from '../../engine/base/ids.ts';
 import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
@@ -22,7 +23,8 @@ import { Opinions } from '../check/opinions.ts';
 import { checkQuorums } from '../check/quorums.ts';
 import { checkReadMemory } from '../check/read-memory.ts';
 import { checkStandby } from '../check/standby.ts';
-import type { CheckReport, InvariantId } from '../check/report.ts';
+import type { InvariantName } from '../check/invariants.ts';
+import type { CheckReport } from '../check/report.ts';
 import type { History } from '../evidence/history.ts';
 import type { Plan } from '../plan/plan.ts';
 import { DateObserver } from './date-observer.ts';
@@ -77,12 +79,16 @@ export class Monitor {
         .placement(token as Token)
         .map(({ node }) => node);
     };
-    this.#objects = new ObjectObserver(nowUs, heirs, this.#wants('INV34') ? this.#dates : undefined);
+    this.#objects = new ObjectObserver(
+      nowUs,
+      heirs,
+      this.#wants('timestamp-accuracy') ? this.#dates : undefined,
+    );
     this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host));
     this.#readRoom = new ReadMemoryObserver(world, cluster);
     if (!observed) return;
-    if (this.#wants('INV34')) this.#watchClocks();
-    if (this.#wants('INV9', 'INV27', 'INV34')) {
+    if (this.#wants('timestamp-accuracy')) this.#watchClocks();
+    if (this.#wants('causality', 'hint-delivery', 'timestamp-accuracy')) {
       for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
       world.trace.on('host.booted', ({ host }) => {
         if (!cluster.names.includes(host)) return;
@@ -95,7 +101,8 @@ export class Monitor {
       });
       world.trace.on('membership.left', ({ host }) => this.#objects.departed(host));
     }
-    if (this.#wants('INV18', 'INV19', 'INV35')) world.network.watch(this.#routes.watcher);
+    if (this.#wants('quorum-intersection', 'node-identity', 'standby-routing'))
+      world.network.watch(this.#routes.watcher);
     this.#listen();
   }
 
@@ -125,19 +132,19 @@ export class Monitor {
     history: History,
     accounts: readonly IncarnationAccount[],
     clientsBusy: number,
-  ): readonly (readonly [InvariantId, () => CheckReport])[] {
+  ): readonly (readonly [InvariantName, () => CheckReport])[] {
     const opinions = new Opinions(this.#moves, this.#begins);
     const nodes = this.#cluster.names;
     return [
-      ['INV9', () => checkDots(this.#objects.dots)],
-      ['INV34', () => checkDates(this.#dates.dates)],
+      ['causality', () => checkDots(this.#objects.dots)],
+      ['timestamp-accuracy', () => checkDates(this.#dates.dates)],
       [
-        'INV18',
+        'quorum-intersection',
         () => checkQuorums(history, this.#routes.answers, opinions, nodes, this.#plan.faults.length === 0),
       ],
-      ['INV19', () => checkIdentity(this.#routes.identities, this.#forbiddenStarts())],
+      ['node-identity', () => checkIdentity(this.#routes.identities, this.#forbiddenStarts())],
       [
-        'INV21',
+        'failure-detection',
         () =>
           checkDetector({
             opinions,
@@ -147,10 +154,10 @@ export class Monitor {
             horizonUs: this.#horizonUs(),
           }),
       ],
-      ['INV22', () => checkQuiet(this.#quiet, clientsBusy)],
-      ['INV23', () => this.#checkReads()],
+      ['liveness', () => checkQuiet(this.#quiet, clientsBusy)],
+      ['resource-bounds', () => this.#checkReads()],
       [
-        'INV35',
+        'standby-routing',
         () =>
           checkStandby({
             history,
@@ -161,7 +168,7 @@ export class Monitor {
             nodes,
           }),
       ],
-      ['INV27', () => checkHints(this.#objects.hints, this.#balances)],
+      ['hint-delivery', () => checkHints(this.#objects.hints, this.#balances)],
     ];
   }
 
@@ -176,7 +183,7 @@ export class Monitor {
     }
   }
 
-  #wants(...invariants: readonly InvariantId[]): boolean {
+  #wants(...invariants: readonly InvariantName[]): boolean {
     return invariants.some((invariant) => this.#plan.floors[invariant] !== undefined);
   }
 

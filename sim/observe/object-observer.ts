@@ -1,6 +1,6 @@
 /**
- * What nodes write to their disks, object by object: which dots they name, what they replace (INV9), and which hints
- * they keep and remove (INV27). It is told of every write when it has reached the disk.
+ * What nodes write to their disks, object by object: which dots they name, what they replace (`causality`), and which
+ * hints they keep and remove (`hint-delivery`). It is told of every write when it has reached the disk.
  */
 import { hash } from 'node:crypto';
 
@@ -122,7 +122,8 @@ export class ObjectObserver {
     for (const [room, key, { seq, value }] of newestRecords(files)) {
       if (value === 'damaged' || isSystemKey(key)) continue;
       if (room === 'hints') {
-        // Removals too: a file that the store has given up is written over, and shows older records once more meanwhile.
+        // Removals too: a file that the store has given up is written over, and shows older records once more
+        // meanwhile.
         this.#hints
           .get(host)
           ?.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });

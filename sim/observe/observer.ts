@@ -104,7 +104,7 @@ export class RunObserver {
     this.#records = new Map(nodes.map(({ name }) => [name, new TransactionRecords()]));
     this.#bornCount = nodes.filter(({ spare }) => spare !== true).length;
     this.#disturbances = new Disturbances({ settings, faults });
-    this.#moving = faults.some(({ kind }) => kind === 'FM1');
+    this.#moving = faults.some(({ kind }) => kind === 'membership-change');
     if (this.#moving) this.#followMembers();
     world.trace.on('membership.ring.changed', ({ host }) => {
       const life = `${host}/${cluster.host(host).lives}`;
@@ -338,7 +338,7 @@ export class RunObserver {
       },
       altered: (host, path, _from, _to, kind) => {
         this.#alteredPlaces.set(host, (this.#alteredPlaces.get(host) ?? 0) + 1);
-        if (path === '' && kind === 'FD13') this.#batchesOf(host).rolledBack = true;
+        if (path === '' && kind === 'disk-rollback') this.#batchesOf(host).rolledBack = true;
       },
     };
   }

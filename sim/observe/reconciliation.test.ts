@@ -67,9 +67,13 @@ describe('the ledger', () => {
     const crashed = await runPlan({ ...planOfSeed('crash-and-restart', 1), stormUs: 1_500_000 });
     expect(checkReconciliation(crashed.accounts, 0).reasons).toEqual([]);
     expect(new Set(crashed.accounts.map(({ moment }) => moment))).toContain('crashed');
-    const compared = crashed.reports.find(({ invariant }) => invariant === 'INV26')?.checked ?? 0;
-    expect(compared).toBeGreaterThan(planOfSeed('crash-and-restart', 1).floors.INV26 ?? Infinity);
-    expect(compared, 'each look and each scrape is due, and no more').toBe(crashed.floors.INV26);
+    const compared = crashed.reports.find(({ invariant }) => invariant === 'valid-exposition')?.checked ?? 0;
+    expect(compared).toBeGreaterThan(
+      planOfSeed('crash-and-restart', 1).floors['valid-exposition'] ?? Infinity,
+    );
+    expect(compared, 'each look and each scrape is due, and no more').toBe(
+      crashed.floors['valid-exposition'],
+    );
   });
 
   it('speaks of every family but those with a reason', () => {

@@ -1,7 +1,8 @@
 /**
- * Whether a record of a key may follow another one (INV12): it knows all that the one before knew, and of what that one
- * had seen replaced or deleted it brings nothing back. What was deleted and then forgotten (a reaped tombstone) is
- * remembered here for all nodes. A copy of something alive may go: that its owners hold it is INV4's and INV10's affair.
+ * Whether a record of a key may follow another one (`repair-soundness`): it knows all that the one before knew, and
+ * of what that one had seen replaced or deleted it brings nothing back. What was deleted and then forgotten (a reaped
+ * tombstone) is remembered here for all nodes. A copy of something alive may go: that its owners hold it is
+ * `durability`'s and `convergence`'s affair.
  */
 import { BytesError } from '../../engine/base/bytes.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';

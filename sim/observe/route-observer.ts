@@ -1,6 +1,6 @@
 /**
- * Who answered whom, read off the wire of the peer plane: the replicas' answers to reads (INV18; of large objects, INV23),
- * and the life that each answered request came from (INV19).
+ * Who answered whom, read off the wire of the peer plane: the replicas' answers to reads (`quorum-intersection`; of
+ * large objects, `resource-bounds`), and the life that each answered request came from (`node-identity`).
  */
 import type { Frame } from '../../engine/peer/wire/frames.ts';
 import { FrameDecoder, FrameError } from '../../engine/peer/wire/frames.ts';

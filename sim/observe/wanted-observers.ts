@@ -3,10 +3,10 @@ import type { Plan } from '../plan/plan.ts';
 
 /** The ledger's truth about anti-entropy is in the same books. */
 export function watchesExchanges(plan: Plan): boolean {
-  const { INV11, INV12, INV14 } = plan.floors;
-  return wantsObservers(plan) || [INV11, INV12, INV14].some((floor) => floor !== undefined);
+  const ofExchanges = ['exchange-soundness', 'repair-soundness', 'stale-snapshot-safety'] as const;
+  return wantsObservers(plan) || ofExchanges.some((invariant) => plan.floors[invariant] !== undefined);
 }
 
 export function wantsObservers({ floors }: Plan): boolean {
-  return floors.INV24 !== undefined || floors.INV26 !== undefined;
+  return floors['metrics-reconcile'] !== undefined || floors['valid-exposition'] !== undefined;
 }

@@ -5,6 +5,8 @@
 import { closest } from 'fastest-levenshtein';
 
 import { LockstepError } from '../../engine/base/errors.ts';
+import type { Named } from '../check/named.ts';
+import { findNamed, nearestNames } from '../check/named.ts';
 
 /** Something in the plan at `path`. */
 export interface Field {
@@ -84,6 +86,25 @@ export function readChoice<Word extends string>(field: Field, words: readonly Wo
   const { value } = field;
   const word = words.find((one) => one === value);
   return word ?? refuse(field, `one of ${words.join(', ')} is expected, not ${shown(value)}`);
+}
+
+/** The row of a table that is meant by its name, or by its old code. `what`: what the rows are, `kind of fault`. */
+export function readNamed<Row extends Named>(field: Field, rows: readonly Row[], what: string): Row {
+  const { value } = field;
+  if (typeof value !== 'string')
+    return refuse(field, `the name of a ${what} is expected, not ${kindOf(value)}`);
+  const near = (): string => nearestNames(rows, value);
+  return (
+    findNamed(rows, value) ?? refuse(field, `there is no ${what} ${shown(value)}; the nearest are ${near()}`)
+  );
+}
+
+/** The same for what people write today: a code is refused with its name. */
+export function readNewName<Row extends Named>(field: Field, rows: readonly Row[], what: string): Row {
+  const row = readNamed(field, rows, what);
+  return row.name === field.value
+    ? row
+    : refuse(field, `${row.code} is the old code of the ${what} ${row.name}; write the name`);
 }
 
 function asRecord(field: Field): Readonly<Record<string, unknown>> {

@@ -3,13 +3,22 @@
  * sentence (`PlanInvalid`) and never in a strange run.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
-import type { InvariantId } from '../check/report.ts';
-import { invariantIds } from '../check/report.ts';
+import type { InvariantName } from '../check/invariants.ts';
+import { invariantTable } from '../check/invariants.ts';
 import type { ParameterRange } from '../faults/kinds/fault-kind-row.ts';
 import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
-import { faultKindIds, faultKinds } from '../faults/kinds/fault-kinds.ts';
+import { faultKinds, faultRows } from '../faults/kinds/fault-kinds.ts';
 import type { Field } from './fields.ts';
-import { readChoice, readEntries, readInteger, readList, readObject, readText, refuse } from './fields.ts';
+import {
+  readChoice,
+  readEntries,
+  readInteger,
+  readList,
+  readNamed,
+  readObject,
+  readText,
+  refuse,
+} from './fields.ts';
 import type {
   Moment,
   Plan,
@@ -242,13 +251,14 @@ function readQuorum(field: Field): PlanQuorum {
 
 function readFault(field: Field, hosts: Hosts): PlanFault {
   const fields = readObject(field, ['id', 'kind', 'targets', 'when', 'forUs', 'params']);
-  const kind = readChoice(fields.kind, faultKindIds);
+  const { name: kind } = readNamed(fields.kind, faultRows, 'kind of fault');
   const forUs = readDuration(fields.forUs);
   if (!faultKinds[kind].lasting && forUs !== 0)
     refuse(fields.forUs, `${kind} is over at once; 0 is expected`);
   const id = readText(fields.id, 32);
   // The impostor's host is called after its fault, and one of the load's is x-after.
-  if (kind === 'FN16' && id === 'after') refuse(fields.id, 'an FN16 has any other id than "after"');
+  if (kind === 'wrong-identity' && id === 'after')
+    refuse(fields.id, 'a wrong-identity has any other id than "after"');
   return {
     id,
     kind,
@@ -323,10 +333,11 @@ export function readSettings(field: Field): Plan['settings'] {
 }
 
 function readFloors(field: Field): Plan['floors'] {
-  const floors: Partial<Record<InvariantId, number>> = {};
-  for (const [name, floor] of readEntries(field, invariantIds.length)) {
-    const id = readChoice({ path: floor.path, value: name }, invariantIds);
-    floors[id] = readInteger(floor, 0, Number.MAX_SAFE_INTEGER);
+  const floors: Partial<Record<InvariantName, number>> = {};
+  for (const [name, floor] of readEntries(field, invariantTable.length)) {
+    const row = readNamed({ path: floor.path, value: name }, invariantTable, 'invariant');
+    if (floors[row.name] !== undefined) refuse(floor, `${row.name} (${row.code}) is given twice`);
+    floors[row.name] = readInteger(floor, 0, Number.MAX_SAFE_INTEGER);
   }
   return floors;
 }

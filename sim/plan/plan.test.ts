@@ -55,10 +55,10 @@ describe('plans', () => {
     const kinds = Array.from({ length: 40 }, (_, seed) => {
       return new Set(generatePlan(crashAndRestart, seed).faults.map((fault) => fault.kind));
     });
-    const withCrash = kinds.filter((kind) => kind.has('FP1')).length;
+    const withCrash = kinds.filter((kind) => kind.has('process-crash')).length;
     expect(withCrash).toBeGreaterThan(5);
     expect(withCrash).toBeLessThan(35);
-    expect(kinds.every((kind) => kind.has('FD6'))).toBe(true);
+    expect(kinds.every((kind) => kind.has('power-loss'))).toBe(true);
   });
 
   it('draw the length of the load over its whole range', () => {
@@ -88,7 +88,11 @@ describe('a damaged plan is refused with the place and the cause', () => {
     ['a number out of range', (json) => (json['clients'] = 1000), 'plan.clients: 1000 is outside 1..256'],
     ['a storm of no length', (json) => (json['stormUs'] = 0), 'plan.stormUs: 0 is outside 1..86400000000'],
     ['no nodes', (json) => (json['nodes'] = []), 'plan.nodes: at least one node is needed'],
-    ['a foreign invariant', (json) => (json['floors'] = { INV99: 1 }), 'plan.floors.INV99: one of INV1,'],
+    [
+      'a foreign invariant',
+      (json) => (json['floors'] = { INV99: 1 }),
+      'plan.floors.INV99: there is no invariant "INV99"; the nearest are causality,',
+    ],
     [
       'a nested setting',
       (json) => (json['settings'] = { a: {} }),
@@ -99,18 +103,28 @@ describe('a damaged plan is refused with the place and the cause', () => {
   });
 
   it('names the item in a list', () => {
-    const fault = { id: 'f0', kind: 'FP1', targets: ['n9'], when: { atUs: 1 }, forUs: 1, params: {} };
+    const fault = {
+      id: 'f0',
+      kind: 'process-crash',
+      targets: ['n9'],
+      when: { atUs: 1 },
+      forUs: 1,
+      params: {},
+    };
     const edits: [object, string][] = [
       [fault, 'plan.faults[0].targets[0]: one of n1, n2, n3 is expected, not "n9"'],
-      [{ ...fault, targets: ['n1', 'n2'] }, 'plan.faults[0].targets: FP1 aims at one node'],
-      [{ ...fault, kind: 'FX9' }, 'plan.faults[0].kind: one of FN1'],
+      [{ ...fault, targets: ['n1', 'n2'] }, 'plan.faults[0].targets: process-crash aims at one node'],
+      [{ ...fault, kind: 'FX9' }, 'plan.faults[0].kind: there is no kind of fault "FX9"; the nearest are '],
       [
         { ...fault, targets: ['n1'], when: { atUs: 1, event: 'x' } },
         'plan.faults[0].when: a moment is either',
       ],
       [{ ...fault, targets: ['n1'], when: { event: 'x' } }, 'plan.faults[0].when: a moment is {atUs} or'],
       [{ ...fault, targets: ['n1'], params: { speed: 1 } }, 'plan.faults[0].params: unknown key "speed"'],
-      [{ ...fault, kind: 'FN11', targets: ['n1', 'c0'] }, 'plan.faults[0].forUs: FN11 is over at once'],
+      [
+        { ...fault, kind: 'connection-reset', targets: ['n1', 'c0'] },
+        'plan.faults[0].forUs: connection-reset is over at once',
+      ],
     ];
     for (const [item, expected] of edits) {
       expect(complaint((json) => (json['faults'] = [item]))).toContain(expected);
@@ -141,7 +155,7 @@ describe('a damaged plan is refused with the place and the cause', () => {
       'n9 replaces "n8", which is none of the nodes',
     );
     const impostor = {
-      kind: 'FN16',
+      kind: 'wrong-identity',
       targets: ['n1'],
       when: { atUs: 1 },
       forUs: 0,
@@ -149,7 +163,7 @@ describe('a damaged plan is refused with the place and the cause', () => {
     };
     const complaint = (id: string): string =>
       complaintAbout(JSON.stringify({ ...plan, faults: [{ id, ...impostor }] }));
-    expect(complaint('after')).toContain('an FN16 has any other id than "after"');
+    expect(complaint('after')).toContain('a wrong-identity has any other id than "after"');
     expect(complaint('before')).toBe('none');
   });
 

@@ -5,7 +5,7 @@
  *
  * Times are microseconds of virtual time from the beginning of the storm.
  */
-import type { InvariantId } from '../check/report.ts';
+import type { InvariantName } from '../check/invariants.ts';
 import type { JobKind } from '../evidence/jobs.ts';
 import type { RedisKind } from '../evidence/redis.ts';
 import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
@@ -17,7 +17,7 @@ export interface PlanNode {
   readonly name: string;
   readonly datacenter: string;
   readonly rack: string;
-  /** It is no member from the start: FM1 brings it in. */
+  /** It is no member from the start: `membership-change` brings it in. */
   readonly spare?: true;
   /** The member whose place it takes when it comes in; that one dies for good. */
   readonly replaces?: string;
@@ -192,7 +192,10 @@ export interface Plan {
   readonly stormUs: number;
   readonly calmUs: number;
   readonly settleUsMax: number;
-  /** `sweeps`: INV10 is to hold before anybody reads after the calm, by hints and anti-entropy alone; else after the reads. */
+  /**
+   * `sweeps`: `convergence` is to hold before anybody reads after the calm, by hints and anti-entropy alone; else
+   * after the reads.
+   */
   readonly mendedBy?: 'sweeps';
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings: Readonly<Record<string, number | string | boolean>>;
@@ -209,7 +212,7 @@ export interface Plan {
   readonly garbage: readonly PlanMalformedInput[];
   readonly scrapes: readonly PlanScrape[];
   /** Invariants to check, each with the comparisons below which the run proves nothing. */
-  readonly floors: Readonly<Partial<Record<InvariantId, number>>>;
+  readonly floors: Readonly<Partial<Record<InvariantName, number>>>;
   /** The user's own invariants that judged its run when the plan was written. Left out: the built-in ones alone did. */
   readonly judgedBy?: PlanJudges;
 }

@@ -63,7 +63,7 @@ class Plans extends fc.Arbitrary<Plan> {
 /** A small plan compares little, which is no failure; and who searches among many does not run each of them twice. */
 function searched(plan: Plan): Plan {
   const { floors } = withoutFloors(plan);
-  const { INV29: _, ...others } = floors;
+  const { determinism: _, ...others } = floors;
   // Where it is the only one there is, without it nothing would be judged.
   return { ...plan, floors: Object.keys(others).length === 0 ? floors : others };
 }

@@ -5,17 +5,19 @@
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import { consistencyLevels } from '../../engine/replication/requests.ts';
-import { invariantIds } from '../check/report.ts';
+import { invariantTable } from '../check/invariants.ts';
 import { jobKinds } from '../evidence/jobs.ts';
 import { redisKinds } from '../evidence/redis.ts';
-import { faultKindIds, faultKinds } from '../faults/kinds/fault-kinds.ts';
-import type { Field } from './fields.ts';
+import type { FaultKindRow } from '../faults/kinds/fault-kind-row.ts';
+import { faultKinds, faultRows } from '../faults/kinds/fault-kinds.ts';
+import type { Field } from '../plan/fields.ts';
 import {
   readChoice,
   readEntries,
   readFlag,
   readInteger,
   readList,
+  readNewName,
   readObject,
   readText,
   refuse,
@@ -67,7 +69,7 @@ function readScenario(field: Field, taken: readonly string[]): void {
   const storm = readInteger(stormMs, 1, planLimits.durationUsMax / 1000);
   readInteger(calmMs, 0, planLimits.durationUsMax / 1000);
   readInteger(settleMsMax, 1, planLimits.durationUsMax / 1000);
-  readList(faults, faultKindIds.length * 4, (item) => readDraw(item, storm * 1000));
+  readList(faults, faultRows.length * 4, (item) => readDraw(item, storm * 1000));
   readInvariants(invariants);
   if (rest.redis !== undefined) readRedis(rest.redis);
   if (rest.jobs !== undefined) readJobs(rest.jobs);
@@ -175,7 +177,7 @@ function readDraw(field: Field, stormUs: number): void {
     ['kind', 'count'],
     ['forUs', 'params', 'words', 'targets', 'atUs', 'group', 'sideMax', 'after', 'always'],
   );
-  const kind = readChoice(draw.kind, faultKindIds);
+  const { name: kind } = readNewName(draw.kind, faultRows, 'kind of fault');
   const { lasting, params, aim } = faultKinds[kind];
   readRange(draw.count, 0, planLimits.faultsMax);
   if (draw.forUs !== undefined) {
@@ -211,21 +213,21 @@ function readDraw(field: Field, stormUs: number): void {
   readRange(after.delayUs, 0, planLimits.durationUsMax);
 }
 
-function namesOf(params: (typeof faultKinds)['FN1']['params'], kind: 'integer' | 'choice'): string {
+function namesOf(params: FaultKindRow['params'], kind: 'integer' | 'choice'): string {
   const names = Object.entries(params).flatMap(([name, range]) => (range.kind === kind ? [name] : []));
   return names.length === 0 ? 'none' : names.join(', ');
 }
 
 /** One at least must ask for something: a run that need compare nothing proves nothing. */
 function readInvariants(field: Field): void {
-  const floors = readEntries(field, invariantIds.length).map(([name, floor]) => {
-    readChoice({ path: floor.path, value: name }, invariantIds);
+  const floors = readEntries(field, invariantTable.length).map(([name, floor]) => {
+    readNewName({ path: floor.path, value: name }, invariantTable, 'invariant');
     return readInteger(floor, 0, Number.MAX_SAFE_INTEGER);
   });
   if (!floors.some((floor) => floor > 0))
     refuse(
       field,
-      'one invariant at least with a floor above 0 is expected ({ INV32: 1 }): fewer prove nothing',
+      "one invariant at least with a floor above 0 is expected ({ 'no-silent-failures': 1 }): fewer prove nothing",
     );
 }
 

@@ -3,9 +3,9 @@
  * (plan-generation.ts), the run into a verdict.
  */
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
-import type { InvariantId } from '../check/report.ts';
+import type { InvariantName } from '../check/invariants.ts';
 import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
-import type { NeedWord, PlanNode, PlanStructures, PlanTransaction } from './plan.ts';
+import type { NeedWord, PlanNode, PlanStructures, PlanTransaction } from '../plan/plan.ts';
 import type { JobKind } from '../evidence/jobs.ts';
 import type { RedisKind } from '../evidence/redis.ts';
 
@@ -17,7 +17,7 @@ export interface ClusterShape {
   /** Per datacenter; every rack holds one copy of every key. */
   readonly racks: number;
   readonly nodesPerRack: number;
-  /** Nodes that FM1 brings in. */
+  /** Nodes that `membership-change` brings in. */
   readonly spares?: readonly Omit<PlanNode, 'spare'>[];
 }
 
@@ -135,12 +135,15 @@ export interface Scenario {
   readonly calmMs: number;
   /** Longest virtual time that the final reads may take. */
   readonly settleMsMax: number;
-  /** `sweeps`: INV10 is to hold before anybody reads after the calm, by hints and anti-entropy alone; else after the reads. */
+  /**
+   * `sweeps`: `convergence` is to hold before anybody reads after the calm, by hints and anti-entropy alone; else
+   * after the reads.
+   */
   readonly mendedBy?: 'sweeps';
   /** Consistency levels of all nodes, drawn by seed; left out: the settings'. */
   readonly levels?: { readonly read: Weights<ConsistencyLevel>; readonly write: Weights<ConsistencyLevel> };
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings?: Readonly<Record<string, number | string | boolean>>;
   /** What must hold, each with the comparisons below which a run proves nothing. */
-  readonly invariants: Readonly<Partial<Record<InvariantId, number>>>;
+  readonly invariants: Readonly<Partial<Record<InvariantName, number>>>;
 }

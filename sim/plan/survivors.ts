@@ -8,9 +8,9 @@ import type { Plan, PlanNode } from './plan.ts';
 
 /** Throws `PlanInvalid` when a datacenter has no member from the start, or may lose the last one for good. */
 export function mustLeaveSomebody({ nodes, faults }: Pick<Plan, 'nodes' | 'faults'>): void {
-  const struckBy = (kind: 'FP10' | 'FM1'): ReadonlySet<string> =>
+  const struckBy = (kind: 'permanent-node-loss' | 'membership-change'): ReadonlySet<string> =>
     new Set(faults.filter((fault) => fault.kind === kind).flatMap(({ targets }) => targets));
-  const [dying, moving] = [struckBy('FP10'), struckBy('FM1')];
+  const [dying, moving] = [struckBy('permanent-node-loss'), struckBy('membership-change')];
   const heirs = nodes.filter(({ name, replaces }) => replaces !== undefined && moving.has(name));
   const replaced = new Set(heirs.map(({ replaces }) => replaces));
   for (const datacenter of new Set(nodes.map((node) => node.datacenter))) {
@@ -22,8 +22,8 @@ export function mustLeaveSomebody({ nodes, faults }: Pick<Plan, 'nodes' | 'fault
     const inPlace = heirs.filter(here).filter(({ name }) => !dying.has(name) && !replaced.has(name));
     if (lost.length === 0 || kept.length + inPlace.length > 0) continue;
     const who = members.every(({ name }) => dying.has(name))
-      ? `FP10 strikes every member of ${datacenter}`
-      : `FP10 and FM1 together may take every member of ${datacenter}`;
+      ? `permanent-node-loss strikes every member of ${datacenter}`
+      : `permanent-node-loss and membership-change together may take every member of ${datacenter}`;
     refuse(`plan.faults: ${who}; one at least is to be left, whom clients ask`);
   }
 }

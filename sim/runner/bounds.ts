@@ -1,4 +1,4 @@
-/** What a node may hold by its configuration, for INV23. */
+/** What a node may hold by its configuration, for `resource-bounds`. */
 import type { NodeConfig } from '../../engine/config/config.ts';
 import { driverDefaults } from '../../engine/storage/driver.ts';
 import type { Bound } from '../check/resources.ts';

@@ -5,12 +5,13 @@
 import type { ScrapeRecord } from '../workload/scrape.ts';
 import type { Plan } from '../plan/plan.ts';
 
-/** Comparisons of INV24 that one look at a node's numbers makes, at least. */
+/** Comparisons of `metrics-reconcile` that one look at a node's numbers makes, at least. */
 const equationsPerLook = 100;
 
 /**
- * The plan's floors, and what INV24 and INV26 can compare of these looks: INV26 exactly each look but the first of a
- * life with the one before it, and each scrape that saw something whole.
+ * The plan's floors, and what `metrics-reconcile` and `valid-exposition` can compare of these looks:
+ * `valid-exposition` exactly each look but the first of a life with the one before it, and each scrape that saw
+ * something whole.
  */
 export function grownFloors(
   floors: Plan['floors'],
@@ -19,9 +20,12 @@ export function grownFloors(
 ): Plan['floors'] {
   const looks = looksPerLife.reduce((sum, count) => sum + count, 0);
   const texts = scrapes.filter(({ seen }) => seen !== undefined).length;
-  const due = { INV24: equationsPerLook * looks, INV26: texts + looks - looksPerLife.length };
+  const due = {
+    'metrics-reconcile': equationsPerLook * looks,
+    'valid-exposition': texts + looks - looksPerLife.length,
+  };
   const grown = { ...floors };
-  for (const invariant of ['INV24', 'INV26'] as const) {
+  for (const invariant of ['metrics-reconcile', 'valid-exposition'] as const) {
     const floor = floors[invariant];
     if (floor !== undefined) grown[invariant] = Math.max(floor, due[invariant]);
   }

@@ -4,7 +4,7 @@ import type { RunResult } from './result.ts';
 
 export function reportOf(over: Partial<CheckReport> = {}): CheckReport {
   return {
-    invariant: 'INV4',
+    invariant: 'durability',
     ok: true,
     checked: 100,
     skipped: 2,
@@ -32,7 +32,7 @@ export function resultOf(over: Partial<RunResult> = {}): RunResult {
     virtualUs: 3_500_000,
     wallMs: 50,
     missed: [],
-    struck: { FP1: 2 },
+    struck: { 'process-crash': 2 },
     because: '',
     ...over,
   };

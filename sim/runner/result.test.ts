@@ -6,20 +6,24 @@ import { brokenReport, reportOf, resultOf } from './result-fixture.ts';
 const failed = resultOf({
   seed: 3,
   verdict: 'failed',
-  reports: [brokenReport(9, 'lost'), reportOf({ invariant: 'INV5' })],
+  reports: [brokenReport(9, 'lost'), reportOf({ invariant: 'durable-before-ack' })],
 });
 
 describe('results', () => {
   it('the invariant that broke first is the one with the earliest bad event', () => {
-    const reports = [brokenReport(30, 'late'), reportOf(), brokenReport(20, 'early', { invariant: 'INV5' })];
-    expect(brokenInvariant(resultOf({ reports }))?.invariant).toBe('INV5');
+    const reports = [
+      brokenReport(30, 'late'),
+      reportOf(),
+      brokenReport(20, 'early', { invariant: 'durable-before-ack' }),
+    ];
+    expect(brokenInvariant(resultOf({ reports }))?.invariant).toBe('durable-before-ack');
     expect(brokenInvariant(resultOf())).toBeUndefined();
   });
 
   it('a vacuous check comes after any that broke at an instant', () => {
-    const vacuous = reportOf({ ok: false, vacuous: true, invariant: 'INV5' });
+    const vacuous = reportOf({ ok: false, vacuous: true, invariant: 'durable-before-ack' });
     expect(brokenInvariant(resultOf({ reports: [vacuous, brokenReport(9, 'lost')] }))?.invariant).toBe(
-      'INV4',
+      'durability',
     );
   });
 
@@ -37,10 +41,10 @@ describe('results', () => {
       events: 15_000,
       operations: 300,
       virtualMs: 10_500,
-      checks: { INV4: { checked: 300, skipped: 6 }, INV5: { checked: 100 } },
-      struck: { FP1: 6 },
+      checks: { durability: { checked: 300, skipped: 6 }, 'durable-before-ack': { checked: 100 } },
+      struck: { 'process-crash': 6 },
       failedSeeds: [3],
-      broken: { INV4: [3] },
+      broken: { durability: [3] },
     });
   });
 
@@ -64,10 +68,10 @@ describe('results', () => {
       scenarios: [
         {
           failed_seeds: [3],
-          broken: { INV4: [3] },
+          broken: { durability: [3] },
           failure: {
             seed: 3,
-            invariant: 'INV4',
+            invariant: 'durability',
             reason: 'lost',
             replay: 'lockstep-sim replay calm --seed 3',
           },

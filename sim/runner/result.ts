@@ -1,7 +1,7 @@
 /**
  * What runs come to, as plain data: it crosses worker threads, becomes JSON, and is what reports render.
  */
-import type { CheckReport, InvariantName } from '../check/report.ts';
+import type { CheckReport, ReportedInvariant } from '../check/report.ts';
 import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
 
@@ -80,13 +80,13 @@ export interface ScenarioSummary {
   /** Summed over the workers. */
   readonly wallMs: number;
   readonly checks: Readonly<
-    Partial<Record<InvariantName, { readonly checked: number; readonly skipped: number }>>
+    Partial<Record<ReportedInvariant, { readonly checked: number; readonly skipped: number }>>
   >;
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
   /** Seeds that failed, smallest first, at most `failedSeedsMax`. */
   readonly failedSeeds: readonly number[];
   /** Which invariants broke in which seeds, as many as are named; one cause may break several in one run. */
-  readonly broken: Readonly<Partial<Record<InvariantName, readonly number[]>>>;
+  readonly broken: Readonly<Partial<Record<ReportedInvariant, readonly number[]>>>;
   /** The failure of the smallest seed. */
   readonly failure: Failure | undefined;
 }
@@ -184,7 +184,7 @@ function failedSeedsOf(results: readonly RunResult[]): readonly number[] {
 }
 
 function brokenBySeed(results: readonly RunResult[]): ScenarioSummary['broken'] {
-  const broken: Partial<Record<InvariantName, number[]>> = {};
+  const broken: Partial<Record<ReportedInvariant, number[]>> = {};
   for (const { seed, reports } of results.toSorted((left, right) => left.seed - right.seed)) {
     for (const { invariant, ok } of reports) {
       if (ok) continue;
@@ -207,7 +207,7 @@ function failureJson({ result, replay }: Failure): object {
 }
 
 function addChecks(results: readonly RunResult[]): ScenarioSummary['checks'] {
-  const checks: Partial<Record<InvariantName, { checked: number; skipped: number }>> = {};
+  const checks: Partial<Record<ReportedInvariant, { checked: number; skipped: number }>> = {};
   for (const report of results.flatMap((result) => result.reports)) {
     const total = (checks[report.invariant] ??= { checked: 0, skipped: 0 });
     total.checked += report.checked;

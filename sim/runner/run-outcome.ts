@@ -10,7 +10,7 @@ import type { Plan } from '../plan/plan.ts';
 import type { MissedFault, OutcomeCounts } from './result.ts';
 
 export interface RunOutcome {
-  /** Of the invariants that the plan asks for, except INV29, which takes two runs. */
+  /** Of the invariants that the plan asks for, except `determinism`, which takes two runs. */
   readonly reports: readonly CheckReport[];
   readonly digest: string;
   readonly events: number;
@@ -22,7 +22,10 @@ export interface RunOutcome {
   readonly transactions: TransactionHistory;
   readonly redis: readonly RedisRecord[];
   readonly jobs: readonly JobRecord[];
-  /** What the nodes counted, beside what the world knows; empty when the plan asks for neither INV24 nor INV26. */
+  /**
+   * What the nodes counted, beside what the world knows; empty when the plan asks for neither `metrics-reconcile` nor
+   * `valid-exposition`.
+   */
   readonly accounts: readonly IncarnationAccount[];
   /** Comparisons below which this run proves nothing: what the plan says, and what the run's length asks for. */
   readonly floors: Plan['floors'];

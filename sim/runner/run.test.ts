@@ -50,32 +50,40 @@ describe('a run', () => {
     const killing = (names: readonly string[]): Plan => {
       const when = { atUs: 100_000 };
       const faults = names.map((name): PlanFault => {
-        return { id: `f-${name}`, kind: 'FP10', targets: [name], when, forUs: 0, params: {} };
+        return { id: `f-${name}`, kind: 'permanent-node-loss', targets: [name], when, forUs: 0, params: {} };
       });
-      return { ...plan, faults, floors: { INV32: 1 } };
+      return { ...plan, faults, floors: { 'no-silent-failures': 1 } };
     };
     const names = plan.nodes.filter(({ datacenter }) => datacenter === 'dc2').map(({ name }) => name);
-    const complaint = 'plan.faults: FP10 strikes every member of dc2; one at least is to be left';
+    const complaint =
+      'plan.faults: permanent-node-loss strikes every member of dc2; one at least is to be left';
     await expect(runPlan(killing(names))).rejects.toThrow(complaint);
     expect(() => parsePlan(formatPlan(killing(names)))).toThrow(complaint);
     const result = await judgePlan(parsePlan(formatPlan(killing(names.slice(1)))), () => 0);
-    expect(result).toMatchObject({ verdict: 'passed', struck: { FP10: names.length - 1 } });
+    expect(result).toMatchObject({ verdict: 'passed', struck: { 'permanent-node-loss': names.length - 1 } });
   });
 
   it('refuses a plan in which deaths, leaves and heirs together may leave a datacenter without a member', async () => {
     const plan = planOfSeed('partition-between-dcs', 3);
     const [first, ...rest] = plan.nodes.filter(({ datacenter }) => datacenter === 'dc2');
-    const strike = (kind: 'FP10' | 'FM1', name = ''): PlanFault => {
+    const strike = (kind: 'permanent-node-loss' | 'membership-change', name = ''): PlanFault => {
       return { id: `${kind}-${name}`, kind, targets: [name], when: { atUs: 100_000 }, forUs: 0, params: {} };
     };
-    const dying = rest.map(({ name }) => strike('FP10', name));
+    const dying = rest.map(({ name }) => strike('permanent-node-loss', name));
     const heir = { name: 'n99', datacenter: 'dc2', rack: first?.rack ?? '', spare: true } as const;
     const elsewhere = { ...heir, datacenter: 'dc1', replaces: first?.name ?? '' };
     const together =
-      'plan.faults: FP10 and FM1 together may take every member of dc2; one at least is to be left';
+      'plan.faults: permanent-node-loss and membership-change together may take every member of dc2; one at least is to be left';
     const plans: readonly (readonly [Plan, string])[] = [
-      [{ ...plan, faults: [...dying, strike('FM1', first?.name)] }, together],
-      [{ ...plan, nodes: [...plan.nodes, elsewhere], faults: [...dying, strike('FM1', 'n99')] }, together],
+      [{ ...plan, faults: [...dying, strike('membership-change', first?.name)] }, together],
+      [
+        {
+          ...plan,
+          nodes: [...plan.nodes, elsewhere],
+          faults: [...dying, strike('membership-change', 'n99')],
+        },
+        together,
+      ],
       [
         { ...plan, nodes: [...plan.nodes, { ...heir, datacenter: 'dc9' }] },
         'plan.nodes: dc9 has spares alone; its clients ask members',
@@ -86,13 +94,17 @@ describe('a run', () => {
       expect(() => parsePlan(formatPlan(bad))).toThrow(complaint);
     }
     const inPlace = { ...heir, replaces: first?.name ?? '' };
-    const good = { ...plan, nodes: [...plan.nodes, inPlace], faults: [...dying, strike('FM1', 'n99')] };
+    const good = {
+      ...plan,
+      nodes: [...plan.nodes, inPlace],
+      faults: [...dying, strike('membership-change', 'n99')],
+    };
     expect(() => parsePlan(formatPlan(good))).not.toThrow();
   });
 
   it('that compares too little fails as vacuous', async () => {
-    const result = await judgePlan({ ...small, operations: [], floors: { INV4: 10 } }, () => 0);
+    const result = await judgePlan({ ...small, operations: [], floors: { durability: 10 } }, () => 0);
     expect(result.verdict).toBe('failed');
-    expect(result.reports).toMatchObject([{ invariant: 'INV4', vacuous: true }]);
+    expect(result.reports).toMatchObject([{ invariant: 'durability', vacuous: true }]);
   });
 });

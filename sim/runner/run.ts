@@ -19,7 +19,8 @@ import { checkReconciliation } from '../check/reconcile/reconciliation.ts';
 import { atlasOf } from '../check/disk-losses.ts';
 import { checkCorruption } from '../check/corruption.ts';
 import { checkMalformedInput } from '../check/malformed-input.ts';
-import type { CheckReport, InvariantId } from '../check/report.ts';
+import type { InvariantName } from '../check/invariants.ts';
+import type { CheckReport } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
 import { checkJobs } from '../check/jobs.ts';
 import { checkRedisCounters } from '../check/redis-counters.ts';
@@ -180,7 +181,7 @@ class Run {
     };
     const byClients = (fault: ClientPlanFault): boolean => injectClientFault(fault, this.#load);
     this.#faults = new Faults(this.#world, this.#cluster, this.#modules, onAltered, byClients);
-    if (plan.faults.some(({ kind }) => kind === 'FM1')) exchanges?.ringMoves();
+    if (plan.faults.some(({ kind }) => kind === 'membership-change')) exchanges?.ringMoves();
     this.#truth = new Monitor(this.#world, this.#cluster, plan, this.#faults, this.#observed);
     const onScraped = (node: string): void => this.#looks.at(node, 'running');
     const transacts = this.#observed && plan.transactionClients > 0;
@@ -221,13 +222,14 @@ class Run {
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
     this.#load.readBack(() => this.#world.nowUs >= endUs);
     this.#load.finish(this.#faults.wipes, () => this.#world.nowUs >= endUs);
-    if (this.#plan.floors.INV28 !== undefined) this.#modules.readBack(() => this.#world.nowUs >= endUs);
+    if (this.#plan.floors['wasm-purity'] !== undefined)
+      this.#modules.readBack(() => this.#world.nowUs >= endUs);
     await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
   }
 
   /** Lets the replicas repair themselves until they are equal, and keeps what they hold when they are or time is up. */
   async converge(): Promise<void> {
-    if (this.#plan.floors.INV10 === undefined) return;
+    if (this.#plan.floors.convergence === undefined) return;
     this.#world.trace.note('run.converging.began');
     const endUs = this.#world.nowUs + convergenceUsMax;
     for (;;) {
@@ -247,7 +249,7 @@ class Run {
 
   /** Lets the nodes find back to each other and hand over what they kept, until they have or time is up. */
   async quieten(): Promise<void> {
-    if (this.#plan.floors.INV22 !== undefined || this.#plan.floors.INV27 !== undefined) {
+    if (this.#plan.floors.liveness !== undefined || this.#plan.floors['hint-delivery'] !== undefined) {
       const endUs = this.#world.nowUs + quietUsMax;
       while (!this.#truth.isQuiet() && this.#world.nowUs < endUs && this.#unfinished === '') {
         await this.#pass(dumpEveryUs);
@@ -261,7 +263,8 @@ class Run {
 
   /** Lets the nodes forget what is over, until no record of a branch is left or time is up, and keeps what is. */
   async forget(): Promise<void> {
-    if (this.#plan.transactionClients === 0 || this.#plan.floors.INV3 === undefined) return;
+    if (this.#plan.transactionClients === 0 || this.#plan.floors['no-dangling-transactions'] === undefined)
+      return;
     const endUs = this.#world.nowUs + forgetUsMax;
     for (;;) {
       this.#left = branchesLeft(this.#cluster, this.#world.nowUs);
@@ -327,22 +330,22 @@ class Run {
   #reports(): readonly CheckReport[] {
     const { history } = this.#recorder;
     const { floors, mendedBy } = this.#plan;
-    const atlas = atlasOf(this.#disks.losses, mendedBy === 'sweeps' && floors.INV10 !== undefined);
+    const atlas = atlasOf(this.#disks.losses, mendedBy === 'sweeps' && floors.convergence !== undefined);
     const accounts = this.#witness?.accounts ?? [];
     const parse = expositionReader();
     const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({
       atUs,
       text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
     }));
-    const checks: readonly (readonly [InvariantId, () => CheckReport])[] = [
-      ['INV4', () => checkDurability(history, atlas)],
-      ['INV5', () => checkAcknowledgement(history, atlas)],
-      ['INV10', () => this.#convergence()],
+    const checks: readonly (readonly [InvariantName, () => CheckReport])[] = [
+      ['durability', () => checkDurability(history, atlas)],
+      ['durable-before-ack', () => checkAcknowledgement(history, atlas)],
+      ['convergence', () => this.#convergence()],
       ...(this.#exchanges?.checks() ?? []),
-      ['INV13', () => checkSnapshotRejection(this.#faults.tampers, this.#rejections)],
-      ['INV15', () => checkCorruption(history, this.#disks.records())],
+      ['snapshot-rejection', () => checkSnapshotRejection(this.#faults.tampers, this.#rejections)],
+      ['data-integrity', () => checkCorruption(history, this.#disks.records())],
       [
-        'INV16',
+        'input-robustness',
         () =>
           checkMalformedInput(
             this.#load.garbage,
@@ -350,30 +353,30 @@ class Run {
             startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks),
           ),
       ],
-      ['INV17', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
-      ['INV20', () => checkSessions(history, atlas)],
+      ['ring-agreement', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
+      ['session-guarantees', () => checkSessions(history, atlas)],
       ...this.#truth.checks(history, accounts, this.#load.idle ? 0 : 1),
-      ['INV8', () => checkRedisCounters(this.#load.redis)],
-      ['INV20', () => checkRedisExpiry(this.#load.redis)],
-      ['INV20', () => checkRedisPages(this.#load.redis)],
-      ['INV23', () => this.#resources()],
-      ['INV23', () => checkSlowReaders(this.#load.slowReadings, bytesHeldMax())],
-      ['INV24', () => checkReconciliation(accounts, this.#witness?.missed ?? 0)],
-      ['INV25', () => checkStatsAgreement(this.#load.scrapes, parse)],
-      ['INV26', () => checkExposition(this.#load.scrapes, accounts, parse)],
-      ['INV28', () => this.#modules.purity()],
-      ['INV28', () => checkJobs(history, this.#load.jobs)],
-      ['INV31', () => checkClockUse(this.#clockUses())],
-      ['INV32', () => checkFailures(this.#cluster.lives(), failures)],
+      ['exactly-once', () => checkRedisCounters(this.#load.redis)],
+      ['session-guarantees', () => checkRedisExpiry(this.#load.redis)],
+      ['session-guarantees', () => checkRedisPages(this.#load.redis)],
+      ['resource-bounds', () => this.#resources()],
+      ['resource-bounds', () => checkSlowReaders(this.#load.slowReadings, bytesHeldMax())],
+      ['metrics-reconcile', () => checkReconciliation(accounts, this.#witness?.missed ?? 0)],
+      ['stats-agreement', () => checkStatsAgreement(this.#load.scrapes, parse)],
+      ['valid-exposition', () => checkExposition(this.#load.scrapes, accounts, parse)],
+      ['wasm-purity', () => this.#modules.purity()],
+      ['wasm-purity', () => checkJobs(history, this.#load.jobs)],
+      ['no-ambient-time', () => checkClockUse(this.#clockUses())],
+      ['no-silent-failures', () => checkFailures(this.#cluster.lives(), failures)],
       [
-        'INV33',
+        'access-control',
         () => checkUnauthenticatedClients(this.#load.strangers.records, this.#load.strangers.untouched),
       ],
     ];
     const wanted = [...checks, ...this.#transactionChecks()].filter(
       ([invariant]) => this.#plan.floors[invariant] !== undefined,
     );
-    const reports = new Map<InvariantId, CheckReport>();
+    const reports = new Map<InvariantName, CheckReport>();
     for (const [invariant, check] of wanted) {
       const earlier = reports.get(invariant);
       reports.set(invariant, earlier === undefined ? check() : joinReports(earlier, check()));

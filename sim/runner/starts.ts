@@ -1,4 +1,7 @@
-/** What became of starts that nodes refused, and of those on a disk that is not the node's own, for INV16. */
+/**
+ * What became of starts that nodes refused, and of those on a disk that is not the node's own, for
+ * `input-robustness`.
+ */
 import type { StartRecord } from '../check/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { Leaks } from '../world/cluster/host.ts';

@@ -9,7 +9,7 @@ import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
 import { checkDeterminism, firstDifference } from '../check/determinism.ts';
 import type { Evidence, Invariant } from '../check/user-invariants.ts';
 import { checkOwn, evidenceOf, mustBeInvariants } from '../check/user-invariants.ts';
-import type { CheckReport, InvariantName } from '../check/report.ts';
+import type { CheckReport, ReportedInvariant } from '../check/report.ts';
 import { withFloor } from '../check/report.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -33,7 +33,7 @@ export type Task =
       readonly kind: 'shrink';
       readonly scenario: string;
       readonly seed: number;
-      readonly invariant: InvariantName;
+      readonly invariant: ReportedInvariant;
       /** Milliseconds of real time after which the smallest plan so far is the answer; undefined for no limit. */
       readonly msMax?: number;
     };
@@ -86,8 +86,9 @@ export function mustFindScenario(name: string, own: Own = nothingOwn): Scenario 
 }
 
 /**
- * Runs a plan and says whether its invariants held, and the caller's `invariants`; where the plan asks for INV29, it is
- * run twice. Throws `BadRequest` for a plan that names invariants of a user (`judgedBy`) which `invariants` lacks.
+ * Runs a plan and says whether its invariants held, and the caller's `invariants`; where the plan asks for
+ * `determinism`, it is run twice. Throws `BadRequest` for a plan that names invariants of a user (`judgedBy`) which
+ * `invariants` lacks.
  */
 export async function judgePlan(
   plan: Plan,
@@ -98,7 +99,7 @@ export async function judgePlan(
   mustHaveJudges(plan, invariants);
   const startMs = stopwatch();
   const outcome = await runPlan(plan);
-  const determinism = plan.floors.INV29 === undefined ? [] : [await checkTwice(plan, outcome)];
+  const determinism = plan.floors.determinism === undefined ? [] : [await checkTwice(plan, outcome)];
   const asked = [...outcome.reports, ...determinism].map((report) =>
     withFloor(report, floorOf(report, outcome.floors)),
   );
@@ -184,6 +185,6 @@ async function shrinkSeed(
 }
 
 /** The floor of one of them, without its number; none for an invariant of the caller's. */
-function onlyFloor(floors: Plan['floors'], invariant: InvariantName): Plan['floors'] {
+function onlyFloor(floors: Plan['floors'], invariant: ReportedInvariant): Plan['floors'] {
   return Object.fromEntries(Object.keys(floors).flatMap((id) => (id === invariant ? [[id, 0]] : [])));
 }

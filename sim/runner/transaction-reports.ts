@@ -3,7 +3,8 @@ import type { BranchesLeft } from '../check/branches-left.ts';
 import { checkNothingLeft, sharedWith } from '../check/branches-left.ts';
 import { checkIsolation } from '../check/isolation.ts';
 import { checkLiveness } from '../check/liveness.ts';
-import type { CheckReport, InvariantId } from '../check/report.ts';
+import type { InvariantName } from '../check/invariants.ts';
+import type { CheckReport } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
 import { checkTransactionDurability } from '../check/transaction-durability.ts';
 import { checkTransactionValues } from '../check/transaction-values.ts';
@@ -56,7 +57,7 @@ export function tracesSteps({
   return transactionClients > 0 || redisOperations.length > 0;
 }
 
-export type NamedCheck = readonly [InvariantId, () => CheckReport];
+export type NamedCheck = readonly [InvariantName, () => CheckReport];
 
 export function transactionChecks({
   steps: protocol,
@@ -75,30 +76,30 @@ export function transactionChecks({
   const halfLost = keysOf(steps, new Set([...buriedWith(lost, steps, heirs), ...lostWithDisks(steps)]));
   return [
     [
-      'INV1',
+      'atomicity',
       () =>
         joinReports(
           checkAtomicity(steps, lost, heirs),
           checkTransactionValues(history, accounts, firstBalance, new Set([...tainted, ...halfLost])),
         ),
     ],
-    ['INV2', () => checkStability(steps, [...heardIn(history), ...finals.heard])],
+    ['outcome-stability', () => checkStability(steps, [...heardIn(history), ...finals.heard])],
     [
-      'INV3',
+      'no-dangling-transactions',
       () =>
         joinReports(
           checkNothingDangles(finals.dangling),
           checkNothingLeft(left, new Set([...sharedWith(gone, steps), ...unconfirmed(missed, steps)])),
         ),
     ],
-    ['INV5', () => checkTransactionDurability(steps, history)],
-    ['INV6', () => checkIsolation(history, tainted)],
-    ['INV7', () => checkLocks(steps, heirs)],
+    ['durable-before-ack', () => checkTransactionDurability(steps, history)],
+    ['strict-serializability', () => checkIsolation(history, tainted)],
+    ['lock-exclusivity', () => checkLocks(steps, heirs)],
     [
-      'INV8',
+      'exactly-once',
       () => joinReports(joinReports(checkOnce(steps), checkRetries(history)), checkFinality(steps, history)),
     ],
-    ['INV22', () => checkLiveness(finals.liveness, history, answerUsMax)],
+    ['liveness', () => checkLiveness(finals.liveness, history, answerUsMax)],
   ];
 }
 

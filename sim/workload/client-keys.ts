@@ -71,6 +71,6 @@ export class ClientKeys {
 /** Nodes that may hold copies besides, since they come, go or die. */
 export function moversIn({ nodes, faults }: Plan): readonly string[] {
   const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);
-  const heirs = faults.some(({ kind }) => kind === 'FM1') ? nodes.map((node) => node.name) : [];
+  const heirs = faults.some(({ kind }) => kind === 'membership-change') ? nodes.map((node) => node.name) : [];
   return [...spares, ...heirs];
 }

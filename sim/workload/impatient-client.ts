@@ -1,7 +1,7 @@
 /**
- * A client that faults make impatient (FK1, FK2): its next request, or the one under way, is given up some time after it
- * was sent, unless it is answered by then. What was given up may have been carried out. One that doubts (FK7) asks for what
- * it was answered long ago once more.
+ * A client that faults make impatient (`immediate-retry`, `client-disconnect`): its next request, or the one under
+ * way, is given up some time after it was sent, unless it is answered by then. What was given up may have been
+ * carried out. One that doubts (`late-retry`) asks for what it was answered long ago once more.
  */
 import type { Clock } from '../../engine/io/clock.ts';
 
@@ -16,8 +16,8 @@ interface Wish {
 }
 
 export class Impatience {
-  /** Requests that were given up, to be asked again at once (FK1) or not (FK2). */
-  readonly givenUp = { FK1: 0, FK2: 0 };
+  /** Requests that were given up, to be asked again at once (`immediate-retry`) or not (`client-disconnect`). */
+  readonly givenUp = { 'immediate-retry': 0, 'client-disconnect': 0 };
   readonly #clock: Clock;
   readonly #wishes: Wish[] = [];
   #hurried = false;
@@ -60,7 +60,7 @@ export class Impatience {
 
   async #cutShort<Result>(connection: Asked, exchange: Promise<Result>, wish: Wish): Promise<Result> {
     const timer = this.#clock.after(wish.afterUs, () => {
-      this.givenUp[wish.hurried ? 'FK1' : 'FK2'] += 1;
+      this.givenUp[wish.hurried ? 'immediate-retry' : 'client-disconnect'] += 1;
       this.#hurried = wish.hurried;
       connection.close();
     });
@@ -71,8 +71,14 @@ export class Impatience {
 }
 
 /** Requests that clients gave up, by the fault that told them; kinds that told nobody are left out. */
-export function sumGivenUp(all: readonly Impatience[]): Readonly<Partial<Record<'FK1' | 'FK2', number>>> {
-  const sum = (kind: 'FK1' | 'FK2'): number => all.reduce((most, { givenUp }) => most + givenUp[kind], 0);
-  const [again, left] = [sum('FK1'), sum('FK2')];
-  return { ...(again === 0 ? {} : { FK1: again }), ...(left === 0 ? {} : { FK2: left }) };
+export function sumGivenUp(
+  all: readonly Impatience[],
+): Readonly<Partial<Record<'immediate-retry' | 'client-disconnect', number>>> {
+  const sum = (kind: 'immediate-retry' | 'client-disconnect'): number =>
+    all.reduce((most, { givenUp }) => most + givenUp[kind], 0);
+  const [again, left] = [sum('immediate-retry'), sum('client-disconnect')];
+  return {
+    ...(again === 0 ? {} : { 'immediate-retry': again }),
+    ...(left === 0 ? {} : { 'client-disconnect': left }),
+  };
 }

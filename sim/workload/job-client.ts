@@ -76,7 +76,7 @@ export class JobClient {
     return ok;
   }
 
-  /** Lists what the job has gone through: how listings end is counted as anything else (INV24). */
+  /** Lists what the job has gone through: how listings end is counted as anything else (`metrics-reconcile`). */
   async #list({ keys }: Asked): Promise<void> {
     const place = keys.flatMap((key) => this.#setup.keys[key] ?? [])[0]?.place;
     const connection = place === undefined ? undefined : await this.#connected();

@@ -1,7 +1,7 @@
 /**
- * FK7: a client that does not trust the answer, and asks for transactions of its past once more under their ids, long after
- * it has heard of them, or was told that they came to nothing. It asks on connections of its own, beside whatever else it
- * does, and what it hears goes into the record of the transaction.
+ * `late-retry`: a client that does not trust the answer, and asks for transactions of its past once more under their
+ * ids, long after it has heard of them, or was told that they came to nothing. It asks on connections of its own,
+ * beside whatever else it does, and what it hears goes into the record of the transaction.
  */
 import type { LockTransactionReq } from '../../engine/api/pbc/transaction-schema.ts';
 import { bufferOf } from '../../engine/base/ids.ts';

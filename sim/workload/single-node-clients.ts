@@ -1,6 +1,6 @@
 /**
- * FK6: a client that keeps to one node, whatever it answers, and asks it for single copies, which it could give alone.
- * What it is told goes into the history like every client's.
+ * `sticky-clients`: a client that keeps to one node, whatever it answers, and asks it for single copies, which it
+ * could give alone. What it is told goes into the history like every client's.
  */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';

@@ -1,6 +1,7 @@
 /**
- * A client that asks a node for much, at once, and reads nothing for a while (FK4); then it reads all of it. The node may
- * hold what the connection holds and no more: it stops taking commands, and then its kernel stops taking bytes.
+ * A client that asks a node for much, at once, and reads nothing for a while (`slow-reader`); then it reads all of
+ * it. The node may hold what the connection holds and no more: it stops taking commands, and then its kernel stops
+ * taking bytes.
  */
 import { present } from '../../engine/base/assert.ts';
 import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';

@@ -1,6 +1,6 @@
 /**
- * Clients who may not come in, at the doors of nodes that ask for credentials (FK5): one request each, of which none must
- * have an effect. What it would write lies under names that nobody else uses.
+ * Clients who may not come in, at the doors of nodes that ask for credentials (`unauthorized-request`): one request
+ * each, of which none must have an effect. What it would write lies under names that nobody else uses.
  */
 import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import { present } from '../../engine/base/assert.ts';

@@ -1,4 +1,6 @@
-/** The strangers of a run (FK5), and who looks after the calm whether anything of theirs is there. */
+/**
+ * The strangers of a run (`unauthorized-request`), and who looks after the calm whether anything of theirs is there.
+ */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type {

@@ -170,7 +170,7 @@ export class Load {
     return true;
   }
 
-  /** FK6. So many clients that keep to `node` for `forUs`. */
+  /** `sticky-clients`. So many clients that keep to `node` for `forUs`. */
   keepTo(id: string, node: string, clients: number, forUs: number): void {
     const { datacenter } = this.#cluster.configOf(node);
     const endUs = this.#world.nowUs + forUs;

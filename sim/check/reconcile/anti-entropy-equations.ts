@@ -1,7 +1,7 @@
 /**
- * Anti-entropy: every exchange that was begun has ended in one way or is under way, and what came of it is counted once;
- * a snapshot is saved, loaded or rejected as what lies on the disk demands. Whether the keys that an exchange reports do
- * differ is INV11's to say.
+ * Anti-entropy: every exchange that was begun has ended in one way or is under way, and what came of it is counted
+ * once; a snapshot is saved, loaded or rejected as what lies on the disk demands. Whether the keys that an exchange
+ * reports do differ is `exchange-soundness` (INV11)'s to say.
  */
 import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';

@@ -1,8 +1,8 @@
 /**
- * INV24, the metrics are the truth: at random instants, at the end of every life and after the calm, what a node
- * counts is what the world saw happen. A counter begins at 0 with each life, so every life is an account of its own.
- * Each claim of each equation is one comparison; equality wherever the world can know, exact bounds elsewhere (each
- * room of equations says why). Skipped: looks at nodes that did not serve.
+ * `metrics-reconcile` (INV24), the metrics are the truth: at random instants, at the end of every life and after the
+ * calm, what a node counts is what the world saw happen. A counter begins at 0 with each life, so every life is an
+ * account of its own. Each claim of each equation is one comparison; equality wherever the world can know, exact
+ * bounds elsewhere (each room of equations says why). Skipped: looks at nodes that did not serve.
  */
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
@@ -33,7 +33,7 @@ const rooms = [
 ];
 
 export function checkReconciliation(accounts: readonly IncarnationAccount[], missed: number): CheckReport {
-  const tally = new Tally('INV24');
+  const tally = new Tally('metrics-reconcile');
   tally.skip(missed);
   for (const account of accounts) {
     for (const claim of claimsOf(account).claims) {

@@ -17,11 +17,11 @@ export const scenarios = [
       garbage: [0, 0],
       scrapes: [0, 0],
     },
-    faults: [{ kind: 'FP1', count: [1, 2], forUs: [10_000, 50_000], always: true }],
+    faults: [{ kind: 'process-crash', count: [1, 2], forUs: [10_000, 50_000], always: true }],
     stormMs: 100,
     calmMs: 50,
     settleMsMax: 10_000,
-    invariants: { INV4: 1, INV32: 3 },
+    invariants: { durability: 1, 'no-silent-failures': 3 },
   },
 ];
 

@@ -1,25 +1,25 @@
 /** The faults of disks, as rows of the table of fault kinds (fault-kinds.ts); `faults/disk-faults.ts` acts them out. */
 import type { FaultKindRow, ParameterRange } from './fault-kind-row.ts';
 
-export const diskFaultIds = [
-  'FP3',
-  'FD1',
-  'FD2',
-  'FD3',
-  'FD4',
-  'FD5',
-  'FD8',
-  'FD9',
-  'FD10',
-  'FD11',
-  'FD12',
-  'FD13',
-  'FD14',
-  'FD15',
-  'FD16',
+export const diskFaultNames = [
+  'crash-loop',
+  'read-error',
+  'write-error',
+  'disk-full',
+  'sync-error',
+  'slow-disk',
+  'lying-sync',
+  'bit-rot',
+  'misdirected-io',
+  'lost-directory-entries',
+  'disk-wipe',
+  'disk-rollback',
+  'foreign-disk',
+  'log-truncation',
+  'file-loss',
 ] as const;
 
-export type DiskFaultKind = (typeof diskFaultIds)[number];
+export type DiskFaultKind = (typeof diskFaultNames)[number];
 
 const ms = 1000;
 
@@ -32,9 +32,9 @@ const role: ParameterRange = {
 const oneIn: ParameterRange = { kind: 'integer', min: 1, max: 50 };
 
 export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
-  FP3: {
-    title: 'crash loop',
-    story: 'a node loses its power, and again and again while it recovers from that, at any step of its disk',
+  'crash-loop': {
+    code: 'FP3',
+    story: 'the power goes again and again during recovery',
     aim: 'node',
     lasting: true,
     params: {
@@ -43,37 +43,37 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
       keeps: { kind: 'choice', of: ['nothing', 'some', 'torn'] },
     },
   },
-  FD1: {
-    title: 'reads fail',
+  'read-error': {
+    code: 'FD1',
     story: 'some reads of a disk fail',
     aim: 'node',
     lasting: true,
     params: { oneIn, role },
   },
-  FD2: {
-    title: 'writes fail',
-    story: 'some writes to a disk fail in the middle; the node is restarted when its store gives up',
+  'write-error': {
+    code: 'FD2',
+    story: 'some writes to a disk fail in the middle',
     aim: 'node',
     lasting: true,
     params: { oneIn, role },
   },
-  FD3: {
-    title: 'disk full',
-    story: 'a disk has no more room, then it has again; a node whose store gave up sees that by itself',
+  'disk-full': {
+    code: 'FD3',
+    story: 'a disk has no room, then it has again',
     aim: 'node',
     lasting: true,
     params: { roomBytes: { kind: 'integer', min: 0, max: 256 * 1024 } },
   },
-  FD4: {
-    title: 'syncs fail',
-    story: 'some syncs fail and lose what they covered; the node is restarted when its store gives up',
+  'sync-error': {
+    code: 'FD4',
+    story: 'some syncs fail and lose what they covered',
     aim: 'node',
     lasting: true,
     params: { oneIn, role },
   },
-  FD5: {
-    title: 'slow disk',
-    story: 'every operation of a disk takes longer, some very much longer',
+  'slow-disk': {
+    code: 'FD5',
+    story: 'a disk takes longer, now and then very long',
     aim: 'node',
     lasting: true,
     params: {
@@ -81,16 +81,16 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
       tailUs: { kind: 'integer', min: 0, max: 60_000 * ms },
     },
   },
-  FD8: {
-    title: 'syncs lie',
-    story: 'some syncs of a disk succeed and do nothing: the next power loss takes what they covered',
+  'lying-sync': {
+    code: 'FD8',
+    story: 'some syncs of a disk succeed and do nothing',
     aim: 'node',
     lasting: true,
     params: { oneIn, role },
   },
-  FD9: {
-    title: 'bit rot',
-    story: 'a bit of a file flips, on the disk and for whoever reads it, running or not',
+  'bit-rot': {
+    code: 'FD9',
+    story: 'a bit of a file flips on the disk',
     aim: 'node',
     lasting: false,
     params: {
@@ -99,9 +99,9 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
       bit: { kind: 'integer', min: 0, max: 7 },
     },
   },
-  FD10: {
-    title: 'misdirected',
-    story: 'some writes go elsewhere in their file, or some reads come from elsewhere',
+  'misdirected-io': {
+    code: 'FD10',
+    story: 'some writes or reads go to the wrong place',
     aim: 'node',
     lasting: true,
     params: {
@@ -110,44 +110,44 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
       role,
     },
   },
-  FD11: {
-    title: 'names lost',
-    story: 'a node dies and returns; every byte is there, but no name that its directory was not synced for',
+  'lost-directory-entries': {
+    code: 'FD11',
+    story: 'a node dies; names without a directory sync go',
     aim: 'node',
     lasting: true,
     params: {},
   },
-  FD12: {
-    title: 'wiped',
-    story: 'a node dies and returns under its name with an empty disk',
+  'disk-wipe': {
+    code: 'FD12',
+    story: 'a node dies and returns with an empty disk',
     aim: 'node',
     lasting: true,
     params: {},
   },
-  FD13: {
-    title: 'rolled back',
-    story: 'an image of a disk is taken; later the node dies and returns on that image',
+  'disk-rollback': {
+    code: 'FD13',
+    story: 'a node returns on an old image of its disk',
     aim: 'node',
     lasting: true,
     params: { ageMs: { kind: 'integer', min: 1, max: 10_000 } },
   },
-  FD14: {
-    title: 'foreign disk',
-    story: 'a node dies, is started on the disk of another one, which it must refuse, and then on its own',
+  'foreign-disk': {
+    code: 'FD14',
+    story: 'a node is started on the disk of another one',
     aim: 'node',
     lasting: true,
     params: { donor: { kind: 'integer', min: 0, max: 63 } },
   },
-  FD15: {
-    title: 'truncated log',
-    story: 'a node dies and returns; of its newest log only the first part is there',
+  'log-truncation': {
+    code: 'FD15',
+    story: 'a node dies; its newest log is cut short',
     aim: 'node',
     lasting: true,
     params: { permille: { kind: 'integer', min: 0, max: 999 } },
   },
-  FD16: {
-    title: 'lost file',
-    story: 'a node dies and returns; one of its files is gone or empty',
+  'file-loss': {
+    code: 'FD16',
+    story: 'a node dies; one of its files is gone or empty',
     aim: 'node',
     lasting: true,
     params: {

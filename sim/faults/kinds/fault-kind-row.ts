@@ -14,7 +14,9 @@ export type ParameterRange =
   | { readonly kind: 'choice'; readonly of: readonly string[] };
 
 export interface FaultKindRow {
-  readonly title: string;
+  /** What it was called before it had a name, which plan files may still say: `FN8`. */
+  readonly code: string;
+  /** One sentence: what happens. */
   readonly story: string;
   readonly aim: FaultAim;
   /** The clients that it may aim at too; or, where it aims at a client, those sorts of them. */

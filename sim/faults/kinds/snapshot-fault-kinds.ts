@@ -1,14 +1,21 @@
 /** What becomes of snapshots of hash trees, as rows of the table of fault kinds; `faults/snapshot-faults.ts` acts it out. */
 import type { FaultKindRow } from './fault-kind-row.ts';
 
-export const snapshotFaultIds = ['FS1', 'FS2', 'FS3', 'FS4', 'FS5', 'FS10'] as const;
+export const snapshotFaultNames = [
+  'snapshot-bit-rot',
+  'snapshot-truncation',
+  'snapshot-version-skew',
+  'stale-snapshot',
+  'foreign-snapshot',
+  'leaf-corruption',
+] as const;
 
-export type SnapshotFaultKind = (typeof snapshotFaultIds)[number];
+export type SnapshotFaultKind = (typeof snapshotFaultNames)[number];
 
 export const snapshotFaultKinds: Readonly<Record<SnapshotFaultKind, FaultKindRow>> = {
-  FS1: {
-    title: 'snapshot rot',
-    story: 'a node is stopped in order; a bit of its hash tree’s snapshot flips before it is started again',
+  'snapshot-bit-rot': {
+    code: 'FS1',
+    story: "a bit of a hash tree's snapshot flips",
     aim: 'node',
     lasting: true,
     params: {
@@ -16,9 +23,9 @@ export const snapshotFaultKinds: Readonly<Record<SnapshotFaultKind, FaultKindRow
       bit: { kind: 'integer', min: 0, max: 7 },
     },
   },
-  FS2: {
-    title: 'snapshot cut',
-    story: 'a node is stopped in order; the snapshot of its hash tree is cut short, emptied, or grows a byte',
+  'snapshot-truncation': {
+    code: 'FS2',
+    story: 'a snapshot is cut short, emptied or lengthened',
     aim: 'node',
     lasting: true,
     params: {
@@ -26,31 +33,30 @@ export const snapshotFaultKinds: Readonly<Record<SnapshotFaultKind, FaultKindRow
       permille: { kind: 'integer', min: 0, max: 999 },
     },
   },
-  FS3: {
-    title: 'version skew',
-    story:
-      'a node is stopped in order and finds a snapshot of another version, sound in itself, when it returns',
+  'snapshot-version-skew': {
+    code: 'FS3',
+    story: 'a node finds a snapshot of another version',
     aim: 'node',
     lasting: true,
     params: { by: { kind: 'choice', of: ['-1', '1', '77'] } },
   },
-  FS4: {
-    title: 'stale snapshot',
-    story: 'a node is stopped in order and finds an older snapshot of its own when it returns',
+  'stale-snapshot': {
+    code: 'FS4',
+    story: 'a node finds an older snapshot of its own',
     aim: 'node',
     lasting: true,
     params: { ageMs: { kind: 'integer', min: 100, max: 4_000 } },
   },
-  FS5: {
-    title: 'foreign snapshot',
-    story: 'a node is stopped in order and finds another node’s snapshot when it returns',
+  'foreign-snapshot': {
+    code: 'FS5',
+    story: "a node finds another node's snapshot",
     aim: 'node',
     lasting: true,
     params: {},
   },
-  FS10: {
-    title: 'leaf flip',
-    story: 'a leaf of a node’s hash tree was altered in memory before the tree was saved, checksum and all',
+  'leaf-corruption': {
+    code: 'FS10',
+    story: 'a leaf of a hash tree is altered in memory',
     aim: 'node',
     lasting: true,
     params: { permille: { kind: 'integer', min: 0, max: 999 } },

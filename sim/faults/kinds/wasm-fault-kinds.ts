@@ -1,9 +1,15 @@
 /** The kinds of faults of Wasm modules. */
 import type { FaultKindRow } from './fault-kind-row.ts';
 
-export const wasmFaultIds = ['FW1', 'FW2', 'FW3', 'FW4', 'FW5'] as const;
+export const wasmFaultNames = [
+  'wasm-trap',
+  'wasm-infinite-loop',
+  'wasm-memory-exhaustion',
+  'wasm-bad-result',
+  'wasm-module-swap',
+] as const;
 
-export type WasmFault = (typeof wasmFaultIds)[number];
+export type WasmFault = (typeof wasmFaultNames)[number];
 
 const asked = {
   key: { kind: 'integer', min: 0, max: 9 },
@@ -11,39 +17,37 @@ const asked = {
 } as const;
 
 export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {
-  FW1: {
-    title: 'trap in a module',
-    story:
-      'a client asks for a key at which the module that routes the bucket traps, or for a phase that traps',
+  'wasm-trap': {
+    code: 'FW1',
+    story: 'a module traps at a key or in a phase',
     aim: 'node',
     lasting: false,
     params: asked,
   },
-  FW2: {
-    title: 'endless module',
-    story: 'a client asks for a key at which the module never ends, or for a phase that never ends',
+  'wasm-infinite-loop': {
+    code: 'FW2',
+    story: 'a module never ends at a key or in a phase',
     aim: 'node',
     lasting: false,
     params: asked,
   },
-  FW3: {
-    title: 'greedy module',
-    story: 'a client asks for a key, or for a phase, at which the module wants more memory than there is',
+  'wasm-memory-exhaustion': {
+    code: 'FW3',
+    story: 'a module wants more memory than it may have',
     aim: 'node',
     lasting: false,
     params: asked,
   },
-  FW4: {
-    title: 'bad answer of a module',
-    story:
-      'a client asks for a key, or for a phase, at which the module points out of its memory, or refuses',
+  'wasm-bad-result': {
+    code: 'FW4',
+    story: 'a module returns a bad pointer, or an error',
     aim: 'node',
     lasting: false,
     params: { ...asked, how: { kind: 'choice', of: ['pointer', 'refusal'] } },
   },
-  FW5: {
-    title: 'module swapped',
-    story: 'an operator replaces a module by another version, in the middle of whatever is under way',
+  'wasm-module-swap': {
+    code: 'FW5',
+    story: 'a module is replaced while it is in use',
     aim: 'node',
     lasting: false,
     params: { version: { kind: 'integer', min: 1, max: 3 } },

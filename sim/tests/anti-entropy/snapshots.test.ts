@@ -113,7 +113,7 @@ describe('a snapshot', () => {
     await room.pass(3 * second);
     await room.stop('n1');
     const newer = disk.durableFiles().get(path);
-    disk.mount('FD13', copy);
+    disk.mount('disk-rollback', copy);
     await room.writeFile('n1', path, newer);
     const dropped: unknown[] = [];
     room.world.trace.on('aae.snapshot.dropped', ({ atUs }) => dropped.push(atUs));

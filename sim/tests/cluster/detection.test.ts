@@ -1,4 +1,4 @@
-/** Who is called down, when, and who never is (INV21); and what gossip costs. */
+/** Who is called down, when, and who never is (`failure-detection`); and what gossip costs. */
 import { describe, expect, test } from 'vitest';
 
 import { MemberHarness, nodeOf, second } from './member-harness.ts';

@@ -7,7 +7,7 @@ test('a node whose disk is full answers reads and listings, and takes no writes'
   const room = new MemberHarness('full', 1);
   await room.startAll();
   expect((await room.ask('n1', 'PUT', '/buckets/b/keys/k', 'kept')).status).toBe(204);
-  const full = room.cluster.host('n1').disk.inject({ kind: 'FD2', failure: 'noSpace' });
+  const full = room.cluster.host('n1').disk.inject({ kind: 'write-error', failure: 'noSpace' });
   for (const _ of [1, 2]) {
     const refused = await room.ask('n1', 'PUT', '/buckets/b/keys/k', 'lost');
     expect([refused.status, refused.headers['x-lockstep-error']]).toEqual([503, expect.any(String)]);

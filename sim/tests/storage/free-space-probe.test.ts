@@ -96,7 +96,7 @@ describe('a store that has found its disk full', () => {
     await run(stage, () => stage.store.close());
     stage.host.disk.setCapacity(undefined);
     const again = await reopened(stage);
-    stage.host.disk.inject({ kind: 'FD4', chance: [1, 1] });
+    stage.host.disk.inject({ kind: 'sync-error', chance: [1, 1] });
     await run(stage, () => writeBatch(again.store, batch));
     stage.host.disk.heal();
     expect(again.store.state).toBe('failed');

@@ -9,7 +9,7 @@ import { TransactionHarness, labNodes, put } from '../../explore/transaction-har
 const soonUs = 3_000_000;
 
 const delay = { minUs: 3_000_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
-const slowSyncs = { kind: 'FD5', operations: ['sync'], delay } as const;
+const slowSyncs = { kind: 'slow-disk', operations: ['sync'], delay } as const;
 
 async function started(
   label: string,

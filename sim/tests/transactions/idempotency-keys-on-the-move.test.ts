@@ -209,7 +209,7 @@ describe('an id of a client', () => {
     const first = await commit(room, 'n2', key);
     await room.pass(second);
     room.cluster.crash('n1', 'dropAll', 'silent');
-    room.cluster.host('n1').disk.mount('FD13', old);
+    room.cluster.host('n1').disk.mount('disk-rollback', old);
     room.cluster.start('n1');
     await room.world.runUntil(() => room.cluster.serves('n1'), 20 * second);
     await room.pass(3 * second);
@@ -241,7 +241,7 @@ describe('an id of a client', () => {
     expect(first?.body).toMatchObject({ outcome: 'committed' });
     room.cluster.crash('n1', 'dropAll', 'silent');
     cut.lift();
-    room.cluster.host('n1').disk.mount('FD13', old);
+    room.cluster.host('n1').disk.mount('disk-rollback', old);
     room.cluster.start('n1');
     await room.world.runUntil(() => room.cluster.serves('n1'), 20 * second);
     await room.pass(3 * second);

@@ -47,7 +47,7 @@ async function strike(
     lab.world.after(400_000, 'start', () => lab.cluster.start('n1'));
   });
   const delay = { minUs: 4 * laterUs, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
-  if (laterUs > 0) lab.cluster.host('n1').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+  if (laterUs > 0) lab.cluster.host('n1').disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });
   const answer = await lab.call('n1', 'POST', '/transactions', batch('struck'));
   expect(struck).toBe(1);
   await lab.pass(1_500_000);

@@ -40,7 +40,7 @@ describe('a transaction over keys with one copy each', () => {
   it('lets the next one have its keys as soon as the disk has taken it', async () => {
     const delay = { minUs: 20_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
     for (const node of labNodes)
-      room.cluster.host(node).disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+      room.cluster.host(node).disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });
     for (const value of ['1', '2', '3', '4']) {
       const answer = await room.call('n1', 'POST', '/transactions', batch(value, keys.a, keys.b));
       expect(answer).toMatchObject({ status: 200, body: { outcome: 'committed' } });

@@ -38,7 +38,7 @@ describe('a single put through a node that is not its primary', () => {
 
   function slowDisk(): void {
     const delay = { minUs: syncUs, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
-    room.cluster.host('n2').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    room.cluster.host('n2').disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });
   }
 
   const applied = (): number =>
@@ -117,7 +117,7 @@ describe('a single put through a node that is not its primary', () => {
     const both = { operations: [put(key, 'b'), put(room.key('n3'), 'b')] };
     const first = room.ask('n3', 'POST', '/transactions', both);
     await room.pass(syncUs / 2);
-    const doubling = { kind: 'FN3', oneIn: 1, delayUsMax: 3_000_000 } as const;
+    const doubling = { kind: 'message-duplication', oneIn: 1, delayUsMax: 3_000_000 } as const;
     const twice = room.world.network.meddle(['n1'], ['n2'], doubling);
     const answer = await answered(ask('1', { id: 'mine' }));
     twice.lift();
@@ -130,7 +130,7 @@ describe('a single put through a node that is not its primary', () => {
 
   it('replayed in the next life of its primary does nothing', async () => {
     // What passes is remembered while it is meddled with.
-    const listening = room.world.network.meddle(['n1'], ['n2'], { kind: 'FN4', oneIn: 1_000_000 });
+    const listening = room.world.network.meddle(['n1'], ['n2'], { kind: 'message-replay', oneIn: 1_000_000 });
     expect(await answered(ask('a'))).toMatchObject({ status: 200 });
     room.cluster.crash('n2', 'dropAll', 'reset');
     room.cluster.start('n2');
@@ -138,7 +138,11 @@ describe('a single put through a node that is not its primary', () => {
     listening.lift();
     const next = await answered(room.ask('n3', 'POST', '/transactions', { operations: [put(key, 'b')] }));
     expect(next).toMatchObject({ status: 200 });
-    const replaying = room.world.network.meddle(['n1'], ['n2'], { kind: 'FN4', oneIn: 1, delayUsMax: 1000 });
+    const replaying = room.world.network.meddle(['n1'], ['n2'], {
+      kind: 'message-replay',
+      oneIn: 1,
+      delayUsMax: 1000,
+    });
     await room.pass(4_000_000);
     replaying.lift();
     expect(applied()).toBe(2);

@@ -26,7 +26,7 @@ describe('what a start finds applied and not spread', () => {
     for (const node of ['n1', 'n3']) expect(await room.read(node, there, 1)).toBe('');
     const delay = { minUs: syncUs, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
     room.cluster.start('n2');
-    if (syncUs > 0) room.cluster.host('n2').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    if (syncUs > 0) room.cluster.host('n2').disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });
     await room.world.runUntil(() => room.cluster.serves('n2'), 20_000_000);
     await room.pass(1_500_000);
     for (const node of ['n1', 'n3']) expect(await room.read(node, there, 1)).toBe('1');

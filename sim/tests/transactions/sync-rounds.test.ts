@@ -18,7 +18,7 @@ async function roundsOf(
   await lab.pass(1_000_000);
   for (const node of labNodes) {
     const delay = { minUs: syncUs, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
-    lab.cluster.host(node).disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    lab.cluster.host(node).disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });
   }
   const sinceUs = lab.world.nowUs;
   const answer = await lab.call('n1', 'POST', '/transactions', batch);

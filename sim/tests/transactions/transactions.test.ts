@@ -61,7 +61,7 @@ describe('transactions', () => {
     });
     await room.call('n1', 'POST', '/transactions', operations('1', ...pair));
     const delay = { minUs: 20_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
-    room.cluster.host('n2').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    room.cluster.host('n2').disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });
     const cut = room.ask('n1', 'POST', '/transactions', operations('2', ...pair));
     await room.pass(10_000);
     expect(room.steps.filter(({ name }) => name === 'xa.p.applied')).toHaveLength(2);
@@ -85,7 +85,7 @@ describe('transactions', () => {
     await room.world.runUntil(response, 20_000_000);
     const seen = (await response).headers['x-riak-vclock'];
     const delay = { minUs: 20_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
-    room.cluster.host('n2').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    room.cluster.host('n2').disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });
     const swap = (value: string): object => ({ operations: [put(key, value, { if_match: seen })] });
     const cut = room.ask('n2', 'POST', '/transactions', swap('2'));
     await room.pass(10_000);
@@ -108,7 +108,7 @@ describe('transactions', () => {
     await room.call('n1', 'POST', '/transactions', operations('1'));
     await room.pass(500_000);
     const delay = { minUs: 20_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
-    room.cluster.host('n1').disk.inject({ kind: 'FD5', operations: ['sync'], delay });
+    room.cluster.host('n1').disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });
     const cut = room.ask('n1', 'POST', '/transactions', operations('2'));
     await room.pass(10_000);
     const handed = room.steps.filter(({ name, host }) => name === 'xa.p.applied' && host === 'n1');

@@ -159,7 +159,7 @@ describe('through a node of one datacenter, on keys whose primary is in the othe
   });
 
   it('no branch counts as confirmed while the writes of the far datacenter do not come through', async () => {
-    room.world.network.meddle([...far], [...near], { kind: 'FN10', oneIn: 1, frames: writes });
+    room.world.network.meddle([...far], [...near], { kind: 'message-filter', oneIn: 1, frames: writes });
     const put = (key: string): object => ({ op: 'put', bucket: 'b', key, value: 'v' });
     const bodies = [room.keys('b2', 1).map(put), room.keys('b3', 2).map(put), room.keys('dc2', 4).map(put)];
     for (const operations of bodies) {

@@ -121,8 +121,8 @@ export class Cluster {
   }
 
   /**
-   * FM1. A spare joins, in the place of a member that dies for good if it has one; a member leaves. False: the node is
-   * down, on its way already, or gone.
+   * `membership-change`. A spare joins, in the place of a member that dies for good if it has one; a member leaves.
+   * False: the node is down, on its way already, or gone.
    */
   change(name: string): boolean {
     const seat = this.#seat(name);
@@ -139,9 +139,9 @@ export class Cluster {
   }
 
   /**
-   * FM6. One that is gone starts again on its old disk, as a `member` or as one who is `joining`, and is none of the
-   * members for that; or it joins `anew`, with an empty disk and other tokens. How it had gone; undefined: it is not
-   * gone, or has not ended yet.
+   * `removed-node-restart`. One that is gone starts again on its old disk, as a `member` or as one who is `joining`,
+   * and is none of the members for that; or it joins `anew`, with an empty disk and other tokens. How it had gone;
+   * undefined: it is not gone, or has not ended yet.
    */
   returns(name: string, join: ReturnMode): 'left' | 'replaced' | undefined {
     const seat = this.#seat(name);
@@ -170,7 +170,7 @@ export class Cluster {
     return this.#returned.has(name);
   }
 
-  /** FP10. A member dies for good. False: it is gone already. */
+  /** `permanent-node-loss`. A member dies for good. False: it is gone already. */
   lose(name: string): boolean {
     const seat = this.#seat(name);
     if (seat.standing !== 'member') return false;
@@ -179,7 +179,7 @@ export class Cluster {
     return true;
   }
 
-  /** FM7. An operator puts a member in STANDBY, or (`ends`) takes it back. False: it is down, or refuses. */
+  /** `node-standby`. An operator puts a member in STANDBY, or (`ends`) takes it back. False: it is down, or refuses. */
   standby(name: string, ends: boolean): boolean {
     const { life, host } = this.#seat(name);
     if (life?.node === undefined) return false;
@@ -224,13 +224,16 @@ export class Cluster {
     return leaving;
   }
 
-  /** FN16. A process of a host of its own claims to be a member, or to be one beside `victim`. */
+  /** `wrong-identity`. A process of a host of its own claims to be a member, or to be one beside `victim`. */
   impose(id: string, victim: string, claim: Claim): void {
     const { node, config } = this.#seat(victim);
     this.impostors.impose(id, { node, config }, claim, this.#nodes, this.#settings);
   }
 
-  /** FP8. A second process on the same directory; what it was told is in `doubleStarts`. False: nobody lives there. */
+  /**
+   * `double-start`. A second process on the same directory; what it was told is in `doubleStarts`. False: nobody
+   * lives there.
+   */
   startTwice(name: string): boolean {
     const seat = this.#seat(name);
     const { life } = seat;
@@ -323,7 +326,7 @@ export class Cluster {
           seat.standing = 'left';
           this.beginStop(name, () => undefined);
         };
-        // A rejection is nobody's to expect: it is thrown on, and fails the run (INV32).
+        // A rejection is nobody's to expect: it is thrown on, and fails the run (`no-silent-failures`).
         node.left.then(over, (error: unknown) => {
           throw error;
         });
@@ -382,7 +385,7 @@ export class Cluster {
     return outcome.left;
   }
 
-  /** FP7. Asks a node to stop; `onStopped` is told what it left behind. False: it does not serve. */
+  /** `graceful-restart`. Asks a node to stop; `onStopped` is told what it left behind. False: it does not serve. */
   beginStop(name: string, onStopped: (left: Leaks) => void): boolean {
     const seat = this.#seat(name);
     const { life } = seat;

@@ -66,8 +66,8 @@ describe('a crash', () => {
     world.mustGetHost('a').boot();
     await pass(2000);
     expect([a.heard.story, b.heard.story]).toEqual([[], ['reset']]);
-    expect(world.ledger.total({ kind: 'FP1', place: 'b>a', effect: 'deliveryStalled' })).toBe(1);
-    expect(world.ledger.total({ kind: 'FP1', place: 'a>b', effect: 'connectionReset' })).toBe(1);
+    expect(world.ledger.total({ kind: 'process-crash', place: 'b>a', effect: 'deliveryStalled' })).toBe(1);
+    expect(world.ledger.total({ kind: 'process-crash', place: 'a>b', effect: 'connectionReset' })).toBe(1);
   });
 
   it('of the process alone is told to peers by the system that lives on, and refuses connections', async () => {
@@ -77,7 +77,7 @@ describe('a crash', () => {
     await pass(100);
     expect([a.heard.story, b.heard.story]).toEqual([['end'], []]);
     expect(await dial).toMatchObject({ failure: 'refused' });
-    expect(world.ledger.total({ kind: 'FP1', effect: 'connectRefused' })).toBe(1);
+    expect(world.ledger.total({ kind: 'process-crash', effect: 'connectRefused' })).toBe(1);
   });
 
   it('of the machine leaves attempts to connect unanswered', async () => {

@@ -29,7 +29,7 @@ export interface HostOptions {
   readonly driftPpm?: number;
 }
 
-/** What an orderly stop left behind (INV23). All zero and empty when nothing leaked. */
+/** What an orderly stop left behind (`resource-bounds`). All zero and empty when nothing leaked. */
 export interface Leaks {
   readonly timers: number;
   readonly connections: readonly string[];
@@ -105,9 +105,10 @@ export class Host {
   }
 
   /**
-   * FP1, FD6, FD7, FD11. The life ends in silence: its doors never settle again and calls into them do nothing. `silent`
-   * connections stay half-open for the other side (the machine is off until the next boot and answers nothing); with
-   * `reset` the system lives on and tells peers what a killed process's sockets tell them.
+   * `process-crash`, `power-loss`, `torn-write`, `lost-directory-entries`. The life ends in silence: its doors never
+   * settle again and calls into them do nothing. `silent` connections stay half-open for the other side (the machine
+   * is off until the next boot and answers nothing); with `reset` the system lives on and tells peers what a killed
+   * process's sockets tell them.
    */
   crash(survival: Survival, connections: 'silent' | 'reset' = 'silent'): void {
     const cause = crashFault(survival);
@@ -115,7 +116,7 @@ export class Host {
     this.#ground.ledger.enter(cause, this.name, 'crashed');
     this.#machine.crashed = true;
     this.#machine.on = connections === 'reset';
-    const life = this.#endLife('FP1');
+    const life = this.#endLife('process-crash');
     this.disk.endLife(survival, cause);
     this.#ground.trace.happened(worldEvents.hostCrashed, this.#machine.index, life.number, 0, survival);
   }
@@ -129,11 +130,14 @@ export class Host {
     return leaks;
   }
 
-  /** FP4. The process stands still; what would wake it waits for `resume`. Its clocks and its kernel go on. */
+  /**
+   * `process-pause`. The process stands still; what would wake it waits for `resume`. Its clocks and its kernel go
+   * on.
+   */
   pause(): void {
     const life = present(this.#machine.life, `a life on ${this.name}`);
     life.pause();
-    this.#ground.ledger.enter('FP4', this.name, 'injected');
+    this.#ground.ledger.enter('process-pause', this.name, 'injected');
     this.#ground.trace.happened(worldEvents.hostPaused, this.#machine.index, life.number);
   }
 
@@ -147,7 +151,7 @@ export class Host {
     const life = present(this.#machine.life, `a life on ${this.name}`);
     if (!life.paused) return;
     const held = life.resume();
-    if (held > 0) this.#ground.ledger.enter('FP4', this.name, 'paused');
+    if (held > 0) this.#ground.ledger.enter('process-pause', this.name, 'paused');
     this.#ground.trace.happened(worldEvents.hostResumed, this.#machine.index, life.number, held);
   }
 
@@ -197,9 +201,9 @@ export class Host {
 }
 
 function crashFault(survival: Survival): FaultId {
-  if (survival === 'keepAll') return 'FP1';
-  if (survival === 'namesLost') return 'FD11';
-  return survival === 'torn' ? 'FD7' : 'FD6';
+  if (survival === 'keepAll') return 'process-crash';
+  if (survival === 'namesLost') return 'lost-directory-entries';
+  return survival === 'torn' ? 'torn-write' : 'power-loss';
 }
 
 function leaksOf(life: Incarnation): Leaks {

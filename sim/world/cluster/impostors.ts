@@ -1,6 +1,6 @@
 /**
- * FN16. Processes that are no members and say otherwise, each on a host of its own. What becomes of them is nobody's
- * promise; what matters is that no member takes one for what it is not.
+ * `wrong-identity`. Processes that are no members and say otherwise, each on a host of its own. What becomes of them
+ * is nobody's promise; what matters is that no member takes one for what it is not.
  */
 import { present } from '../../../engine/base/assert.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';

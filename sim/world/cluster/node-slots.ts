@@ -38,7 +38,10 @@ export interface NodeSlot {
   life: SlotIncarnation | undefined;
   /** The others know, by what it last said, that it has left. */
   departed: boolean;
-  /** `spare`: not a member yet. `left` and `replaced` start again by FM6 only; `lost`, who died for good, never. */
+  /**
+   * `spare`: not a member yet. `left` and `replaced` start again by `removed-node-restart` only; `lost`, who died for
+   * good, never.
+   */
   standing: 'member' | 'spare' | 'left' | 'replaced' | 'lost';
 }
 

@@ -83,8 +83,8 @@ describe('clocks of the world', () => {
     const { clock } = host.boot();
     for (let index = 1; index <= 100; index++) clock.after(index * 10_000, () => undefined);
     await world.run({ untilUs: 2_000_000 });
-    const early = world.ledger.total({ kind: 'FC5', effect: 'timerEarly' });
-    const late = world.ledger.total({ kind: 'FC5', effect: 'timerLate' });
+    const early = world.ledger.total({ kind: 'timer-jitter', effect: 'timerEarly' });
+    const late = world.ledger.total({ kind: 'timer-jitter', effect: 'timerLate' });
     expect(early).toBeGreaterThan(10);
     expect(late).toBeGreaterThan(10);
     expect(early + late).toBeGreaterThan(90);

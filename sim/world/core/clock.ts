@@ -70,32 +70,32 @@ export class HostClock {
     return { early: this.#earlyUs, late: this.#lateUs };
   }
 
-  /** FC1. Both clocks run fast (or slow, below 0) by so many parts per million from now on. */
+  /** `clock-skew`. Both clocks run fast (or slow, below 0) by so many parts per million from now on. */
   setDrift(ppm: number): void {
     assert(Number.isInteger(ppm) && Math.abs(ppm) <= driftPpmMax, 'a drift is at most 1 %');
     this.#localSinceUs = this.localUs;
     this.#sinceUs = this.#ground.timeline.nowUs;
     this.#ppm = ppm;
-    this.#ground.ledger.enter('FC1', this.#host, 'injected');
+    this.#ground.ledger.enter('clock-skew', this.#host, 'injected');
   }
 
-  /** FC1. Sets by how much the wall clock is ahead of the world's (behind, below 0). */
+  /** `clock-skew`. Sets by how much the wall clock is ahead of the world's (behind, below 0). */
   setWallOffset(ms: number): void {
     this.#wallOffsetMs = Math.round(ms);
-    this.#ground.ledger.enter('FC1', this.#host, 'injected');
+    this.#ground.ledger.enter('clock-skew', this.#host, 'injected');
   }
 
-  /** FC2, FC3. The wall clock jumps, forward or (below 0) back. */
+  /** `clock-jump`, `clock-strobe`. The wall clock jumps, forward or (below 0) back. */
   jumpWall(byMs: number): void {
     this.#wallOffsetMs += Math.round(byMs);
     if (this.#frozenMs !== undefined) this.#frozenMs += Math.round(byMs);
-    this.#ground.ledger.enter('FC2', this.#host, 'injected');
+    this.#ground.ledger.enter('clock-jump', this.#host, 'injected');
   }
 
-  /** FC4. The wall clock stands; monotonic time runs on. */
+  /** `clock-freeze`. The wall clock stands; monotonic time runs on. */
   freezeWall(): void {
     this.#frozenMs ??= this.wallMs;
-    this.#ground.ledger.enter('FC4', this.#host, 'injected');
+    this.#ground.ledger.enter('clock-freeze', this.#host, 'injected');
   }
 
   /** The wall clock goes on, from where it would be had it never stood. */
@@ -103,12 +103,12 @@ export class HostClock {
     this.#frozenMs = undefined;
   }
 
-  /** FC5. Timers fire up to `earlyUs` (at most 990) before their instant and up to `lateUs` after it. */
+  /** `timer-jitter`. Timers fire up to `earlyUs` (at most 990) before their instant and up to `lateUs` after it. */
   setTimerJitter(earlyUs: number, lateUs: number): void {
     assert(earlyUs >= 0 && earlyUs <= earlyUsMax && lateUs >= 0, 'a timer is early by at most 1 ms');
     this.#earlyUs = earlyUs;
     this.#lateUs = lateUs;
-    this.#ground.ledger.enter('FC5', this.#host, 'injected');
+    this.#ground.ledger.enter('timer-jitter', this.#host, 'injected');
   }
 
   /** Undoes the offset, the freeze and the jitter; the drift stays (no clock is exact). */
@@ -189,8 +189,8 @@ export class IncarnationClock implements Clock {
     if (early + late === 0) return;
     const missUs = this.#host.localUs - dueUs;
     const { ledger } = this.#life.ground;
-    if (missUs < 0) ledger.enter('FC5', this.#life.host, 'timerEarly');
-    else if (missUs > 0) ledger.enter('FC5', this.#life.host, 'timerLate');
+    if (missUs < 0) ledger.enter('timer-jitter', this.#life.host, 'timerEarly');
+    else if (missUs > 0) ledger.enter('timer-jitter', this.#life.host, 'timerLate');
   }
 }
 

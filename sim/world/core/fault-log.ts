@@ -3,9 +3,10 @@
  * Metrics are compared with it by equality, so a line is entered where the effect happens and nowhere else: a delay on
  * an idle link is injected once and seen never.
  */
+import type { FaultKind } from '../../faults/kinds/fault-kinds.ts';
 
-/** Faults by their numbers in the catalogue (sim/docs/faults.md). */
-export type FaultId = `F${'N' | 'D' | 'P' | 'C'}${number}`;
+/** Faults by their names in the table of fault kinds. */
+export type FaultId = FaultKind;
 
 /** What was injected, or what the engine could notice of it. */
 export type Effect =

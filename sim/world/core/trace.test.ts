@@ -86,14 +86,14 @@ describe('a digest', () => {
 describe('the ledger', () => {
   it('sums what a query names', () => {
     const ledger = new FaultLog();
-    ledger.enter('FN8', 'n1>n2', 'injected');
-    ledger.enter('FN8', 'n1>n2', 'deliveryStalled', 3);
-    ledger.enter('FN8', 'n2>n1', 'deliveryStalled');
-    ledger.enter('FN9', 'n1>n2', 'deliveryStalled', 10);
-    expect(ledger.total({ kind: 'FN8', effect: 'deliveryStalled' })).toBe(4);
+    ledger.enter('network-partition', 'n1>n2', 'injected');
+    ledger.enter('network-partition', 'n1>n2', 'deliveryStalled', 3);
+    ledger.enter('network-partition', 'n2>n1', 'deliveryStalled');
+    ledger.enter('one-way-partition', 'n1>n2', 'deliveryStalled', 10);
+    expect(ledger.total({ kind: 'network-partition', effect: 'deliveryStalled' })).toBe(4);
     expect(ledger.total({ place: 'n1>n2', effect: 'deliveryStalled' })).toBe(13);
     expect(ledger.total({})).toBe(15);
     expect(ledger.lines()).toHaveLength(4);
-    expect(ledger.total({ kind: 'FN1' })).toBe(0);
+    expect(ledger.total({ kind: 'network-delay' })).toBe(0);
   });
 });

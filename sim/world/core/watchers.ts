@@ -49,8 +49,9 @@ export interface DiskWatcher {
   /** A life is told that an operation failed. */
   failed?(host: string, life: number, operation: DiskOperation, path: string, failure: DiskFailure): void;
   /**
-   * Bytes `from..to - 1` of a file are no longer what their writer believes, or were never made durable (FD8). The path
-   * is empty when the whole disk is another one (FD12, FD13, FD14).
+   * Bytes `from..to - 1` of a file are no longer what their writer believes, or were never made durable
+   * (`lying-sync`). The path is empty when the whole disk is another one (`disk-wipe`, `disk-rollback`,
+   * `foreign-disk`).
    */
   altered?(host: string, path: string, from: number, to: number, kind: FaultId): void;
   /** A read hands these altered bytes to a life. */

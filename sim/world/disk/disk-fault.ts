@@ -5,11 +5,13 @@ import type { Latency } from '../core/latency.ts';
 import { drawLatency } from '../core/latency.ts';
 import type { FaultLog } from '../core/fault-log.ts';
 
-export type DiskFaultKind = 'FD1' | 'FD2' | 'FD4' | 'FD5' | 'FD8' | 'FD10';
+export type DiskFaultKind =
+  'read-error' | 'write-error' | 'sync-error' | 'slow-disk' | 'lying-sync' | 'misdirected-io';
 
 /**
- * FD1 reads fail; FD2 writes fail; FD4 syncs fail and drop what they covered; FD5 operations take longer; FD8 syncs
- * lie; FD10 writes go elsewhere in the file, or reads come from elsewhere.
+ * `read-error`: reads fail. `write-error`: writes fail. `sync-error`: syncs fail and drop what they covered.
+ * `slow-disk`: operations take longer. `lying-sync`: syncs succeed and do nothing. `misdirected-io`: writes go
+ * elsewhere in the file, or reads come from elsewhere.
  */
 export interface DiskFault {
   readonly kind: DiskFaultKind;
@@ -21,11 +23,13 @@ export interface DiskFault {
   readonly chance?: readonly [numerator: number, denominator: number];
   /** Strikes at most so often. Default: no limit. */
   readonly count?: number;
-  /** FD5: how much longer it takes. */
+  /** `slow-disk`: how much longer it takes. */
   readonly delay?: Latency;
-  /** FD5: only these operations (default: all); FD10: `read`, `write` or both (default: `write`). */
+  /**
+   * `slow-disk`: only these operations (default: all); `misdirected-io`: `read`, `write` or both (default: `write`).
+   */
   readonly operations?: readonly DiskOperation[];
-  /** FD2: how a write fails. Default: `fault`. */
+  /** `write-error`: how a write fails. Default: `fault`. */
   readonly failure?: 'fault' | 'noSpace';
 }
 
@@ -65,16 +69,16 @@ export class DiskFaults {
     return this.#rules.find((rule) => concerns(rule) && this.#strikes(rule, path))?.fault;
   }
 
-  /** FD5. How much longer an operation takes. */
+  /** `slow-disk`. How much longer an operation takes. */
   delayUs(operation: DiskOperation, path: string): number {
     if (this.#rules.length === 0) return 0;
     let delayUs = 0;
     for (const rule of this.#rules) {
       const { kind, delay, operations } = rule.fault;
-      if (kind !== 'FD5' || delay === undefined || operations?.includes(operation) === false) continue;
+      if (kind !== 'slow-disk' || delay === undefined || operations?.includes(operation) === false) continue;
       if (!this.#strikes(rule, path)) continue;
       delayUs += drawLatency(this.#random, delay);
-      this.#ledger.enter('FD5', `${this.#host}:${path}`, 'operationDelayed');
+      this.#ledger.enter('slow-disk', `${this.#host}:${path}`, 'operationDelayed');
     }
     return delayUs;
   }

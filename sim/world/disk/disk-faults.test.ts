@@ -39,8 +39,8 @@ describe('a crash of the machine', () => {
       const bytes = await room.afterCrash('torn', 'log');
       const there = bytes.filter((byte) => byte === 9).length;
       if (there % 512 !== 0 && there !== 3000) halved += 1;
-      torn += room.world.ledger.total({ kind: 'FD7', effect: 'sectorTorn' });
-      const kept = room.world.ledger.total({ kind: 'FD7', effect: 'sectorKept' });
+      torn += room.world.ledger.total({ kind: 'torn-write', effect: 'sectorTorn' });
+      const kept = room.world.ledger.total({ kind: 'torn-write', effect: 'sectorKept' });
       expect(Math.floor(there / 512)).toBeLessThanOrEqual(kept);
     }
     expect(halved).toBeGreaterThan(20);
@@ -163,8 +163,8 @@ describe('what is durable', () => {
 describe('a disk fault', () => {
   it('strikes the files, the operations and as often as it says', async () => {
     const room = diskRoom(1);
-    room.host.disk.inject({ kind: 'FD2', pathPrefix: 'log/', count: 2 });
-    room.host.disk.inject({ kind: 'FD1', pathPrefix: 'other', count: 1 });
+    room.host.disk.inject({ kind: 'write-error', pathPrefix: 'log/', count: 2 });
+    room.host.disk.inject({ kind: 'read-error', pathPrefix: 'other', count: 1 });
     const failures = await room.run(async (disk) => {
       await disk.makeDirectory('log');
       const log = await disk.open('log/1', 'create');
@@ -175,18 +175,20 @@ describe('a disk fault', () => {
       return found;
     });
     expect(failures).toEqual(['fault', 'fault', 'none', 'fault', 'none']);
-    expect(room.world.ledger.total({ kind: 'FD2', place: 'n1:log/1', effect: 'operationFailed' })).toBe(2);
-    expect(room.world.ledger.total({ kind: 'FD1', effect: 'operationFailed' })).toBe(1);
+    expect(
+      room.world.ledger.total({ kind: 'write-error', place: 'n1:log/1', effect: 'operationFailed' }),
+    ).toBe(2);
+    expect(room.world.ledger.total({ kind: 'read-error', effect: 'operationFailed' })).toBe(1);
   });
 
   it('of a sync drops what it covered; a lie does so without a word', async () => {
-    for (const kind of ['FD4', 'FD8'] as const) {
+    for (const kind of ['sync-error', 'lying-sync'] as const) {
       const room = diskRoom(1);
       await room.run(async (disk) => {
         const file = await appended(disk, 'log', [Buffer.alloc(600, 1)]);
         await disk.syncDirectory('');
         room.host.disk.inject({ kind, count: 1 });
-        expect(await failureOf(() => file.sync())).toBe(kind === 'FD4' ? 'fault' : 'none');
+        expect(await failureOf(() => file.sync())).toBe(kind === 'sync-error' ? 'fault' : 'none');
         await writeFully(file, [Buffer.alloc(600, 2)], 600);
         await file.sync();
         expect((await readFile(disk, 'log', 9999))?.indexOf(1)).toBe(0);
@@ -209,12 +211,17 @@ describe('a disk fault', () => {
       return [first, second, await file.writeAt([Buffer.alloc(60)], 100)];
     });
     expect(counts).toEqual([60, 40, 60]);
-    expect(room.world.ledger.total({ kind: 'FD3', effect: 'operationFailed' })).toBe(1);
+    expect(room.world.ledger.total({ kind: 'disk-full', effect: 'operationFailed' })).toBe(1);
   });
 
   it('of time makes operations slow and fails none', async () => {
     const room = diskRoom(1);
-    room.host.disk.inject({ kind: 'FD5', operations: ['sync'], delay: constantLatency(2_000_000), count: 1 });
+    room.host.disk.inject({
+      kind: 'slow-disk',
+      operations: ['sync'],
+      delay: constantLatency(2_000_000),
+      count: 1,
+    });
     await room.run(async (disk) => {
       const file = await appended(disk, 'log', [Buffer.from('x')]);
       const startedUs = room.world.nowUs;
@@ -223,7 +230,9 @@ describe('a disk fault', () => {
       await file.sync();
       expect(room.world.nowUs - startedUs).toBeLessThan(2_100_000);
     });
-    expect(room.world.ledger.total({ kind: 'FD5', place: 'n1:log', effect: 'operationDelayed' })).toBe(1);
+    expect(room.world.ledger.total({ kind: 'slow-disk', place: 'n1:log', effect: 'operationDelayed' })).toBe(
+      1,
+    );
   });
 
   it('of a bit is read, counted by the read, and gone when it is written over', async () => {
@@ -234,26 +243,26 @@ describe('a disk fault', () => {
       expect(room.host.disk.rot('log', 1000, 3)).toBe(false);
       const into = Buffer.alloc(500);
       await file.readAt(into, 0);
-      expect(room.world.ledger.total({ kind: 'FD9', effect: 'rottenRead' })).toBe(0);
+      expect(room.world.ledger.total({ kind: 'bit-rot', effect: 'rottenRead' })).toBe(0);
       await file.readAt(into, 500);
       expect(into[200]).toBe(8);
       await writeFully(file, [Buffer.alloc(1)], 700);
       await file.readAt(into, 500);
     });
-    expect(room.world.ledger.total({ kind: 'FD9', effect: 'rottenRead' })).toBe(1);
+    expect(room.world.ledger.total({ kind: 'bit-rot', effect: 'rottenRead' })).toBe(1);
   });
 
   it('of aim writes elsewhere in the file', async () => {
     const room = diskRoom(1);
     const bytes = await room.run(async (disk) => {
       const file = await appended(disk, 'log', [Buffer.alloc(51_200, 1)]);
-      room.host.disk.inject({ kind: 'FD10', count: 1 });
+      room.host.disk.inject({ kind: 'misdirected-io', count: 1 });
       await file.writeAt([Buffer.alloc(10, 2)], 5);
       return (await readFile(disk, 'log', 99_999)) ?? Buffer.alloc(0);
     });
     expect(bytes.filter((byte) => byte === 2)).toHaveLength(10);
     expect(bytes.indexOf(2)).not.toBe(5);
-    expect(room.world.ledger.total({ kind: 'FD10', effect: 'writeMisdirected' })).toBe(1);
+    expect(room.world.ledger.total({ kind: 'misdirected-io', effect: 'writeMisdirected' })).toBe(1);
   });
 
   it('between two lives wipes, rolls back, swaps or cuts', async () => {
@@ -265,7 +274,7 @@ describe('a disk fault', () => {
     const young = room.host.disk.copy();
     await room.run(async (disk) => void (await appended(disk, 'd/log2', [Buffer.from('old')])));
     room.host.crash('keepAll');
-    room.host.disk.mount('FD13', young);
+    room.host.disk.mount('disk-rollback', young);
     expect(room.host.disk.copy()).toEqual(young);
     expect(room.host.disk.cutShort('d/log', 2)).toBe(true);
     room.host.boot();

@@ -28,9 +28,9 @@ async function makeHarness(seed: number): Promise<DiskHarness> {
         host.crash(survivals[unsynced]);
         return Promise.resolve(host.boot().disk);
       },
-      failNextSync: (path) => void host.disk.inject({ kind: 'FD4', pathPrefix: path, count: 1 }),
+      failNextSync: (path) => void host.disk.inject({ kind: 'sync-error', pathPrefix: path, count: 1 }),
       failNextWrite: (path, failure) =>
-        void host.disk.inject({ kind: 'FD2', pathPrefix: path, count: 1, failure }),
+        void host.disk.inject({ kind: 'write-error', pathPrefix: path, count: 1, failure }),
       limitTransfers: (bytesMax) => host.disk.limitTransfers(bytesMax),
     },
   };

@@ -45,15 +45,18 @@ export class HostDisk {
     this.#faults = new DiskFaults(ground.ledger, host, this.#random.fork('faults'));
   }
 
-  /** Injects a fault of operations (FD1, FD2, FD4, FD5, FD8, FD10) until it is lifted, or its count is spent. */
+  /**
+   * Injects a fault of operations (`read-error`, `write-error`, `sync-error`, `slow-disk`, `lying-sync`,
+   * `misdirected-io`) until it is lifted, or its count is spent.
+   */
   inject(fault: DiskFault): { lift(): void } {
     return this.#faults.inject(fault);
   }
 
-  /** FD3. Bytes that fit; undefined for no limit. A write fills what room there is, and the next one fails. */
+  /** `disk-full`. Bytes that fit; undefined for no limit. A write fills what room there is, and the next one fails. */
   setCapacity(bytes: number | undefined): void {
     this.#capacityBytes = bytes ?? Infinity;
-    if (bytes !== undefined) this.#ground.ledger.enter('FD3', this.#host, 'injected');
+    if (bytes !== undefined) this.#ground.ledger.enter('disk-full', this.#host, 'injected');
   }
 
   /** No read or write moves more bytes than this; undefined for no limit. */
@@ -61,17 +64,17 @@ export class HostDisk {
     this.#transferBytesMax = bytesMax ?? Infinity;
   }
 
-  /** FD9. Flips one bit of a file, durably; false when there is no such byte. */
+  /** `bit-rot`. Flips one bit of a file, durably; false when there is no such byte. */
   rot(path: string, offset: number, bit: number): boolean {
     if (this.#names.file(path)?.rot(offset, bit) !== true) return false;
-    this.#ground.ledger.enter('FD9', `${this.#host}:${path}`, 'injected');
-    this.#tellAltered(path, offset, offset + 1, 'FD9');
+    this.#ground.ledger.enter('bit-rot', `${this.#host}:${path}`, 'injected');
+    this.#tellAltered(path, offset, offset + 1, 'bit-rot');
     return true;
   }
 
-  /** FD12. Everything is gone. Between two lives only. */
+  /** `disk-wipe`. Everything is gone. Between two lives only. */
   wipe(): void {
-    this.#replace('FD12', { files: new Map(), directories: [] });
+    this.#replace('disk-wipe', { files: new Map(), directories: [] });
   }
 
   /** What is on the disk now, for `mount`. */
@@ -84,8 +87,8 @@ export class HostDisk {
     return copyOf(this.#names, certainFiles(this.#names));
   }
 
-  /** FD13 (an older copy of this disk), FD14 (a copy of another one). Between two lives only. */
-  mount(kind: 'FD13' | 'FD14', copy: DiskCopy): void {
+  /** `disk-rollback` (an older copy of this disk), `foreign-disk` (a copy of another one). Between two lives only. */
+  mount(kind: 'disk-rollback' | 'foreign-disk', copy: DiskCopy): void {
     this.#replace(kind, copy);
   }
 
@@ -94,23 +97,26 @@ export class HostDisk {
     this.#replace(undefined, copy);
   }
 
-  /** FD15. Of a file only the first bytes are left, durably; false when it was no longer than that. */
+  /** `log-truncation`. Of a file only the first bytes are left, durably; false when it was no longer than that. */
   cutShort(path: string, bytes: number): boolean {
     const image = this.#names.file(path);
     if (image === undefined || image.length <= bytes) return false;
-    this.#tellAltered(path, bytes, image.length, 'FD15');
+    this.#tellAltered(path, bytes, image.length, 'log-truncation');
     image.truncate(bytes);
     image.finishSync(image.beginSync());
-    this.#ground.ledger.enter('FD15', `${this.#host}:${path}`, 'injected');
+    this.#ground.ledger.enter('log-truncation', `${this.#host}:${path}`, 'injected');
     return true;
   }
 
-  /** FD16. A file is gone, or holds nothing any more, durably. Between two lives only; false when there is none. */
+  /**
+   * `file-loss`. A file is gone, or holds nothing any more, durably. Between two lives only; false when there is
+   * none.
+   */
   loseFile(path: string, how: 'removed' | 'emptied'): boolean {
     assert(this.#open.size === 0, 'a file is lost between two lives');
     const image = this.#names.file(path);
     if (image === undefined) return false;
-    this.#tellAltered(path, 0, image.length, 'FD16');
+    this.#tellAltered(path, 0, image.length, 'file-loss');
     if (how === 'removed') {
       this.#names.remove(path);
       this.#names.sync(parentOf(path));
@@ -118,7 +124,7 @@ export class HostDisk {
       image.truncate(0);
       image.finishSync(image.beginSync());
     }
-    this.#ground.ledger.enter('FD16', `${this.#host}:${path}`, 'injected');
+    this.#ground.ledger.enter('file-loss', `${this.#host}:${path}`, 'injected');
     return true;
   }
 
@@ -205,14 +211,14 @@ export class HostDisk {
 
   read(file: OpenFile, into: Uint8Array, offset: number): number {
     const place = `${this.#host}:${file.path}`;
-    if (this.#faults.strike('FD1', file.path) !== undefined) {
-      this.#ground.ledger.enter('FD1', place, 'operationFailed');
+    if (this.#faults.strike('read-error', file.path) !== undefined) {
+      this.#ground.ledger.enter('read-error', place, 'operationFailed');
       throw new DiskError('fault', 'read', file.path);
     }
     const from = this.#aimRead(file, offset, into.length);
-    const count = file.image.read(into, from, this.#drawTransfer(into.length, 'FD1', file.path));
+    const count = file.image.read(into, from, this.#drawTransfer(into.length, 'read-error', file.path));
     const altered = file.image.alteredIn(from, from + count);
-    if (altered.length > 0) this.#ground.ledger.enter('FD9', place, 'rottenRead');
+    if (altered.length > 0) this.#ground.ledger.enter('bit-rot', place, 'rottenRead');
     return count;
   }
 
@@ -225,7 +231,7 @@ export class HostDisk {
     );
   }
 
-  /** Answers how many bytes were written, and where (FD10). */
+  /** Answers how many bytes were written, and where (`misdirected-io`). */
   finishWrite(write: Write): { readonly count: number; readonly at: number } {
     const { file, chunks, offset, bytes } = write;
     this.#writes.end(write);
@@ -233,10 +239,10 @@ export class HostDisk {
     this.#failWrite(write);
     const room = this.#room(file, offset, bytes);
     if (room === 0) {
-      this.#ground.ledger.enter('FD3', `${this.#host}:${file.path}`, 'operationFailed');
+      this.#ground.ledger.enter('disk-full', `${this.#host}:${file.path}`, 'operationFailed');
       throw new DiskError('noSpace', 'write', file.path);
     }
-    const count = this.#drawTransfer(Math.min(bytes, room), 'FD2', file.path);
+    const count = this.#drawTransfer(Math.min(bytes, room), 'write-error', file.path);
     const at = this.#aim(file, offset);
     file.image.write(chunks, at, count);
     if (at !== offset) this.#noteMisdirected(file, offset, at, count);
@@ -325,48 +331,48 @@ export class HostDisk {
     if (this.#locks.get(path) === life) this.#locks.delete(path);
   }
 
-  /** FD2. An error in the middle of a write: an unknown part of it was written. */
+  /** `write-error`. An error in the middle of a write: an unknown part of it was written. */
   #failWrite({ file, chunks, offset, bytes }: Write): void {
-    const fault = this.#faults.strike('FD2', file.path);
+    const fault = this.#faults.strike('write-error', file.path);
     if (fault === undefined) return;
     const { failure = 'fault' } = fault;
     const count = failure === 'fault' ? this.#random.below(bytes) : 0;
     if (count > 0) file.image.write(chunks, offset, count);
-    this.#ground.ledger.enter('FD2', `${this.#host}:${file.path}`, 'operationFailed');
+    this.#ground.ledger.enter('write-error', `${this.#host}:${file.path}`, 'operationFailed');
     throw new DiskError(failure, 'write', file.path);
   }
 
-  /** FD4: throws; FD8: false. In both cases `drop` lets go of what would have become durable. */
+  /** `sync-error`: throws; `lying-sync`: false. In both cases `drop` lets go of what would have become durable. */
   #syncs(file: OpenFile, ranges: readonly number[], drop: () => void): boolean {
     const place = `${this.#host}:${file.path}`;
-    if (this.#faults.strike('FD4', file.path) !== undefined) {
+    if (this.#faults.strike('sync-error', file.path) !== undefined) {
       drop();
-      this.#ground.ledger.enter('FD4', place, 'operationFailed');
+      this.#ground.ledger.enter('sync-error', place, 'operationFailed');
       throw new DiskError('fault', 'sync', file.path);
     }
-    if (this.#faults.strike('FD8', file.path) === undefined) return true;
+    if (this.#faults.strike('lying-sync', file.path) === undefined) return true;
     drop();
-    this.#ground.ledger.enter('FD8', place, 'syncLied');
+    this.#ground.ledger.enter('lying-sync', place, 'syncLied');
     for (let index = 0; index + 1 < ranges.length; index += 2) {
-      this.#tellAltered(file.path, ranges[index] ?? 0, ranges[index + 1] ?? 0, 'FD8');
+      this.#tellAltered(file.path, ranges[index] ?? 0, ranges[index + 1] ?? 0, 'lying-sync');
     }
     return false;
   }
 
-  /** FD10. Where a write really goes: elsewhere in the file, in whole sectors. */
+  /** `misdirected-io`. Where a write really goes: elsewhere in the file, in whole sectors. */
   #aim(file: OpenFile, offset: number): number {
-    if (this.#faults.strike('FD10', file.path, 'write') === undefined) return offset;
+    if (this.#faults.strike('misdirected-io', file.path, 'write') === undefined) return offset;
     const sectors = Math.max(1, Math.floor(file.image.length / sectorBytes));
-    this.#ground.ledger.enter('FD10', `${this.#host}:${file.path}`, 'writeMisdirected');
+    this.#ground.ledger.enter('misdirected-io', `${this.#host}:${file.path}`, 'writeMisdirected');
     return this.#random.below(sectors) * sectorBytes + (offset % sectorBytes);
   }
 
-  /** FD10. Where a read really reads: whole sectors away, within the file. */
+  /** `misdirected-io`. Where a read really reads: whole sectors away, within the file. */
   #aimRead(file: OpenFile, offset: number, bytes: number): number {
     const sectors = Math.floor((file.image.length - bytes - (offset % sectorBytes)) / sectorBytes);
-    if (sectors <= 0 || this.#faults.strike('FD10', file.path, 'read') === undefined) return offset;
-    this.#ground.ledger.enter('FD10', `${this.#host}:${file.path}`, 'readMisdirected');
-    this.#tellAltered(file.path, offset, offset + bytes, 'FD10');
+    if (sectors <= 0 || this.#faults.strike('misdirected-io', file.path, 'read') === undefined) return offset;
+    this.#ground.ledger.enter('misdirected-io', `${this.#host}:${file.path}`, 'readMisdirected');
+    this.#tellAltered(file.path, offset, offset + bytes, 'misdirected-io');
     return this.#random.below(sectors + 1) * sectorBytes + (offset % sectorBytes);
   }
 
@@ -374,7 +380,7 @@ export class HostDisk {
   #noteMisdirected(file: OpenFile, offset: number, at: number, count: number): void {
     for (const from of [offset, at]) {
       file.image.noteAltered(from, from + count);
-      this.#tellAltered(file.path, from, from + count, 'FD10');
+      this.#tellAltered(file.path, from, from + count, 'misdirected-io');
     }
   }
 

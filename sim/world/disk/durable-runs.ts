@@ -1,4 +1,7 @@
-/** Tells whoever listens of bytes at the moment they become durable under a durable name: the ground truth of INV5. */
+/**
+ * Tells whoever listens of bytes at the moment they become durable under a durable name: the ground truth of
+ * `durable-before-ack`.
+ */
 import { FileImage } from './file-image.ts';
 import type { Names } from './directory-entries.ts';
 import { Directory } from './directory-entries.ts';

@@ -24,7 +24,7 @@ export type Survival =
   | 'prefix'
   /** As `prefix`, and the sector there is found in part. */
   | 'torn'
-  /** FD11. Everything written is there, and every name is as its directory's last sync left it. */
+  /** `lost-directory-entries`. Everything written is there, and every name is as its directory's last sync left it. */
   | 'namesLost';
 
 /** What a sync that is under way covers: ranges as (from, to) pairs in the order of writing, and the length. */
@@ -168,7 +168,7 @@ export class FileImage {
     this.#syncing.clear();
   }
 
-  /** FD9. Flips a bit in both images; false when there is no such byte. */
+  /** `bit-rot`. Flips a bit in both images; false when there is no such byte. */
   rot(offset: number, bit: number): boolean {
     if (offset >= this.#length) return false;
     const durable = this.#part();

@@ -199,7 +199,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#close(reason);
   }
 
-  /** FN11. Breaks once so many more bytes have arrived here. */
+  /** `connection-reset`. Breaks once so many more bytes have arrived here. */
   breakAfter(bytes: number): void {
     this.#in.cutOffAfter(bytes);
   }
@@ -240,8 +240,8 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
 
   cutOff(): void {
     this.#shared.ground.timeline.after(1, () => {
-      this.break('reset', 'FN11');
-      this.peer.break('reset', 'FN11');
+      this.break('reset', 'connection-reset');
+      this.peer.break('reset', 'connection-reset');
     });
   }
 
@@ -278,7 +278,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   #open(): boolean {
     const accept = this.#accept;
     if (!this.#life.alive || this.#over || accept === undefined) {
-      this.#out.sendReset(this.#overCause ?? 'FP1');
+      this.#out.sendReset(this.#overCause ?? 'process-crash');
       return false;
     }
     const accepting: TimelineEvent = {

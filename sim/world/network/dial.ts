@@ -125,7 +125,7 @@ export class Dial {
     if (failure === 'timedOut' && this.#stalledBy !== undefined) {
       ledger.enter(this.#stalledBy, place, 'connectTimedOut');
     }
-    if (failure === 'refused' && this.#to.crashed) ledger.enter('FP1', place, 'connectRefused');
+    if (failure === 'refused' && this.#to.crashed) ledger.enter('process-crash', place, 'connectRefused');
     for (const watcher of this.#shared.watchers) {
       watcher.connectFailed(this.#life.host, this.#life.number, this.#to.name, this.#port, failure);
     }

@@ -1,18 +1,26 @@
 /**
- * What may happen to whole frames of the peer plane between two hosts: FN2 (lost), FN3 (doubled), FN4 (an old one comes
- * again), FN5 (one overtakes others), FN10 (one kind of message no longer passes). TCP does none of this; a meddling
- * middlebox, a proxy, or a bug below does, and the engine has to hold its promises all the same. FP9 makes a node
- * speak another version of the format.
+ * What may happen to whole frames of the peer plane between two hosts: `message-loss` (lost), `message-duplication`
+ * (doubled), `message-replay` (an old one comes again), `message-reordering` (one overtakes others), `message-filter`
+ * (one kind of message no longer passes). TCP does none of this; a meddling middlebox, a proxy, or a bug below does,
+ * and the engine has to hold its promises all the same. `wire-version-skew` makes a node speak another version of the
+ * format.
  *
- * Frames are found by their header (engine/peer/wire/frames.ts). Bytes that are no whole frames of the plane pass as they
- * are, and so do greetings, FP9 apart: a connection that cannot even begin is another fault's story.
+ * Frames are found by their header (engine/peer/wire/frames.ts). Bytes that are no whole frames of the plane pass as
+ * they are, and so do greetings, `wire-version-skew` apart: a connection that cannot even begin is another fault's
+ * story.
  */
 import { headerBytes } from '../../../engine/peer/wire/frames.ts';
 import { isReplyKind, isRequestKind } from '../../../engine/peer/wire/kinds.ts';
 import type { Effect, FaultId } from '../core/fault-log.ts';
 import type { WorldRandom } from '../core/random.ts';
 
-export type FrameFaultKind = 'FN2' | 'FN3' | 'FN4' | 'FN5' | 'FN10' | 'FP9';
+export type FrameFaultKind =
+  | 'message-loss'
+  | 'message-duplication'
+  | 'message-replay'
+  | 'message-reordering'
+  | 'message-filter'
+  | 'wire-version-skew';
 
 export interface FrameFault {
   readonly kind: FrameFaultKind;
@@ -20,16 +28,16 @@ export interface FrameFault {
   readonly oneIn: number;
   /** Only frames of these kinds (engine/peer/wire/kinds.ts); undefined: every request and answer. */
   readonly frames?: ReadonlySet<number>;
-  /** FN3, FN4, FN5: how late the frame comes, at most. */
+  /** `message-duplication`, `message-replay`, `message-reordering`: how late the frame comes, at most. */
   readonly delayUsMax?: number;
-  /** FP9: added to the version that frames name, greetings included. */
+  /** `wire-version-skew`: added to the version that frames name, greetings included. */
   readonly versionBy?: number;
 }
 
 /** What a direction does with bytes that were meddled with. */
 export interface FrameFaultContext {
   readonly random: WorldRandom;
-  /** The direction's memory of frames that passed (FN4); it outlives connections. */
+  /** The direction's memory of frames that passed (`message-replay`); it outlives connections. */
   readonly memory: Uint8Array[];
   send(bytes: Uint8Array): void;
   /** Sends the bytes later, if the connection is still there. */
@@ -55,8 +63,8 @@ export function meddle(bytes: Uint8Array, faults: readonly FrameFault[], ground:
       ground.send(frame);
       for (const late of overtaken) ground.send(late);
       overtaken = [];
-    } else if (fault.kind === 'FN5') {
-      ground.note('FN5', 'frameOvertaken');
+    } else if (fault.kind === 'message-reordering') {
+      ground.note('message-reordering', 'frameOvertaken');
       overtaken.push(frame);
     } else act(fault, frame, ground);
   }
@@ -69,28 +77,28 @@ const overtakenUsMax = 20_000;
 function act(fault: FrameFault, frame: Uint8Array, ground: FrameFaultContext): void {
   const delayUs = 1 + ground.random.below(fault.delayUsMax ?? 1);
   switch (fault.kind) {
-    case 'FN2':
-    case 'FN10':
+    case 'message-loss':
+    case 'message-filter':
       return ground.note(fault.kind, 'frameDropped');
-    case 'FN3':
+    case 'message-duplication':
       ground.send(frame);
-      ground.note('FN3', 'frameDoubled');
+      ground.note('message-duplication', 'frameDoubled');
       return ground.sendLater(frame, delayUs);
-    case 'FN4': {
+    case 'message-replay': {
       ground.send(frame);
       // A request goes where requests go: on the connection of the one who asks.
       if (ground.memory.length === 0 || !isRequestKind(kindOf(frame))) return;
       const old = ground.memory[ground.random.below(ground.memory.length)] ?? frame;
-      ground.note('FN4', 'frameReplayed');
+      ground.note('message-replay', 'frameReplayed');
       return ground.sendLater(old, delayUs);
     }
-    case 'FP9': {
+    case 'wire-version-skew': {
       const foreign = new Uint8Array(frame);
       foreign[versionAt] = (foreign[versionAt] ?? 0) + (fault.versionBy ?? 0);
-      ground.note('FP9', 'frameForeign');
+      ground.note('wire-version-skew', 'frameForeign');
       return ground.send(foreign);
     }
-    case 'FN5':
+    case 'message-reordering':
       return;
   }
 }
@@ -98,7 +106,7 @@ function act(fault: FrameFault, frame: Uint8Array, ground: FrameFaultContext): v
 function strikes(fault: FrameFault, frame: Uint8Array, random: WorldRandom): boolean {
   const { frames, oneIn } = fault;
   const kind = kindOf(frame);
-  if (fault.kind === 'FP9') return true;
+  if (fault.kind === 'wire-version-skew') return true;
   if (!isRequestKind(kind) && !isReplyKind(kind)) return false;
   if (frames !== undefined && !frames.has(kind)) return false;
   return oneIn <= 1 || random.below(oneIn) === 0;

@@ -1,6 +1,6 @@
 /**
  * What has arrived at one side of a connection and was not handed to the process: bytes, and perhaps the end. It draws
- * where deliveries are cut (FN13): mostly into small pieces, where decoders have their edges.
+ * where deliveries are cut (`stream-fragmentation`): mostly into small pieces, where decoders have their edges.
  */
 import { ByteQueue } from './byte-queue.ts';
 import { placeOf } from './links.ts';
@@ -69,7 +69,7 @@ export class Inbox {
 
   #drawPiece(whole: number): number {
     const random = this.#shared.links.random(this.#from, this.#to);
-    this.#shared.ground.ledger.enter('FN13', placeOf(this.#from, this.#to), 'deliverySplit');
+    this.#shared.ground.ledger.enter('stream-fragmentation', placeOf(this.#from, this.#to), 'deliverySplit');
     return 1 + random.below(random.chance(1, 2) ? Math.min(whole, smallPieceBytes) : whole);
   }
 }

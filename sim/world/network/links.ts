@@ -19,7 +19,7 @@ export interface Block {
 }
 
 const machinesMax = 128;
-const offBlock: Block = { kind: 'FP1', lossless: false };
+const offBlock: Block = { kind: 'process-crash', lossless: false };
 
 export class Links {
   readonly #ground: WorldContext;
@@ -61,7 +61,7 @@ export class Links {
   /** Bytes leave now: when the direction is slow, that is in the ledger. */
   noteSent(from: Machine, to: Machine): void {
     if (this.#slow.size === 0 || !this.#slow.has(directionOf(from, to))) return;
-    this.#ground.ledger.enter('FN1', placeOf(from, to), 'deliveryDelayed');
+    this.#ground.ledger.enter('network-delay', placeOf(from, to), 'deliveryDelayed');
   }
 
   /** The direction's own stream of draws. */
@@ -90,7 +90,7 @@ export class Links {
   slow(from: Machine, to: Machine, latency: Latency): void {
     const direction = directionOf(from, to);
     this.#slow.set(direction, [...(this.#slow.get(direction) ?? []), latency]);
-    this.#ground.ledger.enter('FN1', placeOf(from, to), 'injected');
+    this.#ground.ledger.enter('network-delay', placeOf(from, to), 'injected');
   }
 
   unslow(from: Machine, to: Machine, latency: Latency): void {
@@ -129,11 +129,14 @@ export class Links {
     return memory;
   }
 
-  /** FN13. Every delivery of a direction is cut into pieces until `unshred`; counted, since they may overlap. */
+  /**
+   * `stream-fragmentation`. Every delivery of a direction is cut into pieces until `unshred`; counted, since they may
+   * overlap.
+   */
   shred(from: Machine, to: Machine): void {
     const direction = directionOf(from, to);
     this.#shredded.set(direction, (this.#shredded.get(direction) ?? 0) + 1);
-    this.#ground.ledger.enter('FN13', placeOf(from, to), 'injected');
+    this.#ground.ledger.enter('stream-fragmentation', placeOf(from, to), 'injected');
   }
 
   unshred(from: Machine, to: Machine): void {

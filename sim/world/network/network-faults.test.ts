@@ -23,9 +23,13 @@ describe('a partition', () => {
     await pass(1500);
     expect([b.heard.bytesReceived, a.heard.bytesReceived]).toEqual([200, 50]);
     expect(streamMismatch(0, b.heard.received())).toBe(undefined);
-    expect(world.ledger.total({ kind: 'FN8', place: 'a>b', effect: 'deliveryStalled' })).toBe(2);
-    expect(world.ledger.total({ kind: 'FN8', place: 'b>a', effect: 'deliveryStalled' })).toBe(1);
-    expect(world.ledger.total({ kind: 'FN8', effect: 'injected' })).toBe(2);
+    expect(world.ledger.total({ kind: 'network-partition', place: 'a>b', effect: 'deliveryStalled' })).toBe(
+      2,
+    );
+    expect(world.ledger.total({ kind: 'network-partition', place: 'b>a', effect: 'deliveryStalled' })).toBe(
+      1,
+    );
+    expect(world.ledger.total({ kind: 'network-partition', effect: 'injected' })).toBe(2);
   });
 
   it('on an idle link is injected and never seen', async () => {
@@ -35,7 +39,7 @@ describe('a partition', () => {
     partition.lift();
     await pass(minute);
     expect([a.heard.story, b.heard.story]).toEqual([[], []]);
-    expect(effects(world, 'FN8')).toEqual({ injected: 2 });
+    expect(effects(world, 'network-partition')).toEqual({ injected: 2 });
   });
 
   it('that lasts makes a sender give up within its limit, and the other side learn of it only when it sends', async () => {
@@ -53,7 +57,7 @@ describe('a partition', () => {
     await pass(5);
     expect(b.heard.story).toEqual(['reset']);
     expect(world.ledger.total({ effect: 'connectionTimedOut' })).toBe(1);
-    expect(world.ledger.total({ kind: 'FN8', effect: 'connectionReset' })).toBe(1);
+    expect(world.ledger.total({ kind: 'network-partition', effect: 'connectionReset' })).toBe(1);
   });
 
   it('one way lets the other way pass, but without acknowledgement the window shuts', async () => {
@@ -67,7 +71,7 @@ describe('a partition', () => {
     await pass(2000);
     expect(b.heard.bytesReceived).toBe(25_000);
     expect(streamMismatch(0, b.heard.received())).toBe(undefined);
-    expect(effects(world, 'FN9')).toEqual({ injected: 1, acknowledgementStalled: 1 });
+    expect(effects(world, 'one-way-partition')).toEqual({ injected: 1, acknowledgementStalled: 1 });
   });
 
   it('heals by itself when another one over it is lifted', async () => {
@@ -93,7 +97,9 @@ describe('a partition', () => {
     await world.runUntil(patient, 20_000_000);
     expect((await patient).remote).toBe('b:1');
     expect(await hasty).toMatchObject({ failure: 'timedOut' });
-    expect(world.ledger.total({ kind: 'FN8', place: 'a>b', effect: 'connectTimedOut' })).toBe(1);
+    expect(world.ledger.total({ kind: 'network-partition', place: 'a>b', effect: 'connectTimedOut' })).toBe(
+      1,
+    );
   });
 });
 
@@ -112,7 +118,7 @@ describe('a clog', () => {
     await pass(10);
     expect(b.heard.bytesReceived).toBe(20_000);
     expect(streamMismatch(0, b.heard.received())).toBe(undefined);
-    expect(effects(world, 'FN6')).toEqual({ injected: 1, deliveryStalled: 10 });
+    expect(effects(world, 'network-clog')).toEqual({ injected: 1, deliveryStalled: 10 });
   });
 });
 
@@ -128,7 +134,7 @@ describe('a slow link', () => {
     expect(b.heard.bytesReceived).toBe(0);
     await pass(20);
     expect(b.heard.received().toString()).toBe('12');
-    expect(effects(world, 'FN1')).toEqual({ injected: 1, deliveryDelayed: 1 });
+    expect(effects(world, 'network-delay')).toEqual({ injected: 1, deliveryDelayed: 1 });
   });
 });
 
@@ -139,7 +145,7 @@ describe('a reset', () => {
     expect(world.network.reset('b', 'a')).toBe(1);
     await pass(5);
     expect([a.heard.story, b.heard.story]).toEqual([['reset'], ['reset']]);
-    expect(effects(world, 'FN11')).toEqual({ injected: 1, connectionReset: 2 });
+    expect(effects(world, 'connection-reset')).toEqual({ injected: 1, connectionReset: 2 });
     expect(world.network.reset('b', 'a')).toBe(0);
   });
 
@@ -151,7 +157,7 @@ describe('a reset', () => {
     b.connection.write(Buffer.from('x'));
     await pass(5);
     expect(b.heard.story).toEqual(['reset']);
-    expect(world.ledger.total({ kind: 'FN11', effect: 'connectionReset' })).toBe(2);
+    expect(world.ledger.total({ kind: 'connection-reset', effect: 'connectionReset' })).toBe(2);
   });
 
   it('strikes at any byte: what lies before it arrives, nothing after', async () => {
@@ -186,7 +192,11 @@ describe('deliveries', () => {
     expect(streamMismatch(0, split.b.heard.received())).toBe(undefined);
     expect(split.b.heard.bytesReceived).toBe(2000);
     expect(sizes.length).toBeGreaterThan(5);
-    const inLedger = split.world.ledger.total({ kind: 'FN13', place: 'a>b', effect: 'deliverySplit' });
+    const inLedger = split.world.ledger.total({
+      kind: 'stream-fragmentation',
+      place: 'a>b',
+      effect: 'deliverySplit',
+    });
     expect(inLedger).toBeGreaterThanOrEqual(sizes.length - 1);
   });
 });

@@ -54,22 +54,30 @@ export class WorldNetwork {
     for (const watcher of this.#watchers) watcher.listenerClosed?.(host, number, port);
   }
 
-  /** FN8. Nothing passes between the two sides, in either direction; nobody is told. */
+  /** `network-partition`. Nothing passes between the two sides, in either direction; nobody is told. */
   partition(left: readonly string[], right: readonly string[]): Lasting {
-    return this.#block('FN8', false, [...this.#directions(left, right), ...this.#directions(right, left)]);
+    return this.#block('network-partition', false, [
+      ...this.#directions(left, right),
+      ...this.#directions(right, left),
+    ]);
   }
 
-  /** FN9. Nothing passes from `from` to `to`; the other direction works. */
+  /** `one-way-partition`. Nothing passes from `from` to `to`; the other direction works. */
   partitionOneWay(from: readonly string[], to: readonly string[]): Lasting {
-    return this.#block('FN9', false, this.#directions(from, to));
+    return this.#block('one-way-partition', false, this.#directions(from, to));
   }
 
-  /** FN6. Everything from `from` to `to` waits, nothing is lost or given up; it flows at once when lifted. */
+  /**
+   * `network-clog`. Everything from `from` to `to` waits, nothing is lost or given up; it flows at once when lifted.
+   */
   clog(from: readonly string[], to: readonly string[]): Lasting {
-    return this.#block('FN6', true, this.#directions(from, to));
+    return this.#block('network-clog', true, this.#directions(from, to));
   }
 
-  /** FN1. Another latency from `from` to `to` (one way), for what is sent while it lasts. The latest one counts. */
+  /**
+   * `network-delay`. Another latency from `from` to `to` (one way), for what is sent while it lasts. The latest one
+   * counts.
+   */
   slow(from: readonly string[], to: readonly string[], latency: Latency): Lasting {
     const directions = this.#directions(from, to);
     // An object of its own, so that lifting one of two equal delays lifts that one.
@@ -80,7 +88,10 @@ export class WorldNetwork {
     });
   }
 
-  /** FN2 to FN5, FN10. Something happens to whole frames of the peer plane from `from` to `to`. */
+  /**
+   * `message-loss`, `message-duplication`, `message-replay`, `message-reordering`, `message-filter`. Something
+   * happens to whole frames of the peer plane from `from` to `to`.
+   */
   meddle(from: readonly string[], to: readonly string[], fault: FrameFault): Lasting {
     const directions = this.#directions(from, to);
     const own = { ...fault };
@@ -90,7 +101,7 @@ export class WorldNetwork {
     });
   }
 
-  /** FN13. Whatever arrives from `from` at `to` comes in small pieces. */
+  /** `stream-fragmentation`. Whatever arrives from `from` at `to` comes in small pieces. */
   shred(from: readonly string[], to: readonly string[]): Lasting {
     const directions = this.#directions(from, to);
     for (const [source, target] of directions) this.#shared.links.shred(source, target);
@@ -100,31 +111,34 @@ export class WorldNetwork {
   }
 
   /**
-   * FN11. Resets every connection that lives between two hosts, losing what is under way; returns how many those are.
-   * `side` says who is told at once; the other one learns of it when it next sends.
+   * `connection-reset`. Resets every connection that lives between two hosts, losing what is under way; returns how
+   * many those are. `side` says who is told at once; the other one learns of it when it next sends.
    */
   reset(left: string, right: string, side: 'left' | 'right' | 'both' = 'both'): number {
     const pairs = this.#pairs(left, right);
-    this.#enterReset('FN11', left, right);
+    this.#enterReset('connection-reset', left, right);
     for (const [atLeft, atRight] of pairs) {
-      if (side !== 'right') atLeft.break('reset', 'FN11');
-      if (side !== 'left') atRight.break('reset', 'FN11');
+      if (side !== 'right') atLeft.break('reset', 'connection-reset');
+      if (side !== 'left') atRight.break('reset', 'connection-reset');
     }
     return pairs.length;
   }
 
-  /** FN12. The connections between two hosts end for `told` only: to `untold` they are open until it next sends. */
+  /**
+   * `half-open-connection`. The connections between two hosts end for `told` only: to `untold` they are open until it
+   * next sends.
+   */
   halfOpen(told: string, untold: string): number {
     const pairs = this.#pairs(told, untold);
-    this.#enterReset('FN12', told, untold);
-    for (const [atTold] of pairs) atTold.break('reset', 'FN12');
+    this.#enterReset('half-open-connection', told, untold);
+    for (const [atTold] of pairs) atTold.break('reset', 'half-open-connection');
     return pairs.length;
   }
 
-  /** FN11. The same, for each connection once `bytes` more of it have arrived at `to`. */
+  /** `connection-reset`. The same, for each connection once `bytes` more of it have arrived at `to`. */
   resetAfter(from: string, to: string, bytes: number): number {
     const pairs = this.#pairs(from, to);
-    this.#enterReset('FN11', from, to);
+    this.#enterReset('connection-reset', from, to);
     for (const [, atReceiver] of pairs) atReceiver.breakAfter(bytes);
     return pairs.length;
   }

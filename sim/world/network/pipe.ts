@@ -47,7 +47,7 @@ export interface Sender {
 /** The receiver's side of a pipe. Each answers whether code of the engine ran. */
 export interface Receiver {
   arrive(segment: Segment): boolean;
-  /** Both sides are reset at this point of the bytes (FN11). */
+  /** Both sides are reset at this point of the bytes (`connection-reset`). */
   cutOff(): void;
 }
 
@@ -75,7 +75,7 @@ export class Pipe implements Carrier {
   #unacknowledged = 0;
   #redelivering = false;
   #limit: Ticket | undefined;
-  #cause: FaultId = 'FN8';
+  #cause: FaultId = 'network-partition';
 
   // The receiver's side.
   #arrived = 0;
@@ -167,7 +167,7 @@ export class Pipe implements Carrier {
     this.#dispatch(new Segment(this, this.#shared.ground.timeline.count, 'reset', cause), 0);
   }
 
-  /** FN11. Cuts the connection off once so many more bytes have arrived. */
+  /** `connection-reset`. Cuts the connection off once so many more bytes have arrived. */
   cutOffAfter(bytes: number): void {
     this.#cutOffAt = Math.min(this.#cutOffAt, this.#arrived + bytes);
   }
