@@ -24,7 +24,7 @@ interface Holdings {
 }
 
 /** Undefined where it is off. */
-export function buildAntiEntropy(
+export function composeAntiEntropy(
   io: Io,
   config: NodeConfig,
   links: PeerLinks,

@@ -20,7 +20,8 @@ interface PropertyParts {
   readonly store: { keysOfBucket(prefix: string): Iterable<string> };
 }
 
-export function buildProperties(
+/** The keeper of bucket properties; gossip carries its digest. */
+export function composeProperties(
   io: Io,
   config: NodeConfig,
   { buckets, properties, store }: PropertyParts,

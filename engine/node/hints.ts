@@ -16,7 +16,8 @@ export interface Handoff {
   readonly hints: Hints;
 }
 
-export function buildHandoff(
+/** Hinted handoff over its own store. */
+export function composeHandoff(
   io: Io,
   config: NodeConfig,
   links: PeerLinks,

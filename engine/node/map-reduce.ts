@@ -1,7 +1,10 @@
-/** MapReduce as the configuration wants it, over the node's own rooms. */
+/** MapReduce and listings as the configuration wants them, over the node's own services. */
 import type { ByteString } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
-import type { Coverage } from '../mapreduce/listing/coverage.ts';
+import { Coverage } from '../mapreduce/listing/coverage.ts';
+import { LocalListing } from '../mapreduce/listing/local-listing.ts';
+import type { StoreDriver } from '../storage/driver.ts';
+import type { Store } from '../storage/store.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
 import type { Io } from '../io/io.ts';
@@ -20,9 +23,9 @@ export interface MapReduceDependencies {
   readonly knowsType: (type: ByteString) => boolean;
 }
 
-export function buildMapReduce(io: Io, config: NodeConfig, ground: MapReduceDependencies): MapReduce {
-  const { parts, dispatcher, coverage, modules, knowsType } = ground;
-  // Why a job failed its listener counts.
+export function composeMapReduce(io: Io, config: NodeConfig, below: MapReduceDependencies): MapReduce {
+  const { parts, dispatcher, coverage, modules, knowsType } = below;
+  // The listener counts why a job failed.
   const cluster: JobDependencies = { ...parts, coverage, dispatcher: dispatcher.uncounted };
   const store = { tryRead: parts.replica.read.bind(parts.replica) };
   const mapReduce = new MapReduce(io, cluster, store, modules, knowsType, {
@@ -36,4 +39,21 @@ export function buildMapReduce(io: Io, config: NodeConfig, ground: MapReduceDepe
 
 export function jobLimits(config: NodeConfig): JobLimits {
   return { ...defaultJobLimits, inputCountMax: config.mapredInputsMax };
+}
+
+/** Listings of what the cluster holds; this node's part of each comes from its own store. */
+export function composeListings(
+  io: Io,
+  parts: RoundDependencies,
+  store: Store,
+  driver: StoreDriver,
+): Coverage {
+  const listing = new LocalListing({
+    keysOfTokens: (from, to) => store.keysOfTokens(from, to),
+    keysOfBucket: (prefix) => store.keysOfBucket(prefix),
+    tokenOf: (key) => store.tokenOf(key),
+    wallMs: () => io.clock.wallMs(),
+    tryRead: (key, done) => driver.tryRead(key, done),
+  });
+  return new Coverage(io, parts, listing);
 }

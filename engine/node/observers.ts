@@ -10,6 +10,7 @@ import type { ConsistencyLevel } from '../replication/requests.ts';
 import type { PeerObserver } from '../peer/observer.ts';
 import type { PeerTarget } from '../peer/options.ts';
 import type { Plane } from '../peer/plane.ts';
+import type { FamilySource } from '../metrics/family.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { StoreObserver } from '../storage/observer.ts';
@@ -220,4 +221,21 @@ export function provideGauges(stats: NodeStats, driver: StoreDriver, plane: Plan
     allocated: () => plane.allocatedChunks,
     free: () => plane.freeChunks,
   });
+}
+
+/** TLS handshakes that failed before there was a connection, with clients and with peers. */
+export function handshakeFamily({ failedHandshakes }: Pick<Io, 'failedHandshakes'>): FamilySource {
+  return {
+    name: 'svc_tls_handshake_failures_total',
+    help: 'TLS handshakes that failed, with clients and with peers: plain text, no certificate or one not accepted.',
+    type: 'counter',
+    labels: ['with'],
+    collect: () => {
+      const { clients, peers } = failedHandshakes();
+      return [
+        { labels: { with: 'clients' }, value: clients },
+        { labels: { with: 'peers' }, value: peers },
+      ];
+    },
+  };
 }

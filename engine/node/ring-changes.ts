@@ -1,4 +1,4 @@
-/** Transfers as the other rooms need them: the store as their source, what they count. */
+/** Ring changes as the configuration wants them: their source of ranges, what operators see, what is counted. */
 import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import { asLockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -20,13 +20,23 @@ import type {
 } from '../cluster/changes/ring-change-coordinator.ts';
 import { RangeSource } from '../cluster/changes/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../cluster/changes/range-messages.ts';
-import { Rebuild } from '../cluster/changes/rebuild.ts';
-import type { RebuildMark } from '../cluster/changes/rebuild-mark.ts';
+import type { Rebuild } from '../cluster/changes/rebuild.ts';
 import { Cleanup } from '../cluster/changes/cleanup.ts';
 import type { Transfer, TransferOptions } from '../cluster/changes/transfer.ts';
 import type { Transactions } from '../transactions/transactions.ts';
 import { clientKeysOf } from './tombstone-reaper.ts';
 
+/** A node's part in changes of the ring. */
+export interface RingChanges {
+  readonly mover: RingChangeCoordinator;
+  readonly refill: Rebuild;
+  readonly surplus: Cleanup;
+  readonly transfer: Transfer;
+  /** Resolves once this node has left the cluster for good. */
+  readonly left: Promise<void>;
+}
+
+/** The store, as ranges are read from it. */
 export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
   return new RangeSource({
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
@@ -43,8 +53,8 @@ export function transferOptions(config: NodeConfig): TransferOptions {
   };
 }
 
-/** What this node has to settle before it leaves. */
-export function estateOf(
+/** What this node must settle before it leaves. */
+export function leaveDrainOf(
   io: Io,
   config: NodeConfig,
   transactions: Transactions,
@@ -61,21 +71,8 @@ export function estateOf(
   );
 }
 
-/** Brings back what the disk before this one may have held. */
-export function refillOf(
-  io: Io,
-  self: RoundDependencies['self'],
-  membership: Membership,
-  transfer: Transfer,
-  transactions: Pick<Transactions, 'legacyAt'>,
-  mark: RebuildMark,
-): Rebuild {
-  const ask = transactions.legacyAt.bind(transactions);
-  return new Rebuild({ io, self, membership, transfer, mark, ask });
-}
-
-/** Removes what this node has given away for good. */
-export function surplusOf(
+/** Removes keys of ranges that this node no longer owns. */
+export function cleanupOf(
   io: Io,
   config: NodeConfig,
   { self, replica, links }: Pick<RoundDependencies, 'self' | 'replica'> & { readonly links: PeerLinks },
@@ -154,12 +151,9 @@ function waitsOf(mover: RingChangeCoordinator, refill: Rebuild): MoveWait {
   return { members: refill.waitsFor, transactions: 0, hints: 0 };
 }
 
-/** What moves between nodes, and how far the present move is. */
-export function transferFamilies(
-  transfer: Transfer,
-  mover: RingChangeCoordinator,
-  refill: Rebuild,
-  surplus: Cleanup,
+/** What moves between nodes, and how far the present ring change is. */
+export function ringChangeFamilies(
+  { transfer, mover, refill, surplus }: RingChanges,
   membership: Membership,
 ): readonly FamilySource[] {
   const { counts } = transfer;

@@ -1,7 +1,8 @@
-/** Builds a node's rooms, each handed what it needs of the ones below. Nothing is started here but the store. */
+/** Composes a node's services, each over those below it. Nothing is started here but the store. */
 import type { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
 import type { Gate } from '../auth/gate.ts';
 import { statsService } from '../api/stats/service.ts';
+import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
@@ -21,7 +22,7 @@ import { Replica } from '../replica/replica.ts';
 import type { MapReduce } from '../mapreduce/mapreduce.ts';
 import { ReplacementTakeover } from '../cluster/changes/replacement-takeover.ts';
 import { RingChangeCoordinator } from '../cluster/changes/ring-change-coordinator.ts';
-import type { Rebuild } from '../cluster/changes/rebuild.ts';
+import { Rebuild } from '../cluster/changes/rebuild.ts';
 import { RebuildMark } from '../cluster/changes/rebuild-mark.ts';
 import type { RangeSource } from '../cluster/changes/range-source.ts';
 import type { Cleanup } from '../cluster/changes/cleanup.ts';
@@ -35,6 +36,7 @@ import { Membership } from '../cluster/membership/membership.ts';
 import { Fencing } from '../cluster/membership/fencing.ts';
 import type { Actor } from '../replica/object/dots.ts';
 import type { Admission } from '../peer/admission.ts';
+import type { PeerObserver } from '../peer/observer.ts';
 import { Plane } from '../peer/plane.ts';
 import { Buckets } from '../buckets/buckets.ts';
 import type { PropertyKeeper } from '../buckets/property-keeper.ts';
@@ -46,41 +48,40 @@ import type { Store } from '../storage/store.ts';
 import type { Transactions } from '../transactions/transactions.ts';
 import type { ClientListeners } from './client-listeners.ts';
 import { answeredHosts, composeListeners } from './client-listeners.ts';
-import { answerTree, buildAntiEntropy } from './anti-entropy.ts';
-import { coverageOf } from './listings.ts';
+import { answerTree, composeAntiEntropy } from './anti-entropy.ts';
 import type { CountedDisk } from './counted-disk.ts';
-import { countPeers, countStore, provideGauges } from './observers.ts';
+import { countPeers, countStore, handshakeFamily, provideGauges } from './observers.ts';
 import { countMembership } from './membership-observer.ts';
 import { clusterServers, gossipReply, helloOf, membershipLinks, membershipSettings } from './membership.ts';
 import {
   answerTransfer,
-  estateOf,
+  cleanupOf,
+  leaveDrainOf,
   rangeSourceOf,
-  refillOf,
-  surplusOf,
-  transferFamilies,
+  ringChangeFamilies,
   transferOptions,
 } from './ring-changes.ts';
+import type { RingChanges } from './ring-changes.ts';
 import type { DurableFiles } from './durable-files.ts';
-import { heardLinks, whenHeard } from './heard-requests.ts';
 import type { StoredProperties } from './stored-properties.ts';
 import { driverLimits, hintFamilies, storeFamilies } from './storage.ts';
+import type { Member } from '../cluster/ring/ring.ts';
 import type { Handoff } from './hints.ts';
-import { buildHandoff, takeHint } from './hints.ts';
-import { buildReaper, isEmpty } from './tombstone-reaper.ts';
-import { answerProperties, buildProperties } from './bucket-properties.ts';
+import { composeHandoff, takeHint } from './hints.ts';
+import { composeReaper, isEmpty } from './tombstone-reaper.ts';
+import { answerProperties, composeProperties } from './bucket-properties.ts';
 import { planeOptions } from './topology.ts';
-import { whenAgreed } from './agreed-requests.ts';
-import { buildMapReduce } from './map-reduce.ts';
-import { handshakeFamily } from './handshake-family.ts';
-import { buildTransactions } from './transactions.ts';
+import type { RequestHandlers } from './peer-requests.ts';
+import { handlerOf, heardLinks, whenAgreed, whenHeard } from './peer-requests.ts';
+import { composeListings, composeMapReduce } from './map-reduce.ts';
+import { composeTransactions } from './transactions.ts';
 import type { WasmServices } from './wasm.ts';
 import { composeWasm } from './wasm.ts';
 
 /** The store driver's name: the label `server`. */
 const serverName = 'store_local';
 
-/** The rooms of one node, not yet serving. */
+/** The services of one node, not yet serving. */
 export interface NodeServices extends ClientListeners {
   readonly store: Store;
   readonly driver: StoreDriver;
@@ -133,7 +134,7 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
   const buckets = new Buckets(config.bucketTypes, opened.properties.remembered);
   const replica = new Replica(driver, io.clock, actor, (key) => buckets.ofKey(key));
   const source = rangeSourceOf(store, driver);
-  const dispatch = buildDispatch(io, config, { ...opened, stats, buckets, replica, driver, source, epoch });
+  const dispatch = composeDispatch(io, config, { ...opened, stats, buckets, replica, driver, source, epoch });
   provideGauges(stats, driver, dispatch.plane);
   stats.providePoolGauge('peer_forward_error', () => dispatch.dispatcher.failingForwards);
   const publisher = new StatsPublisher(io, stats, identityOf(config), config.statsIntervalMs);
@@ -180,7 +181,7 @@ interface Foundation extends Opened {
   readonly epoch: string;
 }
 
-interface Dispatch {
+interface Dispatch extends RingChanges {
   readonly dispatcher: ClusterDispatcher;
   readonly readBudget: ReadBudget;
   readonly plane: Plane;
@@ -188,163 +189,101 @@ interface Dispatch {
   readonly transactions: Transactions;
   readonly keeper: PropertyKeeper;
   readonly reaper: Reaper;
-  readonly mover: RingChangeCoordinator;
-  readonly refill: Rebuild;
-  readonly surplus: Cleanup;
-  readonly transfer: Transfer;
   /** Listings of what the cluster holds. */
   readonly coverage: Coverage;
   readonly mapReduce: MapReduce;
-  readonly left: Promise<void>;
   readonly handoff: Handoff | undefined;
   readonly antiEntropy: AntiEntropy | undefined;
   readonly wasm: WasmServices;
 }
 
-/** The plane hands peers' requests to the service, which stands on the dispatcher, which asks through the plane. */
-function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Dispatch {
-  const { stats, store, hintStore, buckets, replica, driver, source, identity, members, epoch } = foundation;
-  const settings: DispatchSettings = {
-    readLevel: config.readConsistency,
-    writeLevel: config.writeConsistency,
-    timeoutMs: config.requestTimeoutMs,
+/**
+ * A service that others call before it is composed: each side stands on the other. It is set before the node starts, and
+ * only then called.
+ */
+class Later<T> {
+  #set: { readonly value: T } | undefined;
+
+  set<U extends T>(value: U): U {
+    this.#set = { value };
+    return value;
+  }
+
+  get(): T {
+    return present(this.#set, 'a service that is composed before the node starts').value;
+  }
+}
+
+interface LaterServices {
+  readonly plane: Later<Plane>;
+  readonly keeper: Later<PropertyKeeper>;
+  readonly rebuild: Later<Rebuild>;
+  readonly takeover: Later<ReplacementTakeover>;
+  readonly handoff: Later<Handoff | undefined>;
+}
+
+/** The members, and what sends to them. */
+interface ClusterServices {
+  /** The one object that stands for this node in the ring. */
+  readonly self: Member;
+  readonly links: PeerLinks;
+  readonly membership: Membership;
+  readonly fencing: Fencing;
+  readonly handoff: Handoff | undefined;
+  readonly wasm: WasmServices;
+}
+
+/** Every service between the store and the listeners. */
+function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Dispatch {
+  const { stats, buckets, store, driver } = foundation;
+  const later: LaterServices = {
+    plane: new Later(),
+    keeper: new Later(),
+    rebuild: new Later(),
+    takeover: new Later(),
+    handoff: new Later(),
   };
-  const planeLinks: PeerLinks = {
-    request: (peer, request, timeoutUs, onReply) => plane.request(peer, request, timeoutUs, onReply),
-  };
-  const links = heardLinks(
-    io,
-    planeLinks,
-    (peer) => plane.isConnected(peer),
-    () => keeper,
-  );
-  const settled = membershipSettings(config, epoch);
-  const { self } = settled;
-  const membership: Membership = new Membership(
-    io,
-    settled,
-    identity,
-    members,
-    membershipLinks(config, epoch, () => plane),
-    countMembership(stats, io, (node) => handoff?.hints.drain(node)),
-  );
-  const standing = new Fencing(io.log, () => membership.peers.some(({ node }) => plane.isConnected(node)));
-  const handoff =
-    hintStore === undefined ? undefined : buildHandoff(io, config, links, membership, replica, hintStore);
-  if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
-  const wasm = composeWasm({ io, config, stats, store, driver, links, membership, buckets });
-  const viewOf = (isThisNodeThere: () => boolean): Viewpoint => ({
-    self,
-    rackCount: (datacenter) => membership.ring.rackCount(datacenter),
-    isRoutable: (member) =>
-      member === self ? standing.isMember && isThisNodeThere() : membership.isRoutable(member.node),
-    isStandby: ({ node }) => membership.isStandby(node),
-  });
-  const readBudget = new ReadBudget(io.log, config.clientReadBytesMax);
-  const parts: RoundDependencies = {
-    self,
-    ring: () => membership.ring,
-    pending: (token) => membership.pending(token),
-    handedOver: (token) => membership.handover.isOver(token),
-    isFormer: (token) => membership.handover.isFormer(token),
-    refilling: () => refill.hindrance ?? inheritance.hindrance,
-    unread: () => refill.unread,
-    member: (node) => membership.member(node),
-    plane: tellingLinks(io.log, links),
-    queueFull: (peer, bytes) => plane.isFull(peer, bytes),
-    replica,
-    readBudget,
-    stats,
-    clock: io.clock,
-    settings,
-    diskFull: () => store.lacksRoom,
-    view: viewOf(() => store.state === 'open'),
-    readView: viewOf(() => store.state !== 'closed'),
-    rules: (key) => buckets.ofKey(key),
-    router: new Router((type, bucket) => buckets.of(type, bucket), wasm.route),
-    hints: handoff?.hints,
-    peerIndex: (node) => membership.indexOf(node),
-  };
+  const cluster = composeCluster(io, config, foundation, later);
+  const { links, membership, handoff, wasm } = cluster;
+  const parts = roundDependencies(io, config, foundation, cluster, later);
   const dispatcher = new ClusterDispatcher(parts);
-  const transactions = buildTransactions(
-    io,
-    config,
-    parts,
-    stats,
-    store,
-    driver,
-    epoch,
-    membership,
-    () => refill,
+  const transactions = composeTransactions(io, config, parts, foundation, membership, () =>
+    later.rebuild.get(),
   );
   membership.publication.holdWhile(transactions.givenAway(() => membership.publication.refresh()));
   const reading = { ...parts, view: parts.readView };
-  const coverage = coverageOf(io, reading, store, driver);
-  const mapReduce = buildMapReduce(io, config, {
+  const coverage = composeListings(io, reading, store, driver);
+  const mapReduce = composeMapReduce(io, config, {
     parts: reading,
     dispatcher,
     coverage,
     modules: wasm.phases,
     knowsType: (type) => buckets.knowsType(type),
   });
-  const service = new PeerService(io, replica, dispatcher, settings, transactions.names);
-  const observer = countPeers(stats, self, (node) => {
+  const observer = countPeers(stats, cluster.self, (node) => {
     membership.linked(node);
-    standing.accepted(node);
+    cluster.fencing.accepted(node);
     handoff?.hints.drain(node);
   });
-  const reaper = buildReaper(io, config, parts, handoff?.hints, store, membership, () => plane);
-  const keeper: PropertyKeeper = buildProperties(io, config, foundation, links, membership, (peer) =>
-    plane.isConnected(peer),
-  );
-  const antiEntropy = buildAntiEntropy(io, config, links, membership, foundation);
-  const handle = whenHeard(
-    io,
-    keeper,
-    whenAgreed(membership, (from, request, reply) => {
-      const lacking = request.kind === 'readObject' ? lackAt(parts, request.token) : undefined;
-      if (lacking !== undefined) reply({ kind: 'failed', code: 'Overloaded', detail: lacking });
-      else if (request.kind === 'gossip') reply(gossipReply(membership, from, request.words));
-      else if (request.kind === 'transact') transactions.handle(request.words, reply);
-      else if (request.kind === 'antiEntropy') answerTree(antiEntropy, from, request.words, reply);
-      else if (request.kind === 'transferRange' && isNoSourceFor(from, membership, refill))
-        reply({ kind: 'failed', code: 'Overloaded', detail: refill.hindrance ?? '' });
-      else if (request.kind === 'transferRange') answerTransfer(io, source, request.words, reply);
-      else if (request.kind === 'listNames') coverage.answer(request.words, reply);
-      else if (request.kind === 'mapPhase') mapReduce.answer(request.words, reply);
-      else if (request.kind === 'properties') answerProperties(io, keeper, request.words, reply);
-      else if (request.kind === 'reap') reaper.answer(request.words, reply);
-      else if (request.kind === 'keepHint') takeHint(handoff?.hints, request.words, reply);
-      else if (request.kind === 'wasmModules') wasm.answer(request.words, reply);
-      else service.handle(request, reply);
-    }),
-  );
-  const { generation, state } = membership.self;
-  const { view } = membership;
-  const hello = helloOf(config, epoch, { generation, joining: state === 'JOINING', view });
-  const plane: Plane = new Plane(
-    { ...io, network: io.peerNetwork },
-    planeOptions(config, membership.peers, hello),
+  const reaper = composeReaper(io, config, parts, handoff?.hints, store, membership, () => later.plane.get());
+  const isConnected = (peer: NodeId): boolean => later.plane.get().isConnected(peer);
+  const keeper = later.keeper.set(composeProperties(io, config, foundation, links, membership, isConnected));
+  const antiEntropy = composeAntiEntropy(io, config, links, membership, foundation);
+  const served = {
     observer,
-    admissionOf(membership, standing, () => refill.hindrance !== undefined),
-    handle,
-  );
-  const transfer = new Transfer(
-    { clock: io.clock, links, replica, source, names: transactions.names },
-    transferOptions(config),
-  );
-  const mark = new RebuildMark(driver, () => isEmpty(store));
-  const refill: Rebuild = refillOf(io, self, membership, transfer, transactions, mark);
-  const left = new Deferred<void>();
-  const estate = estateOf(io, config, transactions, handoff?.hints);
-  const ask = transactions.inheritanceAt.bind(transactions);
-  const inheritance: ReplacementTakeover = new ReplacementTakeover({ io, membership, ask });
-  const mover = new RingChangeCoordinator(io, membership, transfer, refill, estate, inheritance, self, () =>
-    left.resolve(),
-  );
-  const surplus = surplusOf(io, config, { self, replica, links }, membership, store);
-  for (const family of transferFamilies(transfer, mover, refill, surplus, membership)) stats.register(family);
-  const moving = { mover, refill, surplus, transfer, left: left.promise };
+    parts,
+    dispatcher,
+    transactions,
+    coverage,
+    mapReduce,
+    reaper,
+    keeper,
+    antiEntropy,
+  };
+  const plane = later.plane.set(composePlane(io, config, foundation, cluster, served, later));
+  const ringChanges = composeRingChanges(io, config, foundation, cluster, transactions, later);
+  for (const family of ringChangeFamilies(ringChanges, membership)) stats.register(family);
+  const { readBudget } = parts;
   return {
     dispatcher,
     readBudget,
@@ -358,27 +297,205 @@ function buildDispatch(io: Io, config: NodeConfig, foundation: Foundation): Disp
     coverage,
     wasm,
     mapReduce,
-    ...moving,
+    ...ringChanges,
   };
 }
 
-/** Whoever joins would take what is here for all that there is. One that fills its own disk asks others, too. */
-function isNoSourceFor(asker: NodeId, membership: Membership, refill: Rebuild): boolean {
-  const record = membership.members().find(({ node }) => node === asker);
-  return refill.hindrance !== undefined && record?.state === 'JOINING';
+/** Membership over the plane, hinted handoff, and users' modules. */
+function composeCluster(
+  io: Io,
+  config: NodeConfig,
+  foundation: Foundation,
+  later: LaterServices,
+): ClusterServices {
+  const { stats, store, hintStore, buckets, replica, driver, identity, members, epoch } = foundation;
+  const planeLinks: PeerLinks = {
+    request: (peer, request, timeoutUs, onReply) =>
+      later.plane.get().request(peer, request, timeoutUs, onReply),
+  };
+  const isConnected = (peer: NodeId): boolean => later.plane.get().isConnected(peer);
+  const links = heardLinks(io, planeLinks, isConnected, () => later.keeper.get());
+  const settings = membershipSettings(config, epoch);
+  const membership = new Membership(
+    io,
+    settings,
+    identity,
+    members,
+    membershipLinks(config, epoch, () => later.plane.get()),
+    countMembership(stats, io, (node) => later.handoff.get()?.hints.drain(node)),
+  );
+  const fencing = new Fencing(io.log, () => membership.peers.some(({ node }) => isConnected(node)));
+  const handoff = later.handoff.set(
+    hintStore === undefined ? undefined : composeHandoff(io, config, links, membership, replica, hintStore),
+  );
+  if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
+  const wasm = composeWasm({ io, config, stats, store, driver, links, membership, buckets });
+  return { self: settings.self, links, membership, fencing, handoff, wasm };
 }
 
-function admissionOf(membership: Membership, standing: Fencing, isRefilling: () => boolean): Admission {
+/** What rounds of requests work with. */
+function roundDependencies(
+  io: Io,
+  config: NodeConfig,
+  { stats, store, buckets, replica }: Foundation,
+  { self, links, membership, fencing, handoff, wasm }: ClusterServices,
+  { plane, rebuild, takeover }: LaterServices,
+): RoundDependencies {
+  const viewOf = (isThisNodeUp: () => boolean): Viewpoint => ({
+    self,
+    rackCount: (datacenter) => membership.ring.rackCount(datacenter),
+    isRoutable: (member) =>
+      member === self ? fencing.isMember && isThisNodeUp() : membership.isRoutable(member.node),
+    isStandby: ({ node }) => membership.isStandby(node),
+  });
+  return {
+    self,
+    ring: () => membership.ring,
+    pending: (token) => membership.pending(token),
+    handedOver: (token) => membership.handover.isOver(token),
+    isFormer: (token) => membership.handover.isFormer(token),
+    refilling: () => rebuild.get().hindrance ?? takeover.get().hindrance,
+    unread: () => rebuild.get().unread,
+    member: (node) => membership.member(node),
+    plane: tellingLinks(io.log, links),
+    queueFull: (peer, bytes) => plane.get().isFull(peer, bytes),
+    replica,
+    readBudget: new ReadBudget(io.log, config.clientReadBytesMax),
+    stats,
+    clock: io.clock,
+    settings: dispatchSettings(config),
+    diskFull: () => store.lacksRoom,
+    view: viewOf(() => store.state === 'open'),
+    readView: viewOf(() => store.state !== 'closed'),
+    rules: (key) => buckets.ofKey(key),
+    router: new Router((type, bucket) => buckets.of(type, bucket), wasm.route),
+    hints: handoff?.hints,
+    peerIndex: (node) => membership.indexOf(node),
+  };
+}
+
+function dispatchSettings(config: NodeConfig): DispatchSettings {
+  return {
+    readLevel: config.readConsistency,
+    writeLevel: config.writeConsistency,
+    timeoutMs: config.requestTimeoutMs,
+  };
+}
+
+/** The services that handle peers' requests, and what counts them. */
+interface PeerHandling {
+  readonly observer: PeerObserver;
+  readonly parts: RoundDependencies;
+  readonly dispatcher: ClusterDispatcher;
+  readonly transactions: Transactions;
+  readonly coverage: Coverage;
+  readonly mapReduce: MapReduce;
+  readonly reaper: Reaper;
+  readonly keeper: PropertyKeeper;
+  readonly antiEntropy: AntiEntropy | undefined;
+}
+
+/** The links to the peers, and one handler for every kind of their requests. */
+function composePlane(
+  io: Io,
+  config: NodeConfig,
+  { epoch, replica, source }: Foundation,
+  { membership, fencing, handoff, wasm }: ClusterServices,
+  {
+    observer,
+    parts,
+    dispatcher,
+    transactions,
+    coverage,
+    mapReduce,
+    reaper,
+    keeper,
+    antiEntropy,
+  }: PeerHandling,
+  { rebuild }: LaterServices,
+): Plane {
+  const service = new PeerService(io, replica, dispatcher, parts.settings, transactions.names);
+  const replicate = service.handle.bind(service);
+  const handlers: RequestHandlers = {
+    ping: replicate,
+    readObject: (request, reply) => {
+      const lacking = lackAt(parts, request.token);
+      if (lacking === undefined) service.handle(request, reply);
+      else reply({ kind: 'failed', code: 'Overloaded', detail: lacking });
+    },
+    mergeObject: replicate,
+    mergeBatch: replicate,
+    coordinateWrite: replicate,
+    gossip: ({ words }, reply, from) => reply(gossipReply(membership, from, words)),
+    transact: ({ words }, reply) => transactions.handle(words, reply),
+    antiEntropy: ({ words }, reply, from) => answerTree(antiEntropy, from, words, reply),
+    transferRange: ({ words }, reply, from) => {
+      const { hindrance } = rebuild.get();
+      if (hindrance === undefined || !isJoining(from, membership)) answerTransfer(io, source, words, reply);
+      // A joining node would treat this node's incomplete data as complete. A node that rebuilds asks others, too.
+      else reply({ kind: 'failed', code: 'Overloaded', detail: hindrance });
+    },
+    listNames: ({ words }, reply) => coverage.answer(words, reply),
+    mapPhase: ({ words }, reply) => mapReduce.answer(words, reply),
+    properties: ({ words }, reply) => answerProperties(io, keeper, words, reply),
+    reap: ({ words }, reply) => reaper.answer(words, reply),
+    keepHint: ({ words }, reply) => takeHint(handoff?.hints, words, reply),
+    wasmModules: ({ words }, reply) => wasm.answer(words, reply),
+  };
+  const { generation, state } = membership.self;
+  const { view } = membership;
+  const hello = helloOf(config, epoch, { generation, joining: state === 'JOINING', view });
+  return new Plane(
+    { ...io, network: io.peerNetwork },
+    planeOptions(config, membership.peers, hello),
+    observer,
+    admissionOf(membership, fencing, () => rebuild.get().hindrance !== undefined),
+    whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers))),
+  );
+}
+
+/** Joins, leaves and replacements; the rebuild of a lost disk; the cleanup behind a change. */
+function composeRingChanges(
+  io: Io,
+  config: NodeConfig,
+  { store, driver, replica, source }: Foundation,
+  { self, links, membership, handoff }: ClusterServices,
+  transactions: Transactions,
+  later: LaterServices,
+): RingChanges {
+  const transfer = new Transfer(
+    { clock: io.clock, links, replica, source, names: transactions.names },
+    transferOptions(config),
+  );
+  const mark = new RebuildMark(driver, () => isEmpty(store));
+  const askLegacy = transactions.legacyAt.bind(transactions);
+  const refill = later.rebuild.set(new Rebuild({ io, self, membership, transfer, mark, ask: askLegacy }));
+  const left = new Deferred<void>();
+  const drain = leaveDrainOf(io, config, transactions, handoff?.hints);
+  const askInheritance = transactions.inheritanceAt.bind(transactions);
+  const takeover = later.takeover.set(new ReplacementTakeover({ io, membership, ask: askInheritance }));
+  const mover = new RingChangeCoordinator(io, membership, transfer, refill, drain, takeover, self, () =>
+    left.resolve(),
+  );
+  const surplus = cleanupOf(io, config, { self, replica, links }, membership, store);
+  return { mover, refill, surplus, transfer, left: left.promise };
+}
+
+function isJoining(node: NodeId, membership: Membership): boolean {
+  return membership.members().find((record) => record.node === node)?.state === 'JOINING';
+}
+
+function admissionOf(membership: Membership, fencing: Fencing, isRebuilding: () => boolean): Admission {
   return {
     judge: (hello, rival) => membership.judge(hello, rival),
     admitted: (hello) => membership.admitted(hello),
     refused: (by, { reason, generation, tokens }) => {
       if (reason === 'unknown') {
-        standing.disowned(by);
+        fencing.disowned(by);
         membership.disowned(by);
       }
       if (reason === 'oldLife' && generation !== undefined) membership.outlived(by, generation);
-      if (reason === 'tokens' && tokens !== undefined) membership.heritage.told(by, tokens, isRefilling());
+      if (reason === 'tokens' && tokens !== undefined) membership.heritage.told(by, tokens, isRebuilding());
     },
   };
 }

@@ -28,7 +28,8 @@ const ofObjects: ReadonlySet<PeerRequest['kind']> = new Set([
   'transferRange',
 ]);
 
-export function buildReaper(
+/** The reaper over the node's store. */
+export function composeReaper(
   io: Io,
   config: NodeConfig,
   parts: RoundDependencies,

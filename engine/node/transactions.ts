@@ -17,15 +17,20 @@ import type { Rebuild } from '../cluster/changes/rebuild.ts';
 import { Transactions } from '../transactions/transactions.ts';
 import { isEmpty } from './tombstone-reaper.ts';
 
-/** The node's transactions over its own store; not yet recovered. `epoch` is this life's. */
-export function buildTransactions(
+interface TransactionStores {
+  readonly stats: NodeStats;
+  readonly store: Store;
+  readonly driver: StoreDriver;
+  /** The random id of this incarnation. */
+  readonly epoch: string;
+}
+
+/** The node's transactions over its own store; not yet recovered. */
+export function composeTransactions(
   io: Io,
   config: NodeConfig,
   parts: RoundDependencies,
-  stats: NodeStats,
-  store: Store,
-  driver: StoreDriver,
-  epoch: string,
+  { stats, store, driver, epoch }: TransactionStores,
   membership: Pick<Membership, 'self' | 'lifeOf' | 'members' | 'isReplaced'>,
   refill: () => Pick<Rebuild, 'began' | 'hindrance'>,
 ): Transactions {

@@ -22,22 +22,10 @@ import { consistencyLevels } from './requests.ts';
 /** Sends the one answer to a request. */
 export type Reply = (reply: PeerReply) => void;
 
-/** The requests that this service answers. Other modules answer the excluded ones. */
-export type ReplicaRequest = Exclude<
+/** What peers ask of a replica. Other services handle the other kinds. */
+export type ReplicaRequest = Extract<
   PeerRequest,
-  {
-    kind:
-      | 'gossip'
-      | 'transact'
-      | 'antiEntropy'
-      | 'transferRange'
-      | 'listNames'
-      | 'properties'
-      | 'reap'
-      | 'keepHint'
-      | 'wasmModules'
-      | 'mapPhase';
-  }
+  { kind: 'ping' | 'readObject' | 'mergeObject' | 'mergeBatch' | 'coordinateWrite' }
 >;
 
 /** Stores idempotency keys beside the objects written under them (`transactions/formats/idempotency-records.ts`). */

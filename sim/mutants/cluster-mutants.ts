@@ -19,7 +19,7 @@ export const clusterBugs: readonly Mutant[] = [
     name: 'ring-disagreement-served',
     code: 'M20',
     title: 'a peer is served though it sees another ring',
-    file: 'engine/node/agreed-requests.js',
+    file: 'engine/node/peer-requests.js',
     find: 'membership.agrees(from)',
     replace: 'membership.agrees !== from',
     scenario: 'slept-through-a-change',

@@ -1,0 +1,190 @@
+/**
+ * Requests from peers: what each kind needs before this node may handle it, and which service handles it. A new kind of
+ * request has one row in `requestRules` and one in the node's table of handlers (services.ts); the compiler asks for both.
+ *
+ * Requests wait for two things:
+ *
+ * - **The same ring view.** The sender planned the request by who owns what. A request waits until both nodes have the same
+ *   view (cluster/view/ring-view-agreement.ts), and is refused when they do not get there in time. So a node that has given
+ *   a range away serves no peer that still takes it for the owner, and a node that slept through a ring change misleads
+ *   nobody. A former primary publishes the new view when no transaction is under way there by the old one, behind
+ *   everything that it has written (cluster/view/ring-view-publisher.ts). Therefore waiting writes go before waiting reads, and
+ *   a new primary answers no read before it has heard the former one, or has waited for it: a reader would miss what a
+ *   transaction has committed.
+ * - **The peer's bucket properties.** A node that started without the records of properties takes a bucket that keeps siblings
+ *   for one that does not, and would drop siblings for good. Until it knows what a peer knows it handles no objects of that
+ *   peer, and asks it for none.
+ */
+import type { LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import type { PropertyKeeper } from '../buckets/property-keeper.ts';
+import type { Membership } from '../cluster/membership/membership.ts';
+import type { Io } from '../io/io.ts';
+import type { RequestHandler } from '../peer/inbound.ts';
+import type { PeerRequest } from '../peer/wire/messages.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
+import type { Reply } from '../replication/peer-service.ts';
+import { isFence, isPrepareRequest } from '../transactions/formats/messages.ts';
+
+type Kind = PeerRequest['kind'];
+type RequestOf<K extends Kind> = Extract<PeerRequest, { readonly kind: K }>;
+
+/** One function for every kind of request; each calls `reply` exactly once, at any time. */
+export type RequestHandlers = {
+  readonly [K in Kind]: (request: RequestOf<K>, reply: Reply, from: NodeId) => void;
+};
+
+interface RequestRule {
+  /**
+   * The sender planned it by who owns what. Not so: what brings the agreement about; ranges and hints, which move between
+   * rings; what is the same on every node. Of transactions only prepare requests and fences: an outcome goes to whoever
+   * holds the branch.
+   */
+  readonly plannedByRing: boolean | 'prepare-or-fence';
+  /** Handling it changes or shows objects, so this node must know the sender's bucket properties. */
+  readonly needsProperties: boolean;
+  /** Its answer brings objects of the peer here. */
+  readonly bringsObjects: boolean;
+}
+
+const always = { plannedByRing: true, needsProperties: true, bringsObjects: false } as const;
+
+const requestRules: Readonly<Record<Kind, RequestRule>> = {
+  ping: { ...always, needsProperties: false },
+  readObject: { ...always, bringsObjects: true },
+  mergeObject: always,
+  mergeBatch: always,
+  coordinateWrite: always,
+  gossip: { plannedByRing: false, needsProperties: false, bringsObjects: false },
+  transact: { ...always, plannedByRing: 'prepare-or-fence' },
+  antiEntropy: { ...always, bringsObjects: true },
+  transferRange: { plannedByRing: false, needsProperties: true, bringsObjects: true },
+  listNames: always,
+  mapPhase: always,
+  reap: always,
+  keepHint: { ...always, plannedByRing: false },
+  properties: { plannedByRing: false, needsProperties: false, bringsObjects: false },
+  wasmModules: { plannedByRing: false, needsProperties: false, bringsObjects: false },
+};
+
+/** The plane's handler over a table of handlers. */
+export function handlerOf(handlers: RequestHandlers): RequestHandler {
+  return (from, request, reply) => {
+    // The table's row of a kind takes requests of just that kind, which the type of a lookup cannot express.
+    const handle = handlers[request.kind] as (request: PeerRequest, reply: Reply, from: NodeId) => void;
+    handle(request, reply, from);
+  };
+}
+
+/** `handle`, delayed while the asking peer has another ring view. */
+export function whenAgreed(
+  membership: Pick<Membership, 'agrees' | 'awaitAgreement' | 'handover'>,
+  handle: RequestHandler,
+): RequestHandler {
+  const inTurn: RequestHandler = (from, request, reply) => {
+    const former = request.kind === 'readObject' ? membership.handover.awaited(request.token) : undefined;
+    if (former === undefined) {
+      handle(from, request, reply);
+      return;
+    }
+    membership.awaitAgreement(former, false, (error) => {
+      if (error?.code === 'ShuttingDown') refuse(reply, error);
+      // The wait is over: those who must have what the former primary knows have seen to it (`Handover.isOver`).
+      else handle(from, request, reply);
+    });
+  };
+  return (from, request, reply) => {
+    if (!isPlannedByRing(request) || membership.agrees(from)) {
+      inTurn(from, request, reply);
+      return;
+    }
+    const copied = copyOf(request);
+    const writes = request.kind === 'mergeObject' || request.kind === 'mergeBatch';
+    membership.awaitAgreement(from, writes, (error) => {
+      if (error === undefined) inTurn(from, copied, reply);
+      else refuse(reply, error);
+    });
+  };
+}
+
+/** `handle`, delayed until this node knows which bucket properties the asking peer knows. */
+export function whenHeard(
+  io: Pick<Io, 'spawn'>,
+  keeper: Pick<PropertyKeeper, 'hasHeard' | 'hear'>,
+  handle: RequestHandler,
+): RequestHandler {
+  return (from, request, reply) => {
+    if (keeper.hasHeard(from) || !requestRules[request.kind].needsProperties) {
+      handle(from, request, reply);
+      return;
+    }
+    const copied = copyOf(request);
+    io.spawn('props.hear', async () => {
+      const heard = await keeper.hear(from);
+      if (heard || keeper.hasHeard(from)) handle(from, copied, reply);
+      else reply({ kind: 'failed', code: 'Overloaded', detail: 'this node asks what was set of buckets' });
+    });
+  };
+}
+
+/**
+ * `links`, on which a request that asks for objects of a peer leaves once this node knows that peer's bucket properties.
+ * `isConnected`: a request reaches the peer now. A request that does not is turned away as on `links`.
+ */
+export function heardLinks(
+  io: Pick<Io, 'spawn'>,
+  links: PeerLinks,
+  isConnected: (peer: NodeId) => boolean,
+  keeper: () => Pick<PropertyKeeper, 'hasHeard' | 'hear'>,
+): PeerLinks {
+  return {
+    request: (peer, request, timeoutUs, onReply) => {
+      if (!requestRules[request.kind].bringsObjects || keeper().hasHeard(peer) || !isConnected(peer))
+        return links.request(peer, request, timeoutUs, onReply);
+      const copied = copyOf(request);
+      io.spawn('props.hear', async () => {
+        const heard = await keeper().hear(peer);
+        const outcome = heard ? links.request(peer, copied, timeoutUs, onReply) : 'closed';
+        if (outcome !== 'ok')
+          onReply({ kind: 'failed', code: 'PeerGone', detail: `${peer} is not heard of` });
+      });
+      return 'ok';
+    },
+  };
+}
+
+function refuse(reply: Reply, { code, message }: LockstepError): void {
+  reply({ kind: 'failed', code, detail: message });
+}
+
+function isPlannedByRing(request: PeerRequest): boolean {
+  const { plannedByRing } = requestRules[request.kind];
+  if (plannedByRing !== 'prepare-or-fence') return plannedByRing;
+  return request.kind === 'transact' && (isPrepareRequest(request.words) || isFence(request.words));
+}
+
+/** A request that outlives its call: its bytes are views that are valid only while it is handled (peer/wire/frames.ts). */
+function copyOf(request: PeerRequest): PeerRequest {
+  switch (request.kind) {
+    case 'ping':
+    case 'readObject':
+      return request;
+    case 'mergeObject':
+      return { ...request, object: Buffer.from(request.object), ...nameOf(request) };
+    case 'mergeBatch':
+      return { ...request, words: Buffer.from(request.words), ...nameOf(request) };
+    case 'coordinateWrite': {
+      const context = Buffer.from(request.context);
+      const ifContext = Buffer.from(request.ifContext);
+      return { ...request, context, ifContext, content: Buffer.from(request.content) };
+    }
+    default:
+      return { ...request, words: Buffer.from(request.words) };
+  }
+}
+
+function nameOf({ clientName }: { readonly clientName?: Uint8Array | undefined }): {
+  readonly clientName?: Uint8Array;
+} {
+  return clientName === undefined ? {} : { clientName: Buffer.from(clientName) };
+}
