@@ -33,7 +33,7 @@ export interface PropertyLinks {
   readonly self: NodeId;
   /** All other members. */
   peers(): readonly NodeId[];
-  /** Whether messages may be sent to the peer: it is a member that is not down. */
+  /** Whether requests may be sent to the peer: it is up and does not leave. */
   isRoutable(peer: NodeId): boolean;
   /** Whether a link to the peer is established, so that a request can leave now. */
   isConnected(peer: NodeId): boolean;

@@ -333,11 +333,11 @@ function admit(plan: DispatchPlan | Refusal, what: 'read' | 'write'): DispatchPl
   throw new LockstepError(plan.code, detail, { definite: true, ...votes });
 }
 
-/** The error, with the parameter by which a request needs as many answers as it did not get. */
+/** Adds to the error of a request with too few answers the parameter that asked for them. */
 function named(error: unknown, { need, quorum }: ReadQuorum, level: 'r' | 'w'): unknown {
   if (!(error instanceof LockstepError) || error.facts.votes === undefined) return error;
   const { votes } = error.facts;
-  // A majority of another datacenter is asked for by the level alone.
+  // Only the level asks for a majority of another datacenter.
   const isLevels = typeof need === 'object' && votes.needed < need.atLeast;
   const told = { ...votes, quorum: isLevels ? level : quorum };
   return new LockstepError(error.code, error.message, { ...error.facts, votes: told, cause: error });

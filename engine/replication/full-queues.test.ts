@@ -37,10 +37,10 @@ interface Trouble {
   readonly failing?: readonly string[];
 }
 
-/** A node whose links to its peers are as a test says; its own store takes writes and fails reads. */
+/** A node whose links to its peers are as a test says. Its own store takes writes and fails reads. */
 class Links implements PeerLinks {
   readonly asked: string[] = [];
-  /** A node whose links to its peers are as a test says. Its own store takes writes and fails reads. */
+  /** Writes passed to the node's own store. */
   writes = 0;
   readonly dispatcher: ClusterDispatcher;
   readonly #trouble: Trouble;

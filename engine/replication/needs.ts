@@ -112,7 +112,7 @@ export function readNeed(terms: ReplicaTerms, r: Need | 'primary', pr: Need, nod
   return strongest(terms, terms.readLevel, r, pr, nodeConfirms, 'default');
 }
 
-/** Replicas that must say that they have nothing, and those that the read asked for. */
+/** How many replicas must report "no copy", and how many the read has asked for. */
 export interface Absence {
   readonly need: number;
   readonly asked: number;
@@ -139,8 +139,8 @@ export function writeNeed(terms: ReplicaTerms, w: Need, dw: Need, pw: Need, node
 }
 
 /**
- * The parameter that asks for the most: of those that ask for equally many the first of `others`, then `base`, as Riak
- * names them (riak_kv_get_core, riak_kv_put_core), and `node_confirms` last.
+ * The parameter that asks for the most replicas. If several ask for the same number, the order is: those of `others`,
+ * then `base`, as Riak reports them (riak_kv_get_core, riak_kv_put_core), and `node_confirms` last.
  */
 function strictest(
   terms: ReplicaTerms,

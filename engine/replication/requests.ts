@@ -43,7 +43,7 @@ export type ReadNeed = WriteNeed | 'primary';
 export interface GetRequest {
   readonly key: ObjectKey;
   readonly need: ReadNeed;
-  /** The parameter that asks for the need: an error says that it was not met. Left out: `r`. */
+  /** The parameter that the need comes from, which an error names if it is not met. `r` if absent. */
   readonly quorum?: QuorumName;
   /** Milliseconds the client is willing to wait; the node's default if absent. */
   readonly timeoutMs?: number;
@@ -59,7 +59,7 @@ export interface GetResult {
 export interface PutRequest {
   readonly key: ObjectKey;
   readonly need: WriteNeed;
-  /** As of a read; left out: `w`. */
+  /** As for a read; `w` if absent. */
   readonly quorum?: QuorumName;
   readonly timeoutMs?: number;
   /** The context of the client's last read, or empty. */

@@ -119,8 +119,8 @@ export class Tally {
   }
 
   /**
-   * `2 of 2 in dc1 and at most 1 of 2 in dc2`: as `describe`, of a vote that is `impossible`, with those that may still
-   * succeed.
+   * `2 of 2 in dc1 and at most 1 of 2 in dc2`: as `describe`, for a vote that is `impossible`; counts the targets that
+   * may still succeed as well.
    */
   describeReach(): string {
     return this.#plan.groups
@@ -131,13 +131,13 @@ export class Tally {
       .join(' and ');
   }
 
-  /** Of a vote that is `impossible`: how many can succeed, of those needed, in the first group where these are too few. */
+  /** For a vote that is `impossible`: how many targets can succeed, and the need, of the first group that falls short. */
   votes(): { readonly got: number; readonly needed: number } {
     const groups = this.#plan.groups.map(({ needed }, index) => ({ got: this.#reach(index), needed }));
     return present(groups.find(({ got, needed }) => got < needed) ?? groups[0], 'a group');
   }
 
-  /** Targets of a group that have succeeded, or may yet. */
+  /** Targets of a group that have succeeded, or still may. */
   #reach(group: number): number {
     return ((this.#successes ?? this.#counted)[group] ?? 0) + this.pending(group);
   }
