@@ -131,7 +131,7 @@ export class Tally {
       .join(' and ');
   }
 
-  /** For a vote that is `impossible`: the targets that can succeed, and the need, of the first group that falls short. */
+  /** For an `impossible` vote: the targets that can succeed, and the need, of the first group that falls short. */
   votes(): { readonly got: number; readonly needed: number } {
     const groups = this.#plan.groups.map(({ needed }, index) => ({ got: this.#reach(index), needed }));
     return present(groups.find(({ got, needed }) => got < needed) ?? groups[0], 'a group');

@@ -4,7 +4,8 @@
  * Replacing the manifest is the single step by which a rotation or a merge takes effect.
  *
  *     copy      "LKMANIFS" | u32 version | u32 body bytes | u32 crc of the body | body
- *     body      16 bytes store id | string node name | u64 created, ms | u64 next segment number | varint count | segments
+ *     body      16 bytes store id | string node name | u64 created, ms | u64 next segment number | varint count
+ *               | segments
  *     segment   varint number | u8 kind | u8 sealed | varint length | varint lowest seq | varint highest seq
  *
  * The file holds two copies, the second at the next multiple of 4,096 bytes, so that one rotten sector does no harm.
