@@ -47,7 +47,7 @@ export interface HttpResponse {
   /** Names as they go out. The port itself sets `Content-Length` and `Transfer-Encoding`. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: HttpBody;
-  /** The answer tells the client of a failure. The door itself does not look at it. */
+  /** Whether the answer reports a failure to the client. The port itself ignores it. */
   readonly failure?: AnsweredFailure;
 }
 

@@ -1,9 +1,13 @@
-/** Writes a module's bytes: integers, runs of another's bytes, sections and vectors. Made for many short runs. */
+/**
+ * Writes a module's bytes: integers, runs of another module's bytes, sections and vectors. Optimized for many short
+ * runs.
+ */
 import { op } from './opcodes.ts';
 
-/** Longer runs are worth a call into the engine. */
+/** Longer runs are copied by a native call. */
 const shortBytesMax = 24;
 
+/** A growing byte buffer; its methods are chainable. */
 export class CodeWriter {
   #bytes: Uint8Array;
   #length = 0;
@@ -12,17 +16,19 @@ export class CodeWriter {
     this.#bytes = new Uint8Array(capacityBytes);
   }
 
+  /** Bytes written so far. */
   get length(): number {
     return this.#length;
   }
 
+  /** One byte. */
   u8(value: number): this {
     if (this.#length === this.#bytes.length) this.#reserve(1);
     this.#bytes[this.#length++] = value;
     return this;
   }
 
-  /** Unsigned LEB128. */
+  /** An unsigned LEB128 integer of at most 32 bits. */
   u32(value: number): this {
     let rest = value;
     while (rest >= 0x80) {
@@ -32,7 +38,7 @@ export class CodeWriter {
     return this.u8(rest);
   }
 
-  /** Signed LEB128 of 32 bits. */
+  /** A signed LEB128 integer of 32 bits. */
   s32(value: number): this {
     let rest = value;
     for (;;) {
@@ -43,15 +49,17 @@ export class CodeWriter {
     }
   }
 
+  /** The instruction `i32.const`. */
   i32Const(value: number): this {
     return this.u8(op.i32Const).s32(value);
   }
 
-  /** An instruction with an index: `local.get 3`. */
+  /** An instruction with an index, such as `local.get 3`. */
   indexed(code: number, index: number): this {
     return this.u8(code).u32(index);
   }
 
+  /** The bytes from `start` (inclusive) to `end` (exclusive). */
   copy(bytes: Uint8Array, start = 0, end = bytes.length): this {
     const count = end - start;
     if (this.#length + count > this.#bytes.length) this.#reserve(count);
@@ -64,25 +72,27 @@ export class CodeWriter {
     return this;
   }
 
+  /** Bytes of another writer. */
   append(other: CodeWriter, start = 0, end = other.#length): this {
     return this.copy(other.#bytes, start, end);
   }
 
-  /** Length, then the bytes. */
+  /** The length, then the bytes. */
   block(bytes: Uint8Array): this {
     return this.u32(bytes.length).copy(bytes);
   }
 
+  /** A section with its id and length. */
   section(id: number, contents: CodeWriter): this {
     return this.u8(id).u32(contents.length).append(contents);
   }
 
-  /** Empty again; what was handed out before must not be used any more. */
+  /** Empties the writer for reuse. */
   clear(): void {
     this.#length = 0;
   }
 
-  /** The bytes, as a copy. */
+  /** A copy of the bytes written. */
   finish(): Buffer<ArrayBuffer> {
     return Buffer.from(this.#bytes.slice(0, this.#length).buffer);
   }

@@ -1,63 +1,70 @@
 /**
- * What is known of one module id, as a value that converges: every node that has heard the same entries of an id, in any
- * order, knows the same of it (`merge` is commutative, associative and idempotent).
+ * A node's knowledge of one module id, as a value that converges. Nodes that have merged the same entries of an id, in
+ * any order, have equal knowledge of it (`merge` is commutative, associative and idempotent).
  *
- * Whoever registers or deletes an id counts its version one up from what it knows. The higher version wins; of two of the
- * same version, made on two sides of a cut, a registration wins over a deletion, and the greater digest over the lesser.
+ * A registration or a deletion sets the version one above the highest known one. The higher version wins. Between two
+ * of one version, made on two sides of a partition, a registration wins over a deletion, and the greater digest over
+ * the lesser.
  *
- * A module that routes keys is another matter: a second content under the same id would look for keys where the first
- * did not put them. It can only be replaced after it was deleted, which is refused while a bucket routes by it; and
- * when two contents were registered at once on two sides of a cut, both are refused from then on (`disputed`), until an
- * operator has decided. Nothing is ever looked for in the wrong place.
+ * For a module that routes keys this rule is not enough: a second content under the same id would look for keys where
+ * the first did not store them. Such a module can only be replaced after its deletion, which is refused while a bucket
+ * routes by it. If two contents were registered on two sides of a partition, both are refused from then on
+ * (`disputed`), until an operator decides. No key is ever looked for in the wrong place.
  */
 import type { ByteReader } from '../base/bytes.ts';
 import { ByteWriter, BytesError } from '../base/bytes.ts';
 import type { ModuleDigest } from './module-cache.ts';
 import { digestChars, digestOf } from './module-cache.ts';
 
+/** The knowledge of one id. */
 export interface ModuleEntry {
   readonly id: string;
-  /** From 1. */
+  /** From 1 on. */
   readonly version: number;
+  /** Undefined: deleted. */
   readonly content: ModuleContent | undefined;
-  /** Two contents of a module that routes keys were registered at once. */
+  /** Set if two contents of a module that routes keys were registered concurrently. */
   readonly disputed: boolean;
 }
 
+/** A registered module. */
 export interface ModuleContent {
   readonly digest: ModuleDigest;
-  /** WebAssembly, as it was uploaded (or out of its text). */
+  /** The WebAssembly binary, as uploaded or as compiled from its text. */
   readonly bytes: Uint8Array;
-  /** It has the keyfun role. */
+  /** Whether the module has the keyfun role. */
   readonly routes: boolean;
 }
 
-/** An entry without its bytes. */
+/** An entry without its content. */
 export interface EntryStamp {
   readonly id: string;
   readonly version: number;
-  /** Empty: deleted. */
+  /** Empty if the module is deleted. */
   readonly digest: string;
   readonly disputed: boolean;
 }
 
 const idForm = /^[A-Za-z0-9_.-]{1,64}$/;
+/** The form of module ids, for messages. */
 export const idsAllowed = '1 to 64 of A-Z a-z 0-9 _ . -';
 
+/** Whether `text` has the form of a module id. */
 export function isModuleId(text: string): boolean {
   return idForm.test(text);
 }
 
+/** The stamp of an entry. */
 export function stampOf({ id, version, content, disputed }: ModuleEntry): EntryStamp {
   return { id, version, digest: content?.digest ?? '', disputed };
 }
 
-/** The same is known. */
+/** Whether two stamps state the same knowledge of an id. */
 export function sameStamp(left: EntryStamp, right: EntryStamp): boolean {
   return left.version === right.version && left.digest === right.digest && left.disputed === right.disputed;
 }
 
-/** What both know together; the same object as `known` when the other adds nothing. */
+/** The combined knowledge; `known` itself if `other` adds nothing. */
 export function merge(known: ModuleEntry | undefined, other: ModuleEntry): ModuleEntry {
   if (known === undefined || other.version > known.version) return other;
   if (other.version < known.version || sameStamp(stampOf(known), stampOf(other))) return known;
@@ -87,7 +94,7 @@ export function writeEntry(writer: ByteWriter, { id, version, content, disputed 
   if (content !== undefined) writer.bytes(content.bytes);
 }
 
-/** Throws `BytesError`. The bytes are a copy. */
+/** Reads an entry and copies its bytes. Throws `BytesError`. */
 export function readEntry(reader: ByteReader): ModuleEntry {
   const id = readId(reader);
   const version = readVersion(reader);
@@ -100,6 +107,7 @@ export function readEntry(reader: ByteReader): ModuleEntry {
   return { id, version, content, disputed };
 }
 
+/** Appends a stamp: id, version, flags, digest. */
 export function writeStamp(writer: ByteWriter, { id, version, digest, disputed }: EntryStamp): void {
   writer
     .bytes(Buffer.from(id))
@@ -108,6 +116,7 @@ export function writeStamp(writer: ByteWriter, { id, version, digest, disputed }
   writer.bytes(Buffer.from(digest, 'hex'));
 }
 
+/** Reads a stamp. Throws `BytesError`. */
 export function readStamp(reader: ByteReader): EntryStamp {
   const id = readId(reader);
   const version = readVersion(reader);
@@ -117,6 +126,7 @@ export function readStamp(reader: ByteReader): EntryStamp {
   return { id, version, digest, disputed };
 }
 
+/** An entry as bytes of its own, for the store. */
 export function encodeEntry(entry: ModuleEntry): Buffer {
   const writer = new ByteWriter((entry.content?.bytes.length ?? 0) + 128);
   writeEntry(writer, entry);

@@ -32,7 +32,7 @@ test('user-keyfun keeps a user’s keys together, whatever their length', () => 
   expect(route('b'.repeat(4096), long)).toBe(long);
 });
 
-test('word-count counts words of objects, and adds up its own counts', () => {
+test('word-count counts words of objects, and sums its own counts', () => {
   const caller = example('word-count.wasm', 'phase');
   const apply = (values: readonly unknown[]): unknown => decode(caller.call(encode(values)));
   const object = (value: string): object => ({

@@ -1,13 +1,14 @@
 /**
- * How much native stack a call takes, by an estimate that engine, tier and machine have no say in: a fixed part, and
- * eight bytes for each parameter, local and operand that may be alive at once, and as much again for what compilers spill.
+ * Estimates the native stack of a call, independently of engine, tier and machine: a fixed part, and eight bytes for each
+ * parameter, local and operand that may be alive at once.
  */
 const fixedBytes = 64;
 const slotBytes = 8;
 
-/** Functions of smaller frames that call nothing are not counted: at most one of them is on the stack. */
+/** Largest frame of a function without calls that is not counted, in bytes: at most one such frame is on the stack. */
 export const leafBytesMax = 4096;
 
+/** The estimated frame of a function with this many parameters, locals and operands, in bytes. */
 export function frameBytes(slots: number): number {
   return fixedBytes + slots * slotBytes;
 }

@@ -1,20 +1,20 @@
 /**
- * Rewrites one function's code so that it pays for what it does.
+ * Rewrites one function's code so that it pays for its work.
  *
- * Fuel. Each run of instructions without a branch is charged as a whole, at its beginning: the sum of the prices of its
- * instructions (`prices.ts`). The fuel lives in a local while the function runs, and in a global across calls, so
- * charging is a subtraction in a register. It is compared with 0 where a function or a turn of a loop begins, before a run
- * with an expensive instruction, before an instruction whose cost depends on a length, and, in a long function, after
- * each call. So between two comparisons no more plain code can run than one function has, and callers that a deep
- * recursion returns to do not add up.
+ * Fuel. Each run of instructions without a branch is charged as a whole at its beginning: the sum of its instructions'
+ * prices (`prices.ts`). The fuel is in a local while the function runs, and in a global across calls, so a charge is a
+ * subtraction in a register. The fuel is compared with 0 at the beginning of a function and of a turn of a loop, before
+ * a run with an expensive instruction, before an instruction whose cost depends on a length, and, in a long function,
+ * after each call. Between two comparisons at most one function's plain code runs, and the callers of a deep recursion
+ * do not add up.
  *
- * Stack. A function that calls others (or has a large frame) takes its share of what is left of the stack budget and
- * hands the rest to those that it calls.
+ * Stack. A function that calls others, or has a large frame, takes its share of the remaining stack budget and passes
+ * the rest to its callees.
  *
- * NaN. Which NaN an operation makes is not fixed by the standard; each result that may be one, and that may be seen
- * (`nan-flow.ts`), is replaced by the canonical NaN of its width.
+ * NaN. The standard does not fix which NaN an operation returns. Every result that may be a NaN and may be observed
+ * (`nan-flow.ts`) is replaced by the canonical NaN of its width.
  *
- * Memory. A growth that fails is remembered, so that the trap which usually follows has its true name.
+ * Memory. A failed growth is recorded, so that the trap that usually follows is reported as a memory failure.
  */
 import { CodeWriter } from './code-writer.ts';
 import { frameBytes, leafBytesMax } from './frame-size.ts';
@@ -31,36 +31,36 @@ import { referenceCodes, tableNumbers, tableSetCode, valueTypes } from './opcode
 import type { LengthPrice, TablePrice } from './prices.ts';
 import { growthPrice, labelsPrice, localsPrice, uncomparedMax } from './prices.ts';
 
-/** Indices of the globals that the rewriter adds, and what the meter must know of the memory. */
+/** Indices of the globals that the rewriter adds, and the limit of the memory. */
 export interface Meters {
   readonly fuel: number;
   readonly stack: number;
   readonly memoryRefused: number;
-  /** The memory's maximum: a growth beyond it is refused, and costs no pages. */
+  /** The memory's maximum in pages: a growth beyond it is refused, and costs no pages. */
   readonly pagesMax: number;
 }
 
-/** What the code of all functions shows together. */
+/** Properties of the code of all functions together. */
 export interface CodeTraits {
-  /** Tables or segments may be changed by it, which only a new instance undoes. */
+  /** Set if the code may change tables or segments, which only a new instance resets. */
   changesTables: boolean;
-  /** The engine makes objects of functions for it, once in an instance. */
+  /** Set if the engine creates function objects for the code, once for each instance. */
   makesReferences: boolean;
 }
 
 interface Frame {
   readonly kind: 'block' | 'loop' | 'if';
-  /** Height of the operand stack below its parameters. */
+  /** Height of the operand stack below the block's parameters. */
   readonly base: number;
   readonly type: FunctionType;
 }
 
-/** Bodies of up to so many bytes are not compared after calls: what all frames of a recursion have left is little. */
+/** Bodies up to this size are not compared after calls: the rest of all frames of a recursion is little work. */
 const shortBodyBytes = 256;
 
 const nothing: FunctionType = { parameters: [], results: [] };
 
-/** The body of function `index`, rewritten: locals and code, without its length. Throws `ModuleError`. */
+/** The rewritten body of a function: locals and code, without its length. Throws `ModuleError`. */
 export function rewriteFunction(
   module: ModuleStructure,
   body: BodyEntry,
@@ -82,12 +82,15 @@ class FunctionRewriter {
   readonly #traits: CodeTraits;
   readonly #reader: ModuleReader;
   readonly #out: CodeWriter;
-  /** The code since the last charge, and its cost. */
+  /** The code since the last charge; `#cost` is its price. */
   readonly #run = new CodeWriter(512);
   #cost = 0;
-  /** The run begins a turn of a loop, or has an expensive instruction: the fuel is compared at its beginning. */
+  /**
+   * Set if the fuel is compared at the beginning of the run: it begins a turn of a loop, or has an expensive
+   * instruction.
+   */
   #compared = false;
-  /** The run begins the function: its charge is part of the prologue. */
+  /** The price of the function's first run, which the prologue charges; undefined until that run ends. */
   #entryCost: number | undefined;
   readonly #frames: Frame[] = [];
   #height = 0;
@@ -95,12 +98,12 @@ class FunctionRewriter {
   #calls = false;
   readonly #fuelLocal: number;
   readonly #stackLocal: number;
-  /** For lengths and grown sizes. */
+  /** Holds lengths and grown sizes. */
   readonly #scratchLocal: number;
   readonly #nans: NanFlow;
   readonly #where: Surroundings = { base: 0, height: 0, loops: 0, at: 0 };
   readonly #localCount: number;
-  /** What it may run after a call without a comparison is worth one. */
+  /** Set if the code after a call is long enough for a comparison of its own. */
   readonly #long: boolean;
 
   constructor(
@@ -134,7 +137,7 @@ class FunctionRewriter {
     this.#reader.finish('the code of a function after its end');
   }
 
-  /** Locals, prologue, the code in a block of its own, epilogue. */
+  /** Writes locals, prologue, the code in a block of its own, and epilogue. */
   finish(resultBlock: number): CodeWriter {
     const writer = new CodeWriter(this.#out.length * 2 + 256);
     const sites = this.#nans.sites();
@@ -145,7 +148,7 @@ class FunctionRewriter {
     writer.u8(op.block);
     if (this.#type.results.length > 1) writer.u32(resultBlock);
     else writer.u8(this.#type.results[0] ?? op.empty);
-    // Its last byte is the `end` that closed the function and now closes the block.
+    // The code's last byte is the `end` of the function, which now closes the block.
     let from = 0;
     for (const { at, width } of sites) {
       writer.append(this.#out, from, at);
@@ -164,7 +167,7 @@ class FunctionRewriter {
     for (const { count, type } of groups) writer.u32(count).u8(type);
   }
 
-  /** Takes the function's share of the stack and its first charge; one comparison sees whether either has become negative. */
+  /** Takes the function's share of the stack and its first charge; one comparison detects if either is negative. */
   #enter(writer: CodeWriter, bytes: number): void {
     const { stack, fuel } = this.#globals;
     writer.indexed(op.globalGet, stack).i32Const(bytes).u8(op.i32Sub).indexed(op.localTee, this.#stackLocal);
@@ -180,7 +183,7 @@ class FunctionRewriter {
     writer.u8(op.unreachable).u8(op.end);
   }
 
-  /** Takes `cost` from the fuel on the stack, and traps below 0 when asked to. */
+  /** Subtracts `cost` from the fuel on the stack; with `compare` it traps below 0. */
   #pay(writer: CodeWriter, cost: number, compare: boolean): void {
     if (cost > 0) writer.i32Const(cost).u8(op.i32Sub);
     writer.u8(compare ? op.localTee : op.localSet).u32(this.#fuelLocal);
@@ -190,12 +193,12 @@ class FunctionRewriter {
     writer.u8(op.unreachable).u8(op.end);
   }
 
-  /** Hands the fuel back before the function ends, calls, or traps for want of it. */
+  /** Stores the fuel in its global before the function ends, calls, or traps for lack of fuel. */
   #leave(writer: CodeWriter): void {
     writer.indexed(op.localGet, this.#fuelLocal).indexed(op.globalSet, this.#globals.fuel);
   }
 
-  /** Ends the run: writes its charge and then its code. */
+  /** Ends the run: writes its charge, then its code. */
   #endRun(): void {
     if (this.#entryCost === undefined) this.#entryCost = this.#cost;
     else if (this.#cost > 0 || this.#compared) {
@@ -220,7 +223,7 @@ class FunctionRewriter {
         `it uses ${number < 0 ? featureOf(code) : `the instruction 0xfc ${number}`}, which is not allowed`,
       );
     }
-    // A loop is paid for at every turn, by the run that it begins.
+    // The run that a loop begins pays for each of its turns.
     if (code !== op.loop) this.#charge(operation.fuel);
     this.#note(code, number);
     switch (operation.immediate) {
@@ -336,7 +339,7 @@ class FunctionRewriter {
     this.#endRun();
   }
 
-  /** The operands that a branch to this label moves. */
+  /** Number of operands that a branch to this label moves. */
   #carriedTo(label: number): number {
     const frame = this.#frames[this.#frames.length - 1 - label];
     if (frame === undefined) return 0;
@@ -383,11 +386,12 @@ class FunctionRewriter {
     this.#drop(operation.pops);
     if (code === op.f32Const || code === op.f64Const) this.#constant(start + 1);
     this.#height += operation.pushes;
-    // What follows is never reached, and is charged to nobody.
+    // The code behind it is unreachable and must not be charged to this run.
+    // The code behind it is unreachable and must not be charged to this run.
     if (code === op.return || code === op.unreachable) this.#endRun();
   }
 
-  /** The bytes of a float begin at `start`. */
+  /** Handles a float constant whose bytes begin at `start`. */
   #constant(start: number): void {
     const { buffer, byteOffset } = this.#module.bytes;
     const length = this.#reader.at - start;
@@ -396,13 +400,13 @@ class FunctionRewriter {
     if (!Number.isNaN(value)) this.#nans.number(this.#height);
   }
 
-  /** The operands of the block around can be seen. */
+  /** Marks all operands of the enclosing block as observable. */
   #showAll(): void {
     const { base } = this.#top();
     this.#nans.seen(base, base, this.#height);
   }
 
-  /** So many operands are taken by what may look at them, and so many come from there. */
+  /** `taken` operands become observable, and `given` unknown ones take their place. */
   #shown(taken: number, given: number): void {
     this.#nans.seen(this.#top().base, this.#height - taken, this.#height);
     this.#drop(taken);
@@ -415,18 +419,18 @@ class FunctionRewriter {
   }
 
   #drop(count: number): void {
-    // Code that is never reached may take operands that were never put there.
+    // Unreachable code may take operands that do not exist.
     this.#height = Math.max(this.#top().base, this.#height - count);
   }
 
-  /** The table that table.init and table.copy write, of their two indices. */
+  /** The table that table.init or table.copy writes, given both indices. */
   #tableOfTwo(number: number): number {
     const first = this.#reader.u32();
     const second = this.#reader.u32();
     return number === tableNumbers.init ? second : first;
   }
 
-  /** By the bytes of the length on top of the stack; lengths beyond all bounds cost more than any fuel. */
+  /** Charges by the byte length on top of the stack; a length above all bounds costs more than any fuel. */
   #chargeBytes({ base, each }: LengthPrice): void {
     this.#charge(base);
     const run = this.#run;
@@ -437,8 +441,8 @@ class FunctionRewriter {
   }
 
   /**
-   * By the elements of the length on top of the stack. A length that no table has, and a growth beyond the table's maximum,
-   * does no work and costs the base alone.
+   * Charges by the element count on top of the stack. A count that exceeds the table's maximum, or a growth beyond it,
+   * does no work and costs only the base.
    */
   #chargeTable(price: TablePrice | undefined, table: number, number: number): void {
     const entry = this.#module.tables[table];
@@ -455,7 +459,7 @@ class FunctionRewriter {
     this.#pay(run, 0, true);
   }
 
-  /** By the pages on top of the stack, if the memory may have them. */
+  /** Charges for the pages on top of the stack if the memory may have them. */
   #chargeGrowth(): void {
     const { base, granted, each } = growthPrice;
     this.#charge(base);

@@ -1,9 +1,9 @@
-/** What follows an opcode in the bytes, where the rewriter need not know it. */
+/** Skips the immediates of instructions that the rewriter does not interpret. */
 import { valueType } from './module.ts';
 import type { ModuleReader } from './module-reader.ts';
 import type { Operation } from './opcodes.ts';
 
-/** Skips what follows an instruction that is neither of control nor a call. Throws `ModuleError`. */
+/** Skips the immediates of an instruction that is neither control nor a call. Throws `ModuleError`. */
 export function skipImmediate(reader: ModuleReader, operation: Operation): void {
   switch (operation.immediate) {
     case 'index':

@@ -17,14 +17,14 @@ const fibonacci = `(func $fib (param i32) (result i32)
   (if (result i32) (i32.lt_s (local.get 0) (i32.const 2)) (then (local.get 0))
     (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1))) (call $fib (i32.sub (local.get 0) (i32.const 2)))))))`;
 
-test('a call answers its output, and costs exactly the prices of what it ran', () => {
+test('a call returns its output, and costs exactly the prices of its instructions', () => {
   const caller = callerOf(phaseText(answering('(i32.add (i32.const 40) (i32.const 2))')));
   expect(valueOf(caller)).toBe(42);
   // Two allocations of 7 units each, and 12 of the body.
   expect(caller.fuelUsed).toBe(26);
 });
 
-test('a loop pays for every turn, a function for every call, and the count is the same at every run', () => {
+test('a loop pays for every turn, a function for every call, and every run costs the same', () => {
   const loop = callerOf(
     phaseText(`(local $i i32)
       (loop $again (br_if $again (i32.lt_s (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 1000))))
@@ -52,13 +52,13 @@ test('an endless loop runs out of fuel, whatever its form', () => {
   }
 });
 
-test('calls that nest without end trap by depth, not by the native stack', () => {
+test('endless recursion traps by the estimated depth, not by the native stack', () => {
   const endless = '(func $down (param i32) (result i32) (i32.add (i32.const 1) (call $down (local.get 0))))';
   const caller = callerOf(phaseText(answering('(call $down (i32.const 1))'), endless));
   expect(failureOf(() => caller.call(Buffer.alloc(0)))).toBe('trap WasmTrap: its calls nest too deeply');
 });
 
-test('large frames take their share of the depth: the native stack is never the one that ends', () => {
+test('large frames count by their size: the native stack never overflows first', () => {
   for (const count of [10, 200, 2000]) {
     const sums = Array.from(
       { length: count },
@@ -75,7 +75,7 @@ test('large frames take their share of the depth: the native stack is never the 
   }
 });
 
-test('traps, bad results and refusals are told apart', () => {
+test('traps, bad results and refusals are distinguished', () => {
   const failures = {
     '(unreachable)': 'trap WasmTrap: it trapped: unreachable',
     '(i32.div_u (i32.const 1) (i32.const 0))': 'trap WasmTrap: it trapped: integer divide by zero',
@@ -100,11 +100,11 @@ test('traps, bad results and refusals are told apart', () => {
   );
 });
 
-test('memory grows to its limit; a module that fails for want of more is told so', () => {
+test('memory grows to its limit; a module that fails beyond it is reported as a memory failure', () => {
   const grow = (pages: number): string => `(memory.grow (i32.const ${pages}))`;
   const limits = { memoryBytesMax: 4 * 65_536 };
   expect(valueOf(callerOf(phaseText(answering(grow(3))), limits))).toBe(1);
-  // It may also do without.
+  // A module may also continue without the memory.
   expect(valueOf(callerOf(phaseText(answering(grow(4))), limits))).toBe(-1);
   const needs = callerOf(
     phaseText(`(if (i32.lt_s ${grow(4)} (i32.const 0)) (then unreachable)) (i32.const 0)`),
@@ -113,7 +113,7 @@ test('memory grows to its limit; a module that fails for want of more is told so
   expect(failureOf(() => needs.call(Buffer.alloc(0)))).toMatch(/^memory WasmMemoryLimit/);
 });
 
-test('nothing of a call can be seen by the next: memory, grown memory, globals, tables', () => {
+test('no call observes an earlier one: memory, grown memory, globals, tables', () => {
   const counter = answering('(i32.load (i32.const 600)) ').replace(
     '(i32.store (i32.const 512)',
     '(i32.store (i32.const 600) (i32.add (i32.load (i32.const 600)) (i32.const 1))) (i32.store (i32.const 512)',
@@ -153,7 +153,7 @@ test('nothing of a call can be seen by the next: memory, grown memory, globals, 
   expect(valueOf(trapping)).toBe(10);
 });
 
-test('which NaN an operation makes cannot be seen', () => {
+test('which NaN an operation returns cannot be observed', () => {
   const bits = (expression: string): number =>
     valueOf(callerOf(phaseText(answering(`(i32.reinterpret_f32 ${expression})`))));
   const odd = '(f32.reinterpret_i32 (i32.const 0xffa00001))';
@@ -163,7 +163,7 @@ test('which NaN an operation makes cannot be seen', () => {
   expect(bits('(f32.sqrt (f32.const -1))')).toBe(canonical);
   expect(bits(`(f32.mul (f32.sub ${odd} (f32.const 1)) (f32.const 2))`)).toBe(canonical);
   expect(bits(`(f32.demote_f64 (f64.promote_f32 ${odd}))`)).toBe(canonical);
-  // Moves keep the bits; only the sign changes where that is asked for.
+  // Moves keep the bits; only operations on the sign change it.
   expect(bits(odd) >>> 0).toBe(0xffa00001);
   expect(bits(`(f32.neg ${odd})`)).toBe(0x7fa00001);
   expect(bits('(f32.add (f32.const 1) (f32.const 2))')).toBe(0x40400000);

@@ -1,9 +1,9 @@
 /**
- * One instance of a prepared module, as its callers see it: a fresh one at every call. Making an instance takes the
- * engine tens of microseconds, so that one which can be put back (its mutable globals, and its memory unless that grew)
- * is put back instead; nothing that a call did can be seen by the next.
+ * Calls a prepared module, each time as if on a fresh instance. Creating an instance takes the engine tens of
+ * microseconds. Therefore an instance is reset and reused if possible: its mutable globals, and its memory unless that
+ * grew. No call can observe an earlier one.
  *
- * Calls do not nest: a module is given nothing that it could call.
+ * Calls do not nest: a module has no imports that it could call.
  */
 import { LockstepError } from '../base/errors.ts';
 import { stackBytesMax } from './module-limits.ts';
@@ -11,16 +11,19 @@ import { ownExports } from './prepare.ts';
 import type { Role } from './roles.ts';
 import { roleExports } from './roles.ts';
 
-/** What a call came to, beside its output. */
+/** The cost of a call. */
 export interface CallCost {
-  /** Units used; all of them when it ran out. */
+  /** Units of fuel used; the whole fuel if the call ran out of it. */
   readonly fuel: number;
 }
 
-/** How a call failed: `trap`, also of the stack; `fuel`; `memory`; `result`, a pointer or length out of its memory; `refused`, by a result other than 0. */
+/**
+ * How a call failed: `trap` (including the stack); `fuel`; `memory`; `result` (a pointer or length outside its memory);
+ * `refused` (the module returned a value other than 0).
+ */
 export type CallFailure = 'trap' | 'fuel' | 'memory' | 'result' | 'refused';
 
-/** A module did not do what it was called for. */
+/** A failed call. Codes: `WasmTrap`, `WasmOutOfFuel`, `WasmMemoryLimit`. */
 export class CallError extends LockstepError {
   readonly failure: CallFailure;
 
@@ -34,7 +37,7 @@ type Begin = (fuel: number, stack: number) => void;
 type Allocate = (length: number) => number;
 type Apply = (input: number, length: number, outPointer: number, outLength: number) => number;
 
-/** The exports of one role, and what every instance has. */
+/** The exports of one role, and the rewriter's own. */
 interface Handles {
   readonly begin: Begin;
   readonly allocate: Allocate;
@@ -45,22 +48,22 @@ interface Handles {
   readonly memoryRefused: WebAssembly.Global;
 }
 
-/** An instance between two calls, and its memory as it was at first. */
+/** An instance between two calls, and its initial memory. */
 interface Pooled {
   readonly handles: Handles;
-  /** The memory up to its last byte that is not 0. */
+  /** The initial memory up to its last byte that is not 0. */
   readonly start: Uint8Array;
-  /** Of the memory's buffer; a growth makes another. */
+  /** The memory's buffer; a growth replaces it. */
   readonly buffer: ArrayBuffer;
   readonly bytes: Uint8Array;
 }
 
-/** A module's error text is cut to so many bytes. */
+/** Most bytes of a module's error text that are reported. */
 const refusalBytesMax = 512;
-/** Where an output's pointer and length are put. */
+/** Bytes for an output's pointer and length. */
 const slotBytes = 8;
 
-/** The calls of one role into one module. */
+/** Calls one role of one module. */
 export class Caller {
   readonly #module: WebAssembly.Module;
   readonly #role: Role;
@@ -76,15 +79,15 @@ export class Caller {
     this.#fuelMax = fuelMax;
   }
 
-  /** Fuel that the last call used. */
+  /** Fuel used by the last call, in units. */
   get fuelUsed(): number {
     return this.#fuel;
   }
 
-  /** The output for an input, as bytes of its own. Throws `CallError`. */
+  /** The output for an input, in bytes of its own. Throws `CallError`. */
   call(input: Uint8Array): Uint8Array {
     const instance = this.#pooled ?? this.#instantiate();
-    // Whatever happens below, an instance that was not put back is not used again.
+    // An instance that a failure keeps from being reset is not reused.
     this.#pooled = undefined;
     const { handles } = instance;
     try {
@@ -104,7 +107,7 @@ export class Caller {
     const { length } = input;
     const at = allocate(length) >>> 0;
     within(memory, at, length, 'the input');
-    // Allocating may have grown the memory, which makes another buffer.
+    // `alloc` may have grown the memory, which replaces its buffer.
     const slot = allocate(slotBytes) >>> 0;
     within(memory, slot, slotBytes, 'the output’s place');
     new Uint8Array(memory.buffer).set(input, at);
@@ -165,7 +168,7 @@ export class Caller {
   }
 }
 
-/** A new instance. Throws `Overloaded` when this machine has no memory for it. */
+/** A new instance. Throws `Overloaded` if the machine has no memory for it. */
 function instantiate(module: WebAssembly.Module): WebAssembly.Instance {
   try {
     return new WebAssembly.Instance(module);
@@ -193,7 +196,7 @@ function usedLength(bytes: Uint8Array): number {
   return length;
 }
 
-/** Engines word their traps differently from version to version; these are the words of the standard's tests. */
+/** Normalizes trap messages, which differ between engine versions, to those of the standard's tests. */
 function trapWords(error: unknown): string {
   const said = error instanceof Error ? error.message : '';
   const words: readonly (readonly [RegExp, string])[] = [

@@ -1,4 +1,4 @@
-/** What is counted of Wasm: calls by role and by what became of them, and the modules that this node holds. */
+/** The counters of Wasm calls by role and outcome, and of the modules on this node. */
 import type { FamilySource } from '../metrics/family.ts';
 import { noLabels } from '../metrics/family.ts';
 import type { CallFailure } from './instance.ts';
@@ -7,18 +7,21 @@ import { roles } from './roles.ts';
 
 type Counts = { calls: number; fuelUsed: number } & Record<CallFailure, number>;
 
+/** The counters of one node. */
 export class WasmMetrics {
   readonly #byRole: Readonly<Record<Role, Counts>> = { keyfun: noCounts(), phase: noCounts() };
   /** Modules replaced by another version. */
   reloads = 0;
-  /** Entries sent to peers, and taken from them. */
+  /** Entries sent to peers, and entries taken from peers. */
   sent = 0;
   received = 0;
 
+  /** The live counters of a role. */
   of(role: Role): Counts {
     return this.#byRole[role];
   }
 
+  /** The counters as metric families; `modules` returns the number of registered modules. */
   families(modules: () => number): readonly FamilySource[] {
     const byRole = (name: string, help: string, value: (counts: Counts) => number): FamilySource => {
       const collect: FamilySource['collect'] = () =>

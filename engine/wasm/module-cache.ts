@@ -1,6 +1,6 @@
 /**
- * Prepared and compiled modules by the digest of their bytes: one cache and one set of limits for both roles. What a
- * call came to is counted here, wherever it comes from.
+ * Caches prepared and compiled modules by the digest of their bytes: one cache and one set of limits for both roles. It
+ * counts the outcome of every call, for every caller.
  */
 import { hash } from 'node:crypto';
 
@@ -12,25 +12,29 @@ import type { WasmLimits } from './module-limits.ts';
 import { prepareModule } from './prepare.ts';
 import type { Role } from './roles.ts';
 
-/** SHA-256 of a module's bytes, in hex: the name of one version of it. */
+/** SHA-256 of a module's bytes in hex: identifies one version of a module. */
 export type ModuleDigest = string & { readonly digest: true };
 
+/** Length of a digest, in characters. */
 export const digestChars = 64;
 
+/** The digest of a module's bytes. */
 export function digestOf(bytes: Uint8Array): ModuleDigest {
   return hash('sha256', bytes, 'hex') as ModuleDigest;
 }
 
+/** A module that can be called. */
 export interface CompiledModule {
   readonly digest: ModuleDigest;
   readonly roles: readonly Role[];
-  /** The output for an input. Throws `CallError`; `BadRequest` when the module has no such role. */
+  /** The output for an input. Throws `CallError`, or `BadRequest` if the module lacks the role. */
   call(role: Role, input: Uint8Array): Uint8Array;
 }
 
-/** Compiled modules kept beyond those that are registered: for jobs that began before a module was replaced. */
+/** Compiled modules kept beyond the registered ones, for jobs that began before a module was replaced. */
 const idleCountMax = 32;
 
+/** The cache of one node. */
 export class ModuleCache {
   readonly #limits: WasmLimits;
   readonly #metrics: WasmMetrics;
@@ -44,16 +48,17 @@ export class ModuleCache {
     this.#log = log;
   }
 
+  /** The limits under which modules are prepared. */
   get limits(): WasmLimits {
     return this.#limits;
   }
 
-  /** The module of these bytes, compiled once. Throws `TooLarge` or `BadRequest` when it is none for this node. */
+  /** The module with these bytes, compiled once. Throws `TooLarge` or `BadRequest` if this node cannot use it. */
   load(bytes: Uint8Array): CompiledModule {
     return this.of(digestOf(bytes), bytes);
   }
 
-  /** The same, where the digest of the bytes is known. */
+  /** As `load`, if the digest of the bytes is known. */
   of(digest: ModuleDigest, bytes: Uint8Array): CompiledModule {
     const known = this.find(digest);
     if (known !== undefined) return known;
@@ -63,6 +68,7 @@ export class ModuleCache {
     return compiled;
   }
 
+  /** A cached module; undefined if it is not in the cache. */
   find(digest: ModuleDigest): CompiledModule | undefined {
     const known = this.#modules.get(digest);
     if (known === undefined) return undefined;
@@ -105,8 +111,8 @@ export class ModuleCache {
   }
 
   /**
-   * In the world every call is in the trace, so that the same call can be compared wherever it happens
-   * (`wasm-purity`).
+   * Logs a call. In the simulator the trace thus holds every call, and the invariant `wasm-purity` compares equal calls
+   * on different nodes.
    */
   #called(digest: ModuleDigest, role: Role, input: Uint8Array, output: Uint8Array, fuel: number): void {
     if (!this.#log.enabled('debug')) return;
@@ -127,7 +133,7 @@ export class ModuleCache {
   }
 }
 
-/** Compiles, and makes an instance once: data and elements may not fit where they are to go, which no check shows. */
+/** Compiles, and instantiates once: data and elements may not fit their targets, which only instantiation shows. */
 function compiled(bytes: Uint8Array): WebAssembly.Module {
   const module = new WebAssembly.Module(Buffer.from(bytes));
   try {

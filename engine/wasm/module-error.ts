@@ -1,7 +1,9 @@
-/** What is wrong with a module, and where. Thrown by the rewriter's parts; `prepare.ts` turns it into `BadRequest`. */
+/**
+ * A fault of a module and its position. Thrown by the parts of the rewriter; `prepare.ts` turns it into `BadRequest`.
+ */
 export class ModuleError extends Error {
   override readonly name = 'ModuleError';
-  /** Byte of the module at which it shows. */
+  /** Offset in the module's bytes at which the fault shows. */
   readonly offset: number;
 
   constructor(problem: string, offset: number) {

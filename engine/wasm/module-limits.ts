@@ -1,28 +1,32 @@
-/** What a module may ask of a node at most. The first four are configuration; the others only bound the work of parsing. */
+/** What a module may use at most on this node; these four are configuration. */
 export interface WasmLimits {
-  /** Of a module's file, also of one in the text format. */
+  /** Largest module file in bytes, binary or text. */
   readonly moduleBytesMax: number;
-  /** Linear memory of one call, a multiple of 64 KiB. */
+  /** Linear memory of one call in bytes, a multiple of 64 KiB. */
   readonly memoryBytesMax: number;
-  /** Units of fuel of one call: what its instructions cost together (`prices.ts`). */
+  /** Fuel of one call in units, by the prices of its instructions (`prices.ts`). */
   readonly fuelMax: number;
-  /** Modules registered at once. */
+  /** Most registered modules. */
   readonly moduleCountMax: number;
 }
 
+/** Size of a page of linear memory. */
 export const pageBytes = 65_536;
 
+/** The limits of the default configuration. */
 export const wasmLimitDefaults: WasmLimits = {
   moduleBytesMax: 1024 * 1024,
   memoryBytesMax: 16 * 1024 * 1024,
-  /** Of the modules measured for it, all that ran within 10 million when each instruction cost 1; 5 to 50 ms of a thread. */
+  /**
+   * Of the modules measured, all that ran within 10 million at a price of 1 per instruction; 5 to 50 ms of a thread.
+   */
   fuelMax: 60_000_000,
   moduleCountMax: 256,
 };
 
 /**
- * The counts that a module may have of each thing. Each is far above what compilers emit; together they keep the time
- * to parse, compile and instantiate within reach of the module's size.
+ * Most items of each kind in a module. Each bound is far above what compilers emit; together they keep the time to
+ * parse, compile and instantiate in proportion to the module's size.
  */
 export const structureMax = {
   types: 10_000,
@@ -39,12 +43,12 @@ export const structureMax = {
   dataSegments: 10_000,
   elementSegments: 1_000,
   nameBytes: 1_000,
-  /** What engines accept (the JavaScript API's implementation limits). */
+  /** The engines' own limit (implementation limits of the JavaScript API). */
   functionBytes: 7_654_321,
 } as const;
 
 /**
- * What the calls under way in a module may take of the native stack together, by the estimate of `frame-size.ts`. An
- * overflow of the real stack comes at a depth that nobody can foresee; this one comes at the same depth everywhere.
+ * Most native stack of nested calls in a module in bytes, by the estimate of `frame-size.ts`. The depth at which the
+ * real stack overflows is unpredictable; this limit applies at the same depth everywhere.
  */
 export const stackBytesMax = 384 * 1024;

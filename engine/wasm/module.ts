@@ -1,50 +1,56 @@
 /**
- * The structure of a module: its sections, parsed and bounded, with the code of its functions left as it stands. What
- * is refused here is refused on every machine and every version of Node.js, whatever its engine could do with it.
+ * Parses a module's structure: its sections, bounded, with the code of its functions left as bytes. Everything refused
+ * here is refused on every machine and every version of Node.js, whatever the engine supports.
  *
- * Types are not checked here: `WebAssembly.validate` does that before and after the module is rewritten.
+ * Types are not checked here: `WebAssembly.validate` does so before and after the rewriting.
  */
 import { ModuleError } from './module-error.ts';
 import { ModuleReader } from './module-reader.ts';
 import { pageBytes, structureMax } from './module-limits.ts';
 import { op, valueTypes } from './opcodes.ts';
 
+/** Parameter and result types, by their codes in `valueTypes`. */
 export interface FunctionType {
   readonly parameters: readonly number[];
   readonly results: readonly number[];
 }
 
-/** A run of the module's bytes. */
+/** A range of the module's bytes. */
 export interface Span {
   readonly start: number;
   readonly end: number;
 }
 
+/** A global. */
 export interface GlobalEntry {
   readonly type: number;
   readonly mutable: boolean;
-  /** The constant expression that it begins with, its `end` left out. */
+  /** Its constant initial expression, without the final `end`. */
   readonly init: Span;
 }
 
+/** A table; sizes in elements. */
 export interface TableEntry {
   readonly type: number;
   readonly min: number;
   readonly max: number | undefined;
 }
 
-/** How many elements the rewritten table may have. */
+/** Most elements of the rewritten table. */
 export function tableElementsMax({ max }: TableEntry): number {
   return Math.min(max ?? structureMax.tableElements, structureMax.tableElements);
 }
 
+/** The memory; sizes in pages. */
 export interface MemoryEntry {
   readonly pagesMin: number;
   readonly pagesMax: number | undefined;
 }
 
+/** Codes of the kinds of exports. */
 export const exportKinds = { function: 0, table: 1, memory: 2, global: 3 } as const;
 
+/** An export. */
 export interface ExportEntry {
   readonly name: string;
   readonly kind: number;
@@ -57,31 +63,33 @@ export interface BodyEntry {
   readonly code: Span;
 }
 
+/** A parsed module. */
 export interface ModuleStructure {
   readonly bytes: Uint8Array;
   readonly types: readonly FunctionType[];
-  /** The type of each function, by index. */
+  /** The type index of each function. */
   readonly functions: readonly number[];
   readonly tables: readonly TableEntry[];
   readonly memory: MemoryEntry | undefined;
   readonly globals: readonly GlobalEntry[];
   readonly exports: readonly ExportEntry[];
-  /** Contents of the sections that are kept as they are. */
+  /** Contents of the sections that the rewriter copies unchanged. */
   readonly elements: Span | undefined;
   readonly dataCount: Span | undefined;
   readonly data: Span | undefined;
   readonly bodies: readonly BodyEntry[];
-  /** Functions that its code can hold as references: those of element segments, exports and globals. */
+  /** Functions that the code can hold as references: those of element segments, exports and globals. */
   readonly referable: ReadonlySet<number>;
 }
 
-/** Exports of this form are the rewriter's own. */
+/** Prefix of the rewriter's own exports. */
 export const reservedPrefix = 'lockstep.';
 
 const refFunc = 0xd2;
 const magic = [0x00, 0x61, 0x73, 0x6d] as const;
 const versionBytes = [1, 0, 0, 0] as const;
 
+/** Ids of the sections. */
 export const sectionIds = {
   custom: 0,
   type: 1,
@@ -98,7 +106,7 @@ export const sectionIds = {
   dataCount: 12,
 } as const;
 
-/** The order in which sections stand: the count of data segments comes before the code. */
+/** The required order of sections: the count of data segments precedes the code. */
 const sectionOrder: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 10, 11];
 
 interface Draft {
@@ -115,7 +123,7 @@ interface Draft {
   readonly referable: Set<number>;
 }
 
-/** Throws `ModuleError`. */
+/** Parses a module. Throws `ModuleError`. */
 export function parseModule(bytes: Uint8Array, memoryBytesMax: number): ModuleStructure {
   const reader = new ModuleReader(bytes);
   expectBytes(reader, magic, 'it does not begin as a WebAssembly module does (00 61 73 6d)');
@@ -228,7 +236,7 @@ function functionType(reader: ModuleReader): FunctionType {
   return { parameters, results: vector(reader, structureMax.parametersOfType, 'results', valueType) };
 }
 
-/** Throws for types of features that are not allowed. */
+/** Reads a value type. Throws `ModuleError` for types of features that are not allowed. */
 export function valueType(reader: ModuleReader): number {
   const at = reader.at;
   const type = reader.u8();
@@ -252,7 +260,7 @@ function typeIndex(reader: ModuleReader, { types }: Draft): number {
   return index;
 }
 
-/** Minimum and maximum; flags of other forms are shared or 64-bit memories. */
+/** Reads minimum and maximum; other flags denote shared or 64-bit memories. */
 function limitsOf(reader: ModuleReader): { readonly min: number; readonly max: number | undefined } {
   const flags = reader.u8();
   if (flags > 1) reader.fail('shared and 64-bit memories and tables are not allowed');
@@ -270,7 +278,7 @@ function tableEntry(reader: ModuleReader): TableEntry {
   return { type, min, max };
 }
 
-/** A fresh instance makes all of them, which no fuel pays for. */
+/** Bounds the tables' initial elements, which every new instance creates without paying fuel. */
 function checkTables(reader: ModuleReader, tables: readonly TableEntry[]): void {
   const total = tables.reduce((sum, { min }) => sum + min, 0);
   const { tableElements } = structureMax;
@@ -305,7 +313,7 @@ function exportEntry(reader: ModuleReader): ExportEntry {
   return { name, kind, index: reader.u32() };
 }
 
-/** One constant and `end`; the span is the constant. */
+/** Reads one constant and `end`; the span covers the constant. */
 function constant(reader: ModuleReader): Span {
   const start = reader.at;
   const code = reader.u8();
@@ -336,7 +344,7 @@ function constant(reader: ModuleReader): Span {
   return { start, end };
 }
 
-/** The function of a constant `ref.func`. */
+/** Records the function of a constant `ref.func`. */
 function noteReference({ bytes }: ModuleReader, { start, end }: Span, { referable }: Draft): void {
   if (bytes[start] === refFunc) referable.add(new ModuleReader(bytes, start + 1, end).u32());
 }

@@ -1,6 +1,6 @@
 /**
- * The module store as the other rooms see it: keyfun for the router, phases for MapReduce, and registration for
- * operators. A node without the feature has none of it (`noModules`).
+ * The module store as other modules of the engine use it: keyfun for the router, phases for MapReduce, registration for
+ * operators.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
@@ -18,28 +18,30 @@ import type { Spread, SpreadReport } from './spread.ts';
 import { roleExports } from './roles.ts';
 import { binaryOf } from './wat.ts';
 
-/** A registered module, for people and programs. */
+/** A registered module, as operators and programs see it. */
 export interface ModuleView {
   readonly id: string;
   readonly version: number;
   readonly digest: string;
   readonly bytes: number;
-  /** Empty when this node cannot run it (its limits are lower than those of the node that took it in). */
+  /** Empty if this node cannot run it, because its limits are lower than those of the node that registered it. */
   readonly roles: readonly string[];
   readonly disputed: boolean;
 }
 
+/** The result of a registration, and the members that hold it. */
 export interface Registration extends SpreadReport {
   readonly view: ModuleView;
   readonly outcome: Registered['outcome'];
 }
 
-/** A module that the configuration names. */
+/** A module of the configuration (`store_wasm_modules`). */
 export interface ConfiguredModule {
   readonly id: string;
   readonly path: string;
 }
 
+/** What the module store consists of. */
 export interface ModuleDependencies {
   readonly clock: Clock;
   readonly log: Log;
@@ -47,14 +49,15 @@ export interface ModuleDependencies {
   readonly cache: ModuleCache;
   readonly registry: Registry;
   readonly spread: Spread;
-  /** All other nodes of the cluster, there or not. */
+  /** All other members of the cluster, reachable or not. */
   readonly members: () => readonly NodeId[];
-  /** Microseconds that compiling a text may take. */
+  /** Longest time for compiling a text, in microseconds. */
   readonly textTimeoutUs: number;
 }
 
 const lengthBytes = 4;
 
+/** The module store of one node with the wasm feature. */
 export class Modules implements PhaseModules {
   readonly enabled = true;
   readonly #parts: ModuleDependencies;
@@ -64,8 +67,8 @@ export class Modules implements PhaseModules {
   }
 
   /**
-   * Reads what is kept and registers what the configuration names. Throws `ConfigInvalid` with the id and the path of a
-   * module that cannot be had.
+   * Reads the stored entries and registers the modules of the configuration. Rejects with `ConfigInvalid`, naming id and
+   * path, if one cannot be read or registered.
    */
   async start(configured: readonly ConfiguredModule[]): Promise<void> {
     const { registry, tools, cache } = this.#parts;
@@ -82,14 +85,17 @@ export class Modules implements PhaseModules {
     }
   }
 
-  /** The route bytes of a key in a bucket that routes by a module: buckets/router.ts says what it throws. */
+  /**
+   * The route bytes of a key in a bucket that routes by a module. Throws `KeyfunUnavailable` if the module cannot route,
+   * or the error of the call (`buckets/router.ts`).
+   */
   route(moduleId: string, bucket: ByteString, key: ByteString): Uint8Array {
     return this.#routingModule(moduleId, bucket).call('keyfun', routeInput(bucket, key));
   }
 
   /**
-   * Throws `BadRequest` when a module is registered that cannot route. One that is not registered may come later, and one
-   * that this node cannot load may be known better elsewhere.
+   * Throws `BadRequest` if the registered module cannot route. A module that is not registered may still arrive, and one
+   * that this node cannot load may be usable on other nodes.
    */
   checkRouting(moduleId: string): void {
     const entry = this.#parts.registry.get(moduleId);
@@ -108,13 +114,13 @@ export class Modules implements PhaseModules {
     const module = this.#parts.registry.find(id);
     if (module === undefined) return undefined;
     const { alloc, apply } = roleExports.phase;
-    // A module with one of the two alone is not registered.
+    // The registry refuses a module with only one of the two.
     return module.roles.includes('phase') ? [] : [alloc, apply];
   }
 
   /**
-   * Registers a module, in its binary form or as text, and tells all nodes. Rejects with `BadRequest`, `TooLarge`,
-   * `Timeout` (a text that takes too long), `Conflict` (keys are routed by what is there) and what the store rejects with.
+   * Registers a module, in binary form or as text, and sends it to all members. Rejects with `BadRequest`, `TooLarge`,
+   * `Timeout` (compiling takes too long), `Conflict` (buckets route by the present module), and the store's errors.
    */
   async register(id: string, body: Uint8Array): Promise<Registration> {
     const { registry, spread, members } = this.#parts;
@@ -125,23 +131,25 @@ export class Modules implements PhaseModules {
     return { view: this.#viewOf(entry), outcome, ...report };
   }
 
-  /** Deletes a module and tells all nodes. Rejects with `NotFound`, `Conflict` and what the store rejects with. */
+  /** Deletes a module on all members. Rejects with `NotFound`, `Conflict`, and the store's errors. */
   async remove(id: string): Promise<SpreadReport> {
     const { registry, spread, members } = this.#parts;
     return spread.push(await registry.remove(id), members());
   }
 
+  /** All registered modules, sorted by id. */
   list(): readonly ModuleView[] {
     const present = this.#parts.registry.entries().filter(({ content }) => content !== undefined);
     return present.map((entry) => this.#viewOf(entry));
   }
 
+  /** A registered module; undefined if there is none. */
   get(id: string): ModuleView | undefined {
     const entry = this.#parts.registry.get(id);
     return entry?.content === undefined ? undefined : this.#viewOf(entry);
   }
 
-  /** The binary form as it was registered. */
+  /** The binary of a registered module; undefined if there is none. */
   bytesOf(id: string): Uint8Array | undefined {
     return this.#parts.registry.get(id)?.content?.bytes;
   }
@@ -168,7 +176,7 @@ export class Modules implements PhaseModules {
     return module;
   }
 
-  /** Undefined when this node's limits forbid it. */
+  /** The compiled module; undefined if this node's limits forbid it. */
   #loaded({ content }: ModuleEntry): CompiledModule | undefined {
     if (content === undefined) return undefined;
     try {
@@ -191,7 +199,7 @@ export class Modules implements PhaseModules {
   }
 }
 
-/** `u32le bucket_len | bucket | u32le key_len | key`. */
+/** The input of keyfun: `u32le bucket_len | bucket | u32le key_len | key`. */
 export function routeInput(bucket: ByteString, key: ByteString): Uint8Array {
   const input = Buffer.allocUnsafe(2 * lengthBytes + bucket.length + key.length);
   input.writeUInt32LE(bucket.length, 0);

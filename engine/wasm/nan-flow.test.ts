@@ -1,4 +1,4 @@
-/** Programs of floats behave as if every result that is a NaN were made canonical at once, whatever way it takes. */
+/** Programs of floats behave as if every NaN result were made canonical at once, whatever path it takes. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -107,7 +107,7 @@ const expression: fc.Memo<Expression> = fc.memo((depth) => {
             ? `(select ${yes.text} ${no.text} ${condition})`
             : `(if (result f64) ${condition} (then ${yes.text}) (else ${no.text}))`,
         value: (state: State) => {
-          // Without the teeing of locals, in which order these are done cannot be seen.
+          // Without local.tee, the order of these cannot be observed.
           return numberOf(asked.value(state)) < 1 ? yes.value(state) : no.value(state);
         },
       };
@@ -144,13 +144,13 @@ const statement: fc.Memo<Statement> = fc.memo((depth) => {
   return fc.oneof(set, teed, store, repeat);
 });
 
-test('which bits a NaN has is seen nowhere, and what a module holds or loads keeps its own', () => {
+test('the bits of a NaN result are observed nowhere, and constants and loaded values keep theirs', () => {
   fc.assert(
     fc.property(fc.array(statement(3), { minLength: 1, maxLength: 6 }), fc.boolean(), (program, all) => {
       const state: State = { locals: [0n, 0n, 0n, 0n], memory: [0n, 0n, 0n, 0n] };
       for (const one of program) one.run(state);
       const names = [0, 1, 2, 3].map((at) => `(local $v${at} f64)`).join(' ');
-      // With the locals seen at the end, or only what the program itself stored.
+      // The locals are observed at the end, or only what the program itself stored.
       const shown = [0, 1, 2, 3].map((at) => `(f64.store (i32.const ${632 + at * 8}) (local.get $v${at}))`);
       const body = `${names} (local $turn2 i32) (local $turn3 i32)
         ${program.map(({ text }) => text).join('\n')} ${all ? shown.join(' ') : ''}
@@ -176,7 +176,7 @@ function sequencesIn(body: string): number {
   return Buffer.from(bytes).toString('latin1').split('\x44\0\0\0\0\0\0\xf8\x7f').length - 1;
 }
 
-test('a sum in a loop is made canonical once, behind the loop', () => {
+test('a sum in a loop is made canonical once, after the loop', () => {
   const loop = (after: string): number => {
     const caller = `(local $i i32) (local $s f64)
       (loop $next (local.set $s (f64.add (f64.mul (local.get $s) (f64.const 0.5)) (f64.const 1)))

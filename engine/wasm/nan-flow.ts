@@ -1,37 +1,39 @@
 /**
- * Where a function's NaNs must be made canonical. Which NaN an operation makes is not fixed by the standard, so that its bits
- * must not be seen: not in memory, in an integer, in a global, in another function, by the sign that copysign takes. Most
- * are never seen, since the next operation takes the number and makes a new one of it; a sum that a loop gathers in a local is
- * seen once, where it is stored.
+ * Determines where a function's NaNs must be made canonical. The standard does not fix which NaN an operation returns,
+ * so its bits must not be observable: not in memory, in an integer, in a global, in another function, or in the sign
+ * that copysign takes. Most NaNs are never observed, because the next operation consumes them and returns a new one. A
+ * sum that a loop collects in a local is observed once, where it is stored.
  *
- * So every float on the operand stack and in a local is followed back to what made it: an operation, the reading of a local
- * (and all that the function ever writes to it), or a choice of others, perhaps with another sign. What is seen marks its makers, and
- * only marked ones are made canonical, where they are made; what a module loads, was given or holds as a constant keeps
- * its bits. A local that only ever holds fresh results may as well be made canonical where it is read: whatever is done less
- * often, by the loops around it. The effect is that of making every result canonical at once.
+ * Every float on the operand stack and in a local is traced to its origin: an operation, the reading of a local (and
+ * everything the function ever writes to it), or a choice of others, perhaps with another sign. An observation marks
+ * the origins, and only marked ones are made canonical, at the origin. Floats that a module loads, receives or holds as
+ * constants keep their bits. A local that only ever holds fresh results may instead be made canonical where it is read;
+ * the rewriter takes the place with less weight, by the enclosing loops. The effect equals that of making every result
+ * canonical at once.
  *
- * Operands that cross the border of a block or a branch count as seen.
+ * Operands that cross the border of a block or a branch count as observed.
  */
 import type { CodeWriter } from './code-writer.ts';
 import type { Operation } from './opcodes.ts';
 import { op, valueTypes } from './opcodes.ts';
 
+/** The width of a float. */
 export type FloatWidth = 'f32' | 'f64';
 
-/** A place in the rewritten code after which the float on top of the stack is made canonical. */
+/** A position in the rewritten code behind which the float on top of the stack is made canonical. */
 export interface CanonicalSite {
   readonly at: number;
   readonly width: FloatWidth;
 }
 
-/** Where an instruction stands; one object for all of a function. */
+/** The position of an instruction; one object is reused for all of a function. */
 export interface Surroundings {
-  /** Operands that it finds, and how many of them belong to the blocks around its own. */
+  /** Height of the operand stack before the instruction, and the part of it that belongs to enclosing blocks. */
   height: number;
   base: number;
-  /** Loops around it. */
+  /** Number of enclosing loops. */
   loops: number;
-  /** The place behind it in the run of code that is being written. */
+  /** Offset behind the instruction in the current run of code. */
   at: number;
 }
 
@@ -41,37 +43,38 @@ interface Node {
   readonly kind: 'operation' | 'local' | 'choice';
   readonly width: FloatWidth;
   readonly loops: number;
-  /** In the run of code that is being written, then in the function's code; of choices meaningless. */
+  /** Offset in the current run, later in the function's code; meaningless for choices. */
   at: number;
   readonly local: number;
-  /** Of a choice. */
+  /** The alternatives of a choice. */
   readonly either: readonly Float[];
   seen: boolean;
 }
 
-/** A float as it came; one that is never a NaN of unknown bits; or what made it. */
+/** A float whose bits are kept; one that is never a NaN of unknown bits; or its origin. */
 type Float = 'kept' | 'number' | Node;
 
 interface Local {
   readonly width: FloatWidth;
-  /** It only ever holds fresh results and numbers. */
+  /** Set while the local only ever holds fresh results and numbers. */
   fresh: boolean;
   readonly writers: Node[];
   readonly seenReads: Node[];
 }
 
-/** A site in a loop is reckoned 16 times as dear as one around it, up to a depth. */
+/** A site in a loop weighs 16 times as much as one outside of it, up to a depth. */
 const loopWeightBits = 4;
 const loopDepthMax = 5;
 
+/** The analysis of one function. */
 export class NanFlow {
   readonly #locals: (Local | undefined)[];
   readonly #operands: Float[] = [];
   readonly #nodes: Node[] = [];
-  /** Nodes before this one have their final places. */
+  /** Nodes before this index have their final offsets. */
   #placed = 0;
 
-  /** `types`: of the function's parameters, then of its locals. */
+  /** `types`: those of the function's parameters, then of its locals. */
   constructor(types: readonly number[], parameterCount: number) {
     this.#locals = types.map((type, index): Local | undefined => {
       const width = type === valueTypes.f64 ? 'f64' : type === valueTypes.f32 ? 'f32' : undefined;
@@ -79,7 +82,7 @@ export class NanFlow {
     });
   }
 
-  /** An instruction that is neither of control nor a call; `index`: its immediate, or -1. */
+  /** Processes an instruction that is neither control nor a call. `index`: its immediate, or -1. */
   plain(operation: Operation, code: number, index: number, where: Readonly<Surroundings>): void {
     const { pops, pushes, absorbsNan, makesNan } = operation;
     const { base, height } = where;
@@ -106,22 +109,22 @@ export class NanFlow {
     if (pushes > 0) this.#operands[Math.max(base, height - pops)] = result;
   }
 
-  /** The operand at this height is a constant that is no NaN. */
+  /** The operand at this height is a constant that is not a NaN. */
   number(at: number): void {
     this.#operands[at] = 'number';
   }
 
-  /** The operands from `from` to `to` can be looked at; below `base` lies nothing that an instruction could take. */
+  /** The operands from `from` to `to` become observable; those below `base` are out of reach of the instruction. */
   seen(base: number, from: number, to: number): void {
     for (let at = Math.max(base, from); at < to; at++) see(this.#operand(base, at));
   }
 
-  /** What a block, a branch or a call put there. */
+  /** A block, a branch or a call put these operands there. */
   given(from: number, to: number): void {
     for (let at = from; at < to; at++) this.#operands[at] = 'kept';
   }
 
-  /** The run was appended to the function's code at `start`. */
+  /** The current run was appended to the function's code at `start`. */
   runPlaced(start: number): void {
     for (; this.#placed < this.#nodes.length; this.#placed++) {
       const node = this.#nodes[this.#placed];
@@ -129,7 +132,7 @@ export class NanFlow {
     }
   }
 
-  /** All places, in order. */
+  /** All sites, in order. */
   sites(): CanonicalSite[] {
     const chosen = new Set<Node>();
     const marked = new Set<Node>();
@@ -143,7 +146,7 @@ export class NanFlow {
     return [...chosen].sort((left, right) => left.at - right.at);
   }
 
-  /** Chooses a node that is seen, or tells whose bits it shows. */
+  /** Chooses an observed node, or returns the nodes whose bits it exposes. */
   #mark(node: Node, chosen: Set<Node>): Node[] {
     const local = this.#locals[node.local];
     if (node.kind === 'choice') return node.either.filter((float) => typeof float === 'object');
@@ -153,7 +156,7 @@ export class NanFlow {
     return [];
   }
 
-  /** A local of fresh results that is seen: where it is read, or where it is written. */
+  /** Chooses, for an observed local of fresh results, between the places where it is read and where it is written. */
   #settle({ writers, seenReads }: Local, chosen: Set<Node>): void {
     if (seenReads.length === 0) return;
     const open = writers.filter((node) => !chosen.has(node));
@@ -169,7 +172,7 @@ export class NanFlow {
     if (float === 'kept' || (typeof float === 'object' && float.kind !== 'operation')) local.fresh = false;
   }
 
-  /** One of these, perhaps with another sign. */
+  /** One of these floats, perhaps with another sign. */
   #choice(floats: readonly Float[]): Float {
     const made = floats.find((float) => typeof float === 'object');
     if (made !== undefined) return this.#node('choice', made.width, nowhere, -1, floats);
@@ -189,12 +192,12 @@ export class NanFlow {
   }
 }
 
-/** Absolute values and negations, of either width. */
+/** Whether the instruction is an absolute value or a negation, of either width. */
 function movesBits(code: number): boolean {
   return code === 0x8b || code === 0x8c || code === 0x99 || code === 0x9a;
 }
 
-/** Conversions of integers. */
+/** Whether the instruction converts an integer. */
 function isNumber(code: number): boolean {
   return (code >= 0xb2 && code <= 0xb5) || (code >= 0xb7 && code <= 0xba);
 }
@@ -212,7 +215,10 @@ const canonicalNan = {
   f64: Uint8Array.of(op.f64Const, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f),
 } as const;
 
-/** Code that makes the float on top of the stack canonical if it is a NaN, by a local of its width. */
+/**
+ * Writes code that makes the float on top of the stack canonical if it is a NaN; `local` is a scratch local of its
+ * width.
+ */
 export function makeCanonical(writer: CodeWriter, width: FloatWidth, local: number): void {
   writer.indexed(op.localTee, local).copy(canonicalNan[width]);
   writer.indexed(op.localGet, local).indexed(op.localGet, local);

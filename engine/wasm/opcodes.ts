@@ -1,7 +1,7 @@
 /**
- * The instructions that modules may use, as one table: WebAssembly 1.0 with sign extension, saturating conversion, bulk
- * memory, multi-value and reference types. All others are refused by name (threads, SIMD, tail calls, exceptions, garbage
- * collection: each is either not deterministic or not metered here).
+ * The table of instructions that modules may use: WebAssembly 1.0 with sign extension, saturating conversion, bulk
+ * memory, multi-value and reference types. All others are refused by name (threads, SIMD, tail calls, exceptions,
+ * garbage collection: each is not deterministic or not metered here).
  *
  * Source: the index of instructions of the WebAssembly 2.0 specification.
  */
@@ -9,7 +9,7 @@
 import type { LengthPrice, TablePrice } from './prices.ts';
 import { bytePriceOf, priceOf, tablePriceOf } from './prices.ts';
 
-/** What follows an opcode in the bytes. */
+/** The immediate that follows an opcode. */
 export type Immediate =
   | 'none'
   | 'block'
@@ -32,27 +32,29 @@ export type Immediate =
   | 'indexZero'
   | 'indexIndex';
 
+/** One instruction. */
 export interface Operation {
   readonly name: string;
   readonly immediate: Immediate;
-  /** Operands taken off the stack, and results put on it; control instructions and calls are reckoned apart. */
+  /** Operands taken from the stack and results put on it; control instructions and calls are handled separately. */
   readonly pops: number;
   readonly pushes: number;
-  /** The width of the NaN that it may make, whose bits no standard fixes. */
+  /** The width of a NaN that it may return, whose bits the standard does not fix. */
   readonly makesNan?: 'f32' | 'f64';
-  /** The bits of a NaN that it takes show in none of its results but a new NaN. */
+  /** Set if the bits of a NaN operand show in no result except in a new NaN. */
   readonly absorbsNan?: true;
-  /** Units of fuel, without those of lengths, labels and parameters (`prices.ts`). */
+  /** Units of fuel, without those for lengths, labels and parameters (`prices.ts`). */
   readonly fuel: number;
-  /** Its price by the bytes of the length on top of the stack. */
+  /** Price by the byte length on top of the stack. */
   readonly byBytes?: LengthPrice | undefined;
-  /** Its price by the elements of the length on top of the stack; `table.set` has a fixed one. */
+  /** Price by the element count on top of the stack; that of `table.set` is fixed. */
   readonly ofTable?: TablePrice | undefined;
 }
 
-/** A row of the table, without its prices. */
+/** An instruction without its prices. */
 type Row = Omit<Operation, 'fuel' | 'byBytes' | 'ofTable'>;
 
+/** Codes of the allowed value types. */
 export const valueTypes = {
   i32: 0x7f,
   i64: 0x7e,
@@ -62,7 +64,7 @@ export const valueTypes = {
   externref: 0x6f,
 } as const;
 
-/** Code bytes that the rewriter itself writes. */
+/** Opcodes that the rewriter writes or tests. */
 export const op = {
   unreachable: 0x00,
   block: 0x02,
@@ -108,17 +110,17 @@ export const op = {
 const table: readonly (Operation | undefined)[] = buildTable();
 const prefixed: readonly (Operation | undefined)[] = buildPrefixed();
 
-/** The instruction of a code byte; undefined when it is not allowed (or has the prefix 0xfc). */
+/** The instruction of an opcode; undefined if it is not allowed (or is the prefix 0xfc). */
 export function operationOf(code: number): Operation | undefined {
   return table[code];
 }
 
-/** The instruction of 0xfc and a number. */
+/** The instruction of the prefix 0xfc and a number; undefined if it is not allowed. */
 export function prefixedOperationOf(number: number): Operation | undefined {
   return prefixed[number];
 }
 
-/** What a code that is not allowed belongs to. */
+/** The feature of an opcode that is not allowed, for messages. */
 export function featureOf(code: number): string {
   switch (code) {
     case 0x12:
@@ -148,18 +150,22 @@ export function featureOf(code: number): string {
   }
 }
 
-/** Of 0xfc: data.drop, table.init, elem.drop, table.copy, table.grow, table.fill; they and table.set change what stays. */
+/**
+ * Numbers behind 0xfc of instructions that change tables or segments: data.drop, table.init, elem.drop, table.copy,
+ * table.grow, table.fill. `table.set` does so as well.
+ */
 export const changingNumbers: readonly number[] = [9, 12, 13, 14, 15, 17];
+/** The opcode of `table.set`. */
 export const tableSetCode = 0x26;
-/** Of 0xfc. */
+/** Numbers behind 0xfc of table instructions. */
 export const tableNumbers = { init: 12, copy: 14, grow: 15, size: 16 } as const;
-/** Code bytes of what makes references of functions: table.get and ref.func. */
+/** Opcodes that create references to functions: table.get and ref.func. */
 export const referenceCodes: readonly number[] = [0x25, 0xd2];
 
 function buildTable(): (Operation | undefined)[] {
   const rows: (Operation | undefined)[] = [];
   const row = (code: number, operation: Row): void => void (rows[code] = withPrices(operation));
-  /** Neighbours of one shape, by their names in code order. */
+  /** Adds instructions of one shape with consecutive opcodes. */
   const run = (first: number, names: string, pops: number, pushes: number, more: Partial<Row> = {}) =>
     names.split(' ').forEach((name, index) => {
       row(first + index, { name, immediate: 'none', pops, pushes, ...more });
@@ -217,7 +223,7 @@ function buildTable(): (Operation | undefined)[] {
     ['f64', 0x99],
   ] as const) {
     const fresh = { makesNan: type, absorbsNan: true } as const;
-    // These two, and copysign, only move bits or change the sign.
+    // These two and copysign only move bits or change the sign.
     run(at, typed(type, 'abs neg'), 1, 1);
     run(at + 2, typed(type, 'ceil floor trunc nearest sqrt'), 1, 1, fresh);
     run(at + 7, typed(type, 'add sub mul div min max'), 2, 1, fresh);

@@ -1,37 +1,39 @@
 /**
- * Wasm modules as MapReduce sees them: the seam between engine/mapreduce, which calls, and the module store of this room,
- * which implements it. Nothing of how modules are kept, compiled, metered or spread is known beyond this file.
+ * The interface between MapReduce, which calls modules, and this folder, which stores, compiles, meters and spreads
+ * them.
  *
- * ABI of the phase role: a module exports `memory`, `phase_alloc(len) -> ptr` and
- * `phase_apply(in_ptr, in_len, out_ptr_ptr, out_len_ptr) -> i32`. Input and output are CBOR arrays of values; a result
- * other than 0 says that the output is a UTF-8 error text. Every call runs on a fresh instance, without imports.
+ * ABI of the phase role: a module exports `memory`, `phase_alloc(len) -> ptr` and `phase_apply(in_ptr, in_len,
+ * out_ptr_ptr, out_len_ptr) -> i32`. Input and output are CBOR arrays of values. A result other than 0 means that the
+ * output is a UTF-8 error text. Every call runs on a fresh instance, without imports.
  *
- * One job sees one version of a module: the coordinator takes it once by `find(id)`, and sends its version with the
- * work; whoever runs a phase for it asks by both. A module taken stays usable when it is replaced or deleted meanwhile.
+ * One job sees one version of a module. The coordinator takes it once with `find(id)` and sends its version with the
+ * work; a replica looks it up by id and version. A module remains usable after it is replaced or deleted.
  */
 
 /** One version of a registered module. */
 export interface PhaseModule {
   readonly id: string;
-  /** Names these bytes and no others: a digest of them, at most 128 characters. */
+  /** Identifies exactly these bytes: a digest of at most 128 characters. */
   readonly version: string;
   /**
-   * Runs `phase_apply` over a CBOR array; answers the module's output, which the caller decodes and does not trust. The
-   * same input gives the same output, on every machine.
+   * Runs `phase_apply` over a CBOR array. Returns the module's output, which the caller decodes and does not trust. The
+   * same input gives the same output on every machine.
    *
-   * Throws (or rejects with) `WasmTrap` for a trap, a pointer out of its memory and a result other than 0 (with the
-   * module's text), `WasmOutOfFuel`, `WasmMemoryLimit`. An error leaves nothing behind.
+   * Throws (or rejects with) `WasmTrap` for a trap, a pointer outside its memory or a result other than 0 (with the
+   * module's text), `WasmOutOfFuel`, or `WasmMemoryLimit`. A failed call leaves no trace.
    */
   apply(input: Uint8Array): Uint8Array | Promise<Uint8Array>;
 }
 
 /** The modules that this node holds. */
 export interface PhaseModules {
-  /** False where the node runs without the wasm feature: jobs with such a phase are refused as `WasmNotImplemented`. */
+  /**
+   * False if the node runs without the wasm feature; jobs with Wasm phases are then refused with `WasmNotImplemented`.
+   */
   readonly enabled: boolean;
-  /** The newest version, or just the one that is named; undefined when this node does not hold it. */
+  /** The newest version, or exactly the given one; undefined if this node does not hold it. */
   find(id: string, version?: string): PhaseModule | undefined;
-  /** The exports that a registered module lacks for a phase: none when it has them all; undefined when none is registered. */
+  /** The exports that a registered module lacks for a phase, possibly none; undefined if no module has this id. */
   lacking(id: string): readonly string[] | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What the rewriter takes, what it refuses, and that what comes out of it does what went in, for exactly its price. */
+/** Which modules the rewriter accepts and refuses, and that a rewritten module behaves as before, for exactly its price. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import wabt from 'wabt';
@@ -38,7 +38,7 @@ function strangeWasm(text: string): Buffer {
   return Buffer.from(buffer);
 }
 
-describe('what is refused says what it is', () => {
+describe('a refusal names the feature', () => {
   const strange: Readonly<Record<string, readonly [body: string, fields: string, problem: string]>> = {
     imports: ['(i32.const 0)', '(import "env" "now" (func))', 'it imports something'],
     'a start function': ['(i32.const 0)', '(func $go) (start $go)', 'it has a start function'],
@@ -96,7 +96,7 @@ describe('what is refused says what it is', () => {
     expect(refusalOf(strangeWasm(text))).toContain(problem);
   });
 
-  test('a role of which a part is missing, or of another type', () => {
+  test('a role with an export that is missing or of another type', () => {
     const half = phaseText('(i32.const 0)').replace('(export "phase_alloc")', '');
     expect(refusalOf(wasmOf(half))).toContain('it exports no function phase_alloc');
     const other = phaseText('(i32.const 0)').replace(
@@ -109,9 +109,9 @@ describe('what is refused says what it is', () => {
   });
 });
 
-describe('what is taken does the same as before', () => {
+describe('a rewritten module behaves as before', () => {
   /** Every plain instruction with operands of its types: a function each, which answers its result. */
-  test('every instruction without control', () => {
+  test('every instruction that is not control', () => {
     const consts: Readonly<Record<string, readonly string[]>> = {
       i32: ['(i32.const -7)', '(i32.const 3)'],
       i64: ['(i64.const -7000000000)', '(i64.const 5)'],
@@ -179,7 +179,7 @@ describe('what is taken does the same as before', () => {
   });
 });
 
-/** A program over four locals, with what it does and what it costs by a count of its own. */
+/** A program over four locals, with a model of its effect and its cost. */
 interface Program {
   readonly text: string;
   run(locals: number[]): number;
@@ -189,7 +189,7 @@ const locals = 4;
 /** Units of `if` and `br_if`, and of a turn of a loop. */
 const branchPrice = 3;
 const turnPrice = 8;
-/** Instructions that a run of a program may take before it is left out. */
+/** Most instructions of a program's run; a longer program is skipped. */
 const costMax = 50_000;
 
 class TooLong extends Error {}
@@ -275,7 +275,7 @@ function runAll(programs: readonly Program[], state: number[]): number {
   return programs.reduce((sum, program) => sum + program.run(state), 0);
 }
 
-test('a program costs exactly the prices of the instructions that it runs, and does what it says', () => {
+test('a program costs exactly the prices of its instructions, and computes its result', () => {
   fc.assert(
     fc.property(fc.array(statement(4), { maxLength: 4 }), (programs) => {
       const state = Array.from({ length: locals }, () => 0);
@@ -300,7 +300,7 @@ test('a program costs exactly the prices of the instructions that it runs, and d
   );
 });
 
-describe('whatever bytes come', () => {
+describe('arbitrary bytes', () => {
   const corpus = [
     phaseText(
       answering('(call $f (i32.const 3))'),
@@ -317,7 +317,7 @@ describe('whatever bytes come', () => {
   ].map((text) => wasmOf(text));
   const limits = { ...wasmLimitDefaults, memoryBytesMax: 4 * 65_536, fuelMax: 20_000 };
 
-  /** Taken and run, or refused in words; nothing else. */
+  /** Accepted and run, or refused with a message; nothing else. */
   function tryOut(bytes: Uint8Array): void {
     try {
       const { bytes: rewritten, roles, resettable } = prepareModule(bytes, limits);
@@ -335,14 +335,14 @@ describe('whatever bytes come', () => {
         expect(outcomes[1]).toBe(outcomes[0]);
       }
     } catch (error) {
-      // An instance that cannot be made: its segments lie outside.
+      // The instance cannot be created: its segments lie outside.
       if (error instanceof WebAssembly.RuntimeError) return;
       if (!(error instanceof LockstepError)) throw error;
       expect(['BadRequest', 'TooLarge']).toContain(error.code);
     }
   }
 
-  test('changed modules are refused, or run to an end', () => {
+  test('modified modules are refused, or run to an end', () => {
     const change = fc.record({
       at: fc.nat(400),
       byte: fc.nat(255),
@@ -370,7 +370,7 @@ describe('whatever bytes come', () => {
     );
   });
 
-  test('and any bytes at all', () => {
+  test('random bytes are refused, or run to an end', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.boolean(), (bytes, begun) => {
         tryOut(begun ? Buffer.concat([Buffer.from('\0asm\u0001\0\0\0', 'latin1'), bytes]) : bytes);

@@ -1,14 +1,14 @@
 /**
- * From the bytes that somebody uploaded to a module that this node dares to run: parsed and bounded, refused when it could
- * behave differently on two machines, and rewritten so that fuel, stack and memory are counted inside of it.
+ * Prepares uploaded bytes as a module that this node can run. It parses and bounds the module, refuses it if it could
+ * behave differently on two machines, and rewrites it so that it counts fuel, stack and memory itself.
  *
- * What a call may use is the same number everywhere: each instruction has a price in units of fuel (`prices.ts`), and a call
- * that can look at functions as references pays for those first. What the engine does beside, such as compiling, and
- * putting the memory back after a call, is not paid for by fuel: the limits of sizes bound it.
+ * The cost of a call is the same number everywhere: each instruction has a price in units of fuel (`prices.ts`), and a
+ * call that can observe functions as references pays for those first. Other work of the engine, such as compiling and
+ * resetting the memory after a call, costs no fuel: the size limits bound it.
  *
- * The rewritten module differs from the given one by: a maximum of its memory and tables, three globals (fuel, stack, whether
- * memory was refused), the function `lockstep.begin` that sets them and puts all mutable globals back to what they began
- * with, and the code that `function-rewriter.ts` adds. Custom sections are left out.
+ * The rewritten module differs from the original in: a maximum of its memory and tables; three globals (fuel, stack,
+ * whether memory was refused); the function `lockstep.begin`, which sets them and resets all mutable globals; and the
+ * code that `function-rewriter.ts` adds. Custom sections are dropped.
  */
 import { LockstepError } from '../base/errors.ts';
 import { CodeWriter, vectorOf } from './code-writer.ts';
@@ -24,16 +24,17 @@ import { referencePrice } from './prices.ts';
 import type { Role } from './roles.ts';
 import { rolesOf } from './roles.ts';
 
+/** A module ready for compilation. */
 export interface PreparedModule {
   /** The rewritten module. */
   readonly bytes: Uint8Array;
-  /** What it can be used for; at least one. */
+  /** The roles that it can be called in; at least one. */
   readonly roles: readonly Role[];
-  /** Nothing of it outlives a call but memory and mutable globals, which can be put back. */
+  /** Set if only memory and mutable globals outlive a call, which can be reset. */
   readonly resettable: boolean;
 }
 
-/** Names under which the rewriter's own things are exported. */
+/** Names of the rewriter's own exports. */
 export const ownExports = {
   begin: 'lockstep.begin',
   fuel: 'lockstep.fuel',
@@ -41,7 +42,7 @@ export const ownExports = {
   memoryRefused: 'lockstep.memory-refused',
 } as const;
 
-/** Throws `TooLarge`, or `BadRequest` which says what is wrong and at which byte. */
+/** Prepares a module. Throws `TooLarge`, or `BadRequest` with the fault and its byte offset. */
 export function prepareModule(bytes: Uint8Array, limits: WasmLimits): PreparedModule {
   if (bytes.length > limits.moduleBytesMax) {
     throw new LockstepError(
@@ -68,7 +69,7 @@ function rewrite(bytes: Uint8Array, limits: WasmLimits): PreparedModule {
   const roles = rolesOf(module);
   const traits: CodeTraits = { changesTables: false, makesReferences: false };
   const rewritten = assemble(module, limits, traits);
-  // True by construction but for the engine's own limits.
+  // Fails only at the engine's own limits.
   if (!WebAssembly.validate(rewritten)) {
     throw new ModuleError('with its meters it exceeds what WebAssembly engines accept', bytes.length);
   }
@@ -96,7 +97,7 @@ function assemble(module: ModuleStructure, limits: WasmLimits, traits: CodeTrait
   return writer.finish();
 }
 
-/** The module's types, and those that the rewriter adds: blocks of several results, and `lockstep.begin`. */
+/** The module's types, and those that the rewriter adds: blocks of several results, and that of `lockstep.begin`. */
 class ResultBlocks {
   readonly types: FunctionType[];
   readonly begin: number;
@@ -138,7 +139,7 @@ function tableSection({ tables }: ModuleStructure): CodeWriter {
   });
 }
 
-/** What the memory may grow to, by the module itself and by this node's limit. */
+/** Most pages of the memory, by the module's own maximum and this node's limit. */
 function pagesMaxOf({ memory }: ModuleStructure, { memoryBytesMax }: WasmLimits): number {
   const allowed = Math.floor(memoryBytesMax / pageBytes);
   return Math.min(memory?.pagesMax ?? allowed, allowed);
@@ -208,10 +209,7 @@ function codeSection(
   return writer.u32(begin.length).append(begin);
 }
 
-/**
- * `lockstep.begin(fuel, stack)`: the meters are set, `firstPrice` is paid, and the mutable globals are what they were at
- * first.
- */
+/** `lockstep.begin(fuel, stack)`: sets the meters, charges `firstPrice`, and resets the mutable globals. */
 function beginBody(
   { bytes, globals: own }: ModuleStructure,
   globals: Meters,

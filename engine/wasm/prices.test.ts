@@ -1,4 +1,4 @@
-/** The meter takes exactly the prices, and whatever works in proportion to an operand costs in proportion to it. */
+/** The meter charges exactly the prices, and work in proportion to an operand costs in proportion to it. */
 import { describe, expect, test } from 'vitest';
 
 import { LockstepError } from '../base/errors.ts';
@@ -22,7 +22,7 @@ function fuelOf(body: string, fields = '', memory?: string): number {
   return caller.fuelUsed;
 }
 
-/** What `count` more of the same cost. */
+/** The cost of `count` more of the same. */
 function priceIn(body: string, fields = '', count = 1): number {
   return (fuelOf(body.repeat(count), fields) - fuelOf('', fields)) / count;
 }
@@ -50,7 +50,7 @@ describe('every instruction costs its price', () => {
     }
   });
 
-  test('the others, by what they cost today', () => {
+  test('the other instructions, at their present prices', () => {
     const fields = `(global $g (mut i32) (i32.const 0)) (table $f 4 8 funcref) (table $o 4 8 externref) (elem $e func $none)
       (data $d "abc") (type $t (func (param i32) (result i32)))
       (func $none) (func $same (type $t) (local.get 0)) (elem (table $f) (i32.const 0) func $same)
@@ -98,7 +98,7 @@ describe('every instruction costs its price', () => {
     }
   });
 
-  test('no instruction is without one, and none that the table of instructions does not have has one', () => {
+  test('every allowed instruction has a price, and no other has one', () => {
     for (const { name, fuel } of allowed) expect([name, fuel]).toEqual([name, priceOf(name)]);
     const free = allowed.filter(({ fuel }) => fuel === 0).map(({ name }) => name);
     expect(free).toEqual(['nop', 'block', 'else', 'end']);
@@ -137,7 +137,7 @@ describe('work in proportion to an operand costs in proportion', () => {
     for (const length of [8, 80, 800, 4000]) expect(fuelOf(body(length), fields) - none).toBe(length * unit);
   });
 
-  test('a growth that is refused, and a length that no table has, cost no elements', () => {
+  test('a refused growth, and a length above the table’s, cost no elements', () => {
     const grow = each['table.grow of functions']?.[0] ?? String;
     expect(fuelOf(grow(4001), fields)).toBe(fuelOf(grow(0), fields));
     expect(fuelOf(grow(2 ** 31), fields)).toBe(fuelOf(grow(0), fields));
@@ -162,7 +162,7 @@ describe('work in proportion to an operand costs in proportion', () => {
   });
 });
 
-test('a call pays first for the functions that it can look at, and only if it can', () => {
+test('a call pays in advance for the functions that it can observe, and only if it can', () => {
   const functions = Array.from({ length: 50 }, (_, index) => `(func $q${index})`).join(' ');
   const names = Array.from({ length: 50 }, (_, index) => `$q${index}`).join(' ');
   const fields = `(table $t 60 funcref) ${functions} (elem (table $t) (i32.const 0) func ${names})`;
@@ -175,7 +175,7 @@ test('a call pays first for the functions that it can look at, and only if it ca
   expect(() => poor.call(Buffer.alloc(0))).toThrow(CallError);
 });
 
-test('code after calls that nest is paid for while they return, not once they all have', () => {
+test('code after nested calls is charged while they return, not after they all have', () => {
   const steps = 2000;
   const tail = '(global.set $steps (i32.add (global.get $steps) (i32.const 1)))'.repeat(steps);
   // Each block ends a run of instructions, so that no run holds all of the tail.
@@ -201,7 +201,7 @@ test('code after calls that nest is paid for while they return, not once they al
   expect(ran).toBeLessThanOrEqual(fuel / 5 + 2 * steps);
 });
 
-test('a fresh instance has no more to make than a fresh instance may', () => {
+test('the initial elements of a new instance are bounded', () => {
   const half = structureMax.tableElements / 2;
   const refused = wasmOf(phaseText('(i32.const 0)', `(table ${half} funcref) (table ${half + 1} funcref)`));
   expect(() => prepareModule(refused, wasmLimitDefaults)).toThrow(LockstepError);

@@ -1,6 +1,6 @@
 /**
- * The modules that this node knows, by id: registered here or by peers, durable, one after the other. What they are and
- * how two nodes' knowledge becomes one stands in entry.ts; who tells whom, in spread.ts.
+ * The modules that this node knows, by id: registered here or by peers, durable, changed one at a time. `entry.ts`
+ * defines the entries and how the knowledge of two nodes is merged; `spread.ts` exchanges entries with peers.
  */
 import { hash } from 'node:crypto';
 
@@ -13,54 +13,56 @@ import { encodeEntry, merge, readEntry, sameStamp, stampOf } from './entry.ts';
 import type { CompiledModule, ModuleCache, ModuleDigest } from './module-cache.ts';
 import type { WasmMetrics } from './metrics.ts';
 
-/** Where entries are kept. */
+/** The durable storage of entries. */
 export interface ModuleShelf {
-  /** Every record by name; `bytes` undefined: it is there and cannot be read. */
+  /** Every record by name. `bytes` is undefined if a record exists but cannot be read. */
   load(): Promise<readonly { readonly name: string; readonly bytes: Uint8Array | undefined }[]>;
-  /** Durable when it resolves. Rejects with a `LockstepError`. */
+  /** Stores a record; durable when it resolves. Rejects with a `LockstepError`. */
   save(name: string, bytes: Uint8Array): Promise<void>;
 }
 
+/** What the registry needs of other modules. */
 export interface RegistryDependencies {
   readonly log: Log;
   readonly cache: ModuleCache;
   readonly metrics: WasmMetrics;
   readonly shelf: ModuleShelf;
-  /** The buckets, for people, that route by a module. */
+  /** The buckets that route by a module, as text for messages. */
   readonly routedBy: (id: string) => readonly string[];
 }
 
-/** What became of a registration. */
+/** The result of a registration. */
 export interface Registered {
   readonly entry: ModuleEntry;
   readonly outcome: 'created' | 'replaced' | 'unchanged';
 }
 
-/** Ids remembered as deleted; each takes some 100 bytes. */
+/** Most ids kept, deleted ones included; each takes about 100 bytes. */
 const deletedCountMax = 4096;
-/** Names of records that say what the configuration said; no id has this form. */
+/** Prefix of the records of what the configuration last stated; no module id has this form. */
 const configuredPrefix = 'configured/';
 const noBytes = Buffer.alloc(0);
-/** Replaced contents kept for jobs that began with them. */
+/** Most replaced contents kept for jobs that began with them. */
 const retiredCountMax = 16;
 
+/** The registry of one node. */
 export class Registry {
   readonly #parts: RegistryDependencies;
   readonly #entries = new Map<string, ModuleEntry>();
-  /** Contents that were current once, the oldest first. */
+  /** Replaced contents, the oldest first. */
   readonly #retired = new Map<ModuleDigest, Uint8Array>();
-  /** Undefined: to be reckoned anew. */
+  /** The cached digest; undefined after a change. */
   #digest: string | undefined;
-  /** What this node's configuration last said of an id. */
+  /** The digest that this node's configuration last stated for an id, in hex. */
   readonly #configured = new Map<string, string>();
-  /** Changes happen one after the other: each begins with what the one before made durable. */
+  /** Serializes changes: each begins with what the preceding one made durable. */
   #tail: Promise<unknown> = Promise.resolve();
 
   constructor(parts: RegistryDependencies) {
     this.#parts = parts;
   }
 
-  /** Reads what is kept; a record that is damaged is reported, and peers have it still. */
+  /** Reads the stored records. Reports a damaged one as `wasm.entry.damaged`; peers still hold the entry. */
   async recover(): Promise<void> {
     for (const { name, bytes } of await this.#parts.shelf.load()) {
       if (name.startsWith(configuredPrefix)) {
@@ -73,30 +75,31 @@ export class Registry {
     }
   }
 
-  /** Every entry, deleted ones included, in the order of their ids. */
+  /** Every entry, deleted ones included, sorted by id. */
   entries(): readonly ModuleEntry[] {
     return [...this.#entries.values()].sort((left, right) => (left.id < right.id ? -1 : 1));
   }
 
-  /** Everything that is known, in one short text; empty when that is nothing. */
+  /** A digest of all entries, which gossip carries; empty if there is none. */
   get digest(): string {
     if (this.#entries.size === 0) return '';
     this.#digest ??= hash('sha1', JSON.stringify(this.entries().map(stampOf)), 'hex');
     return this.#digest;
   }
 
-  /** Registered modules. */
+  /** Number of registered modules. */
   get count(): number {
     let count = 0;
     for (const { content } of this.#entries.values()) if (content !== undefined) count += 1;
     return count;
   }
 
+  /** The entry of an id, possibly a deletion; undefined if the id is unknown. */
   get(id: string): ModuleEntry | undefined {
     return this.#entries.get(id);
   }
 
-  /** The module of an id as it is now, or, by its digest, as it was; undefined when this node does not hold it. */
+  /** The current module of an id, or the version with this digest; undefined if this node does not hold it. */
   find(id: string, digest?: string): CompiledModule | undefined {
     const content = this.#entries.get(id)?.content;
     if (content !== undefined && (digest === undefined || content.digest === digest)) {
@@ -107,16 +110,16 @@ export class Registry {
   }
 
   /**
-   * Registers bytes under an id; durable when it resolves. Rejects with `BadRequest` or `TooLarge` when they are no module
-   * for this node, `Conflict` when buckets route by what is there, and what the store rejects with.
+   * Registers bytes under an id; durable when it resolves. Rejects with `BadRequest` or `TooLarge` if this node cannot
+   * use them, `Conflict` if buckets route by the present module, and the store's errors.
    */
   put(id: string, bytes: Uint8Array): Promise<Registered> {
     return this.#next(() => this.#put(id, bytes));
   }
 
   /**
-   * Registers what the configuration says of an id, unless it has said so before: what was registered or deleted since
-   * then stands. Rejects as `put` does.
+   * Registers a module of the configuration, unless the configuration already stated the same content: later
+   * registrations and deletions then remain in force. Rejects as `put` does.
    */
   configure(id: string, bytes: Uint8Array): Promise<void> {
     return this.#next(async () => {
@@ -128,18 +131,18 @@ export class Registry {
     });
   }
 
-  /** Deletes; durable when it resolves. Rejects with `NotFound`, `Conflict`, and what the store rejects with. */
+  /** Deletes a module; durable when it resolves. Rejects with `NotFound`, `Conflict`, and the store's errors. */
   remove(id: string): Promise<ModuleEntry> {
     return this.#next(async () => {
       const known = this.#entries.get(id);
       if (known?.content === undefined) throw new LockstepError('NotFound', `no module ${id} is registered`);
-      // By a disputed one nothing is routed: to delete it is the way out.
+      // No bucket can route by a disputed module; deleting it resolves the dispute.
       if (!known.disputed) this.#refuseRouted(id, 'deleted');
       return this.#keep({ id, version: known.version + 1, content: undefined, disputed: false });
     });
   }
 
-  /** Takes over what a peer knows; true when it was news. Durable when it resolves. */
+  /** Merges a peer's entry. Resolves to true if it was new; durable when it resolves. */
   take(entry: ModuleEntry): Promise<boolean> {
     return this.#next(async () => {
       const known = this.#entries.get(entry.id);
@@ -178,7 +181,7 @@ export class Registry {
     throw new LockstepError('Conflict', detail);
   }
 
-  /** Buckets wait for a module of that name, which this one is not. */
+  /** Refuses a module without the keyfun role if buckets route by its id. */
   #refuseRouting(id: string): void {
     const buckets = this.#parts.routedBy(id);
     if (buckets.length === 0) return;
@@ -218,12 +221,13 @@ export class Registry {
 
   #next<T>(change: () => Promise<T>): Promise<T> {
     const done = this.#tail.then(change);
-    // Whoever asked for it hears of its failure; the next change begins all the same.
+    // The caller gets the failure; the next change begins all the same.
     this.#tail = done.catch(() => undefined);
     return done;
   }
 }
 
+/** The detail of errors about a module that lacks the keyfun role. */
 export function cannotRoute(id: string): string {
   return `the module ${id} cannot route keys: it does not export both keyfun_alloc and keyfun_route`;
 }

@@ -1,18 +1,20 @@
 /**
- * What modules are used for, by what they export. Keyfun: the route bytes of a key. Phase: a step of MapReduce. Both have
- * the same form: an allocator, and a function over (input pointer, input length, where to put the output's pointer, where
- * to put its length) whose result is 0, or else the output is an error text.
+ * The roles of modules, by their exports. Keyfun: computes the route bytes of a key. Phase: a step of MapReduce. Both
+ * have the same form: an allocator, and a function of (input pointer, input length, address for the output's pointer,
+ * address for its length). Its result is 0, or the output is an error text.
  */
 import { ModuleError } from './module-error.ts';
 import type { FunctionType, ModuleStructure } from './module.ts';
 import { exportKinds } from './module.ts';
 import { valueTypes } from './opcodes.ts';
 
+/** The role in which a module is called. */
 export type Role = 'keyfun' | 'phase';
 
+/** All roles. */
 export const roles: readonly Role[] = ['keyfun', 'phase'];
 
-/** The exports of a role beside `memory`. */
+/** The exports of a role, besides `memory`. */
 export const roleExports: Readonly<Record<Role, { readonly alloc: string; readonly apply: string }>> = {
   keyfun: { alloc: 'keyfun_alloc', apply: 'keyfun_route' },
   phase: { alloc: 'phase_alloc', apply: 'phase_apply' },
@@ -22,7 +24,7 @@ const { i32 } = valueTypes;
 const allocType: FunctionType = { parameters: [i32], results: [i32] };
 const applyType: FunctionType = { parameters: [i32, i32, i32, i32], results: [i32] };
 
-/** The module's roles, at least one. Throws `ModuleError` when an export is missing or of another type. */
+/** The module's roles, at least one. Throws `ModuleError` if an export is missing or of another type. */
 export function rolesOf(module: ModuleStructure): readonly Role[] {
   const found = roles.filter((role) => hasRole(module, role));
   if (found.length > 0) return found;

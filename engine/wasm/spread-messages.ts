@@ -1,24 +1,27 @@
-/** What nodes say to each other about modules, as bytes (base/bytes.ts). */
+/** The messages between nodes about modules, and their encoding. */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { EntryStamp, ModuleEntry } from './entry.ts';
 import { isModuleId, readEntry, readStamp, writeEntry, writeStamp } from './entry.ts';
 
+/** A request to a peer. */
 export type SpreadMessage =
-  /** Is this what you know? `digest`: of all stamps, in hex. */
+  /** Asks whether the peer has the same knowledge. `digest`: of all stamps, in hex. */
   | { readonly kind: 'compare'; readonly digest: string }
-  /** Take these, and give me what you know of those. */
+  /** Gives entries to the peer, and asks for its entries of other ids. */
   | { readonly kind: 'give'; readonly entries: readonly ModuleEntry[]; readonly wanted: readonly string[] };
 
+/** A peer's answer. */
 export type SpreadAnswer =
   | { readonly kind: 'same' }
   | { readonly kind: 'stamps'; readonly stamps: readonly EntryStamp[] }
-  /** What was given is durable; and here are some that were wanted. */
+  /** The given entries are durable at the peer; `entries` are some of those asked for. */
   | { readonly kind: 'given'; readonly entries: readonly ModuleEntry[] };
 
 const wordKinds = { compare: 1, give: 2 } as const;
 const answerKinds = { same: 1, stamps: 2, given: 3 } as const;
 const countMax = 10_000;
 
+/** Encodes a request. */
 export function encodeSpreadMessage(words: SpreadMessage): Uint8Array {
   const writer = new ByteWriter();
   if (words.kind === 'compare') return writer.u8(wordKinds.compare).bytes(Buffer.from(words.digest)).finish();
@@ -28,7 +31,7 @@ export function encodeSpreadMessage(words: SpreadMessage): Uint8Array {
   return writer.finish();
 }
 
-/** Throws `BytesError`. */
+/** Decodes a request. Throws `BytesError`. */
 export function decodeSpreadMessage(bytes: Uint8Array): SpreadMessage {
   return whole(bytes, (reader) => {
     const kind = reader.u8();
@@ -38,6 +41,7 @@ export function decodeSpreadMessage(bytes: Uint8Array): SpreadMessage {
   });
 }
 
+/** Encodes an answer. */
 export function encodeAnswer(answer: SpreadAnswer): Uint8Array {
   const writer = new ByteWriter().u8(answerKinds[answer.kind]);
   if (answer.kind === 'stamps') writeList(writer, answer.stamps, writeStamp);
@@ -45,7 +49,7 @@ export function encodeAnswer(answer: SpreadAnswer): Uint8Array {
   return writer.finish();
 }
 
-/** Throws `BytesError`. */
+/** Decodes an answer. Throws `BytesError`. */
 export function decodeAnswer(bytes: Uint8Array): SpreadAnswer {
   return whole(bytes, (reader) => {
     switch (reader.u8()) {

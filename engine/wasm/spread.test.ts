@@ -1,4 +1,4 @@
-/** The laws of what nodes know of modules, and of the words in which they say it. */
+/** The laws of merging entries, and of the messages that carry them. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -13,7 +13,7 @@ const content = fc.record({ byte: fc.nat(3), routes: fc.boolean() }).map(({ byte
   return { bytes, digest: digestOf(bytes), routes: routes && byte > 1 };
 });
 
-/** Contents of one digest have one role, as modules do. */
+/** Contents with one digest have the same roles, as modules do. */
 const entry: fc.Arbitrary<ModuleEntry> = fc
   .record({ version: fc.integer({ min: 1, max: 3 }), content: fc.option(content, { nil: undefined }) })
   .map(({ version, content: given }) => {
@@ -25,7 +25,7 @@ function merged(entries: readonly ModuleEntry[]): ModuleEntry | undefined {
   return entries.reduce<ModuleEntry | undefined>((known, other) => merge(known, other), undefined);
 }
 
-test('whoever has heard the same of an id knows the same of it, in whatever order', () => {
+test('nodes that have merged the same entries have equal knowledge, whatever the order', () => {
   fc.assert(
     fc.property(fc.array(entry, { minLength: 1, maxLength: 6 }), fc.array(fc.nat(5)), (entries, picks) => {
       const straight = merged(entries);
@@ -37,7 +37,7 @@ test('whoever has heard the same of an id knows the same of it, in whatever orde
       expect(shuffled === undefined ? undefined : stampOf(shuffled)).toEqual(
         straight === undefined ? undefined : stampOf(straight),
       );
-      // Halves that were merged on their own, as peers do.
+      // Two halves merged separately, as at two peers.
       const half = Math.floor(entries.length / 2);
       const left = merged(entries.slice(0, half));
       const right = merged(entries.slice(half));
@@ -49,7 +49,7 @@ test('whoever has heard the same of an id knows the same of it, in whatever orde
   );
 });
 
-test('two contents of a routing module of one version are disputed, and a higher version ends that', () => {
+test('two contents of a routing module with one version are disputed, and a higher version ends the dispute', () => {
   const of = (version: number, byte: number, routes: boolean): ModuleEntry => {
     const bytes = Uint8Array.of(byte);
     return { id: 'one', version, content: { bytes, digest: digestOf(bytes), routes }, disputed: false };
@@ -61,7 +61,7 @@ test('two contents of a routing module of one version are disputed, and a higher
   expect(merge(gone, of(1, 1, true)).content).toBeDefined();
 });
 
-test('words survive the way, and bytes that are none are refused', () => {
+test('messages round-trip, and malformed bytes are refused', () => {
   fc.assert(
     fc.property(fc.array(entry, { maxLength: 4 }), (entries) => {
       const words = { kind: 'give', entries, wanted: ['a', 'b.c'] } as const;

@@ -1,10 +1,10 @@
 /**
- * Registered modules reach every node. A change goes to all peers at once; and gossip carries the digest of everything
- * that a node knows, so that one which hears another digest compares itself with that peer, which brings what a cut, a
- * crash or a late start has kept back:
+ * Spreads registered modules to every node. A change goes to all peers at once. In addition, gossip carries the digest
+ * of a node's knowledge. A node that receives another digest compares itself with that peer, which brings what a
+ * partition, a crash or a late start has kept back:
  *
- *     A -> B  compare: the digest of everything that A knows
- *     B -> A  same; or the stamps of everything that B knows
+ *     A -> B  compare: the digest of A's knowledge
+ *     B -> A  same; or the stamps of all of B's entries
  *     A -> B  entries that B lacks, and the ids of those that A lacks
  *     B -> A  taken, and the entries that A asked for
  *
@@ -23,11 +23,14 @@ import type { Registry } from './registry.ts';
 import type { SpreadAnswer, SpreadMessage } from './spread-messages.ts';
 import { decodeAnswer, decodeSpreadMessage, encodeAnswer, encodeSpreadMessage } from './spread-messages.ts';
 
-/** What spreading needs of the peer plane. */
+/** What spreading needs of the peer links. */
 export interface SpreadLinks {
-  /** Peers that can be asked now, in the order of their names. */
+  /** Reachable peers, sorted by name. */
   peers(): readonly NodeId[];
-  /** `onAnswer` gets the answer's bytes, or undefined when there was none; exactly once, and only when this is `ok`. */
+  /**
+   * Sends a request. If this returns `ok`, `onAnswer` is called exactly once, with the answer's bytes, or undefined
+   * without one.
+   */
   ask(
     peer: NodeId,
     words: Uint8Array,
@@ -36,27 +39,29 @@ export interface SpreadLinks {
   ): SendOutcome;
 }
 
+/** Limits of an exchange. */
 export interface SpreadOptions {
-  /** How long a peer may take. */
+  /** Microseconds that a peer may take to answer. */
   readonly timeoutUs: number;
-  /** Bytes of modules in one message, about; at least one goes. */
+  /** Approximate bytes of modules in one message; at least one entry is sent. */
   readonly messageBytesMax: number;
 }
 
-/** Who holds a change. */
+/** Which members hold a change. */
 export interface SpreadReport {
   readonly held: readonly NodeId[];
-  /** Peers that were away or did not answer in time; they learn of it when they are back. */
+  /** Members that were unreachable or did not answer in time; they get the change when they are back. */
   readonly pending: readonly NodeId[];
 }
 
+/** The exchange of one node. */
 export class Spread {
   readonly #io: Io;
   readonly #registry: Registry;
   readonly #links: SpreadLinks;
   readonly #options: SpreadOptions;
   readonly #metrics: WasmMetrics;
-  /** Peers that are being compared with. */
+  /** Peers with a comparison under way. */
   readonly #comparing = new Set<NodeId>();
   #stopped = false;
 
@@ -68,12 +73,12 @@ export class Spread {
     this.#metrics = metrics;
   }
 
-  /** Compares no more. */
+  /** Begins no further comparison. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** Tells all peers of a change; resolves when each of them has it durably or has failed to say so. */
+  /** Sends a change to all members. Resolves when each has made it durable or has failed to say so. */
   async push(entry: ModuleEntry, members: readonly NodeId[]): Promise<SpreadReport> {
     const reachable = this.#links.peers();
     const words: SpreadMessage = { kind: 'give', entries: [entry], wanted: [] };
@@ -89,7 +94,7 @@ export class Spread {
     return { held: named(true), pending: named(false) };
   }
 
-  /** A peer's gossip told of its digest. */
+  /** Called with the digest in a peer's gossip; starts a comparison if it differs. */
   heard(peer: NodeId, digest: string): void {
     if (this.#stopped || digest === '' || this.#comparing.has(peer) || digest === this.#registry.digest)
       return;
@@ -103,7 +108,7 @@ export class Spread {
     });
   }
 
-  /** Answers a peer's words. Rejects with `BadRequest` when they are none. */
+  /** Answers a peer's request. Rejects with `BadRequest` if it does not decode. */
   async answer(bytes: Uint8Array): Promise<Uint8Array> {
     const words = readOr(() => decodeSpreadMessage(bytes));
     if (words === undefined) throw new LockstepError('BadRequest', 'words about modules that do not decode');
@@ -127,7 +132,7 @@ export class Spread {
     for (const entry of given.entries) await this.#registry.take(entry);
   }
 
-  /** A peer's stamp says something that this node does not know. */
+  /** Whether a peer's stamp states something that this node does not know. */
   #lacks(stamp: EntryStamp): boolean {
     const own = this.#registry.get(stamp.id);
     if (own === undefined || own.version < stamp.version) return true;
@@ -148,7 +153,7 @@ export class Spread {
     return fitting;
   }
 
-  /** The answer; undefined when there was none, or when it made no sense. */
+  /** The answer; undefined if there was none or it does not decode. */
   #ask(peer: NodeId, words: SpreadMessage): Promise<SpreadAnswer | undefined> {
     const done = new Deferred<SpreadAnswer | undefined>();
     const outcome = this.#links.ask(peer, encodeSpreadMessage(words), this.#options.timeoutUs, (bytes) => {
@@ -159,7 +164,7 @@ export class Spread {
   }
 }
 
-/** The entry says something that whoever has this stamp does not know. */
+/** Whether the entry adds something to the knowledge with this stamp. */
 function isNews(entry: ModuleEntry, stamp: EntryStamp | undefined): boolean {
   if (stamp === undefined || entry.version > stamp.version) return true;
   return entry.version === stamp.version && !sameStamp(stampOf(entry), stamp);

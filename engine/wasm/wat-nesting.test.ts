@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 
 import { watNesting } from './wat-nesting.ts';
 
-test('levels are parentheses, and blocks without them', () => {
+test('parentheses count as levels, and so do blocks without them', () => {
   expect(watNesting('')).toBe(0);
   expect(watNesting('(module (func (block (nop))))')).toBe(4);
   expect(watNesting('(module (func block loop if end end end block end))')).toBe(5);

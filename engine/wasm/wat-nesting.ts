@@ -1,9 +1,12 @@
 /**
- * How deeply a module's text nests, by a walk over its tokens. The compiler of texts (wabt) has a small stack of its own:
- * beyond some 150 levels it breaks or never returns, so that deeper texts are refused before it sees them.
+ * Measures how deeply a module's text nests, by a scan of its tokens. The compiler of texts (wabt) has a small stack of
+ * its own: beyond about 150 levels it fails or never returns, so deeper texts are refused before it sees them.
  */
 
-/** Levels of parentheses and of blocks without them, together; compilers' output may need more, and comes as .wasm. */
+/**
+ * Most levels of parentheses and of blocks without them together. Output of compilers may need more, and comes as
+ * .wasm.
+ */
 export const watNestingMax = 100;
 
 const openers: readonly string[] = ['block', 'loop', 'if'];

@@ -1,4 +1,4 @@
-/** Modules for tests, out of their text. */
+/** Builds modules for tests from their text. */
 import wabt from 'wabt';
 
 import { prepareModule } from './prepare.ts';
@@ -9,6 +9,7 @@ import type { Role } from './roles.ts';
 
 const toolkit = await wabt();
 
+/** The binary form of a text. */
 export function wasmOf(text: string): Buffer<ArrayBuffer> {
   const parsed = toolkit.parseWat('module.wat', text);
   try {
@@ -18,7 +19,7 @@ export function wasmOf(text: string): Buffer<ArrayBuffer> {
   }
 }
 
-/** A phase whose `phase_apply` has this body (its parameters: $in $len $outp $outl), beside fields of its own. */
+/** A phase whose `phase_apply` has this body (parameters: $in $len $outp $outl), with further fields of the module. */
 export function phaseText(body: string, fields = '', memory = '(memory (export "memory") 1)'): string {
   return `(module ${memory}
     (global $top (mut i32) (i32.const 1024))
@@ -30,12 +31,13 @@ export function phaseText(body: string, fields = '', memory = '(memory (export "
       ${body}))`;
 }
 
-/** Answers the four bytes of an i32 on the stack. */
+/** Code that returns the i32 of `expression` as an output of four bytes. */
 export function answering(expression: string): string {
   return `(i32.store (i32.const 512) ${expression})
     (i32.store (local.get $outp) (i32.const 512)) (i32.store (local.get $outl) (i32.const 4)) (i32.const 0)`;
 }
 
+/** A caller of a prepared module. */
 export function callerOf(text: string, limits: Partial<WasmLimits> = {}, role: Role = 'phase'): Caller {
   const whole = { ...wasmLimitDefaults, ...limits };
   const prepared = prepareModule(wasmOf(text), whole);
@@ -47,7 +49,7 @@ export function callerOf(text: string, limits: Partial<WasmLimits> = {}, role: R
   );
 }
 
-/** The i32 that a phase with this body answers. */
+/** The i32 that a phase outputs. */
 export function valueOf(caller: Caller, input: Uint8Array = Buffer.alloc(0)): number {
   return Buffer.from(caller.call(input)).readInt32LE(0);
 }

@@ -1,4 +1,4 @@
-/** What an operator brings as a module: its binary form, or its text, which is compiled once it is known to be harmless. */
+/** Converts an uploaded module to its binary form: text is compiled once it is known to be harmless. */
 import { LockstepError } from '../base/errors.ts';
 import { bufferOf } from '../base/ids.ts';
 import type { WasmTools } from '../io/wasm-tools.ts';
@@ -6,7 +6,7 @@ import { watNesting, watNestingMax } from './wat-nesting.ts';
 
 const binaryMagic = Buffer.from('\0asm', 'latin1');
 
-/** The binary form of `body`. Rejects with `TooLarge`, `BadRequest`, or `Timeout` for a text that takes too long. */
+/** The binary form of `body`. Rejects with `TooLarge`, `BadRequest`, or `Timeout` if compiling takes too long. */
 export async function binaryOf(
   body: Uint8Array,
   tools: Pick<WasmTools, 'compileText'>,
@@ -25,7 +25,7 @@ export async function binaryOf(
   return tools.compileText(text, timeoutUs);
 }
 
-/** Throws `BadRequest` for bytes that are no text of a module. */
+/** The text of a module. Throws `BadRequest` for other bytes. */
 function watTextOf(body: Uint8Array): string {
   const wanted =
     'neither WebAssembly (it begins with 00 61 73 6d) nor its text (it begins with a parenthesis or a comment)';

@@ -1,4 +1,4 @@
-/** The part of the WebAssembly JavaScript interface that this room uses; synchronous, and the same on every version. */
+/** The part of the WebAssembly JavaScript API that this folder uses; synchronous, and equal in all supported versions. */
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: ArrayBufferView<ArrayBuffer>);
