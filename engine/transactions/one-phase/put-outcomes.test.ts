@@ -82,4 +82,16 @@ describe('put outcomes', () => {
     // Its first put must be applied, however many askers there were before.
     expect(memory.state(name(300, 1))).toBe(undefined);
   });
+
+  it('takes no put of an asker that was dropped, and came back, for one that never came', () => {
+    const memory = new PutOutcomes(countMax);
+    const name = (asker: number, counter: number): Xid =>
+      makeXid(`m${asker}` as NodeId, '0123456789ab', counter);
+    memory.set(name(0, 7), 'committed');
+    for (let asker = 1; asker <= 300; asker++) memory.set(name(asker, 1), 'committed');
+    expect([memory.state(name(0, 7)), memory.mayHaveBeen(name(0, 7))]).toEqual([undefined, true]);
+    memory.set(name(0, 8), 'committed');
+    expect(memory.state(name(0, 7))).toBe('forgotten');
+    expect(memory.state(name(0, 9))).toBe(undefined);
+  });
 });

@@ -66,8 +66,9 @@ export class PutOutcomes {
     }
     if (this.#young.size >= this.#halfCount) this.#turn();
     this.#young.set(xid, state);
-    const asker = this.#askerOf(lifeOf(xid));
-    asker.young = Math.max(asker.young, numberOf(xid));
+    const number = numberOf(xid);
+    const asker = this.#askerOf(lifeOf(xid), number);
+    asker.young = Math.max(asker.young, number);
   }
 
   /** Drops the older half. */
@@ -81,9 +82,13 @@ export class PutOutcomes {
     }
   }
 
-  /** The asker's entry, created if needed. Drops the asker that has been silent the longest. */
-  #askerOf(life: string): Asker {
-    const asker = this.#askers.get(life) ?? { young: 0, old: 0, gone: 0 };
+  /**
+   * The entry of the asker of put `number`, created if needed. Drops the asker that has been silent the longest. Once one
+   * was dropped, a new entry may be that of a dropped asker: all its smaller numbers count as forgotten, lest a committed
+   * put be taken for one that never came.
+   */
+  #askerOf(life: string, number: number): Asker {
+    const asker = this.#askers.get(life) ?? { young: 0, old: 0, gone: this.#askersGone ? number - 1 : 0 };
     this.#askers.delete(life);
     this.#askers.set(life, asker);
     const [oldest] = this.#askers.size > askersMax ? this.#askers.keys() : [];
