@@ -51,9 +51,9 @@ export interface HttpResponse {
   readonly failure?: AnsweredFailure;
 }
 
-/** What an error answer is counted by. */
+/** How an error answer is counted. */
 export interface AnsweredFailure extends Pick<LockstepError, 'code' | 'definite'> {
-  /** What the request was to do; left out: what its method says. */
+  /** Whether the request reads or writes; by default its method decides. */
   readonly purpose?: 'read' | 'write';
 }
 

@@ -3,6 +3,7 @@
  * On a machine they become JSON lines. In the simulated world they are the trace: faults and checks react to it, and
  * its digest is part of a run's identity.
  */
+
 /** Severity of an event. */
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error';
 

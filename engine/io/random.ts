@@ -2,6 +2,7 @@
  * The random port. Streams are named: `fork('disk')` returns a stream of its own, so a new draw in one module changes
  * no draw of another. Not promised: secrecy. Draws are not for keys or access tokens.
  */
+
 /** A stream of random numbers. */
 export interface Random {
   /** A whole number 0..2^32-1. */

@@ -81,8 +81,8 @@ export class MapReduce {
   }
 
   /** Runs a phase for a peer that coordinates a job, and replies. */
-  answer(words: Uint8Array, reply: (reply: PeerReply) => void): void {
-    const asked = Uint8Array.from(words);
+  answer(payload: Uint8Array, reply: (reply: PeerReply) => void): void {
+    const asked = Uint8Array.from(payload);
     this.#io.spawn('mapred.answer', async () => {
       const fromUs = this.#io.clock.nowUs();
       try {

@@ -85,8 +85,8 @@ export function encodeWork({ task, reduce, leftUs, items }: Work): Buffer {
 }
 
 /** Decodes a request. Throws `BadRequest` for malformed bytes. */
-export function decodeWork(words: Uint8Array): Work {
-  return whole('a phase to run', words, (reader) => {
+export function decodeWork(payload: Uint8Array): Work {
+  return whole('a phase to run', payload, (reader) => {
     const task = taskOf(readJson(reader));
     const reduce = readJson(reader);
     const leftUs = reader.varint();
@@ -112,8 +112,8 @@ export function encodeWorkDone(done: WorkDone): Buffer {
 }
 
 /** Decodes an answer. Throws `BadRequest` for malformed bytes. */
-export function decodeWorkDone(words: Uint8Array): WorkDone {
-  return whole('what a phase gave', words, (reader) => {
+export function decodeWorkDone(payload: Uint8Array): WorkDone {
+  return whole('what a phase gave', payload, (reader) => {
     const count = reader.varint();
     const missing = Array.from({ length: bounded(reader, reader.varint()) }, () => reader.varint());
     const text = reader.bytes();
@@ -224,9 +224,9 @@ function bounded(reader: ByteReader, count: number): number {
   return count;
 }
 
-function whole<T>(what: string, words: Uint8Array, read: (reader: ByteReader) => T): T {
+function whole<T>(what: string, payload: Uint8Array, read: (reader: ByteReader) => T): T {
   try {
-    const reader = new ByteReader(words);
+    const reader = new ByteReader(payload);
     const value = read(reader);
     reader.end();
     return value;

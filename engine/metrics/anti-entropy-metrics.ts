@@ -6,7 +6,7 @@ const peerLabels = ['peer_idx', 'dc', 'rack'];
 
 /**
  * The step that an exchange is in: this node's tree is brought up to date, hashes of whole ranges are compared, then
- * those of their parts, keys are listed, keys are repaired, the peer is told that the exchange is over. `busy` is no
+ * those of their parts, keys are listed, keys are repaired, the peer is notified of the end. `busy` is no
  * step: the peer was in another exchange.
  */
 export type ExchangeStep = (typeof exchangeSteps)[number];

@@ -387,7 +387,6 @@ class FunctionRewriter {
     if (code === op.f32Const || code === op.f64Const) this.#constant(start + 1);
     this.#height += operation.pushes;
     // The code behind it is unreachable and must not be charged to this run.
-    // The code behind it is unreachable and must not be charged to this run.
     if (code === op.return || code === op.unreachable) this.#endRun();
   }
 

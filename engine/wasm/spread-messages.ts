@@ -17,17 +17,18 @@ export type SpreadAnswer =
   /** The given entries are durable at the peer; `entries` are some of those asked for. */
   | { readonly kind: 'given'; readonly entries: readonly ModuleEntry[] };
 
-const wordKinds = { compare: 1, give: 2 } as const;
+const messageKinds = { compare: 1, give: 2 } as const;
 const answerKinds = { same: 1, stamps: 2, given: 3 } as const;
 const countMax = 10_000;
 
 /** Encodes a request. */
-export function encodeSpreadMessage(words: SpreadMessage): Uint8Array {
+export function encodeSpreadMessage(message: SpreadMessage): Uint8Array {
   const writer = new ByteWriter();
-  if (words.kind === 'compare') return writer.u8(wordKinds.compare).bytes(Buffer.from(words.digest)).finish();
-  writer.u8(wordKinds.give);
-  writeList(writer, words.entries, writeEntry);
-  writeList(writer, words.wanted, (to, id) => to.bytes(Buffer.from(id)));
+  if (message.kind === 'compare')
+    return writer.u8(messageKinds.compare).bytes(Buffer.from(message.digest)).finish();
+  writer.u8(messageKinds.give);
+  writeList(writer, message.entries, writeEntry);
+  writeList(writer, message.wanted, (to, id) => to.bytes(Buffer.from(id)));
   return writer.finish();
 }
 
@@ -35,8 +36,8 @@ export function encodeSpreadMessage(words: SpreadMessage): Uint8Array {
 export function decodeSpreadMessage(bytes: Uint8Array): SpreadMessage {
   return whole(bytes, (reader) => {
     const kind = reader.u8();
-    if (kind === wordKinds.compare) return { kind: 'compare', digest: reader.bytes().toString('latin1') };
-    if (kind !== wordKinds.give) throw new BytesError(`words of kind ${kind}`);
+    if (kind === messageKinds.compare) return { kind: 'compare', digest: reader.bytes().toString('latin1') };
+    if (kind !== messageKinds.give) throw new BytesError(`words of kind ${kind}`);
     return { kind: 'give', entries: readList(reader, readEntry), wanted: readList(reader, readId) };
   });
 }

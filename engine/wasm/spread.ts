@@ -33,9 +33,9 @@ export interface SpreadLinks {
    */
   ask(
     peer: NodeId,
-    words: Uint8Array,
+    payload: Uint8Array,
     timeoutUs: number,
-    onAnswer: (words: Uint8Array | undefined) => void,
+    onAnswer: (payload: Uint8Array | undefined) => void,
   ): SendOutcome;
 }
 
@@ -81,11 +81,11 @@ export class Spread {
   /** Sends a change to all members. Resolves when each has made it durable or has failed to say so. */
   async push(entry: ModuleEntry, members: readonly NodeId[]): Promise<SpreadReport> {
     const reachable = this.#links.peers();
-    const words: SpreadMessage = { kind: 'give', entries: [entry], wanted: [] };
+    const message: SpreadMessage = { kind: 'give', entries: [entry], wanted: [] };
     const asked = members.map(async (node) => {
       if (!reachable.includes(node)) return { node, held: false };
       this.#metrics.sent += 1;
-      const answer = await this.#ask(node, words);
+      const answer = await this.#ask(node, message);
       return { node, held: answer?.kind === 'given' };
     });
     const told = await Promise.all(asked);
@@ -110,14 +110,15 @@ export class Spread {
 
   /** Answers a peer's request. Rejects with `BadRequest` if it does not decode. */
   async answer(bytes: Uint8Array): Promise<Uint8Array> {
-    const words = readOr(() => decodeSpreadMessage(bytes));
-    if (words === undefined) throw new LockstepError('BadRequest', 'words about modules that do not decode');
-    if (words.kind === 'compare') {
-      const same = words.digest === this.#registry.digest;
+    const message = readOr(() => decodeSpreadMessage(bytes));
+    if (message === undefined)
+      throw new LockstepError('BadRequest', 'words about modules that do not decode');
+    if (message.kind === 'compare') {
+      const same = message.digest === this.#registry.digest;
       return encodeAnswer(same ? { kind: 'same' } : { kind: 'stamps', stamps: this.#stamps() });
     }
-    for (const entry of words.entries) await this.#registry.take(entry);
-    const wanted = words.wanted.map((id) => this.#registry.get(id)).filter((entry) => entry !== undefined);
+    for (const entry of message.entries) await this.#registry.take(entry);
+    const wanted = message.wanted.map((id) => this.#registry.get(id)).filter((entry) => entry !== undefined);
     return encodeAnswer({ kind: 'given', entries: this.#fitting(wanted) });
   }
 
@@ -154,9 +155,9 @@ export class Spread {
   }
 
   /** The answer; undefined if there was none or it does not decode. */
-  #ask(peer: NodeId, words: SpreadMessage): Promise<SpreadAnswer | undefined> {
+  #ask(peer: NodeId, message: SpreadMessage): Promise<SpreadAnswer | undefined> {
     const done = new Deferred<SpreadAnswer | undefined>();
-    const outcome = this.#links.ask(peer, encodeSpreadMessage(words), this.#options.timeoutUs, (bytes) => {
+    const outcome = this.#links.ask(peer, encodeSpreadMessage(message), this.#options.timeoutUs, (bytes) => {
       done.resolve(bytes === undefined ? undefined : readOr(() => decodeAnswer(bytes)));
     });
     if (outcome !== 'ok') done.resolve(undefined);

@@ -101,8 +101,8 @@ export class Coverage {
   }
 
   /** Answers a listing request of a peer. */
-  answer(words: Uint8Array, reply: (reply: PeerReply) => void): void {
-    const asked = Uint8Array.from(words);
+  answer(payload: Uint8Array, reply: (reply: PeerReply) => void): void {
+    const asked = Uint8Array.from(payload);
     this.#io.spawn('coverage.answer', async () => {
       try {
         const answer = await this.#page(decodeListingRequest(asked));

@@ -73,8 +73,8 @@ export function encodeListingRequest(request: ListingRequest): Buffer {
 }
 
 /** Decodes a request. Throws `BadRequest` for malformed bytes. */
-export function decodeListingRequest(words: Uint8Array): ListingRequest {
-  return whole('a listing request', words, (reader) => {
+export function decodeListingRequest(payload: Uint8Array): ListingRequest {
+  return whole('a listing request', payload, (reader) => {
     const type = reader.string();
     const bucket = readOptional(reader);
     const live = reader.u8() === 1;
@@ -100,8 +100,8 @@ export function encodeListingAnswer({ names, next }: ListingAnswer): Buffer {
 }
 
 /** Decodes an answer. Throws `BadRequest` for malformed bytes. */
-export function decodeListingAnswer(words: Uint8Array): ListingAnswer {
-  return whole('a listing', words, (reader) => {
+export function decodeListingAnswer(payload: Uint8Array): ListingAnswer {
+  return whole('a listing', payload, (reader) => {
     const count = reader.varint();
     if (count > reader.left / nameBytesMin) throw new BytesError(`a listing of ${count} names`);
     const told = reader.u8() === 1;
@@ -127,9 +127,9 @@ function readOptional(reader: ByteReader): ByteString | undefined {
   return reader.u8() === 0 ? undefined : reader.string();
 }
 
-function whole<T>(what: string, words: Uint8Array, read: (reader: ByteReader) => T): T {
+function whole<T>(what: string, payload: Uint8Array, read: (reader: ByteReader) => T): T {
   try {
-    const reader = new ByteReader(words);
+    const reader = new ByteReader(payload);
     const value = read(reader);
     reader.end();
     return value;
