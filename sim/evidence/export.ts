@@ -1,15 +1,15 @@
 /**
- * Transactions' histories for checkers that nobody here wrote: Jepsen's EDN with Elle's list-append operations
- * (`[:r k [1 2]]`, `[:append k 3]`), or JSON lines `{process,type,f,key,value,time}`. Every transaction over lists is
- * an invocation and its completion; the numbers are those that it appended. Times are nanoseconds of virtual time.
+ * Exports transaction histories for independent checkers: Jepsen's EDN with Elle's list-append operations (`[:r k [1
+ * 2]]`, `[:append k 3]`), or JSON lines `{process,type,f,key,value,time}`. Every transaction over lists becomes an
+ * invocation and its completion; the values are the numbers that it appended. Times are nanoseconds of virtual time.
  *
- * What is exported is what `strict-serializability` judges: transactions that read through preconditions, and single
- * reads at primaries.
+ * The export holds what `strict-serializability` judges: transactions whose reads are preconditions, and single reads
+ * at primaries.
  */
 import type { TransactionHistory, TransactionRecord } from './transactions.ts';
 import { appenderOf } from './transactions.ts';
 
-/** `invoke`, and how it ended: done, certainly not, or nobody knows. */
+/** An invocation, or its end: committed, certainly aborted, or unknown (Jepsen's `info`). */
 type EventType = 'invoke' | 'ok' | 'fail' | 'info';
 
 interface ExportedEvent {
@@ -24,7 +24,7 @@ type MicroOperation =
   | { readonly f: 'r'; readonly key: string; readonly value: readonly number[] | undefined }
   | { readonly f: 'append'; readonly key: string; readonly value: number };
 
-/** Jepsen's history: a vector of operation maps. */
+/** The history as Jepsen writes it: a vector of operation maps. */
 export function historyEdn(history: TransactionHistory): string {
   const lines = eventsOf(history).map(({ process, type, timeNs, record }, index) => {
     const value = microOperations(record, type).map(ednOf).join(' ');
@@ -33,7 +33,7 @@ export function historyEdn(history: TransactionHistory): string {
   return `[${lines.join('\n ')}]\n`;
 }
 
-/** One line per micro-operation of every event. */
+/** The history as JSON lines: one line per micro-operation of every event. */
 export function historyJsonLines(history: TransactionHistory): string {
   const lines = eventsOf(history).flatMap(({ process, type, timeNs, record }) =>
     microOperations(record, type).map(({ f, key, value }) =>
@@ -48,7 +48,7 @@ function eventsOf(history: TransactionHistory): readonly ExportedEvent[] {
   const doubts = new Map<string, number>();
   const events = history.filter(isExported).flatMap((record): readonly ExportedEvent[] => {
     const doubted = doubts.get(record.client) ?? 0;
-    // As in Jepsen, a process that was left in doubt is never heard of again: its client goes on as another.
+    // In Jepsen, a process whose operation ended in doubt is not used again: its client continues as another process.
     const process = clients.indexOf(record.client) + doubted * clients.length;
     if (record.outcome === 'unknown') doubts.set(record.client, doubted + 1);
     const invoked = { process, type: 'invoke', timeNs: record.invokedUs * 1000, record } as const;
@@ -59,7 +59,7 @@ function eventsOf(history: TransactionHistory): readonly ExportedEvent[] {
   return events.toSorted((left, right) => left.timeNs - right.timeNs);
 }
 
-/** It is about lists, and its reads hold together. */
+/** Whether the transaction is about lists alone, and its reads are validated. */
 function isExported({ validated, reads, writes }: TransactionRecord): boolean {
   const keys = [...reads, ...writes].map(({ key }) => key);
   return validated && keys.length > 0 && keys.every((key) => /^(lists|twins)\//.test(key));
@@ -69,7 +69,7 @@ function microOperations(record: TransactionRecord, type: EventType): readonly M
   const reads = record.reads.map(({ key, value }) => ({
     f: 'r' as const,
     key,
-    // What a transaction saw that was not carried out, or that nobody knows of, it has not said.
+    // The history records a read's value only if the transaction committed for certain.
     value: type === 'ok' ? (value?.list ?? []) : undefined,
   }));
   const appends = record.writes.flatMap(({ key, value }) => {

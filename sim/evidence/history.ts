@@ -1,32 +1,32 @@
 /**
- * What clients did and saw, as the checks read it: every operation with its invocation, its completion and its
- * outcome in virtual time. Plain data, no behaviour of the world; the checks import nothing else.
+ * The history of single-key operations, for the checks: each with its invocation, completion and outcome in virtual
+ * time. Plain data; the checks need nothing else of the world.
  *
- * Values are traced by tags: every put writes a value that begins with a tag of its own, so a tag names one write.
+ * Every put writes a value that begins with a unique tag, so a tag names one write.
  */
 
-/** `fail`: certainly did not happen. `unknown`: may have happened, may still happen. */
+/** `fail`: it certainly did not happen. `unknown`: it may have happened, or may still happen. */
 export type Outcome = 'ok' | 'fail' | 'unknown';
 
 interface OperationBase {
-  /** Place in the history; the order of invocation. */
+  /** Place in the history, in order of invocation. */
   readonly id: number;
   readonly client: string;
-  /** `bucket/key`. */
+  /** Bucket and key, as `bucket/key`. */
   readonly key: string;
-  /** The bucket keeps concurrent writes side by side (`allow_mult`); otherwise the newest wins. */
+  /** Whether the bucket keeps concurrent writes as siblings (`allow_mult`); otherwise the newest write wins. */
   readonly siblings: boolean;
-  /** The node asked, and its datacenter. */
+  /** The node that the client asked, and the datacenter of that node. */
   readonly node: string;
   readonly datacenter: string;
-  /** Replicas of the key in that datacenter, and how many of them the operation waits for. */
+  /** How many replicas the key has in that datacenter, and how many of them the operation waits for. */
   readonly copies: number;
   readonly need: number;
-  /** How many it waits for in every other datacenter; left out: none. */
+  /** How many replicas it waits for in every other datacenter; absent for none. */
   readonly far?: number;
-  /** The copies that answer a read have to be equal. */
+  /** Whether the copies that answer a read must be equal. */
   readonly agree?: boolean;
-  /** Microseconds of virtual time. `completedUs` is absent while, and for as long as, nothing was heard. */
+  /** Microseconds of virtual time. `completedUs` is undefined while the client has no answer. */
   readonly invokedUs: number;
   readonly completedUs: number | undefined;
   readonly outcome: Outcome;
@@ -34,37 +34,43 @@ interface OperationBase {
   readonly reason: string;
 }
 
+/** A read of one key. */
 export interface ReadOperation extends OperationBase {
   readonly kind: 'get';
-  /** Tags of the values returned; empty when the key holds none. */
+  /** Tags of the values returned; empty if the key holds none. */
   readonly values: readonly string[];
-  /** Made after the calm, when nothing disturbs the cluster any more. */
+  /** Whether the read was made after the calm, when no fault disturbs the cluster any more. */
   readonly final: boolean;
 }
 
+/** A put or a deletion of one key. */
 export interface WriteOperation extends OperationBase {
   readonly kind: 'put' | 'delete';
   /** The tag of a put's value; empty for a deletion. */
   readonly tag: string;
-  /** Id of the read whose causal context the write carried; undefined when it carried none. */
+  /** Id of the read whose context the write carried; undefined if it carried none. */
   readonly contextFrom: number | undefined;
-  /** At the moment of `ok`: replicas of the key (in that datacenter) whose disk certainly keeps the tag. */
+  /** How many replicas of the key in that datacenter certainly keep the tag on disk at the moment of `ok`. */
   readonly durableCopies: number;
 }
 
+/** One operation of a client on one key. */
 export type Operation = ReadOperation | WriteOperation;
 
+/** All single-key operations of a run, in order of invocation. */
 export type History = readonly Operation[];
 
+/** Narrows an operation to a read. */
 export function isRead(operation: Operation): operation is ReadOperation {
   return operation.kind === 'get';
 }
 
+/** Narrows an operation to a put or a deletion. */
 export function isWrite(operation: Operation): operation is WriteOperation {
   return operation.kind !== 'get';
 }
 
-/** The operations of each key, in the history's order; keys in order of first use. */
+/** Groups the operations by key. Each key's operations keep the history's order; keys come in order of first use. */
 export function byKey(history: History): ReadonlyMap<string, History> {
   const keys = new Map<string, Operation[]>();
   for (const operation of history) {
@@ -75,7 +81,7 @@ export function byKey(history: History): ReadonlyMap<string, History> {
   return keys;
 }
 
-/** `#12 c1 put b0/k3 «w:1:4» at n2: ok in 3.1 ms`, for people. */
+/** One line for people: `#12 c1 put b0/k3 «w:1:4» at n2: ok in 3.1 ms`. */
 export function describeOperation(operation: Operation): string {
   const what = operation.kind === 'put' ? ` ${operation.tag}` : '';
   const saw =

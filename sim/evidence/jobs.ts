@@ -1,31 +1,34 @@
-/** What simulated clients of MapReduce asked and were answered, as the checks read it. Plain data. */
+/** What simulated MapReduce clients asked and were answered, for the checks. Plain data. */
 import type { Outcome } from './history.ts';
 
 /**
+ * The kinds of jobs:
  * - `objects`: the named keys, each as the job found it;
- * - `count`: how many the named keys are, found or not;
+ * - `count`: how many keys were named, found or not;
  * - `whole`: every key of one bucket that holds a value.
  */
 export const jobKinds = ['objects', 'count', 'whole'] as const;
+/** One kind of job. */
 export type JobKind = (typeof jobKinds)[number];
 
-/** An object as a job found it: its key, `bucket/key`, and the tags of its values; none: not found. */
+/** An object as a job found it: its key (`bucket/key`) and the tags of its values; no tags if it was not found. */
 export interface FoundKey {
   readonly key: string;
   readonly tags: readonly string[];
 }
 
+/** One job: what the client asked, and what it was answered. */
 export interface JobRecord {
-  /** The job's, or `final …` for one that ran after the calm. */
+  /** The job's id in the plan, or `final …` for one that ran after the calm. */
   readonly id: string;
   readonly client: string;
   readonly node: string;
   readonly kind: JobKind;
-  /** The keys that were named, `bucket/key`; of `whole` the bucket with a slash behind it. */
+  /** The keys that the client named, as `bucket/key`; for `whole`, the bucket with a trailing slash. */
   readonly keys: readonly string[];
   readonly invokedUs: number;
   readonly completedUs: number;
-  /** A job changes nothing: without an answer it failed. */
+  /** Never `unknown`: a job changes nothing, so one without an answer failed. */
   readonly outcome: Exclude<Outcome, 'unknown'>;
   readonly reason: string;
   readonly found: readonly FoundKey[];
@@ -33,7 +36,7 @@ export interface JobRecord {
   readonly final: boolean;
 }
 
-/** `#j7 j1 objects at n2: ok, 12 keys`, for people. */
+/** One line for people: `#j7 j1 objects at n2: ok, 12 keys`. */
 export function describeJob({ id, client, kind, node, outcome, found, reason }: JobRecord): string {
   const why = reason === '' ? `, ${found.length} keys` : ` (${reason})`;
   return `#${id} ${client} ${kind} at ${node}: ${outcome}${why}`;

@@ -1,20 +1,22 @@
 /**
- * What a Redis client pipelines in one go: writes, reads and echoes of a few pages, quick ones and slow ones in turn, so that
- * a reply which went to another command than its own shows. Pages are `p<n>`; what is written into one begins with its
- * name.
+ * The commands that a Redis client pipelines in one operation: writes, reads and echoes of a few pages, fast and slow
+ * ones in turn, so that a reply that answers another command than its own shows. Pages are `p<n>`; a value written to a
+ * page begins with the page's name.
  */
 
+/** One pipelined command. */
 export interface PageCommand {
   readonly kind: 'write' | 'read' | 'echo';
   readonly page: string;
-  /** What is written or echoed; of a read empty. */
+  /** The text to write or echo; empty for a read. */
   readonly text: string;
 }
 
+/** How many pages there are. */
 export const pageCount = 5;
 const commandCount = 14;
 
-/** The commands of an operation: pages from `key` on, in steps of `other`. */
+/** The commands of one operation: pages from `key` on, in steps derived from `other`. */
 export function pageCommands({
   id,
   key,
@@ -27,7 +29,7 @@ export function pageCommands({
   return Array.from({ length: commandCount }, (_, index): PageCommand => {
     const page = `p${(key + index * (1 + (other % (pageCount - 1)))) % pageCount}`;
     if (index % 7 === 3) return { kind: 'echo', page, text: `echo ${id}.${index}` };
-    // Reads first: they have keys of others to find.
+    // Reads come first, so that they find what other operations wrote.
     const writes = index % 3 === 2;
     return writes
       ? { kind: 'write', page, text: `${page} ${id}.${index}` }

@@ -1,21 +1,27 @@
 /**
- * What simulated Redis clients did and saw, as the checks read it. Plain data. Counters are `c<n>`, accounts `a<n>`, values
- * that expire `m<n>`, pages `p<n>` (redis-pages.ts).
+ * What simulated Redis clients did and saw, for the checks. Plain data. Counters are `c<n>`, accounts `a<n>`, values
+ * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`).
  */
 import type { Outcome } from './history.ts';
 
+/** The kinds of Redis operations that a plan can hold. */
 export const redisKinds = ['incr', 'read', 'transfer', 'snapshot', 'mortal', 'look', 'page'] as const;
+/** One kind of Redis operation. */
 export type RedisKind = (typeof redisKinds)[number];
 
+/** One Redis operation: what the client sent, and what it was answered. */
 export interface RedisRecord {
-  /** The operation's, or `final …` for what is read after the calm. */
+  /** The operation's id in the plan, or `final …` for a read after the calm. */
   readonly id: string;
   readonly kind: RedisKind;
   readonly client: string;
   readonly node: string;
-  /** Number of the key; of a transfer the account that pays. */
+  /** Number of the key; for a transfer, of the account that pays. */
   readonly key: number;
-  /** Of a transfer the account that is paid, and how much; of a mortal value the milliseconds that it shall live. */
+  /**
+   * For a transfer: the account that is paid, and the amount. For a value that expires: `amount` is its time to live in
+   * milliseconds.
+   */
   readonly other: number;
   readonly amount: number;
   readonly invokedUs: number;
@@ -23,16 +29,19 @@ export interface RedisRecord {
   readonly outcome: Outcome;
   /** Why it was not `ok`, for people. */
   readonly reason: string;
-  /** What was answered: the counter, the balances of all accounts, or of a mortal value the operation that wrote it. */
+  /**
+   * The answer: the counter, the balances of all accounts, or the id of the operation that wrote the value that
+   * expires.
+   */
   readonly counted: number | undefined;
   readonly balances: readonly number[];
   readonly found: string | undefined;
-  /** Of a page: the reply to each command, `-` an error, `+` a status, `=` a value, `nil` none. */
+  /** For a page: the reply to each command, `-` an error, `+` a status, `=` a value, `nil` none. */
   readonly replies: readonly string[];
   readonly final: boolean;
 }
 
-/** `#o7 c1 incr c3 at n2: ok 17`, for people. */
+/** One line for people: `#o7 c1 incr c3 at n2: ok 17`. */
 export function describeRedis(record: RedisRecord): string {
   const { id, client, kind, key, node, outcome, counted, balances, found, reason } = record;
   const saw = [counted ?? '', balances.join(' '), found ?? ''].join(' ').trim();

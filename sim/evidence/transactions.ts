@@ -1,91 +1,96 @@
 /**
- * What transactions' clients did and saw, as the checks read it: every transaction with what it read before, what it
- * wanted to write and what became of it, and every single read that belongs to them. Plain data.
+ * The history of transactions, for the checks: for each transaction what its client read first, what it meant to write,
+ * and its outcome; and every single read that the transaction clients made. Plain data.
  *
- * Every write carries a tag of its own, every append a number of its own, so a value names the transaction that wrote
- * it.
+ * Every write carries a unique tag and every append a unique number, so a value names the transaction that wrote it.
  */
 import type { Outcome } from './history.ts';
 import type { PlanTransaction } from '../plan/plan.ts';
 
-/** What a key of the transactions holds. */
+/** The value of a key that transactions use. */
 export interface TransactionValue {
   readonly tag: string;
-  /** Of an account. */
+  /** The balance of an account; undefined for other keys. */
   readonly balance: number | undefined;
-  /** Of a list: the numbers appended, in order. */
+  /** The numbers appended to a list, in order; undefined for other keys. */
   readonly list: readonly number[] | undefined;
 }
 
-/** A read of one key at its primary; for the reads after the calm, at a quorum. */
+/** One key as a client read it: at the key's primary, or at a quorum for the reads after the calm. */
 export interface SeenKey {
-  /** `lists/l3`. */
+  /** Bucket and key, as `lists/l3`. */
   readonly key: string;
-  /** Undefined: the key holds no value. */
+  /** Undefined if the key holds no value. */
   readonly value: TransactionValue | undefined;
 }
 
+/** One key that a transaction writes. */
 export interface WrittenKey {
   readonly key: string;
-  /** Undefined: a deletion. */
+  /** Undefined for a deletion. */
   readonly value: TransactionValue | undefined;
-  /** At the moment of `ok`: replicas whose disk certainly keeps the tag; undefined when that is not promised yet. */
+  /**
+   * How many replicas' disks certainly keep the tag at the moment of `ok`; undefined while the protocol does not
+   * promise that yet.
+   */
   durableCopies: number | undefined;
 }
 
-/** A repetition under the client's own name was called aborted, and nothing in the answer leaves a doubt. */
+/** A retry under the client's idempotency key was answered "aborted", and the answer leaves no doubt. */
 export interface Denial {
   readonly atUs: number;
-  /** The name that the repetition got. */
+  /** The transaction id of the retry. */
   readonly xid: string;
   readonly reason: string;
 }
 
+/** One transaction: its reads, its writes and its outcome as its client knows it. */
 export interface TransactionRecord {
-  /** Place in the history; the order of invocation. Also the number that it appends, times 10, and that plus 1. */
+  /** Place in the history, in order of invocation. The transaction appends the numbers `id * 10` and `id * 10 + 1`. */
   readonly id: number;
-  /** `t17` of the plan; '' for what is done after the calm. */
+  /** The operation's id in the plan (`t17`); empty for a transaction run after the calm. */
   readonly planned: string;
   readonly client: string;
-  /** A probe is no transaction of the plan's. */
+  /** A `probe` is not an operation of the plan. */
   readonly kind: PlanTransaction['kind'] | 'probe';
-  /** Told to abort. */
+  /** The client asked the coordinator to abort it. */
   readonly forced: boolean;
-  /** Its reads held when it was carried out: they are preconditions of its writes (or it is a single read). */
+  /** Its reads still held when it committed, because they are preconditions of its writes; or it is a single read. */
   readonly validated: boolean;
   readonly reads: readonly SeenKey[];
   readonly writes: readonly WrittenKey[];
-  /** Replicas that its level promises. */
+  /** How many replicas its consistency level promises. */
   readonly need: number;
-  /** Microseconds of virtual time. `invokedUs`: before its first read. */
+  /** Microseconds of virtual time; `invokedUs` is before its first read. */
   readonly invokedUs: number;
   readonly completedUs: number | undefined;
-  /** `fail`: aborted for certain, or never sent. */
+  /** `fail`: it certainly aborted, or was never sent. */
   readonly outcome: Outcome;
   readonly reason: string;
-  /** The node that coordinated it last, and the names that it got, one per attempt that was answered. */
+  /** The node that coordinated the last attempt, and the transaction ids, one per attempt that was answered. */
   readonly node: string;
   readonly xids: readonly string[];
-  /** The client's own name of it; '' for none. */
+  /** The idempotency key that the client gave; empty for none. */
   readonly clientId: string;
-  /** What repetitions of it heard that were sent when the client had heard of its commit. */
+  /** Denials answered to retries that the client sent after it had learned of the commit. */
   readonly denials: readonly Denial[];
   readonly final: boolean;
 }
 
+/** All transactions of a run, in order of invocation. */
 export type TransactionHistory = readonly TransactionRecord[];
 
-/** The numbers that a transaction appends. */
+/** The numbers that transaction `id` appends, one for each of its `count` lists. */
 export function elementsOf(id: number, count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => id * 10 + index);
 }
 
-/** The transaction that appended the number. */
+/** The id of the transaction that appended the number. */
 export function appenderOf(element: number): number {
   return Math.floor(element / 10);
 }
 
-/** `#12 x1 transfer bank/a0 bank/a3 at n2: ok in 3.1 ms`, for people. */
+/** One line for people: `#12 x1 transfer bank/a0 bank/a3 at n2: ok in 3.1 ms`. */
 export function describeTransaction(record: TransactionRecord): string {
   const { id, client, kind, node, outcome, reason, completedUs, invokedUs, xids } = record;
   const keys = new Set([...record.reads, ...record.writes].map(({ key }) => key));

@@ -1,26 +1,33 @@
 /**
- * What those who may not asked of a cluster that wants credentials, and were answered (`unauthorized-request`), as
- * the checks read it. Plain data.
+ * What unauthenticated and unauthorized clients asked of a cluster that demands credentials, and what it answered (the
+ * fault `unauthorized-request`), for the checks. Plain data.
  */
 
+/** The listeners that such a client can address. */
 export const strangerListeners = ['http', 'pb', 'redis', 'stats'] as const;
+/** One listener that demands credentials. */
 export type GuardedListener = (typeof strangerListeners)[number];
 
-/** Without credentials, with wrong ones, or with those of too small a role. */
+/** The client sends no credentials, wrong ones, or those of a role that lacks the permission. */
 export const strangerGuises = ['missing', 'wrong', 'forbidden'] as const;
+/** How the credentials of an unauthenticated client are false. */
 export type FalseCredential = (typeof strangerGuises)[number];
 
+/** One request that the node must refuse, and its answer. */
 export interface UnauthenticatedRecord {
   readonly id: string;
   readonly node: string;
   readonly atUs: number;
-  /** `http forbidden: PUT /buckets/kept/props`. */
+  /** Listener, false credential and request: `http forbidden: PUT /buckets/kept/props`. */
   readonly asked: string;
-  /** A status, a code or the first word of an error, or what came instead; undefined when the answer was lost. */
+  /** A status, a code, the first word of an error, or whatever else came; undefined if the answer was lost. */
   readonly answered: string | undefined;
 }
 
-/** What a node says of a key that only strangers ever tried to write: its value, empty for none; undefined: no answer. */
+/**
+ * A node's value of the key that only unauthenticated clients tried to write: `found` is empty for none, undefined
+ * without an answer.
+ */
 export interface UntouchedRecord {
   readonly node: string;
   readonly atUs: number;
