@@ -1,17 +1,19 @@
-/** Acts out what clients do by their own behaviour. */
+/** Injects the faults that clients cause by their own behaviour. */
 import { present } from '../../engine/base/assert.ts';
 import type { Load } from '../workload/workload.ts';
 import type { ClientFault } from './kinds/client-fault-kinds.ts';
 import { clientFaultNames } from './kinds/client-fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 
+/** A plan's fault of one of these kinds. */
 export type ClientPlanFault = PlanFault & { readonly kind: ClientFault };
 
+/** Narrows a plan's fault to one that clients cause. */
 export function isClientFault(fault: PlanFault): fault is ClientPlanFault {
   return clientFaultNames.some((kind) => kind === fault.kind);
 }
 
-/** False: there was nobody to do it. */
+/** Makes the clients of `load` act out the fault. Returns false if no client can do it. */
 export function injectClientFault(
   { id, kind, targets, params, forUs }: ClientPlanFault,
   load: Load,

@@ -1,4 +1,4 @@
-/** Acts out what goes wrong with clocks. Engines may read them as often as they like, and trust none. */
+/** Injects faults of clocks. An engine may read its clocks as often as it likes, and must trust none of them. */
 import type { FaultKind } from './kinds/fault-kinds.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { HostClock } from '../world/core/clock.ts';
@@ -6,12 +6,15 @@ import type { Stage } from './fault-context.ts';
 
 const clockFaultKinds = ['clock-skew', 'clock-jump', 'clock-strobe', 'clock-freeze', 'timer-jitter'] as const;
 
+/** A plan's fault of a clock. */
 export type ClockFault = PlanFault & { readonly kind: (typeof clockFaultKinds)[number] };
 
+/** Narrows a plan's fault to one of a clock. */
 export function isClockFault(fault: PlanFault): fault is ClockFault {
   return (clockFaultKinds as readonly FaultKind[]).includes(fault.kind);
 }
 
+/** Injects the fault into a node's clock. Lasting faults end after `forUs` microseconds, or at the calm. */
 export function injectClockFault(fault: ClockFault, clock: HostClock, stage: Stage): void {
   const { params, forUs, id } = fault;
   switch (fault.kind) {
@@ -31,7 +34,7 @@ export function injectClockFault(fault: ClockFault, clock: HostClock, stage: Sta
   }
 }
 
-/** To and fro, an even number of times. */
+/** Jumps the wall clock forth and back in turn; it always ends after a jump back, so the net jump is zero. */
 function strobe(fault: ClockFault, clock: HostClock, stage: Stage, endUs: number): void {
   const { periodMs, byMs } = fault.params;
   const swing = (by: number): void => {

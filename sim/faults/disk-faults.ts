@@ -1,9 +1,9 @@
 /**
- * Faults of disks, and the crash loop, acted out: each is injected into a node's disk, or
- * done to it between two lives. What was done is undone by `later`, and by `calm` at the end of the storm.
+ * Injects faults of disks, and the crash loop: each into the disk of a running node, or between two of its
+ * incarnations. `later` undoes each when its time is over, and `heal` undoes all at the calm.
  *
- * A node whose store has given up writing (a failed write or sync) is restarted in order when its disk is well again,
- * as its operator would do; one whose disk was full has to see by itself that there is room again.
+ * When the disk of a node is healed whose store gave up writing (after a failed write or sync), the node is restarted
+ * in order, as its operator would do. A node whose disk was full must notice by itself that there is space again.
  */
 import type { Wipe } from '../check/transactions.ts';
 import type { DiskFaultKind } from './kinds/disk-fault-kinds.ts';
@@ -17,21 +17,26 @@ import type { Subscription } from '../world/core/trace.ts';
 import { playsRole } from '../plan/file-roles.ts';
 import type { Stage } from './fault-context.ts';
 
+/** A plan's fault of a disk. */
 export type DiskFaultOfPlan = PlanFault & { readonly kind: DiskFaultKind };
 
+/** Narrows a plan's fault to one of a disk. */
 export function isDiskFault(fault: PlanFault): fault is DiskFaultOfPlan {
   return (diskFaultNames as readonly string[]).includes(fault.kind);
 }
 
-/** What the strikes ask of the run's faults, beside the stage. */
+/** What disk faults need of `faults.ts`, beside the stage. */
 export interface Strength {
-  /** The storm is over. */
+  /** Whether the storm is over. */
   calm(): boolean;
-  /** Ends a node's life and starts it again after `forUs`; `meanwhile` acts on the disk between. False: it is down. */
+  /**
+   * Crashes the node and starts it again after `forUs`; `meanwhile` acts on its disk in between. Returns false if the
+   * node is down.
+   */
   crash(fault: PlanFault, survival: Survival, meanwhile: (disk: HostDisk) => void): boolean;
 }
 
-/** Operations of the disk that a crash loop may strike after. */
+/** Trace events of the disk after which a crash loop may crash the node. */
 const diskSteps: readonly string[] = [
   'disk.looked',
   'disk.locked',
@@ -46,7 +51,9 @@ const diskSteps: readonly string[] = [
   'disk.name.removed',
 ];
 
-/** A start on a disk that is another node's, or not the node's own any more (`removed-node-restart`). */
+/**
+ * A start that the node must refuse: on another node's disk, or on its own disk after it left (`removed-node-restart`).
+ */
 export interface ForeignStart {
   readonly node: string;
   readonly life: number;
@@ -54,17 +61,18 @@ export interface ForeignStart {
   served: boolean;
 }
 
+/** Injects the disk faults of one run and records what they did. */
 export class DiskStrikes {
   readonly foreignStarts: ForeignStart[] = [];
   /** Disks that were replaced by empty ones. */
   readonly wipes: Wipe[] = [];
   readonly #stage: Stage;
   readonly #strength: Strength;
-  /** Lives whose store gave up writing, though there was room, as `n1/3`. */
+  /** Incarnations whose store gave up writing although there was space, as `n1/3`. */
   readonly #givenUp = new Set<string>();
-  /** The own disks of nodes that another one's is mounted on. */
+  /** The own disks of nodes on which another node's disk is mounted. */
   readonly #ownDisks = new Map<string, DiskCopy>();
-  /** Nodes whose disk's syncs lie, or lied since the power last went. */
+  /** Nodes whose disk lies about syncs, or has lied since its last power loss. */
   readonly #liars = new Set<string>();
   #subscriptions: Subscription[] = [];
 
@@ -77,12 +85,14 @@ export class DiskStrikes {
     });
   }
 
-  /** Another node's disk is mounted on this node: a start must be refused, and is not tried again before it is undone. */
+  /**
+   * Whether another node's disk is mounted on this node. A start must be refused, and is not retried before `#remount`.
+   */
   isForeign(name: string): boolean {
     return this.#ownDisks.has(name);
   }
 
-  /** False: there was nothing to strike. */
+  /** Injects the fault into the node's disk. Returns false if there was nothing to strike. */
   inject(fault: DiskFaultOfPlan, name: string): boolean {
     const { params } = fault;
     const role = String(params['role']);
@@ -136,7 +146,9 @@ export class DiskStrikes {
     }
   }
 
-  /** Disks hold their own again, crash loops end, and nodes whose store gave up for a fault are restarted. */
+  /**
+   * Mounts every node's own disk again, ends crash loops, and restarts nodes whose store gave up because of a fault.
+   */
   heal(): void {
     const { cluster } = this.#stage;
     for (const subscription of this.#subscriptions) subscription.cancel();
@@ -149,7 +161,7 @@ export class DiskStrikes {
     }
   }
 
-  /** Injects a rule until `forUs` is over. */
+  /** Injects a rule for `forUs` microseconds. */
   #last(fault: PlanFault, name: string, rule: DiskFault): boolean {
     const lasting = this.#stage.cluster.host(name).disk.inject(rule);
     this.#stage.later(fault.forUs, `heal ${fault.id}`, () => {
@@ -160,7 +172,9 @@ export class DiskStrikes {
     return true;
   }
 
-  /** The power goes. While it does not, nothing shows what a lying sync has lost, and nobody can mend it. */
+  /**
+   * Cuts the power of a node whose syncs lied. Without a power loss nothing shows what was lost, so no repair starts.
+   */
   #exposeLies(name: string): void {
     const { cluster } = this.#stage;
     if (!this.#liars.delete(name) || this.isForeign(name) || !cluster.isUp(name)) return;
@@ -177,7 +191,7 @@ export class DiskStrikes {
     return true;
   }
 
-  /** A bit of one of the files of the role; the place is a share of all their bytes. */
+  /** Flips one bit in one of the files of the role; the place is a share of all their bytes. */
   #rot({ params }: PlanFault, name: string, role: string): boolean {
     const { disk } = this.#stage.cluster.host(name);
     const files = [...disk.durableFiles()].filter(([path]) => playsRole(path, role));
@@ -190,9 +204,9 @@ export class DiskStrikes {
     return false;
   }
 
-  /** Takes the image now; the node dies `ageMs` later. */
+  /** Copies the durable state now; the node crashes `ageMs` later and gets the copy as its disk. */
   #rollBack(fault: PlanFault, name: string): boolean {
-    // The image would be another node's.
+    // The copy would be that of another node.
     if (this.isForeign(name)) return false;
     const copy = this.#stage.cluster.host(name).disk.durableCopy();
     if (copy.files.size === 0) return false;
@@ -203,7 +217,7 @@ export class DiskStrikes {
     return true;
   }
 
-  /** Started at once on the other's disk; on its own after `forUs`. */
+  /** Starts the node at once on another node's disk, and after `forUs` on its own again. */
   #mountForeign(fault: PlanFault, name: string): boolean {
     const { cluster } = this.#stage;
     const others = cluster.names.filter((other) => other !== name && !this.isForeign(other));
@@ -236,7 +250,9 @@ export class DiskStrikes {
     this.#ownDisks.delete(name);
   }
 
-  /** `crash-loop`. Each life of the loop ends at a drawn step of its disk, or when it serves before. */
+  /**
+   * `crash-loop`: ends each incarnation of the loop after a drawn number of disk steps, or as soon as the node serves.
+   */
   #loop(fault: PlanFault, name: string): boolean {
     const { params, id } = fault;
     const random = this.#stage.world.random.fork(`crash-loop/${id}`);
@@ -246,7 +262,7 @@ export class DiskStrikes {
       if (left === 0) return;
       left -= 1;
       let steps = 1 + random.below(Number(params['stepMax']));
-      // Told within the step: what it answers never reaches the life.
+      // The listener runs within the disk step: the incarnation never sees the step's result.
       this.#onSteps(name, () => {
         if (this.#stage.cluster.serves(name)) return true;
         steps -= 1;
@@ -258,7 +274,7 @@ export class DiskStrikes {
     return this.#strength.crash(fault, survival, dieAgain);
   }
 
-  /** Calls `step` at each step of a node's disk until it answers true. */
+  /** Calls `step` at each disk step of a node until it returns true. */
   #onSteps(name: string, step: () => boolean): void {
     const subscriptions: Subscription[] = [];
     const hear = ({ host }: { readonly host: string }): void => {
@@ -287,8 +303,7 @@ function survivalOf(keeps: string): Survival {
   return keeps === 'some' ? 'subset' : 'dropAll';
 }
 
-/** Of the newest log of the store only the first part is left. */
-/** One of the files of the role; of the store of hints any one. */
+/** Loses one of the files of the role; the role `hints` means any file of the hint store. */
 function loseOneFile(disk: HostDisk, { role, how, permille }: PlanFault['params']): void {
   const paths = [...disk.durableFiles().keys()].filter((path) =>
     role === 'hints' ? path.startsWith('hints/') : playsRole(path, String(role)),
@@ -297,6 +312,7 @@ function loseOneFile(disk: HostDisk, { role, how, permille }: PlanFault['params'
   if (path !== undefined) disk.loseFile(path, how === 'removed' ? 'removed' : 'emptied');
 }
 
+/** Cuts the newest segment of the store to the first `permille` thousandths of its bytes. */
 function cutNewestLog(disk: HostDisk, permille: number): void {
   const logs = [...disk.durableFiles()].filter(([path]) => /^store\/\d+\.log$/.test(path));
   const newest = logs.at(-1);

@@ -1,7 +1,7 @@
 /**
- * Acts out a plan's faults: arranges each for its moment, counts those that struck, and at the calm undoes everything.
- * A fault that finds nothing to strike (a crash of a node that is down) is passed over and not counted; which did not
- * strike, and why, is told (`missed`).
+ * Injects a plan's faults: schedules each for its moment, counts those that struck, and undoes everything at the calm.
+ * A fault that finds nothing to strike (a crash of a node that is down) is skipped and not counted; `missed` lists such
+ * faults with the reason.
  */
 import { present } from '../../engine/base/assert.ts';
 import type { DetectorDisturbance } from '../check/failure-detector.ts';
@@ -36,15 +36,16 @@ import type { SnapshotFault } from './snapshot-faults.ts';
 import { SnapshotFaults, isSnapshotFault } from './snapshot-faults.ts';
 import type { Stage } from './fault-context.ts';
 
-/** What is acted out here; the rest elsewhere. */
+/** The kinds that this module injects itself; the modules beside it inject the others. */
 type OwnKind = Exclude<
   FaultKind,
   NetworkFault['kind'] | ClockFault['kind'] | DiskFaultKind | SnapshotFaultKind | WasmFault | ClientFault
 >;
 
-/** How long whoever supervises a node waits before it starts it again after a start that was refused. */
+/** How long a node's supervisor waits after a refused start before it starts the node again, in microseconds. */
 const retryUs = 300_000;
 
+/** Injects the faults of one run. */
 export class Faults {
   readonly #world: World;
   readonly #cluster: Cluster;
@@ -52,7 +53,7 @@ export class Faults {
   readonly #byClients: (fault: ClientPlanFault) => boolean;
   readonly #appointments: Appointment[] = [];
   readonly #struck = new Map<FaultKind, number>();
-  /** Those that have not struck, in the plan's order. */
+  /** The faults that have not struck, in the plan's order. */
   readonly #missed = new Map<PlanFault, MissedFault['why']>();
   readonly #snapshots: SnapshotFaults;
   readonly #troubles: DetectorDisturbance[] = [];
@@ -60,13 +61,13 @@ export class Faults {
   readonly #disks: DiskStrikes;
   readonly #returns: Returns;
   readonly #standbys: StandbyFaults;
-  /** Clocks that were tampered with. */
+  /** Clocks that a fault has touched. */
   readonly #clocks = new Set<HostClock>();
   #calm = false;
 
   /**
-   * `onAltered` hears of a snapshot in which a leaf was altered under a sound checksum (`leaf-corruption`);
-   * `byClients` acts out what clients do.
+   * `onAltered` receives a snapshot in which a leaf was altered under a valid checksum (`leaf-corruption`). `byClients`
+   * injects the faults that clients cause; it returns false if there was nothing to strike.
    */
   constructor(
     world: World,
@@ -99,17 +100,17 @@ export class Faults {
     this.#snapshots = new SnapshotFaults(this.#stage, onAltered);
   }
 
-  /** Faults that struck, by kind. */
+  /** How many faults struck, by kind. */
   get struck(): Readonly<Partial<Record<FaultKind, number>>> {
     return Object.fromEntries(this.#struck);
   }
 
-  /** The plan's faults that did not take place. */
+  /** The plan's faults that did not take place, with the reason. */
   get missed(): readonly MissedFault[] {
     return [...this.#missed].map(([{ id, kind, targets }, why]) => ({ id, kind, targets, why }));
   }
 
-  /** What was wrong with whom, crashes and pauses apart: those are in the trace. */
+  /** Disturbances that a failure detector may notice. Crashes and pauses are missing: the trace holds those. */
   get troubles(): readonly DetectorDisturbance[] {
     return this.#troubles;
   }
@@ -125,7 +126,7 @@ export class Faults {
   }
 
   /**
-   * Starts that must be refused: on another node's disk (`foreign-disk`), and on one's own of before one left
+   * Starts that must be refused: on another node's disk (`foreign-disk`), and on a node's own disk after it left
    * (`removed-node-restart`).
    */
   get foreignStarts(): readonly ForeignStart[] {
@@ -137,7 +138,7 @@ export class Faults {
     return this.#standbys.periods;
   }
 
-  /** Arranges the faults; their instants count from `startUs`. */
+  /** Schedules the faults. Their instants count from `startUs`. */
   arrange(faults: readonly PlanFault[], startUs: number): void {
     for (const fault of faults) {
       const { when } = fault;
@@ -151,7 +152,9 @@ export class Faults {
     }
   }
 
-  /** No fault strikes any more; the network and the disks are healed, and every node that is down is started. */
+  /**
+   * Ends the storm: cancels pending faults, heals the network, clocks and disks, and starts every member that is down.
+   */
   calm(): void {
     this.#calm = true;
     for (const appointment of this.#appointments) appointment.cancel();
@@ -186,13 +189,13 @@ export class Faults {
       return;
     }
     this.#missed.delete(fault);
-    // What a client gives up counts when it does (Load.givenUp).
+    // `Load.givenUp` counts these when the client really gives up its request.
     if (fault.kind === 'immediate-retry' || fault.kind === 'client-disconnect') return;
     this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);
     this.#troubles.push(...troublesOf(fault, this.#world.nowUs));
   }
 
-  /** False: there was nothing to strike. */
+  /** Injects one fault. Returns false if there was nothing to strike. */
   #inject(fault: PlanFault): boolean {
     if (isNetworkFault(fault)) return injectNetworkFault(fault, this.#stage);
     if (isClientFault(fault)) return this.#byClients(fault);
@@ -242,7 +245,7 @@ export class Faults {
     }
   }
 
-  /** Silent for a while, there for a while, until the time is over. */
+  /** Pauses the node for `awayMs` and resumes it for `hereMs`, in turn, until `endUs`. */
   #stutter(fault: PlanFault, name: string, endUs: number): void {
     const host = this.#cluster.host(name);
     if (this.#world.nowUs >= endUs) return;
@@ -254,7 +257,7 @@ export class Faults {
     });
   }
 
-  /** All die; the targets start alone, the others when the fault is over. */
+  /** Crashes all members. The targets start at once and alone, the others when the fault is over. */
   #bootWithoutSeeds(fault: PlanFault): boolean {
     const { members } = this.#cluster;
     for (const name of members) this.#cluster.crash(name, 'keepAll', 'silent');
@@ -288,14 +291,14 @@ export class Faults {
     meanwhile(this.#cluster.host(name).disk);
     this.#appointments.push(
       this.#world.after(fault.forUs, `restart ${fault.id}`, () => {
-        // Meanwhile it may have died for good.
+        // The node may have been lost for good in the meantime.
         if (isMember() || !wasMember) this.#cluster.start(name);
       }),
     );
     return true;
   }
 
-  /** A start that was refused is tried again; not while another node's disk is mounted. */
+  /** Retries a refused start, unless another node's disk is mounted. */
   #startLater(name: string): void {
     this.#world.after(retryUs, `start ${name} again`, () => {
       if (this.#cluster.members.includes(name) && !this.#disks.isForeign(name)) this.#cluster.start(name);
@@ -323,7 +326,7 @@ export class Faults {
     });
   }
 
-  /** The node is stopped in order, and started again over what became of its snapshot meanwhile. */
+  /** Stops the node in order, alters its snapshot while it is down, and starts it again. */
   #tamper(fault: SnapshotFault, name: string): boolean {
     if (fault.kind !== 'stale-snapshot')
       return this.#restart(fault, (node) => this.#snapshots.strike(node, fault));
@@ -339,7 +342,10 @@ function resume(host: Host): void {
   if (host.alive) host.resume();
 }
 
-/** A fault of the network is everybody's trouble, one of a link that of its two ends, a late timer its node's. */
+/**
+ * Whom the fault disturbs as failure detectors see it: a fault of the network all nodes (`node` is ''), one of a link
+ * its two ends, a late timer its node.
+ */
 function troublesOf(
   { kind, targets, forUs, params }: PlanFault,
   fromUs: number,
@@ -348,7 +354,7 @@ function troublesOf(
   if (kind === 'network-delay' || kind === 'connection-reset' || kind === 'half-open-connection') {
     return targets.map((node) => ({ node, fromUs, toUs, away: false }));
   }
-  // Nobody talks to it.
+  // No peer talks to the removed node.
   if (kind === 'removed-node-restart' && params['join'] !== 'anew')
     return targets.map((node) => ({ node, fromUs, toUs: Infinity, away: false }));
   if (kind === 'timer-jitter') return targets.map((node) => ({ node, fromUs, toUs, away: false }));

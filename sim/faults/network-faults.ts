@@ -1,4 +1,4 @@
-/** Acts out what goes wrong between hosts. */
+/** Injects faults of the network between hosts. */
 import { assert, present } from '../../engine/base/assert.ts';
 import { replyKinds, requestKinds } from '../../engine/peer/wire/kinds.ts';
 import type { FaultKind } from './kinds/fault-kinds.ts';
@@ -27,18 +27,20 @@ const networkFaultKinds = [
 
 type NetworkFaultKind = (typeof networkFaultKinds)[number];
 
+/** A plan's fault of the network. */
 export type NetworkFault = PlanFault & { readonly kind: NetworkFaultKind };
 
+/** Narrows a plan's fault to one of the network. */
 export function isNetworkFault(fault: PlanFault): fault is NetworkFault {
   return isNetworkFaultKind(fault.kind);
 }
 
-/** Whether it is something that goes wrong between hosts. */
+/** Whether the kind is a fault of the network between hosts. */
 export function isNetworkFaultKind(kind: FaultKind): kind is NetworkFaultKind {
   return networkFaultKinds.some((one) => one === kind);
 }
 
-/** Frames of each sort of message that `message-filter` can hold back. */
+/** Frame kinds of each sort of message that `message-filter` can hold back. */
 const framesOf: Readonly<Record<string, readonly number[]>> = {
   gossip: [requestKinds.gossip],
   reads: [requestKinds.readObject],
@@ -50,7 +52,7 @@ const framesOf: Readonly<Record<string, readonly number[]>> = {
   answers: Object.values(replyKinds),
 };
 
-/** False: there was nothing to strike. */
+/** Injects the fault. Returns false if there was nothing to strike. */
 export function injectNetworkFault(fault: NetworkFault, stage: Stage): boolean {
   const { network } = stage.world;
   const { targets, params } = fault;
@@ -107,7 +109,7 @@ function meddle(fault: PlanFault, stage: Stage, frameFault: FrameFault): boolean
   const { network } = stage.world;
   const others = stage.others(fault);
   const lasting = [network.meddle(fault.targets, others, frameFault)];
-  // Only the node itself speaks another version.
+  // Only what the node itself sends is in the other version.
   if (fault.kind !== 'wire-version-skew') lasting.push(network.meddle(others, fault.targets, frameFault));
   stage.last(fault, ...lasting);
   return true;
@@ -126,7 +128,9 @@ function frameFaultOf(
   return { kind, oneIn, ...(delayMsMax === undefined ? {} : { delayUsMax: Number(delayMsMax) * 1000 }) };
 }
 
-/** `swizzle-clog`. The targets are clogged one after another, and freed one after another, begun elsewhere. */
+/**
+ * `swizzle-clog`: clogs the targets one after another and frees them one after another, starting `turn` places later.
+ */
 function swizzle(fault: PlanFault, stage: Stage): boolean {
   const { targets, params, forUs } = fault;
   const stepUs = Number(params['stepMs']) * 1000;

@@ -1,19 +1,21 @@
 /**
- * `removed-node-restart`: nodes that are gone start again on their old disk, as a supervisor, or somebody who knows
- * no better, starts them. One that has left must be refused as `StoreForeign` by itself, for `input-robustness`: of
- * deletions since then its disk knows nothing. One that was replaced may start, since it cannot know; it must answer
- * nobody (`durable-before-ack`, `quorum-intersection`). One that joins anew, with an empty disk, is a member like any
- * other.
+ * `removed-node-restart`: starts removed nodes again on their old disk, as a supervisor or an uninformed operator
+ * would.
+ *
+ * A node that has left must refuse to start (`StoreForeign`, checked by `input-robustness`): its disk knows nothing of
+ * deletions since. A node that was replaced may start, since it cannot know; it must serve no client and no peer
+ * (`durable-before-ack`, `quorum-intersection`). A node that joins anew with an empty disk is a member like any other.
  */
 import type { ReturnMode } from './kinds/fault-kinds.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 import type { ForeignStart } from './disk-faults.ts';
 
+/** Injects `removed-node-restart` and records the starts that must be refused. */
 export class Returns {
   /** Starts of nodes that have left. */
   readonly starts: ForeignStart[] = [];
-  /** Who has come in and has what it is to own. */
+  /** Nodes that completed their ring change and own their ranges. */
   readonly #arrived = new Set<string>();
   readonly #world: World;
   readonly #cluster: Cluster;
@@ -27,7 +29,10 @@ export class Returns {
     world.trace.on('node.started', ({ host }) => this.#served(host));
   }
 
-  /** False: the node is not gone. Until its heir has arrived, one that is to be replaced is a member that was away. */
+  /**
+   * Starts the removed node. Returns false if it is not gone: until its replacement has arrived, it is a member that
+   * was away.
+   */
   strike(name: string, join: ReturnMode): boolean {
     const heir = this.#cluster.heirOf(name);
     if (heir !== undefined && !this.#arrived.has(heir)) return false;
@@ -41,7 +46,7 @@ export class Returns {
 
   #served(name: string): void {
     const start = this.starts.findLast(({ node }) => node === name);
-    // Impostors, of whom the cluster knows nothing, start too.
+    // Impostors, which the cluster knows nothing of, start too.
     if (start !== undefined && start.life === this.#cluster.host(name).lives) start.served = true;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Acts out what becomes of the snapshot of a node's hash tree between two of its lives, and keeps what
- * the next life must make of it (`snapshot-rejection`).
+ * Alters the saved snapshot of a node's hash tree between two of its incarnations, and records what the next
+ * incarnation must make of it (`snapshot-rejection`).
  */
 import { crc32 } from '../../engine/base/checksum.ts';
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
@@ -13,9 +13,10 @@ import { snapshotFaultNames } from './kinds/snapshot-fault-kinds.ts';
 import type { HostDisk } from '../world/disk/disk.ts';
 import type { Stage } from './fault-context.ts';
 
+/** A plan's fault of a snapshot. */
 export type SnapshotFault = PlanFault & { readonly kind: SnapshotFaultKind };
 
-/** Where a snapshot says what (engine/anti-entropy/snapshot-file.ts). */
+/** Byte offsets in a snapshot (`engine/anti-entropy/snapshot-file.ts`). */
 const versionAt = 8;
 const segmentsAt = 12;
 const storeIdAt = 20;
@@ -23,17 +24,19 @@ const nameAt = 36;
 const leafBytes = 12;
 const crcBytes = 4;
 
+/** Narrows a plan's fault to one of a snapshot. */
 export function isSnapshotFault(fault: PlanFault): fault is SnapshotFault {
   return (snapshotFaultNames as readonly FaultKind[]).includes(fault.kind);
 }
 
-/** What a life that finds these bytes in the place of its snapshot must say; `sound`: nothing at all. */
+/** What the incarnation that finds these bytes must report; `sound`: nothing. */
 type Verdict = SnapshotTamper['verdict'];
 
+/** Injects the snapshot faults of one run and records them. */
 export class SnapshotFaults {
   readonly tampers: SnapshotTamper[] = [];
   readonly #stage: Stage;
-  /** Hears of a snapshot in which one leaf was altered under a sound checksum. */
+  /** Receives a snapshot in which one leaf was altered under a valid checksum. */
   readonly #onAltered: (node: string, bytes: Buffer) => void;
 
   constructor(stage: Stage, onAltered: (node: string, bytes: Buffer) => void) {
@@ -41,12 +44,14 @@ export class SnapshotFaults {
     this.#onAltered = onAltered;
   }
 
-  /** What `stale-snapshot` will put back later, as it is now. */
+  /** The node's snapshot as it is now, for `stale-snapshot` to put back later; undefined if there is none. */
   keep(node: string): Buffer | undefined {
     return this.#diskOf(node).durableFiles().get(snapshotPath);
   }
 
-  /** Acts on the disk of a node that is down; nothing when it has no snapshot. `kept`: what `keep` said before. */
+  /**
+   * Alters the disk of a node that is down; does nothing if it has no snapshot. `kept` is the earlier result of `keep`.
+   */
   strike(node: string, fault: SnapshotFault, kept?: Buffer): void {
     const disk = this.#diskOf(node);
     const bytes = disk.durableFiles().get(snapshotPath);
@@ -63,7 +68,7 @@ export class SnapshotFaults {
       case 'snapshot-version-skew':
         return this.#put(node, ofVersion(bytes, Number(params['by'])), 'VersionSkew');
       case 'stale-snapshot':
-        // A store that was lost in between has another identity, and its old snapshot no meaning.
+        // A store that was lost in between has another identity, which makes the old snapshot meaningless.
         if (kept === undefined || !isOwn(kept, node)) return;
         if (kept.subarray(storeIdAt, nameAt).equals(bytes.subarray(storeIdAt, nameAt))) {
           this.#put(node, kept, 'sound');
@@ -100,7 +105,10 @@ export class SnapshotFaults {
   }
 }
 
-/** What `node` itself saved: it may be down too, and its snapshot another node's or another version's by now. */
+/**
+ * Whether `node` itself saved it. A snapshot can be that of another node or version by now, put there by an earlier
+ * fault.
+ */
 function isOwn(bytes: Buffer, node: string): boolean {
   const nameEnd = nameAt + 1 + (bytes[nameAt] ?? 0);
   if (bytes.length < nameEnd + crcBytes || bytes.readUInt32BE(versionAt) !== snapshotVersion) return false;
@@ -114,14 +122,14 @@ function resized(bytes: Buffer, params: PlanFault['params']): Buffer {
   return bytes.subarray(0, Math.floor(((bytes.length - 1) * Number(params['permille'])) / 1000));
 }
 
-/** Sound in itself, and of another version of the format. */
+/** The snapshot with a valid checksum and another format version. */
 function ofVersion(bytes: Buffer, by: number): Buffer {
   const copy = Buffer.from(bytes);
   copy.writeUInt32BE(copy.readUInt32BE(versionAt) + by, versionAt);
   return resealed(copy);
 }
 
-/** One of the leaves that hold something holds something else; undefined when none does. */
+/** The snapshot with one altered leaf under a valid checksum; undefined if no leaf holds anything. */
 function withAlteredLeaf(bytes: Buffer, permille: number): Buffer | undefined {
   const mapsAt = nameAt + 1 + (bytes[nameAt] ?? 0) + 8;
   const leavesAt = mapsAt + (2 * bytes.readUInt32BE(segmentsAt)) / 8;

@@ -1,19 +1,20 @@
 /**
- * `node-standby`: an operator puts a member in STANDBY and takes it back when the fault is over, or at the calm; once
- * it is there again, where it is down by then.
+ * `node-standby`: an operator puts a member in STANDBY and takes it back when the fault is over or at the calm. If the
+ * member is down then, the operator repeats the request until it has returned.
  */
 import type { StandbyPeriod } from '../check/standby.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 
-/** How often the operator asks a node that has not returned. */
+/** How often the operator repeats the request, in microseconds. */
 const retryUs = 300_000;
 
+/** Injects `node-standby` and records when nodes were in STANDBY. */
 export class StandbyFaults {
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #ended: StandbyPeriod[] = [];
-  /** Since when a node has been in STANDBY, by its own word. */
+  /** Since when each node has been in STANDBY, as it declared itself. */
   readonly #since = new Map<string, number>();
   readonly #returning = new Set<string>();
 
@@ -31,13 +32,13 @@ export class StandbyFaults {
     });
   }
 
-  /** Those that are over, then those that are not. */
+  /** The periods that are over, then those that last. */
   get periods(): readonly StandbyPeriod[] {
     const open = [...this.#since].map(([node, fromUs]) => ({ node, fromUs, toUs: Infinity }));
     return [...this.#ended, ...open];
   }
 
-  /** False: the node is down, or refuses. */
+  /** Puts the node in STANDBY. Returns false if it is down or refuses. */
   strike(name: string): boolean {
     return this.#cluster.standby(name, false);
   }

@@ -1,6 +1,7 @@
 /**
- * Those who have to do with Wasm modules in a run: clients who ask for keys at which the routing module fails, or for
- * jobs of which a phase does, the operator who swaps a module, and looks at all nodes after the calm; and the calls that nodes tell of.
+ * Injects faults of Wasm modules and records what came of them. Clients ask for keys at which the routing module fails,
+ * and for jobs of which a phase fails. An operator swaps a module, and compares the modules of all nodes after the
+ * calm. Nodes' own trace events tell of every call.
  */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -21,7 +22,7 @@ import type { HttpClient, World } from '../world/world.ts';
 const timeoutUs = 2_000_000;
 const retryUs = 200_000;
 
-/** The letter, of a key or a phase's argument, that makes the module fail, and the code that this is answered by. */
+/** The first letter of a key or of a phase's argument that makes the module fail, and the error code of the answer. */
 const troubles: Readonly<Record<string, { readonly letter: string; readonly code: string }>> = {
   'wasm-trap': { letter: 't', code: 'WasmTrap' },
   'wasm-infinite-loop': { letter: 'l', code: 'WasmOutOfFuel' },
@@ -29,7 +30,9 @@ const troubles: Readonly<Record<string, { readonly letter: string; readonly code
   'wasm-bad-result': { letter: 'p', code: 'WasmTrap' },
 };
 
-/** Jobs begin so long after a swap has: in its midst, and when some nodes have heard of it. */
+/**
+ * How long after the start of a swap jobs begin, in microseconds: during it, and when some nodes have learned of it.
+ */
 const jobDelaysUs = [0, 200, 1_000, 3_000, 20_000];
 const jobKeys = 40;
 const job = {
@@ -42,12 +45,15 @@ const job = {
   content_type: Buffer.from('application/json'),
 };
 
+/** A plan's fault of a Wasm module. */
 export type WasmPlanFault = PlanFault & { readonly kind: WasmFault };
 
+/** Narrows a plan's fault to one of a Wasm module. */
 export function isWasmFault(fault: PlanFault): fault is WasmPlanFault {
   return wasmFaultNames.some((kind) => kind === fault.kind);
 }
 
+/** The clients and the operator that deal with Wasm modules in one run. */
 export class ModuleWork {
   readonly #calls: CallRecord[] = [];
   readonly #provoked: ProvokedRecord[] = [];
@@ -79,7 +85,7 @@ export class ModuleWork {
     return this.#busy === 0;
   }
 
-  /** `wasm-purity`. */
+  /** The report of the invariant `wasm-purity`. */
   purity(): CheckReport {
     return checkWasmPurity(this.#calls, this.#provoked, this.#held, this.#jobs);
   }
@@ -89,7 +95,7 @@ export class ModuleWork {
     return this.#provoke(fault, node);
   }
 
-  /** Asks all nodes which modules they hold, until all say the same or `stopped` says so. */
+  /** Asks all members which modules they hold, until all agree or `stopped` returns true. */
   readBack(stopped: () => boolean): void {
     this.#spawn('modules read back', async ({ io, http }) => {
       let held: readonly HeldRecord[];
@@ -108,7 +114,7 @@ export class ModuleWork {
       const { body } = await http.request(this.#cluster.address(node, 'http'), request, timeoutUs);
       return { node, atUs, modules: body.toString('utf8') };
     } catch {
-      // It is down or too slow: it has said nothing.
+      // The node is down or too slow: it has not answered.
       return { node, atUs, modules: undefined };
     }
   }
@@ -121,13 +127,13 @@ export class ModuleWork {
       try {
         await http.request(this.#cluster.address(node, 'http'), request, timeoutUs);
       } catch {
-        // Whether it happened shows on the nodes after the calm.
+        // The read after the calm shows whether the swap happened.
       }
     });
     return true;
   }
 
-  /** A job of which every value passes through the module that is being swapped. */
+  /** Runs a job whose every value passes through the module that is being swapped. */
   #runJob(node: string, delayUs: number): void {
     this.#spawn(`job ${marksId}`, async ({ io }) => {
       await sleep(io.clock, delayUs);
@@ -136,7 +142,7 @@ export class ModuleWork {
     });
   }
 
-  /** Undefined when the job failed, or its answer was lost. */
+  /** The job's values; undefined if it failed or its answer was lost. */
   async #valuesOf(io: Io, node: string): Promise<readonly number[] | undefined> {
     const connection = await this.#connect(io, node);
     const values: number[] = [];
@@ -150,12 +156,12 @@ export class ModuleWork {
     return exchange?.kind === 'answered' && exchange.answer.kind === 'mapReduced' ? values : undefined;
   }
 
-  /** Undefined when the node refuses, or is silent: nothing was asked. */
+  /** Undefined if the node refuses or does not answer: the client has asked nothing. */
   async #connect(io: Io, node: string): Promise<PbConnection | undefined> {
     try {
       return await PbConnection.open(io, { address: this.#cluster.address(node, 'pb') }, timeoutUs);
     } catch {
-      // Its port is closed, or it does not answer in time.
+      // Its listener is closed, or it does not answer in time.
       return undefined;
     }
   }
@@ -209,7 +215,10 @@ export class ModuleWork {
   }
 }
 
-/** A get or a put of the key, a job that has it among its inputs, or one of which a phase does as its first letter says. */
+/**
+ * A get or a put of the key, a job with the key among its inputs, or a job of which a phase gets the key's first
+ * letter.
+ */
 function questionOf(
   what: string,
   key: string,

@@ -1,7 +1,11 @@
-/** What clients do to the cluster by their own behaviour. */
+/**
+ * The faults that clients cause by their own behaviour, as rows of the table of fault kinds; `faults/client-faults.ts`
+ * injects them.
+ */
 import { strangerGuises, strangerListeners } from '../../evidence/unauthenticated-clients.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
 
+/** Their names, in the order of the list command. */
 export const clientFaultNames = [
   'immediate-retry',
   'client-disconnect',
@@ -12,11 +16,16 @@ export const clientFaultNames = [
   'late-retry',
 ] as const;
 
+/** One kind of client fault. */
 export type ClientFault = (typeof clientFaultNames)[number];
 
-/** How long after a request was sent its client gives it up; one that is answered by then is followed by the next. */
+/**
+ * How long after it sent a request the client gives it up, in microseconds. If that one is answered by then, it gives
+ * up the next.
+ */
 const patience = { afterUs: { kind: 'integer', min: 0, max: 20_000 } } as const;
 
+/** The rows by name. */
 export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
   'immediate-retry': {
     code: 'FK1',

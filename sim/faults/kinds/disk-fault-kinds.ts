@@ -1,6 +1,9 @@
-/** The faults of disks, as rows of the table of fault kinds (fault-kinds.ts); `faults/disk-faults.ts` acts them out. */
+/**
+ * The faults of disks, as rows of the table of fault kinds (`fault-kinds.ts`); `faults/disk-faults.ts` injects them.
+ */
 import type { FaultKindRow, ParameterRange } from './fault-kind-row.ts';
 
+/** Their names, in the order of the list command. */
 export const diskFaultNames = [
   'crash-loop',
   'read-error',
@@ -19,18 +22,20 @@ export const diskFaultNames = [
   'file-loss',
 ] as const;
 
+/** One kind of disk fault. */
 export type DiskFaultKind = (typeof diskFaultNames)[number];
 
 const ms = 1000;
 
-/** Which of a node's files a fault of the disk touches (`plan/file-roles.ts` knows them by name). */
+/** Which of a node's files a disk fault touches (`plan/file-roles.ts` maps roles to paths). */
 const role: ParameterRange = {
   kind: 'choice',
   of: ['any', 'log', 'hint', 'manifest', 'identity', 'members', 'snapshot'],
 };
-/** One operation in so many is struck. */
+/** One in so many operations is struck. */
 const oneIn: ParameterRange = { kind: 'integer', min: 1, max: 50 };
 
+/** The rows by name. */
 export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
   'crash-loop': {
     code: 'FP3',

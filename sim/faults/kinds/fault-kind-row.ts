@@ -1,27 +1,29 @@
-/** The form of the table of fault kinds: what a fault aims at, and its parameters with their ranges. */
+/** The row type of the table of fault kinds: what a fault aims at, and its parameters with their ranges. */
 
 /**
- * What a fault aims at: one node, two hosts (the first may be a client), one side of the nodes (the rest is the other),
- * or one client.
+ * What a fault aims at: one node, two hosts (the first may be a client), one side of a split of the nodes, or one
+ * client.
  */
 export type FaultAim = 'node' | 'link' | 'side' | 'client';
 
-/** Sorts of clients: of single operations, of transactions, of Redis commands, of MapReduce jobs. */
+/** Sorts of clients: `c` single operations, `x` transactions, `r` Redis commands, `j` MapReduce jobs. */
 export type ClientSort = 'c' | 'x' | 'r' | 'j';
 
+/** The values that a fault's parameter can take; integer bounds are inclusive. */
 export type ParameterRange =
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }
   | { readonly kind: 'choice'; readonly of: readonly string[] };
 
+/** One kind of fault: its code, its description, what it aims at and its parameters. */
 export interface FaultKindRow {
-  /** What it was called before it had a name, which plan files may still say: `FN8`. */
+  /** Its code before it had a name, accepted in plan files: `FN8`. */
   readonly code: string;
   /** One sentence: what happens. */
   readonly story: string;
   readonly aim: FaultAim;
-  /** The clients that it may aim at too; or, where it aims at a client, those sorts of them. */
+  /** The sorts of clients that it may aim at as well; for the aim `client`, the only sorts it may aim at. */
   readonly clients?: readonly ClientSort[];
-  /** It lasts `forUs`, then it is undone; otherwise it is over at once and `forUs` is 0. */
+  /** Whether it lasts `forUs` and is then undone; otherwise it is over at once and `forUs` is 0. */
   readonly lasting: boolean;
   readonly params: Readonly<Record<string, ParameterRange>>;
 }

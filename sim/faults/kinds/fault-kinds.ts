@@ -1,7 +1,7 @@
 /**
  * The kinds of faults that a plan can hold, as one table: what each does, what it aims at, and its parameters with
- * their ranges. Generation, validation, the list command and the documentation read this table; `faults/faults.ts` acts
- * it out. How each is done: sim/docs/faults.md.
+ * their ranges. Generation, validation, the list command and the documentation read this table; `faults/faults.ts`
+ * injects the faults. How each is done: `sim/docs/faults.md`.
  */
 import { joinModes } from '../../../engine/config/keys.ts';
 import { diskFaultNames, diskFaultKinds } from './disk-fault-kinds.ts';
@@ -52,14 +52,17 @@ export const faultKindNames = [
   ...snapshotFaultNames,
 ] as const;
 
+/** One kind of fault. */
 export type FaultKind = (typeof faultKindNames)[number];
 
-/** How one that is gone starts again: `anew` as a newcomer of its name, otherwise on its old disk. */
+/** How a removed node starts again: `anew` as a new member of the same name, otherwise on its old disk. */
 export const returnModes = [...joinModes, 'anew'] as const;
+/** One way in which a removed node starts again. */
 export type ReturnMode = (typeof returnModes)[number];
 
 const ms = 1000;
 
+/** The rows by name. Durations in microseconds end in `Us`, in milliseconds in `Ms`. */
 export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   ...diskFaultKinds,
   ...wasmFaultKinds,
@@ -340,7 +343,7 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
 };
 
-/** The table as rows with their names, in its order. */
+/** The rows with their names, in the order of `faultKindNames`. */
 export const faultRows: readonly (FaultKindRow & { readonly name: FaultKind })[] = faultKindNames.map(
   (name) => ({ name, ...faultKinds[name] }),
 );

@@ -1,6 +1,7 @@
-/** What becomes of snapshots of hash trees, as rows of the table of fault kinds; `faults/snapshot-faults.ts` acts it out. */
+/** The faults of hash-tree snapshots, as rows of the table of fault kinds; `faults/snapshot-faults.ts` injects them. */
 import type { FaultKindRow } from './fault-kind-row.ts';
 
+/** Their names, in the order of the list command. */
 export const snapshotFaultNames = [
   'snapshot-bit-rot',
   'snapshot-truncation',
@@ -10,8 +11,10 @@ export const snapshotFaultNames = [
   'leaf-corruption',
 ] as const;
 
+/** One kind of snapshot fault. */
 export type SnapshotFaultKind = (typeof snapshotFaultNames)[number];
 
+/** The rows by name. */
 export const snapshotFaultKinds: Readonly<Record<SnapshotFaultKind, FaultKindRow>> = {
   'snapshot-bit-rot': {
     code: 'FS1',

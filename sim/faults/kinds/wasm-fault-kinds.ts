@@ -1,6 +1,7 @@
-/** The kinds of faults of Wasm modules. */
+/** The faults of Wasm modules, as rows of the table of fault kinds; `faults/wasm-faults.ts` injects them. */
 import type { FaultKindRow } from './fault-kind-row.ts';
 
+/** Their names, in the order of the list command. */
 export const wasmFaultNames = [
   'wasm-trap',
   'wasm-infinite-loop',
@@ -9,6 +10,7 @@ export const wasmFaultNames = [
   'wasm-module-swap',
 ] as const;
 
+/** One kind of Wasm fault. */
 export type WasmFault = (typeof wasmFaultNames)[number];
 
 const asked = {
@@ -16,6 +18,7 @@ const asked = {
   what: { kind: 'choice', of: ['get', 'put', 'job', 'map', 'reduce'] },
 } as const;
 
+/** The rows by name. */
 export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {
   'wasm-trap': {
     code: 'FW1',
