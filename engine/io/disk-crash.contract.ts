@@ -13,7 +13,7 @@ import type { Disk } from './disk.ts';
 import { readFile, readFully, replaceFile, writeFully, writeFullyDurably } from './disk.ts';
 import type { LawRegister } from './law.contract.ts';
 
-const unsyncedFates: readonly Unsynced[] = ['lost', 'kept', 'torn'];
+const unsyncedKinds: readonly Unsynced[] = ['lost', 'kept', 'torn'];
 const sectorBytes = 512;
 
 export function crashLaws(suite: LawRegister<DiskHarness>): void {
@@ -27,14 +27,14 @@ function syncedLaws(suite: LawRegister<DiskHarness>): void {
   suite.law('what sync covered survives every crash', async (harness) => {
     const faults = faultsOf(harness);
     let disk = harness.disk;
-    for (const fate of unsyncedFates) {
-      const path = `file-${fate}`;
+    for (const unsynced of unsyncedKinds) {
+      const path = `file-${unsynced}`;
       await makeDurable(disk, path, Buffer.alloc(5000, 7));
       const file = await disk.open(path, 'readWrite');
       await file.truncate(3000);
       await writeFully(file, [Buffer.alloc(100, 8)], 2950);
       await file.sync();
-      disk = await faults.crash(fate);
+      disk = await faults.crash(unsynced);
       const expected = Buffer.concat([Buffer.alloc(2950, 7), Buffer.alloc(100, 8)]);
       expect(await readFile(disk, path, 9999)).toEqual(expected);
     }
@@ -45,19 +45,19 @@ function syncedLaws(suite: LawRegister<DiskHarness>): void {
     async (harness) => {
       const faults = faultsOf(harness);
       let disk = harness.disk;
-      for (const fate of unsyncedFates) {
-        const path = `file-${fate}`;
+      for (const unsynced of unsyncedKinds) {
+        const path = `file-${unsynced}`;
         await makeDurable(disk, path, Buffer.alloc(1000, 1));
         const file = await disk.open(path, 'readWrite');
         await writeFully(file, [Buffer.alloc(1024, 2)], 1024);
         await writeFullyDurably(file, [Buffer.alloc(700, 3), Buffer.alloc(800, 4)], 2048);
-        disk = await faults.crash(fate);
+        disk = await faults.crash(unsynced);
         const found = (await readFile(disk, path, 9999)) ?? Buffer.alloc(0);
         expect(found.subarray(0, 1000)).toEqual(Buffer.alloc(1000, 1));
         expect(found.subarray(2048, 3548)).toEqual(
           Buffer.concat([Buffer.alloc(700, 3), Buffer.alloc(800, 4)]),
         );
-        if (fate === 'lost') expect(found.subarray(1000, 2048)).toEqual(Buffer.alloc(1048));
+        if (unsynced === 'lost') expect(found.subarray(1000, 2048)).toEqual(Buffer.alloc(1048));
       }
     },
   );
@@ -73,9 +73,9 @@ function syncedLaws(suite: LawRegister<DiskHarness>): void {
 
   suite.property(
     'of durable writes under way a crash may leave any, and those that were answered it leaves whole',
-    fc.record({ delayUs: fc.nat(8000), fate: fc.constantFrom(...unsyncedFates) }),
+    fc.record({ delayUs: fc.nat(8000), unsynced: fc.constantFrom(...unsyncedKinds) }),
     40,
-    async (harness, { delayUs, fate }) => {
+    async (harness, { delayUs, unsynced }) => {
       await makeDurable(harness.disk, 'file', Buffer.alloc(4096));
       const file = await harness.disk.open('file', 'readWrite');
       const answered = new Set<number>();
@@ -88,7 +88,8 @@ function syncedLaws(suite: LawRegister<DiskHarness>): void {
       }
       await sleep(harness.clock, delayUs);
       const certain = [...answered];
-      const found = (await readFile(await faultsOf(harness).crash(fate), 'file', 9999)) ?? Buffer.alloc(0);
+      const found =
+        (await readFile(await faultsOf(harness).crash(unsynced), 'file', 9999)) ?? Buffer.alloc(0);
       for (const part of certain) {
         expect(found.subarray(part * 1024, (part + 1) * 1024)).toEqual(Buffer.alloc(1024, part + 1));
       }
@@ -240,9 +241,9 @@ function nameCrashLaws(suite: LawRegister<DiskHarness>): void {
 
   suite.property(
     'a file under replacement is the old one or the new one, whole, whenever the crash comes',
-    fc.record({ delayUs: fc.nat(20_000), fate: fc.constantFrom(...unsyncedFates) }),
+    fc.record({ delayUs: fc.nat(20_000), unsynced: fc.constantFrom(...unsyncedKinds) }),
     60,
-    async (harness, { delayUs, fate }) => {
+    async (harness, { delayUs, unsynced }) => {
       const old = Buffer.alloc(3000, 1);
       const fresh = Buffer.alloc(5000, 2);
       await replaceFile(harness.disk, 'file', old);
@@ -253,7 +254,7 @@ function nameCrashLaws(suite: LawRegister<DiskHarness>): void {
       );
       await sleep(harness.clock, delayUs);
       const done = outcomes.length > 0;
-      const found = await readFile(await faultsOf(harness).crash(fate), 'file', 99_999);
+      const found = await readFile(await faultsOf(harness).crash(unsynced), 'file', 99_999);
       expect(found?.equals(fresh) === true || (!done && found?.equals(old) === true)).toBe(true);
       expect(outcomes).toEqual(done ? ['done'] : []);
     },
@@ -317,11 +318,11 @@ function failureLaws(suite: LawRegister<DiskHarness>): void {
 }
 
 /** Syncs 1000 bytes of 1, writes 8000 unsynced bytes of 2, then crashes. */
-async function crashAfterAppend(harness: DiskHarness, fate: Unsynced): Promise<Disk> {
+async function crashAfterAppend(harness: DiskHarness, unsynced: Unsynced): Promise<Disk> {
   await makeDurable(harness.disk, 'file', Buffer.alloc(1000, 1));
   const file = await harness.disk.open('file', 'readWrite');
   await writeFully(file, [Buffer.alloc(8000, 2)], 1000);
-  return faultsOf(harness).crash(fate);
+  return faultsOf(harness).crash(unsynced);
 }
 
 async function makeDurable(disk: Disk, path: string, bytes: Buffer): Promise<void> {
