@@ -1,4 +1,7 @@
-/** Anti-entropy as the configuration wants it, and what of it is shown to operators. */
+/**
+ * Composes the node's anti-entropy from its configuration, and describes its status for operators (`GET /aae`). The
+ * exchange and the repairs themselves are in `anti-entropy/`.
+ */
 import type { AntiEntropyOptions, AntiEntropyStatus, PeerStatus } from '../anti-entropy/anti-entropy.ts';
 import { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
 import type { AntiEntropyAdmin } from '../api/http/anti-entropy-routes.ts';
@@ -15,7 +18,7 @@ import type { Store } from '../storage/store.ts';
 
 const secondUs = 1_000_000;
 
-/** What this node holds, and what says how it behaves. */
+/** The node's own modules that anti-entropy reads, repairs and counts into. */
 interface Holdings {
   readonly store: Store;
   readonly buckets: Buckets;
@@ -23,7 +26,7 @@ interface Holdings {
   readonly stats: NodeStats;
 }
 
-/** Undefined where it is off. */
+/** The node's anti-entropy, not yet started. Undefined if the configuration has it off (`aaeEnabled`). */
 export function composeAntiEntropy(
   io: Io,
   config: NodeConfig,
@@ -47,7 +50,7 @@ export function composeAntiEntropy(
   return new AntiEntropy(parts, antiEntropyOptions(config));
 }
 
-/** Answers a peer's words, also where anti-entropy is off. */
+/** Answers a peer's anti-entropy message: with the error `NotFound` if anti-entropy is off on this node. */
 export function answerTree(
   antiEntropy: AntiEntropy | undefined,
   ...[from, words, reply]: Parameters<AntiEntropy['answer']>
@@ -67,6 +70,7 @@ function antiEntropyOptions(config: NodeConfig): AntiEntropyOptions {
   };
 }
 
+/** The operator's commands over anti-entropy: its status, and a full sweep now. */
 export function antiEntropyAdmin(antiEntropy: AntiEntropy): AntiEntropyAdmin {
   return {
     describe: () => describeStatus(antiEntropy.status()),
@@ -74,7 +78,7 @@ export function antiEntropyAdmin(antiEntropy: AntiEntropy): AntiEntropyAdmin {
   };
 }
 
-/** Field names as clients read them. */
+/** The status under the field names of `GET /aae`. */
 function describeStatus(status: AntiEntropyStatus): object {
   return {
     segments: status.segments,
@@ -85,7 +89,7 @@ function describeStatus(status: AntiEntropyStatus): object {
   };
 }
 
-/** 0 seconds: never in this life of the node. */
+/** Times are Unix seconds; 0 means never in this incarnation of the node. */
 function describePeer(status: PeerStatus): object {
   const { peer } = status;
   return {

@@ -1,4 +1,7 @@
-/** Bucket properties as the other rooms need them: the peer plane and the store behind the keeper, and its topic. */
+/**
+ * Connects the keeper of bucket properties to the peer links, the local store and gossip, and offers the properties to
+ * the client listeners. How properties spread and merge is in `buckets/`.
+ */
 import type { BucketAdmin } from '../api/bucket-admin.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
@@ -20,7 +23,7 @@ interface PropertyParts {
   readonly store: { keysOfBucket(prefix: string): Iterable<string> };
 }
 
-/** The keeper of bucket properties; gossip carries its digest. */
+/** The keeper of bucket properties. Registers the keeper's digest as the gossip topic `props`. */
 export function composeProperties(
   io: Io,
   config: NodeConfig,
@@ -54,7 +57,7 @@ export function composeProperties(
   return keeper;
 }
 
-/** Answers a peer's words about properties, once. */
+/** Answers a peer's properties message. Calls `reply` exactly once. */
 export function answerProperties(io: Io, keeper: PropertyKeeper, words: Uint8Array, reply: Reply): void {
   const asked = Uint8Array.from(words);
   io.spawn('props.answer', async () => {
@@ -73,7 +76,10 @@ function wordsOf(reply: PeerReply): Uint8Array | LockstepError {
   return new LockstepError('Internal', `a peer answered "${reply.kind}" to another question`);
 }
 
-/** What the listeners see of it. */
+/**
+ * Bucket properties as the client listeners read and change them. `checkRouting` throws `BadRequest` if a module cannot
+ * route keys; then neither a bucket nor a type is set to route by that module.
+ */
 export function bucketAdmin(
   buckets: Buckets,
   keeper: PropertyKeeper,

@@ -1,4 +1,7 @@
-/** The rooms where clients come in: HTTP, the binary protocol and Redis's, each over the same dispatcher. */
+/**
+ * Composes the client listeners: HTTP, the binary protocol and the Redis protocol, all over one dispatcher and one
+ * budget of request bytes. `node.ts` starts and stops them.
+ */
 import type { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
 import { AnsweredHosts } from '../api/answered-hosts.ts';
 import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
@@ -45,6 +48,7 @@ import { transactionLimits } from './transactions.ts';
 import { clusterControl } from './ring-changes.ts';
 import type { WasmServices } from './wasm.ts';
 
+/** The services that the client listeners call. */
 export interface ListenerDependencies {
   readonly io: Io;
   readonly config: NodeConfig;
@@ -62,26 +66,27 @@ export interface ListenerDependencies {
   readonly transfer: Transfer;
   readonly transactions: Transactions;
   readonly keeper: PropertyKeeper;
-  /** Undefined when it is off. */
+  /** Undefined if anti-entropy is off. */
   readonly antiEntropy: AntiEntropy | undefined;
-  /** Listings of what the cluster holds. */
+  /** Lists the cluster's keys and buckets. */
   readonly coverage: Coverage;
   readonly wasm: WasmServices;
   readonly mapReduce: MapReduce;
 }
 
+/** The client listeners of one node, not yet listening. */
 export interface ClientListeners {
   readonly http: HttpService;
   readonly pbc: PbcServer;
   readonly redis: RedisListener;
 }
 
-/** The listeners for clients, and what they count. */
+/** Composes the client listeners, and registers their metrics families. */
 export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const { io, config, gate, stats, buckets, store, driver } = parts;
   const { membership, mover, refill, transfer, keeper, antiEntropy, wasm, publisher } = parts;
   const check = standbyCheck(membership);
-  // The listeners count what they answer.
+  // The listeners count the requests that they answer, so the dispatcher must not count them again.
   const dispatcher = openDispatcher(parts.dispatcher.uncounted, check);
   const transactions = openTransactions(parts.transactions, check);
   const coverage = openLister(parts.coverage, check);
@@ -154,7 +159,10 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
   return { http, pbc, redis };
 }
 
-/** As whom the listener at that address lets itself be addressed. */
+/**
+ * The host names that the listener at `listen` accepts in the `Host` header. Without credentials a loopback listener
+ * accepts only IP addresses, `localhost` and the configured `client_hosts`.
+ */
 export function answeredHosts(
   { clientHosts }: NodeConfig,
   listen: Address | undefined,

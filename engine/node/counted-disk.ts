@@ -1,7 +1,7 @@
 /**
- * The disk door, with its errors counted: every operation that the disk itself refused, by what was asked, of which
- * file, and how it failed. What the caller got wrong (a file that is not there, a lock that is held) is no error of the
- * disk. Nothing else is changed: who asked is told as ever.
+ * Counts the disk's errors: a wrapper of the disk port that counts every operation that the disk refused, by operation,
+ * by the file's role and by kind of failure (`fault`, `noSpace`). A missing file or a held lock is not an error of the
+ * disk and is not counted. The wrapper changes nothing else: callers get every result and error as before.
  */
 import type { Disk, DiskFile, DiskLock, DiskOperation, OpenMode } from '../io/disk.ts';
 import { DiskError } from '../io/disk.ts';
@@ -17,17 +17,17 @@ const roles: readonly (readonly [role: string, pattern: RegExp])[] = [
   ['snapshot', /^aae\//],
 ];
 
-/** What the file at a path is for. */
+/** The role of the file at `path`, as the label `role`. */
 function roleOf(path: string): string {
   return roles.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other';
 }
 
-/** What is asked of files, and of directories, whose role is `other`; and what of it needs room. */
+/** Operations on files, operations on directories (their role is `other`), and those that need free space. */
 const ofFiles = ['open', 'read', 'write', 'sync', 'truncate', 'rename', 'remove', 'size'] as const;
 const ofDirectories = ['list', 'makeDirectory', 'syncDirectory', 'lock'] as const;
 const needsRoom = ['open', 'write', 'sync', 'rename', 'makeDirectory'] as const;
 
-/** Begins at 0 for everything that a disk may be expected to refuse, so that a first error shows as a rate. */
+/** The family of counters. Each expected combination of labels starts at 0, so that a first error shows as a rate. */
 function errorFamily(): LabelledFamily {
   const family = new LabelledFamily({
     name: 'svc_disk_errors_total',
@@ -44,9 +44,10 @@ function errorFamily(): LabelledFamily {
   return family;
 }
 
+/** A `Disk` that passes every operation on to another one and counts its faults. */
 export class CountedDisk implements Disk {
   readonly #disk: Disk;
-  /** What is published. */
+  /** The family `svc_disk_errors_total`. */
   readonly family: FamilySource;
   readonly #errors = errorFamily();
 

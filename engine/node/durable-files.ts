@@ -1,14 +1,14 @@
 /**
- * Which durable files this node has had, and what they said: a record of the node's own store, so that a file that is
- * missing at a start is told from one that never was, and made again.
+ * Records in the node's store which durable files the node has had, and a copy of their contents. So a start can tell a
+ * lost file from one that never existed, and can make the lost one again.
  *
  *     node/files    u8 version | u8 flags | u64 generation | bytes members
  *
- * A flag is set once its file is durable, so a crash leaves a file without its flag, and no flag without its file. The
- * generation is that of the identity file, and the members are what the file of members says: a node that has lost
- * either of them goes on from here.
+ * A flag is set once its file is durable, so a crash may leave a file without its flag, but never a flag without its
+ * file. The generation is the incarnation number of the identity file. The members are the body of the members file. A
+ * node that has lost either file continues from this record.
  *
- * A store of an earlier version has no such record: its node knows of a file what the disk shows.
+ * A store of an earlier version has no such record: its node knows of a file only what the disk shows.
  */
 import { ByteReader, BytesError, ByteWriter } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -18,12 +18,12 @@ import { systemKey } from '../base/object-key.ts';
 import type { LocalStore } from '../replica/key-slots.ts';
 import type { Store } from '../storage/store.ts';
 
-/** A file, or (`hints`) the store that the directory of that name holds. */
+/** A file in the data directory; `hints` means the hint store in the directory of that name. */
 export type DurableFile = 'identity' | 'members' | 'hints';
 
 const version = 1;
 const key = systemKey(byteStringOf('node'), byteStringOf('files'));
-/** It belongs to the node, not to the ring. */
+/** The record belongs to the node, not to a range of the ring. */
 const token = 0 as Token;
 
 const flagOf: Readonly<Record<DurableFile, number>> = { identity: 1, members: 2, hints: 4 };
@@ -36,6 +36,7 @@ interface Known {
 
 const nothingKnown: Known = { flags: 0, generation: 0, members: Buffer.alloc(0) };
 
+/** The record of the node's durable files: read at a start, written whenever it changes. */
 export class DurableFiles {
   #known: Known;
   #store: Pick<LocalStore, 'tryWrite'> | undefined;
@@ -45,44 +46,44 @@ export class DurableFiles {
     this.#known = known;
   }
 
-  /** Rejects with `StorageFailed` when the disk does not read. A record that is lost counts as none. */
+  /** Reads the record. A damaged record counts as none. Rejects with `StorageFailed` if the disk cannot be read. */
   static async open(store: Pick<Store, 'get'>): Promise<DurableFiles> {
     const bytes = await readRecord(store);
     return new DurableFiles((bytes === undefined ? undefined : decode(bytes)) ?? nothingKnown);
   }
 
-  /** The node has had the file. */
+  /** Whether the node has had the file. */
   has(file: DurableFile): boolean {
     return (this.#known.flags & flagOf[file]) !== 0;
   }
 
-  /** The greatest generation that this node is known to have had; 0: none is. */
+  /** The greatest incarnation number that the identity file is known to have had; 0 if none is known. */
   get generation(): number {
     return this.#known.generation;
   }
 
-  /** The records of the file of members, as the file has them; empty: they are not known. */
+  /** The body of the members file; empty if it is not known. */
   get members(): Uint8Array {
     return this.#known.members;
   }
 
-  /** From now on what is noted, and what has been, is written there. */
+  /** Writes the record to `store` from now on, at once if something was noted before. */
   writeTo(store: Pick<LocalStore, 'tryWrite'>): void {
     this.#store = store;
     if (this.#changed) this.#write(store);
   }
 
-  /** The store of hints is durable. */
+  /** Notes that the hint store is durable. */
   noteHints(): void {
     this.#set('hints', {});
   }
 
-  /** The identity file is durable, with this generation. */
+  /** Notes that the identity file is durable with this incarnation number. */
   noteIdentity(generation: number): void {
     this.#set('identity', { generation: Math.max(generation, this.#known.generation) });
   }
 
-  /** The file of members is durable, with these records. */
+  /** Notes that the members file is durable with this body. */
   noteMembers(members: Uint8Array): void {
     this.#set('members', { members: Buffer.from(members) });
   }
@@ -105,7 +106,7 @@ export class DurableFiles {
     const words = new ByteWriter(32 + members.length).u8(version).u8(flags).u64(generation).bytes(members);
     this.#changed = false;
     const failed = (): void => {
-      // It is written with the next change, or in the next life.
+      // The next change, or the next incarnation, writes the record.
       this.#changed = true;
     };
     const outcome = store.tryWrite([{ key, token, value: words.finish() }], (error) => {
@@ -124,7 +125,7 @@ async function readRecord(store: Pick<Store, 'get'>): Promise<Uint8Array | undef
   }
 }
 
-/** Undefined for bytes of another version. */
+/** The decoded record; undefined if the bytes do not decode or are of another version. */
 function decode(bytes: Uint8Array): Known | undefined {
   try {
     const reader = new ByteReader(bytes);

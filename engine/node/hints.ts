@@ -1,4 +1,7 @@
-/** Hints as the configuration wants them, over the cluster as it is, and as peers hand them over. */
+/**
+ * Composes hinted handoff over its own store, and takes in the hints that a leaving peer hands over. The hints
+ * themselves are in `replication/hints/`.
+ */
 import { BytesError } from '../base/bytes.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { decodeHandedHint } from '../replication/hints/hint-codec.ts';
@@ -11,12 +14,13 @@ import type { Membership } from '../cluster/membership/membership.ts';
 import type { Store } from '../storage/store.ts';
 import { hintOptions, hintStoreOf } from './storage.ts';
 
+/** Hinted handoff and the store that holds the hints. */
 export interface Handoff {
   readonly store: Store;
   readonly hints: Hints;
 }
 
-/** Hinted handoff over its own store. */
+/** Composes hinted handoff over `store`; not yet started. */
 export function composeHandoff(
   io: Io,
   config: NodeConfig,
@@ -38,7 +42,10 @@ export function composeHandoff(
   return { store, hints };
 }
 
-/** Keeps what a peer that leaves has kept until now; answered once it is durable. */
+/**
+ * Adopts a hint that a leaving peer hands over. Replies once the hint is durable; with `Overloaded` if hinted handoff
+ * is off, and with `BadRequest` if the hint does not decode.
+ */
 export function takeHint(hints: Hints | undefined, words: Uint8Array, reply: Reply): void {
   if (hints === undefined) {
     reply({ kind: 'failed', code: 'Overloaded', detail: 'this node keeps no hints (hinted_handoff)' });

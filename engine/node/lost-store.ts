@@ -1,7 +1,7 @@
 /**
- * A data directory whose store is gone though the files beside it say that there was one. Where the node has peers, it
- * starts on an empty store and gets back what they hold (cluster/changes/rebuild.ts). A node without any would serve clients as
- * if it had never held anything: its start is refused.
+ * Detects a lost store: a data directory whose identity file exists and whose store is gone. A node with peers starts
+ * on an empty store and rebuilds it from theirs (`cluster/changes/rebuild.ts`). A node without peers would serve
+ * clients as if it had never held anything, so its start is refused.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -12,7 +12,10 @@ import { readMembers } from '../cluster/membership/member-file.ts';
 import type { MemberRecord } from '../cluster/membership/member-record.ts';
 import { manifestName, numberOfName, storeDirectory } from '../storage/log/file-names.ts';
 
-/** Throws `FileMissing` when the store is gone and no peer can help, or `StorageFailed`. */
+/**
+ * Checks that the store exists or can be rebuilt. Rejects with `FileMissing` if the store is gone and the node has no
+ * peers, or with `StorageFailed`.
+ */
 export async function mustHaveItsStore(
   io: Pick<Io, 'disk' | 'log'>,
   config: Pick<NodeConfig, 'name' | 'seeds'>,
@@ -31,7 +34,7 @@ export async function mustHaveItsStore(
   io.log.event('error', 'node.file.missing', { path: storeDirectory, detail });
 }
 
-/** Neither the configuration nor the members that the node remembers name another node. */
+/** Whether neither the configuration nor the remembered members name another node. */
 export function isAlone(
   { name, seeds }: Pick<NodeConfig, 'name' | 'seeds'>,
   remembered: readonly MemberRecord[],
@@ -40,7 +43,7 @@ export function isAlone(
   return others.length === 0 && seeds.every((seed) => seed.node === name);
 }
 
-/** A segment; a hint file is of no use without it. */
+/** Whether `name` is a segment. A hint file alone does not count: without its segment it holds no data. */
 function isLog(name: string): boolean {
   return numberOfName(name) !== undefined && name.endsWith('.log');
 }

@@ -1,4 +1,4 @@
-/** MapReduce and listings as the configuration wants them, over the node's own services. */
+/** Composes MapReduce and the listings of keys and buckets over the node's own services. */
 import type { ByteString } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { Coverage } from '../mapreduce/listing/coverage.ts';
@@ -14,7 +14,7 @@ import type { JobDependencies } from '../mapreduce/job-context.ts';
 import { MapReduce } from '../mapreduce/mapreduce.ts';
 import type { PhaseModules } from '../wasm/phase-modules.ts';
 
-/** What MapReduce stands on. */
+/** The services that MapReduce calls. */
 export interface MapReduceDependencies {
   readonly parts: RoundDependencies;
   readonly dispatcher: Pick<ClusterDispatcher, 'uncounted'>;
@@ -23,9 +23,10 @@ export interface MapReduceDependencies {
   readonly knowsType: (type: ByteString) => boolean;
 }
 
+/** The node's MapReduce service. Registers its metrics families. */
 export function composeMapReduce(io: Io, config: NodeConfig, below: MapReduceDependencies): MapReduce {
   const { parts, dispatcher, coverage, modules, knowsType } = below;
-  // The listener counts why a job failed.
+  // The listener counts the cause of a failed job, so the job's own reads are not counted.
   const cluster: JobDependencies = { ...parts, coverage, dispatcher: dispatcher.uncounted };
   const store = { tryRead: parts.replica.read.bind(parts.replica) };
   const mapReduce = new MapReduce(io, cluster, store, modules, knowsType, {
@@ -37,11 +38,12 @@ export function composeMapReduce(io: Io, config: NodeConfig, below: MapReduceDep
   return mapReduce;
 }
 
+/** The configured limits of one job: the defaults with `mapred_inputs_max`. */
 export function jobLimits(config: NodeConfig): JobLimits {
   return { ...defaultJobLimits, inputCountMax: config.mapredInputsMax };
 }
 
-/** Listings of what the cluster holds; this node's part of each comes from its own store. */
+/** The cluster-wide listings of keys and buckets. This node's part of each comes from its own store. */
 export function composeListings(
   io: Io,
   parts: RoundDependencies,

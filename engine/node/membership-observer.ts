@@ -1,6 +1,6 @@
 /**
- * What membership tells, tied to what the node counts: the states of peers and their scores in the failure-cause
- * families, gossip in families of its own under `svc_`.
+ * Counts the events of membership. The states of peers and their phi scores go into the failure-cause families; gossip
+ * and ring changes have families of their own (`ring_changes_total`, `svc_gossip_*`).
  */
 import type { Io } from '../io/io.ts';
 import type { MembershipObserver } from '../cluster/membership/observer.ts';
@@ -9,7 +9,7 @@ import { refusalReasons } from '../cluster/membership/table.ts';
 import { LabelledFamily } from '../metrics/labelled-family.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
 
-/** `onRoutable`: a peer can be asked again. */
+/** The observer that counts membership's events. Calls `onRoutable` when a peer can be sent requests again. */
 export function countMembership(
   stats: NodeStats,
   io: Pick<Io, 'clock'>,
@@ -36,7 +36,7 @@ export function countMembership(
       failures.peerStateTransition(index, from, to);
       failures.setPeerState(index, datacenter, rack, stateCode(to));
       if (isServingState(to)) onRoutable(node);
-      // A new life passes through RESET within one instant: nothing was taken away.
+      // A new incarnation passes through RESET within one instant: the peer was not ejected.
       if (!isRoutableState(from) || isRoutableState(to) || to === 'RESET') return;
       pool.peer_ejects += 1;
       pool.peer_ejected_at = io.clock.wallMs() * 1000;

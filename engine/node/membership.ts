@@ -1,4 +1,4 @@
-/** Membership as the other rooms need it: gossip over the peer plane, its settings, and what a greeting says. */
+/** Connects membership to the peer plane: its settings, the messages of gossip, and this node's greeting to peers. */
 import type { ClusterServer } from '../api/stats/cluster-description.ts';
 import { asLockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
@@ -13,10 +13,10 @@ import type { Plane } from '../peer/plane.ts';
 import type { Hello, PeerReply } from '../peer/wire/messages.ts';
 import { selfOf } from './topology.ts';
 
-/** Gossip that comes at every so many intervals counts as that rare at most (see engine/cluster/membership/detector.ts). */
+/** The failure detector counts one silence as at most this many intervals (`cluster/membership/detector.ts`). */
 const intervalsMax = 5;
 
-/** `epoch` is this life's. */
+/** The settings of membership. `epoch` is the id of this incarnation. */
 export function membershipSettings(config: NodeConfig, epoch: string): MembershipSettings {
   const { gossipIntervalMs, phiThresholdMilli, phiWindowCount, phiMeanMsMin } = config;
   return {
@@ -37,14 +37,17 @@ export function membershipSettings(config: NodeConfig, epoch: string): Membershi
   };
 }
 
-/** What this node says of itself when it greets. */
+/** This node's greeting to a peer. `epoch` is the id of this incarnation; `said` comes from membership. */
 export function helloOf(config: NodeConfig, epoch: string, said: Introduction): Hello {
   const { name, datacenter, rack, tokens, clusterId, replace } = config;
   const heir = replace === undefined ? {} : { replaces: replace };
   return { clusterId, node: name, datacenter, rack, tokens, epoch, version, ...heir, ...said };
 }
 
-/** The plane as membership needs it. It is asked for late, since each is built on the other. */
+/**
+ * The peer plane as membership uses it. `plane` is called only once the node starts, because plane and membership are
+ * built on each other.
+ */
 export function membershipLinks(config: NodeConfig, epoch: string, plane: () => Plane): MembershipLinks {
   return {
     isConnected: (peer) => plane().isConnected(peer),
@@ -59,7 +62,7 @@ export function membershipLinks(config: NodeConfig, epoch: string, plane: () => 
   };
 }
 
-/** The reply to a peer's words. */
+/** The reply to a peer's gossip message: `gossiped`, or `failed` with the error's code. */
 export function gossipReply(membership: Membership, from: NodeId, words: Uint8Array): PeerReply {
   try {
     return { kind: 'gossiped', words: membership.answer(from, words) };
@@ -69,7 +72,7 @@ export function gossipReply(membership: Membership, from: NodeId, words: Uint8Ar
   }
 }
 
-/** Every member as `/cluster_describe` shows it. */
+/** Every member, as `/cluster_describe` shows it. */
 export function clusterServers(membership: Membership): readonly ClusterServer[] {
   return membership.members().map(({ node, datacenter, rack, tokens, address }) => {
     const { host, port } = splitAddress(address) ?? { host: address, port: 0 };

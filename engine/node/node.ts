@@ -1,9 +1,13 @@
 /**
- * A node: its rooms, started bottom-up over an `Io` and stopped in reverse. The same code starts a node on a machine
- * and in the simulator's world.
+ * A node: opens its data directory, composes its services over an `Io`, starts them bottom-up and stops them in
+ * reverse. The same code runs on a machine and in the simulator's world.
  *
- * Starting: the store is recovered first, then peers are let in, then clients; a failure takes down what was up.
- * Stopping: clients are let go first (what is under way is answered), then peers, who are told, then the store.
+ * - Start: the node recovers its store, then admits peers, then clients. If a step fails, the node stops the services
+ *   that it has started.
+ * - Stop: the node finishes the requests of clients that are under way, tells its peers that it stops, then closes the
+ *   store.
+ *
+ * `services.ts` composes the services.
  */
 import type { Credential } from '../auth/credentials.ts';
 import { Gate } from '../auth/gate.ts';
@@ -36,7 +40,7 @@ import { storeDirectory } from '../storage/log/file-names.ts';
 import { openOrQuarantine } from '../storage/recovery/quarantine.ts';
 import { Store } from '../storage/store.ts';
 
-/** What `GET /cluster` answers. */
+/** The answer of `GET /cluster`. */
 export type { ClusterView, MemberView } from '../api/http/cluster-routes.ts';
 
 const hintDirectory = 'hints';
@@ -44,26 +48,27 @@ const identityPath = 'identity';
 const membersPath = 'members';
 const propertiesPath = 'properties';
 
-/** Whose data directory it is; undefined when nothing in it says so. */
+/** The name of the node that the data directory belongs to; undefined if its identity file is missing. */
 export function nodeOfDirectory(disk: Disk): Promise<string | undefined> {
   return nodeOfIdentity(disk, identityPath);
 }
 
-/** Gives up what cannot be read of the properties of buckets; the names of those buckets. */
+/** Drops the bucket properties that cannot be read. Resolves with the names of those buckets. */
 export function forgetProperties(disk: Disk, store: Store): Promise<readonly string[]> {
   return forgetLostProperties(disk, store, propertiesPath);
 }
 
 /**
- * How long a starting node waits to hear of all its peers before it takes clients: one that serves before it knows
- * anybody would refuse what its level cannot meet. Dead peers must not hold it up for long.
+ * How long a starting node waits to hear from all its peers before it serves clients, in microseconds. A node that
+ * serves before it has heard any peer refuses requests whose consistency level it cannot meet. Dead peers must not
+ * delay the start for long.
  */
 const acquaintanceUsMax = 2_000_000;
 
-/** How long a starting node that has lost what was set of buckets waits for a peer that tells it. */
+/** How long a starting node that has lost bucket properties waits for a peer that has them, in microseconds. */
 const catchUpUsMax = 30_000_000;
 
-/** Where a node can be reached; undefined for what is off. */
+/** The addresses at which a node listens; undefined for a listener that is off. */
 export interface NodeAddresses {
   readonly http: Address | undefined;
   readonly pb: Address | undefined;
@@ -72,12 +77,13 @@ export interface NodeAddresses {
   readonly stats: Address | undefined;
 }
 
-/** What a node is told beside its configuration, which anybody may read. */
+/** Secrets of a node. They are not part of its configuration, which may be shown to anyone. */
 export interface NodeSecrets {
-  /** The credentials of the configuration's `credentials`; without that key they are not looked at. */
+  /** The contents of the file that the key `credentials` names. Ignored without that key. */
   readonly credentials?: readonly Credential[];
 }
 
+/** One running node. `Node.start` makes it; `stop` ends it. */
 export class Node {
   readonly #io: Io;
   readonly #config: NodeConfig;
@@ -95,8 +101,9 @@ export class Node {
   }
 
   /**
-   * Recovers the store, begins a new life, joins the peers and serves. Rejects with `DirectoryLocked`, `FormatUnsupported`,
-   * `StoreForeign`, `StorageFailed` or `ConfigInvalid`, or with `ListenError` when an address is taken.
+   * Recovers the store, begins a new incarnation, connects to the peers and serves clients. Rejects with
+   * `DirectoryLocked`, `FormatUnsupported`, `StoreForeign`, `StorageFailed`, `FileMissing` or `ConfigInvalid`, or with
+   * `ListenError` if an address is taken.
    */
   static async start(doors: Io, given: NodeConfig, secrets: NodeSecrets = {}): Promise<Node> {
     mustBeSecured(doors, given);
@@ -116,27 +123,30 @@ export class Node {
     return node;
   }
 
-  /** Where the node listens. */
+  /** The addresses at which the node listens. */
   get addresses(): NodeAddresses {
     return present(this.#addresses, 'the addresses of a started node');
   }
 
-  /** The way to the objects of the whole cluster without a socket, at the configured consistency. */
+  /** Reads and writes objects of the whole cluster without a socket, at the configured consistency levels. */
   get objects(): ClusterDispatcher {
     return this.#rooms.objects;
   }
 
-  /** What this node thinks of its peers. */
+  /** This node's peer states. */
   get gossip(): GossipHandler {
     return this.#rooms.gossip;
   }
 
-  /** Everything that the node counts, as it stands now: between two publications, and after the stop too. */
+  /** A metrics snapshot taken now. Works between two publications, and after the node has stopped. */
   statistics(): StatsSnapshot {
     return this.#rooms.publisher.take();
   }
 
-  /** From now on clients are known by these; who came in by one that is not among them is nobody. */
+  /**
+   * Replaces the credentials at once. Clients whose credential remains stay authenticated; the others are revoked. Only
+   * for a node whose configuration names credentials.
+   */
   replaceCredentials(credentials: readonly Credential[]): void {
     assert(!this.#gate.open, 'a node that asks for no credentials is given none');
     this.#gate.replace(credentials);
@@ -144,8 +154,9 @@ export class Node {
   }
 
   /**
-   * Begins to hand over everything that this node owns and to leave the cluster. Throws `Conflict` when it is on a move
-   * already or is the last owner; also when it is the last one of its rack, unless that is forced.
+   * Begins to hand over every range that this node owns, and then to leave the cluster (`left` resolves). Throws
+   * `Conflict` if the node is in a ring change or a rebuild, if it is the last owner, or, without `force`, if it is the
+   * last node of its rack. A later failure is only logged, as `transfer.leave.failed`.
    */
   leave({ force = false }: { readonly force?: boolean } = {}): void {
     void this.#rooms.mover.leave(force).catch((error: unknown) => {
@@ -154,22 +165,23 @@ export class Node {
   }
 
   /**
-   * Goes into STANDBY (`ends`: returns from it): it keeps what it owns and takes every write, serves no client, and is read
-   * only where too few other replicas are left. Resolves once that is durable; rejects with `StorageFailed` when the disk
-   * does not take it. Throws `Conflict` when it is on a move, or when too few others would serve reads of its keys.
+   * Goes into STANDBY, or returns from it if `ends`. In STANDBY the node keeps its ranges and takes every write, but
+   * serves no client. Peers read from it only if too few other replicas are left. Resolves once the state is durable.
+   * Rejects with `StorageFailed`. Throws `Conflict` if the node is in a ring change, or if too few others would serve
+   * reads of its keys.
    */
   standby({ ends = false }: { readonly ends?: boolean } = {}): Promise<void> {
     return this.#rooms.mover.standby(ends);
   }
 
-  /** Resolves once this node has left the cluster; it then has nothing more to do than to stop. */
+  /** Resolves once this node has left the cluster. The caller then stops it. */
   get left(): Promise<void> {
     return this.#rooms.left;
   }
 
   /**
-   * Calls `found` when a disk that was full has room again: the node takes writes once it is stopped and started anew,
-   * and goes on as it is until then.
+   * Calls `found` when a disk that was full has free space again. The node takes writes again only after the caller has
+   * stopped it and started another one; until then it continues to answer reads.
    */
   onRoom(found: () => void): void {
     const { store, handoff } = this.#rooms;
@@ -177,14 +189,15 @@ export class Node {
   }
 
   /**
-   * Calls `told` when the cluster knows this node by other tokens than `config` gives it: as those of the node that it
-   * replaces, or as its own before its disk was lost. It is of no use until it is stopped and started anew with them.
+   * Calls `told` when peers assign this node other tokens than its configuration has: those of the node that it
+   * replaces, or its own from before its disk was lost. The node cannot serve until the caller has stopped it and
+   * started another one with these tokens.
    */
   onTokens(told: (tokens: readonly Token[]) => void): void {
     this.#rooms.membership.heritage.onTokens(told);
   }
 
-  /** Lets clients, then peers, then the store go. Resolves when nothing is left; further calls wait for the first. */
+  /** Stops the listeners, then the peer links, then the store. Resolves once all have stopped. May be called again. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
@@ -205,7 +218,7 @@ export class Node {
     await plane.start();
     const peerAddress = present(plane.address, 'the peer address');
     membership.start(peerAdvertise ?? peerAddress);
-    // Nothing is written by the rules of buckets before they are known.
+    // The node must know the bucket properties before it writes by them: it would drop siblings otherwise.
     if (properties.condition !== 'whole') {
       await membership.acquainted(acquaintanceUsMax);
       await keeper.catchUp(catchUpUsMax);
@@ -265,7 +278,7 @@ export class Node {
   }
 }
 
-/** Throws `ConfigInvalid` where TLS is asked for and the doors know of none: never plain by mistake. */
+/** Throws `ConfigInvalid` if the configuration asks for TLS and the ports have none: never plain text by mistake. */
 function mustBeSecured({ secured }: Io, { tls, peerTls }: NodeConfig): void {
   const plain = [
     ...(tls !== undefined && !secured.clients ? ['tls'] : []),
@@ -276,7 +289,7 @@ function mustBeSecured({ secured }: Io, { tls, peerTls }: NodeConfig): void {
   throw new LockstepError('ConfigInvalid', detail);
 }
 
-/** Throws `ConfigInvalid` where credentials are asked for and there are none to compare with: never open by mistake. */
+/** Throws `ConfigInvalid` if the configuration names credentials and the caller gave none: never open by mistake. */
 function gateOf({ log }: Io, config: NodeConfig, { credentials }: NodeSecrets): Gate {
   if (config.credentials === undefined) return new Gate(log, undefined);
   if (credentials !== undefined) return new Gate(log, credentials);
@@ -285,8 +298,9 @@ function gateOf({ log }: Io, config: NodeConfig, { credentials }: NodeSecrets): 
 }
 
 /**
- * A member has the tokens that its disk says it has, for it holds their keys: its file need not know them. Whom its file
- * still names with one of them is the one that it has replaced.
+ * The configuration with the tokens that the member's disk records. A member holds the keys of these tokens, so they
+ * win over its configuration. A seed of the same rack that the configuration still lists with one of them is the node
+ * that this one has replaced; it is left out.
  */
 function withOwnTokens({ log }: Io, config: NodeConfig, members: MemberFile): NodeConfig {
   const { name, datacenter, rack, replace } = config;
@@ -304,7 +318,7 @@ function withOwnTokens({ log }: Io, config: NodeConfig, members: MemberFile): No
   return { ...config, tokens, seeds };
 }
 
-/** Opens what lies on the disk; what was opened is given up again when something fails. */
+/** Opens the stores and files of the data directory. If one fails, closes the stores that it has opened. */
 async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Opened> {
   const stores: Store[] = [];
   const openStore = async (opening: Promise<Store>): Promise<Store> => {
@@ -316,7 +330,7 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     await mustHaveItsStore(io, config, { identityPath, membersPath });
     const store = await openStore(Store.open(io, storeDirectory, storeOptions(config)));
     const files = await DurableFiles.open(store);
-    // Hints are copies of what other nodes hold too: without them anti-entropy has more to do.
+    // Hints are copies of data that other nodes hold, too. Without them anti-entropy has more to repair.
     const hints = config.hintedHandoff
       ? await openStore(openOrQuarantine(io, hintDirectory, hintStoreOptions(config)))
       : undefined;
@@ -353,8 +367,9 @@ function noteHints(io: Io, files: DurableFiles, { recovery }: Store): void {
 }
 
 /**
- * What a node held when it left is older than what was deleted and forgotten since, by everybody who was a member: it
- * would bring that back. Throws `StoreForeign`; not before the members know that it has left, which it goes on telling.
+ * Throws `StoreForeign` for a node that has left its cluster. The members have deleted keys and forgotten the
+ * tombstones since, and this node's old copies would bring those keys back. Does not throw until the members file
+ * records the leave: until then the node must go on telling the members of it.
  */
 function refuseLeaver(name: NodeConfig['name'], { isDeparted, remembered }: MemberFile): void {
   if (!isDeparted || !remembered.some(({ node, left }) => node === name && left)) return;
@@ -363,8 +378,9 @@ function refuseLeaver(name: NodeConfig['name'], { isDeparted, remembered }: Memb
 }
 
 /**
- * A node that begins to join holds nothing. One that does was a member of this name in a life that it knows nothing
- * of, and may have been replaced since, or have left: see `refuseLeaver`. Throws `StoreForeign`.
+ * Throws `StoreForeign` for a node that is to join and whose store holds keys. Its directory belonged to a member of
+ * this name in an earlier incarnation that the members file does not record. That member may have been replaced or have
+ * left since: see `refuseLeaver`.
  */
 function refuseLeftovers({ name, join }: NodeConfig, members: MemberFile, store: Store): void {
   const isKnown = members.remembered.some(({ node }) => node === name);

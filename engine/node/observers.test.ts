@@ -1,4 +1,4 @@
-/** What a room tells goes into the fields of the codecs' tables, and into no others. */
+/** Each observer counts an event in the codec field that it belongs to, and in no other. */
 import { describe, expect, it } from 'vitest';
 
 import { parseNodeId } from '../base/ids.ts';
@@ -22,7 +22,7 @@ const beside = peer('n2', 'dc1', 'r1');
 const near = peer('n3', 'dc1', 'r2');
 const far = peer('n4', 'dc2', 'r1');
 
-/** Everything that is not zero, histograms as the number of values with the largest one. */
+/** All fields that are not zero. A histogram is shown as its count of values and the largest one. */
 function counted(stats: NodeStats): Readonly<Record<string, number | string>> {
   const fields = [...Object.entries(stats.pool), ...Object.entries(stats.server)] as [string, number][];
   const histograms = HISTOGRAMS.filter(({ field }) => stats[field].count > 0).map(
@@ -38,7 +38,7 @@ function peerSetting(): { stats: NodeStats; observer: ReturnType<typeof countPee
 }
 
 describe('the counts of the client listeners', () => {
-  it('are the pool’s', () => {
+  it('go into the fields of the pool', () => {
     const stats = new NodeStats();
     const observer = countClients(stats, { ...here, readLevel: 'DC_ONE', writeLevel: 'DC_QUORUM' });
     for (let count = 0; count < 4; count++) observer.opened();
@@ -68,7 +68,7 @@ describe('the counts of the client listeners', () => {
 });
 
 describe('the counts of the store driver', () => {
-  it('are the server’s, and its ejection the pool’s too', () => {
+  it('go into the fields of the server, and an ejection into those of the pool, too', () => {
     const stats = new NodeStats();
     const observer = countStore(stats, { clock });
     observer.readRequested(10, 1);
@@ -107,7 +107,7 @@ describe('the counts of the store driver', () => {
 });
 
 describe('the counts of the peer plane', () => {
-  it('tell this datacenter from others, and this rack from others', () => {
+  it('distinguish this datacenter from others, and this rack from others', () => {
     const { stats, observer } = peerSetting();
     for (const [index, target] of [beside, near, far].entries()) {
       observer.requestQueued(target, index + 1);
@@ -144,7 +144,7 @@ describe('the counts of the peer plane', () => {
     });
   });
 
-  it('tell who ended a connection, and who can be asked', () => {
+  it('record which side ended a connection, and which peers are reachable', () => {
     const { stats, observer, linked } = peerSetting();
     observer.peerAdmitted(near);
     observer.peerEjected(near);
@@ -194,7 +194,7 @@ describe('the counts of membership', () => {
     expect(samplesOf(stats, 'peer_state_current')).toEqual([]);
   });
 
-  it('count messages, their bytes, and what was not taken in', () => {
+  it('count gossip messages, their bytes, and rejected records', () => {
     const stats = new NodeStats();
     const observer = countMembership(stats, { clock }, () => undefined);
     observer.sent(100);

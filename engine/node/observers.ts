@@ -1,6 +1,7 @@
 /**
- * What the rooms tell of their work, tied to what the node counts. Each method is one line of the codecs' tables; the
- * only knowledge here is which field a fact belongs to, and whether a peer is near or far.
+ * The observers through which the client listeners, the store driver and the peer plane count their work. Each method
+ * counts one event. This file knows only which field an event belongs to, and whether a peer is in this datacenter and
+ * rack.
  */
 import type { ClientObserver } from '../api/client-observer.ts';
 import type { Io } from '../io/io.ts';
@@ -16,13 +17,13 @@ import type { StoreDriver } from '../storage/driver.ts';
 import type { StoreObserver } from '../storage/observer.ts';
 import { PeerFailures } from './peer-failures.ts';
 
-/** What requests of clients are counted by where they do not say it themselves. */
+/** The node's place, and the consistency levels that a client's request is counted under if it names none. */
 export interface ClientTerms extends Place {
   readonly readLevel: ConsistencyLevel;
   readonly writeLevel: ConsistencyLevel;
 }
 
-/** A client listener's counts; one observer may serve several listeners. */
+/** Counts the work of client listeners. Several listeners may share one observer. */
 export function countClients(stats: NodeStats, terms: ClientTerms): ClientObserver {
   const { pool } = stats;
   return {
@@ -62,7 +63,7 @@ export function countClients(stats: NodeStats, terms: ClientTerms): ClientObserv
   };
 }
 
-/** The store driver's counts. */
+/** Counts the work of the store driver. */
 export function countStore(stats: NodeStats, io: Pick<Io, 'clock'>): StoreObserver {
   const { pool, server, failures } = stats;
   return {
@@ -114,13 +115,13 @@ export function countStore(stats: NodeStats, io: Pick<Io, 'clock'>): StoreObserv
   };
 }
 
-/** Where this node stands: what is near and what is far. */
+/** This node's datacenter and rack. */
 export interface Place {
   readonly datacenter: string;
   readonly rack: string;
 }
 
-/** The peer plane's counts, toward this datacenter and others. `onLinked`: a link to this peer has come up. */
+/** Counts the work of the peer plane, by datacenter and rack. Calls `onLinked` when a link to a peer has come up. */
 export function countPeers(stats: NodeStats, place: Place, onLinked: (node: NodeId) => void): PeerObserver {
   const { pool } = stats;
   const { datacenter, rack } = place;
@@ -187,13 +188,13 @@ export function countPeers(stats: NodeStats, place: Place, onLinked: (node: Node
   }
 }
 
-/** Gauges that are read when a snapshot is taken. */
+/** Registers the gauges that each metrics snapshot reads from the store driver and the peer plane. */
 export function provideGauges(stats: NodeStats, driver: StoreDriver, plane: Plane): void {
   stats.provideServerGauge('in_queue', () => driver.inQueue);
   stats.provideServerGauge('in_queue_bytes', () => driver.inQueueBytes);
   stats.provideServerGauge('out_queue', () => driver.outQueue);
   stats.provideServerGauge('out_queue_bytes', () => driver.outQueueBytes);
-  // Made by one look at all connections.
+  // One pass over all connections yields all of these gauges.
   stats.providePoolReadings(() => {
     const { local, remote, ...gauges } = plane.gauges();
     return {
@@ -223,7 +224,7 @@ export function provideGauges(stats: NodeStats, driver: StoreDriver, plane: Plan
   });
 }
 
-/** TLS handshakes that failed before there was a connection, with clients and with peers. */
+/** Counts the TLS handshakes that failed before a connection existed, with clients and with peers. */
 export function handshakeFamily({ failedHandshakes }: Pick<Io, 'failedHandshakes'>): FamilySource {
   return {
     name: 'svc_tls_handshake_failures_total',

@@ -1,6 +1,6 @@
 /**
- * What goes wrong between peers and has no place in the codecs: refused handshakes, rejected frames, requests turned
- * away, answers given twice. Families of their own under `svc_`.
+ * Counts failures between peers that the pool and server codecs have no field for: refused handshakes, rejected frames,
+ * requests that an overloaded node turned away, and answers given twice. All are families under `svc_peer_`.
  */
 import type { Direction } from '../peer/observer.ts';
 import type { FamilySource } from '../metrics/family.ts';
@@ -12,6 +12,7 @@ import { refusalReasons } from '../peer/wire/greetings.ts';
 
 const directions: readonly Direction[] = ['inbound', 'outbound'];
 
+/** The counters of failures between peers. Every combination of labels starts at 0. */
 export class PeerFailures {
   readonly #rejected = new LabelledFamily({
     name: 'svc_peer_frames_rejected_total',
@@ -54,18 +55,22 @@ export class PeerFailures {
     this.#doubled.child();
   }
 
+  /** Counts a malformed frame for which a connection was cut. */
   frameRejected(direction: Direction, fault: FrameFault): void {
     this.#rejected.child(direction, fault).value += 1;
   }
 
+  /** Counts a handshake that one side refused. */
   refused(direction: Direction, reason: RefusalReason): void {
     this.#refused.child(direction, reason).value += 1;
   }
 
+  /** Counts a request that was answered `Overloaded` without being handled. */
   overloaded(): void {
     this.#overloaded.child().value += 1;
   }
 
+  /** Counts a second answer to one request, which is a bug. */
   answerDoubled(): void {
     this.#doubled.child().value += 1;
   }

@@ -1,19 +1,20 @@
 /**
  * Requests from peers: what each kind needs before this node may handle it, and which service handles it. A new kind of
- * request has one row in `requestRules` and one in the node's table of handlers (services.ts); the compiler asks for both.
+ * request has one row in `requestRules` and one in the node's table of handlers (services.ts); the compiler asks for
+ * both.
  *
  * Requests wait for two things:
  *
- * - **The same ring view.** The sender planned the request by who owns what. A request waits until both nodes have the same
- *   view (cluster/view/ring-view-agreement.ts), and is refused when they do not get there in time. So a node that has given
- *   a range away serves no peer that still takes it for the owner, and a node that slept through a ring change misleads
- *   nobody. A former primary publishes the new view when no transaction is under way there by the old one, behind
- *   everything that it has written (cluster/view/ring-view-publisher.ts). Therefore waiting writes go before waiting reads, and
- *   a new primary answers no read before it has heard the former one, or has waited for it: a reader would miss what a
- *   transaction has committed.
- * - **The peer's bucket properties.** A node that started without the records of properties takes a bucket that keeps siblings
- *   for one that does not, and would drop siblings for good. Until it knows what a peer knows it handles no objects of that
- *   peer, and asks it for none.
+ * - **The same ring view.** The sender planned the request by its ring view. The request waits until both nodes have
+ *   the same view (`cluster/view/ring-view-agreement.ts`), and fails if they do not agree in time. So a node that has
+ *   given a range away serves no peer that still takes it for the owner, and a peer that missed a ring change cannot
+ *   mislead this node. A former primary publishes the new view once no transaction runs there under the old view, after
+ *   everything that it has written (`cluster/view/ring-view-publisher.ts`). Therefore waiting writes go before waiting
+ *   reads. A new primary answers no read before it has heard the former primary, or has waited for it: a reader would
+ *   otherwise miss what a transaction has committed.
+ * - **The peer's bucket properties.** A node that started without property records would take a bucket with siblings
+ *   for one without, and would drop siblings for good. Until it knows a peer's properties, it handles no objects of
+ *   that peer and requests none from it.
  */
 import type { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
@@ -36,14 +37,14 @@ export type RequestHandlers = {
 
 interface RequestRule {
   /**
-   * The sender planned it by who owns what. Not so: what brings the agreement about; ranges and hints, which move between
-   * rings; what is the same on every node. Of transactions only prepare requests and fences: an outcome goes to whoever
-   * holds the branch.
+   * Whether the sender planned the request by its ring view. It is false for requests that bring the agreement about,
+   * for ranges and hints, which move between rings, and for data that is the same on every node. Of the messages of
+   * transactions only prepare requests and fences are planned by the ring: an outcome goes to the node with the branch.
    */
   readonly plannedByRing: boolean | 'prepare-or-fence';
-  /** Handling it changes or shows objects, so this node must know the sender's bucket properties. */
+  /** Whether handling it changes or reads objects. Then this node must know the sender's bucket properties. */
   readonly needsProperties: boolean;
-  /** Its answer brings objects of the peer here. */
+  /** Whether its answer brings objects of the peer to this node. */
   readonly bringsObjects: boolean;
 }
 
@@ -67,7 +68,7 @@ const requestRules: Readonly<Record<Kind, RequestRule>> = {
   wasmModules: { plannedByRing: false, needsProperties: false, bringsObjects: false },
 };
 
-/** The plane's handler over a table of handlers. */
+/** The peer plane's request handler: calls the table's handler of the request's kind. */
 export function handlerOf(handlers: RequestHandlers): RequestHandler {
   return (from, request, reply) => {
     // The table's row of a kind takes requests of just that kind, which the type of a lookup cannot express.
@@ -76,7 +77,10 @@ export function handlerOf(handlers: RequestHandlers): RequestHandler {
   };
 }
 
-/** `handle`, delayed while the asking peer has another ring view. */
+/**
+ * Wraps `handle`: delays each request that was planned by the ring while the sender has another ring view, and each
+ * read while this node waits for the former primary. Replies with the error if the two nodes do not agree in time.
+ */
 export function whenAgreed(
   membership: Pick<Membership, 'agrees' | 'awaitAgreement' | 'handover'>,
   handle: RequestHandler,
@@ -89,7 +93,7 @@ export function whenAgreed(
     }
     membership.awaitAgreement(former, false, (error) => {
       if (error?.code === 'ShuttingDown') refuse(reply, error);
-      // The wait is over: those who must have what the former primary knows have seen to it (`Handover.isOver`).
+      // The wait is over. A caller that needs what the former primary knows checks that itself (`Handover.isOver`).
       else handle(from, request, reply);
     });
   };
@@ -107,7 +111,10 @@ export function whenAgreed(
   };
 }
 
-/** `handle`, delayed until this node knows which bucket properties the asking peer knows. */
+/**
+ * Wraps `handle`: delays each request that needs properties until this node knows the sender's bucket properties.
+ * Replies with `Overloaded` if it cannot learn them.
+ */
 export function whenHeard(
   io: Pick<Io, 'spawn'>,
   keeper: Pick<PropertyKeeper, 'hasHeard' | 'hear'>,
@@ -128,8 +135,9 @@ export function whenHeard(
 }
 
 /**
- * `links`, on which a request that asks for objects of a peer leaves once this node knows that peer's bucket properties.
- * `isConnected`: a request reaches the peer now. A request that does not is turned away as on `links`.
+ * Wraps `links`: a request whose answer brings objects is sent once this node knows that peer's bucket properties.
+ * Fails with `PeerGone` if it cannot learn them. If the peer is not connected (`isConnected`), `links` refuses the
+ * request at once, as always.
  */
 export function heardLinks(
   io: Pick<Io, 'spawn'>,
@@ -163,7 +171,7 @@ function isPlannedByRing(request: PeerRequest): boolean {
   return request.kind === 'transact' && (isPrepareRequest(request.words) || isFence(request.words));
 }
 
-/** A request that outlives its call: its bytes are views that are valid only while it is handled (peer/wire/frames.ts). */
+/** A copy of a request for use after its call: the request's bytes are valid only during it (`peer/wire/frames.ts`). */
 function copyOf(request: PeerRequest): PeerRequest {
   switch (request.kind) {
     case 'ping':

@@ -1,4 +1,4 @@
-/** The Redis protocol's room as the configuration wants it, and what it counts. */
+/** Composes the Redis listener from the configuration, with the reaper of expired keys and the counts of commands. */
 import type { RedisField } from '../api/redis/commands.ts';
 import type { RedisDependencies } from '../api/redis/listener-dependencies.ts';
 import { RedisServer } from '../api/redis/server.ts';
@@ -30,7 +30,7 @@ type Shared = Pick<
   'gate' | 'io' | 'requests' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
 >;
 
-/** The listener, and beside it the reaper of what has expired. */
+/** The Redis listener and the reaper of expired keys, started and stopped together. */
 export class RedisListener {
   readonly #server: RedisServer;
   readonly #reaper: Reaper;
@@ -40,25 +40,28 @@ export class RedisListener {
     this.#reaper = reaper;
   }
 
-  /** As `RedisServer.start`. */
+  /** Starts the reaper and listens at `address`, as `RedisServer.start`. Resolves with the bound address. */
   start(address: Address): Promise<Address> {
     this.#reaper.start();
     return this.#server.start(address);
   }
 
-  /** As `RedisServer.stop`; nothing is deleted any more when it resolves. */
+  /**
+   * Stops as `RedisServer.stop`, with `drainMs` milliseconds for requests under way. Then the reaper deletes no more.
+   */
   async stop(drainMs: number): Promise<void> {
     await Promise.all([this.#server.stop(drainMs), this.#reaper.stop()]);
   }
 }
 
-/** What this node itself holds. */
+/** The node's own keys, which the reaper walks. */
 export interface LocalKeys {
   readonly store: Pick<Store, 'keysOfBucket' | 'tokenOf'>;
   readonly driver: StoreDriver;
   readonly membership: Pick<Membership, 'ring'>;
 }
 
+/** Composes the Redis listener; not yet listening. `coverage` lists keys for `KEYS` and `SCAN`. */
 export function buildRedis(
   shared: Shared,
   config: NodeConfig,
@@ -74,7 +77,7 @@ export function buildRedis(
     bucket: byteStringOf(config.redisBucket),
     isAlone: () => local.membership.ring.members.length === 1,
     timeoutMs: config.requestTimeoutMs,
-    // One value is always answered.
+    // An answer with one value must always fit.
     answerBytesMax: Math.max(config.redisAnswerBytesMax, bytesMax),
     keyCountMax: config.transactionOperationsMax,
     serverInfo: { node: config.name, version },
@@ -115,7 +118,7 @@ function reaperParts(
   };
 }
 
-/** What does not decode is anti-entropy's business. */
+/** Undefined if the object does not decode: the reaper leaves it to anti-entropy. */
 function decoded(bytes: Uint8Array): StoredObject | undefined {
   try {
     return decodeObject(bytes);
@@ -125,7 +128,7 @@ function decoded(bytes: Uint8Array): StoredObject | undefined {
   }
 }
 
-/** One line of the server codec for every command. */
+/** Counts each command in its field of the server codec. */
 function countCommands({ server }: NodeStats): (field: RedisField) => void {
   return (field) => {
     switch (field) {
@@ -181,7 +184,7 @@ function countCommands({ server }: NodeStats): (field: RedisField) => void {
   };
 }
 
-/** The living keys of the bucket, page by page. */
+/** Lists the bucket's live keys, page by page. */
 function listKeys(coverage: NameLister, { type, bucket }: RedisDependencies): ListKeys {
   return async function* (first, deadlineUs) {
     for await (const { names } of coverage.keys(type, bucket, { live: true, first }, deadlineUs)) yield names;

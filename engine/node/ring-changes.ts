@@ -1,4 +1,7 @@
-/** Ring changes as the configuration wants them: their source of ranges, what operators see, what is counted. */
+/**
+ * Composes a node's part in ring changes: the source of ranges, the leave drain, the cleanup. Also describes ring
+ * changes to operators (`GET /cluster`) and counts them. The changes themselves are in `cluster/changes/`.
+ */
 import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import { asLockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -26,17 +29,17 @@ import type { Transfer, TransferOptions } from '../cluster/changes/transfer.ts';
 import type { Transactions } from '../transactions/transactions.ts';
 import { clientKeysOf } from './tombstone-reaper.ts';
 
-/** A node's part in changes of the ring. */
+/** The services of one node that take part in ring changes. */
 export interface RingChanges {
   readonly mover: RingChangeCoordinator;
   readonly refill: Rebuild;
   readonly surplus: Cleanup;
   readonly transfer: Transfer;
-  /** Resolves once this node has left the cluster for good. */
+  /** Resolves once this node has left the cluster. */
   readonly left: Promise<void>;
 }
 
-/** The store, as ranges are read from it. */
+/** The source that reads token ranges from the store for peers. */
 export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
   return new RangeSource({
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
@@ -45,6 +48,7 @@ export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
   });
 }
 
+/** The configured batch size, rate and timeout of transfers. */
 export function transferOptions(config: NodeConfig): TransferOptions {
   return {
     batchBytes: config.transferBatchBytes,
@@ -53,7 +57,7 @@ export function transferOptions(config: NodeConfig): TransferOptions {
   };
 }
 
-/** What this node must settle before it leaves. */
+/** The leave drain: ends this node's transactions and hands on its hints before it leaves. */
 export function leaveDrainOf(
   io: Io,
   config: NodeConfig,
@@ -71,7 +75,7 @@ export function leaveDrainOf(
   );
 }
 
-/** Removes keys of ranges that this node no longer owns. */
+/** The cleanup: removes keys of ranges that this node no longer owns. */
 export function cleanupOf(
   io: Io,
   config: NodeConfig,
@@ -96,7 +100,7 @@ export function cleanupOf(
   );
 }
 
-/** Answers a peer that takes over a range of this node's. */
+/** Answers a peer that reads a range of this node. Calls `reply` exactly once. */
 export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, reply: Reply): void {
   const asked = Uint8Array.from(words);
   io.spawn('transfer.answer', async () => {
@@ -110,7 +114,7 @@ export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, r
   });
 }
 
-/** The cluster and this node's move as an operator sees them. */
+/** The operator's commands over this node (leave, standby), and the cluster as `GET /cluster` describes it. */
 export function clusterControl(
   membership: Membership,
   mover: RingChangeCoordinator,
@@ -141,7 +145,7 @@ export function clusterControl(
   };
 }
 
-/** A member that is still filling its empty disk is on no move. */
+/** The progress of the rebuild while it runs, else of the ring change. A member that rebuilds is in no ring change. */
 function progressOf(mover: RingChangeCoordinator, refill: Rebuild): MoveProgress {
   return refill.hindrance === undefined ? mover.progress : refill.progress;
 }
@@ -151,7 +155,7 @@ function waitsOf(mover: RingChangeCoordinator, refill: Rebuild): MoveWait {
   return { members: refill.waitsFor, transactions: 0, hints: 0 };
 }
 
-/** What moves between nodes, and how far the present ring change is. */
+/** The metrics families of transfers and of the current ring change. */
 export function ringChangeFamilies(
   { transfer, mover, refill, surplus }: RingChanges,
   membership: Membership,

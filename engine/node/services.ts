@@ -1,4 +1,7 @@
-/** Composes a node's services, each over those below it. Nothing is started here but the store. */
+/**
+ * Composes a node's services, each over those below it, and the handlers of peers' requests. Starts none of them:
+ * `node.ts` does. The stores are open already.
+ */
 import type { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
 import type { Gate } from '../auth/gate.ts';
 import { statsService } from '../api/stats/service.ts';
@@ -78,43 +81,43 @@ import { composeTransactions } from './transactions.ts';
 import type { WasmServices } from './wasm.ts';
 import { composeWasm } from './wasm.ts';
 
-/** The store driver's name: the label `server`. */
+/** The name of the store driver in the statistics (label `server`). */
 const serverName = 'store_local';
 
-/** The services of one node, not yet serving. */
+/** The services of one node, composed and not yet started. */
 export interface NodeServices extends ClientListeners {
   readonly store: Store;
   readonly driver: StoreDriver;
-  /** The store of hints and what works with it; undefined when hinted handoff is off. */
+  /** Hinted handoff and its store; undefined if hinted handoff is off. */
   readonly handoff: Handoff | undefined;
   readonly plane: Plane;
   readonly membership: Membership;
   readonly readBudget: ReadBudget;
   readonly transactions: Transactions;
   readonly reaper: Reaper;
-  /** Undefined when it is off. */
+  /** Undefined if anti-entropy is off. */
   readonly antiEntropy: AntiEntropy | undefined;
   readonly mapReduce: MapReduce;
   readonly mover: RingChangeCoordinator;
   readonly refill: Rebuild;
   readonly surplus: Cleanup;
   readonly wasm: WasmServices;
-  /** Resolves once this node has left the cluster for good. */
+  /** Resolves once this node has left the cluster. */
   readonly left: Promise<void>;
   readonly objects: ClusterDispatcher;
   readonly gossip: GossipHandler;
   readonly publisher: StatsPublisher;
   readonly statistics: HttpService;
-  /** What was set of buckets, here and at the peers. */
+  /** Keeps the bucket properties in agreement with the peers'. */
   readonly keeper: PropertyKeeper;
 }
 
-/** What was opened on the disk before. */
+/** The open stores and files of the data directory. */
 export interface Opened {
-  /** The disk that everything below lies on. */
+  /** The disk that holds all of them. */
   readonly disk: CountedDisk;
   readonly store: Store;
-  /** Undefined when hinted handoff is off. */
+  /** Undefined if hinted handoff is off. */
   readonly hintStore: Store | undefined;
   readonly identity: Identity;
   readonly members: MemberFile;
@@ -122,6 +125,7 @@ export interface Opened {
   readonly files: DurableFiles;
 }
 
+/** Composes all services of a node over its open stores. Registers their metrics families. */
 export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate: Gate): NodeServices {
   const { store } = opened;
   const stats = new NodeStats();
@@ -189,7 +193,7 @@ interface Dispatch extends RingChanges {
   readonly transactions: Transactions;
   readonly keeper: PropertyKeeper;
   readonly reaper: Reaper;
-  /** Listings of what the cluster holds. */
+  /** Lists the cluster's keys and buckets. */
   readonly coverage: Coverage;
   readonly mapReduce: MapReduce;
   readonly handoff: Handoff | undefined;
@@ -198,8 +202,8 @@ interface Dispatch extends RingChanges {
 }
 
 /**
- * A service that others call before it is composed: each side stands on the other. It is set before the node starts, and
- * only then called.
+ * A reference to a service that is composed after those that call it, because the two depend on each other. It is set
+ * before the node starts, and read only from then on.
  */
 class Later<T> {
   #set: { readonly value: T } | undefined;
@@ -222,9 +226,9 @@ interface LaterServices {
   readonly handoff: Later<Handoff | undefined>;
 }
 
-/** The members, and what sends to them. */
+/** Membership, and the services that send to members. */
 interface ClusterServices {
-  /** The one object that stands for this node in the ring. */
+  /** This node in the ring. Compared by reference, so there is only one such object. */
   readonly self: Member;
   readonly links: PeerLinks;
   readonly membership: Membership;
@@ -233,7 +237,7 @@ interface ClusterServices {
   readonly wasm: WasmServices;
 }
 
-/** Every service between the store and the listeners. */
+/** Composes every service between the store and the listeners. */
 function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Dispatch {
   const { stats, buckets, store, driver } = foundation;
   const later: LaterServices = {
@@ -301,7 +305,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
   };
 }
 
-/** Membership over the plane, hinted handoff, and users' modules. */
+/** Composes membership over the peer plane, hinted handoff, and the Wasm modules. */
 function composeCluster(
   io: Io,
   config: NodeConfig,
@@ -333,7 +337,7 @@ function composeCluster(
   return { self: settings.self, links, membership, fencing, handoff, wasm };
 }
 
-/** What rounds of requests work with. */
+/** Collects the dependencies of rounds. */
 function roundDependencies(
   io: Io,
   config: NodeConfig,
@@ -382,7 +386,7 @@ function dispatchSettings(config: NodeConfig): DispatchSettings {
   };
 }
 
-/** The services that handle peers' requests, and what counts them. */
+/** The services that handle peers' requests, and the observer that counts them. */
 interface PeerHandling {
   readonly observer: PeerObserver;
   readonly parts: RoundDependencies;
@@ -395,7 +399,7 @@ interface PeerHandling {
   readonly antiEntropy: AntiEntropy | undefined;
 }
 
-/** The links to the peers, and one handler for every kind of their requests. */
+/** Composes the peer plane with one handler for every kind of request. */
 function composePlane(
   io: Io,
   config: NodeConfig,
@@ -454,7 +458,7 @@ function composePlane(
   );
 }
 
-/** Joins, leaves and replacements; the rebuild of a lost disk; the cleanup behind a change. */
+/** Composes joins, leaves and replacements, the rebuild of a lost disk, and the cleanup after a change. */
 function composeRingChanges(
   io: Io,
   config: NodeConfig,

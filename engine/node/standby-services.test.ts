@@ -12,7 +12,7 @@ let isStandby = true;
 const self = { node: 'n1' } as MemberRecord;
 const check = standbyCheck({ self, isStandby: (node: NodeId) => node === 'n1' && isStandby });
 
-/** What a call ended in: the code of its error, or `let through` where the thing behind was asked. */
+/** The outcome of a call: the code of its error (`NotFound` if the wrapped service was called), or `nothing`. */
 async function outcomeOf(call: () => unknown): Promise<string> {
   try {
     await call();
@@ -26,7 +26,7 @@ function behind(): never {
   throw new LockstepError('NotFound', 'it was let through');
 }
 
-test('while its node is in STANDBY every door of the clients is closed, and open before and after', async () => {
+test('services refuse every client request while the node is in STANDBY, and none before or after', async () => {
   const behindIt = { get: behind, put: behind, run: behind, keys: behind, buckets: behind, start: behind };
   const dispatcher = openDispatcher(behindIt, check);
   const whole = { ...behindIt, find: behind, survey: behind, inDoubt: () => [], resolve: behind };
@@ -46,12 +46,12 @@ test('while its node is in STANDBY every door of the clients is closed, and open
     isStandby = now;
     for (const call of calls) expect(await outcomeOf(call)).toBe(now ? 'Standby' : 'NotFound');
   }
-  // The books of jobs count what was refused here as they count their own refusals.
+  // The metrics of jobs count this refusal as they count their own.
   expect(refusedJobs).toBe(1);
   expect(jobs.bytesMax).toBe(7);
 });
 
-test('what is in doubt is shown and resolved all the same', async () => {
+test('transactions in doubt can be listed and resolved in STANDBY', async () => {
   isStandby = true;
   const known = {
     run: behind,

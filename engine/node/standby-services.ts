@@ -1,6 +1,7 @@
 /**
- * What the listeners of clients work with, closed while this node is in STANDBY: no new read, write, transaction, listing
- * or job begins here then. Requests under way go on, and what peers ask is answered.
+ * Wrappers of the services that client listeners call: while this node is in STANDBY they refuse every new read, write,
+ * transaction, listing and job of a client with `Standby`. Requests under way continue, and requests of peers do not
+ * pass through these wrappers.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NameLister } from '../api/name-lister.ts';
@@ -12,6 +13,7 @@ import type { TransactionService } from '../transactions/transactions.ts';
 /** Throws `Standby` while this node is in STANDBY. */
 export type StandbyCheck = () => void;
 
+/** The check over this node's own state in `membership`. */
 export function standbyCheck(membership: Pick<Membership, 'self' | 'isStandby'>): StandbyCheck {
   return () => {
     const { node } = membership.self;
@@ -21,6 +23,7 @@ export function standbyCheck(membership: Pick<Membership, 'self' | 'isStandby'>)
   };
 }
 
+/** The dispatcher, whose reads and writes reject with `Standby` while this node is in STANDBY. */
 export function openDispatcher(dispatcher: Dispatcher, check: StandbyCheck): Dispatcher {
   return {
     get: async (request) => {
@@ -34,7 +37,7 @@ export function openDispatcher(dispatcher: Dispatcher, check: StandbyCheck): Dis
   };
 }
 
-/** Transactions can be looked for and resolved all the same. */
+/** The transactions, of which none begins in STANDBY. An operator can still find and resolve them. */
 export function openTransactions(transactions: TransactionService, check: StandbyCheck): TransactionService {
   return {
     run: async (request) => {
@@ -48,6 +51,7 @@ export function openTransactions(transactions: TransactionService, check: Standb
   };
 }
 
+/** The listings, of which none begins in STANDBY. */
 export function openLister(lister: NameLister, check: StandbyCheck): NameLister {
   return {
     keys: (...asked) => {
@@ -61,6 +65,7 @@ export function openLister(lister: NameLister, check: StandbyCheck): NameLister 
   };
 }
 
+/** The MapReduce jobs, of which none begins in STANDBY. A refusal counts as a refused job. */
 export function openJobs(mapReduce: MapReduceAdmin, check: StandbyCheck): MapReduceAdmin {
   return {
     get bytesMax() {

@@ -1,4 +1,4 @@
-/** The store as the configuration wants it, and the families that it adds to the statistics. */
+/** The options of the node's two stores (objects and hints) from the configuration, and their metrics families. */
 import type { NodeConfig } from '../config/config.ts';
 import type { HintOptions, HintStore, Hints } from '../replication/hints/hints.ts';
 import type { Io } from '../io/io.ts';
@@ -13,6 +13,7 @@ import type { Store } from '../storage/store.ts';
 
 const hintSegmentBytesMax = 16 * 1024 * 1024;
 
+/** Options of the object store. */
 export function storeOptions(config: NodeConfig): StoreOptions {
   const { sync } = config;
   return {
@@ -23,7 +24,10 @@ export function storeOptions(config: NodeConfig): StoreOptions {
   };
 }
 
-/** What may wait bounds what is under way, too: a small queue is meant to keep little in memory. */
+/**
+ * Limits of the store driver. The queue's limits bound the writes and reads under way, too: an operator who configures
+ * a small queue wants little in memory.
+ */
 export function driverLimits(config: NodeConfig): DriverLimits {
   const { storeQueueCountMax: queueCountMax, storeQueueBytesMax: queueBytesMax } = config;
   const { storeWritesMax, storeWriteBytesMax, diskReadsMax } = driverDefaults;
@@ -37,7 +41,7 @@ export function driverLimits(config: NodeConfig): DriverLimits {
   };
 }
 
-/** Hints lie in a small store of their own. */
+/** Options of the hint store: small segments (16 MiB at most) and no cache. */
 export function hintStoreOptions(config: NodeConfig): StoreOptions {
   return {
     ...storeOptions(config),
@@ -46,6 +50,7 @@ export function hintStoreOptions(config: NodeConfig): StoreOptions {
   };
 }
 
+/** Options of hinted handoff. */
 export function hintOptions(config: NodeConfig): HintOptions {
   return {
     bytesMax: config.hintBytesMax,
@@ -56,7 +61,7 @@ export function hintOptions(config: NodeConfig): HintOptions {
   };
 }
 
-/** A store and its driver as the hints need them. */
+/** The hint store over `store`, with a driver of its own. */
 export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore {
   const driver = new StoreDriver(io, store, silentObserver, driverLimits(config));
   return {
@@ -71,7 +76,7 @@ export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore
   };
 }
 
-/** What becomes of the writes that replicas missed. */
+/** The metrics families of hints: outcomes, and the hints stored now. */
 export function hintFamilies(hints: Hints): readonly FamilySource[] {
   const outcomes = [
     ['stored', 'stored'],
@@ -106,7 +111,7 @@ export function hintFamilies(hints: Hints): readonly FamilySource[] {
   ];
 }
 
-/** What an operator wants to know of the store beyond the server codec. */
+/** The metrics families of the store that the server codec does not have, and the count of failed tasks. */
 export function storeFamilies(store: Store, io: Io): readonly FamilySource[] {
   const family = (name: string, type: FamilyType, help: string, read: () => number): FamilySource => {
     const about: Family = { name, help, type, labels: [] };

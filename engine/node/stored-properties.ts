@@ -1,11 +1,11 @@
 /**
- * The records of bucket properties in the node's own store: a setting is one record of the log, and shares its sync with
- * whatever else is written. What lies in the file of an earlier version is brought here when a node starts.
+ * Stores the records of bucket properties in the node's own store. A setting is one record of the log and shares its
+ * sync with other writes. A start imports the properties file of an earlier version.
  *
  *     props/<record name>    a record (buckets/property-codec.ts)
- *     node/properties        u8 version: this node has heard of all that was set
+ *     node/properties        u8 version: this node has learnt all properties that were set
  *
- * A store without the second record is new, or was lost: its node asks its peers before it serves clients.
+ * A store without the second record is new or was lost: its node asks its peers before it serves clients.
  */
 import { ByteReader, BytesError, ByteWriter } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -28,18 +28,19 @@ const bucket = byteStringOf('props');
 const prefix = bucketPrefix('' as ByteString, bucket);
 const heardKey = systemKey(byteStringOf('node'), byteStringOf('properties'));
 const heardValue = Buffer.from([1]);
-/** They belong to the node, not to the ring. */
+/** The records belong to the node, not to a range of the ring. */
 const token = 0 as Token;
-/** Records in one batch, about. */
+/** The approximate bytes of records in one batch. */
 const batchBytes = 256 * 1024;
 
+/** The property records of one node: read at a start, written by the property keeper. */
 export class StoredProperties implements PropertyShelf {
   readonly #io: Pick<Io, 'disk' | 'log'>;
   readonly #path: string;
   readonly condition: PropertyCondition;
-  /** What the last life knew; empty in the first. */
+  /** The records that the last incarnation stored; empty in the first. */
   readonly remembered: PropertyTable;
-  /** What the file of an earlier version says; undefined: there is none. */
+  /** The records of an earlier version's file; undefined if there is no such file. */
   readonly #file: readonly NamedRecord[] | 'damaged' | undefined;
   #store: Pick<LocalStore, 'tryWrite'> | undefined;
 
@@ -57,7 +58,9 @@ export class StoredProperties implements PropertyShelf {
     this.#file = file;
   }
 
-  /** `path`: of the file of earlier versions. Rejects with `StorageFailed` when the disk does not read. */
+  /**
+   * Reads all records. `path` is the file of earlier versions. Rejects with `StorageFailed` if the disk cannot be read.
+   */
   static async open(
     io: Pick<Io, 'disk' | 'log'>,
     store: Pick<Store, 'get' | 'keysOfBucket' | 'damages'>,
@@ -71,12 +74,14 @@ export class StoredProperties implements PropertyShelf {
     const known = file === undefined || file === 'damaged' ? records : [...records, ...file];
     const isLost = lost.length > 0 || (heard === undefined && file === 'damaged');
     const isWhole = heard !== undefined || (file !== undefined && file !== 'damaged');
-    // What damage has hidden nobody can tell: the peers are asked.
+    // A damaged segment may have hidden records without a trace, so the node asks its peers.
     const condition = isLost ? 'lost' : isWhole && store.damages.length === 0 ? 'whole' : 'new';
     return new StoredProperties(io, path, condition, new PropertyTable(known), file);
   }
 
-  /** From now on records are written there. Brings in the file of an earlier version; rejects with `StorageFailed`. */
+  /**
+   * Writes records to `store` from now on, and imports the file of an earlier version. Rejects with `StorageFailed`.
+   */
   async writeTo(store: Pick<LocalStore, 'tryWrite'>): Promise<void> {
     this.#store = store;
     if (this.#file === undefined || this.condition === 'lost') return;
@@ -90,6 +95,7 @@ export class StoredProperties implements PropertyShelf {
     this.#io.log.event('info', 'props.file.imported', { path: this.#path, records: this.#file.length });
   }
 
+  /** Resolves once the records are durable. Rejects with `ShuttingDown` before `writeTo`, or with the store's error. */
   async save(records: readonly NamedRecord[]): Promise<void> {
     let batch: StoreWrite[] = [];
     let bytes = 0;
@@ -107,6 +113,7 @@ export class StoredProperties implements PropertyShelf {
     if (batch.length > 0) await this.#write(batch);
   }
 
+  /** Records durably that this node has learnt all properties. Puts a damaged file of an earlier version aside. */
   async complete(): Promise<void> {
     await this.#write([{ key: heardKey, token, value: heardValue }]);
     if (this.condition === 'lost' && this.#file === 'damaged')
@@ -126,8 +133,8 @@ export class StoredProperties implements PropertyShelf {
 }
 
 /**
- * Gives up what cannot be read of the records, for an operator whose node has no peer that could tell it: the buckets have
- * the properties of their type again. Resolves with their names. Rejects with `StorageFailed`.
+ * Drops the records that cannot be read, for an operator whose node has no peer with a copy. These buckets have the
+ * properties of their type again. Resolves with their names. Rejects with `StorageFailed`.
  */
 export async function forgetLostProperties(
   disk: Io['disk'],
@@ -174,7 +181,7 @@ async function readAll(store: Pick<Store, 'get' | 'keysOfBucket'>): Promise<{
   return { records, lost, lostKeys };
 }
 
-/** Undefined: there is none, or it is lost. */
+/** The value under `key`; undefined if there is none or it is damaged. */
 async function valueOf(store: Pick<Store, 'get'>, key: PackedKey): Promise<Uint8Array | undefined> {
   try {
     return await store.get(key);

@@ -1,4 +1,4 @@
-/** The reaper of deletions as the configuration wants it, and what it counts. */
+/** Composes the tombstone reaper from the configuration, and its metrics families. */
 import type { NodeConfig } from '../config/config.ts';
 import type { ClientKeys } from '../replica/client-keys.ts';
 import type { Hints } from '../replication/hints/hints.ts';
@@ -14,21 +14,21 @@ import { isSystemKey } from '../base/object-key.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { PeerRequest } from '../peer/wire/messages.ts';
 
-/** Due tombstones are looked for ten times a grace, but neither all the time nor hardly ever. */
+/** Bounds of the interval between two searches for due tombstones, which is a tenth of the grace. */
 const intervalMsMin = 500;
 const intervalMsMax = 60_000;
 
-/** Requests that bring objects, or fetch what is brought elsewhere later. */
+/** Requests that bring objects to a node, or fetch objects that are sent to another node later. */
 const ofObjects: ReadonlySet<PeerRequest['kind']> = new Set([
   'readObject',
   'mergeObject',
   'mergeBatch',
   'keepHint',
-  // Ranges are read in batches that may be older than what is written meanwhile.
+  // A batch of a range may be older than the writes that are made meanwhile.
   'transferRange',
 ]);
 
-/** The reaper over the node's store. */
+/** Composes the reaper over the node's store; not yet started. */
 export function composeReaper(
   io: Io,
   config: NodeConfig,
@@ -46,7 +46,7 @@ export function composeReaper(
       io,
       hints,
       oldestRequestUs: () => plane().oldestRequestUs(ofObjects),
-      // One that waits to join is in no ring.
+      // A node that waits to join is in no ring, so its record stands for it.
       members: () => membership.members().map((record) => membership.member(record.node) ?? record),
     },
     {
@@ -59,6 +59,7 @@ export function composeReaper(
   return reaper;
 }
 
+/** The store's keys without the engine's own records. */
 export function clientKeysOf(store: Store): ClientKeys {
   return {
     keys: () => objectKeys(store),
@@ -67,7 +68,7 @@ export function clientKeysOf(store: Store): ClientKeys {
   };
 }
 
-/** Nothing but the engine's own records lies in it. */
+/** Whether the store holds nothing but the engine's own records. */
 export function isEmpty(store: Store): boolean {
   return objectKeys(store).next().done === true;
 }

@@ -1,4 +1,4 @@
-/** What the configuration tells of this node's place, of the peer plane and of clients' limits. */
+/** Derives from the configuration this node's place in the ring, the peer plane's options, and limits of requests. */
 import { contentBytesMax, defaultContentLimits } from '../api/content-limits.ts';
 import type { ContentLimits } from '../api/content-limits.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -13,7 +13,7 @@ export function selfOf(config: NodeConfig): Member {
   return { node: name, datacenter, rack, tokens };
 }
 
-/** What the plane is told. */
+/** Options of the peer plane. A link that is idle for one request timeout, or for three pings if longer, is closed. */
 export function planeOptions(config: NodeConfig, peers: readonly PeerTarget[], hello: Hello): PlaneOptions {
   const idleUs = Math.max(config.peerRequestTimeoutMs * 1000, 3 * defaultPeerTimeouts.pingUs);
   return {
@@ -30,12 +30,12 @@ export function planeOptions(config: NodeConfig, peers: readonly PeerTarget[], h
   };
 }
 
-/** How large a client's object may be. */
+/** Limits of a client's object. */
 export function contentLimits(config: NodeConfig): ContentLimits {
   return { ...defaultContentLimits, valueBytesMax: config.valueBytesMax };
 }
 
-/** Bytes of a client's request at most: a value and what describes it, and room for names and framing. */
+/** The most bytes of a client's request: one value with its metadata, plus 128 KiB for names and framing. */
 export function requestBytesMax(config: NodeConfig): number {
   return contentBytesMax(contentLimits(config)) + 128 * 1024;
 }

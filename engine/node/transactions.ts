@@ -1,4 +1,4 @@
-/** The transactions' rooms as the configuration wants them. */
+/** Composes the node's transactions over its own store, and connects them to membership and to the rebuild. */
 import type { ContentLimits } from '../api/content-limits.ts';
 import type { TransactionLimits } from '../api/transaction-rules.ts';
 import type { NodeId } from '../base/ids.ts';
@@ -25,7 +25,7 @@ interface TransactionStores {
   readonly epoch: string;
 }
 
-/** The node's transactions over its own store; not yet recovered. */
+/** Composes the node's transactions; not yet recovered. Registers their metrics families. */
 export function composeTransactions(
   io: Io,
   config: NodeConfig,
@@ -41,7 +41,7 @@ export function composeTransactions(
   };
   const members = (): readonly MemberRecord[] =>
     membership.members().filter(({ node }) => !membership.isReplaced(node));
-  // Who replaces it is to take over what it had voted for (cluster/changes/replacement-takeover.ts).
+  // A replacement takes over the votes of the node that it replaces (`cluster/changes/replacement-takeover.ts`).
   const speaksFor = (one: MemberRecord, node: NodeId): boolean =>
     one.node === node || (one.replaces === node && one.move === 'switching');
   const lives = {
@@ -51,7 +51,8 @@ export function composeTransactions(
   };
   const memories = (): ReturnType<Memories> => {
     const { began, hindrance } = refill();
-    // Who is older than this life may have been there before it: that is not remembered of the nodes of the configuration.
+    // An earlier incarnation may have heard a member that is known from the configuration alone (generation 0). That is
+    // not recorded, so such a member counts as heard, unless this incarnation started on an empty disk.
     const heard = members()
       .filter(({ generation }) => generation > 0 || !began)
       .map(({ node }) => node);
@@ -62,7 +63,7 @@ export function composeTransactions(
   return transactions;
 }
 
-/** How large a client's transaction may be: a branch must fit into one message. */
+/** Limits of a client's transaction. A branch must fit into one peer message. */
 export function transactionLimits(
   config: NodeConfig,
   content: ContentLimits,

@@ -1,4 +1,7 @@
-/** Wasm modules as the other rooms need them: kept in the node's own store, spread over the peer plane, served to operators. */
+/**
+ * Composes the node's Wasm modules: stores them in the node's own store, spreads them over the peer links, and offers
+ * them to operators, to key routing and to MapReduce. How modules are metered and run is in `wasm/`.
+ */
 import type { ModuleAdmin } from '../api/http/wasm-routes.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
@@ -28,19 +31,23 @@ import { Registry } from '../wasm/registry.ts';
 import type { SpreadOptions } from '../wasm/spread.ts';
 import { Spread } from '../wasm/spread.ts';
 
-/** What the node does with modules; nothing where the feature is off. */
+/**
+ * The node's use of Wasm modules. If the feature is off, keys that a module routes fail with `KeyfunUnavailable`, and
+ * peers are answered with `WasmNotImplemented`.
+ */
 export interface WasmServices {
   readonly route: CustomRoute;
-  /** Throws `BadRequest` when the module is there and cannot route keys. */
+  /** Throws `BadRequest` if the module is registered and cannot route keys. */
   readonly checkRouting: (moduleId: string) => void;
   readonly phases: PhaseModules;
-  /** Undefined where the feature is off. */
+  /** The operators' interface; undefined if the feature is off. */
   readonly desk: ModuleAdmin | undefined;
   start(): Promise<void>;
   stop(): void;
   answer(words: Uint8Array, reply: Reply): void;
 }
 
+/** The services that the modules use. */
 export interface WasmDependencies {
   readonly io: Io;
   readonly config: NodeConfig;
@@ -52,12 +59,13 @@ export interface WasmDependencies {
   readonly buckets: Buckets;
 }
 
-/** The engine's own records belong to no range. */
+/** The engine's own records belong to no range of the ring. */
 const recordToken = 0 as Token;
 const moduleBucket = byteStringOf('wasm');
-/** Bytes of modules in one message, about: far below what a frame may have. */
+/** The approximate bytes of modules in one message, far below the limit of a frame. */
 const messageBytesMax = 4 * 1024 * 1024;
 
+/** Composes the modules; they are loaded when `start` is called. Registers their metrics families and gossip topic. */
 export function composeWasm(parts: WasmDependencies): WasmServices {
   const { io, config, stats, links, membership, buckets } = parts;
   if (!config.featuresWasm) return withoutWasm;
@@ -96,7 +104,7 @@ export function composeWasm(parts: WasmDependencies): WasmServices {
   };
 }
 
-/** Throws `ConfigInvalid` when a configured bucket type routes by a module that cannot. */
+/** Throws `ConfigInvalid` if a configured bucket type routes by a module that cannot route keys. */
 function checkBucketTypes({ bucketTypes }: NodeConfig, modules: Modules): void {
   for (const [name, { chashKeyfun, wasmKeyfun }] of bucketTypes) {
     if (chashKeyfun !== 'CUSTOM') continue;
@@ -171,7 +179,7 @@ function answer(io: Io, spread: Spread, words: Uint8Array, reply: Reply): void {
   });
 }
 
-/** Records of the node's own store, under keys that no client can name. */
+/** Stores modules as records of the node's own store, under keys that no client can name. */
 function shelfOf({ store, driver }: WasmDependencies): ModuleShelf {
   const prefix = bucketPrefix('' as ByteString, moduleBucket);
   return {
