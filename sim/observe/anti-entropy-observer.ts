@@ -1,7 +1,7 @@
 /**
- * What a life's anti-entropy did, for the ledger (`metrics-reconcile`): exchanges and what came of them, trees saved,
- * and which snapshot the life found on its disk. A snapshot is sound when its bytes are those that the same node once
- * wrote as a whole; what the life makes of any other one is a rejection.
+ * Follows the anti-entropy of one incarnation for `metrics-reconcile`: its exchanges and their results, the trees that
+ * it saved, and the snapshot that it found on its disk. A snapshot is sound when its bytes equal a snapshot that the
+ * same node once wrote completely. Every other snapshot must be rejected.
  */
 import { createHash } from 'node:crypto';
 
@@ -14,28 +14,29 @@ import type { World } from '../world/world.ts';
 import type { ExchangeObserver } from './exchange-observer.ts';
 import { Tallies } from './tallies.ts';
 
-/** Writes become visible so long after they were written, at most. */
+/** Upper bound of the time from a write to its visibility, in virtual microseconds. */
 const slackUs = 2_000_000;
 const beside = `${snapshotPath}.new`;
-/** Store id and, behind the node's name, the store's position (engine/anti-entropy/snapshot-file.ts). */
+/** Offset of the store id; the store's position follows the node's name (engine/anti-entropy/snapshot-file.ts). */
 const nameAt = 36;
 
 interface Book {
   readonly sums: Tallies;
-  /** Peers that an exchange is under way with. */
+  /** Number of peers with an exchange in progress. */
   underWay: number;
   readonly sweptSeconds: Map<string, number>;
-  /** When the tree was last certainly brought up to date: the beginning of a finished exchange, of either side's. */
+  /** Virtual time at which the tree was last certainly current: the begin of a finished exchange of either side. */
   freshUs: number;
-  /** Something has begun to bring it up to date in this life. */
+  /** This incarnation has begun to update the tree. */
   begun: boolean;
 }
 
+/** Counts what each incarnation's anti-entropy does; supplies the expected values for its metrics. */
 export class AntiEntropyObserver {
   readonly #cluster: Cluster;
   readonly #nodes: ReadonlyMap<string, PlanNode>;
   readonly #exchanges: ExchangeObserver;
-  /** Segments of the nodes' trees; 0 where anti-entropy is off. */
+  /** Digests of every snapshot that a node wrote, and of the altered ones with a valid checksum that a fault wrote. */
   readonly #segments: number;
   readonly #books = new Map<string, Book>();
   /** Digests of every snapshot that a node wrote, and of those that a fault wrote in its place under a sound checksum. */
@@ -61,7 +62,7 @@ export class AntiEntropyObserver {
     on('store.opened', (book, { host }) => this.#find(book, host));
     on('aae.snapshot.saved', ({ sums }) => sums.add('saved'));
     on('aae.leaf.refuted', ({ sums }) => sums.add('refuted'));
-    // A sweep has everything derived again; from then on only an exchange says that all of it was.
+    // A sweep marks everything dirty. From then on only a finished exchange proves that all of it was derived again.
     on('aae.sweep.began', (book) => {
       book.begun = true;
       book.freshUs = -1;
@@ -98,7 +99,7 @@ export class AntiEntropyObserver {
     }
   }
 
-  /** A fault has put these bytes in the place of a node's snapshot, with a sound checksum and one leaf altered. */
+  /** A fault replaced the node's snapshot by these bytes: one leaf altered, the checksum valid. */
   altered(node: string, bytes: Buffer): void {
     this.#sound.add(digestOf(node, bytes));
     this.#alteredLeaves.add(node);
@@ -132,8 +133,9 @@ export class AntiEntropyObserver {
   }
 
   /**
-   * Known exactly while nothing has been derived yet in a life that began without a snapshot (all is dirty), and when an
-   * exchange has finished that began after the node's last write (nothing is). Only where every node holds everything.
+   * The least and greatest possible number of dirty segments. It is exact in two cases. All segments are dirty while an
+   * incarnation that began without a snapshot has derived nothing. None is dirty after an exchange that began after the
+   * node's last write. Both hold only where every node holds all keys.
    */
   #dirtyOf(node: string): readonly [number, number] {
     const book = this.#bookOf(node);
@@ -142,7 +144,7 @@ export class AntiEntropyObserver {
     if (racks.size < this.#nodes.size || shadow === undefined || this.#segments === 0)
       return [0, this.#segments];
     if (!book.begun && book.sums.get('loaded') === 0) return [this.#segments, this.#segments];
-    // A leaf that is found wrong is dirty until the next exchange.
+    // A leaf that was found wrong stays dirty until the next exchange.
     if (this.#alteredLeaves.get(node) > 0) return [0, this.#segments];
     const lastUs = shadow.changes.at(-1)?.atUs ?? 0;
     const fresh = book.freshUs > lastUs + slackUs && !shadow.blind && !this.#exchanges.isRotten(node);
@@ -162,13 +164,13 @@ export class AntiEntropyObserver {
     if (this.#nodes.has(peer) && !this.#hasDouble(peer)) this.#bookOf(peer).freshUs = beganUs;
   }
 
-  /** Another process has its name: whom others compare with under it may be that one. */
+  /** Another process runs under the node's name: its peers may be exchanging with that process. */
   #hasDouble(node: string): boolean {
     const { impositions } = this.#cluster.impostors;
     return impositions.some(({ victim, claim }) => victim === node && claim === 'sameName');
   }
 
-  /** What lies on the disk when the life begins decides what it must make of it. */
+  /** The snapshot on the disk at the incarnation's start decides whether it must load or reject it. */
   #find({ sums }: Book, host: string): void {
     const bytes = this.#cluster.host(host).disk.durableFiles().get(snapshotPath);
     // A node has two stores; its snapshot is found once.

@@ -1,4 +1,6 @@
-/** The records of branches that lie in the nodes' stores (engine/transactions/formats/records.ts), read off the disks as bytes. */
+/**
+ * Reads the branch records (engine/transactions/formats/records.ts) of the nodes' stores from the bytes on their disks.
+ */
 import { BytesError } from '../../engine/base/bytes.ts';
 import type { ByteString } from '../../engine/base/ids.ts';
 import { bucketPrefix } from '../../engine/base/object-key.ts';
@@ -9,7 +11,7 @@ import { newestOf } from './store-dump.ts';
 
 const prefix = bucketPrefix('' as ByteString, branchBucket);
 
-/** What lies durably on the disks of everybody who is to be there, now. */
+/** The durable branch records of every node that is expected to be present at `atUs` (virtual microseconds). */
 export function branchesLeft(cluster: Cluster, atUs: number): readonly BranchesLeft[] {
   return cluster.members.map((node) => {
     return { node, atUs, branches: branchesOn(cluster.host(node).disk.durableFiles()) };

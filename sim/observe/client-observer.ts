@@ -1,7 +1,7 @@
 /**
- * What clients and a node say to one another, read off the wire by a reader of its own: requests as the process is
- * handed them, answers as it writes them, and how connections end. The answers of a connection come in the order of
- * its requests. Bytes that are no frame, and ends within one, are the client's fault and break the connection.
+ * Decodes the client connections of one incarnation from the wire, independently of the engine: requests as the process
+ * receives them, answers as it writes them, and how connections end. Answers on a connection come in the order of its
+ * requests. Malformed frames, and connections that end within a frame, are the client's fault and break the connection.
  */
 import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
 import { decodeReply } from '../../engine/api/pbc/client-codec.ts';
@@ -32,7 +32,7 @@ type Asked =
   | 'login'
   | 'other';
 
-/** Whose answers the node counts as those of requests for objects, and whether they read. */
+/** Request kinds whose answers the node counts as object requests; the value says whether the request is a read. */
 const readsObjects: Readonly<Partial<Record<Asked, boolean>>> = {
   get: true,
   question: true,
@@ -42,7 +42,7 @@ const readsObjects: Readonly<Partial<Record<Asked, boolean>>> = {
   resolution: false,
 };
 
-/** What else reads. */
+/** Other request kinds that read. */
 const readsMore: readonly Asked[] = ['job', 'listing', 'bucketList'];
 
 /** One connection of the binary protocol, at the server's side. */
@@ -53,7 +53,7 @@ class Conversation {
   broken = false;
   toldEnd = false;
   left: 'afterEnd' | 'first' | undefined;
-  /** The node stops: it takes nothing more, and what the client does from here on it has not caused. */
+  /** The node is stopping: it accepts no further request, and it does not count what the client does from here on. */
   letGo = false;
 
   constructor(frameBytesMax: number) {
@@ -69,6 +69,7 @@ interface HttpExchange {
   letGo: boolean;
 }
 
+/** Counts requests, answers and connection ends of one incarnation, for the client equations of `metrics-reconcile`. */
 export class ClientObserver {
   readonly #frameBytesMax: number;
   readonly #sums = new Tallies();
@@ -76,7 +77,7 @@ export class ClientObserver {
   readonly #http = new Map<number, HttpExchange>();
   readonly #guesses = new Guesses();
 
-  /** The node takes no longer frames of the binary protocol. */
+  /** `frameBytesMax`: the longest frame that the node accepts on the binary protocol, in bytes. */
   constructor(frameBytesMax: number) {
     this.#frameBytesMax = frameBytesMax;
   }
@@ -167,12 +168,15 @@ export class ClientObserver {
     if (conversation.heard.pendingBytes > 0 && listens(conversation)) this.#break(conversation);
   }
 
-  /** The listener of the binary protocol is closed: from here on the node takes no request, and ends what is open. */
+  /**
+   * The listener of the binary protocol is closed: from here on the node accepts no request and closes the open
+   * connections.
+   */
   letGo(): void {
     for (const conversation of this.#open.values()) conversation.letGo ||= listens(conversation);
   }
 
-  /** So is the HTTP listener. */
+  /** The same for the HTTP listener. */
   letGoOfHttp(): void {
     for (const exchange of this.#http.values()) exchange.letGo = true;
   }
@@ -199,7 +203,7 @@ export class ClientObserver {
     }
   }
 
-  /** The conversation is over: the node owes an error, and nothing more. */
+  /** The connection is broken: the node owes an error, and nothing more. */
   #break(conversation: Conversation): void {
     conversation.broken = true;
     conversation.owed.push('other');
@@ -217,16 +221,16 @@ export class ClientObserver {
     if (asked === 'transaction') this.#sums.add('operations', operationsOf(frame));
   }
 
-  /** A job and a listing are answered by as many frames as it takes. */
+  /** The answer to a job or a listing consists of any number of frames. */
   #replied(conversation: Conversation, reply: ClientReply): void {
     if (goesOn(reply, conversation.owed[0])) return;
     const asked = conversation.owed.shift() ?? 'other';
-    // Whoever guesses is heard no further.
+    // After a failed login the node reads nothing more from the connection.
     if (asked === 'login' && reply.kind === 'failed') conversation.broken = true;
     this.#answered(this.#unlessTurnedAway(asked, reply), reply);
   }
 
-  /** Of what somebody asks who may not, a node looks at nothing but that it was asked. */
+  /** The node counts a request that it denies, but looks at nothing else in it. */
   #unlessTurnedAway(asked: Asked, reply: ClientReply): Asked {
     if (reply.kind !== 'failed' || !turnedAwayCodes.includes(reply.code ?? '')) return asked;
     this.#sums.add(asked, -1);
@@ -251,40 +255,40 @@ export class ClientObserver {
     if (definite) this.#sums.add(`definite.error.${code}`);
   }
 
-  /** By the outcome, or by the reason of an abort; an operator's by what was decided. */
+  /** Counts a transaction by its outcome or its abort reason; an operator's resolution by its decision. */
   #ended(asked: Asked, { outcome, reason, heuristic }: LockTransactionResp): void {
     if (asked === 'transaction') this.#sums.add(`ended.${textOf(reason ?? outcome)}`);
     if (asked === 'resolution') this.#sums.add(`resolved.${textOf(heuristic ?? outcome)}`);
   }
 
-  /** Nobody but strangers talks to the HTTP listener: what is answered there is a refusal. */
+  /** Only unauthenticated clients use the HTTP listener, so every answer there is a refusal. */
   #httpAnswered(exchange: HttpExchange, bytes: Uint8Array): void {
     const head = Buffer.from(bytes.subarray(0, headBytesMax)).toString('latin1');
     const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1];
     if (status === undefined || status < '400') return;
-    // Other refusals are the end of the connection.
+    // After any other refusal the node closes the connection.
     if (!answeredLikeOthers.includes(status)) exchange.refused = true;
     const code = /\r\nX-Lockstep-Error: (\w+)\r\n/i.exec(head)?.[1] ?? '';
-    // No object is there: an answer.
+    // A missing object is an ordinary answer.
     if (code === 'NotFound' && head.endsWith('\r\n\r\nnot found\n')) return;
-    // A client that sends too slowly waits for no replica.
+    // A client that sends too slowly occupies no replica.
     const counted = status === '408' ? 'TooSlow' : code;
     this.#failed(counted, /\r\nX-Lockstep-Definite: true\r\n/i.test(head), false);
   }
 }
 
-/** Of an HTTP answer; its head comes in one piece. */
+/** Longest head of an HTTP answer, in bytes; the node writes it in one piece. */
 const headBytesMax = 4096;
 /** Statuses of refusals after which the connection goes on. */
 const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413'];
 
-/** There is more to come of the answer. */
+/** More frames of the same answer follow. */
 function goesOn(reply: ClientReply, asked: Asked | undefined): boolean {
   if (reply.kind === 'mapReduced' || reply.kind === 'keys') return reply.message.done !== true;
   return asked === 'listing' && reply.kind === 'buckets' && reply.message.done !== true;
 }
 
-/** The node takes what the client says. */
+/** The node still reads requests from the connection. */
 function listens({ broken, left, letGo }: Conversation): boolean {
   return !broken && left === undefined && !letGo;
 }
@@ -304,7 +308,7 @@ function causeOfHttp(
   return !letGo && (toldEnd || !left) ? 'eof' : 'closedHere';
 }
 
-/** What a frame asks for; `other` for what is no request for an object, or a malformed one. */
+/** What a frame asks for; `other` for a malformed frame or one that is no object request. */
 function requestOf(frame: Frame): Asked {
   const { code, body } = frame;
   try {

@@ -1,11 +1,12 @@
-/** What snapshots count, sample by sample, as accounts hold it. */
+/** Flattens a metrics snapshot into the samples that an account holds. */
 import type { CollectedFamily } from '../../engine/metrics/family.ts';
 import { familiesOf } from '../../engine/metrics/snapshot-families.ts';
 import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
 import type { CountedSample } from '../check/reconcile/account.ts';
 
+/** Converts snapshots to samples; families that did not change between two snapshots are converted once. */
 export class CountedSamples {
-  /** A snapshot shares what has not changed with the one before, and accounts do so too. */
+  /** Snapshots share unchanged families with their predecessors; the cache lets accounts share their samples too. */
   readonly #known = new WeakMap<CollectedFamily, readonly CountedSample[]>();
 
   of(snapshot: StatsSnapshot): readonly CountedSample[] {

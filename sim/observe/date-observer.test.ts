@@ -16,7 +16,7 @@ const day = 86_400_000;
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
 const content = plainContent(Buffer.from('v'), 'text/plain');
 
-/** A write by n1 on top of `below`, named and dated so. */
+/** A write by n1 on top of `below`, with these times in its dot and in its date. */
 function written(namedMs: number, datedMs: number, below?: StoredObject): StoredObject {
   const dot = { actor: byteStringOf('n1.5f+1') as Actor, counter: nextCounter(0, namedMs) };
   return applyWrite(below, below?.context ?? emptyVector, content, dot, datedMs);
@@ -44,7 +44,7 @@ describe('a version', () => {
   it('is dated and named by what its clock showed, give or take what clocks are apart', () => {
     const scene = new Scene().told(1, startMs);
     expect(scene.verdict(written(startMs, startMs))).toEqual([true, 1, 0]);
-    // Once per version, on however many disks it lies.
+    // A version counts once, no matter how many disks hold it.
     expect(scene.verdict(written(startMs, startMs))).toEqual([true, 1, 0]);
     const apart = startMs + clockSkewMsMax;
     expect(scene.verdict(written(apart, apart))).toEqual([true, 2, 0]);

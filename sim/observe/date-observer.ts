@@ -1,11 +1,10 @@
 /**
- * When versions say that they were written, against what the clocks of their coordinators showed
- * (`timestamp-accuracy`). It hears every reading of a wall clock, and of every object that reaches a disk, as a value
- * or as a hint.
+ * Compares the dates of versions with the wall clocks of their coordinators (`timestamp-accuracy`). The world reports
+ * every reading of a wall clock, and every object that reaches a disk, as a value or as a hint.
  *
- * A version is looked at when it is first seen, a few moments after it was written: what the clock showed within
- * `windowUs` counts. A date that is too early is told only below all that the clock ever showed, for a write may lie
- * with its coordinator alone for long.
+ * The observer judges a version when it first sees it, shortly after the write: readings within `windowUs` count. It
+ * reports a date as too early only below everything that the clock ever showed, because a write may stay with its
+ * coordinator alone for long.
  */
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
@@ -17,22 +16,23 @@ import type { DateRecords } from '../check/dates.ts';
 import type { BadEvent } from '../check/report.ts';
 import { nameOf } from './store-dump.ts';
 
-/** From a write to its first record on any disk. */
+/** Longest time from a write to its first record on any disk, in virtual microseconds. */
 const windowUs = 6_000_000;
 const sliceUs = 250_000;
 
-/** What one clock showed: the latest time in each slice of virtual time, and the earliest of all. */
+/** Readings of one clock: the latest time in each slice of virtual time, and the earliest time of all. */
 interface Shown {
   readonly latestMs: Map<number, number>;
   earliestMs: number;
 }
 
-/** What is known of a key from all disks. */
+/** What all disks together say of a key. */
 interface KnownKey {
   readonly dots: Set<string>;
   highestMs: number;
 }
 
+/** Judges the date and the dot of every version once. `#wrong` collects the versions that no clock reading explains. */
 export class DateObserver {
   readonly #nowUs: () => number;
   readonly #shown = new Map<string, Shown>();
@@ -49,7 +49,7 @@ export class DateObserver {
     return { compared: this.#compared, skipped: this.#skipped, wrong: this.#wrong };
   }
 
-  /** A life on the host was told this time. */
+  /** An incarnation on `host` read its wall clock as `wallMs` (milliseconds since 1970). */
   told(host: string, wallMs: number): void {
     const slice = this.#slice();
     let shown = this.#shown.get(host);
@@ -58,7 +58,7 @@ export class DateObserver {
     shown.earliestMs = Math.min(wallMs, shown.earliestMs);
   }
 
-  /** The object lies on a disk. */
+  /** The object was written to a disk. */
   stored(key: PackedKey, { context, siblings }: StoredObject): void {
     let known = this.#keys.get(key);
     if (known === undefined) this.#keys.set(key, (known = { dots: new Set(), highestMs: 0 }));
@@ -93,7 +93,7 @@ export class DateObserver {
     this.#wrong.push({ atUs: this.#nowUs(), text });
   }
 
-  /** What the clock showed at most within the window. */
+  /** The latest time that the clock showed within the window; undefined without a reading. */
   #latestMs({ latestMs }: Shown): number | undefined {
     let latest: number | undefined;
     const now = this.#slice();
@@ -109,7 +109,7 @@ export class DateObserver {
   }
 }
 
-/** An actor is `host.epoch`, with a number where it has several names. */
+/** The host of a dot's actor. An actor is `host.epoch`, with a number where a host has several actors. */
 function hostOf({ actor }: Dot): string {
   const text = textOf(actor);
   return text.slice(0, text.lastIndexOf('.'));

@@ -1,6 +1,6 @@
 /**
- * What happened to the nodes' disks in a run, told by the world, and what the nodes said of it: what disks lost, which
- * lives they told something that nobody wrote, and what those lives called damaged.
+ * Records what happened to the nodes' disks and what the nodes reported of it: which data disks lost, which
+ * incarnations were handed altered bytes, and which damage those incarnations reported.
  */
 import type { Loss } from '../check/disk-losses.ts';
 import type { CorruptionRecords, DamageReport, FileRange, HandedRange } from '../check/corruption.ts';
@@ -9,14 +9,15 @@ import type { Cluster } from '../world/cluster/cluster.ts';
 import type { FaultId } from '../world/core/fault-log.ts';
 import type { World } from '../world/world.ts';
 
-/** Damage to other files costs a start or a reading, and no data. */
+/** Damage to other files costs a start or a read, but no data. */
 const roles: readonly string[] = ['log', 'manifest'];
 
-/** Events of the engine's log by which a node says that a file is not as it was written. */
+/** Events of the engine's log by which a node reports that a file is damaged. */
 const reportEvents: readonly string[] = ['store.damage.found', 'store.tail.cut'];
 
 type Handed = Omit<HandedRange, 'endedUs'>;
 
+/** The record of one run's disk faults and damage reports; input of `durability` and `data-integrity`. */
 export class DiskHistory {
   readonly losses: Loss[] = [];
   readonly #cluster: Cluster;
@@ -25,13 +26,13 @@ export class DiskHistory {
   readonly #rotten = new Set<string>();
   readonly #handed = new Map<string, Handed>();
   readonly #reports: DamageReport[] = [];
-  /** Torn tails that starts cut. */
+  /** Torn tails that nodes cut when they started. */
   readonly #cuts: DamageReport[] = [];
-  /** Lives whose disk failed an operation or handed out what nobody wrote, as `n1/3`. */
+  /** Incarnations whose disk failed an operation or returned altered bytes, as `n1/3`. */
   readonly #troubled = new Set<string>();
   readonly #world: World;
 
-  /** Of the disks of `names`. */
+  /** Follows the disks of `names` only. */
   constructor(world: World, cluster: Cluster, names: readonly string[] = cluster.names) {
     this.#world = world;
     this.#cluster = cluster;
@@ -41,7 +42,7 @@ export class DiskHistory {
         const from = Number(fields['offset']);
         const path = String(fields['path']);
         const { lives: life } = cluster.host(node);
-        // A torn tail is what crashes leave: it answers for rot in it and needs no cause.
+        // Every crash may leave a torn tail: a cut explains bit rot within it and needs no fault as its cause.
         if (event === 'store.tail.cut') this.#cuts.push({ node, life, path, from, to: Infinity, atUs });
         else this.#reports.push({ node, life, path, from, to: from + Number(fields['bytes']), atUs });
       });
@@ -52,14 +53,14 @@ export class DiskHistory {
     return this.#troubled.has(`${node}/${life}`);
   }
 
-  /** For `data-integrity`, once the run is over. */
+  /** The records for `data-integrity`, complete once the run is over. */
   records(): CorruptionRecords {
     const lives = this.#cluster.lives();
     const handed = [...this.#handed.values()].map((range) => ({
       ...range,
       endedUs: lives.find(({ node, life }) => node === range.node && life === range.life)?.atUs,
     }));
-    // What a crash left behind the log is cut, rotten or not.
+    // A start cuts what a crash left after the last whole batch, rotten or not.
     const open = handed.filter((range) => !this.#cuts.some((cut) => covers(cut, range)));
     return { altered: this.#altered, handed: open, reports: this.#reports };
   }
@@ -97,7 +98,7 @@ function covers(report: DamageReport, { node, life, path, from }: Handed): boole
 }
 
 function isLoss(path: string, kind: FaultId): boolean {
-  // The own disk comes back as it was.
+  // The node's own disk returns with its earlier content.
   if (path === '') return kind !== 'foreign-disk';
   return path.startsWith('store/') && roles.includes(roleOf(path));
 }

@@ -1,30 +1,31 @@
 /**
- * Whether anything has disturbed a run so far: as long as nothing has, numbers that tell of trouble are 0 exactly
- * (`metrics-reconcile`). Beside the faults of the ledger and the ends of lives there are impatient clients, operators
- * whose nodes refuse clients (`node-standby`), and queues that a plan makes so short that its load alone may fill
- * them.
+ * Tells whether anything has disturbed a run so far. Until then, metrics that count failures must be exactly 0
+ * (`metrics-reconcile`). Disturbances are injected faults, ended incarnations, impatient clients, operators who set
+ * nodes to STANDBY (`node-standby`), and queues so short that the plan's load may fill them.
  */
 import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
 
-/** Of these the plan says how many fit; as they are configured otherwise, no scenario's load fills them. */
+/** The plan configures the lengths of these queues. At their default lengths no scenario's load fills them. */
 const queues: readonly string[] = ['store_queue_count_max', 'peer_outbox_count_max'];
 
-/** Faults that no ledger tells of at once: clients that leave before they are answered, nodes in STANDBY. */
+/** Faults that the fault log does not record when they begin: clients that disconnect early, nodes in STANDBY. */
 const untold: readonly FaultKind[] = ['immediate-retry', 'client-disconnect', 'node-standby'];
 
+/** The state of a run at one instant, as far as it concerns disturbances. */
 export interface SoFar {
   readonly nowUs: number;
-  /** A life has ended, or is about to. */
+  /** An incarnation has ended, or is about to end. */
   readonly ended: boolean;
-  /** Faults that the ledger knows of. */
+  /** Number of faults that the fault log has recorded. */
   readonly injected: number;
-  /** A node turned a request away because a queue was full. */
+  /** A node rejected a request because a queue was full. */
   readonly full: boolean;
 }
 
+/** Decides from a plan and the state of its run whether failure metrics may exceed 0. */
 export class Disturbances {
-  /** From here on plans have faults of clients and operators (`untold`). */
+  /** Virtual time from which the plan's client and operator faults (`untold`) may act. */
   readonly #untoldUs: number;
   readonly #shortQueues: boolean;
 

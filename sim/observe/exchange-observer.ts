@@ -1,7 +1,7 @@
 /**
- * Keeps the books of anti-entropy: what every exchange reported, beside what the stores of both sides held when it began,
- * while it went on, and when it ended; and every tree that was saved, beside what the store makes of it. The nodes' own
- * words (begun, reported, ended) are taken from the trace; what is true comes off the disks.
+ * Records every anti-entropy exchange: its report, and the contents of both sides' stores when it began, while it ran
+ * and when it ended. Records every saved tree beside the tree that the store's contents imply. The trace supplies the
+ * nodes' reports (begun, reported, ended); the disks supply the facts to compare them with.
  */
 import { byteStringOf } from '../../engine/base/ids.ts';
 import type { Token } from '../../engine/base/ids.ts';
@@ -21,7 +21,10 @@ import type { HeldVersion } from './replica-shadow.ts';
 import { ReplicaShadow, entryHash } from './replica-shadow.ts';
 import { ReplacementRule, contextOf } from './replacement-rule.ts';
 
-/** What was written so long before an exchange may become visible during it: a record counts once it is synced. */
+/**
+ * A write this much older than an exchange may still become visible during it, in virtual microseconds: a record counts
+ * once it is synced.
+ */
 const slackUs = 2_000_000;
 
 interface OpenExchange {
@@ -31,10 +34,11 @@ interface OpenExchange {
   readonly differing: ReadonlySet<string>;
   readonly sinceSnapshot: ReadonlySet<string>;
   readonly reported: ReportedKey[];
-  /** The newest record of either side's store when it began. */
+  /** The newest sequence number of each side's store when the exchange began. */
   readonly positions: readonly number[];
 }
 
+/** Collects the evidence for `exchange-soundness`, `repair-soundness`, `snapshot-rejection` and related checks. */
 export class ExchangeObserver {
   readonly exchanges: ExchangeRecord[] = [];
   readonly leaves: LeafRecord[] = [];
@@ -44,9 +48,9 @@ export class ExchangeObserver {
   readonly #shadows = new Map<string, ReplicaShadow>();
   readonly #rules = new ReplacementRule();
   readonly #open = new Map<string, OpenExchange>();
-  /** Position of the snapshot that the node's life began with; none when it began without. */
+  /** The store position of the snapshot that the incarnation loaded; absent when it started without one. */
   readonly #loaded = new Map<string, number>();
-  /** Nodes a leaf of whose tree was altered. */
+  /** Nodes whose tree has an altered leaf. */
   readonly #altered = new Set<string>();
   readonly #rotten = new Set<string>();
   #moving = false;
@@ -75,7 +79,7 @@ export class ExchangeObserver {
     });
   }
 
-  /** What is to be said about them, by invariant. */
+  /** The checks over this evidence, by invariant. */
   checks(): readonly (readonly [InvariantName, () => CheckReport])[] {
     return [
       ['exchange-soundness', () => checkExchanges(this.exchanges, this.leaves)],
@@ -84,12 +88,12 @@ export class ExchangeObserver {
     ];
   }
 
-  /** A fault has changed a leaf of the node's tree, under a sound checksum. */
+  /** A fault changed a leaf of the node's tree and kept the checksum valid. */
   altered(node: string): void {
     this.#altered.add(node);
   }
 
-  /** From now on owners come and go: who shares what is not known here. */
+  /** From now on ownership changes: the observer no longer knows which keys two nodes share. */
   ringMoves(): void {
     this.#moving = true;
   }
@@ -153,12 +157,12 @@ export class ExchangeObserver {
     return hurt === undefined ? '' : `${hurt} holds what cannot be read`;
   }
 
-  /** A place of its log was altered, at some time: what the node has noticed of it is not known here. */
+  /** A fault altered a place in the node's log at some time; the observer cannot know whether the node has noticed. */
   isRotten(name: string): boolean {
     return this.#rotten.has(name);
   }
 
-  /** Keys of both that differ now, and those that the snapshots of either life know nothing of. */
+  /** Keys on which the two stores differ now, and keys that neither incarnation's snapshot covers. */
   #compare(
     node: string,
     peer: string,
@@ -204,7 +208,7 @@ export class ExchangeObserver {
     return touched;
   }
 
-  /** Keys written since it began, of which a side knows now what neither knew then. */
+  /** Keys written since the exchange began, of which one side now holds a version that neither side held then. */
   #fromElsewhere({ node, peer, beganUs, positions }: OpenExchange): ReadonlySet<string> {
     const sides = [node, peer].map((name) => this.#shadows.get(name));
     const found = new Set<string>();
@@ -217,7 +221,7 @@ export class ExchangeObserver {
     return found;
   }
 
-  /** The tree on the disk, leaf by leaf, beside the records up to its position. */
+  /** Compares the saved tree, leaf by leaf, with the records up to its position. */
   #saved(node: string, atUs: number): void {
     const shadow = this.#shadows.get(node);
     const bytes = this.#cluster.host(node).disk.durableFiles().get(snapshotPath);
@@ -260,7 +264,7 @@ export class ExchangeObserver {
   }
 }
 
-/** True too where what was known before cannot be told any more. */
+/** Also true when the earlier version is no longer remembered. */
 function hasNews(
   before: readonly (HeldVersion | 'unknown' | undefined)[],
   after: readonly (HeldVersion | undefined)[],

@@ -1,16 +1,17 @@
-/** Requests over HTTP with a token of nobody's: a node counts them at once, and answers them a moment later. */
+/** Tracks HTTP requests with an unknown token: a node counts such a request at once and answers it a moment later. */
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 
 const headBytesMax = 4_096;
 const known: ReadonlySet<string> = new Set(Object.values(worldTokens));
 
+/** Requests with unknown tokens on the connections of one listener. */
 export class Guesses {
-  /** Heads of requests, as far as they have come. */
+  /** Heads of requests, as far as they have arrived, by connection. */
   readonly #heads = new Map<number, string>();
   readonly #open = new Set<number>();
   #abandoned = 0;
 
-  /** Counted by the node, but not answered yet, or never. */
+  /** Requests that the node has counted but not answered, or will never answer. */
   get unanswered(): number {
     return this.#open.size + this.#abandoned;
   }

@@ -1,11 +1,12 @@
-/** What the stats listener and those who look at it say to one another. */
+/** Observes the connections of the stats listener: answers written, and requests with unknown tokens. */
 import type { StatsListenerTruth } from '../check/reconcile/account.ts';
 import { Guesses } from './guesses.ts';
 
-/** Answers of the listener's own; others are the HTTP edge's. */
+/** Statuses that the stats listener answers itself; the HTTP edge answers all others. */
 const counted: readonly string[] = ['200', '401', '403', '404', '405'];
 const refused: readonly string[] = ['401', '403'];
 
+/** Counts the answers of one incarnation's stats listener. */
 export class ListenerObserver {
   readonly #open = new Set<number>();
   readonly #guesses = new Guesses();
@@ -21,7 +22,7 @@ export class ListenerObserver {
     this.#open.add(id);
   }
 
-  /** An answer is written whole, or head first. */
+  /** The process wrote bytes: an answer arrives whole, or its head first. */
   wrote(id: number, bytes: Uint8Array): void {
     const head = Buffer.from(bytes.subarray(0, 12)).toString('latin1');
     if (!head.startsWith('HTTP/1.1 ')) return;
@@ -30,17 +31,17 @@ export class ListenerObserver {
     if (refused.includes(head.slice(9))) this.#turnedAway += 1;
   }
 
-  /** What is asked shows in what is answered, but for guesses. */
+  /** Requests show in their answers, except those with unknown tokens. */
   heard(id: number, bytes: Uint8Array): void {
     this.#guesses.heard(id, bytes);
   }
 
   toldEnd(): void {
-    // Nobody counts how it ended.
+    // No metric counts how a connection ended.
   }
 
   left(): void {
-    // Nor who ended it.
+    // No metric counts which side ended it.
   }
 
   closed(id: number): void {

@@ -1,4 +1,6 @@
-/** The records of a segment of a store, read off a disk's bytes (engine/storage/log/record.ts says how they lie there). */
+/**
+ * Reads the records of a store segment from the bytes of a disk. The format is that of engine/storage/log/record.ts.
+ */
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import {
   groupBodyBytes,
@@ -18,6 +20,7 @@ import {
   segmentIdentity,
 } from '../../engine/storage/log/record.ts';
 
+/** One record of a segment: `seq` is its store sequence number, `token` the ring position of its key. */
 export interface LogRecord {
   readonly key: PackedKey;
   readonly seq: number;
@@ -26,24 +29,24 @@ export interface LogRecord {
   readonly value: Uint8Array | 'damaged' | undefined;
 }
 
-/** Where the head of a segment says whose it is, its number, and whether it holds copies (engine/storage/log/record.ts). */
+/** Offsets in a segment's head: store id, segment number, and kind (log or merge); see engine/storage/log/record.ts. */
 const storeIdAt = 12;
 const numberAt = 28;
 const kindAt = 32;
 const headEnd = 36;
 
-/** What a segment's head says. */
+/** The decoded head of a segment. */
 export interface SegmentHead {
-  /** The bytes that say it. */
+  /** The encoded head. */
   readonly bytes: Buffer;
   /** 32 hexadecimal digits. */
   readonly storeId: string;
   readonly salt: number;
-  /** It holds copies of other segments' records. */
+  /** The segment is the output of a merge: it holds copies of other segments' records. */
   readonly merge: boolean;
 }
 
-/** Undefined while the head is not written. */
+/** Decodes the head; undefined while it has not been written. */
 export function segmentHeadOf(content: Buffer): SegmentHead | undefined {
   if (content.length < segmentHeadBytes) return undefined;
   const storeId = content.subarray(storeIdAt, numberAt);
@@ -53,7 +56,9 @@ export function segmentHeadOf(content: Buffer): SegmentHead | undefined {
   return { bytes, storeId: storeId.toString('hex'), salt, merge };
 }
 
-/** The reader of a file that is read again and again: the one known, or another one when the file's head is another. */
+/**
+ * Returns a reader for a file that is read repeatedly: the known one, or a new one when the file's head has changed.
+ */
 export function tailOf(content: Buffer, known: SegmentTail | undefined): SegmentTail | undefined {
   if (known !== undefined && content.length >= segmentHeadBytes) {
     const { bytes } = known.head;
@@ -65,27 +70,27 @@ export function tailOf(content: Buffer, known: SegmentTail | undefined): Segment
 }
 
 /**
- * How far a growing segment has been read. Two writes may be under way, and a disk may write one in parts: what was
- * read around them, a hole, is read again when something is written there.
+ * Follows a growing segment. Two writes may be in progress, and a disk may write one in parts. An unreadable stretch
+ * between readable batches, a hole, is read again when something is written there.
  */
 export class SegmentTail {
   readonly head: SegmentHead;
-  /** Where the first batch begins that has not been read yet. */
+  /** Offset of the first batch that has not been read. */
   #at = segmentHeadBytes;
-  /** Where the first batch before that begins that was not whole. */
+  /** Offset of the first earlier batch that was incomplete. */
   #hole: number | undefined;
 
   constructor(head: SegmentHead) {
     this.head = head;
   }
 
-  /** Something before the end cannot be made out: what it lacks may still be written. */
+  /** Something before the end is unreadable; its missing bytes may still be written. */
   get hasHole(): boolean {
     return this.#hole !== undefined;
   }
 
   /**
-   * Reads what is new in the file, of which the bytes from `from` on have just been written; a record may come again.
+   * Reads the new part of the file, whose bytes from `from` on have just been written. A record may be visited twice.
    * Damaged records are visited too, and their batch is a hole.
    */
   read(content: Buffer, from: number, visit: (record: LogRecord) => void): void {
@@ -104,9 +109,9 @@ export class SegmentTail {
 }
 
 /**
- * Visits the records of every whole batch from `from` on, the place of a batch; gives the place of the first that is
- * not whole (a batch counts whole or not at all). Where a place is none and a sound batch comes behind it, `damaged` is
- * called with the place, and the walk goes on there; so it is for a batch with a record that cannot be made out.
+ * Visits the records of every whole batch from offset `from` on, and returns the offset of the first incomplete batch:
+ * a batch counts as a whole or not at all. Where an offset holds no sound batch but one follows, calls `damaged` with
+ * the offset and continues at the sound one. A batch with an unreadable record is treated the same way.
  */
 export function readRecords(
   content: Buffer,
@@ -134,8 +139,8 @@ export function readRecords(
 }
 
 /**
- * Visits every record of a sealed segment that can be made out: its batches were whole once, so what is left of one
- * that was damaged or cut short counts. (The engine serves it too, and says what is lost.)
+ * Visits every readable record of a sealed segment. Its batches were once complete, so the remaining records of a
+ * damaged or truncated batch count. (The engine serves them too, and reports what is lost.)
  */
 export function readSealedRecords(content: Buffer, salt: number, visit: (record: LogRecord) => void): void {
   for (let at = segmentHeadBytes; at + groupHeadBytes < content.length;) {
@@ -146,7 +151,7 @@ export function readSealedRecords(content: Buffer, salt: number, visit: (record:
     let place = at + groupHeadBytes;
     while (place < end) {
       place = readGroup(content, place, end, salt, visit);
-      // A record whose head has rotted is stepped over where its stated length leads to a sound one.
+      // A record with a rotten head is skipped if its stated length leads to a sound record.
       const span = recordSpan(content, place, end);
       if (span === 0 || !recordHeadIsSound(content, place + span, end, salt)) break;
       place += span;
@@ -156,14 +161,14 @@ export function readSealedRecords(content: Buffer, salt: number, visit: (record:
 }
 
 function nextGroup(content: Buffer, from: number, salt: number): number | undefined {
-  // Most readings end with the file.
+  // Most reads end at the end of the file.
   if (from + groupHeadBytes > content.length) return undefined;
   let at = content.indexOf(groupMagicBytes, from);
   while (at >= 0 && !groupHeadIsSound(content, at, at, salt)) at = content.indexOf(groupMagicBytes, at + 1);
   return at < 0 ? undefined : at;
 }
 
-/** Answers where it stopped: at the end of the group, unless a record in it cannot be read. */
+/** Returns the offset where reading stopped: the end of the group, unless a record in it is unreadable. */
 function readGroup(
   content: Buffer,
   from: number,

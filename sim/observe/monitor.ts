@@ -1,8 +1,8 @@
 /**
- * What is true of a run, beside what clients saw and what nodes count: what nodes thought of each other, what was wrong
- * with whom, who answered whom on the wire, and which names of writes lay on which disk. The checks of `causality`,
- * `quorum-intersection`, `node-identity`, `failure-detection`, `liveness`, `hint-delivery` and `timestamp-accuracy`,
- * and of `resource-bounds` those of reads, are made from it.
+ * Records facts of a run that neither clients nor metrics show: what nodes thought of their peers, which faults
+ * affected which node, which node answered which on the wire, and which dots lie on which disk. From these it makes the
+ * checks `causality`, `quorum-intersection`, `node-identity`, `failure-detection`, `liveness`, `hint-delivery` and
+ * `timestamp-accuracy`, and the read-memory part of `resource-bounds`.
  */
 import type { Token } from '../../engine/base/ids.ts';
 import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
@@ -36,17 +36,18 @@ import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 import type { Faults } from '../faults/faults.ts';
 
-/** By code (spec: peer_state_current). */
+/** Peer states by their code in the metric (spec: peer_state_current). */
 const states: readonly string[] = ['UNKNOWN', 'JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'];
 
-/** A node that has just begun, or whose silence has just ended, has to find its way back for so long. */
+/** Time that a node needs to recover after its start or after a period of silence, in virtual microseconds. */
 const recoveryUs = 5_000_000;
-/** Signs of life take their way, and opinions are formed once an interval. */
+/** Allowance for a message's way and for the interval at which nodes form their opinions, in virtual microseconds. */
 const slackUs = 1_000_000;
-/** Defaults of the settings that decide how long a silence is tolerated (engine/config/keys.ts). */
+/** Defaults of the settings that determine how long a node tolerates silence (engine/config/keys.ts). */
 const detectorDefaults = { phi_threshold_milli: 8000, phi_mean_ms_min: 1000, gossip_interval_ms: 1000 };
 const intervalsMax = 5;
 
+/** Follows one run from its start and makes the checks that need its facts. */
 export class Monitor {
   readonly #world: World;
   readonly #cluster: Cluster;
@@ -59,12 +60,12 @@ export class Monitor {
   readonly #moves: OpinionMove[] = [];
   readonly #begins: IncarnationStart[] = [];
   readonly #absences: DetectorDisturbance[] = [];
-  /** Since when a host has been silent. */
+  /** Virtual time since when each host has been silent. */
   readonly #silent = new Map<string, number>();
   #quiet: readonly QuietRecord[] = [];
   #balances: readonly HintBalance[] = [];
 
-  /** Not `observed`: it only says when all is quiet, by which a run goes on; of the rest there is nothing to ask. */
+  /** With `observed` false the monitor only answers `isQuiet`, on which the run's phases depend; it makes no checks. */
   constructor(world: World, cluster: Cluster, plan: Plan, faults: Faults, observed = true) {
     this.#world = world;
     this.#cluster = cluster;
@@ -106,13 +107,13 @@ export class Monitor {
     this.#listen();
   }
 
-  /** Opinions are NORMAL, no hint waits and no read of large objects goes on: nothing is left to be done. */
+  /** All opinions are NORMAL, no hint is pending and no large read is in progress. */
   isQuiet(): boolean {
     this.#quiet = this.#cluster.members.map((name) => this.#quietRecord(name));
     return isQuiet(this.#quiet) && this.#readRoom.isAtRest;
   }
 
-  /** The hints on every disk beside those that are counted, now. */
+  /** Compares the hints on every disk with the hints that the nodes count, now. */
   weighHints(): void {
     this.#balances = this.#cluster.members.flatMap((node) => {
       const snapshot = this.#cluster.statistics(node);
@@ -122,12 +123,12 @@ export class Monitor {
     });
   }
 
-  /** What reads hold when all is quiet, or should be. */
+  /** Records the memory that reads hold when the cluster is quiet; it should be none. */
   weighReads(): void {
     this.#readRoom.rest();
   }
 
-  /** The checks that are made from here. `clientsBusy`: conversations of clients that never ended. */
+  /** The checks over this run's facts. `clientsBusy`: number of client conversations that never ended. */
   checks(
     history: History,
     accounts: readonly IncarnationAccount[],
@@ -231,7 +232,7 @@ export class Monitor {
     return [...this.#faults.troubles, ...this.#absences, ...still];
   }
 
-  /** At most so long after the last sign of life, silence has been judged. */
+  /** Longest time from a node's last message until its peers have judged its silence, in virtual microseconds. */
   #horizonUs(): number {
     const setting = (name: keyof typeof detectorDefaults): number => {
       return Number(this.#plan.settings[name] ?? detectorDefaults[name]);
@@ -279,7 +280,7 @@ function sumOf(snapshot: StatsSnapshot, name: string): number {
   return samplesOf(snapshot, name).reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Of a family that a room has registered. */
+/** The samples of a registered metric family. */
 function samplesOf({ families }: StatsSnapshot, name: string): readonly Sample[] {
   return families.find(({ family }) => family.name === name)?.samples ?? [];
 }

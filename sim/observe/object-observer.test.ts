@@ -1,4 +1,4 @@
-/** The witness of the disks, told of writes that land in parts and not in their order. */
+/** Tests the object observer with writes that land in parts and out of order. */
 import { describe, expect, it } from 'vitest';
 
 import { byteStringOf } from '../../engine/base/ids.ts';
@@ -40,7 +40,7 @@ function wholeHint(): Buffer {
   return encodeHint({ token, writtenMs: 5, object });
 }
 
-/** A store of hints whose file is zeros ahead of what is written. */
+/** A hint store whose file is preallocated with zeros. */
 class HintFile {
   readonly witness = new ObjectObserver(() => 0);
   readonly #content = Buffer.alloc(4096);
@@ -52,7 +52,7 @@ class HintFile {
     encodeSegmentHead(storeId, 1, 'log').copy(this.#content);
   }
 
-  /** Where the batch shall lie. */
+  /** Where the batch will lie. */
   plan(write: StoreWrite): { readonly from: number; readonly to: number } {
     const from = this.#at;
     encodeGroup(
@@ -71,7 +71,7 @@ class HintFile {
     return { from, to: this.#at };
   }
 
-  /** The disk as it is now. */
+  /** The disk's current content. */
   get files(): ReadonlyMap<string, Buffer> {
     const number = 1;
     const manifest = encodeManifest({
@@ -93,7 +93,7 @@ class HintFile {
   }
 }
 
-describe('the witness of the disks', () => {
+describe('the object observer', () => {
   it('sees a removal whose last bytes are written after the batch behind it', () => {
     const file = new HintFile();
     const [kept, removal, other] = [
@@ -111,7 +111,7 @@ describe('the witness of the disks', () => {
     expect(file.witness.hints.removed).toBe(1);
   });
 
-  it('calls a hint lost that a node leaves with, unless another one keeps it too', () => {
+  it('reports a hint as lost when its node leaves, unless another node keeps it too', () => {
     const file = new HintFile();
     const hint = file.plan(hintOf('a', wholeHint()));
     file.reaches(hint.from, hint.to);
@@ -125,7 +125,7 @@ describe('the witness of the disks', () => {
     ]);
   });
 
-  it('forgets what lies behind the place where a recovery cuts the log', () => {
+  it('forgets the records after the offset at which a recovery truncates the log', () => {
     const file = new HintFile();
     const [missing, kept] = [
       file.plan(hintOf('a', Buffer.from('hint'))),
@@ -138,7 +138,7 @@ describe('the witness of the disks', () => {
     expect(file.witness.hintsOnDisk('n1')).toBe(0);
   });
 
-  it('sees batches that land in another order as they lie', () => {
+  it('reads batches in log order when they land in another order', () => {
     const file = new HintFile();
     const [kept, removal] = [file.plan(hintOf('a', Buffer.from('hint'))), file.plan(hintOf('a', undefined))];
     file.reaches(removal.from, removal.to);

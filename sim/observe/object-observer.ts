@@ -1,6 +1,7 @@
 /**
- * What nodes write to their disks, object by object: which dots they name, what they replace (`causality`), and which
- * hints they keep and remove (`hint-delivery`). It is told of every write when it has reached the disk.
+ * Follows every object that nodes write to their disks: the dots that it names and the versions that it replaces
+ * (`causality`), and the hints that nodes keep and remove (`hint-delivery`). The world reports every write when it has
+ * reached the disk.
  */
 import { hash } from 'node:crypto';
 
@@ -26,7 +27,7 @@ import { nameOf } from './store-dump.ts';
 
 const segmentPath = /^(store|hints)\/\d+\.log$/;
 const rooms = ['store', 'hints'] as const;
-/** The newest record of a key; without an object (or hint) when it is a removal. */
+/** The newest record of a key; a removal has no object and no hint. */
 interface Held {
   readonly seq: number;
   readonly object: StoredObject | undefined;
@@ -43,31 +44,32 @@ interface ReadHint {
   readonly object: StoredObject;
 }
 
-/** What a dot names. */
+/** The write that a dot names. */
 interface NamedWrite {
   readonly key: PackedKey;
-  /** `tellingOf` its content. */
+  /** The result of `tellingOf` for its content. */
   readonly content: string;
 }
 
-/** Contents longer than this are known by their hashes. */
+/** Contents longer than this many bytes are represented by their hashes. */
 const contentBytesMax = 1024;
 
-/** Who stands in for a peer that is no member any more: the owners of the token; undefined for a member. */
+/** The owners of the token that replace a peer which is no longer a member; undefined for a member. */
 export type ReplacementsOf = (peer: string, token: number) => readonly string[] | undefined;
 
+/** Judges every object and hint as it reaches a disk; collects violations of `causality` and `hint-delivery`. */
 export class ObjectObserver {
   readonly #nowUs: () => number;
   readonly #heirs: ReplacementsOf;
   readonly #dates: DateObserver | undefined;
   readonly #segments = new Map<string, SegmentTail>();
-  /** Under each dot: which key and content. */
+  /** By dot: the key and content that it names. */
   readonly #named = new Map<string, NamedWrite>();
-  /** Newest per host and key. */
+  /** The newest record, per host and key. */
   readonly #held = new Map<string, Held>();
-  /** Hints kept and removed, per host: by their keys. */
+  /** Hints that the host holds, per host and hint key. */
   readonly #hints = new Map<string, Map<string, HeldHint>>();
-  /** Hosts whose logs a fault has changed: not all that they have written can still be read. */
+  /** Hosts whose log a fault has altered: part of what they wrote may be unreadable. */
   readonly #altered = new Set<string>();
   readonly #reused: BadEvent[] = [];
   readonly #lost: BadEvent[] = [];
@@ -77,7 +79,7 @@ export class ObjectObserver {
   #removed = 0;
   #skippedHints = 0;
 
-  /** `dates`: is shown every object too. */
+  /** `dates` also receives every object. */
   constructor(nowUs: () => number, heirs: ReplacementsOf = () => undefined, dates?: DateObserver) {
     this.#nowUs = nowUs;
     this.#heirs = heirs;
@@ -101,20 +103,20 @@ export class ObjectObserver {
     return { removed: this.#removed, skipped: this.#skippedHints, forgotten: this.#forgotten };
   }
 
-  /** Hints on a node's disk now. */
+  /** Number of hints on a node's disk now. */
   hintsOnDisk(host: string): number {
     const hints = [...(this.#hints.get(host)?.values() ?? [])];
     return hints.filter(({ hint }) => hint !== undefined).length;
   }
 
-  /** A node leaves for good: the hints that it still has are lost. */
+  /** A node left the cluster for good: the hints that it still holds are lost. */
   departed(host: string): void {
     for (const [key, { hint }] of this.#hints.get(host) ?? []) {
       if (hint !== undefined) this.#lose(host, key, hint, 'left with');
     }
   }
 
-  /** A life begins on these files, whatever became of what the last one wrote. */
+  /** An incarnation starts with these files, whether or not they contain what the previous one wrote. */
   relearn(host: string, files: ReadonlyMap<string, Buffer>): void {
     for (const key of this.#held.keys()) if (key.startsWith(`${host} `)) this.#held.delete(key);
     for (const key of this.#segments.keys()) if (key.startsWith(`${host}:`)) this.#segments.delete(key);
@@ -122,7 +124,7 @@ export class ObjectObserver {
     for (const [room, key, { seq, value }] of newestRecords(files)) {
       if (value === 'damaged' || isSystemKey(key)) continue;
       if (room === 'hints') {
-        // Removals too: a file that the store has given up is written over, and shows older records once more
+        // Removals count too: the store overwrites a file that it has given up, and the file shows older records
         // meanwhile.
         this.#hints
           .get(host)
@@ -139,8 +141,8 @@ export class ObjectObserver {
   }
 
   /**
-   * A recovery cuts a log where a batch is missing. What lies behind was never acknowledged, and its numbers are given
-   * out again.
+   * A recovery truncates a log where a batch is missing. The records after that offset were never acknowledged, and the
+   * store assigns their sequence numbers again.
    */
   cut(host: string, path: string, offset: number, files: ReadonlyMap<string, Buffer>): void {
     const left = present(files.get(path), 'the log that is cut').subarray(0, offset);
@@ -168,7 +170,7 @@ export class ObjectObserver {
     if (isSystemKey(key) || value === 'damaged') return;
     const place = `${host} ${key}`;
     const held = this.#held.get(place);
-    // The same batch once more, by a recovery or because it lies behind a hole.
+    // The same batch again, rewritten by a recovery or read again because it follows a hole.
     if (held !== undefined && seq <= held.seq) return;
     if (value === undefined) {
       this.#held.set(place, { seq, object: undefined });
@@ -201,7 +203,8 @@ export class ObjectObserver {
   }
 
   #replaces(host: string, key: PackedKey, old: StoredObject, now: StoredObject): void {
-    // Of a copy that it has lost a node knows nothing; it writes under a name that it has never used for the key.
+    // A node that lost its copy of a key knows nothing of it; it writes under an actor that it has never used for the
+    // key.
     if (this.#altered.has(host) && isUnderNewName(host, old, now)) {
       this.#skipped += old.siblings.length;
       return;
@@ -232,7 +235,7 @@ export class ObjectObserver {
     if (hint !== undefined && hinted !== undefined) this.#dates?.stored(hinted as PackedKey, hint.object);
   }
 
-  /** From now on the host does not keep the hint: somebody must have what it told of. */
+  /** From now on the host does not hold the hint: another node must hold the versions that it carried. */
   #lose(host: string, key: string, bytes: Uint8Array, how: string): void {
     this.#removed += 1;
     const name = unpackKey(key as PackedKey);
@@ -242,7 +245,7 @@ export class ObjectObserver {
       this.#gaveUp(host, how, textOf(name.bucket), name.key as string as PackedKey, hint);
   }
 
-  /** Another node keeps a hint for the same replica that tells of as much. */
+  /** Another node holds a hint for the same replica that carries at least these versions. */
   #isKeptElsewhere(host: string, key: string, { siblings }: StoredObject): boolean {
     return [...this.#hints].some(([other, hints]) => {
       const bytes = other === host ? undefined : hints.get(key)?.hint;
@@ -251,7 +254,9 @@ export class ObjectObserver {
     });
   }
 
-  /** The replica's disk has all that the hint told of; where it is gone for good and never had, those of all owners. */
+  /**
+   * The replica's disk holds all versions of the hint. If the replica is gone for good without them, all owners must.
+   */
   #gaveUp(host: string, how: string, peer: string, key: PackedKey, { token, object }: ReadHint): void {
     const had = this.#held.get(`${peer} ${key}`)?.object;
     if (had !== undefined && object.siblings.every(({ dot }) => covers(had.context, dot))) return;
@@ -260,7 +265,7 @@ export class ObjectObserver {
     }
   }
 
-  /** Whether that is settled: it does not have it, or nobody can tell. */
+  /** True when this owner settles the question: it lacks the versions, or its disk cannot be read. */
   #mustHave(owner: string, key: PackedKey, hinted: StoredObject, what: string): boolean {
     const held = this.#held.get(`${owner} ${key}`)?.object;
     const missing = hinted.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
@@ -297,7 +302,7 @@ function newestRecords(
   return [...newest.values()];
 }
 
-/** The host's own write, under an actor that the old object has not heard of. */
+/** The host's own write, under an actor that the old object's context does not contain. */
 function isUnderNewName(host: string, old: StoredObject, now: StoredObject): boolean {
   return now.siblings.some(({ dot: { actor } }) => {
     return textOf(actor).startsWith(`${host}.`) && old.context.every((known) => known.actor !== actor);
@@ -308,7 +313,7 @@ function nameOfDot({ actor, counter }: Dot): string {
   return `${textOf(actor)}:${counter}`;
 }
 
-/** For a map. Only where its key was ahead of the clock may a dot be another key's too. */
+/** A map key for the dot. Two keys may share a dot only where a key's counter was ahead of the clock. */
 function placeOfDot(key: PackedKey, { dot, lastModifiedMs }: StoredObject['siblings'][number]): string {
   const name = `${dot.actor}:${dot.counter}`;
   return instantMsOf(dot) <= lastModifiedMs ? name : `${name} ${key}`;
@@ -318,7 +323,10 @@ function sameDot(one: Dot, other: Dot): boolean {
   return one.counter === other.counter && one.actor === other.actor;
 }
 
-/** Differs where the bytes do. A hash costs ten times what these few bytes do. */
+/**
+ * A text that differs where the bytes differ. Short contents stand for themselves: hashing them costs ten times as
+ * much.
+ */
 function tellingOf(bytes: Buffer): string {
   return bytes.length > contentBytesMax ? `#${hash('sha256', bytes)}` : bytes.toString('latin1');
 }

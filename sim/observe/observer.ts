@@ -1,6 +1,6 @@
 /**
- * Keeps the books of a run: for every life of every node, what the world saw pass its doors. It is told in the events
- * themselves, so between two events its sums are those of the instant.
+ * Observes a run: for every incarnation of every node it counts what passes the node's ports. The world calls it within
+ * the events themselves, so between two events its sums are those of that instant.
  */
 import type { NodeConfig } from '../../engine/config/config.ts';
 import { configKeys } from '../../engine/config/keys.ts';
@@ -31,7 +31,7 @@ import { TransactionRecords } from './transaction-records.ts';
 import { transactionEvents, TransactionObserver } from './transaction-observer.ts';
 import { WasmObserver } from './wasm-observer.ts';
 
-/** Everything about one life. */
+/** All observers and sums of one incarnation. */
 class LifeBook {
   readonly clients: ClientObserver;
   readonly redis = new RedisObserver();
@@ -56,7 +56,7 @@ class LifeBook {
   }
 }
 
-/** Who keeps the book of one connection. */
+/** The observer of one connection. */
 interface ConnectionBook {
   opened(id: number, http: boolean, peer: string): void;
   wrote(id: number, bytes: Uint8Array): void;
@@ -66,6 +66,7 @@ interface ConnectionBook {
   closed(id: number, reason: CloseReason): void;
 }
 
+/** Owns the observers of a run and takes the accounts that `metrics-reconcile` compares. */
 export class RunObserver {
   readonly accounts: IncarnationAccount[] = [];
   readonly antiEntropy: AntiEntropyObserver;
@@ -75,20 +76,20 @@ export class RunObserver {
   readonly #books = new Map<string, LifeBook>();
   readonly #batches = new Map<string, KnownBatches>();
   readonly #records: ReadonlyMap<string, TransactionRecords>;
-  /** Transactions whose commit their coordinator has on its disk. */
+  /** Transactions whose commit decision lies on their coordinator's disk. */
   readonly #committed = new Set<string>();
   readonly #alteredPlaces = new Map<string, number>();
   readonly #known = new Map<string, Set<string>>();
   readonly #counted = new CountedSamples();
-  /** By node and life. */
+  /** Number of ring changes, by node and incarnation. */
   readonly #ringChanges = new Map<string, number>();
-  /** Members from the beginning. */
+  /** Number of members at the start of the run. */
   readonly #bornCount: number;
-  /** Members come and go. */
+  /** The plan changes the membership. */
   readonly #moving: boolean;
   readonly #disturbances: Disturbances;
   #missed = 0;
-  /** A life has ended, or is about to. */
+  /** An incarnation has ended, or is about to end. */
   #ended = false;
 
   constructor(
@@ -120,7 +121,7 @@ export class RunObserver {
     }
     this.#followTransactions();
     this.#followPeers();
-    // Peers are told before the life is over.
+    // The node notifies its peers before its incarnation is over.
     world.trace.on('node.stopping', ({ host }) => {
       this.#ended = true;
       if (this.#nodes.has(host)) this.#refusalsOf(host).stopping();
@@ -131,12 +132,12 @@ export class RunObserver {
     });
   }
 
-  /** Looks at nodes that did not serve. */
+  /** Samples of nodes that did not serve. */
   get missed(): number {
     return this.#missed;
   }
 
-  /** Takes the account of a node's life as it stands now. */
+  /** Takes the account of the node's current incarnation. */
   look(node: string, moment: Moment): void {
     const snapshot = this.#cluster.statistics(node);
     if (snapshot === undefined) {
@@ -216,7 +217,7 @@ export class RunObserver {
     }
     const moved =
       members.some((name) => this.#nodes.get(name)?.spare === true) || members.length !== this.#bornCount;
-    // Who has left the cluster is on its way out, and learns no more of it.
+    // A node that has left the cluster is about to stop and learns no more of it.
     if (moment === 'settled' && members.includes(node)) {
       const peers = members.length - 1;
       return { peersMin: peers, peersMax: peers, peersDead: 0, moving: true, moved };
@@ -225,7 +226,7 @@ export class RunObserver {
     return { peersMin: known, peersMax: all, peersDead: 0, moving: true, moved };
   }
 
-  /** Whom each life of each node has heard of. */
+  /** Follows which peers each incarnation has heard of. */
   #followMembers(): void {
     const { trace } = this.#world;
     const known = (host: string): Set<string> => {
@@ -242,7 +243,7 @@ export class RunObserver {
     });
   }
 
-  /** What each life thinks of its peers, and what it could not ask of them. */
+  /** Follows each incarnation's opinion of its peers, and the requests that it could not send them. */
   #followPeers(): void {
     const { trace } = this.#world;
     trace.on('membership.peer.state.changed', ({ host, fields }) => {
@@ -284,7 +285,7 @@ export class RunObserver {
 
   #followTransactions(): void {
     const { trace } = this.#world;
-    // A store that opens makes sure of what it has found.
+    // A store that opens syncs the records that it has found.
     trace.on('store.opened', ({ host }) => {
       if (!this.#nodes.has(host)) return;
       const { disk, lives } = this.#cluster.host(host);
@@ -351,7 +352,7 @@ export class RunObserver {
     else if (port === clusterPorts.pb) clients.letGo();
   }
 
-  /** Undefined for the connections of those who are no nodes. */
+  /** Undefined for connections whose other side is not a node. */
   #connectionBook({ side, host, life, peer, port }: ConnectionEnd): ConnectionBook | undefined {
     if (!this.#nodes.has(host)) return undefined;
     if (side === 'client') return port === clusterPorts.peer ? this.#askingBook(host, life, peer) : undefined;
@@ -370,7 +371,7 @@ export class RunObserver {
     return here.rack === there.rack ? book.beside : book.near;
   }
 
-  /** An impostor says that it stands where its victim does, and is believed while the victim is not there. */
+  /** An impostor claims its victim's ring position; peers believe it while the victim is absent. */
   #posesAs(host: string): string {
     return this.#cluster.impostors.impositions.find(({ name }) => name === host)?.victim ?? '';
   }
@@ -393,7 +394,7 @@ export class RunObserver {
   }
 }
 
-/** Of every node's hash tree; 0 where anti-entropy is off. */
+/** Number of segments of every node's hash tree; 0 where anti-entropy is off. */
 function segmentsOf(settings: Plan['settings']): number {
   if (settings['aae_enabled'] === false) return 0;
   return Number(settings['aae_segments'] ?? configKeys.aaeSegments.fallback);

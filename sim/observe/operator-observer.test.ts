@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 
 import { OperatorObserver } from './operator-observer.ts';
 
-/** `branch.decided commit` at a branch of `t1`, one event a line, a microsecond apart; how many are mixed then. */
+/**
+ * Plays one event a line (such as `branch.decided commit`, at a branch of `t1`), a microsecond apart, and returns the
+ * number of mixed branches.
+ */
 function mixedAfter(text: string, committed: readonly string[]): number {
   const witness = new OperatorObserver(new Set(committed));
   const lines = text

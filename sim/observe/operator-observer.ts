@@ -1,23 +1,26 @@
 /**
- * Decisions of operators in one life of a node, judged against what the coordinators have decided: a branch whose
- * operator said something else is mixed, once, when it has been told of the outcome. The branch's own word counts only
- * where that is so, and is missed where it is.
+ * Compares operators' heuristic decisions in one incarnation with the coordinators' decisions. A branch is mixed, once,
+ * when it learns an outcome that differs from its operator's decision. The branch must report this then, and only then.
  */
 type Fields = Readonly<Record<string, string | number | boolean>>;
 type Decision = 'commit' | 'rollback';
 
-/** It has been told what differs from its operator's decision, and has not said so. */
+/** The branch learned an outcome that differs from its operator's decision, and has not reported it. */
 interface Owed {
   readonly atUs: number;
   readonly told: string;
 }
 
+/** Counts the branches of one incarnation that are mixed and have reported so. */
 export class OperatorObserver {
   /** Transactions whose commit is on the disk of their coordinator: no record means abort. */
   readonly #committed: ReadonlySet<string>;
-  /** What an operator has decided over a branch here, until that has been compared. */
+  /** An operator's decision over a branch here, until it has been compared with the outcome. */
   readonly #words = new Map<string, Decision>();
-  /** Such a decision is on its way to the disk; and then the branch was told of the commit, at that time. */
+  /**
+   * Branches whose operator's decision is being written to disk, and the commits that arrived meanwhile, with their
+   * times.
+   */
   readonly #resolving = new Set<string>();
   readonly #early = new Map<string, number>();
   readonly #owed = new Map<string, Owed>();
@@ -54,9 +57,9 @@ export class OperatorObserver {
     }
   }
 
-  /** Branches that were decided otherwise than their transactions, and know it. */
+  /** Number of branches that differ from their transactions' outcomes and know it. */
   mixed(nowUs: number): number {
-    // A rollback is heard and compared in one instant; a commit is acknowledged once it has been.
+    // A branch compares a rollback at the instant when it arrives; it acknowledges a commit after comparing it.
     const silent = [...this.#owed.values()].filter(({ atUs, told }) => told === 'rollback' && atUs < nowUs);
     return this.#mixed + silent.length;
   }
@@ -71,7 +74,7 @@ export class OperatorObserver {
 
   #told(xid: string, told: string, atUs: number): void {
     const word = this.#words.get(xid);
-    // A commit waits until the operator's decision is on the disk; after a rollback the branch asks once more.
+    // A commit waits until the operator's decision is on disk; after a rollback the branch inquires again.
     if (this.#resolving.has(xid) && told === 'commit') this.#early.set(xid, atUs);
     if (word === undefined) return;
     this.#words.delete(xid);

@@ -1,4 +1,4 @@
-/** What a node and its peers say to one another, read off the wire: frames by kind, and how connections end. */
+/** Decodes the connections between a node and its peers from the wire: frames by kind, and how connections end. */
 import type { CloseReason } from '../../engine/io/network.ts';
 import type { Frame } from '../../engine/peer/wire/frames.ts';
 import { FrameDecoder, FrameError, headerBytes } from '../../engine/peer/wire/frames.ts';
@@ -18,15 +18,15 @@ const limits = { frameBytesMax: 64 * 1024 * 1024 };
 
 class Talk {
   readonly peer: string;
-  /** The other side has greeted. */
+  /** The other side has sent its greeting. */
   greeted = false;
   readonly heard = new FrameDecoder(limits);
   readonly wrote = new FrameDecoder(limits);
-  /** Frame bytes of requests without an answer. */
+  /** Frame bytes of unanswered requests, by request number. */
   readonly unanswered = new Map<number, number>();
-  /** Reads heard that are not answered. */
+  /** Numbers of the read requests that are received and not answered. */
   readonly reads = new Set<number>();
-  /** Requests heard, less answers written. */
+  /** Requests received, less answers written. */
   underWay = 0;
   left = false;
   toldEnd = false;
@@ -36,7 +36,7 @@ class Talk {
     this.peer = peer;
   }
 
-  /** Greeted, and nobody has ended it, as far as this side knows. */
+  /** Greeted, and not ended as far as this side knows. */
   get up(): boolean {
     return this.greeted && !this.left && !this.toldEnd && !this.cut;
   }
@@ -106,7 +106,7 @@ abstract class PeerObserver {
     });
   }
 
-  /** Bytes that are no frame: what comes after them is nothing either. */
+  /** Applies the step; malformed bytes break the connection, and no bytes after them count. */
   #judge(talk: Talk, step: () => void): void {
     try {
       step();
@@ -146,7 +146,7 @@ export class RequestingPeerObserver extends PeerObserver {
     };
   }
 
-  /** There is a connection to the peer that has been greeted. */
+  /** A connection to the peer exists and has been greeted. */
   isUp(peer: string): boolean {
     for (const talk of this.open.values()) if (talk.peer === peer && talk.up) return true;
     return false;
@@ -236,7 +236,7 @@ export class AnsweringPeerObserver extends PeerObserver {
   }
 }
 
-/** The inputs that an answer of a phase covers. */
+/** The number of MapReduce inputs that a phase answer covers. */
 function phaseInputsOf(frame: Frame): number {
   const reply = decodeReply(frame);
   return reply.kind === 'phaseMapped' ? decodeWorkDone(reply.words).count : 0;

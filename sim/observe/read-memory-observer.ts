@@ -1,14 +1,18 @@
-/** What reads of large objects hold at each node (engine/replication/read-budget.ts), added up from what it tells of them. */
+/**
+ * Adds up the memory that reads of large objects hold at each node (engine/replication/read-budget.ts), from the node's
+ * trace events.
+ */
 import type { ReadMemoryEntry, ReadMemoryRest } from '../check/read-memory.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 
+/** Collects the evidence for the read-memory part of `resource-bounds`; all amounts are bytes. */
 export class ReadMemoryObserver {
   readonly entries: ReadMemoryEntry[] = [];
   readonly rests: ReadMemoryRest[] = [];
   readonly #world: World;
   readonly #cluster: Cluster;
-  /** By node and life; of lives that read something large. */
+  /** Bytes held, by node and incarnation; incarnations without a large read have no entry. */
   readonly #heldBytes = new Map<string, number>();
 
   constructor(world: World, cluster: Cluster) {
@@ -26,12 +30,12 @@ export class ReadMemoryObserver {
     world.trace.on('node.stopped', ({ host }) => this.#rest(host));
   }
 
-  /** No node holds anything. */
+  /** No node holds memory for reads. */
   get isAtRest(): boolean {
     return this.#serving.every((name) => (this.#heldBytes.get(this.#lifeOf(name)) ?? 0) === 0);
   }
 
-  /** Nothing is under way. */
+  /** Records the held bytes at an instant at which no read is in progress. */
   rest(): void {
     for (const name of this.#serving) this.#rest(name);
   }
@@ -45,7 +49,7 @@ export class ReadMemoryObserver {
     if (heldBytes !== undefined) this.rests.push({ node, atUs: this.#world.nowUs, heldBytes });
   }
 
-  /** What was held before. */
+  /** Returns the bytes held before. */
   #add(host: string, bytes: number): number {
     const life = this.#lifeOf(host);
     const heldBytes = this.#heldBytes.get(life) ?? 0;

@@ -1,4 +1,7 @@
-/** The ledger over real runs: it holds, and whoever counts one too many, or one too few, is noticed. */
+/**
+ * Tests `metrics-reconcile` over real runs: its equations hold, and they detect a metric that is one too high or too
+ * low.
+ */
 import { beforeAll, describe, expect, it } from 'vitest';
 
 import { present } from '../../engine/base/assert.ts';
@@ -10,7 +13,7 @@ import { planOfSeed } from '../runner/task.ts';
 
 let accounts: readonly IncarnationAccount[];
 let settled: IncarnationAccount;
-/** Looks at nodes amid transactions, and after them. */
+/** Accounts taken during transactions and after them. */
 let contended: readonly IncarnationAccount[];
 
 beforeAll(async () => {
@@ -22,7 +25,7 @@ beforeAll(async () => {
   contended = (await runPlan({ ...planOfSeed('conflicting-batches', 1), stormUs: 800_000 })).accounts;
 });
 
-/** Families that no equation speaks of; reports/README.md gives the reason of each. */
+/** Families without an equation; reports/README.md gives the reason for each. */
 const unequated: readonly RegExp[] = [
   /^svc_(build_info|uptime_seconds|timestamp_seconds|memory_bytes)$/,
   /_microseconds$/,
@@ -33,7 +36,7 @@ const unequated: readonly RegExp[] = [
   /^svc_tombstones_/,
 ];
 
-/** Families whose equations leave room: one more, or one less, may be the truth as well. */
+/** Families with bounds instead of an equation: one more or one less may be correct as well. */
 const bounded: readonly RegExp[] = [
   /^svc_(alloc|free)_mbufs$/,
   /^svc_pool_peer_forward_error$/,
@@ -55,13 +58,13 @@ function noticed(index: number, sample: CountedSample, account = settled): boole
   return !checkReconciliation([{ ...account, counted }], 0).ok;
 }
 
-/** The values behind a rollup are a twin's to hold, but for the longest; how long a whole transaction took is the client's. */
+/** Rollups of values, except the longest: other tests compare those. A transaction's whole duration is the client's. */
 function isRollup({ labels }: CountedSample): boolean {
   if ('quantile' in labels) return labels['quantile'] !== 'max';
   return 'rollup' in labels && (labels['rollup'] !== 'max' || labels['phase'] === 'total');
 }
 
-describe('the ledger', () => {
+describe('the reconciliation of metrics', () => {
   it('holds at every instant of a run, crashes and restarts included', async () => {
     expect(checkReconciliation(accounts, 0).reasons).toEqual([]);
     const crashed = await runPlan({ ...planOfSeed('crash-and-restart', 1), stormUs: 1_500_000 });
@@ -76,14 +79,14 @@ describe('the ledger', () => {
     );
   });
 
-  it('speaks of every family but those with a reason', () => {
+  it('has an equation for every family, except those with a stated reason', () => {
     const { families } = claimsOf(settled);
     const silent = settled.counted.map(({ family }) => family).filter((family) => !families.has(family));
     expect(silent.filter((family) => !oneOf(unequated, family))).toEqual([]);
     expect([...families].filter((family) => oneOf(unequated, family))).toEqual([]);
   });
 
-  it('finds a number of every family before its first event: a rate misses nothing', () => {
+  it('finds a sample of every family before its first event, so that rates are complete', () => {
     const shown = new Set(settled.counted.map(({ family }) => family));
     expect([...claimsOf(settled).families].filter((family) => !shown.has(family))).toEqual([]);
   });
@@ -102,7 +105,7 @@ describe('the ledger', () => {
     expect(checkReconciliation(contended, 0).reasons).toEqual([]);
     const seen = new Set<string>();
     const missed: string[] = [];
-    // A commit that is being carried out leaves room: it may have failed, and waits again.
+    // A commit in progress has bounds only: it may have failed and be waiting again.
     const exact = contended.filter(({ truth }) => truth.transactions.oldestKnown);
     for (const account of exact) {
       for (const [index, sample] of account.counted.entries()) {
@@ -129,7 +132,7 @@ describe('the ledger', () => {
     );
   });
 
-  it('notices a histogram that was not told of an operation, or twice', () => {
+  it('notices a histogram that counted an operation not at all, or twice', () => {
     for (const [histogram, count] of Object.entries(settled.recorded)) {
       const recorded = { ...settled.recorded, [histogram]: count + 1 };
       expect([histogram, checkReconciliation([{ ...settled, recorded }], 0).ok]).toEqual([histogram, false]);
@@ -138,7 +141,7 @@ describe('the ledger', () => {
 });
 
 describe('the exposition', () => {
-  it('may not fall within a life, and may within the next one', () => {
+  it('may not decrease within an incarnation, and may in the next one', () => {
     const family = 'svc_pool_peer_requests_total';
     const fallen = (life: number): IncarnationAccount => ({
       ...settled,

@@ -1,10 +1,10 @@
 /**
- * What Redis clients and a node say to one another, read off the wire by tables of its own: commands as the process is
- * handed them, replies as it writes them, and how connections end. Replies come in the order of the commands.
+ * Decodes the Redis connections of one incarnation from the wire, independently of the engine: commands as the process
+ * receives them, replies as it writes them, and how connections end. Replies come in the order of the commands.
  *
- * A node takes a command when nothing that it would be out of order with is under way, and none behind one that it has not
- * taken. Nobody outside sees when that is over: a command that had to wait counts as taken once it, or a later one, is
- * answered, and stands apart until then (`held`).
+ * A node starts a command when no conflicting command is in progress, and never before an earlier command of the
+ * connection. The moment when a conflict ends is invisible from outside. A command that had to wait therefore counts as
+ * started once it, or a later one, is answered; until then it is counted apart (`held`).
  */
 import { ProtocolError, RequestReader } from '../../engine/api/redis/request-reader.ts';
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
@@ -14,7 +14,7 @@ import { Tallies } from './tallies.ts';
 
 type Purpose = 'read' | 'write';
 
-/** What the world's clients say, and nothing else: who says more extends the tables. */
+/** Covers only the commands of the simulator's clients; extend the tables when clients send more. */
 const fields: Readonly<Record<string, string>> = {
   get: 'get',
   set: 'set',
@@ -37,10 +37,10 @@ const purposes: Readonly<Record<string, Purpose>> = {
   watch: 'read',
 };
 
-/** Errors of commands of whom may not send them; EXEC wraps them in an error of its own. */
+/** Errors of denied commands; EXEC wraps them in an error of its own. */
 const turnedAway = /^(EXECABORT Transaction discarded because of: )?(NOAUTH|WRONGPASS|NOPERM) /;
 
-/** `alone` waits for all that is under way; `free` for nothing. */
+/** `alone` waits for every command in progress; `free` waits for none. */
 type Order = Purpose | 'alone' | 'free';
 
 interface Asked {
@@ -48,7 +48,7 @@ interface Asked {
   readonly purpose: Purpose | undefined;
   readonly order: Order;
   readonly key: string;
-  /** What it counts. */
+  /** The counters that the command increments, and by how much. */
   readonly sums: readonly (readonly [name: string, amount: number])[];
   held: boolean;
 }
@@ -61,30 +61,31 @@ class Conversation {
   });
   readonly wrote = new ReplyReader();
   readonly owed: Asked[] = [];
-  /** Purposes of what stands between MULTI and EXEC. */
+  /** Purposes of the commands between MULTI and EXEC. */
   queued: (Purpose | undefined)[] | undefined;
-  /** Keys that EXEC will name, and those under WATCH. */
+  /** Keys that EXEC will name, and watched keys. */
   readonly keys = new Set<string>();
   readonly watched = new Set<string>();
-  /** Keys that the WATCH under way would add; one that fails adds none. */
+  /** Keys that the WATCH in progress adds if it succeeds. */
   watching: readonly string[] = [];
   broken = false;
   toldEnd = false;
   left: 'afterEnd' | 'first' | undefined;
-  /** The node stops: it takes nothing more, and what the client does from here on it has not caused. */
+  /** The node is stopping: it accepts no further command, and it does not count what the client does from here on. */
   letGo = false;
 }
 
+/** Counts commands, replies and connection ends of one incarnation, for the client equations of `metrics-reconcile`. */
 export class RedisObserver {
   readonly #sums = new Tallies();
   readonly #open = new Map<number, Conversation>();
 
-  /** Somebody wrote a value that expires here. */
+  /** A client wrote a value with an expiry at this node. */
   get mortal(): boolean {
     return this.#sums.get('mortal') > 0;
   }
 
-  /** `mortal`: somebody did so at any node. */
+  /** `mortal`: a client wrote a value with an expiry at any node. */
   truth(mortal: boolean): RedisTruth {
     const sums = this.#sums;
     return {
@@ -151,7 +152,7 @@ export class RedisObserver {
     if (conversation.heard.within && listens(conversation)) conversation.broken = true;
   }
 
-  /** The listener is closed: from here on the node takes no command, and ends what is open. */
+  /** The listener is closed: from here on the node accepts no command and closes the open connections. */
   letGo(): void {
     for (const conversation of this.#open.values()) conversation.letGo ||= listens(conversation);
   }
@@ -191,7 +192,7 @@ export class RedisObserver {
     for (const [name, amount] of asked.sums) this.#sums.add(held ? `held.${name}` : name, amount);
   }
 
-  /** It, and so all before it, has been taken. */
+  /** The command, and so every earlier one, has started. */
   #release(asked: Asked): void {
     if (!asked.held) return;
     asked.held = false;
@@ -201,7 +202,7 @@ export class RedisObserver {
     }
   }
 
-  /** A command of whom may not send it is counted by its name alone. */
+  /** A denied command is counted by its name alone. */
   #turnAway({ sums }: Asked): void {
     for (const [name, amount] of sums) {
       if (name !== 'commands' && !name.startsWith('field.')) this.#sums.add(name, -amount);
@@ -229,19 +230,19 @@ export class RedisObserver {
 const commandAlone: readonly (readonly [string, number])[] = [['commands', 1]];
 const alone: readonly string[] = ['exec', 'watch', 'unwatch'];
 
-/** The node takes what the client says. */
+/** The node still reads commands from the connection. */
 function listens({ broken, left, letGo }: Conversation): boolean {
   return !broken && left === undefined && !letGo;
 }
 
-/** The later one must not be begun while the earlier one is under way. */
+/** The later command must not start while the earlier one is in progress. */
 function meets(earlier: Pick<Asked, 'order' | 'key'>, later: Pick<Asked, 'order' | 'key'>): boolean {
   if (later.order === 'free' || earlier.order === 'free') return false;
   if (later.order === 'alone' || earlier.order === 'alone') return true;
   return earlier.order !== later.order && earlier.key === later.key;
 }
 
-/** What a command is counted as; between MULTI and EXEC only EXEC is a request. */
+/** The purpose under which a command is counted; between MULTI and EXEC only EXEC is a request. */
 function purposeOf(conversation: Conversation, name: string): Purpose | undefined {
   const { queued } = conversation;
   if (name === 'multi') conversation.queued = [];
@@ -260,7 +261,7 @@ function purposeOf(conversation: Conversation, name: string): Purpose | undefine
   return purposes[name];
 }
 
-/** Keys that a command names, when it begins at once. */
+/** Number of keys that a command names, when it starts at once. */
 function fragmentsOf(conversation: Conversation, name: string, request: readonly Buffer[]): number {
   const { queued, keys, watched } = conversation;
   const named = request.slice(1).map((key) => key.toString('latin1'));
@@ -277,7 +278,9 @@ function fragmentsOf(conversation: Conversation, name: string, request: readonly
   return 0;
 }
 
-/** The word of an error; with its reason, of a transaction that was aborted: `ABORTED prepare_timeout`. */
+/**
+ * The error code at the start of an error reply; for an aborted transaction with its reason: `ABORTED prepare_timeout`.
+ */
 function wordOf(text: string): string {
   return /^(?:ABORTED )?[^ :]*/.exec(text)?.[0] ?? '';
 }

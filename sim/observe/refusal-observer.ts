@@ -1,12 +1,15 @@
 /**
- * Requests between nodes that were never sent: a life's plane tells of each that it turned away, and its dispatcher of
- * those that it asked for. The two are held to one another, and both to the wire: a link that was up is not `closed`, and
- * only one that was up can be `full`. So does its store's driver, which is closed only once the life stops.
+ * Follows requests between nodes that were never sent. The peer plane of an incarnation reports each request that it
+ * rejects, and the dispatcher each rejection that it receives; the two must agree with each other and with the wire. A
+ * link that was up is not `closed`, and only a link that was up can be `full`. The store's driver is checked likewise:
+ * it reports `closed` only once the incarnation stops.
  */
 import type { RefusalTruth } from '../check/reconcile/account.ts';
 import { Tallies } from './tallies.ts';
 
-/** Requests that others than the dispatcher make too (hints, transfers, exchanges), or only they. */
+/**
+ * Request kinds that other modules than the dispatcher send too (hints, transfers, exchanges), or that only they send.
+ */
 const othersKinds: ReadonlySet<string> = new Set([
   'gossip',
   'properties',
@@ -24,6 +27,7 @@ interface Drop {
   readonly outcome: string;
 }
 
+/** Counts the rejected requests of one incarnation by reason. */
 export class RefusalObserver {
   readonly #asked = new Tallies();
   #stopping = false;
@@ -32,7 +36,7 @@ export class RefusalObserver {
   #storeClosed = 0;
   #local = 0;
   #remote = 0;
-  /** The newest one that the plane told of, until the dispatcher says that it was its own. */
+  /** The newest rejection of the plane, until the dispatcher has reported it. */
   #dropped: Drop | undefined;
   #contradicted = 0;
 
@@ -48,12 +52,12 @@ export class RefusalObserver {
     };
   }
 
-  /** For want of room, in the store's queue or in a link's. */
+  /** Number of rejections because the store's queue or a link's queue was full. */
   get full(): number {
     return this.#storeFull + this.#linksFull;
   }
 
-  /** The plane turned it away. `up`: by the wire, the link to the peer is there and has been greeted. */
+  /** The plane rejected a request. `up`: on the wire, the link to the peer exists and has been greeted. */
   dropped(drop: Drop, local: boolean, up: boolean): void {
     if (local) this.#local += 1;
     else this.#remote += 1;
@@ -63,7 +67,7 @@ export class RefusalObserver {
     this.#dropped = drop;
   }
 
-  /** The dispatcher was told that its request was. */
+  /** The dispatcher learned that its request was rejected. */
   refused({ peer, kind, outcome }: Drop): void {
     const drop = this.#dropped;
     if (drop?.peer !== peer || drop.kind !== kind || drop.outcome !== outcome) this.#contradicted += 1;
@@ -71,19 +75,19 @@ export class RefusalObserver {
     this.#asked.add(`${outcome} ${peer}`);
   }
 
-  /** The life begins to stop in order. */
+  /** The incarnation begins a graceful stop. */
   stopping(): void {
     this.#stopping = true;
   }
 
-  /** The store's driver turned a request away. */
+  /** The store's driver rejected a request. */
   refusedByStore(outcome: string): void {
     if (outcome === 'full') this.#storeFull += 1;
     else this.#storeClosed += 1;
     if (outcome === 'closed' && !this.#stopping) this.#contradicted += 1;
   }
 
-  /** A request that only the dispatcher makes was turned away, and it has not said so. */
+  /** A request that only the dispatcher sends was rejected, and the dispatcher has not reported it. */
   #isOwed(): boolean {
     return this.#dropped !== undefined && !othersKinds.has(this.#dropped.kind);
   }

@@ -1,8 +1,8 @@
 /**
- * Whether a record of a key may follow another one (`repair-soundness`): it knows all that the one before knew, and
- * of what that one had seen replaced or deleted it brings nothing back. What was deleted and then forgotten (a reaped
- * tombstone) is remembered here for all nodes. A copy of something alive may go: that its owners hold it is
- * `durability`'s and `convergence`'s affair.
+ * Decides whether a record of a key may follow another one (`repair-soundness`). The new record's context must contain
+ * that of the old one, and it must not bring back a version that the old one had seen replaced or deleted. The rule
+ * remembers reaped tombstones for all nodes. A node may drop a copy of a live object: `durability` and `convergence`
+ * check that its owners hold it.
  */
 import { BytesError } from '../../engine/base/bytes.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
@@ -12,11 +12,12 @@ import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { decodeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import type { HeldVersion, ShadowChange } from './replica-shadow.ts';
 
+/** The rule, with the contexts of the tombstones reaped so far in the run. */
 export class ReplacementRule {
-  /** What had been seen of a key when its tombstone was reaped, somewhere. */
+  /** Contexts of the tombstones of a key that any node has reaped. */
   readonly #reaped = new Map<PackedKey, VersionVector[]>();
 
-  /** What is wrong with the change; empty: nothing. */
+  /** Describes the violation; empty if there is none. */
   faultOf({ key, before, after }: ShadowChange): string {
     const old = before?.value === undefined ? undefined : decode(before.value);
     if (after.value === undefined) {
@@ -30,7 +31,7 @@ export class ReplacementRule {
   }
 
   #bury(key: PackedKey, old: StoredObject | 'garbled'): void {
-    // What lives is not deleted: a node that owns the key no more has dropped its copy.
+    // A live object is not being deleted: a node that no longer owns the key has dropped its copy.
     if (old === 'garbled' || liveSiblings(old).length > 0) return;
     const known = this.#reaped.get(key);
     if (known === undefined) this.#reaped.set(key, [old.context]);
@@ -46,7 +47,7 @@ export class ReplacementRule {
   }
 }
 
-/** All that a version knows of; nothing where there is no object. */
+/** The version's context; empty without an object. */
 export function contextOf(version: HeldVersion | undefined): VersionVector {
   const object = version?.value === undefined ? 'garbled' : decode(version.value);
   return object === 'garbled' ? emptyVector : object.context;

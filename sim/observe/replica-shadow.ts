@@ -1,7 +1,7 @@
 /**
- * What one node's store holds, known from outside: read off the disk when its store opens, and kept up with by what the
- * node writes to its log. A record counts here from the instant at which it has been written, a little before the node
- * itself lets anybody see it (it syncs first).
+ * Reconstructs the contents of one node's store from outside: from the disk when the store opens, then from every write
+ * to its log. A record counts from the instant at which it has been written, slightly before the node makes it visible
+ * (it syncs first).
  */
 import { hash } from 'node:crypto';
 
@@ -12,6 +12,7 @@ import type { LogRecord, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 
+/** One version of a key in a store: `seq` is its store sequence number, `token` its ring position. */
 export interface HeldVersion {
   readonly seq: number;
   readonly token: number;
@@ -19,7 +20,7 @@ export interface HeldVersion {
   readonly value: Buffer | undefined;
 }
 
-/** Something became another record's successor. */
+/** A record that replaces another record of the same key. */
 export interface ShadowChange {
   readonly atUs: number;
   readonly key: PackedKey;
@@ -28,22 +29,23 @@ export interface ShadowChange {
 }
 
 const logFile = /^store\/\d+\.log$/;
-/** Versions of a key that are remembered: a snapshot may be older than the last few writes. */
+/** Versions remembered per key: a snapshot may be older than the last few writes. */
 const versionsMax = 6;
 
+/** The contents of one node's store, with the newest few versions of every key. */
 export class ReplicaShadow {
   /** Versions per key, the newest last. */
   readonly #keys = new Map<PackedKey, HeldVersion[]>();
   readonly #tails = new Map<string, SegmentTail>();
   readonly #now: () => number;
   readonly #changed: (change: ShadowChange) => void;
-  /** Keys and the instants of their changes, in order. */
+  /** Changed keys with the virtual times of their changes, in order. */
   readonly changes: { readonly atUs: number; readonly key: PackedKey }[] = [];
-  /** The newest record when the store was opened; ever, the engine's own included. */
+  /** Sequence number of the newest record when the store opened, the engine's system keys included. */
   seqAtOpen = 0;
   seqSeen = 0;
   #isOpen = false;
-  /** 32 hexadecimal digits; undefined until something was written. */
+  /** 32 hexadecimal digits; undefined until the store has written something. */
   storeId: string | undefined;
 
   constructor(now: () => number, changed: (change: ShadowChange) => void) {
@@ -52,8 +54,8 @@ export class ReplicaShadow {
   }
 
   /**
-   * The disk holds places that cannot be read: what the node knows of them is its own affair. A batch of which only
-   * parts are written yet is such a place as long as they are missing.
+   * The disk holds unreadable places, so the shadow cannot tell what the node knows of them. A batch that is partly
+   * written is such a place until it is complete.
    */
   get blind(): boolean {
     return [...this.#tails.values()].some((tail) => tail.hasHole);
@@ -73,19 +75,19 @@ export class ReplicaShadow {
   }
 
   /**
-   * The life of the node is over. What the next one writes before its store is open copies what it found, and the disk
-   * may have been exchanged in between: nothing of that follows what was held here.
+   * The incarnation is over. Before its store opens, the next one writes copies of what it found, and the disk may have
+   * been exchanged in between; those records do not follow the contents recorded here.
    */
   closed(): void {
     this.#isOpen = false;
   }
 
-  /** The node has written to its log, from `from` on; `content` is the whole file. */
+  /** The node wrote to its log from offset `from` on; `content` is the whole file. */
   wrote(path: string, content: Buffer, from: number): void {
     if (this.#isOpen && logFile.test(path)) this.#read(path, content, from, (record) => this.#follow(record));
   }
 
-  /** The newest version of every key that is there. */
+  /** The newest version of every key that exists. */
   *held(): Generator<readonly [PackedKey, HeldVersion]> {
     for (const [key, versions] of this.#keys) {
       const last = versions.at(-1);
@@ -97,7 +99,7 @@ export class ReplicaShadow {
     return this.#keys.get(key)?.at(-1);
   }
 
-  /** What was the newest at a position of the store; `unknown`: it is too long ago. */
+  /** The version that was newest at a store position; `unknown` if it is no longer remembered. */
   at(key: PackedKey, position: number): HeldVersion | undefined | 'unknown' {
     const versions = this.#keys.get(key) ?? [];
     const found = versions.findLast(({ seq }) => seq <= position);
@@ -125,7 +127,7 @@ export class ReplicaShadow {
     if (value === 'damaged') return undefined;
     const versions = this.#keys.get(key) ?? [];
     const last = versions.at(-1);
-    // A merge copies records: the same ones, at another place. What lay behind a hole comes again, or late.
+    // A merge copies records to another place. Records after a hole are read again, or late.
     if (last !== undefined && last.seq >= seq) return undefined;
     const version = { seq, token, value: value === undefined ? undefined : Buffer.from(value) };
     versions.push(version);
@@ -144,7 +146,10 @@ export class ReplicaShadow {
   }
 }
 
-/** A key's hash in the tree, by the format's own words (engine/anti-entropy/entry-hash.ts), as two unsigned lanes. */
+/**
+ * A key's hash in the tree, computed independently of the engine (format: engine/anti-entropy/entry-hash.ts), as two
+ * unsigned 32-bit lanes.
+ */
 export function entryHash(key: PackedKey, value: Buffer): readonly [high: number, low: number] {
   const bytes = Buffer.allocUnsafe(4 + key.length + value.length);
   bytes.writeUInt32BE(key.length);

@@ -1,6 +1,7 @@
 /**
- * Who answered whom, read off the wire of the peer plane: the replicas' answers to reads (`quorum-intersection`; of
- * large objects, `resource-bounds`), and the life that each answered request came from (`node-identity`).
+ * Records from the wire of the peer plane which node answered which: the replicas' answers to reads
+ * (`quorum-intersection`; for large objects, `resource-bounds`), and the incarnation that sent each answer
+ * (`node-identity`).
  */
 import type { Frame } from '../../engine/peer/wire/frames.ts';
 import { FrameDecoder, FrameError } from '../../engine/peer/wire/frames.ts';
@@ -19,7 +20,7 @@ const limits = { frameBytesMax: 64 * 1024 * 1024 };
 interface Read {
   readonly key: string;
   readonly askedUs: number;
-  /** What is longer is to be described. */
+  /** Replicas describe objects longer than this instead of sending them. */
   readonly bytesMax: number | undefined;
 }
 
@@ -27,14 +28,15 @@ interface Read {
 class Side {
   readonly heard = new FrameDecoder(limits);
   readonly wrote = new FrameDecoder(limits);
-  /** Reads asked and not answered, by request. */
+  /** Unanswered reads, by request number. */
   readonly reads = new Map<number, Read>();
-  /** Whom the other side greeted as. */
+  /** The name and incarnation id that the other side's greeting claimed. */
   claim: { readonly name: string; readonly epoch: string } | undefined;
-  /** Bytes came that are no frame. */
+  /** Malformed bytes arrived: the rest of the stream is ignored. */
   cut = false;
 }
 
+/** Collects the evidence of answers between nodes for three checks. */
 export class RouteObserver {
   readonly answers: ReadAnswer[] = [];
   readonly largeAnswers: LargeAnswer[] = [];
@@ -42,7 +44,7 @@ export class RouteObserver {
   readonly #nowUs: () => number;
   readonly #isNode: (host: string) => boolean;
   readonly #sides = new Map<number, Side>();
-  /** Per life of a node and name of a peer: the life of the peer that was greeted last. */
+  /** Per incarnation of a node and name of a peer: the peer's incarnation that greeted last. */
   readonly #newest = new Map<string, string>();
 
   constructor(nowUs: () => number, isNode: (host: string) => boolean) {
@@ -123,7 +125,7 @@ function claimOf(frame: Frame): Side['claim'] {
   return greeting.kind === 'hello' ? { name: greeting.hello.node, epoch: greeting.hello.epoch } : undefined;
 }
 
-/** Of one side of a connection. */
+/** A number for one side of a connection. */
 function numberOf({ id, side }: ConnectionEnd): number {
   return side === 'client' ? id * 2 : id * 2 + 1;
 }

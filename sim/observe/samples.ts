@@ -1,6 +1,7 @@
 /**
- * Looks at nodes' numbers: at random instants of the storm, at scrapes, at the end of every life and after the calm. Each
- * goes into the books of the witness, and is counted here by itself: what the books hold less was not looked at.
+ * Samples the nodes' metrics: at random instants of the storm, at scrapes, at the end of every incarnation and after
+ * the calm. The run observer takes an account of each sample. Samples are also counted here, so that missing accounts
+ * are noticed.
  */
 import type { Random } from '../../engine/io/random.ts';
 import type { Moment } from '../check/reconcile/account.ts';
@@ -8,9 +9,10 @@ import type { RunObserver } from './observer.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 
-/** Random instants of the storm at which every node's numbers are checked. */
+/** Number of random instants of the storm at which every node's metrics are compared. */
 const looksPerStorm = 10;
 
+/** Schedules the samples of one run and counts them per incarnation. */
 export class Samples {
   readonly #world: World;
   readonly #cluster: Cluster;
@@ -21,11 +23,11 @@ export class Samples {
     this.#world = world;
     this.#cluster = cluster;
     this.#witness = witness;
-    // The witness looks by itself then.
+    // The run observer takes that sample by itself.
     cluster.onLifeEnding((name) => this.#count(name));
   }
 
-  /** How many looks each life got that served at all. */
+  /** Number of samples of each incarnation that served at all. */
   get perLife(): readonly number[] {
     return [...this.#byLife.values()];
   }
@@ -37,12 +39,12 @@ export class Samples {
 
   atAll(moment: Moment): void {
     for (const name of this.#cluster.names) {
-      // One that is gone and was started again never settles.
+      // A node that was removed and started again never settles.
       this.at(name, this.#cluster.hasReturned(name) ? 'running' : moment);
     }
   }
 
-  /** At all nodes, at so many instants of the storm that begins now. */
+  /** Samples all nodes at random instants of the storm that begins now; `stormUs` is its length. */
   atRandom(stormUs: number): void {
     const random = this.#world.random.fork('looks');
     for (let count = 0; count < looksPerStorm; count++) {
@@ -57,10 +59,10 @@ export class Samples {
   }
 }
 
-/** What one draw tells apart. */
+/** Number of values that one draw can take. */
 const drawsMax = 2 ** 32;
 
-/** A whole number 0..endUs-1 without bias. A storm may be longer than one draw tells apart: 71.6 minutes. */
+/** A whole number 0..endUs-1 without bias. A storm may be longer than the range of one draw, 71.6 minutes. */
 export function instantBefore(random: Random, endUs: number): number {
   if (endUs <= drawsMax) return random.below(endUs);
   for (;;) {

@@ -1,7 +1,7 @@
 /**
- * The segments that a store is made of: those that its manifest names. Beside them may lie what a crash has left, such
- * as an input of a merge whose removal was not durable; its records count no more, and may be older than removals that
- * have been merged away themselves.
+ * Lists the segments of a store: those that its manifest names. A crash may leave other files beside them, such as the
+ * input of a merge whose removal was not durable. The records of those files do not count, and may be older than
+ * removals that a merge has dropped.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import { manifestName, segmentName } from '../../engine/storage/log/file-names.ts';
@@ -9,14 +9,15 @@ import type { Manifest } from '../../engine/storage/log/manifest.ts';
 import { decodeManifest } from '../../engine/storage/log/manifest.ts';
 import { segmentIdentity } from '../../engine/storage/log/record.ts';
 
+/** A segment that the manifest names, with its content and the salt of its checksums. */
 export interface SegmentInUse extends Pick<Manifest['segments'][number], 'sealed' | 'length'> {
   readonly path: string;
-  /** Undefined: the manifest names it, and it is not there. */
+  /** Undefined: the manifest names a file that is missing. */
   readonly content: Buffer | undefined;
   readonly salt: number;
 }
 
-/** In the manifest's order; undefined without a manifest that can be read, which no node serves on. */
+/** In the manifest's order; undefined without a readable manifest, on which no node serves. */
 export function segmentsInUse(
   files: ReadonlyMap<string, Buffer>,
   directory: string,
@@ -30,7 +31,7 @@ export function segmentsInUse(
   });
 }
 
-/** Paths and contents of those that are there. */
+/** Paths and contents of the segments whose files exist. */
 export function logsInUse(
   files: ReadonlyMap<string, Buffer>,
   directory: string,

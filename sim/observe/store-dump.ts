@@ -1,7 +1,7 @@
 /**
- * What a node's store holds, read off the disk as bytes: the newest record of every key, whatever the node's own
- * directory says. The engine's own records (system keys) are left out. A disk that was hurt is read as far as its
- * checksums hold; what does not match is `damaged`.
+ * Dumps the contents of a node's store from the bytes on its disk: the newest record of every key, independently of the
+ * node's index. System keys of the engine are left out. A damaged disk is read as far as its checksums hold; a record
+ * that fails its checksum is `damaged`.
  */
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
@@ -15,7 +15,7 @@ import { segmentsInUse } from './segments-in-use.ts';
 
 const directory = 'store';
 
-/** What lies on the disks of everybody who is to be there, now. */
+/** The stores of all nodes that are expected to be present at `atUs` (virtual microseconds). */
 export function dumpStores(cluster: Cluster, atUs: number): readonly ReplicaDump[] {
   return cluster.members.map((node) => {
     return { node, atUs, values: dumpStore(cluster.host(node).disk.durableFiles()) };
@@ -27,7 +27,7 @@ interface Newest extends DumpedValue {
   readonly removed: boolean;
 }
 
-/** Every object in the store on a disk with these files; by packed key. */
+/** Every object of the store in these files, by packed key. */
 export function dumpStore(files: ReadonlyMap<string, Buffer>): ReadonlyMap<string, DumpedValue> {
   return newestOf(files, (key) => !isSystemKey(key));
 }

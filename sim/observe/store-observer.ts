@@ -1,7 +1,7 @@
 /**
- * What a life writes to its store's log, read off the disk: batches as they lie there (the format of a group:
- * engine/storage/log/record.ts). Several writes may be under way at once, and each may take several calls of the disk: a batch
- * counts when all of it has been written.
+ * Counts the batches that an incarnation writes to its store's log, from the bytes on disk (format:
+ * engine/storage/log/record.ts). Several writes may be in progress, and each may take several disk calls: a batch
+ * counts once all of it has been written.
  */
 import { recordContinues, recordSpan } from '../../engine/storage/log/record.ts';
 import type { StoreTruth } from '../check/reconcile/account.ts';
@@ -12,32 +12,33 @@ const segmentHeadBytes = 64;
 const groupHeadBytes = 40;
 const recordHeadBytes = 28;
 const identityBytes = groupHeadBytes + recordHeadBytes;
-/** Where a segment's head says that it is copies of others (a merge), not a log. */
+/** Offset in a segment's head of its kind: log or merge output. */
 const kindAt = 32;
 
 /** Identities of a node's batches, by the life that first wrote them. */
 export class KnownBatches {
   readonly lives = new Map<string, number>();
-  /** Files that hold copies of others (merges), or not, by what their heads said when they were written. */
+  /** Whether each file is a merge output, by its head when it was written. */
   readonly #merges = new Map<string, boolean>();
-  /** The node's disk became an older one: what was written after it may be written once more, in the same words. */
+  /** The node's disk was rolled back: identical batches may be written a second time. */
   rolledBack = false;
 
-  /** Whether what is written to a file are copies. Its head may have rotted since it was written. */
+  /** Whether the file written to is a merge output; its head may have rotted since it was written. */
   isMerge(path: string, content: Buffer, from: number): boolean {
     if (from < segmentHeadBytes) this.#merges.set(path, saysMerge(content));
     return this.#merges.get(path) ?? saysMerge(content);
   }
 }
 
+/** Sums of one incarnation's log writes: batches, and bytes of keys and values. */
 export class StoreObserver {
   readonly #life: number;
   readonly #known: KnownBatches;
   /** Where a write ended within a batch: the batch's place, by the place where the rest will be written. */
   readonly #parts = new Map<string, number>();
-  /** Places where a write of new batches begins, and how many bytes it is to write. */
+  /** Offsets at which a write of new batches begins, and the number of bytes that it is to write. */
   readonly #begun = new Map<string, number>();
-  /** Places where a write that a disk cut short will go on; between two batches, too. */
+  /** Offsets at which a write that the disk cut short will continue, also between two batches. */
   readonly #continued = new Set<string>();
   #batches = 0;
   #contentBytes = 0;
@@ -61,7 +62,7 @@ export class StoreObserver {
     };
   }
 
-  /** A write begins: whatever becomes of it, its batches are this life's, or an earlier one's again. */
+  /** A write begins: its batches are this incarnation's, or repeat an earlier one's. */
   writes(path: string, chunks: readonly Uint8Array[], offset: number): void {
     if (!logFile.test(path)) return;
     const content = Buffer.concat(chunks);
@@ -100,7 +101,7 @@ export class StoreObserver {
     }
   }
 
-  /** A whole head lies there, of a batch that this life is the first to write. */
+  /** A complete batch head lies there, and this incarnation is the first to write that batch. */
   #isOurs(content: Buffer, at: number): boolean {
     if (!isBatch(content, at) || at + identityBytes > content.length) return false;
     const identity = identityOf(content, at);
@@ -115,12 +116,15 @@ export class StoreObserver {
   }
 }
 
-/** Keys and values of the batch that lies there. */
+/** Bytes of the keys and values of the batch at that offset. */
 function contentBytesOf(content: Buffer, at: number): number {
   return content.readUInt32BE(at + 12) - content.readUInt32BE(at + 16) * recordHeadBytes;
 }
 
-/** One flush's batches may share a group's head: each begins with a record that does not continue the one before. */
+/**
+ * Number of batches in the group: batches of one flush may share its head. Each begins with a record that does not
+ * continue the previous one.
+ */
 function batchesIn(content: Buffer, at: number): number {
   const end = at + bytesAt(content, at);
   let batches = 0;
@@ -133,7 +137,7 @@ function batchesIn(content: Buffer, at: number): number {
   return batches;
 }
 
-/** The head names the batch's place and number, its first record the content. */
+/** A batch's identity: the head gives offset and number, the first record the content. */
 function identityOf(content: Buffer, at: number): string {
   return content.toString('latin1', at, at + identityBytes);
 }
@@ -146,7 +150,7 @@ function isBatch(content: Buffer, at: number): boolean {
   return at + 4 <= content.length && content.readUInt32BE(at) === groupMagic;
 }
 
-/** Bytes of the batch that lies there, as far as it says; 0 where none does. */
+/** Length in bytes that the batch at that offset states; 0 if there is none. */
 function bytesAt(content: Buffer, at: number): number {
   if (!isBatch(content, at) || at + groupHeadBytes > content.length) return 0;
   return groupHeadBytes + content.readUInt32BE(at + 12);

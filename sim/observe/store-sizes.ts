@@ -1,6 +1,6 @@
 /**
- * What the files of a store add up to, read off the disk: the sizes that the node itself counts. Undefined where they
- * cannot be known from outside: there is no manifest yet, or something in them does not match its checksum.
+ * Computes the sizes of a store's files from the disk, for comparison with the sizes that the node counts. Undefined
+ * where they are unknowable: the manifest does not exist yet, or something fails its checksum.
  */
 import { recordBytes, segmentHeadBytes } from '../../engine/storage/log/record.ts';
 import type { StoreSizes } from '../check/reconcile/account.ts';
@@ -10,10 +10,11 @@ import { segmentsInUse } from './segments-in-use.ts';
 
 interface Newest {
   readonly seq: number;
-  /** Of the record; 0 for a removal. */
+  /** Length of the record in bytes; 0 for a removal. */
   readonly liveBytes: number;
 }
 
+/** The sizes in bytes of the store in `directory`; undefined if the manifest or a record cannot be read. */
 export function sizesOf(files: ReadonlyMap<string, Buffer>, directory: string): StoreSizes | undefined {
   const segments = segmentsInUse(files, directory);
   if (segments === undefined) return undefined;

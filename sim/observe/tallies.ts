@@ -1,4 +1,4 @@
-/** Small sums that witnesses keep. */
+/** Named counters of an observer. */
 export class Tallies {
   readonly #counts = new Map<string, number>();
 
@@ -10,7 +10,7 @@ export class Tallies {
     return this.#counts.get(name) ?? 0;
   }
 
-  /** The tallies whose names begin so, by the rest of their names. */
+  /** The counters whose names begin with `prefix`, by the remainder of their names. */
   under(prefix: string): Readonly<Record<string, number>> {
     const found = [...this.#counts].filter(([name]) => name.startsWith(prefix));
     return Object.fromEntries(found.map(([name, count]) => [name.slice(prefix.length), count]));

@@ -1,14 +1,14 @@
 /**
- * What becomes of transactions in one life of a node: what it told step by step (engine/transactions/formats/steps.ts, and the events
- * beside them), weighed by tables of its own (who holds which key, who voted and has not heard, who has acknowledged),
- * and by the records on its disk.
+ * Follows transactions in one incarnation of a node from its trace of protocol steps
+ * (engine/transactions/formats/steps.ts). It keeps its own tables (lock holders, voters without an outcome,
+ * acknowledgements) and reads the records on the node's disk.
  */
 import type { TransactionTruth } from '../check/reconcile/account.ts';
 import { OperatorObserver } from './operator-observer.ts';
 import { Tallies } from './tallies.ts';
 import type { TransactionRecords } from './transaction-records.ts';
 
-/** The clocks of the node at this instant: monotonic microseconds, and wall milliseconds. */
+/** The node's clocks at this instant: monotonic microseconds, and wall milliseconds. */
 export interface Clocks {
   readonly localUs: number;
   readonly wallMs: number;
@@ -21,22 +21,22 @@ interface Begun extends Clocks {
   readonly voters: Set<string>;
 }
 
-/** A decision that not everybody has acknowledged, or that is not made yet. */
+/** A decision that is not made yet, or that some participant has not acknowledged. */
 interface Open {
   readonly sinceMs: number;
   readonly committers: ReadonlySet<string>;
   readonly acknowledged: Set<string>;
-  /** When its present phase began. */
+  /** Start of the current phase, in monotonic microseconds. */
   phaseUs: number;
 }
 
 interface Prepared {
   readonly sinceMs: number;
-  /** It was told to commit: whether that is under way or has failed shows nowhere. */
+  /** The branch received a commit: whether applying it is in progress or has failed is invisible. */
   told: boolean;
 }
 
-/** Events that a life tells beside the named steps. */
+/** Trace events of an incarnation besides the named steps. */
 export const transactionEvents: readonly string[] = [
   'xa.branch.refused',
   'xa.branch.concluded',
@@ -56,6 +56,7 @@ export const transactionEvents: readonly string[] = [
   'xa.decision.abandoned',
 ];
 
+/** Computes the expected transaction metrics of one incarnation. */
 export class TransactionObserver {
   readonly #records: TransactionRecords;
   readonly #operators: OperatorObserver;
@@ -68,7 +69,7 @@ export class TransactionObserver {
   readonly #locks = new Map<string, readonly string[]>();
   readonly #takenMs = new Map<string, number>();
   readonly #prepared = new Map<string, Prepared>();
-  /** Decided by an operator, since when. */
+  /** Branches that an operator decided, with the time of the decision. */
   readonly #byHand = new Map<string, number>();
   readonly #longestUs: Record<'prepare' | 'decision' | 'commit', number> = {
     prepare: 0,
@@ -84,7 +85,7 @@ export class TransactionObserver {
     this.#operators = new OperatorObserver(committed);
   }
 
-  /** The life has opened its store, and found these records. */
+  /** The incarnation has opened its store and found these records. */
   opened(): void {
     this.#found = this.#records.found;
     this.#blind = this.#records.blind;
@@ -112,14 +113,14 @@ export class TransactionObserver {
       inDoubt: this.#open.size + this.#lost.size,
       locks: [...this.#locks.values()].reduce((sum, keys) => sum + keys.length, 0),
       oldestAgeMs: Math.max(0, ...since.map((ms) => wallMs - ms)),
-      // A commit that failed waits again; an operator's decision is forgotten in silence.
+      // After a failed commit the branch waits again, and an operator's decision is dropped without an event.
       oldestKnown: this.#byHand.size === 0 && prepared.every(({ told }) => !told),
       longestUs: { ...this.#longestUs },
       amidst: this.#lastUs === nowUs,
     };
   }
 
-  /** The life serves: what it found is taken up. */
+  /** The incarnation serves: it has resumed the transactions that it found. */
   started(): void {
     this.#serves = true;
   }
@@ -206,7 +207,7 @@ export class TransactionObserver {
       case 'xa.p.locks.taken':
         this.#locks.set(xid, keysIn(fields));
         this.#takenMs.set(xid, wallMs);
-        // A decided branch once more, whose record was lost.
+        // A decided branch is prepared again, because its record was lost.
         if (fields['phase'] === 'prepared') this.#prepared.set(xid, { sinceMs: wallMs, told: false });
         return;
       case 'xa.p.recovery.scan':
@@ -216,7 +217,8 @@ export class TransactionObserver {
         return;
       case 'xa.p.vote.sent':
         this.#voted(String(fields['vote']));
-        // A vote for nothing to write is of a prepared branch too, but for the coordinator's own, which has no record.
+        // A vote of a branch with nothing to write also leaves a prepared branch, except the coordinator's own, which
+        // has no record.
         if (
           fields['vote'] === 'commit' ||
           (fields['vote'] === 'readOnly' && this.#records.branch(xid) !== undefined)
@@ -234,7 +236,7 @@ export class TransactionObserver {
         return;
       case 'xa.p.locks.released':
         this.#locks.delete(xid);
-        // That is all that becomes of one with nothing to write.
+        // A branch with nothing to write ends here.
         this.#prepared.delete(xid);
         return;
       case 'xa.branch.refused':
@@ -242,7 +244,7 @@ export class TransactionObserver {
       case 'xa.branch.concluded':
         return this.#voted(String(fields['vote']));
       case 'xa.branch.conflicted':
-        // Whoever is said to hold the key does.
+        // The reported holder of a key must hold it.
         if (this.#locks.get(String(fields['holder']))?.includes(String(fields['key'])) === true)
           this.#sums.add('conflicts');
         return;
@@ -251,7 +253,7 @@ export class TransactionObserver {
         return;
       case 'xa.branch.resolving':
       case 'xa.branch.unresolved':
-        // What an operator says is on its way to the disk, or did not get there.
+        // The operator's decision is being written to disk, or that write failed.
         if (prepared !== undefined) prepared.told = name === 'xa.branch.resolving';
         return;
       case 'xa.branch.decided':

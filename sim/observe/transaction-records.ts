@@ -1,6 +1,6 @@
 /**
- * The records of transactions in doubt as they lie on a node's disk (engine/transactions/formats/records.ts): read whole when a life
- * begins, and followed by what it writes. A record counts from the instant at which it has been written.
+ * Follows the records of in-doubt transactions on a node's disk (engine/transactions/formats/records.ts): reads them
+ * all when an incarnation begins, then every write. A record counts from the instant at which it has been written.
  */
 import { BytesError } from '../../engine/base/bytes.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
@@ -18,18 +18,19 @@ import type { LogRecord, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 
-/** What a record says; `damaged`: it cannot be read. */
+/** The state in a record; `damaged` if it cannot be read. */
 export type RecordState = 'prepared' | 'done' | 'committing' | 'ended' | 'damaged';
 
+/** The newest record of one branch or decision; `seq` is its store sequence number. */
 export interface RecordHeld {
   readonly seq: number;
   /** Undefined: removed. */
   readonly state: RecordState | undefined;
-  /** Wall clock of the node that wrote it. */
+  /** Wall clock of the writing node, in milliseconds. */
   readonly sinceMs: number;
-  /** Of a decision: the nodes that are to commit. */
+  /** For a decision: the nodes that must commit. */
   readonly committers: readonly string[];
-  /** A decision that its coordinator's own branch was carried out with. */
+  /** A decision that was written together with the effects of the coordinator's own branch. */
   readonly own: boolean;
 }
 
@@ -38,12 +39,13 @@ const systemType = '' as ByteString;
 const branchPrefix = bucketPrefix(systemType, branchBucket);
 const decisionPrefix = bucketPrefix(systemType, decisionBucket);
 
+/** The transaction records on one node's disk. */
 export class TransactionRecords {
   readonly #held = new Map<string, RecordHeld>();
   readonly #tails = new Map<string, SegmentTail>();
   readonly #preparedOnce = new Set<string>();
 
-  /** A life begins on these files. */
+  /** An incarnation begins with these files. */
   opened(files: ReadonlyMap<string, Buffer>): void {
     this.#held.clear();
     this.#tails.clear();
@@ -56,12 +58,12 @@ export class TransactionRecords {
     if (logFile.test(path)) this.#read(path, whole, from);
   }
 
-  /** Places that cannot be read: what the node makes of them is its own affair. */
+  /** The disk has unreadable places; what the node knows of them cannot be told. */
   get blind(): boolean {
     return [...this.#tails.values()].some((tail) => tail.hasHole);
   }
 
-  /** Branches that have been prepared on this disk since it was opened, or carried out together with the decision. */
+  /** Number of branches prepared on this disk since it was opened, or applied together with the decision. */
   get preparedSince(): number {
     return this.#preparedOnce.size;
   }
@@ -101,7 +103,7 @@ export class TransactionRecords {
     if (held.state === 'prepared') this.#preparedOnce.add(key);
     if (held.own) this.#preparedOnce.add(branchPrefix + key.slice(decisionPrefix.length));
     const known = this.#held.get(key);
-    // What a disk wrote in parts was damaged before its rest came.
+    // A record that the disk wrote in parts was damaged before its remainder arrived.
     const isWhole = known?.seq === seq && known.state === 'damaged';
     if (known === undefined || known.seq < seq || isWhole) this.#held.set(key, held);
   }

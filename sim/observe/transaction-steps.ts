@@ -1,6 +1,6 @@
 /**
- * The named steps of transactions as they happen, each with what the world knows of the disk at that moment: whether
- * the record that the step relies on is certainly there. It looks for names in durable bytes, not into their form.
+ * Records the named protocol steps of transactions with the state of the disk at that moment: whether the record on
+ * which a step relies is certainly durable. It searches durable bytes for transaction ids and does not decode them.
  */
 import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
 import { coordinatorOf } from '../../engine/transactions/formats/xid.ts';
@@ -10,8 +10,8 @@ import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
 
 /**
- * No steps of the protocol: decisions of operators, whose branches the checks leave out; and decisions that a start has
- * found in the log, though a crash came before the step that says so.
+ * Events that are no protocol steps. Operators' decisions: the checks leave their branches out. Decisions that a start
+ * found in the log after a crash prevented their own step.
  */
 const beside = ['branch.decided', 'branch.mixed', 'decision.abandoned', 'decision.recovered'];
 
@@ -21,6 +21,7 @@ const buckets = [branchRecord, decisionRecord];
 const xidBytesMax = 100;
 const xidForm = /^[A-Za-z0-9_.-]{1,64}-[0-9a-f]{12}-[0-9]{1,16}/;
 
+/** Collects the steps of all nodes of a run, in order. */
 export class TransactionSteps {
   readonly steps: TransactionStep[] = [];
   /** `n1 xa.branch n2-…`: records that lie durably on a node's disk. */
@@ -43,7 +44,7 @@ export class TransactionSteps {
   }
 
   #becameDurable(node: string, image: Buffer, from: number, to: number): void {
-    // A name may lie across the edges of the run.
+    // A transaction id may cross the edge of the written range.
     const bytes = image.subarray(Math.max(0, from - xidBytesMax), Math.min(image.length, to + xidBytesMax));
     for (const bucket of buckets) {
       for (let at = bytes.indexOf(bucket); at >= 0; at = bytes.indexOf(bucket, at + 1)) {
@@ -56,8 +57,8 @@ export class TransactionSteps {
 }
 
 /**
- * What a step relies on: the decision's record before the first commit, a branch's before its vote. The coordinator's own
- * branch has none: it is written, and said to have voted, with the decision.
+ * The record on which a step relies: the decision's before the first commit, a branch's before its vote. The
+ * coordinator's own branch has no record: it is written, and its vote traced, with the decision.
  */
 function reliedOn(step: string, host: string, xid: string): string | undefined {
   if (step === 'c.commit.sent') return decisionRecord;

@@ -1,10 +1,13 @@
-/** The calls into Wasm modules that a life told of, by role and by what became of them, and phases that failed elsewhere. */
+/**
+ * Counts the traced calls of one incarnation into Wasm modules, by role and outcome, and phases that failed elsewhere.
+ */
 import type { WasmTruth } from '../check/reconcile/account.ts';
 
+/** Supplies the expected values of the Wasm metrics of `metrics-reconcile`. */
 export class WasmObserver {
   readonly #counts = new Map<string, number>();
 
-  /** `all`: of every life, this one too. */
+  /** `all`: the observers of every incarnation, this one included. */
   truth(all: Iterable<WasmObserver>): WasmTruth {
     const truth: Record<string, number> = Object.fromEntries(this.#counts);
     for (const failure of ['fuel', 'memory']) {
