@@ -9,7 +9,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
     file: 'engine/transactions/participant/branch-driver.js',
     find: 'const error = await forced;',
     replace: 'const error = undefined;',
-    exposedBy: 'c.vote.recv syncLoss',
+    exposedBy: 'p.vote.sent crash',
     oracles: ['atomicity', 'lock-exclusivity'],
   },
   {
