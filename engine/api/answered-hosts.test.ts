@@ -46,14 +46,14 @@ test.each([
   expect(answers(['kv.example'], reachable, host)).toBe(false);
 });
 
-test('where a page could get at nothing any name will do, unless some are listed', () => {
+test('with credentials or off loopback, `auto` answers any name; a configured list always holds', () => {
   expect(answers('auto', reachable, 'n1.internal:8098')).toBe(true);
   expect(answers('auto', loopback, 'kv.example', false)).toBe(true);
   expect(answers('any', loopback, 'kv.example')).toBe(true);
   expect(answers(['other.example'], loopback, 'kv.example', false)).toBe(false);
 });
 
-test('names that are listed are answered, in any case, with and without a port', () => {
+test('configured names are answered in any letter case, with and without a port', () => {
   const hosts = new AnsweredHosts(['kv.example', 'n1'], loopback, { open: true });
   for (const host of ['kv.example', 'KV.Example:8098', 'kv.example.', 'n1:80']) {
     expect([host, hosts.includes(host)]).toEqual([host, true]);
@@ -62,7 +62,7 @@ test('names that are listed are answered, in any case, with and without a port',
   expect(hosts.includes('n1:80')).toBe(true);
 });
 
-test('a page whose name leads here reads and writes nothing, and learns nothing of paths; /ping is for everybody', async () => {
+test('a DNS-rebinding page gets 403 for objects and unknown paths; /ping is open', async () => {
   const client = new TestingClient();
   const headers = { Host: 'evil.example:8098', 'Content-Type': 'text/plain' };
   const target = '/buckets/b/keys/k';

@@ -1,26 +1,28 @@
 /**
- * As whom an HTTP listener lets itself be addressed. A page may give its own name the address 127.0.0.1 after a browser
- * has loaded it ("DNS rebinding"): the browser then takes this listener for the page's own site, and asks here without a
- * word of another one (other-sites.ts). Only the `Host` header still has the page's name. Addresses and `localhost`
- * belong to no page, and programs that send no such header are no browsers.
+ * Decides under which host names an HTTP listener answers, by a request's `Host` header. This is the defence against
+ * DNS rebinding: a page gives its own name the address 127.0.0.1 after a browser has loaded it. The browser then takes
+ * this listener for the page's own site and sends no sign of another one (`other-sites.ts`). Only the `Host` header
+ * still holds the page's name. Addresses and `localhost` belong to no page, and clients that send no `Host` header are
+ * not browsers.
  *
  * Sources: RFC 9110, 7.2; Jackson et al., "Protecting Browsers from DNS Rebinding Attacks" (CCS 2007), 5.
  */
 import type { Gate } from '../auth/gate.ts';
 
-/** In lower case; `auto` wards pages off where they could get at something. */
+/** Host names in lower case. `auto` answers any name unless the listener is on loopback and asks for no credentials. */
 type HostNames = readonly string[] | 'auto' | 'any';
 
-/** The host before a port; an IPv6 address is in brackets. */
+/** The host before the port; an IPv6 address is in brackets. */
 const hostForm = /^(\[[0-9a-f:.]+\]|[^:[\]]*)(?::[0-9]*)?$/;
-/** No name ends in a number (RFC 3696, 2). */
+/** An IP address. No host name ends in a number (RFC 3696, 2). */
 const addressForm = /^\[|^[0-9.]+$/;
 
+/** The host names of one HTTP listener: `client_hosts` of the configuration, IP addresses and `localhost`. */
 export class AnsweredHosts {
   readonly #names: HostNames;
   readonly #gate: Pick<Gate, 'open'>;
   readonly #onLoopback: boolean;
-  /** The last one that was right: a client's requests have all the same. */
+  /** The last accepted header. A client sends the same one with every request, so most checks end here. */
   #last: string | undefined;
 
   constructor(names: HostNames, onLoopback: boolean, gate: Pick<Gate, 'open'>) {
@@ -29,7 +31,9 @@ export class AnsweredHosts {
     this.#onLoopback = onLoopback;
   }
 
-  /** Whether a request with this `Host` header is for this listener. */
+  /**
+   * Whether the listener answers a request with this `Host` header; undefined: the request has none, and is answered.
+   */
   includes(header: string | undefined): boolean {
     if (header === undefined || header === this.#last || this.#isAny()) return true;
     const host = hostForm.exec(header.toLowerCase())?.[1]?.replace(/\.$/, '');

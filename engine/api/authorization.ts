@@ -1,19 +1,19 @@
 /**
- * The Authorization header of HTTP: `Bearer TOKEN` (RFC 6750), and `Basic` with a credential's name and its token (RFC
- * 7617), which is what Riak's clients send.
+ * Parses the Authorization header of HTTP: `Bearer TOKEN` (RFC 6750), and `Basic` with a credential's name and its
+ * token (RFC 7617), which Riak's clients send. `auth/gate.ts` checks what it yields.
  */
 
-/** What a client gave to be known by. */
+/** The credentials that a client sent, not yet checked. */
 export interface GivenCredentials {
   readonly token: string | Uint8Array;
-  /** Absent where the form has none. */
+  /** The credential's name; absent with `Bearer`. */
   readonly name?: string;
 }
 
-/** Longer headers hold no credentials of ours. */
+/** Characters. A longer header cannot hold a credential of this product. */
 const headerLengthMax = 4096;
 
-/** Undefined for a header of another form. */
+/** The credentials in the value of an Authorization header; undefined if it has another form or is too long. */
 export function readAuthorization(header: string): GivenCredentials | undefined {
   if (header.length > headerLengthMax) return undefined;
   const [, scheme = '', words = ''] = /^ *([A-Za-z]+) +([A-Za-z0-9._~+/-]+=*) *$/.exec(header) ?? [];
@@ -27,7 +27,7 @@ export function readAuthorization(header: string): GivenCredentials | undefined 
   }
 }
 
-/** `name:token` in base64; the token is everything behind the first colon. */
+/** Parses base64 of `name:token`. The token is everything after the first colon. */
 function namedPair(words: string): GivenCredentials | undefined {
   const bytes = Buffer.from(words, 'base64');
   const colon = bytes.indexOf(':');

@@ -1,38 +1,42 @@
-/**
- * What the client listeners tell of their work, so that it can be counted; the node connects it to the statistics.
- */
+/** Defines what the client listeners report of their work for the metrics. `node/` connects it to the statistics. */
 import type { ErrorCode, LockstepError } from '../base/errors.ts';
 import type { ConsistencyLevel } from '../replication/requests.ts';
 import type { ConnectionObserver } from '../io/http.ts';
 
-/** What a request does to objects; pings and the like are neither and are not counted as requests. */
+/** What a request does to objects. Pings and the like do neither, and are not counted as requests. */
 export type Purpose = 'read' | 'write';
 
+/** Receives one call per event of a client listener; the metrics and tests implement it. */
 export interface ClientObserver extends ConnectionObserver {
-  /** A request for an object arrived. */
+  /** A client's request for an object has arrived. */
   received(purpose: Purpose): void;
-  /** It was answered, well or badly, this many microseconds after it arrived. */
+  /** The listener has answered a request, with success or an error, `latencyUs` microseconds after it arrived. */
   answered(latencyUs: number): void;
-  /** It was refused or given up without an answer from a replica. */
+  /** The listener refused a request, or gave it up without an answer from a replica. */
   dropped(): void;
-  /** It got an error for an answer ("not found" and a failed precondition are answers, not errors). */
+  /** The listener answered with an error. "Not found" and a failed precondition are answers, not errors. */
   failed(): void;
-  /** Why it failed, by the error's code; `level`: the request's own, undefined when it named none. */
+  /**
+   * Why a request failed: the error's code. `level` is the level that the request named, undefined if it named none.
+   */
   caused(code: ErrorCode, purpose: Purpose, level: ConsistencyLevel | undefined): void;
-  /** A value of this many bytes was received or sent. */
+  /** A value of `bytes` bytes was received or sent. */
   payload(bytes: number): void;
-  /** A request for several keys became so many for one key each. */
+  /** The listener split a request for several keys into `count` requests for one key each. */
   fragmented(count: number): void;
-  /** Answers owed to one connection, the one just taken on included; told per request of a pipelined protocol. */
+  /**
+   * Answers owed to one connection, including that of the request just accepted. Reported once per request of a
+   * pipelined protocol.
+   */
   outQueue(length: number): void;
 }
 
-/** What is counted of an error. */
+/** The parts of an error that decide how it is counted. */
 export type Failure = Pick<LockstepError, 'code' | 'definite'>;
 
 /**
- * Tells the observer of a request that was answered by this error; `level` is the request's own, if it named one. Each
- * listener does so once for every error that it answers, and nobody else does.
+ * Counts a request that the listener answered with this error. `level` is the level that the request named, if any. A
+ * listener calls this exactly once for every error that it answers; no other module calls it.
  */
 export function observeError(
   observer: ClientObserver,
@@ -46,14 +50,16 @@ export function observeError(
   observer.failed();
 }
 
-/** Errors by which a request learns the state of an object, as it asked; an absent one is no error to begin with. */
+/**
+ * Errors that answer the client's condition: they tell it the object's state. A missing object is not an error at all.
+ */
 function isOutcome(code: ErrorCode): boolean {
   return code === 'PreconditionFailed' || code === 'Conflict';
 }
 
-/** No replica was asked: this node took the request in vain. */
+/** Errors that this node answers without asking a replica. */
 const refusals: readonly ErrorCode[] = ['Overloaded', 'NoTargets', 'ShuttingDown', 'Standby'];
-/** The same where the error says that nothing was done: these may come from replicas, too. */
+/** Errors that count as refusals only if nothing was done. Replicas may return them, too. */
 const refusalsIfDefinite: readonly ErrorCode[] = ['NoQuorum', 'Timeout', 'StorageFailed'];
 
 function isRefusal({ code, definite }: Failure): boolean {

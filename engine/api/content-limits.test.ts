@@ -31,7 +31,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);
 }
 
-test('a content passes exactly when every part keeps its limit, and then fits its bound', () => {
+test('a content passes if and only if every part is within its limit, and then encodes within contentBytesMax', () => {
   fc.assert(
     fc.property(content, (given) => {
       const { contentType, charset, contentEncoding, meta, links } = given;

@@ -1,10 +1,11 @@
 /**
- * How large one written value and what describes it may be. Names of objects have their own limits in
- * base/object-key.ts; the listeners bound whole requests before this is asked.
+ * Limits of one written value and its metadata. `base/object-key.ts` limits the names of objects, and the listeners
+ * limit whole requests before they check a content.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { Content } from '../replica/object/content.ts';
 
+/** The largest content that a client may write. Sizes are in bytes. */
 export interface ContentLimits {
   readonly valueBytesMax: number;
   /** Names and values of all user metadata together. */
@@ -13,10 +14,11 @@ export interface ContentLimits {
   readonly linkCountMax: number;
   /** Bucket, key and tag of all links together. */
   readonly linkBytesMax: number;
-  /** Each of content type, charset and content encoding. */
+  /** Content type, charset and content encoding, each. */
   readonly descriptionBytesMax: number;
 }
 
+/** The limits of a node whose configuration states none. */
 export const defaultContentLimits: ContentLimits = {
   valueBytesMax: 16 * 1024 * 1024,
   metaBytesMax: 32 * 1024,
@@ -26,16 +28,16 @@ export const defaultContentLimits: ContentLimits = {
   descriptionBytesMax: 255,
 };
 
-/** Bytes that `encodeContent` needs at most for a content within the limits: what a frame between nodes must hold. */
+/** The most bytes that `encodeContent` yields for a content within the limits. A frame between nodes must hold them. */
 export function contentBytesMax(limits: ContentLimits): number {
   const { valueBytesMax, metaBytesMax, metaCountMax, linkBytesMax, linkCountMax, descriptionBytesMax } =
     limits;
-  // A length takes at most 8 bytes; a metadata entry has two, a link three.
+  // A length takes at most 8 bytes. A metadata entry has two of them, a link three.
   const lengths = 8 * (6 + 2 * metaCountMax + 3 * linkCountMax);
   return valueBytesMax + metaBytesMax + linkBytesMax + 3 * descriptionBytesMax + lengths;
 }
 
-/** Throws `TooLarge`, naming what is too large, by how much, and the limit. */
+/** Throws `TooLarge`, naming the part that is too large, its size and the limit. */
 export function checkContent(content: Content, limits: ContentLimits): void {
   atMost('the value', content.value.length, limits.valueBytesMax, 'bytes');
   atMost('the content type', content.contentType.length, limits.descriptionBytesMax, 'bytes');

@@ -1,9 +1,12 @@
 /**
- * Stands before the routes of an HTTP listener and lets in who may: a request's credentials are looked at before its
- * handler is called, so that who is turned away has done nothing. The answer to wrong credentials waits a moment, so
- * that guessing over one connection is slow; those who gave none are told at once. Pages of other sites change nothing
- * here, with credentials or without (other-sites.ts), and where a page of the web could have made its own name lead here,
- * only requests that name this listener are answered (answered-hosts.ts).
+ * Checks credentials and origin of every HTTP request before its handler runs, so a refused request has no effect.
+ *
+ * The answer to wrong credentials waits `wrongDelayUs`, so guessing over one connection is slow. A request without
+ * credentials is refused at once.
+ *
+ * A page of another site changes nothing here, with credentials or without (`other-sites.ts`). Where a web page could
+ * point its own name at this listener, only requests that name the listener are answered (`answered-hosts.ts`).
+ * `auth/gate.ts` decides which identity has which access.
  */
 import { assert, present } from '../base/assert.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
@@ -16,22 +19,24 @@ import { readAuthorization } from './authorization.ts';
 import type { AnsweredHosts } from './answered-hosts.ts';
 import { otherSiteOf } from './other-sites.ts';
 
-/** What each route asks for, by `METHOD /path` as the routes have them. */
+/** The access that each route needs, by `METHOD /path` as the route states them. */
 export type RouteAccess = ReadonlyMap<string, Access>;
 
+/** What the guard of one HTTP listener works with. */
 export interface HttpGuardTerms {
   readonly gate: Gate;
   readonly listener: ClientListener;
   readonly hosts: AnsweredHosts;
   readonly clock: Clock;
   readonly access: RouteAccess;
-  /** The answer to a request that is turned away; counts it as the listener does. */
+  /** Builds the answer to a refused request, and counts it as the listener counts its own errors. */
   answer(error: LockstepError, request: HttpRequest): HttpResponse;
 }
 
+/** Microseconds that an answer to wrong credentials waits. */
 export const wrongDelayUs = 250_000;
 
-/** The same service behind the gate. Every route must stand in the table. */
+/** Wraps a service so that every request passes the guard. Fails if a route has no row in `terms.access`. */
 export function guardService(service: HttpService, terms: HttpGuardTerms): HttpService {
   return {
     ...service,
@@ -61,7 +66,7 @@ function guardRoute(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
   };
 }
 
-/** Why nobody is answered who asks like that: a browser may have been made to ask by a page. */
+/** The error for a request that a web page may have made a browser send; undefined if there is no sign of that. */
 function refusalOfPage(
   { headers }: HttpRequest,
   method: HttpRoute['method'],
@@ -71,13 +76,13 @@ function refusalOfPage(
     const text = `this listener does not answer as ${JSON.stringify(headers.host)}; ask it by its address, or add the name to client_hosts`;
     return new LockstepError('Forbidden', text);
   }
-  // A page of another site can send simple requests, but not read answers: reading is left to the browser's rules.
+  // A page of another site can send simple requests, but cannot read the answers: the browser's rules protect reads.
   const site = method === 'GET' ? undefined : otherSiteOf(headers);
   if (site === undefined) return undefined;
   return new LockstepError('Forbidden', `pages of another site (${site}) change nothing here`);
 }
 
-/** What there is, and what there is not, is told to those who may read. */
+/** Answers an unknown path or method. Only clients with read permission learn whether a path exists. */
 function guardMiss(request: HttpRequest, terms: HttpGuardTerms, miss: () => HttpResponse): HttpResponse {
   const refusal = refusalOfPage(request, 'GET', terms);
   if (refusal !== undefined) return terms.answer(refusal, request);
@@ -92,7 +97,9 @@ interface TurnedAway {
   readonly wrong: boolean;
 }
 
-/** Why the request may not come in; undefined when it may. */
+/**
+ * Why the gate refuses the request; undefined if it admits it. `wrong`: the client sent credentials that do not hold.
+ */
 function turnAway(
   request: HttpRequest,
   { gate, listener }: HttpGuardTerms,
@@ -117,7 +124,7 @@ function turnAway(
   }
 }
 
-/** RFC 6750, 3.1, and RFC 7235, 4.1. */
+/** Adds the WWW-Authenticate header (RFC 6750, 3.1; RFC 7235, 4.1). */
 function withChallenge({ error, wrong }: TurnedAway, answer: HttpResponse, needed: Access): HttpResponse {
   const realm = 'realm="lockstep"';
   const why =

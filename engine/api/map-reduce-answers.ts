@@ -1,4 +1,6 @@
-/** What MapReduce says to clients, in either protocol. */
+/**
+ * Forms the answers of MapReduce jobs that HTTP and the binary protocol share: errors as JSON, and collected results.
+ */
 import { LockstepError } from '../base/errors.ts';
 import type { Job, Json } from '../mapreduce/job.ts';
 import type { RunningJob } from '../mapreduce/mapreduce.ts';
@@ -6,17 +8,20 @@ import type { Batch } from '../mapreduce/pipeline.ts';
 import { PhaseError } from '../mapreduce/phase-error.ts';
 import { sizeOf } from '../mapreduce/phase-worker.ts';
 
-/** MapReduce as the listeners use it: engine/mapreduce, or a test's own. */
+/** MapReduce as the listeners use it. `mapreduce/` implements it; tests use a script. */
 export interface MapReduceAdmin {
-  /** Bytes of results gathered for one client. */
+  /** The most bytes of results that a listener collects for one client. */
   readonly bytesMax: number;
-  /** A request was none that makes a job. */
+  /** Counts a request that describes no valid job. */
   refused(): void;
-  /** Begins a job. Throws `WasmNotImplemented`, `BadRequest`, `NotFound`, `Overloaded`, `ShuttingDown`. */
+  /** Starts a job. Throws `WasmNotImplemented`, `BadRequest`, `NotFound`, `Overloaded` or `ShuttingDown`. */
   start(job: Job): Pick<RunningJob, 'next' | 'return' | 'end' | typeof Symbol.asyncIterator>;
 }
 
-/** An error as Riak's clients know it: a phase's with its index, its input and the product's code as its type. */
+/**
+ * An error in the JSON that Riak's clients parse. A phase's error has its index, its input and, as type, the error
+ * code.
+ */
 export function failureJson(error: LockstepError): string {
   if (error.code === 'Timeout') return JSON.stringify({ error: 'timeout' });
   if (!(error instanceof PhaseError)) return JSON.stringify({ error: error.message, type: error.code });
@@ -25,8 +30,8 @@ export function failureJson(error: LockstepError): string {
 }
 
 /**
- * All results of a job: those of its one kept phase, or a list per kept phase. Rejects with `TooLarge` beyond `bytesMax`,
- * and with what the job rejects with.
+ * Collects all results of a job: those of its one kept phase, or one list per kept phase. Rejects with `TooLarge`
+ * beyond `bytesMax` bytes, and with the job's own error.
  */
 export async function gatherResults(
   { phases }: Job,

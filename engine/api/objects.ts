@@ -1,5 +1,6 @@
 /**
- * What both client protocols do with objects beyond one call of the dispatcher, and how they see them.
+ * Reads and deletes objects for both client protocols where that takes more than one call of the dispatcher, and says
+ * how clients see an object: as missing, single or with siblings.
  */
 import { BytesError } from '../base/bytes.ts';
 import type { QuorumName } from '../base/errors.ts';
@@ -15,20 +16,23 @@ import { decodeContext } from '../replica/object/object.ts';
 import type { ReplicaTerms, WriteQuorum } from '../replication/needs.ts';
 import { absenceNeed } from '../replication/needs.ts';
 
-/** Milliseconds a client may ask to wait at most; more is cut to this. */
+/** Milliseconds. A longer timeout from a client is cut to this. */
 export const timeoutMsMax = 24 * 60 * 60 * 1000;
 
-/** All that is left is deletions: to a client there is nothing. */
+/** Whether only tombstones are left, so that the object does not exist for clients. */
 export function isDeleted(object: StoredObject): boolean {
   return object.siblings.every((sibling) => sibling.tombstone);
 }
 
-/** The one version, or undefined when there are several. */
+/** The object's sibling if it has exactly one; undefined if it has several. */
 export function onlySibling(object: StoredObject): Sibling | undefined {
   return object.siblings.length === 1 ? object.siblings[0] : undefined;
 }
 
-/** The context in a client's bytes; none for no bytes. Throws `BadRequest`, naming where the bytes stood. */
+/**
+ * Decodes a context that a client sent; no bytes are the empty context. Throws `BadRequest` that names `where`, the
+ * place of the bytes in the request.
+ */
 export function parseContext(bytes: Uint8Array, where: string): VersionVector {
   if (bytes.length === 0) return [];
   try {
@@ -41,16 +45,19 @@ export function parseContext(bytes: Uint8Array, where: string): VersionVector {
   }
 }
 
-/** A client's read. */
+/** The quorum terms of a client's read. */
 export interface Reading {
   readonly need: ReadNeed;
   readonly quorum: QuorumName;
-  /** False: an answer of "I have none" counts for nothing until no copy can be left that matters. */
+  /** If false, a replica's "not found" does not count until no other replica could still hold the object. */
   readonly notFoundOk: boolean;
   readonly basicQuorum: boolean;
 }
 
-/** The object under a key; undefined when the replicas have none. */
+/**
+ * Reads the object under a key; undefined if the replicas have none. With `notfound_ok` false, an absence is confirmed
+ * by a second read of more replicas. Rejects with the dispatcher's errors.
+ */
 export async function readObject(
   dispatcher: Dispatcher,
   key: ObjectKey,
@@ -70,32 +77,38 @@ export async function readObject(
   }
 }
 
-/** Too few replicas say that they have nothing; of the answers that the client counts there were none. */
+/**
+ * The error of the confirming read, with its vote count corrected: too few replicas confirmed the absence, and none of
+ * their answers counts for the client.
+ */
 function notConfirmed(error: unknown, needed: number): unknown {
   if (!(error instanceof LockstepError) || error.facts.votes === undefined) return error;
   const votes = { ...error.facts.votes, got: 0, needed };
   return new LockstepError(error.code, error.message, { ...error.facts, votes, cause: error });
 }
 
-/** What remains of the client's patience, for an operation of several steps. */
+/** What is left of a client's timeout, for an operation of several steps. */
 export class Patience {
   readonly #clock: Clock;
   readonly #endUs: number | undefined;
 
-  /** `timeoutMs` undefined: the dispatcher's own limit holds for each step. */
+  /** `timeoutMs` in milliseconds; undefined: each step has the dispatcher's own limit. */
   constructor(clock: Clock, timeoutMs: number | undefined) {
     this.#clock = clock;
     this.#endUs = timeoutMs === undefined ? undefined : clock.nowUs() + timeoutMs * 1000;
   }
 
-  /** For a request's `timeoutMs`; 0 when nothing remains, which the dispatcher answers `Timeout`, and counts. */
+  /** The `timeoutMs` of the next step; 0 if no time is left, which the dispatcher answers with `Timeout` and counts. */
   remaining(): { readonly timeoutMs?: number } {
     if (this.#endUs === undefined) return {};
     return { timeoutMs: Math.max(0, Math.floor((this.#endUs - this.#clock.nowUs()) / 1000)) };
   }
 }
 
-/** Writes a deletion by someone who has seen `context`. */
+/**
+ * Writes a tombstone as a client that has seen `context`; with `ifContext`, only if the object has exactly that
+ * context. Rejects with the dispatcher's errors.
+ */
 export async function writeTombstone(
   dispatcher: Dispatcher,
   key: ObjectKey,
@@ -108,5 +121,5 @@ export async function writeTombstone(
   await dispatcher.put({ key, need, quorum, context, content: tombstone, ...timeout, ...condition });
 }
 
-/** Bucket types that this cluster knows. */
+/** Whether this cluster has a bucket type of that name. */
 export type KnowsType = (type: ByteString) => boolean;

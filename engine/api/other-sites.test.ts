@@ -8,10 +8,10 @@ test.each([
   [{ host }],
   [{ host, origin: 'http://127.0.0.1:8098' }],
   [{ host: 'kv.example', origin: 'https://kv.example' }],
-  // Behind a proxy that names another host the browser's own word stands.
+  // A proxy may name another host; then the browser's Sec-Fetch-Site decides.
   [{ host, origin: 'https://kv.example', 'sec-fetch-site': 'same-origin' }],
   [{ host, 'sec-fetch-site': 'none' }],
-])('a program, or a page of this listener, is no other site: %j', (headers) => {
+])('a request of a program or of a page of the listener itself is not cross-site: %j', (headers) => {
   expect(otherSiteOf(headers)).toBeUndefined();
 });
 
@@ -22,11 +22,11 @@ test.each([
   [{ origin: 'null' }, 'null'],
   [{ host, origin: 'null', 'sec-fetch-site': 'cross-site' }, 'null'],
   [{ host, 'sec-fetch-site': 'same-site' }, 'same-site'],
-])('a page of another site is told: %j', (headers, site) => {
+])('a request of a page of another site is detected: %j', (headers, site) => {
   expect(otherSiteOf(headers)).toBe(site);
 });
 
-test("a page of another site writes nothing, and is told so; its reads are the browser's business", async () => {
+test('writes of a page of another site get 403; the browser guards reads', async () => {
   const client = new TestingClient();
   const headers = { Host: host, Origin: 'http://evil.example', 'Content-Type': 'text/plain' };
   const target = '/buckets/b/keys/k';

@@ -1,16 +1,16 @@
 /**
- * Whether a browser sent a request for a page of another site. A listener on loopback is open to every page that its
- * user looks at: a form or a `no-cors` fetch reaches it without asking first, and would write, or make the node leave.
- * Programs that are no browsers send neither header.
+ * Detects requests that a browser sent for a page of another site. Every page that a user opens can reach a listener on
+ * loopback. A form or a `no-cors` fetch arrives without a preflight, and could write, or make the node leave the
+ * cluster. Clients that are not browsers send neither header.
  *
  * Sources: Fetch Metadata Request Headers (`Sec-Fetch-Site`), RFC 6454, 7 (`Origin`).
  */
 import type { HttpRequest } from '../io/http.ts';
 
-/** From the same page, or typed by its user. */
+/** The request comes from the listener's own page, or the user typed the address. */
 const ownSites: readonly string[] = ['same-origin', 'none'];
 
-/** The other site as the browser names it, for people; undefined for programs and pages of this listener's own address. */
+/** The other site as the browser names it, for error texts; undefined for programs and for pages of this listener. */
 export function otherSiteOf(headers: HttpRequest['headers']): string | undefined {
   const { origin, host } = headers;
   const relation = headers['sec-fetch-site'];
@@ -19,7 +19,7 @@ export function otherSiteOf(headers: HttpRequest['headers']): string | undefined
   return isOf(origin, host) ? undefined : origin;
 }
 
-/** `null` (a sandboxed page), and what else is no address, is of nobody. */
+/** Whether the origin is this host. `null` (a sandboxed page) and anything else that is no URL belongs to no host. */
 function isOf(origin: string, host: string | undefined): boolean {
   const own = `http://${host ?? ''}`;
   return URL.canParse(origin) && URL.canParse(own) && new URL(origin).host === new URL(own).host;

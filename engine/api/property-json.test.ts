@@ -17,7 +17,7 @@ function refusalOf(given: Record<string, unknown>): string {
   }
 }
 
-test('what is shown can be written back, and then changes nothing', () => {
+test('properties as shown can be written back and change nothing', () => {
   const set = fc.record(
     {
       allow_mult: fc.boolean(),
@@ -41,7 +41,7 @@ test('what is shown can be written back, and then changes nothing', () => {
   );
 });
 
-test('Riak’s spellings are understood', () => {
+test('Riak’s aliases are accepted', () => {
   const given = {
     chash_keyfun: { mod: 'riak_core_util', fun: 'chash_bucketonly_keyfun' },
     w: '2',
@@ -56,7 +56,7 @@ test('Riak’s spellings are understood', () => {
   ]);
 });
 
-test('what cannot be honoured is refused with what is allowed', () => {
+test('an unsupported value is refused with the allowed values', () => {
   expect(refusalOf({ n_val: 5 })).toBe(
     'BadRequest: n_val: 5 given; allowed: 3, since every rack of a datacenter keeps one copy',
   );
@@ -77,7 +77,7 @@ test('what cannot be honoured is refused with what is allowed', () => {
   expect(refusalOf({ sync_on_write: 'one' })).toContain('allowed: "backend" or "default"');
 });
 
-test('any JSON is properties or a refusal that names one', () => {
+test('any JSON yields properties or a BadRequest that names a property', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.constantFrom('r', 'w', 'n_val', 'linkfun', 'x'), fc.jsonValue()),

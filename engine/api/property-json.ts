@@ -1,9 +1,9 @@
 /**
- * Bucket properties as Riak's clients write and read them (spec: facts 6.4): `{"props": {…}}` over HTTP, and the fields
- * of RpbBucketProps by the same names.
+ * Converts bucket properties to and from Riak's JSON: `{"props": {…}}` over HTTP, and the fields of RpbBucketProps by
+ * the same names.
  *
- * Every property of Riak's is either kept and enforced, or accepted only at the value that this product always has:
- * what it cannot honour is refused with the values that are allowed, never stored and ignored.
+ * Each of Riak's properties is either stored and enforced, or accepted only with the value that this product always
+ * has. A value that the product cannot honour is refused with the allowed ones; it is never stored and ignored.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { ReplicaTerms } from '../replication/needs.ts';
@@ -19,7 +19,7 @@ const keyfunFunctions: ReadonlyMap<string, Keyfun> = new Map([
 
 const linkfun = { mod: 'riak_kv_wm_link_walker', fun: 'mapreduce_linkfun' };
 
-/** Properties of Riak's with the only values that they take here. */
+/** Riak's properties that have one fixed meaning here, each with the values that are accepted. */
 const fixedProperties: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly unknown[]>([
   ['precommit', [[]]],
   ['postcommit', [[]]],
@@ -34,13 +34,13 @@ const fixedProperties: ReadonlyMap<string, readonly unknown[]> = new Map<string,
   ['write_once', [false]],
 ]);
 
-/** Quorums that must ask for one replica at least, and those that may ask for none. */
+/** Quorums that must wait for at least one replica; those below may wait for none. */
 const waitingNeeds = ['r', 'w', 'rw'];
 const extraNeeds = ['pr', 'pw', 'dw', 'node_confirms'];
 
 /**
- * What a client wants set. `given`: the members of `props`. Throws `BadRequest`, naming the property, what was given
- * and what is allowed.
+ * Parses the properties that a client wants to set. `given`: the members of `props`. Throws `BadRequest`, naming the
+ * property, the given value and the allowed ones.
  */
 export function readProperties(given: Readonly<Record<string, unknown>>, terms: ReplicaTerms): PropertySet {
   const set = new Map<string, PropertyValue>();
@@ -53,7 +53,7 @@ export function readProperties(given: Readonly<Record<string, unknown>>, terms: 
   return set;
 }
 
-/** The properties as a client reads them; `name` is the bucket's, absent for a type. */
+/** Properties as a client reads them. `name` is the bucket's; absent for a type. */
 export function showProperties(
   properties: BucketProperties,
   terms: ReplicaTerms,
@@ -111,7 +111,7 @@ function refused(name: string, given: unknown, allowed: string): LockstepError {
   return new LockstepError('BadRequest', `${name}: ${short} given; allowed: ${allowed}`);
 }
 
-/** Riak's `{"mod": "riak_core_util", "fun": "chash_std_keyfun"}`, or the word itself. */
+/** The hash function from Riak's `{"mod": "riak_core_util", "fun": "chash_std_keyfun"}`, or its plain name. */
 function keyfunOf(given: unknown): unknown {
   if (typeof given !== 'object' || given === null) return given;
   const fun: unknown = Reflect.get(given, 'fun');

@@ -9,7 +9,7 @@ const dot: fc.Arbitrary<Dot> = fc.record({
   counter: fc.integer({ min: 1, max: 1_000_000 }),
 });
 
-test('a version has one tag, of twelve digits and letters, and no other version has it', () => {
+test('each version has a unique tag of twelve digits and letters', () => {
   const seen = new Map<string, string>();
   fc.assert(
     fc.property(dot, (one) => {
@@ -23,7 +23,7 @@ test('a version has one tag, of twelve digits and letters, and no other version 
   );
 });
 
-test('an object of several versions is not tagged like any one of them', () => {
+test('the tag of an object with siblings differs from that of each sibling', () => {
   fc.assert(
     fc.property(fc.array(dot, { minLength: 1, maxLength: 4 }), (context) => {
       const ofForms = [contextTagOf(context, 'list'), contextTagOf(context, 'parts')];
@@ -32,7 +32,7 @@ test('an object of several versions is not tagged like any one of them', () => {
   );
 });
 
-test('keys that the server makes differ, need no quoting, and take all 128 bits of chance', () => {
+test('server-made keys are unique, need no quoting, and use all 128 random bits', () => {
   const random = new CountingRandom();
   const keys = Array.from({ length: 100 }, () => makeKey(random));
   expect(new Set(keys).size).toBe(100);

@@ -1,8 +1,8 @@
 /**
- * Short names in base 62: the tag of a version (Riak's vtag, HTTP's ETag), and keys that the server makes.
+ * Makes short names in base 62: the tag of a version (Riak's vtag, HTTP's ETag), and the keys that the server makes.
  *
- * A vtag is 12 digits of a hash of the sibling's dot. It differs from Riak's, which hashes the node and the moment:
- * the same version has the same vtag on every replica, and after every restart.
+ * A vtag is 12 digits of a hash of the sibling's dot. Riak hashes the node and the time instead. Here the same version
+ * has the same vtag on every replica and after every restart.
  */
 import { createHash, hash } from 'node:crypto';
 import type { ByteString } from '../base/ids.ts';
@@ -17,17 +17,19 @@ export function vtagOf(dot: Dot): string {
   return tagOf(`${dot.counter}:${dot.actor}`);
 }
 
-/** How several siblings are shown: the list of their tags, or all of them in one answer. */
+/** How an answer shows several siblings: as the list of their tags, or all of them as parts. */
 export type SiblingsForm = 'list' | 'parts';
 
-/** The tag of an object with several siblings in that form, by all that it has seen. */
+/** The tag of an object with several siblings in that form, computed from its context. */
 export function contextTagOf(context: VersionVector, form: SiblingsForm): string {
-  // The first word keeps it apart from the tag of any one version.
+  // The first word keeps this tag apart from the tag of any single version.
   const word = form === 'list' ? 'several' : 'parts';
   return tagOf([word, ...context.map((entry) => `${entry.counter}:${entry.actor}`)].join('\n'));
 }
 
-/** What separates these siblings in one answer: 24 characters of `[0-9A-Za-z]` that follow from all their bytes. */
+/**
+ * The boundary between siblings in one multipart answer: 24 characters of `[0-9A-Za-z]`, derived from all their bytes.
+ */
 export function partsBoundaryOf(siblings: readonly Sibling[]): string {
   const digest = createHash('sha1');
   for (const { dot, value } of siblings) digest.update(`${vtagOf(dot)}:${value.length}:`).update(value);
@@ -35,7 +37,7 @@ export function partsBoundaryOf(siblings: readonly Sibling[]): string {
   return [0, 4, 8, 12].map((at) => base62(bytes.readUInt32BE(at))).join('');
 }
 
-/** A key that no other call makes: 24 characters of `[0-9A-Za-z]` from 128 random bits. */
+/** A unique key: 24 characters of `[0-9A-Za-z]` from 128 random bits. */
 export function makeKey(random: Random): ByteString {
   return (base62(random.u32()) +
     base62(random.u32()) +
@@ -44,7 +46,7 @@ export function makeKey(random: Random): ByteString {
 }
 
 function tagOf(text: string): string {
-  // A character for each byte: cheaper to take apart than hexadecimal digits.
+  // One character for each byte is cheaper to take apart than hexadecimal digits.
   const digest = hash('sha1', text, 'binary');
   return base62(u32At(digest, 0)) + base62(u32At(digest, 4));
 }
@@ -55,7 +57,9 @@ function u32At(bytes: string, at: number): number {
   return bytes.charCodeAt(at) * 0x1000000 + low;
 }
 
-/** Six digits of an unsigned 32-bit integer, at once: strings that grow by a digit cost three times as much. */
+/**
+ * Six base-62 digits of an unsigned 32-bit integer, built at once: appending digit by digit costs three times as much.
+ */
 function base62(value: number): string {
   return String.fromCharCode(
     digitCode(value / 62 ** 5),
@@ -67,7 +71,7 @@ function base62(value: number): string {
   );
 }
 
-/** Of the last digit of the whole part. */
+/** The character of the last base-62 digit of the whole part. */
 function digitCode(value: number): number {
   return digits.charCodeAt(Math.floor(value) % 62);
 }

@@ -1,7 +1,7 @@
 /**
- * What every listener asks of a transaction, whatever its words look like: limits, distinct keys, preconditions that
- * make sense. Every refusal names the operation by its index and the rule that it breaks, in the same text everywhere;
- * nothing of a refused batch has been applied.
+ * Checks a transaction by the rules that all listeners share, whatever their encodings: limits, distinct keys, valid
+ * preconditions. Every refusal names the operation by its index and the rule that it breaks, in the same text for every
+ * protocol. A refused batch has no effect.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { ErrorCode } from '../base/errors.ts';
@@ -30,15 +30,16 @@ import { checkContent } from './content-limits.ts';
 import type { KnowsType } from './objects.ts';
 import { parseContext, timeoutMsMax } from './objects.ts';
 
+/** The largest transaction that a client may send, and the bucket types that it may name. */
 export interface TransactionLimits {
   readonly operationCountMax: number;
-  /** Values, names and what describes them, together. */
+  /** Bytes of values, names and metadata of all operations together. */
   readonly bytesMax: number;
   readonly content: ContentLimits;
   readonly knowsType: KnowsType;
 }
 
-/** A transaction that is refused: which operation (undefined: the whole), and by which rule. */
+/** A refused transaction: the index of the operation (undefined: the whole batch), and the rule that it breaks. */
 export class BatchError extends LockstepError {
   readonly index: number | undefined;
   readonly rule: string;
@@ -52,10 +53,10 @@ export class BatchError extends LockstepError {
 
 const clientIdCharsMax = 128;
 
-/** Of a bucket or of a key, as a listener has it. */
+/** The name of a bucket or a key as a listener decoded it. */
 export type Name = ByteString | Uint8Array;
 
-/** An operation as a listener has read it: nothing but its form is known to be right. */
+/** An operation as a listener decoded it. Only its form has been checked. */
 export interface GivenOperation {
   /** Undefined: the default type. */
   readonly type: ByteString | undefined;
@@ -67,7 +68,7 @@ export interface GivenOperation {
   readonly ifAbsent: boolean;
 }
 
-/** Between 1 and `operationCountMax`; asked before anything is read of them. */
+/** Checks the number of operations, 1 to `operationCountMax`, before the listener decodes any. Throws `BatchError`. */
 export function checkCount(count: number, { operationCountMax }: TransactionLimits): void {
   if (count === 0) throw refused('empty', 'a transaction holds at least one operation');
   if (count > operationCountMax) {
@@ -75,7 +76,7 @@ export function checkCount(count: number, { operationCountMax }: TransactionLimi
   }
 }
 
-/** The operation, when it breaks no rule. Throws `BatchError`. */
+/** The operation if it breaks no rule. Throws `BatchError`. */
 export function checkOperation(given: GivenOperation, index: number, limits: TransactionLimits): Operation {
   const key = keyOf(given, index, limits.knowsType);
   const { content, context, ifMatch, ifAbsent } = given;
@@ -90,13 +91,13 @@ export function checkOperation(given: GivenOperation, index: number, limits: Tra
   return { key, content, context, ifMatch, ifAbsent };
 }
 
-/** What holds of the operations together. Throws `BatchError`. */
+/** Checks the rules over all operations: distinct keys and total bytes. Throws `BatchError`. */
 export function checkTogether(operations: readonly Operation[], limits: TransactionLimits): void {
   checkDistinct(operations);
   checkBytes(operations, limits.bytesMax);
 }
 
-/** A causal context; `field` names it in a refusal. */
+/** Decodes a context. Throws `BatchError` that names `field`. */
 export function contextOf(bytes: Uint8Array, field: string, index: number): VersionVector {
   try {
     return parseContext(bytes, field);
@@ -106,7 +107,7 @@ export function contextOf(bytes: Uint8Array, field: string, index: number): Vers
   }
 }
 
-/** `given` is what a client sent; undefined: nothing. */
+/** The consistency level that a client sent; undefined if it sent none. Throws `BatchError` for another value. */
 export function levelOf(given: unknown): TransactionRequest['level'] {
   if (given === undefined) return undefined;
   const level = consistencyLevels.find((one) => one === given);
@@ -114,6 +115,10 @@ export function levelOf(given: unknown): TransactionRequest['level'] {
   throw refused('consistency', `consistency is one of ${consistencyLevels.join(', ')}, not ${show(given)}`);
 }
 
+/**
+ * The timeout that a client sent, in milliseconds, at most `timeoutMsMax`; undefined if it sent none. Throws
+ * `BatchError` unless it is a whole number from 1.
+ */
 export function timeoutOf(given: unknown): number | undefined {
   if (given === undefined) return undefined;
   if (typeof given === 'number' && Number.isInteger(given) && given >= 1)
@@ -121,6 +126,10 @@ export function timeoutOf(given: unknown): number | undefined {
   throw refused('timeout_ms', `timeout_ms is a whole number from 1, not ${show(given)}`);
 }
 
+/**
+ * The idempotency key that a client sent; undefined if it sent none. Throws `BatchError` unless it is a text of 1 to
+ * 128 characters.
+ */
 export function clientIdOf(given: unknown): string | undefined {
   if (given === undefined) return undefined;
   if (typeof given === 'string' && given.length >= 1 && given.length <= clientIdCharsMax) return given;
@@ -128,15 +137,15 @@ export function clientIdOf(given: unknown): string | undefined {
 }
 
 /**
- * The outcome as the sender of `request` is told it. A transaction that was sent again may be answered by a branch, which
- * knows its own part only, or nothing of how many operations there were: its sender knows them all.
+ * The outcome as the sender of `request` receives it. A retry may be answered by a branch, which knows only its own
+ * part. The operation count then comes from the request, which has all of them.
  */
 export function asSent(outcome: TransactionOutcome, { operations }: TransactionRequest): TransactionOutcome {
   if (outcome.kind !== 'committed' || outcome.operationCount === operations.length) return outcome;
   return { ...outcome, operationCount: operations.length };
 }
 
-/** The name of a transaction that a client asks about. */
+/** Parses the xid that a client asks about. Throws `BadRequest` if it is none. */
 export function xidOf(text: string): Xid {
   const xid = parseXid(text);
   if (xid !== undefined) return xid;
@@ -145,12 +154,14 @@ export function xidOf(text: string): Xid {
   throw new LockstepError('BadRequest', `${JSON.stringify(text)} is no transaction's name: ${hint}`);
 }
 
+/** The `NotFound` for a transaction that this node has no record of, with the possible reasons. */
 export function noRecordOf(xid: Xid): LockstepError {
   const why =
     'it never began, was aborted, is older than what is remembered, or the primary of its keys alone knows of it, since its coordinator has been restarted: ask the other nodes too';
   return new LockstepError('NotFound', `this node finds no record of the transaction ${xid}: ${why}`);
 }
 
+/** The `NotFound` for a heuristic decision over a transaction that has no undecided branch here. */
 export function noBranchOf(xid: Xid): LockstepError {
   return new LockstepError(
     'NotFound',
@@ -158,21 +169,23 @@ export function noBranchOf(xid: Xid): LockstepError {
   );
 }
 
+/** A `BadRequest` for breaking `rule`; `index` is the operation's, undefined for the whole batch. */
 export function refused(rule: string, detail: string, index?: number): BatchError {
   return new BatchError('BadRequest', rule, detail, index);
 }
 
+/** A `TooLarge` for breaking `rule`; `index` is the operation's, undefined for the whole batch. */
 export function tooLarge(rule: string, detail: string, index?: number): BatchError {
   return new BatchError('TooLarge', rule, detail, index);
 }
 
-/** Something that was given, short enough for an error's text. */
+/** A value that a client sent, as JSON cut to 60 characters for an error text. */
 export function show(value: unknown): string {
   const text = value === undefined ? 'nothing' : JSON.stringify(value);
   return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
-/** It remembers nothing that shows. */
+/** A reader's cache has no visible effect, so all listeners share one. */
 const keys = new KeyReader();
 
 function keyOf({ type, bucket, key }: GivenOperation, index: number, knowsType: KnowsType): ObjectKey {
@@ -194,7 +207,7 @@ function stringOf(name: Name): ByteString {
   return typeof name === 'string' ? name : byteStringFrom(name);
 }
 
-/** Of few operations each is held against those before it: that is done before a map is made. */
+/** Up to this many operations are compared pairwise, which is cheaper than building a map. */
 const fewOperations = 8;
 
 function checkDistinct(operations: readonly Operation[]): void {
@@ -229,7 +242,7 @@ function checkBytes(operations: readonly Operation[], bytesMax: number): void {
   });
 }
 
-/** An operator's word; throws `BadRequest` when it is none. */
+/** The operator's heuristic decision. Throws `BadRequest` if the word is none. */
 export function decisionOf(word: unknown): OperatorDecision {
   const known = operatorDecisions.find((one) => one === word);
   if (known !== undefined) return known;
@@ -237,7 +250,7 @@ export function decisionOf(word: unknown): OperatorDecision {
 }
 
 /**
- * Why a transaction failed, for each reason to abort it; undefined: the client asked for that, or it learns the state of
+ * How each abort reason is counted as a failure. Undefined: the client asked for the abort, or it learns the state of
  * an object.
  */
 const failures: Readonly<Record<AbortReason, Failure | undefined>> = {
@@ -245,13 +258,13 @@ const failures: Readonly<Record<AbortReason, Failure | undefined>> = {
   conflict: undefined,
   precondition_failed: undefined,
   prepare_failed: { code: 'Internal', definite: true },
-  // Primaries were asked, and one of them gave no vote.
+  // Primaries were asked, and one of them cast no vote in time.
   prepare_timeout: { code: 'Timeout', definite: false },
   no_targets: { code: 'NoTargets', definite: true },
   disk_full: { code: 'StorageFailed', definite: true },
 };
 
-/** Tells the observer of an answer that says how a transaction ended; one in doubt is no failure yet. */
+/** Counts a transaction's outcome with the observer. A transaction in doubt is not a failure yet. */
 export function observeOutcome(
   observer: ClientObserver,
   outcome: TransactionOutcome,

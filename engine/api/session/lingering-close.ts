@@ -1,16 +1,19 @@
 /**
- * The end of a client's connection from our side: what is written goes out, and the client is waited for to close its
- * side, so that the last answer is not lost to a reset; but only while it goes on taking what is pending.
+ * Closes a client's connection without losing the last answer to a reset. It sends what is written, then waits for the
+ * client to close its side, as long as the client keeps taking pending bytes.
  */
 import type { Clock, Timer } from '../../io/clock.ts';
 import type { Connection } from '../../io/network.ts';
 
-/** Microseconds between two looks whether a client has taken everything; it may close its side in between. */
+/**
+ * Microseconds between two checks whether the client has taken everything. The client may close its side in between.
+ */
 const lingerUs = 1_000_000;
 
-/** Connections of a listener beyond its maximum that are told so; further ones are closed without a word. */
+/** Connections of a listener beyond its maximum that get an error answer. Further ones are closed without an answer. */
 export const refusedAtOnceMax = 16;
 
+/** The close of one connection, begun by the session. */
 export class LingeringClose {
   readonly #clock: Clock;
   readonly #connection: Connection;
@@ -21,23 +24,24 @@ export class LingeringClose {
     this.#connection = connection;
   }
 
+  /** Whether `begin` was called. */
   get begun(): boolean {
     return this.#timer !== undefined;
   }
 
-  /** `hurried`: nobody who takes nothing for a second is waited for any longer than that. */
+  /** Ends the server's side. With `hurried`, a client that takes no byte for a second is cut off. */
   begin(hurried: boolean): void {
     this.#connection.end();
     if (hurried) this.#connection.setPatience(lingerUs);
     this.#linger();
   }
 
-  /** The connection is over. */
+  /** Stops waiting; the session calls it when the connection has closed. */
   cancel(): void {
     this.#timer?.cancel();
   }
 
-  /** Until a look finds nothing pending; who takes nothing is the door's to cut off. */
+  /** Closes at the first check that finds nothing pending. The network port cuts off a client that takes nothing. */
   #linger(): void {
     this.#timer = this.#clock.after(lingerUs, () => {
       if (this.#connection.pendingBytes > 0) this.#linger();

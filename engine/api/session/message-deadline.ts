@@ -1,11 +1,12 @@
 /**
- * How long a client may take to send a message that it has begun, however its bytes trickle. Silence between messages
+ * Bounds the time that a client may take to send one message, however slowly its bytes arrive. Silence between messages
  * does not count, nor does time in which the session does not read.
  *
- * One timer serves many messages: when it is over, it looks how old the present one is.
+ * One timer serves many messages. When it fires, it compares the age of the current message with the limit.
  */
 import type { Clock, Timer } from '../../io/clock.ts';
 
+/** The deadline of one connection's incoming messages. */
 export class MessageDeadline {
   readonly #clock: Clock;
   readonly #usMax: number;
@@ -20,18 +21,18 @@ export class MessageDeadline {
     this.#onLate = onLate;
   }
 
-  /** A message has begun, unless one is under way already. */
+  /** Starts the time of a message, unless one is already under way. */
   begin(): void {
     this.#begunUs ??= this.#clock.nowUs();
     this.#timer ??= this.#lookAfter(this.#usMax);
   }
 
-  /** The message under way is whole, or nobody waits for it now. */
+  /** Ends the time: the message is complete, or the session has stopped reading. */
   end(): void {
     this.#begunUs = undefined;
   }
 
-  /** Nothing is timed any more. */
+  /** Ends all timing; the session calls it when the connection has closed. */
   close(): void {
     this.end();
     this.#timer?.cancel();

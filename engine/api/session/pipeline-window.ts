@@ -1,14 +1,15 @@
 /**
- * How many requests of one connection may be under way. What they bring is not known before they are there: a client that
- * asks for the same large value again and again would have a node hold it as often as it asks. So there are few while
- * answers are large, by those so far: a handful at first, one more with each answer, and no more than have room.
+ * Limits how many requests of one connection are under way, by the size of their answers. An answer's size is unknown
+ * until it is there: a client that asks for the same large value over and over would make the node hold it that many
+ * times. The window begins small and grows by one with each answer, up to as many answers of the last size as fit.
  */
 
-/** Before the size of any answer is known; a pipeline of small ones doubles it with every round. */
+/** Requests, before the size of any answer is known. A pipeline of small answers doubles the window every round. */
 const mostAtFirst = 4;
-/** Answers as large as the last one may together be so many times what a connection may be owed. */
+/** Answers of the last one's size may together take this many times the bytes that a connection may be owed. */
 const owedTimesMax = 4;
 
+/** The window of one connection. The session begins no request while `hasRoom` is false. */
 export class PipelineWindow {
   readonly #bytesMax: number;
   #most = mostAtFirst;
@@ -19,20 +20,22 @@ export class PipelineWindow {
     this.#bytesMax = owedBytesMax * owedTimesMax;
   }
 
-  /** Requests without an answer. */
+  /** Requests that have no answer yet. */
   get underWay(): number {
     return this.#underWay;
   }
 
+  /** Whether the session may begin another request. */
   get hasRoom(): boolean {
     return this.#underWay < this.#most;
   }
 
+  /** Counts a request that the session began. */
   begun(): void {
     this.#underWay += 1;
   }
 
-  /** A request has its answer, of that many bytes. */
+  /** A request has its answer, of `bytes` bytes. */
   answered(bytes: number): void {
     this.#underWay -= 1;
     const fitting = Math.floor(this.#bytesMax / Math.max(1, bytes));

@@ -4,7 +4,7 @@ import { RequestBudget, smallRequestBytes } from './request-budget.ts';
 const mebibyte = 1024 * 1024;
 const sizes = { small: smallRequestBytes, large: mebibyte };
 
-test('large requests share three quarters, and small ones go on when those are taken', () => {
+test('large requests share three quarters; small ones still fit when those are full', () => {
   const budget = new RequestBudget(4 * mebibyte);
   for (let count = 0; count < 3; count++) expect(budget.resize(0, sizes.large)).toBe(true);
   expect(budget.resize(0, sizes.large)).toBe(false);
@@ -17,7 +17,7 @@ test('large requests share three quarters, and small ones go on when those are t
   expect(budget.resize(0, sizes.small)).toBe(true);
 });
 
-test('a request grows within its share, and what is given back is there again', () => {
+test('a request grows within its share, and released bytes are available again', () => {
   const budget = new RequestBudget(4 * mebibyte);
   expect(budget.resize(0, 100)).toBe(true);
   expect(budget.resize(100, 3 * mebibyte)).toBe(true);
@@ -28,7 +28,7 @@ test('a request grows within its share, and what is given back is there again', 
   expect(budget.heldBytes).toBe(0);
 });
 
-test('one large request is received whatever its size, a second one is not', () => {
+test('one large request is received whatever its size; a second one is refused', () => {
   const budget = new RequestBudget(mebibyte);
   expect(budget.hasRoomFor(8 * mebibyte)).toBe(true);
   expect(budget.resize(0, 8 * mebibyte)).toBe(true);
@@ -37,7 +37,7 @@ test('one large request is received whatever its size, a second one is not', () 
   expect(budget.resize(0, 10)).toBe(true);
 });
 
-test('what is refused is counted, and told with the key that bounds it', () => {
+test('a refusal is counted, and its error names the configuration key', () => {
   const budget = new RequestBudget(mebibyte);
   const error = budget.refuse();
   expect([error.code, error.status, error.definite]).toEqual(['Overloaded', 503, true]);

@@ -1,22 +1,23 @@
 /**
- * What all clients together may have this node hold of requests that are not whole yet: bytes that are here but cannot be
- * served. A session's own limits bound one connection; without a common one, many slow uploads are as much memory as
- * there are connections times the largest value.
+ * Bounds the bytes of incomplete requests that this node holds for all clients together. A session's own limits bound
+ * one connection. Without a common bound, slow uploads could take as many times the largest value as there are
+ * connections.
  *
- * A quarter is kept for small requests, so that those go on while large uploads are stuck. One large request is always
- * received, however little is left for it: the largest value that is accepted can be sent. Who goes beyond is refused,
- * and does not wait: requests that wait for each other's bytes would all wait until they are late.
+ * A quarter is reserved for small requests, so that they proceed while large uploads are stuck. One large request is
+ * always received, however little is left, so the largest accepted value can be sent. A request beyond the bound is
+ * refused and does not wait: requests that wait for each other's bytes would all wait until their deadlines.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { BodyBudget } from '../../io/http.ts';
 import type { FamilySource } from '../../metrics/family.ts';
 
-/** Bytes of a request that counts as small. */
+/** The most bytes of a request that counts as small. */
 export const smallRequestBytes = 64 * 1024;
 
+/** The budget of one node; all client listeners share it. */
 export class RequestBudget implements BodyBudget {
   readonly #bytesMax: number;
-  /** Held now, by the share that they count towards. */
+  /** Bytes held now by small requests; below, those of large ones. */
   #smallBytes = 0;
   #largeBytes = 0;
   #refused = 0;
@@ -25,16 +26,18 @@ export class RequestBudget implements BodyBudget {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes held now. */
+  /** Bytes held now, small and large requests together. */
   get heldBytes(): number {
     return this.#smallBytes + this.#largeBytes;
   }
 
+  /** Whether a request that will have `bytes` bytes may begin to arrive. */
   hasRoomFor(bytes: number): boolean {
-    // A small one may come in one piece, and hold nothing while it comes.
+    // A small request may arrive in one piece, and then holds nothing while it arrives.
     return !isLarge(bytes) || this.#fits(0, bytes);
   }
 
+  /** Changes what a request holds from `held` to `wanted` bytes; false, with no effect, if that exceeds its share. */
   resize(held: number, wanted: number): boolean {
     if (wanted > held && !this.#fits(held, wanted)) return false;
     this.#add(held, -held);
@@ -42,6 +45,7 @@ export class RequestBudget implements BodyBudget {
     return true;
   }
 
+  /** Counts a refused request and returns the `Overloaded` error for it. */
   refuse(): LockstepError {
     this.#refused += 1;
     return new LockstepError(
@@ -50,6 +54,7 @@ export class RequestBudget implements BodyBudget {
     );
   }
 
+  /** The metric family of refused requests. */
   families(): readonly FamilySource[] {
     return [
       {
@@ -69,14 +74,14 @@ export class RequestBudget implements BodyBudget {
     return others === 0 || others + wanted <= this.#bytesMax - small;
   }
 
-  /** `bytes` more for a request of that size. */
+  /** Adds `bytes`, which may be negative, to the share of a request of `size` bytes. */
   #add(size: number, bytes: number): void {
     if (isLarge(size)) this.#largeBytes += bytes;
     else this.#smallBytes += bytes;
   }
 }
 
-/** What one connection holds of it. */
+/** The bytes of the budget that one connection holds. */
 export class RequestShare {
   readonly #budget: BodyBudget;
   #bytes = 0;
@@ -85,7 +90,7 @@ export class RequestShare {
     this.#budget = budget;
   }
 
-  /** It holds that much now; false: it may not, and holds what it held. */
+  /** Holds `bytes` bytes from now on. False if the budget refuses; the share then holds what it held before. */
   hold(bytes: number): boolean {
     if (bytes === this.#bytes) return true;
     if (!this.#budget.resize(this.#bytes, bytes)) return false;

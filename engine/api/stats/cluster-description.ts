@@ -1,16 +1,17 @@
 /**
- * `/cluster_describe`: the cluster as a tree of datacenters, racks and servers (source: Dynomite's stats port,
- * spec/facts.md 2.4). Sorted by name at every level, so that two nodes that know the same say the same.
+ * Renders `/cluster_describe`: the cluster as a tree of datacenters, racks and servers, in the format of Dynomite's
+ * stats port. Each level is sorted by name, so two nodes with the same knowledge answer the same bytes.
  */
 
+/** One node of the cluster as the description shows it. */
 export interface ClusterServer {
   readonly name: string;
   readonly dc: string;
   readonly rack: string;
-  /** Of the peer plane. */
+  /** Address of the peer listener. */
   readonly host: string;
   readonly port: number;
-  /** Ascending; the original has one per server, the first stands for them. */
+  /** Ascending. Dynomite has one token per server; the first stands for all. */
   readonly tokens: readonly number[];
 }
 

@@ -65,7 +65,7 @@ function requestFor(target: string, method: HttpRequest['method'] = 'GET'): Http
 }
 
 describe('the stats listener', () => {
-  it('answers /, /info and /stats with the published line itself', async () => {
+  it('answers /, /info and /stats with the published line', async () => {
     const { publication, get } = setting();
     for (const path of ['/', '/info', '/stats', '/stats?pretty=false', '/?pretty=0']) {
       const response = await get(path);
@@ -76,7 +76,7 @@ describe('the stats listener', () => {
     }
   });
 
-  it('answers /metrics with the text of the same publication', async () => {
+  it('answers /metrics with the exposition text of the same snapshot', async () => {
     const { publication, get } = setting();
     const response = await get('/metrics');
     expect(response.headers['Content-Type']).toBe('text/plain; version=0.0.4; charset=utf-8');
@@ -84,7 +84,7 @@ describe('the stats listener', () => {
     expect(response.body).toBe(await publication.metrics());
   });
 
-  it('indents the JSON when it is asked to', async () => {
+  it('indents the JSON for ?pretty', async () => {
     const { publication, get } = setting();
     for (const path of ['/?pretty', '/info?pretty=true', '/stats?pretty=1']) {
       const body = textOfAnswer(await get(path));
@@ -93,7 +93,7 @@ describe('the stats listener', () => {
     }
   });
 
-  it('answers the paths of the original', async () => {
+  it('answers the paths of Dynomite', async () => {
     const { get } = setting();
     expect((await get('/ping')).body).toBe('OK\r\n');
     expect((await get('/cluster_describe')).body).toBe(
@@ -105,7 +105,7 @@ describe('the stats listener', () => {
     );
   });
 
-  it('names the four paths to whoever asks for another one', async () => {
+  it('answers an unknown path with a 404 that names the four paths', async () => {
     const { get } = setting();
     const response = await get('/help');
     expect(response.status).toBe(404);
@@ -117,7 +117,7 @@ describe('the stats listener', () => {
     });
   });
 
-  it('says what a path allows to whoever uses another method', async () => {
+  it('answers another method with a 405 that names the allowed ones', async () => {
     const { service } = setting();
     const response = service.methodNotAllowed(requestFor('/stats', 'POST'), ['GET', 'HEAD']);
     expect(response.status).toBe(405);
@@ -125,7 +125,7 @@ describe('the stats listener', () => {
     expect(textOfAnswer(response)).toContain('"code":"MethodNotAllowed"');
   });
 
-  it('counts the requests that it served, whatever it answered', async () => {
+  it('counts every request, whatever the answer', async () => {
     const { stats, service, get } = setting();
     for (const path of ['/', '/metrics', '/ping', '/cluster_describe', '/nowhere']) await get(path);
     service.methodNotAllowed(requestFor('/stats', 'POST'), ['GET', 'HEAD']);

@@ -1,10 +1,11 @@
 /**
- * The stats listener: `/`, `/info`, `/stats` (legacy JSON), `/metrics` (text exposition), and the original's `/ping`
- * and `/cluster_describe`. It hands out what the publisher has published: the first reader of a format has it rendered,
- * and all readers of one publication share the bytes, so scraping cannot cost more than one rendering a second.
+ * Serves the statistics of a node over HTTP: `/`, `/info`, `/stats` (legacy JSON), `/metrics` (text exposition), and
+ * Dynomite's `/ping` and `/cluster_describe`. It answers with the publisher's current snapshot. The first reader of a
+ * format triggers its rendering, and all readers of one snapshot share the bytes. So scraping costs at most one
+ * rendering a second.
  *
- * Every answer made of a publication names it in `X-Lockstep-Snapshot` (the snapshot's sequence number), so that a
- * reader of two formats can tell whether both speak of the same instant. (HEAD, 405 and 404: engine/io/http.ts.)
+ * Every answer made from a snapshot names its sequence number in `X-Lockstep-Snapshot`, so that a reader of two formats
+ * can tell whether both show the same instant. `io/http.ts` answers HEAD, 405 and 404.
  */
 import type { Gate } from '../../auth/gate.ts';
 import type { Access } from '../../auth/role.ts';
@@ -22,16 +23,17 @@ import { guardService } from '../http-guard.ts';
 import type { ClusterServer } from './cluster-description.ts';
 import { describeCluster } from './cluster-description.ts';
 
+/** What the stats listener of one node works with. */
 export interface StatsServiceOptions {
   readonly stats: NodeStats;
-  /** Started: there is a first publication. */
+  /** The publisher has been started, so that there is a first snapshot. */
   readonly publisher: Pick<StatsPublisher, 'current'>;
   readonly gate: Gate;
   readonly hosts: AnsweredHosts;
   readonly clock: Clock;
-  /** Header lines of a request at most. */
+  /** The most header lines of a request. */
   readonly headerLinesMax: number;
-  /** All nodes of the cluster as this one knows them, itself included. */
+  /** All nodes of the cluster that this node knows, itself included. */
   readonly servers: () => readonly ClusterServer[];
 }
 
@@ -40,10 +42,10 @@ type Answer = HttpResponse | Promise<HttpResponse>;
 const paths = ['/', '/info', '/stats', '/metrics'];
 const jsonType = 'application/json; charset=utf-8';
 
-/** Connections at most: what scrapes, and a few people. */
+/** The most connections: scrapers and a few people. */
 const connectionCountMax = 64;
 
-/** What each route asks of who uses it; every route has a row. */
+/** The access that each route needs; every route has a row. */
 export const statsAccess: RouteAccess = new Map<string, Access>([
   ['GET /', 'read'],
   ['GET /info', 'read'],
@@ -53,6 +55,7 @@ export const statsAccess: RouteAccess = new Map<string, Access>([
   ['GET /cluster_describe', 'read'],
 ]);
 
+/** The stats listener's routes, behind the guard. It registers the connection gauge. */
 export function statsService(options: StatsServiceOptions): HttpService {
   const { stats, publisher, servers, gate, hosts, clock, headerLinesMax } = options;
   const legacy = (request: HttpRequest): HttpResponse => legacyJson(publisher.current, request);
@@ -102,7 +105,7 @@ async function metrics(publication: Publication): Promise<HttpResponse> {
   return published(publication, expositionContentType, await publication.metrics());
 }
 
-/** `?pretty`, `?pretty=true`, `?pretty=1`; `?pretty=false` and `?pretty=0` say no. */
+/** `?pretty`, `?pretty=true` and `?pretty=1` ask for indentation; `?pretty=false` and `?pretty=0` do not. */
 function wantsPretty(query: URLSearchParams): boolean {
   const wish = query.get('pretty');
   return wish !== null && wish !== 'false' && wish !== '0';
@@ -121,7 +124,7 @@ function ok(type: string, body: string): HttpResponse {
   return { status: 200, headers: { 'Content-Type': type, 'Cache-Control': 'no-store' }, body };
 }
 
-/** RFC 9457. */
+/** An error answer (RFC 9457). */
 function problem(
   status: number,
   code: ErrorCode,
@@ -144,7 +147,7 @@ function counted<T extends Answer>(stats: NodeStats, response: T): T {
   return response;
 }
 
-/** The stats listener's own connections are not clients': they have a gauge of their own. */
+/** Counts the stats listener's connections in a gauge of their own, apart from those of clients. */
 function countConnections(stats: NodeStats): HttpService['observer'] {
   let open = 0;
   stats.register({

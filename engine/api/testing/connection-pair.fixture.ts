@@ -1,16 +1,18 @@
 /**
- * A network of one listener, by hand: a test connects, writes bytes in any pieces, decides when the client reads, and
- * sees what the server does to the connection.
+ * A network of one listener under a test's control. The test connects, writes bytes in any pieces, decides when the
+ * client reads, and sees what the server does to the connection.
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { CloseReason, Connection, ConnectionHandler, Listener, Network } from '../../io/network.ts';
 import { ConnectError } from '../../io/network.ts';
 import { settle } from './test-io.fixture.ts';
 
-/** The server's end, and the client that holds the other one; `Heard` is what it makes of the bytes that it reads. */
+/**
+ * Both ends of one connection: the server's end, and a client. `Heard` is what the client makes of the bytes it reads.
+ */
 export abstract class TestingPeer<Heard> implements Connection {
   readonly remote = 'client:1';
-  /** Bytes that the client has read and not told of. */
+  /** Bytes that the client has read and not yet passed to `heard`. */
   readonly #received: Buffer[] = [];
   readonly #unread: Buffer[] = [];
   readonly #undelivered: Buffer[] = [];
@@ -21,9 +23,9 @@ export abstract class TestingPeer<Heard> implements Connection {
   #endTold = false;
   #mustDrain = false;
   paused = false;
-  /** How long the server lets what the client does not read stand. */
+  /** Microseconds that the server tolerates a client that takes nothing. */
   patienceUs = Infinity;
-  /** The server said that it writes no more. */
+  /** The server has ended its side. */
   serverEnded = false;
   closed: CloseReason | undefined;
 
@@ -31,7 +33,7 @@ export abstract class TestingPeer<Heard> implements Connection {
     this.#highWaterBytes = highWaterBytes;
   }
 
-  /** Called after everything that could move did, with the bytes that came since the last time. */
+  /** Called after everything that could move did, with the bytes that have arrived since the last call. */
   protected abstract heard(bytes: Buffer): Heard;
 
   get pendingBytes(): number {
@@ -70,23 +72,25 @@ export abstract class TestingPeer<Heard> implements Connection {
     this.closed ??= 'closedHere';
   }
 
-  /** The client's side: bytes in these pieces. */
+  /** Sends bytes from the client in these pieces. */
   send(...pieces: readonly (string | Uint8Array)[]): Promise<Heard> {
     this.#undelivered.push(...pieces.map((piece) => Buffer.from(piece)));
     return this.turn();
   }
 
-  /** The client stops or goes on reading. */
+  /** Makes the client stop or resume reading. */
   reads(does: boolean): Promise<Heard> {
     this.#clientReads = does;
     return this.turn();
   }
 
+  /** Ends the client's side. */
   endClient(): Promise<Heard> {
     this.#clientEnded = true;
     return this.turn();
   }
 
+  /** Resets the connection from the client's side. */
   async reset(): Promise<void> {
     this.closed = 'reset';
     this.#handler?.onClose('reset');
@@ -94,7 +98,7 @@ export abstract class TestingPeer<Heard> implements Connection {
     await settle();
   }
 
-  /** Everything that can move does. */
+  /** Moves bytes and events until nothing can move. */
   async turn(): Promise<Heard> {
     for (let moved = true; moved;) {
       await settle();
@@ -103,7 +107,7 @@ export abstract class TestingPeer<Heard> implements Connection {
     return this.heard(Buffer.concat(this.#received.splice(0)));
   }
 
-  /** Pieces that the server would not take. */
+  /** Pieces that the server has not taken yet. */
   get undelivered(): number {
     return this.#undelivered.length;
   }
@@ -144,6 +148,7 @@ export abstract class TestingPeer<Heard> implements Connection {
   }
 }
 
+/** A network with one listener; `join` connects a client to it, and `connect` is always refused. */
 export class TestingNetwork<Peer extends Connection> implements Network {
   readonly #makePeer: (highWaterBytes: number) => Peer;
   #onConnection: ((connection: Connection) => void) | undefined;
@@ -168,7 +173,7 @@ export class TestingNetwork<Peer extends Connection> implements Network {
     return refused.promise;
   }
 
-  /** A client comes. */
+  /** Connects a new client. */
   join(): Peer {
     const peer = this.#makePeer(this.highWaterBytes);
     this.#onConnection?.(peer);

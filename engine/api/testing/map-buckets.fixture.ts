@@ -1,4 +1,4 @@
-/** Bucket properties as one node with a map: the dumb twin that the listeners' tests talk to. */
+/** Bucket properties in a map, as one node would have them, for the listeners' tests. */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
@@ -7,10 +7,11 @@ import type { BucketProperties, PropertySet } from '../../buckets/properties.ts'
 import { typeProperties, withProperties } from '../../buckets/properties.ts';
 import type { BucketAdmin } from '../bucket-admin.ts';
 
+/** A `BucketAdmin` over maps; it knows the bucket types that the test names. */
 export class MapBuckets implements BucketAdmin {
   readonly #types: Map<ByteString, BucketProperties>;
   readonly #buckets = new Map<string, BucketProperties>();
-  /** What the next changes end in. */
+  /** The error that the next changes reject with. */
   failure: LockstepError | undefined;
 
   constructor(types: readonly string[]) {

@@ -1,6 +1,6 @@
 /**
- * The dispatcher as one node with a map: the dumb twin that the listeners' tests talk to. It keeps the contract of
- * engine/replication/requests.ts, lets a test hold requests back, and fails as it is told.
+ * A dispatcher over a map, as one node, for the listeners' tests. It keeps the contract of `replication/requests.ts`,
+ * lets a test hold requests back, and fails on demand.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -18,21 +18,23 @@ import { compareVectors } from '../../replica/object/dots.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import { applyWrite, decodeObject, encodeObject, liveSiblings } from '../../replica/object/object.ts';
 
+/** The number of replicas that the fixture claims to have. */
 export const replicaCount = 3;
 
+/** A `Dispatcher` over a map. */
 export class MapDispatcher implements Dispatcher {
   readonly #objects = new Map<PackedKey, Buffer>();
   readonly #gates: Deferred<void>[] = [];
   #counter = 0;
-  /** Requests wait for `release`, in the order in which they came. */
+  /** If true, requests wait for `release`, in the order in which they arrived. */
   holding = false;
-  /** What the next requests end in. */
+  /** The error that the next requests reject with. */
   failure: LockstepError | undefined;
   /** The wall clock of the coordinating replica. */
   wallMs = 784_111_777_000;
   readonly gets: GetRequest[] = [];
   readonly puts: PutRequest[] = [];
-  /** Requests under way, and how many there were at most. */
+  /** Requests under way now, and the most that ever were. */
   underWay = 0;
   underWayMax = 0;
 
@@ -62,24 +64,26 @@ export class MapDispatcher implements Dispatcher {
     return { object };
   }
 
+  /** The object under a key as it is stored; undefined if there is none. */
   stored(key: PackedKey): StoredObject | undefined {
     const bytes = this.#objects.get(key);
     return bytes === undefined ? undefined : decodeObject(bytes);
   }
 
-  /** Lets the oldest held request go on; false when none waits. */
+  /** Lets the oldest held request proceed; false if none waits. */
   release(): boolean {
     const gate = this.#gates.shift();
     gate?.resolve();
     return gate !== undefined;
   }
 
-  /** Lets a held request go on out of turn: `index` counts from the oldest. */
+  /** Lets a held request proceed out of order: `index` counts from the oldest. */
   releaseAt(index: number): void {
     const [gate] = this.#gates.splice(index, 1);
     gate?.resolve();
   }
 
+  /** Requests that wait for `release`. */
   get held(): number {
     return this.#gates.length;
   }

@@ -1,4 +1,4 @@
-/** Listings of names that a test states, two to a page. */
+/** Listings of names that a test states, two names a page. */
 import type { LockstepError } from '../../base/errors.ts';
 import type { ByteString, NodeId, Token } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
@@ -7,14 +7,15 @@ import type { NameLister } from '../name-lister.ts';
 
 const pageCount = 2;
 
+/** A `NameLister` over a map. */
 export class MapLister implements NameLister {
-  /** Bucket to keys. */
+  /** Keys by bucket. */
   readonly names = new Map<string, readonly string[]>();
-  /** Thrown after so many pages. */
+  /** The error to throw, and after how many pages. */
   failure: { readonly error: LockstepError; readonly afterPages: number } | undefined;
-  /** Pages given so far. */
+  /** Pages yielded so far. */
   pages = 0;
-  /** Listings that were ended before their end. */
+  /** Listings that the reader ended early. */
   abandoned = 0;
 
   keys(_: ByteString, bucket: ByteString): AsyncGenerator<ListedPage, void, undefined> {

@@ -1,16 +1,17 @@
-/** MapReduce by a test's own script: each job gives these batches, as far as they are let out. */
+/** MapReduce that follows a test's script: every job yields the batches that the test states. */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Job } from '../../mapreduce/job.ts';
 import type { Batch } from '../../mapreduce/pipeline.ts';
 import type { MapReduceAdmin } from '../map-reduce-answers.ts';
 
+/** A `MapReduceAdmin` that runs no phases. */
 export class ScriptedJobs implements MapReduceAdmin {
   readonly bytesMax = 1000;
   batches: readonly Batch[] = [];
-  /** How jobs end after their batches; undefined: well. */
+  /** The error that jobs end with after their batches; undefined: they succeed. */
   failure: LockstepError | undefined;
-  /** Jobs wait for ever after their batches. */
+  /** If true, jobs never end after their batches. */
   stuck = false;
   refusals = 0;
   started: Job[] = [];

@@ -1,4 +1,4 @@
-/** A service of transactions that writes down what it is asked and answers what it was told to. */
+/** A transaction service that records requests and answers what the test states. */
 import type {
   InDoubtEntry,
   Knowledge,
@@ -12,12 +12,14 @@ import type { TransactionService } from '../../transactions/transactions.ts';
 import type { Xid } from '../../transactions/formats/xid.ts';
 import { parseXid } from '../../transactions/formats/xid.ts';
 
+/** The xid of every transaction that the fixture commits. */
 export const scriptedXid = parseXid('n1-0123456789ab-7') as Xid;
 
+/** A `TransactionService` that records and runs nothing. */
 export class ScriptedTransactions implements TransactionService {
   readonly requests: TransactionRequest[] = [];
   readonly resolutions: string[] = [];
-  /** Answers of `run`, in order; `committed` when there is none left. */
+  /** Answers of `run`, in order; `committed` once none is left. */
   readonly outcomes: TransactionOutcome[] = [];
   readonly known = new Map<Xid, Knowledge>();
   readonly entries: InDoubtEntry[] = [];

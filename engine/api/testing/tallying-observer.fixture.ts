@@ -1,10 +1,11 @@
-/** A client observer that writes down what it is told. */
+/** A client observer that records every call. */
 import type { ErrorCode } from '../../base/errors.ts';
 import type { ClientObserver } from '../client-observer.ts';
 
+/** A `ClientObserver` that counts calls by name. */
 export class TallyingObserver implements ClientObserver {
   readonly counts = new Map<string, number>();
-  /** `NoTargets write`, or with the request's own level behind it. */
+  /** `NoTargets write`, followed by the level if the request named one. */
   readonly causes: string[] = [];
   readonly payloads: number[] = [];
   readonly latencies: number[] = [];
@@ -50,7 +51,7 @@ export class TallyingObserver implements ClientObserver {
     this.outQueueMax = Math.max(this.outQueueMax, length);
   }
 
-  /** `opened 1, read 2`, in the order of their first mention. */
+  /** `opened 1, read 2`, in the order of each name's first call. */
   describe(): string {
     return [...this.counts].map(([what, count]) => `${what} ${count}`).join(', ');
   }

@@ -1,13 +1,17 @@
-/** Doors for the listeners' tests: a clock that a test turns, a log that it reads, draws from a counter. */
+/**
+ * Ports for the listeners' tests: a clock that the test advances, a log that it reads, and random numbers from a
+ * counter.
+ */
 import { Deferred } from '../../base/deferred.ts';
 import type { Clock, Timer } from '../../io/clock.ts';
 import type { Log } from '../../io/log.ts';
 import type { Random } from '../../io/random.ts';
 
+/** A clock that stands still until the test advances it. */
 export class TestClock implements Clock {
-  /** By how much a test has moved the wall clock on. */
+  /** Milliseconds by which the test has advanced the wall clock. */
   aheadMs = 0;
-  /** What is set for the next turn waits for `advance(0)`; otherwise it comes by itself, among the promises. */
+  /** If true, timers for the next turn wait for `advance(0)`; otherwise they fire by themselves, between promises. */
   holdsTurns = false;
   #nowUs = 0;
   #timers: { atUs: number; fire: () => void; live: boolean }[] = [];
@@ -30,7 +34,7 @@ export class TestClock implements Clock {
     return { cancel: () => void (timer.live = false) };
   }
 
-  /** Moves on, firing what falls due. */
+  /** Advances the clock by `us` microseconds and fires the timers that fall due. */
   advance(us: number): void {
     this.#nowUs += us;
     const due = this.#timers.filter((timer) => timer.atUs <= this.#nowUs);
@@ -39,6 +43,7 @@ export class TestClock implements Clock {
   }
 }
 
+/** A log that records the names of its events. */
 export class TestLog implements Log {
   readonly names: string[] = [];
 
@@ -51,7 +56,7 @@ export class TestLog implements Log {
   }
 }
 
-/** 1, 2, 3, and so on: no chance at all. */
+/** Yields 1, 2, 3, and so on: nothing is random. */
 export class CountingRandom implements Random {
   #next = 0;
 
@@ -76,7 +81,7 @@ export class CountingRandom implements Random {
   }
 }
 
-/** Lets every promise that can settle do so. */
+/** Lets every promise settle that can within `turns` turns. */
 export async function settle(turns = 50): Promise<void> {
   for (let turn = 0; turn < turns; turn++) {
     const next = new Deferred<void>();
