@@ -1,6 +1,6 @@
 /**
- * Answers of Riak's endpoints: Riak's status codes and plain texts, and the product's error code in
- * `X-Lockstep-Error` (spec: facts 6.3, decisions 8).
+ * Builds the answers of Riak's endpoints: Riak's status codes and plain texts, with the product's error code in
+ * `X-Lockstep-Error`.
  */
 import type { LockstepError, QuorumName } from '../../base/errors.ts';
 import { errorTable } from '../../base/errors.ts';
@@ -8,8 +8,10 @@ import type { ErrorCode } from '../../base/errors.ts';
 import type { HttpResponse } from '../../io/http.ts';
 import type { Purpose } from '../client-observer.ts';
 
+/** The media type of Riak's text answers. */
 export const plainText = 'text/plain';
 
+/** An answer with a plain text body; `headers` may replace the Content-Type. */
 export function textAnswer(
   status: number,
   body: string,
@@ -18,7 +20,7 @@ export function textAnswer(
   return { status, headers: { 'Content-Type': plainText, ...headers }, body };
 }
 
-/** `headers`: the Content-Type at least, which some clients read of every answer. */
+/** An answer without a body. `headers` has at least the Content-Type, which some clients read of every answer. */
 export function emptyAnswer(
   status: number,
   headers: Readonly<Record<string, string>> & { readonly 'Content-Type': string },
@@ -26,7 +28,7 @@ export function emptyAnswer(
   return { status, headers, body: '' };
 }
 
-/** An error's answer; `status` where Riak's differs from the table's. */
+/** An error answer. `status` is given where Riak's differs from that of `base/errors.ts`. */
 export function errorAnswer(
   code: ErrorCode,
   text: string,
@@ -34,36 +36,36 @@ export function errorAnswer(
   status: number = errorTable[code].status,
 ): HttpResponse {
   const all: Record<string, string> = { 'X-Lockstep-Error': code, ...headers };
-  // What refuses now may serve a second later: a queue drains, a replica returns.
+  // A node that refuses now may serve a second later: a queue drains, a replica returns.
   if (status === 503) all['Retry-After'] = '1';
   const failure = { code, definite: errorTable[code].definite };
   return { ...textAnswer(status, `${text}\n`, all), failure };
 }
 
-/** An answer that looks like an error and is none: what the client asked about is not there. */
+/** A 404 that is not counted as an error: the object that the client asked for does not exist. */
 export function absenceAnswer(text: string, headers: Readonly<Record<string, string>> = {}): HttpResponse {
   return textAnswer(errorTable.NotFound.status, `${text}\n`, { 'X-Lockstep-Error': 'NotFound', ...headers });
 }
 
-/** The answer to a request that ended in an error. */
+/** The answer to a request that ended in `error`. */
 export function answerOf(error: LockstepError, purpose: Purpose): HttpResponse {
   const { code, definite } = error;
   const answer = errorAnswer(code, textFor(error, purpose), definiteHeader(error));
   return { ...answer, failure: { code, definite } };
 }
 
-/** How Riak's texts begin. */
+/** The names with which Riak's error texts begin. */
 const quorumLabels: Readonly<Record<QuorumName, string>> = {
   ...{ r: 'R', pr: 'PR', w: 'W', dw: 'DW', pw: 'PW' },
   node_confirms: 'node_confirms',
 };
 
-/** Riak's `got/need`, and for a person why. */
+/** Riak's `got/need`, followed by the error's text for people. */
 function votesOf({ facts: { votes }, message }: LockstepError): string {
   return votes === undefined ? message : `${votes.got}/${votes.needed}\n${message}`;
 }
 
-/** Whether a retry is safe shows in the code, but for errors that know more than their code. */
+/** The header that says that nothing was done, for errors that know it although their code leaves it open. */
 export function definiteHeader({ facts }: LockstepError): Readonly<Record<string, string>> {
   return facts.definite === undefined ? {} : { 'X-Lockstep-Definite': 'true' };
 }

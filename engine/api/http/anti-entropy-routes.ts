@@ -1,17 +1,17 @@
-/** What operators see of anti-entropy, and the one thing that they may ask of it. */
+/** The operator's endpoints of anti-entropy: its state, and the start of a full sweep. */
 import { LockstepError } from '../../base/errors.ts';
 import type { HttpResponse, HttpRoute } from '../../io/http.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
 
-/** Anti-entropy as operators need it. */
+/** Anti-entropy as the endpoints use it. */
 export interface AntiEntropyAdmin {
-  /** A value for JSON. */
+  /** The state, as a value for JSON. */
   describe(): object;
-  /** A full sweep begins; false: one is under way already. */
+  /** Starts a full sweep; false if one is already under way. */
   sweep(): boolean;
 }
 
-/** `GET /aae` and `POST /aae/sweep`; `desk` is undefined where anti-entropy is off. */
+/** `GET /aae` and `POST /aae/sweep`; `desk` is undefined if anti-entropy is off. */
 export function antiEntropyRoutes(desk: AntiEntropyAdmin | undefined): readonly HttpRoute[] {
   return [
     {

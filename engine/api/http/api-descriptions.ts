@@ -1,20 +1,20 @@
 /**
- * What each route of the HTTP interface is for, with bodies as JSON Schema and examples: the words of `GET
- * /openapi.json`. The routes themselves, their methods and parameters come from the table that is served (openapi.ts);
- * a test holds the two together.
+ * Describes each route of the HTTP interface, with bodies as JSON Schema and examples, for `GET /openapi.json`. Methods
+ * and path parameters come from the table of served routes (`openapi.ts`); a test compares the two.
  */
 
-/** A body: its media type, and where that is JSON its schema and an example. */
+/** A body: its media type, and its schema and an example if it is JSON. */
 export interface BodyDescription {
   readonly type: string;
   readonly schema?: Readonly<Record<string, unknown>>;
   readonly example?: unknown;
 }
 
+/** What `GET /openapi.json` says of one route. */
 export interface RouteDescription {
   readonly summary: string;
   readonly request?: BodyDescription;
-  /** By status. */
+  /** Responses by status. */
   readonly responses: Readonly<
     Record<string, { readonly description: string; readonly body?: BodyDescription }>
   >;
@@ -189,7 +189,7 @@ function shown(description: string): RouteDescription['responses'] {
   return { '200': { description, body: { type: json, schema: anyObject, example: {} } } };
 }
 
-/** By method and path, as the routes have them. */
+/** Descriptions by `METHOD /path`, as the routes state them. */
 export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<string, RouteDescription>([
   ...['/buckets/:bucket/keys/:key', '/types/:type/buckets/:bucket/keys/:key', '/riak/:bucket/:key'].flatMap(
     (path): [string, RouteDescription][] => [

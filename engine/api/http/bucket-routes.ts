@@ -1,10 +1,10 @@
 /**
- * Riak's endpoints for the properties of buckets and bucket types, and the product's own for making types:
+ * Riak's endpoints for the properties of buckets and bucket types, and the product's own for creating types:
  *
  *     GET PUT DELETE  /buckets/B/props, /types/T/buckets/B/props    read, set some, reset to those of the type
- *     PUT             /riak/B                                       the old form (reading it: listing-routes.ts)
- *     GET PUT         /types/T/props                                of the type's buckets that have set none
- *     GET POST        /types                                        the types; make one: {"name": "t", "props": {…}}
+ *     PUT             /riak/B                                       the old form (`listing-routes.ts` reads it)
+ *     GET PUT         /types/T/props                                for the type's buckets that have set none
+ *     GET POST        /types                                        list the types; create {"name": "t", "props": {…}}
  */
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -28,6 +28,7 @@ type Handler = (
 
 const bytesMax = 64 * 1024;
 
+/** The routes of this module; `parts` is what their handlers work with. */
 export function bucketRoutes(parts: HttpDependencies): readonly HttpRoute[] {
   const forms: readonly { readonly form: PathForm; readonly path: string }[] = [
     { form: 'buckets', path: '/buckets/:bucket/props' },
@@ -47,7 +48,7 @@ export function bucketRoutes(parts: HttpDependencies): readonly HttpRoute[] {
   ];
 }
 
-/** A request for a bucket: its type is known and its names are well-formed; errors are Riak's plain texts. */
+/** A route whose handler gets a bucket with a known type and well-formed names. Errors are Riak's plain texts. */
 export function bucketRoute(
   parts: HttpDependencies,
   method: HttpMethod,
@@ -66,7 +67,7 @@ export function bucketRoute(
   return { method, path, handle };
 }
 
-/** Errors of Riak's endpoints are plain texts. */
+/** Runs `work` and turns an error into Riak's plain text. */
 export async function asRiakText(
   parts: HttpDependencies,
   work: () => Promise<HttpResponse>,
@@ -80,13 +81,13 @@ export async function asRiakText(
   }
 }
 
-/** Throws Riak's `NotFound` for a bucket type that nobody has made. */
+/** Throws Riak's `NotFound` for an unknown bucket type. */
 export function mustKnow(parts: HttpDependencies, type: ByteString): void {
   if (type === defaultType || parts.knowsType(type)) return;
   throw new LockstepError('NotFound', `Unknown bucket type: ${textOf(type)}`);
 }
 
-/** The answer of `GET …/props`, also as a part of others. */
+/** The value of `props` in `GET …/props`, which the old form's answer has, too. */
 export function propertiesOf(
   parts: HttpDependencies,
   { type, bucket }: Place,

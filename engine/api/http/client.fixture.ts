@@ -1,4 +1,6 @@
-/** Calls the HTTP service as the door would: routes by find-my-way, one plain request in, one answer out. */
+/**
+ * Calls the HTTP service as the HTTP port would: find-my-way routes one plain request, and the caller gets one answer.
+ */
 import findMyWay from 'find-my-way';
 import type { HTTPMethod } from 'find-my-way';
 import type { Credential } from '../../auth/credentials.ts';
@@ -15,6 +17,7 @@ import { RequestBudget } from '../session/request-budget.ts';
 import type { HttpDependencies } from './http-dependencies.ts';
 import { httpService } from './http-service.ts';
 
+/** One request of a test. */
 export interface Call {
   readonly method: string;
   /** Path and query. */
@@ -23,6 +26,7 @@ export interface Call {
   readonly body?: Uint8Array | string;
 }
 
+/** The HTTP service over maps, with a client that calls it. */
 export class TestingClient {
   readonly dispatcher = new MapDispatcher();
   readonly buckets = new MapBuckets(['default', 'maps']);
@@ -60,6 +64,7 @@ export class TestingClient {
     for (const route of this.service.routes) this.#router.on(route.method, route.path, noHandler, route);
   }
 
+  /** Sends one request through the routes and returns the answer. */
   async call({ method, target, headers = {}, body = '' }: Call): Promise<HttpResponse> {
     const [path = '', query = ''] = target.split('?', 2);
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -92,18 +97,18 @@ export class TestingClient {
   }
 }
 
-/** The bytes of an answer that was made as a whole. */
+/** The bytes of an answer that is not a stream. */
 export function bytesOfAnswer({ body }: HttpResponse): Buffer {
   if (typeof body === 'string') return Buffer.from(body);
   if (body instanceof Uint8Array) return Buffer.from(body);
   throw new Error('the answer is a stream');
 }
 
-/** The text of an answer that was made as a whole. */
+/** The text of an answer that is not a stream. */
 export function textOfAnswer(answer: HttpResponse): string {
   return bytesOfAnswer(answer).toString();
 }
 
 function noHandler(): void {
-  // The route is in the store; find-my-way wants a handler.
+  // The route is in the store; find-my-way requires a handler.
 }

@@ -1,7 +1,7 @@
 /**
- * The operator's endpoints: `GET /cluster`, who is in the cluster, in what state, and what moves between them;
- * `POST /cluster/leave` (`?force=true`), which begins to take this node out of it; and `POST /cluster/standby`
- * (`?return=true`), which takes it out of the way of clients, or back. Errors are problems of RFC 9457.
+ * The operator's endpoints of the cluster: `GET /cluster` shows the members, their states and the ring changes under
+ * way. `POST /cluster/leave` (`?force=true`) starts this node's leave. `POST /cluster/standby` (`?return=true`) takes
+ * this node out of the way of clients, or back. Errors are problems of RFC 9457.
  */
 import { asLockstepError } from '../../base/errors.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
@@ -14,23 +14,26 @@ export interface MemberView {
   readonly rack: string;
   readonly address: string;
   readonly state: string;
-  /** How far its joining or leaving is. */
+  /** The step of its ring change. */
   readonly move: string;
-  /** It is read. */
+  /** Whether reads use it. */
   readonly owns: boolean;
-  /** Of its rack's tokens, in thousandths of a per cent. */
+  /** Its share of its rack's tokens, in thousandths of a per cent. */
   readonly share: number;
   readonly tokens: number;
 }
 
+/** The answer of `GET /cluster`. */
 export interface ClusterView {
   readonly node: string;
-  /** This node's own; `failed` (a write or a sync of its disk failed): it takes no writes until it is started anew. */
+  /**
+   * State of this node's own store. `failed`: a write or a sync failed, so the node takes no writes until it restarts.
+   */
   readonly store: 'open' | 'failed' | 'closed';
-  /** The fingerprint of who owns what: nodes that show the same one agree. */
+  /** The ring view: nodes that show the same fingerprint agree on who owns what. */
   readonly view: string;
   readonly members: readonly MemberView[];
-  /** This node's own move. */
+  /** Progress of this node's own ring change. */
   readonly transfer: {
     readonly ranges: number;
     readonly ranges_left: number;
@@ -39,25 +42,27 @@ export interface ClusterView {
     readonly keys_out: number;
     readonly bytes_out: number;
     readonly waits_for: {
-      /** Members that are away, or do not follow the present step yet. */
+      /** Members that are down, or have not reached the current step yet. */
       readonly members: readonly string[];
-      /** Before it leaves: transactions in which this node has a part, and writes that it keeps for others. */
+      /** What the node waits for before it leaves: its undecided transactions, and hints that it stores for others. */
       readonly transactions: number;
       readonly hints: number;
     };
   };
-  /** This node does not follow a changed ring yet: since when, and which transactions it waits for. */
+  /** Set while this node has not adopted a changed ring: since when, and which transactions it waits for. */
   readonly held: { readonly seconds: number; readonly transactions: readonly string[] };
 }
 
+/** The cluster as the endpoints use it; `node/` implements it. */
 export interface ClusterControl {
   describe(): ClusterView;
-  /** Resolves once it is durable that the node leaves. Throws `Conflict`; rejects with `StorageFailed`. */
+  /** Resolves once the node's leave is durable. Throws `Conflict`; rejects with `StorageFailed`. */
   leave(force: boolean): Promise<void>;
-  /** Resolves once it is durable that the node is in STANDBY, or (`ends`) is not. Throws and rejects as `leave` does. */
+  /** Resolves once STANDBY, or with `ends` the return from it, is durable. Throws and rejects as `leave` does. */
   standby(ends: boolean): Promise<void>;
 }
 
+/** The routes of this module. */
 export function clusterRoutes(control: ClusterControl): readonly HttpRoute[] {
   return [
     { method: 'GET', path: '/cluster', handle: () => jsonAnswer(200, control.describe()) },

@@ -29,8 +29,8 @@ function verdictOf(method: string, header: string, dateMs: number, lastModifiedM
   return judge(request, { tag: 't', tags: ['t'], lastModifiedMs }, nowMs).kind;
 }
 
-describe('a date as a validator', () => {
-  it('that was shown of one version never speaks for one that a clock has dated later, nor for any of the future', () => {
+describe('dates as validators', () => {
+  it('a date shown with one version validates neither a version dated later nor one of the future', () => {
     fc.assert(
       fc.property(offsetMs, offsetMs, (storedOffset, sentOffset) => {
         const storedMs = nowMs + storedOffset;
@@ -50,7 +50,7 @@ describe('a date as a validator', () => {
     );
   });
 
-  it('is shown as no later than now', () => {
+  it('are shown as no later than now', () => {
     fc.assert(
       fc.property(offsetMs, (offset) => {
         const shown = shownDateMs(nowMs + offset, nowMs);
@@ -75,7 +75,7 @@ describe('entity tags', () => {
     return judge(request, { tag: 'list', tags: ['list', 'parts'], lastModifiedMs: nowMs }, nowMs).kind;
   }
 
-  it('are compared strongly for If-Match and weakly for If-None-Match', () => {
+  it('compare strongly for If-Match and weakly for If-None-Match', () => {
     expect(tagged('PUT', 'if-match', '"list"')).toBe('proceed');
     expect(tagged('PUT', 'if-match', 'W/"list"')).toBe('failed');
     expect(tagged('PUT', 'if-match', '"x", W/"list", "list"')).toBe('proceed');
@@ -83,14 +83,14 @@ describe('entity tags', () => {
     expect(tagged('GET', 'if-none-match', 'W/"list"')).toBe('notModified');
   });
 
-  it('name a representation for a read, and what is stored in any form for a write', () => {
+  it('match the shown representation on a read, and any representation on a write', () => {
     expect(tagged('GET', 'if-none-match', '"parts"')).toBe('proceed');
     expect(tagged('GET', 'if-match', '"parts"')).toBe('failed');
     expect(tagged('PUT', 'if-match', '"parts"')).toBe('proceed');
     expect(tagged('DELETE', 'if-none-match', '"parts"')).toBe('failed');
   });
 
-  it('are a list wherever its members stand: a star among them counts, and what is no list lets no write through', () => {
+  it('form one list: a star anywhere in it counts, and a malformed list lets no write through', () => {
     for (const any of ['*', '*, *', '"a", *', '*,"a"', ' * ', ',*']) {
       expect([any, tagged('PUT', 'if-none-match', any)]).toEqual([any, 'failed']);
       expect([any, tagged('PUT', 'if-match', any)]).toEqual([any, 'proceed']);
@@ -108,7 +108,7 @@ describe('entity tags', () => {
 });
 
 describe('an object dated a year ahead by an earlier version of the engine', () => {
-  /** Answers what `GET` does with those headers when the dates of all versions are moved by so much. */
+  /** The status of a GET with those headers when the dates of all versions are shifted. */
   async function getMoved(byMs: number, headers: Readonly<Record<string, string>>): Promise<unknown> {
     const client = new TestingClient();
     const key = objectKey(defaultType, 'b' as ByteString, 'k' as ByteString);
@@ -128,7 +128,7 @@ describe('an object dated a year ahead by an earlier version of the engine', () 
     return { context: object.context, siblings };
   }
 
-  it('is shown with the moment of the answer, and answered in full to whoever has a date of it', async () => {
+  it('is shown with the time of the answer, and sent in full to a client that sends its date', async () => {
     const wallMs = new TestingClient().clock.wallMs();
     const now = formatHttpDate(wallMs);
     expect(await getMoved(year, {})).toEqual([200, now]);

@@ -1,26 +1,28 @@
 /**
- * Conditional requests (RFC 9110 section 13), decided from the request's headers and what the key holds now.
+ * Decides conditional requests (RFC 9110 section 13) from the request's headers and the object that the key holds now.
  *
- * A GET that need not be repeated is `notModified`; any other request whose precondition fails is refused. Dates
- * count whole seconds. `If-Match` compares tags strongly, `If-None-Match` weakly (section 8.8.3.2). A header that was
- * given in several lines is one list: `*` counts wherever it stands in it.
+ * A GET whose answer the client already has is `notModified`. Any other request whose precondition fails is refused.
+ * Dates count whole seconds. `If-Match` compares tags strongly, `If-None-Match` weakly (section 8.8.3.2). A header in
+ * several lines is one list: `*` counts wherever it stands in it.
  *
- * A date that this node's clock has not reached says nothing of what its sender has seen, for no version is shown with
- * one (`shownDateMs`): a read is answered in full, and what must not happen to a newer version does not happen.
+ * A date that this node's clock has not reached says nothing about what the client has seen, since no version is shown
+ * with such a date (`shownDateMs`). Such a read is answered in full, and a write with such an `If-Unmodified-Since` is
+ * refused.
  */
 import type { HttpRequest } from '../../io/http.ts';
 import { clockSkewMsMax } from '../../replica/object/dates.ts';
 import { parseHttpDate } from './http-date.ts';
 
-/** What the key holds, as conditions see it. */
+/** The object as conditions see it. */
 export interface Current {
-  /** The ETag of the representation that a read would be answered with, without its quotes. */
+  /** The ETag of the representation that a read would return, without its quotes. */
   readonly tag: string;
-  /** The ETags of all its representations: a writer may have seen any of them. */
+  /** The ETags of all representations: a writer may have seen any of them. */
   readonly tags: readonly string[];
   readonly lastModifiedMs: number;
 }
 
+/** The result of the conditions: go on, answer 304, or answer 412 with `detail`. */
 export type Verdict =
   | { readonly kind: 'proceed' }
   | { readonly kind: 'notModified' }
@@ -28,7 +30,7 @@ export type Verdict =
 
 const proceed: Verdict = { kind: 'proceed' };
 
-/** The request has a precondition that needs a read before a write. */
+/** Whether a write has a precondition that needs a read first. */
 export function hasWriteConditions(request: HttpRequest): boolean {
   const { headers } = request;
   return (
@@ -38,27 +40,30 @@ export function hasWriteConditions(request: HttpRequest): boolean {
   );
 }
 
-/** `If-None-Match: *`: only where nothing is yet. */
+/** Whether the request has `If-None-Match: *`, so that it applies only if the key holds nothing. */
 export function forbidsAny(request: HttpRequest): boolean {
   const header = request.headers['if-none-match'];
   return header !== undefined && tagsOf(header).any;
 }
 
-/** The writer named the version that it has seen. */
+/** Whether the writer names the version that it has seen (`If-Match` with a tag). */
 export function namesVersion(request: HttpRequest): boolean {
   const header = request.headers['if-match'];
   return header !== undefined && !tagsOf(header).any;
 }
 
 /**
- * The date to show, in milliseconds: one of the future, as a wrong clock makes it, is shown as the moment of the answer
- * (section 8.8.2.1).
+ * The date to show, in milliseconds since the epoch. A future date, which a wrong clock makes, is shown as the time of
+ * the answer (section 8.8.2.1).
  */
 export function shownDateMs(lastModifiedMs: number, nowMs: number): number {
   return Math.min(lastModifiedMs, nowMs);
 }
 
-/** In the order of section 13.2.2, at that instant; `current` is undefined when the key holds nothing. */
+/**
+ * Evaluates the conditions in the order of section 13.2.2, at wall-clock time `nowMs`. `current` is undefined if the
+ * key holds nothing.
+ */
 export function judge(request: HttpRequest, current: Current | undefined, nowMs: number): Verdict {
   const match = request.headers['if-match'];
   const noneMatch = request.headers['if-none-match'];
@@ -103,16 +108,16 @@ function matches(
   return own.some((tag) => strong.includes(tag) || (comparison === 'weak' && weak.includes(tag)));
 }
 
-/** A list of entity tags, as far as it is one. */
+/** The entity tags of a header, as far as it parses. */
 interface TagList {
-  /** It holds `*`. */
+  /** The list holds `*`. */
   readonly any: boolean;
   readonly strong: readonly string[];
   readonly weak: readonly string[];
   readonly malformed: boolean;
 }
 
-/** What separates members, and one of them; some clients of Riak send a tag without its quotes. */
+/** Separators before a member, and the member. Some of Riak's clients send a tag without its quotes. */
 const member = /[ \t,]*(?:(W\/)?"([^"]*)"|([^",\s]+))/y;
 const separators = /^[ \t,]*$/;
 
@@ -136,8 +141,8 @@ function tagsOf(header: string): TagList {
 }
 
 /**
- * How the object's date stands to the header's. Undefined when there is nothing to compare: no object, no header, or a
- * date that is none. Unknown: the header's is one of the future.
+ * Compares the object's date with the header's. Undefined if there is no object, no header, or no valid date.
+ * `unknown`: the header's date is in the future.
  */
 function compareDates(
   header: string | undefined,

@@ -1,9 +1,9 @@
 /**
- * An object's content as HTTP headers, in and out (spec: facts 6.2). Header values are byte strings already: HTTP
- * carries bytes, and the door hands them over one byte a character.
+ * Converts an object's content to and from HTTP headers. Header values are byte strings already: HTTP carries bytes,
+ * and the HTTP port passes them on as one character per byte.
  *
- * What the binary protocol stored may hold bytes that no header can (a line feed in user metadata): those leave
- * percent-encoded, so that no stored value can forge a header.
+ * Content written over the binary protocol may hold bytes that no header can (a line feed in user metadata). Those are
+ * percent-encoded, so no stored value can forge a header.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -18,14 +18,14 @@ import { percentOf } from './percent.ts';
 import type { Place } from './place.ts';
 
 const metaPrefix = 'x-riak-meta-';
-/** Riak's, between the values of one index. */
+/** Riak's separator between the values of one index. */
 const listSeparator = /,[ \t]+/;
 const mediaType = /^[^\s/;,"]+\/[^\s/;,"]+[ \t]*(?:;|$)/;
 const typeParameter = /[ \t]*;[ \t]*(?:([^\s=;]+)[ \t]*=[ \t]*("(?:[^"\\]|\\[^])*"|[^;]*))?/y;
 const noHeaderValue = /[^\t\x20-\x7e\x80-\xff]/g;
 const noHeaderName = /[^!#$%&'*+.^_`|~0-9A-Za-z-]/g;
 
-/** What a PUT or POST wants stored. Throws `BadRequest`, with Riak's texts. */
+/** The content that a PUT or POST stores. Throws `BadRequest` or `UnsupportedMediaType`, with Riak's texts. */
 export function contentOf(request: HttpRequest): Content {
   const typeHeader = request.headers['content-type'];
   if (typeHeader === undefined || typeHeader === '') {
@@ -44,7 +44,7 @@ export function contentOf(request: HttpRequest): Content {
   };
 }
 
-/** Adds the headers that describe one version: all of a GET's but those of the object as a whole. */
+/** Adds the headers that describe one sibling: all of a GET's except those of the object as a whole. */
 export function addDescription(
   headers: Record<string, string>,
   sibling: Sibling,
@@ -59,7 +59,7 @@ export function addDescription(
   if (sibling.meta.length > 0) addMeta(headers, sibling.meta);
 }
 
-/** The bytes that a header carries in base64; undefined when it is absent or empty. Throws `BadRequest`. */
+/** The bytes that a header carries in base64; undefined if it is absent or empty. Throws `BadRequest`. */
 export function base64Header(request: HttpRequest, name: string): Buffer | undefined {
   const text = request.headers[name.toLowerCase()];
   if (text === undefined || text === '') return undefined;
@@ -116,7 +116,7 @@ function contentTypeOf(content: Content): string {
   return content.charset === '' ? type : `${type}; charset=${safeValue(content.charset)}`;
 }
 
-/** Names that differ only in case are one header, and so are the values of one index. */
+/** Names that differ only in case share one header, and so do the values of one index. */
 function addMeta(headers: Record<string, string>, meta: Content['meta']): void {
   const names = new Map<string, string>();
   for (const [name, value] of meta) {

@@ -1,6 +1,6 @@
 /**
- * Conversations with the HTTP interface, as prose: a line `> ` is of a request, a line `< ` of its answer. `$NAME`
- * in a request stands for a header of an earlier answer, kept by a line `= NAME Header`.
+ * Replays conversations with the HTTP interface from text files. A line `> ` belongs to a request, a line `< ` to its
+ * answer. `$NAME` in a request stands for a header of an earlier answer, stored by a line `= NAME Header`.
  * `LOCKSTEP_GOLDEN=write` rewrites the answers.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import type { ErrorCode } from '../../base/errors.ts';
 import { TestingClient, textOfAnswer } from './client.fixture.ts';
 
 for (const name of ['objects', 'conditions', 'siblings', 'links', 'properties', 'bad-requests']) {
-  test(`the conversation of ${name}.txt goes as written`, async () => {
+  test(`the answers match ${name}.txt`, async () => {
     const path = new URL(`testdata/${name}.txt`, import.meta.url);
     const written = readFileSync(path, 'utf8');
     const happened = await hold(written);
@@ -20,7 +20,7 @@ for (const name of ['objects', 'conditions', 'siblings', 'links', 'properties', 
   });
 }
 
-/** The file with its answers replaced by those that come. */
+/** The file's text with its answers replaced by the actual ones. */
 async function hold(file: string): Promise<string> {
   const client = new TestingClient();
   const kept = new Map<string, string>();

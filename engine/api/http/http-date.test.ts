@@ -4,7 +4,7 @@ import { formatHttpDate, parseHttpDate } from './http-date.ts';
 
 const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-test('an instant is written as the platform writes it', () => {
+test('an instant is formatted as the platform formats it', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: lastMs }), (ms) => {
       expect(formatHttpDate(ms)).toBe(new Date(ms).toUTCString());
@@ -13,7 +13,7 @@ test('an instant is written as the platform writes it', () => {
   );
 });
 
-test('what is written is read again, to the second', () => {
+test('a formatted date parses to the same second', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: lastMs }), (ms) => {
       expect(parseHttpDate(formatHttpDate(ms))).toBe(Math.floor(ms / 1000));
@@ -32,7 +32,7 @@ test('the three forms of one instant are equal', () => {
   expect(parseHttpDate('Saturday, 29-Feb-20 00:00:00 GMT')).toBe(Date.UTC(2020, 1, 29) / 1000);
 });
 
-test('what is no date is undefined', () => {
+test('text that is no date parses to undefined', () => {
   const texts = [
     '',
     'yesterday',

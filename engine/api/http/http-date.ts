@@ -1,6 +1,6 @@
 /**
- * HTTP dates (RFC 9110 section 5.6.7) in whole seconds, by integer arithmetic on the civil calendar: the platform's
- * own date object is a clock, which code behind the doors does not touch.
+ * Formats and parses HTTP dates (RFC 9110 section 5.6.7) in whole seconds, by integer arithmetic on the civil calendar.
+ * The platform's date object reads the machine's clock, which code behind the ports must not touch.
  */
 
 const days = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
@@ -18,7 +18,7 @@ const timeForm = /^(\d{2}):(\d{2}):(\d{2})$/;
 
 const secondsPerDay = 86_400;
 
-/** The instant as an IMF-fixdate; milliseconds since the epoch, years 1970 to 9999. */
+/** The instant as an IMF-fixdate. `ms`: milliseconds since the epoch, years 1970 to 9999. */
 export function formatHttpDate(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   const dayNumber = Math.floor(seconds / secondsPerDay);
@@ -30,8 +30,8 @@ export function formatHttpDate(ms: number): string {
 }
 
 /**
- * Seconds since the epoch of a date in any of HTTP's three forms; undefined for anything else (a recipient ignores
- * such a header). Two-digit years mean 1970 to 2069.
+ * Seconds since the epoch of a date in any of HTTP's three forms. Undefined for anything else, since a recipient
+ * ignores such a header. Two-digit years mean 1970 to 2069.
  */
 export function parseHttpDate(text: string): number | undefined {
   const groups = (imfFixdate.exec(text) ?? rfc850.exec(text) ?? asctime.exec(text))?.groups;
@@ -42,7 +42,7 @@ export function parseHttpDate(text: string): number | undefined {
   const year = fullYear(groups['year'] ?? '');
   const [hour, minute, second] = time.slice(1).map(Number);
   if (hour === undefined || minute === undefined || second === undefined) return undefined;
-  // A leap second is allowed by the grammar.
+  // The grammar allows a leap second.
   if (month === 0 || hour > 23 || minute > 59 || second > 60) return undefined;
   const dayNumber = daysFromCivil(year, month, day);
   const back = civilFromDays(dayNumber);
@@ -56,7 +56,7 @@ function fullYear(text: string): number {
   return year < 70 ? 2000 + year : 1900 + year;
 }
 
-/** Days since 1970-01-01 of a proleptic Gregorian date, counting years from March so that the leap day is last. */
+/** Days since 1970-01-01 of a proleptic Gregorian date. Years count from March, so that the leap day is last. */
 function daysFromCivil(year: number, month: number, day: number): number {
   const marchYear = month <= 2 ? year - 1 : year;
   const era = Math.floor(marchYear / 400);

@@ -1,4 +1,4 @@
-/** What the HTTP interface is made from: what the node chooses, and what the handlers work with. */
+/** The dependencies of the HTTP interface: what the node configures, and what the handlers work with. */
 import type { Gate } from '../../auth/gate.ts';
 import type { Dispatcher } from '../../replication/requests.ts';
 import type { BodyBudget, HttpRoute } from '../../io/http.ts';
@@ -11,6 +11,7 @@ import type { ReplicaTerms } from '../../replication/needs.ts';
 import type { NameLister } from '../name-lister.ts';
 import type { KnowsType } from '../objects.ts';
 
+/** What the node chooses for its HTTP listener. */
 export interface HttpOptions {
   readonly io: Pick<Io, 'clock' | 'log' | 'random'>;
   readonly gate: Gate;
@@ -20,17 +21,17 @@ export interface HttpOptions {
   readonly knowsType: KnowsType;
   readonly buckets: BucketAdmin;
   readonly lister: NameLister;
-  /** Connections open at most. */
+  /** The most open connections. */
   readonly connectionCountMax: number;
-  /** Header lines of a request at most. */
+  /** The most header lines of a request. */
   readonly headerLinesMax: number;
-  /** Of the bodies of all requests being received. */
+  /** Budget of the bodies of all requests that are being received. */
   readonly requests: BodyBudget;
   /** Milliseconds that a client may take to send its request. */
   readonly requestTimeoutMs: number;
-  /** Milliseconds in which a client has to take some of an answer that waits for it. */
+  /** Milliseconds within which a client must take some of a pending answer. */
   readonly answerTimeoutMs: number;
-  /** The product's own endpoints, beside Riak's. */
+  /** The product's own endpoints, in addition to Riak's. */
   readonly ownRoutes?: readonly HttpRoute[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Riak's HTTP interface: the table of routes, and what every one of them shares: the path's names, the bucket type's
- * check, counting, and turning errors into Riak's answers.
+ * Composes Riak's HTTP interface: the table of routes, and what all routes share. That is decoding the path's names,
+ * checking the bucket type, counting, and turning errors into Riak's answers.
  */
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -38,7 +38,7 @@ type ObjectHandler = (
   key: ByteString,
 ) => Promise<HttpResponse>;
 
-/** The paths of each form: one key, and the bucket that keys are made in. */
+/** The paths of each form: that of one key, and that of the bucket, where a POST creates a key. */
 const forms: readonly { readonly form: PathForm; readonly key: string; readonly bucket: string }[] = [
   { form: 'buckets', key: '/buckets/:bucket/keys/:key', bucket: '/buckets/:bucket/keys' },
   {
@@ -49,7 +49,7 @@ const forms: readonly { readonly form: PathForm; readonly key: string; readonly 
   { form: 'riak', key: '/riak/:bucket/:key', bucket: '/riak/:bucket' },
 ];
 
-/** The service to hand to `io.http`. */
+/** The service to pass to `io.http`: Riak's routes and `options.ownRoutes`, behind the guard, with failures counted. */
 export function httpService(
   dispatcher: Dispatcher,
   observer: ClientObserver,
@@ -90,7 +90,7 @@ export function httpService(
   return countFailures(guarded, observer);
 }
 
-/** The same service; every answer that tells of a failure is counted, once, wherever it was made. */
+/** Wraps a service so that every answer with a failure is counted exactly once, whichever module made it. */
 function countFailures(service: HttpService, observer: ClientObserver): HttpService {
   const counted = (answer: HttpResponse, method: string): HttpResponse => {
     const { failure } = answer;
@@ -106,7 +106,7 @@ function countFailures(service: HttpService, observer: ClientObserver): HttpServ
     }),
     notFound: (request) => counted(service.notFound(request), request.method),
     methodNotAllowed: (request, allow) => counted(service.methodNotAllowed(request, allow), request.method),
-    // A client that is too slow, which is no failure of replicas, and what was asked is not known.
+    // A timeout here is a slow client: it is no failure of replicas, and the request's purpose is unknown.
     refused: (status, reason, path) => {
       const answer = service.refused(status, reason, path);
       if (answer.failure?.code === 'Timeout') observer.failed();
@@ -132,7 +132,7 @@ function objectRoutes(parts: HttpDependencies): readonly HttpRoute[] {
   ]);
 }
 
-/** The same body; an answer that is cut off since its body fails is counted, too. Only what reads is answered so. */
+/** Passes the body on and counts a failure that cuts it off. Only reads are answered with a stream. */
 async function* countLoss(body: HttpStream, observer: ClientObserver): AsyncGenerator<Uint8Array, void> {
   try {
     for await (const chunk of body) yield chunk;
@@ -194,7 +194,7 @@ function methodNotAllowed({ method, path }: HttpRequest, allow: readonly string[
   return refusalAt(path, new LockstepError('MethodNotAllowed', text), 405, { Allow: methods });
 }
 
-/** A request that never reached a handler: too large, malformed, too slow, or no room for it now. */
+/** The answer to a request that reached no handler: too large, malformed, too slow, or beyond the budget. */
 function refused(
   status: number,
   reason: string,
@@ -229,7 +229,7 @@ function refusalOf(
   }
 }
 
-/** The refusal in the words of who owns the path: Riak's plain text, or problem details. */
+/** The refusal in the format of the path's endpoint: Riak's plain text, or problem details. */
 function refusalAt(
   path: string | undefined,
   error: LockstepError,
@@ -241,7 +241,7 @@ function refusalAt(
   return { ...answer, status, headers: { ...answer.headers, ...headers } };
 }
 
-/** So do Riak's paths, and a request of which not even the path is known. */
+/** Riak's paths get plain text, and so does a request whose path is unknown. */
 function speaksPlainly(path: string | undefined): boolean {
   return path === undefined || isRiaks(path);
 }

@@ -28,7 +28,7 @@ test('links of any bytes survive the header, in every form of path', () => {
   );
 });
 
-test('both paths, both names of the tag, any case and quoting mean the same', () => {
+test('both path forms, both parameter names, and any case or quoting give the same link', () => {
   const same = [
     '</buckets/b/keys/k>; riaktag="t"',
     '</riak/b/k>; riaktag="t"',
@@ -39,7 +39,7 @@ test('both paths, both names of the tag, any case and quoting mean the same', ()
   for (const header of same) expect([header, parseLinks(header)]).toEqual([header, [link('b', 'k', 't')]]);
 });
 
-test('a tag that is no valid percent-encoding stands for itself', () => {
+test('a tag with invalid percent-encoding is taken literally', () => {
   for (const tag of ['tag2!@#%^&*)', '100%', '%', '%4', '%zz%41']) {
     const expected = link('b', 'k', tag.replace('%41', 'A'));
     expect(parseLinks(`</buckets/b/keys/k>; riaktag="${tag}"`)).toEqual([expected]);
@@ -47,7 +47,7 @@ test('a tag that is no valid percent-encoding stands for itself', () => {
   }
 });
 
-test('what has no tag or no object path is skipped', () => {
+test('a value without a tag or an object path is skipped', () => {
   const foreign = [
     '',
     '</buckets/b>; rel="up"',
@@ -61,7 +61,7 @@ test('what has no tag or no object path is skipped', () => {
   for (const header of foreign) expect([header, parseLinks(header)]).toEqual([header, []]);
 });
 
-test('an arbitrary header gives links or BadRequest', () => {
+test('an arbitrary header yields links or BadRequest', () => {
   const pieces = fc.constantFrom(
     '<',
     '>',
@@ -92,8 +92,8 @@ test('an arbitrary header gives links or BadRequest', () => {
   );
 });
 
-// One that grows with the square takes longer than any test may.
-test('a long header is parsed in a time that grows with its length only', () => {
+// A parser that is quadratic would exceed the time limit of a test.
+test('a long header is parsed in linear time', () => {
   for (const piece of [',', ' ', '<a>;', '<', ';a=', '"\\', '</buckets/b/keys/k>; tag="t",']) {
     try {
       parseLinks(piece.repeat(100_000));

@@ -1,9 +1,9 @@
 /**
- * Riak's links in the `Link` header: `</buckets/B/keys/K>; riaktag="T"` (also `</riak/B/K>` and `tag=`), several
- * separated by commas (grammar: RFC 8288 section 3; spec: facts 1.5 and 6.2).
+ * Parses and formats Riak's links in the `Link` header: `</buckets/B/keys/K>; riaktag="T"` (also `</riak/B/K>` and
+ * `tag=`), separated by commas. Grammar: RFC 8288 section 3.
  *
- * The parse is lenient about meaning and strict about form: a value without a tag, or whose target is no object path
- * (`rel="up"`), is not ours and is skipped; one that breaks the grammar is refused, since a link would be lost.
+ * A value without a tag, or whose target is no object path (`rel="up"`), is not a Riak link and is skipped. A value
+ * that breaks the grammar is refused, since skipping it could lose a link.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Link } from '../../replica/object/content.ts';
@@ -17,7 +17,7 @@ const separator = /[ \t]*(?:,|$)/y;
 const blank = /[ \t,]*$/y;
 const escaped = /\\([^])/g;
 
-/** The links of a request's header, in order. Throws `BadRequest` when it breaks the grammar. */
+/** The links of a request's header, in order. Throws `BadRequest` if the header breaks the grammar. */
 export function parseLinks(header: string): readonly Link[] {
   const links: Link[] = [];
   let at = 0;
@@ -36,7 +36,7 @@ export function parseLinks(header: string): readonly Link[] {
   return links;
 }
 
-/** The header of an object: its links, and the way up to its bucket. */
+/** The header of an object: the link up to its bucket, then its own links. */
 export function formatLinks(links: readonly Link[], place: Place): string {
   const up = `<${bucketPath(place)}>; rel="up"`;
   if (links.length === 0) return up;
@@ -44,7 +44,7 @@ export function formatLinks(links: readonly Link[], place: Place): string {
 }
 
 function formatLink(link: Link, place: Place): string {
-  // A link names no bucket type: it stands for an object of the default one.
+  // A link names no bucket type: it stands for an object of the default type.
   const form = place.form === 'riak' ? 'riak' : 'buckets';
   const path = keyPath({ form, type: place.type, bucket: link.bucket }, link.key);
   return `<${path}>; riaktag="${percentEncode(link.tag)}"`;

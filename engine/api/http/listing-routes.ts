@@ -1,12 +1,13 @@
 /**
- * Riak's listings over HTTP: the buckets of a type, the keys of a bucket; whole or as a stream of JSON objects, of which
- * the last is empty. A stream is made page by page while the client takes it, and holds no more than a page.
+ * Riak's listings over HTTP: the buckets of a type and the keys of a bucket, whole or as a stream of JSON objects, the
+ * last of which is empty. A stream is produced page by page as the client takes it, and holds at most one page.
  *
- * A whole listing is gathered first and has a Content-Length: some clients read no chunks where they asked for no
- * stream. All that are being gathered hold at most `gatheredBytesMax` bytes; one that finds no room is sent in chunks.
+ * A whole listing is collected first and sent with a Content-Length, since some clients cannot read chunks unless they
+ * asked for a stream. All listings that are being collected hold at most `gatheredBytesMax` bytes together. A listing
+ * beyond that is sent in chunks.
  *
- * What fails before anything was sent is an error answer; afterwards the connection is cut.
- * Names that are no UTF-8 are shown with U+FFFD: JSON has no bytes (the binary protocol lists them as they are).
+ * A failure before the first byte is an error answer; a later one cuts the connection. Names that are not UTF-8 are
+ * shown with U+FFFD, since JSON cannot carry bytes (the binary protocol lists names as they are).
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -21,7 +22,7 @@ import type { Place } from './place.ts';
 import { jsonAnswer } from './problems.ts';
 import { timeoutOf } from './quorum-query.ts';
 
-/** `true`: one object; `stream`: one after the other. */
+/** `true`: one object; `stream`: one object after another. */
 type Form = 'true' | 'stream';
 
 type Names = AsyncGenerator<readonly ByteString[], void, undefined>;
@@ -30,7 +31,7 @@ interface Listing {
   readonly field: string;
   readonly form: Form;
   readonly names: Names;
-  /** The properties that stand beside the names, in the old form. */
+  /** The properties that the old form shows beside the names. */
   readonly props: unknown;
 }
 
@@ -38,15 +39,15 @@ type Sender = (listing: Listing, request: HttpRequest) => Promise<HttpResponse>;
 
 type BucketHandler = Parameters<typeof bucketRoute>[4];
 
-/** Bytes that all whole listings of one listener may hold while they are gathered. */
+/** Bytes that all whole listings of one listener may hold while they are collected. */
 const gatheredBytesMax = 64 * 1024 * 1024;
 
-/** What the handlers share: the bytes that listings hold now. */
+/** State shared by the handlers: the bytes that listings hold now. */
 interface Gathering {
   bytes: number;
 }
 
-/** The routes of the listings. `bytesMax`: what all that are being gathered may hold. */
+/** The routes of the listings. `bytesMax`: bytes that all listings being collected may hold. */
 export function listingRoutes(parts: HttpDependencies, bytesMax = gatheredBytesMax): readonly HttpRoute[] {
   const gathering: Gathering = { bytes: 0 };
   const send: Sender = (listing, request) => sendListing(listing, request, gathering, bytesMax);
@@ -86,7 +87,7 @@ async function keysAnswer(
   return send({ field: 'keys', form, names: keysOf(parts, request, place), props: undefined }, request);
 }
 
-/** The old form: the properties unless `props=false`, and the keys where `keys` asks for them. */
+/** The old form: the properties unless `props=false`, and the keys if `keys` asks for them. */
 async function bucketAnswer(
   parts: HttpDependencies,
   request: HttpRequest,
@@ -116,13 +117,13 @@ async function sendListing(
   const headers = { 'Content-Type': 'application/json' };
   if (form === 'stream') return { status: 200, headers, body: streamed(field, props, first, names) };
   const pieces = joined(field, props, first, names);
-  // A body that is made while it is sent is not made for HEAD.
+  // A stream's body is not produced for HEAD.
   if (request.method === 'HEAD') return { status: 200, headers, body: pieces };
   const body = await gather(pieces, request, gathering, bytesMax);
   return { status: 200, headers, body };
 }
 
-/** All pieces as one body, or as a stream once there is no room for more of them. */
+/** All pieces as one body. Once the bound is reached, or the client is gone, the rest becomes a stream. */
 async function gather(
   pieces: AsyncGenerator<Uint8Array, void, undefined>,
   request: HttpRequest,

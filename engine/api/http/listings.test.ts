@@ -20,7 +20,7 @@ function clientWithFruit(): TestingClient {
   return client;
 }
 
-test('keys are one object, or a stream of objects whose last one is empty', async () => {
+test('keys come as one object, or as a stream of objects whose last one is empty', async () => {
   const client = clientWithFruit();
   const whole = await client.call({ method: 'GET', target: '/buckets/fruit/keys?keys=true' });
   expect(whole.headers['Content-Type']).toBe('application/json');
@@ -30,7 +30,7 @@ test('keys are one object, or a stream of objects whose last one is empty', asyn
   expect(chunks).toEqual([{ keys: ['apple', 'pear "green"'] }, { keys: ['plüm'] }, { keys: [] }]);
 });
 
-test('a listing that is no stream is one body with its length, unless there is no room to gather it', async () => {
+test('a whole listing has a Content-Length unless it exceeds the bound for collecting', async () => {
   const client = clientWithFruit();
   const targets = ['/buckets/fruit/keys?keys=true', '/buckets?buckets=true', '/riak/fruit?keys=true'];
   for (const target of targets) {
@@ -54,13 +54,13 @@ test('a listing that is no stream is one body with its length, unless there is n
   }
 });
 
-test('an empty bucket is listed as such', async () => {
+test('an empty bucket yields an empty list', async () => {
   const client = new TestingClient();
   const whole = await client.call({ method: 'GET', target: '/buckets/none/keys?keys=true' });
   expect((await chunksOf(whole)).join('')).toBe('{"keys":[]}');
 });
 
-test('buckets are listed for the default type, for another one, and in the old form', async () => {
+test('buckets are listed for the default type, for another type, and in the old form', async () => {
   const client = clientWithFruit();
   for (const target of ['/buckets?buckets=true', '/types/maps/buckets?buckets=true', '/riak?buckets=true']) {
     const chunks = await chunksOf(await client.call({ method: 'GET', target }));
@@ -70,7 +70,7 @@ test('buckets are listed for the default type, for another one, and in the old f
   expect(await chunksOf(stream)).toEqual(['{"buckets":["fruit","cars"]}', '{"buckets":[]}']);
 });
 
-test('the old form tells properties, keys, or both', async () => {
+test('the old form shows properties, keys, or both', async () => {
   const client = clientWithFruit();
   const text = async (query: string): Promise<unknown> =>
     JSON.parse(
@@ -82,7 +82,7 @@ test('the old form tells properties, keys, or both', async () => {
   expect(await text('props=false')).toEqual({});
 });
 
-test('what fails before anything was sent is an answer, what fails later cuts the body', async () => {
+test('a failure before the first byte is an error answer, a later one cuts the body', async () => {
   const client = clientWithFruit();
   client.lister.failure = { error: new LockstepError('NoTargets', 'nobody holds them'), afterPages: 0 };
   const refused = await client.call({ method: 'GET', target: '/buckets/fruit/keys?keys=true' });
@@ -92,7 +92,7 @@ test('what fails before anything was sent is an answer, what fails later cuts th
   await expect(chunksOf(cut)).rejects.toMatchObject({ code: 'Timeout' });
 });
 
-test('a client that goes away ends the listing', async () => {
+test('a client that disconnects ends the listing', async () => {
   const client = clientWithFruit();
   const { body } = await client.call({ method: 'GET', target: '/buckets/fruit/keys?keys=stream' });
   if (typeof body === 'string' || body instanceof Uint8Array) throw new Error('no stream');
@@ -102,7 +102,7 @@ test('a client that goes away ends the listing', async () => {
   expect(client.lister.abandoned).toBe(1);
 });
 
-test('what is asked for badly is said', async () => {
+test('an invalid parameter is refused with the allowed values', async () => {
   const client = clientWithFruit();
   const text = async (target: string): Promise<string> => {
     const answer = await client.call({ method: 'GET', target });
@@ -115,7 +115,7 @@ test('what is asked for badly is said', async () => {
   expect(await text('/buckets/b/keys?keys=true&timeout=soon')).toContain('400 Bad timeout value "soon"');
 });
 
-test('the resource list names what is served, in HTML or JSON', async () => {
+test('the resource list names the served resources, in HTML or JSON', async () => {
   const client = new TestingClient();
   const html = await client.call({ method: 'GET', target: '/' });
   expect(html.headers['Content-Type']).toBe('text/html');

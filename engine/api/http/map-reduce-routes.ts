@@ -1,7 +1,7 @@
 /**
  * `POST /mapred`: runs a MapReduce job. The results come as one JSON value, or with `?chunked=true` as a stream of
- * `multipart/mixed` parts `{"phase":n,"data":[...]}`, each sent when the client has taken the one before. A client that
- * goes away ends its job. Status codes and texts are Riak's (spec: facts 6.5); an error inside a stream is its last part.
+ * `multipart/mixed` parts `{"phase":n,"data":[...]}`. Each part is sent when the client has taken the previous one. A
+ * client that disconnects ends its job. Status codes and texts are Riak's; an error inside a stream is its last part.
  */
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { AnsweredFailure, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
@@ -15,6 +15,7 @@ import { failureJson, gatherResults } from '../map-reduce-answers.ts';
 import { errorAnswer, textAnswer } from './answers.ts';
 import { boolean } from './quorum-query.ts';
 
+/** What the routes of MapReduce work with. */
 export interface MapReduceHttpDependencies {
   readonly io: Pick<Io, 'random' | 'log'>;
   readonly mapReduce: MapReduceAdmin;
@@ -27,6 +28,7 @@ type Running = ReturnType<MapReduceAdmin['start']>;
 const usage =
   'POST a job as application/json: {"inputs": ..., "query": [{"map": {...}}, {"link": {...}}, {"reduce": {...}}]}\n';
 
+/** The routes of this module. */
 export function mapReduceRoutes(parts: MapReduceHttpDependencies): readonly HttpRoute[] {
   return [
     { method: 'GET', path: '/mapred', handle: () => textAnswer(200, usage) },
@@ -89,13 +91,13 @@ async function* chunks(
   yield Buffer.from(`\r\n--${boundary}--\r\n`);
 }
 
-/** The job has not begun: what is wrong with it, in words. */
+/** The answer to a request that started no job, as plain text. */
 function refusal(parts: MapReduceHttpDependencies, error: LockstepError): HttpResponse {
   tellInternal(parts, error);
   return { ...errorAnswer(error.code, error.message.replace(/\n$/, '')), failure: failureOf(error) };
 }
 
-/** The job has failed. */
+/** The answer to a job that failed, as JSON. */
 function failure(parts: MapReduceHttpDependencies, error: LockstepError): HttpResponse {
   tellInternal(parts, error);
   const { status, headers } = errorAnswer(error.code, '');
@@ -107,7 +109,7 @@ function tellInternal({ io }: MapReduceHttpDependencies, error: LockstepError): 
   if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
 }
 
-/** A job only reads, whatever its method says. */
+/** A job only reads, although its method is POST. */
 function failureOf({ code, definite }: LockstepError): AnsweredFailure {
   return { code, definite, purpose: 'read' };
 }

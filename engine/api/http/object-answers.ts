@@ -1,5 +1,5 @@
 /**
- * What a client sees of an object: the one version, the list or the parts of several (300), or nothing (404).
+ * Builds the answers that show an object: one version, several siblings as a list or as parts (300), or nothing (404).
  */
 import { present } from '../../base/assert.ts';
 import type { HttpResponse } from '../../io/http.ts';
@@ -16,7 +16,7 @@ import { addDescription } from './content-headers.ts';
 import { formatHttpDate } from './http-date.ts';
 import type { Place } from './place.ts';
 
-/** An object as a request sees it: one version, or all of them. */
+/** An object as one request sees it: a single version, or all siblings. */
 export type View =
   | {
       readonly kind: 'one';
@@ -32,8 +32,8 @@ export type View =
     };
 
 /**
- * What to show of an object that is not deleted, to a client that accepts such an answer; undefined when it has no
- * version of this tag.
+ * The view of an object that is not deleted, for a client with that Accept header. Undefined if `vtag` names a version
+ * that the object does not have.
  */
 export function viewOf(
   object: StoredObject,
@@ -53,7 +53,7 @@ export function viewOf(
   return { kind: 'one', object, sibling, current };
 }
 
-/** The answer that carries the object. `status` is that of one version; several are 300. */
+/** The answer that carries the object. `status` applies to a single version; several siblings are 300. */
 export function objectAnswer(
   view: View,
   place: Place,
@@ -76,7 +76,7 @@ export function objectAnswer(
     : listAnswer(view.object, headers);
 }
 
-/** 304: the client has it. */
+/** The 304 for a client that already has the object. */
 export function notModifiedAnswer(view: View, nowMs: number): HttpResponse {
   const headers = {
     'X-Riak-Vclock': contextHeader(view.object),
@@ -87,7 +87,7 @@ export function notModifiedAnswer(view: View, nowMs: number): HttpResponse {
   return { status: 304, headers, body: '' };
 }
 
-/** 404; for a deleted object with the context that a writer needs to replace the deletion. */
+/** The 404. For a deleted object it has the context that a writer needs to replace the tombstone. */
 export function notFoundAnswer(deleted: StoredObject | undefined): HttpResponse {
   if (deleted === undefined) return absenceAnswer('not found');
   return absenceAnswer('not found', {
@@ -106,8 +106,8 @@ function listAnswer(object: StoredObject, headers: Readonly<Record<string, strin
 }
 
 /**
- * One part per version. The boundary follows from the values, so that the same siblings have the same bytes wherever they
- * are read (their tag is a strong one), and none of the values can have been made to hold it.
+ * One part per sibling. The boundary is derived from the values. So the same siblings give the same bytes on every
+ * node, which their strong tag requires, and no client can craft a value that holds the boundary.
  */
 function partsAnswer(
   object: StoredObject,
@@ -134,24 +134,24 @@ function contextHeader(object: StoredObject): string {
   return encodeContext(object.context).toString('base64');
 }
 
-/** Each form of the answer is a representation with a tag of its own (RFC 9110, 8.8.3.3). */
+/** Each form of the answer is a representation with its own tag (RFC 9110, 8.8.3.3). */
 function currentOfSeveral(object: StoredObject, form: SiblingsForm): Current {
   const tags = { list: contextTagOf(object.context, 'list'), parts: contextTagOf(object.context, 'parts') };
   return { tag: tags[form], tags: [tags.list, tags.parts], lastModifiedMs: latestDateMs(object) };
 }
 
-/** What a cache must compare of a request beside its target. */
+/** The request headers that a cache must compare in addition to the target. */
 function varyOf(view: View): string {
   return view.kind === 'one' ? 'Accept-Encoding' : 'Accept';
 }
 
-/** The client likes `multipart/mixed` better than the plain list (RFC 9110 section 12.5.1); a tie is the list's. */
+/** Whether the client prefers `multipart/mixed` to the plain list (RFC 9110 section 12.5.1); at a tie the list wins. */
 function wantsParts(accept: string | undefined): boolean {
   if (accept === undefined) return false;
   return quality(accept, 'multipart', 'mixed') > quality(accept, 'text', 'plain');
 }
 
-/** Thousandths, by the most specific range that covers the type. */
+/** The client's weight of a media type in thousandths, by the most specific range that covers it. */
 function quality(accept: string, type: string, subtype: string): number {
   const ranges = [`${type}/${subtype}`, `${type}/*`, '*/*'];
   let best = { rank: ranges.length, quality: 0 };

@@ -1,11 +1,11 @@
 /**
- * Riak's HTTP requests for single objects, over the dispatcher: GET (HEAD), PUT and POST, DELETE.
+ * Handles Riak's HTTP requests for single objects over the dispatcher: GET (HEAD), PUT and POST, DELETE.
  *
- * A conditional write reads first and then writes on the condition that the coordinating replica still has the
- * context that was read: of writes that one replica coordinates, nothing slips in between (Riak checks and writes in
- * two steps). Two replicas do not ask each other: writes that they coordinate at once may both pass. What must happen
- * once is a transaction with a precondition. A replica that lags behind the read refuses such a write (412) though the
- * tag was right; nothing happened then.
+ * A conditional write reads first. It then writes on condition that the coordinating replica still has the context that
+ * was read. Among writes that one replica coordinates, nothing can intervene; Riak checks and writes in two separate
+ * steps. Replicas do not consult each other, so two writes coordinated by different replicas at once may both pass. A
+ * change that must happen exactly once needs a transaction with a precondition. A replica that lags behind the read
+ * refuses the write (412) although the tag was right; the write then has no effect.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -41,6 +41,7 @@ interface Task {
   readonly patience: Patience;
 }
 
+/** GET and HEAD: 200 with the value, 300 with siblings, 304, 404 or 412. Rejects with the dispatcher's errors. */
 export async function getObject(
   parts: HttpDependencies,
   request: HttpRequest,
@@ -74,7 +75,7 @@ export async function putObject(
     : emptyAnswer(204, { 'Content-Type': typeSent(request) });
 }
 
-/** POST to a bucket: the server makes the key. 201 with its path. */
+/** POST to a bucket: 201 with the path of a key that the server makes. */
 export async function createObject(
   parts: HttpDependencies,
   request: HttpRequest,
@@ -89,7 +90,7 @@ export async function createObject(
   return { ...answer, headers: { ...answer.headers, ...location } };
 }
 
-/** DELETE: 204, or Riak's 404 when there is nothing to delete. */
+/** DELETE: 204, or Riak's 404 if the object does not exist. */
 export async function deleteObject(
   parts: HttpDependencies,
   request: HttpRequest,
@@ -118,7 +119,9 @@ export async function deleteObject(
   return emptyAnswer(204, { 'Content-Type': 'text/html' });
 }
 
-/** An answer without a body has the type of what was stored, as in Riak: some clients read the header of every answer. */
+/**
+ * An answer without a body has the type of what was stored, as in Riak: some clients read this header of every answer.
+ */
 function typeSent({ headers }: HttpRequest): string {
   return headers['content-type'] ?? plainText;
 }
@@ -135,7 +138,7 @@ function read({ parts, key, query, patience }: Task): Promise<StoredObject | und
   return readObject(parts.dispatcher, key, query.reading, parts.terms, patience);
 }
 
-/** Writes on the request's conditions; rejects with `PreconditionFailed` or, for Riak's own condition, `Conflict`. */
+/** Writes under the request's conditions. Rejects with `PreconditionFailed`, or `Conflict` for Riak's own condition. */
 async function write(task: Task, content: Content): Promise<StoredObject> {
   const { parts, request } = task;
   checkContent(content, parts.limits);
@@ -158,9 +161,9 @@ async function write(task: Task, content: Content): Promise<StoredObject> {
 }
 
 interface Judged {
-  /** The write holds only while the replica has this. */
+  /** The write applies only while the coordinating replica has this context. */
   readonly ifContext?: VersionVector;
-  /** Whoever names a version's tag has seen it. */
+  /** A client that names a version's tag has seen its context. */
   readonly seen?: VersionVector;
 }
 
@@ -176,7 +179,7 @@ async function readAndJudge(task: Task): Promise<Judged> {
     : { ifContext: held.context };
 }
 
-/** A write with `X-Riak-If-Not-Modified`: Riak answers a mismatch with 409, not 412. */
+/** Maps the failure of `X-Riak-If-Not-Modified` to 409, as Riak does, instead of 412. */
 async function orModified<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;

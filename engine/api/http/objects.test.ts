@@ -1,4 +1,4 @@
-/** Laws of the HTTP interface that hold for any content; the conversations beside this file show the words. */
+/** Properties of the HTTP interface that hold for any content; `testdata/` shows its texts. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { ByteString } from '../../base/ids.ts';
@@ -10,7 +10,7 @@ import { percentEncode } from './percent.ts';
 import { TestingClient, bytesOfAnswer, textOfAnswer } from './client.fixture.ts';
 
 const name = fc.uint8Array({ minLength: 1, maxLength: 20 }).map(byteStringFrom);
-/** What a header can carry: no control characters, no blanks at the ends. */
+/** The text that a header can carry: no control characters, no blanks at the ends. */
 const headerValue = fc
   .string({
     unit: fc
@@ -36,7 +36,7 @@ function charsetSuffix(charset: string | undefined): string {
   return charset === undefined ? '' : `; charset=${charset}`;
 }
 
-test('a put then a get gives the same bytes, description, metadata and links', async () => {
+test('a get after a put returns the same bytes, content headers, metadata and links', async () => {
   await fc.assert(
     fc.asyncProperty(written, async ({ bucket, key, value, contentType, charset, encoding, meta, links }) => {
       const client = new TestingClient();
@@ -59,7 +59,7 @@ test('a put then a get gives the same bytes, description, metadata and links', a
   );
 });
 
-test('index headers of a put come back, and say nothing of metadata', async () => {
+test('index headers of a put come back and do not show as metadata', async () => {
   const client = new TestingClient();
   const target = '/buckets/b/keys/k';
   const headers = {
@@ -76,7 +76,7 @@ test('index headers of a put come back, and say nothing of metadata', async () =
   expect(Object.keys(got.headers).filter((name) => /^x-riak-meta-/i.test(name))).toEqual(['X-Riak-Meta-one']);
 });
 
-test('an answer without a body has a Content-Type all the same', async () => {
+test('an answer without a body still has a Content-Type', async () => {
   const client = new TestingClient();
   const typeOf = async (method: string, target: string, type: string, body: string): Promise<string> => {
     const answer = await client.call({ method, target, headers: { 'Content-Type': type }, body });
@@ -94,7 +94,7 @@ test('an answer without a body has a Content-Type all the same', async () => {
   expect(await typeOf('PUT', '/types/maps/props', 'application/json', props)).toBe('204 application/json');
 });
 
-test('no stored bytes forge a header', async () => {
+test('stored bytes cannot forge a header', async () => {
   const anyBytes = fc.uint8Array({ maxLength: 20 }).map(byteStringFrom);
   await fc.assert(
     fc.asyncProperty(anyBytes, anyBytes, anyBytes, anyBytes, async (metaName, text, type, tag) => {
@@ -120,7 +120,7 @@ test('no stored bytes forge a header', async () => {
   );
 });
 
-test('arbitrary headers are answered below 500, and a refusal tells its code', async () => {
+test('arbitrary headers get a status below 500, and a refusal has its error code', async () => {
   const value = fc.string({
     unit: fc.integer({ min: 0x20, max: 0xff }).map((code) => String.fromCharCode(code)),
   });
@@ -156,7 +156,7 @@ test('arbitrary headers are answered below 500, and a refusal tells its code', a
   );
 });
 
-test('quorum parameters become one need: the strongest that was asked for', async () => {
+test('quorum parameters become one need: the strongest one given', async () => {
   const client = new TestingClient();
   const needs: [string, unknown][] = [
     ['', 'default'],
@@ -187,7 +187,7 @@ test('quorum parameters become one need: the strongest that was asked for', asyn
   expect(client.dispatcher.puts.map((put, index) => [writes[index]?.[0], put.need])).toEqual(writes);
 });
 
-test('a timeout is the whole request’s: what the first step took is missing to the second', async () => {
+test('a timeout bounds the whole request: the second step gets what the first left', async () => {
   const client = new TestingClient();
   await client.call({
     method: 'PUT',
@@ -204,7 +204,7 @@ test('a timeout is the whole request’s: what the first step took is missing to
   expect(client.dispatcher.puts.at(-1)?.timeoutMs).toBe(300);
 });
 
-test('requests, errors, latencies and values are told to the observer', async () => {
+test('requests, errors, latencies and values are reported to the observer', async () => {
   const client = new TestingClient();
   const headers = { 'Content-Type': 'text/plain' };
   await client.call({ method: 'PUT', target: '/buckets/b/keys/k', headers, body: 'seven b' });
@@ -218,7 +218,7 @@ test('requests, errors, latencies and values are told to the observer', async ()
   expect(client.observer.latencies.length).toBe(5);
 });
 
-test('a value beyond the limit is refused by its size, whoever notices', async () => {
+test('a value beyond the limit is refused by handler and listener alike', async () => {
   const client = new TestingClient();
   const headers = { 'Content-Type': 'text/plain' };
   const body = 'x'.repeat(1001);
@@ -239,7 +239,7 @@ test('a value beyond the limit is refused by its size, whoever notices', async (
   }
 });
 
-test('what never reached a handler is refused in the words of its path: plain text or problem details', async () => {
+test('a request refused before its handler gets plain text or problem details by its path', async () => {
   const client = new TestingClient();
   const own = [
     '/transactions',

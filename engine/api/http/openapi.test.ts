@@ -1,4 +1,4 @@
-/** The description of the HTTP interface against a whole node: every route is in it, and every example is right. */
+/** Compares the description of the HTTP interface with a whole node: it has every route, and every example is valid. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ async function described(): Promise<Readonly<Record<string, Readonly<Record<stri
   return document.paths;
 }
 
-test('every route that the node serves is described, with its methods, and no other', async () => {
+test('the description has exactly the routes and methods that the node serves', async () => {
   const paths = await described();
   const listed = await (await fetch(`${base}/no-such-path`)).text();
   const served = listed.split('\n').flatMap((line) => (line.startsWith('  /') ? [line.trim()] : []));
@@ -71,7 +71,7 @@ test('every route that the node serves is described, with its methods, and no ot
   expect(told.sort()).toEqual([...routeDescriptions.keys()].sort());
 });
 
-test('each operation says which role it asks for, and how credentials are shown', async () => {
+test('each operation states its role and how to send credentials', async () => {
   const document = (await (await fetch(`${base}/openapi.json`)).json()) as {
     readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
     readonly components: { readonly securitySchemes: object };
@@ -85,7 +85,7 @@ test('each operation says which role it asks for, and how credentials are shown'
   });
 });
 
-test('every example is as its schema says', () => {
+test('every example matches its schema', () => {
   const ajv = new Ajv({ strict: true });
   let examples = 0;
   for (const [route, { request, responses }] of routeDescriptions) {
@@ -99,7 +99,7 @@ test('every example is as its schema says', () => {
   expect(examples).toBeGreaterThan(20);
 });
 
-test('what the node answers is as the schema says', async () => {
+test('the answers of the node match the schemas', async () => {
   const ajv = new Ajv({ strict: true });
   const answers: [string, string][] = [
     ['GET /buckets/:bucket/props', '/buckets/b/props'],

@@ -1,6 +1,6 @@
 /**
- * `GET /openapi.json`: the HTTP interface as an OpenAPI 3.1 document, made from the very table of routes that is served,
- * so no route is missing and none is told that is not there. What a route is for stands in api-descriptions.ts.
+ * `GET /openapi.json`: describes the HTTP interface as an OpenAPI 3.1 document. The document is built from the table of
+ * served routes, so it has exactly those routes. `api-descriptions.ts` has the texts.
  */
 import type { HttpRoute } from '../../io/http.ts';
 import type { BodyDescription, RouteDescription } from './api-descriptions.ts';
@@ -10,9 +10,10 @@ import { routeAccess } from './route-access.ts';
 
 type Plain = Readonly<Record<string, unknown>>;
 
+/** The path of the description. */
 export const openApiPath = '/openapi.json';
 
-/** The route that describes `routes`, and itself. */
+/** The route that describes `routes` and itself; the document is built at the first request. */
 export function openApiRoute(routes: readonly HttpRoute[], version: string): HttpRoute {
   let document: Plain | undefined;
   const route: HttpRoute = {
@@ -28,7 +29,7 @@ const securitySchemes: Plain = {
   basic: { type: 'http', scheme: 'basic', description: 'A credential’s name, and its token for a password.' },
 };
 
-/** The document. */
+/** The OpenAPI document of these routes. */
 export function openApiOf(routes: readonly HttpRoute[], version: string): Plain {
   const paths = new Map<string, Record<string, unknown>>();
   for (const { method, path } of routes) {

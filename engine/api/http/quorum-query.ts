@@ -1,6 +1,6 @@
 /**
- * The query parameters of Riak's object requests, with Riak's error texts (spec: facts 6.3). What is not a parameter
- * of objects is ignored, as Riak does; what this version cannot honour is refused, never ignored.
+ * Parses the query parameters of Riak's object requests, with Riak's error texts. Unknown parameters are ignored, as in
+ * Riak. A known parameter with a value that the product cannot honour is refused, never ignored.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Need } from '../../replication/requests.ts';
@@ -10,22 +10,23 @@ import type { BucketProperties } from '../../buckets/properties.ts';
 import type { Reading } from '../objects.ts';
 import { timeoutMsMax } from '../objects.ts';
 
+/** The parameters of one object request, with the bucket's properties for those that the client left out. */
 export interface ObjectQuery {
   readonly reading: Reading;
   readonly writing: WriteQuorum;
   readonly timeoutMs: number | undefined;
   readonly returnBody: boolean;
-  /** Which sibling is wanted. */
+  /** The tag of the sibling that the client wants. */
   readonly vtag: string | undefined;
 }
 
 const wholeNumber = /^\d{1,9}$/;
-/** Whether an acknowledged write is on stable storage is the node's `sync` setting, not the request's. */
+/** The node's `sync` setting decides whether an acknowledged write is on stable storage; a request cannot. */
 const syncWords = ['default', 'backend'];
 
 /**
- * Reads the parameters; what they leave out the bucket says. Throws `BadRequest`. `rw` is Riak's old name for both needs
- * of a deletion.
+ * Parses the parameters; the bucket's properties supply those that are missing. Throws `BadRequest`. `rw` is Riak's old
+ * name for both needs of a deletion.
  */
 export function parseObjectQuery(
   query: URLSearchParams,
@@ -72,12 +73,14 @@ function quorum(query: URLSearchParams, name: string): Need {
   );
 }
 
-/** Riak's words, and ours for the key's primary. */
+/** Riak's quorum words, and `primary`, the product's word for the key's primary. */
 function readQuorum(query: URLSearchParams): Need | 'primary' {
   return query.get('r') === 'primary' ? 'primary' : quorum(query, 'r');
 }
 
-/** Milliseconds that the client is willing to wait. Throws `BadRequest`. */
+/**
+ * Milliseconds that the client is willing to wait, at most `timeoutMsMax`; undefined: not given. Throws `BadRequest`.
+ */
 export function timeoutOf(query: URLSearchParams): number | undefined {
   const text = query.get('timeout');
   if (text === null) return undefined;
@@ -95,7 +98,7 @@ function refuseUnsupported(query: URLSearchParams): void {
   }
 }
 
-/** Undefined when it is not given, or `default`. Throws `BadRequest`. */
+/** A flag of the query; undefined if it is absent or `default`. Throws `BadRequest`. */
 export function boolean(query: URLSearchParams, name: string): boolean | undefined {
   const text = query.get(name)?.toLowerCase();
   if (text === undefined || text === 'default') return undefined;

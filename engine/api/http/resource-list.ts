@@ -1,7 +1,10 @@
-/** `GET /`: what this listener serves, as Riak tells it: HTML or, where it is liked better, JSON; and Link headers. */
+/**
+ * `GET /`: lists the resources that this listener serves, as Riak does, in HTML or JSON by the Accept header, and in
+ * Link headers.
+ */
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 
-/** Riak's names of its resources, and where they are here. */
+/** Riak's names of its resources, and their paths here. */
 const riakResources: readonly (readonly [string, string])[] = [
   ['riak_kv_wm_buckets', '/buckets'],
   ['riak_kv_wm_buckets', '/riak'],
@@ -15,7 +18,7 @@ const riakResources: readonly (readonly [string, string])[] = [
   ['riak_kv_wm_stats', '/stats'],
 ];
 
-/** Lists those of Riak's resources that a route of these paths serves, and the product's own. */
+/** The route that lists Riak's resources that `paths` serve, and the product's own. */
 export function resourceList(paths: readonly string[]): HttpRoute {
   const roots = [...new Set(paths.map((path) => `/${path.split('/')[1] ?? ''}`))];
   const riak = riakResources.filter(([, path]) => roots.includes(path));

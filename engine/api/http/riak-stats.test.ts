@@ -36,11 +36,11 @@ function ask(accept: string | undefined): HttpResponse {
     remote: 'client:1',
     onGone: () => undefined,
   };
-  // The handler answers at once.
+  // The handler answers synchronously.
   return route.handle(request) as HttpResponse;
 }
 
-test('Riak’s clients learn the version whose features there are, and the product’s own beside it', () => {
+test('the stats show the compatible version of Riak and the version of the product', () => {
   const { status, headers, ...answer } = ask(undefined);
   expect([status, headers['Content-Type'], headers['X-Lockstep-Snapshot']]).toEqual([
     200,
@@ -55,7 +55,7 @@ test('Riak’s clients learn the version whose features there are, and the produ
   });
 });
 
-test('every number under a name of Riak’s is the one that is published', () => {
+test('every number under a Riak name equals the published one', () => {
   expect(JSON.parse(textOfAnswer(ask('multipart/mixed, application/json, */*;q=0.5')))).toMatchObject({
     node_gets_total: 5,
     node_puts_total: 6,
@@ -69,7 +69,7 @@ test('every number under a name of Riak’s is the one that is published', () =>
   });
 });
 
-test('a person who asks for text gets one line per number', () => {
+test('Accept: text/plain gets one line per number', () => {
   const answer = ask('text/plain');
   expect([answer.headers['Content-Type'], answer.headers['Vary']]).toEqual(['text/plain', 'Accept']);
   expect(textOfAnswer(answer).split('\n')).toContain('  "node_gets_total": 5,');

@@ -1,7 +1,7 @@
 /**
- * `GET /stats` of the client listener: this node's numbers under the names of Riak's, for Riak's clients, which ask here
- * for the server's version and choose by it what they use (spec: facts 6.1). Only what the node counts stands here; the
- * statistics listener has everything. The numbers are those of the latest publication, so both listeners agree.
+ * `GET /stats` of the client listener: this node's numbers under Riak's names. Riak's clients read the server's version
+ * here and choose features by it. The answer has only what the node counts; the statistics listener has everything.
+ * Both use the latest snapshot, so they agree.
  */
 import { riakVersion, version } from '../../base/version.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
@@ -19,10 +19,10 @@ export interface RiakStatsSource {
   readonly describe: () => Pick<ClusterView, 'node' | 'members'>;
 }
 
-/** States in which a member is sent requests. */
+/** States in which a member receives requests. */
 const connectedStates = ['NORMAL', 'JOINING', 'STANDBY'];
 
-/** JSON, or for `Accept: text/plain` the same on many lines, as Riak answers. */
+/** The route. It answers JSON, or the same indented for `Accept: text/plain`, as Riak does. */
 export function riakStatsRoute(desk: RiakStatsSource): HttpRoute {
   const handle = (request: HttpRequest): HttpResponse => {
     const snapshot = desk.snapshot();

@@ -1,4 +1,4 @@
-/** Who may use which route of the HTTP interface: the table, and what is answered to those who may not. */
+/** The access that each route of the HTTP interface needs, and the answers to clients without it. */
 import { expect, test } from 'vitest';
 
 import { threeCredentials, tokens } from '../../auth/credentials.fixture.ts';
@@ -18,7 +18,7 @@ function as(token: string, call: Call): Call {
   return { ...call, headers: { 'Content-Type': 'text/plain', Authorization: `Bearer ${token}` } };
 }
 
-/** The answer, however long it takes. */
+/** Waits for the answer while advancing the clock. */
 async function answerTo(client: TestingClient, call: Call): Promise<HttpResponse> {
   const answer = client.call(call);
   await settle();
@@ -26,11 +26,11 @@ async function answerTo(client: TestingClient, call: Call): Promise<HttpResponse
   return answer;
 }
 
-test('every route that is described, and no other, has a row', () => {
+test('exactly the described routes have a row', () => {
   expect([...routeAccess.keys()].sort()).toEqual([...routeDescriptions.keys()].sort());
 });
 
-test('nothing that changes anything asks for less than to write', () => {
+test('every route that changes something needs at least write access', () => {
   const harmless = ['POST /mapred'];
   const lax = [...routeAccess].filter(
     ([route, access]) => !/^GET /.test(route) && !mayUse(access === 'open' ? 'read' : access, 'write'),
@@ -38,7 +38,7 @@ test('nothing that changes anything asks for less than to write', () => {
   expect(lax.map(([route]) => route)).toEqual(harmless);
 });
 
-test('without credentials nothing is done and nothing told, but that it is there', async () => {
+test('without credentials only /ping answers; every other route has no effect', async () => {
   const client = new TestingClient(threeCredentials);
   for (const call of [
     put,
@@ -61,7 +61,7 @@ test('without credentials nothing is done and nothing told, but that it is there
   expect((await client.call({ method: 'GET', target: '/ping' })).status).toBe(200);
 });
 
-test('a wrong token, and a header that holds none, is refused after a moment', async () => {
+test('a wrong token, or a malformed header, is refused after a delay', async () => {
   const client = new TestingClient(threeCredentials);
   for (const header of [
     'Bearer of-nobody',
@@ -83,7 +83,7 @@ test('a wrong token, and a header that holds none, is refused after a moment', a
   expect(client.dispatcher.puts).toEqual([]);
 });
 
-test('each role may do what the table says, and the rest is forbidden', async () => {
+test('each role may use the routes of the table and no others', async () => {
   for (const role of roles) {
     const client = new TestingClient(threeCredentials);
     const forbidden: string[] = [];
@@ -101,7 +101,7 @@ test('each role may do what the table says, and the rest is forbidden', async ()
   }
 });
 
-test('a name with its token (Basic) opens what the token alone does', async () => {
+test('Basic credentials give the same access as the bearer token', async () => {
   const client = new TestingClient(threeCredentials);
   const basic = `Basic ${Buffer.from(`will:${tokens.write}`).toString('base64')}`;
   const answer = await client.call({
@@ -111,7 +111,7 @@ test('a name with its token (Basic) opens what the token alone does', async () =
   expect(answer.status).toBe(204);
 });
 
-test('Riak’s endpoints refuse in plain text, the product’s with problem details', async () => {
+test('Riak’s endpoints refuse in plain text, the product’s own with problem details', async () => {
   const client = new TestingClient(threeCredentials);
   const riak = await client.call(as(tokens.read, put));
   expect(riak.headers['Content-Type']).toBe('text/plain');
@@ -140,7 +140,7 @@ test('Riak’s endpoints refuse in plain text, the product’s with problem deta
   expect(JSON.parse(textOfAnswer(problem))).toMatchObject({ status: 401, code: 'Unauthorized' });
 });
 
-test('what was refused is counted as failed, and as no request', async () => {
+test('a refused request counts as failed and not as a request', async () => {
   const client = new TestingClient(threeCredentials);
   await client.call(put);
   await client.call(as(tokens.read, put));

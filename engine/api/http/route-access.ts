@@ -1,7 +1,7 @@
 /**
- * What each route of the HTTP interface asks of who uses it: a role, or nothing. A route without a row does not start
- * (http-guard.ts), and route-access.test.ts holds rows and routes together. What changes the cluster, or what buckets
- * promise, is for admins.
+ * The access that each route of the HTTP interface needs: a role, or nothing. A route without a row fails at start
+ * (`api/http-guard.ts`), and `route-access.test.ts` compares rows and routes. Changes of the cluster, and of what
+ * buckets guarantee, need the admin role.
  */
 import type { Access } from '../../auth/role.ts';
 import type { RouteAccess } from '../http-guard.ts';
@@ -25,6 +25,7 @@ function rows(access: Access, methods: string, paths: readonly string[]): readon
   );
 }
 
+/** Access by `METHOD /path`, as the routes state them. */
 export const routeAccess: RouteAccess = new Map([
   ...rows('open', 'GET', ['/ping']),
   ...rows('read', 'GET', ['/', '/stats', '/openapi.json', '/cluster']),
@@ -42,12 +43,12 @@ export const routeAccess: RouteAccess = new Map([
 ]);
 
 const riaksPath = /^\/($|buckets|riak|types|mapred|stats)/;
-/** A key of Riak's may have any name, `transactions` too. */
+/** A key under Riak's `/buckets/B/keys` may have any name, `transactions` too. */
 const batchPath = /^(\/types\/[^/]+)?\/buckets\/[^/]+\/transactions\/?$/;
 
 /**
- * Riak's own endpoints refuse in plain text, the product's with problem details (decisions, 8). `path` is a request's,
- * or a route's.
+ * Whether a path is Riak's. Riak's endpoints refuse in plain text, the product's own with problem details. `path` is a
+ * request's or a route's.
  */
 export function isRiaks(path: string): boolean {
   return riaksPath.test(path) && !batchPath.test(path);

@@ -1,6 +1,6 @@
 /**
- * A transaction's body: JSON to a `TransactionRequest`. What is wrong with its form is refused here, the rest by the
- * rules that all listeners share.
+ * Decodes a transaction's JSON body to a `TransactionRequest`. It refuses malformed bodies; `api/transaction-rules.ts`
+ * checks the rules that all listeners share.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -24,6 +24,7 @@ import {
 } from '../transaction-rules.ts';
 import type { Place } from './place.ts';
 
+/** The bucket of the request's path, in which all operations of the batch lie. */
 export type BucketOfPath = Pick<Place, 'type' | 'bucket'>;
 type Json = Readonly<Record<string, unknown>>;
 
@@ -37,7 +38,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 const loneSurrogate = /\p{Surrogate}/u;
 const base64Form = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Reads a body; `place` is the path's bucket, which operations may leave out. Throws `BatchError`. */
+/** Parses a body. `place` is the path's bucket, which operations may leave out. Throws `BatchError`. */
 export function parseTransaction(
   body: Uint8Array,
   place: BucketOfPath | undefined,
@@ -93,7 +94,7 @@ function parseOperation(
   return checkOperation(operation, index, limits);
 }
 
-/** What the operation says, or the path, which it must not contradict. */
+/** The operation's own value, or the path's. The two must not contradict each other. */
 function asInPath(
   given: Json,
   name: 'type' | 'bucket',
@@ -119,7 +120,7 @@ function contentOf(given: Json, index: number): Content {
   };
 }
 
-/** The bytes, and the content type that they have when none is named. */
+/** The value's bytes, and the content type that applies if the operation names none. */
 function valueOf(given: Json, index: number): { value: Uint8Array; contentType: string } {
   const { value } = given;
   const encoding = optionalText(given, 'encoding', index) ?? 'utf8';
@@ -182,7 +183,7 @@ function optionalText(given: Json, field: string, index: number): string | undef
   throw refused(field, `${field} is a text, not ${show(value)}`, index);
 }
 
-/** JSON can escape half of a character; UTF-8 cannot hold it, and would hold something else in its place. */
+/** JSON can escape half of a surrogate pair. UTF-8 cannot hold it, and would store another character instead. */
 function wellFormed(text: string, field: string, index: number): string {
   if (!loneSurrogate.test(text)) return text;
   throw refused(field, `${field} holds half of a surrogate pair, which no text in UTF-8 can`, index);
@@ -194,7 +195,7 @@ function optionalFlag(given: Json, field: string, index: number | undefined): bo
   throw refused(field, `${field} is true or false, not ${show(value)}`, index);
 }
 
-/** A mistyped field would do nothing in silence. */
+/** A mistyped field would have no effect, and the client would not notice. */
 function knownFields(given: Json, known: ReadonlySet<string>, index: number | undefined): void {
   for (const field of Object.keys(given)) {
     if (known.has(field)) continue;

@@ -1,6 +1,6 @@
 /**
- * The endpoints of transactions: run one (cluster-wide, or in the path's bucket), ask for one by name, list those in
- * doubt on this node, and resolve one by hand.
+ * The endpoints of transactions: run one (cluster-wide, or in the path's bucket), look one up by xid, list those in
+ * doubt on this node, and take a heuristic decision over one.
  */
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
@@ -32,6 +32,7 @@ import { jsonAnswer, problemAnswer } from './problems.ts';
 import { boolean } from './quorum-query.ts';
 import { parseTransaction } from './transaction-body.ts';
 
+/** What the routes of transactions work with. */
 export interface TransactionDependencies {
   readonly io: Pick<Io, 'clock' | 'log'>;
   readonly transactions: TransactionService;
@@ -41,6 +42,7 @@ export interface TransactionDependencies {
 
 type Handler = (parts: TransactionDependencies, request: HttpRequest) => Promise<HttpResponse>;
 
+/** The routes of this module. */
 export function transactionRoutes(parts: TransactionDependencies): readonly HttpRoute[] {
   return [
     route(parts, 'POST', '/transactions', 'write', runBatch),
@@ -126,7 +128,7 @@ function decisionIn(body: Uint8Array): OperatorDecision {
     const given: unknown = parseFlat(Buffer.from(body).toString('utf8'));
     decision = typeof given === 'object' && given !== null ? Reflect.get(given, 'heuristic') : undefined;
   } catch {
-    // Refused below, as any other body without a decision.
+    // The caller refuses it as it does any other body without a decision.
     decision = undefined;
   }
   return decisionOf(decision);
@@ -138,7 +140,7 @@ function statusOf(outcome: TransactionOutcome): number {
   return outcome.reason === 'force_abort' ? 200 : 409;
 }
 
-/** What is undefined is left out of the JSON. */
+/** JSON leaves out undefined members. */
 function outcomeBody(outcome: TransactionOutcome): Readonly<Record<string, unknown>> {
   switch (outcome.kind) {
     case 'committed':
@@ -167,7 +169,7 @@ function outcomeBody(outcome: TransactionOutcome): Readonly<Record<string, unkno
 function knowledgeBody(known: Knowledge): Readonly<Record<string, unknown>> {
   switch (known.kind) {
     case 'committed':
-      // The word of one branch, which knows of no others.
+      // Only one branch answered, which knows no others.
       if (known.operationCount === undefined) return { transaction_id: known.xid, outcome: 'committed' };
       return outcomeBody(known);
     case 'aborted':

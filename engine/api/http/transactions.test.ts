@@ -45,7 +45,7 @@ async function post(at: typeof typed | typeof plain, operation: object): Promise
 const keyOf = (type: string): string =>
   objectKey(byteStringOf(type), byteStringOf('b/'), byteStringOf('k')).packed;
 
-test('a batch in a bucket touches that bucket of that type alone', async () => {
+test('a batch under the path of a bucket touches only that bucket', async () => {
   expect(await post(typed, {})).toBe(keyOf('maps'));
   expect(await post(typed, { type: 'maps', bucket: 'b/' })).toBe(keyOf('maps'));
   expect(await post(plain, { type: 'default' })).toBe(keyOf('default'));
@@ -54,7 +54,7 @@ test('a batch in a bucket touches that bucket of that type alone', async () => {
   expect(await post(plain, { bucket: 'c' })).toContain('bucket \\"c\\" differs from the path');
 });
 
-test('JSON that nests too deep for what walks it is refused by the rule', async () => {
+test('JSON that nests too deep is refused by the rule `json`', async () => {
   const deep = JSON.parse('['.repeat(70) + ']'.repeat(70)) as unknown;
   for (const operation of [{ op: 'put', value: deep }, { op: deep }])
     expect(await post(plain, operation)).toContain('JSON nests deeper than 64 levels');
@@ -62,7 +62,7 @@ test('JSON that nests too deep for what walks it is refused by the rule', async 
   expect(await post(plain, { op: 'put', value: allowed })).toBe(keyOf('default'));
 });
 
-test('half of a character is refused where it stands, and a whole one is taken', async () => {
+test('a lone surrogate is refused with its operation, and a whole pair is accepted', async () => {
   const half = '\ud83d';
   const wrong = [
     { op: 'put', value: half },

@@ -1,6 +1,7 @@
 /**
- * The endpoints of Wasm modules: `PUT /wasm/modules/{id}` registers one (its body: .wasm, or .wat text), `GET` lists them
- * or shows one (`Accept: application/wasm`: its bytes), `DELETE` deletes one. Errors are problems of RFC 9457.
+ * The endpoints of Wasm modules: `PUT /wasm/modules/{id}` registers one from its body (.wasm, or .wat text). `GET`
+ * lists them or shows one, with `Accept: application/wasm` its bytes. `DELETE` deletes one. Errors are problems of RFC
+ * 9457.
  */
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { Io } from '../../io/io.ts';
@@ -8,7 +9,7 @@ import type { HttpMethod, HttpRequest, HttpResponse, HttpRoute } from '../../io/
 import { percentDecode } from './percent.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
 
-/** A module as the desk shows it. */
+/** A registered module as the endpoints show it. */
 export interface ModuleRow {
   readonly id: string;
   readonly version: number;
@@ -19,13 +20,13 @@ export interface ModuleRow {
   readonly disputed: boolean;
 }
 
-/** Who holds a change already, and who will hear of it later. */
+/** The nodes that already hold a change, and those that will receive it later. */
 export interface ModuleReport {
   readonly held: readonly string[];
   readonly pending: readonly string[];
 }
 
-/** The module store as operators need it. Rejects with `LockstepError`s. */
+/** The module store as the endpoints use it. Rejects with `LockstepError`s. */
 export interface ModuleAdmin {
   register(
     id: string,
@@ -43,7 +44,7 @@ type Handler = (desk: ModuleAdmin, request: HttpRequest) => HttpResponse | Promi
 
 const wasmType = 'application/wasm';
 
-/** `desk` is undefined where the feature is off: everything is answered `WasmNotImplemented`. */
+/** The routes. `desk` is undefined if Wasm is off: every route then answers `WasmNotImplemented`. */
 export function wasmRoutes(log: Io['log'], desk: ModuleAdmin | undefined): readonly HttpRoute[] {
   const route = (method: HttpMethod, path: string, handler: Handler): HttpRoute => {
     return { method, path, handle: (request) => serve(log, desk, request, handler) };
