@@ -1,6 +1,6 @@
 /**
- * Reading of untrusted JSON, field by field: every complaint is a `PlanInvalid` that names the path, what is there and
- * what is allowed. An object's unknown keys are refused with the nearest known one.
+ * Reads untrusted JSON field by field. Every rejection is a `PlanInvalid` that names the path, what is there and what
+ * is allowed. An object's unknown keys are rejected with the nearest known key.
  */
 import { closest } from 'fastest-levenshtein';
 
@@ -8,7 +8,7 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import type { Named } from '../check/named.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
 
-/** Something in the plan at `path`. */
+/** A value in the plan and its path. */
 export interface Field {
   readonly path: string;
   readonly value: unknown;
@@ -39,7 +39,7 @@ export function readObject<Required extends string, Optional extends string = ne
   return fields as Record<Required, Field> & Partial<Record<Optional, Field>>;
 }
 
-/** Every entry of an object whose keys are free. */
+/** Every entry of an object whose keys are free; at most `countMax`. */
 export function readEntries(field: Field, countMax: number): readonly (readonly [string, Field])[] {
   const entries = Object.entries(asRecord(field));
   if (entries.length > countMax) refuse(field, `${entries.length} entries; at most ${countMax} are allowed`);
@@ -74,6 +74,7 @@ export function readText(field: Field, lengthMax: number): string {
   return value;
 }
 
+/** True or false. */
 export function readFlag(field: Field): boolean {
   const { value } = field;
   return typeof value === 'boolean'
@@ -81,14 +82,16 @@ export function readFlag(field: Field): boolean {
     : refuse(field, `true or false is expected, not ${kindOf(value)}`);
 }
 
-/** One of some words. */
+/** One of the given words. */
 export function readChoice<Word extends string>(field: Field, words: readonly Word[]): Word {
   const { value } = field;
   const word = words.find((one) => one === value);
   return word ?? refuse(field, `one of ${words.join(', ')} is expected, not ${shown(value)}`);
 }
 
-/** The row of a table that is meant by its name, or by its old code. `what`: what the rows are, `kind of fault`. */
+/**
+ * The row of a table that the field names by its name or its old code. `what` says what the rows are (`kind of fault`).
+ */
 export function readNamed<Row extends Named>(field: Field, rows: readonly Row[], what: string): Row {
   const { value } = field;
   if (typeof value !== 'string')
@@ -99,7 +102,7 @@ export function readNamed<Row extends Named>(field: Field, rows: readonly Row[],
   );
 }
 
-/** The same for what people write today: a code is refused with its name. */
+/** As `readNamed`, for files that people write today: rejects an old code and names its replacement. */
 export function readNewName<Row extends Named>(field: Field, rows: readonly Row[], what: string): Row {
   const row = readNamed(field, rows, what);
   return row.name === field.value

@@ -1,4 +1,4 @@
-/** What a file of a node's disk is for, by its path: what a fault of the disk may be aimed at, and counted by. */
+/** Maps paths of a node's disk to roles: what a disk fault may aim at, and by what its injections are counted. */
 
 const patterns: readonly (readonly [role: string, pattern: RegExp])[] = [
   ['log', /^(store|hints)\/\d+\.log$/],
@@ -9,12 +9,12 @@ const patterns: readonly (readonly [role: string, pattern: RegExp])[] = [
   ['snapshot', /^aae\//],
 ];
 
-/** The role of the file at a path; `other` for what none of the rooms writes. */
+/** The role of the file at a path; `other` for a path that no module of the engine writes. */
 export function roleOf(path: string): string {
   return patterns.find(([, pattern]) => pattern.test(path))?.[0] ?? 'other';
 }
 
-/** Whether a file plays the role that a fault names; `any` is every file's. */
+/** Whether the file has the role that a fault names; `any` matches every file. */
 export function playsRole(path: string, role: string): boolean {
   return role === 'any' || roleOf(path) === role;
 }

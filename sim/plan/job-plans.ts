@@ -1,4 +1,4 @@
-/** The MapReduce jobs of a plan: drawn from a scenario's load, and read from a file. */
+/** The MapReduce jobs of a plan: generated from a scenario's load, and read from a plan file. */
 import fc from 'fast-check';
 
 import { jobKinds } from '../evidence/jobs.ts';
@@ -9,7 +9,7 @@ import { readChoice, readInteger, readList, readObject, readText, refuse } from 
 import { planLimits } from './plan-limits.ts';
 import type { PlanJob } from './plan.ts';
 
-/** `keyCount`: keys of the plan. */
+/** The jobs of a plan, with ids `j0`, `j1`, …. `keyCount` is the number of keys in the plan. */
 export function jobsOf(load: JobLoad, keyCount: number): fc.Arbitrary<readonly PlanJob[]> {
   const most = Math.min(load.keysMax, keyCount);
   const keys = fc.uniqueArray(fc.integer({ min: 0, max: keyCount - 1 }), {
@@ -24,6 +24,7 @@ export function jobsOf(load: JobLoad, keyCount: number): fc.Arbitrary<readonly P
   return listOf(load.count, job).map((jobs) => jobs.map((one, index) => ({ id: `j${index}`, ...one })));
 }
 
+/** Reads one job of a plan file. Throws `PlanInvalid`. */
 export function readJob(field: Field, keyCount: number): PlanJob {
   const fields = readObject(field, ['id', 'client', 'thinkUs', 'kind', 'keys']);
   const keys = readList(fields.keys, keyCount, (item) => readInteger(item, 0, keyCount - 1));

@@ -1,12 +1,15 @@
 /**
- * Names of nodes: each host of the world has its own, and clients, readers and operators are hosts too. A node that is
- * called like one of them could not be told from it, nor put into the world.
+ * Validates names of nodes. Every host of the world has its own name, and clients, readers and operators are hosts too.
+ * A node with the name of another host could not be told from it, nor be added to the world.
  */
 import { parseNodeId } from '../../engine/base/ids.ts';
 import type { Field } from './fields.ts';
 import { readText, refuse } from './fields.ts';
 
-/** Clients, those that faults bring (`f0.c1`), and whoever else the load and the faults put into the world. */
+/**
+ * Names of hosts that are not nodes: clients, clients that faults bring (`f0.c1`), and what else the load and the
+ * faults add.
+ */
 const namesOfOthers: readonly RegExp[] = [
   /^[cxrj]\d+$/,
   /\.([cxr]\d+|slow)$/,
@@ -16,7 +19,7 @@ const namesOfOthers: readonly RegExp[] = [
   /^10\.0\.\d+\.\d+$/,
 ];
 
-/** A node's name, which is none of `taken`, and is now. */
+/** Reads a node's name, which must not be in `taken`, and adds it there. Throws `PlanInvalid`. */
 export function readNodeName(field: Field, taken: Set<string>): string {
   const name = readText(field, 64);
   if (parseNodeId(name) === undefined) refuse(field, `"${name}" is no node name: 1..64 of [A-Za-z0-9_.-]`);

@@ -1,4 +1,4 @@
-/** Plan files of the time before faults and invariants had names. */
+/** The kept plan files, which were written before faults and invariants had names. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
@@ -31,7 +31,7 @@ function withCodes(text: string): string {
 }
 
 describe('a plan with codes', () => {
-  it('is the plan that the same file with names is', () => {
+  it('equals the plan of the same file with names', () => {
     const old = read('testdata/plan-with-codes.json');
     expect(old).toContain('"kind": "FN3"');
     const plan = parsePlan(old);
@@ -41,7 +41,7 @@ describe('a plan with codes', () => {
     expect(formatPlan(plan)).not.toMatch(/"(FN|INV)\d/);
   });
 
-  it('is the same plan, of every kept one', () => {
+  it('equals the plan with names, for every kept plan', () => {
     const files = readdirSync(kept).filter((file) => file.endsWith('.json'));
     expect(files.length).toBeGreaterThan(50);
     for (const file of files) {
@@ -51,18 +51,18 @@ describe('a plan with codes', () => {
     }
   });
 
-  it('asks for no invariant twice, by its name and by its code', () => {
+  it('is refused when it gives an invariant by its name and by its code', () => {
     const twice = read('testdata/plan-with-codes.json').replace('"INV1": 0,', '"INV1": 0, "atomicity": 0,');
     expect(() => parsePlan(twice)).toThrow('plan.floors.atomicity: atomicity (INV1) is given twice');
   });
 });
 
-/** As one comes that no compiler has looked at. */
+/** A scenario as it arrives from JavaScript, unchecked by a compiler. */
 function unread(scenario: unknown): Scenario {
   return scenario as Scenario;
 }
 
-it('a scenario, which is written today, is told the name of a code', () => {
+it('a scenario with an old code is refused with the name to write', () => {
   const faults = [{ kind: 'FP1', count: [1, 1] }];
   expect(() => mustBeScenario(unread({ ...crashAndRestart, faults }), [])).toThrow(
     'crash-and-restart.faults[0].kind: FP1 is the old code of the kind of fault process-crash; write the name',
@@ -77,7 +77,7 @@ describe.each<readonly [string, readonly Named[]]>([
   ['faults', faultRows],
   ['invariants', invariantTable],
 ])('%s', (_, rows) => {
-  it('have names of lower case and dashes, and codes, each once', () => {
+  it('have unique names of lower case and dashes, and unique codes', () => {
     const words = rows.flatMap(({ name, code }) => [name, code]);
     expect(new Set(words).size).toBe(words.length);
     for (const { name } of rows) expect(name).toMatch(/^[a-z]+(-[a-z]+)*$/);
@@ -92,7 +92,7 @@ describe.each<readonly [string, readonly Named[]]>([
   });
 });
 
-it('an unknown name comes with the nearest ones', () => {
+it('an unknown name is reported with the nearest ones', () => {
   expect(nearestNames(faultRows, 'powerloss')).toMatch(/^power-loss, /);
   expect(nearestNames(invariantTable, 'durabilty')).toMatch(/^durability, /);
   expect(nearestNames(invariantTable, 'x'.repeat(10_000)).split(', ')).toHaveLength(3);

@@ -1,7 +1,9 @@
 /**
- * From a scenario and a seed to a plan: fast-check arbitraries over the scenario's ranges, sampled with a seed that
- * is derived from the run's. Swarm: of the fault kinds that a scenario offers, each seed switches a random subset on,
- * so that rare combinations, and their absence, are drawn too.
+ * Generates a plan from a scenario and a seed: fast-check arbitraries over the scenario's ranges, sampled with a seed
+ * derived from the run's.
+ *
+ * Swarm testing (Groce et al., "Swarm Testing", 2012): of the fault kinds that a scenario offers, each seed switches a
+ * random subset on. Rare combinations, and the absence of kinds, are thus drawn too.
  */
 import { createHash } from 'node:crypto';
 
@@ -27,10 +29,10 @@ import { redisOperationsOf } from './redis-generation.ts';
 import { transactionsOf } from './transaction-generation.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 
-/** The plan of a seed: the same for ever for one version of the scenario. */
+/** The plan of a seed. For one version of the scenario it is always the same. */
 export function generatePlan(scenario: Scenario, seed: number): Plan {
   const arbitrary = fc.noBias(planArbitrary(scenario, seed));
-  // Said, though it is the default: who embeds us may have configured fast-check otherwise.
+  // Stated although it is the default: an embedding project may have configured fast-check otherwise.
   const [plan] = fc.sample(arbitrary, {
     seed: sampleSeed(scenario.name, seed),
     numRuns: 1,
@@ -39,7 +41,7 @@ export function generatePlan(scenario: Scenario, seed: number): Plan {
   return present(plan, 'a sampled plan');
 }
 
-/** All plans of a scenario. */
+/** All plans of a scenario. `seed` becomes the plans' seed; it does not influence what is drawn. */
 export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Plan> {
   const nodes = nodesOf(scenario.cluster);
   const members = nodes.filter((node) => node.spare !== true);
@@ -82,7 +84,10 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
     }));
 }
 
-/** Nodes `n1`, `n2`, … over the racks in turn, so that the first nodes are in different racks. */
+/**
+ * Nodes `n1`, `n2`, … distributed over the racks in turn, so that the first nodes are in different racks; then the
+ * spares.
+ */
 export function nodesOf(shape: ClusterShape): readonly PlanNode[] {
   const nodes: PlanNode[] = [];
   for (let turn = 0; turn < shape.nodesPerRack; turn++) {
@@ -123,13 +128,13 @@ function operationsOf(load: LoadShape): fc.Arbitrary<readonly Unnamed<PlanOperat
   );
 }
 
-/** The nodes' consistency levels. */
+/** The consistency levels that the nodes are configured with. */
 function levelsOf({ levels }: Scenario): fc.Arbitrary<Readonly<Record<string, ConsistencyLevel>>> {
   if (levels === undefined) return fc.constant({});
   return fc.record({ read_consistency: weighted(levels.read), write_consistency: weighted(levels.write) });
 }
 
-/** Per kind that the swarm left on, its faults; in the order of the scenario. */
+/** The faults of each kind that the swarm left on, in the order of the scenario. */
 function faultsOf(
   scenario: Scenario,
   nodes: readonly PlanNode[],
@@ -193,7 +198,7 @@ function targetsOf(
     }
     case 'side': {
       if (draw.group !== undefined) return fc.constantFrom(...groupsOf(members, draw.group));
-      // Of several, one at least stays on the other side; a single one has everybody else there.
+      // With several names, at least one stays on the other side. With one name, all other nodes are on the other side.
       const most = Math.max(1, Math.min(draw.sideMax ?? names.length - 1, names.length - 1));
       return fc.subarray([...names], { minLength: 1, maxLength: most });
     }
@@ -210,7 +215,7 @@ function groupsOf(members: readonly PlanNode[], by: 'rack' | 'datacenter'): read
   return [...groups.values()];
 }
 
-/** A host and another one: the `index`th node, or the node after it when that is the host itself. */
+/** A host and another one: the `index`th node, or the node after it if that is the host itself. */
 function linkFrom(first: string, index: number, names: readonly string[]): readonly string[] {
   const second = names[index] === first ? names[(index + 1) % names.length] : names[index];
   return [first, present(second, 'a second host')];
@@ -261,7 +266,7 @@ function scrapeOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unn
   });
 }
 
-/** fast-check's seed, a 32-bit integer, from the run's. */
+/** fast-check's seed, a 32-bit integer, derived from the scenario's name and the run's seed. */
 function sampleSeed(scenario: string, seed: number): number {
   return createHash('sha256').update(`plan/${scenario}/${seed}`).digest().readInt32BE(0);
 }

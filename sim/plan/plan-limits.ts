@@ -1,4 +1,4 @@
-/** Limits of a plan; what exceeds them is refused. */
+/** Limits of a plan; the validation rejects what exceeds them. */
 export const planLimits = {
   fileBytesMax: 64 * 1024 * 1024,
   nodesMax: 64,
@@ -11,6 +11,6 @@ export const planLimits = {
   valueBytesMax: 1024 * 1024,
   settingsMax: 200,
   ownInvariantsMax: 1000,
-  /** A day of virtual time. */
+  /** One day of virtual time. */
   durationUsMax: 86_400_000_000,
 } as const;

@@ -1,6 +1,6 @@
 /**
- * From text to a plan: everything that a run relies on is checked here, so that a damaged or foreign file ends in one
- * sentence (`PlanInvalid`) and never in a strange run.
+ * Reads a plan from text and checks everything that a run relies on. A damaged or foreign file ends in one sentence
+ * (`PlanInvalid`) and never in a strange run.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { InvariantName } from '../check/invariants.ts';
@@ -46,7 +46,7 @@ import { readJob } from './job-plans.ts';
 import { readRedisOperation } from './redis-validation.ts';
 import { readStructures, readTransaction } from './transaction-validation.ts';
 
-/** Reads a plan file. Throws `PlanInvalid` naming the place, the cause and the limit. */
+/** Reads a plan file. Throws `PlanInvalid` with the place, the cause and the limit. */
 export function parsePlan(text: string): Plan {
   if (text.length > planLimits.fileBytesMax) {
     throw new LockstepError(
@@ -104,7 +104,7 @@ function readPlan(field: Field): Plan {
     refuse(fields.nodes, `${stranger.name} replaces "${stranger.replaces}", which is none of the nodes`);
   const clients = readInteger(fields.clients, 1, planLimits.clientsMax);
   const keys = readInteger(fields.keys, 1, planLimits.keysMax);
-  // Plans that are older than transactions have none.
+  // Plans written before transactions existed have none.
   const { transactionClients: own, structures: given, transactions = { path: '', value: [] } } = fields;
   const transactionClients = own === undefined ? 0 : readInteger(own, 0, planLimits.clientsMax);
   const structures = given === undefined ? noStructures : readStructures(given);
@@ -211,7 +211,7 @@ class Hosts {
   }
 }
 
-/** `taken`: names of the nodes before it. */
+/** `taken`: the names of the nodes before it. */
 function readNode(field: Field, taken: Set<string>): PlanNode {
   const fields = readObject(field, ['name', 'datacenter', 'rack'], ['spare', 'replaces']);
   const { spare, replaces } = fields;
@@ -256,7 +256,7 @@ function readFault(field: Field, hosts: Hosts): PlanFault {
   if (!faultKinds[kind].lasting && forUs !== 0)
     refuse(fields.forUs, `${kind} is over at once; 0 is expected`);
   const id = readText(fields.id, 32);
-  // The impostor's host is called after its fault, and one of the load's is x-after.
+  // The impostor's host is named after its fault, and one of the load's hosts is `x-after`.
   if (kind === 'wrong-identity' && id === 'after')
     refuse(fields.id, 'a wrong-identity has any other id than "after"');
   return {
@@ -322,7 +322,7 @@ function readScrape(field: Field, hosts: Hosts): PlanScrape {
   return { id: readText(fields.id, 32), atUs: readDuration(fields.atUs), node: hosts.readNode(fields.node) };
 }
 
-/** Engine settings of a plan or a scenario; what the engine makes of them shows when a cluster is made. */
+/** Engine settings of a plan or a scenario. The engine checks their meaning when the cluster is built. */
 export function readSettings(field: Field): Plan['settings'] {
   const settings: Record<string, number | string | boolean> = {};
   for (const [name, { path, value }] of readEntries(field, planLimits.settingsMax)) {

@@ -10,7 +10,7 @@ import { parsePlan } from './plan-validation.ts';
 
 const plan = generatePlan(crashAndRestart, 7);
 
-/** The complaint about the plan after an edit of its JSON. */
+/** The message of the error that the plan's validation throws after an edit of its JSON; `none` if it is valid. */
 function complaint(edit: (json: Record<string, unknown>) => void): string {
   const json = JSON.parse(formatPlan(plan)) as Record<string, unknown>;
   edit(json);
@@ -41,7 +41,7 @@ describe('plans', () => {
     fc.assert(property, { numRuns: 20, seed: 1 });
   });
 
-  it('name whose invariants judged them, and survive that being written and read', () => {
+  it('keep the names of the user invariants that judged them when written and read', () => {
     const judged = { ...plan, judgedBy: { file: 'ours.js', invariants: ['no-update-is-lost'] } };
     expect(parsePlan(formatPlan(judged))).toEqual(judged);
     const unnamed = { ...plan, judgedBy: { invariants: ['no-update-is-lost'] } };
@@ -131,7 +131,7 @@ describe('a damaged plan is refused with the place and the cause', () => {
     }
   });
 
-  it('refuses a node that is called like another one, like a client, or like another host of the world', () => {
+  it('refuses a node with the name of another node, a client or another host of the world', () => {
     const [first, second] = plan.nodes;
     const calls = (name: string): string =>
       complaint((json) => (json['nodes'] = [first, { ...second, name }]));
@@ -143,12 +143,12 @@ describe('a damaged plan is refused with the place and the cause', () => {
     }
   });
 
-  it('refuses two items of one id', () => {
+  it('refuses two items with the same id', () => {
     const scrape = { id: 's0', atUs: 1, node: 'n1' };
     expect(complaint((json) => (json['scrapes'] = [scrape, scrape]))).toContain('the id "s0" is given twice');
   });
 
-  it('name no node to be replaced that is not there, and no impostor after a host of the load', () => {
+  it('refuses a spare that replaces no node, and an impostor with the name of a host of the load', () => {
     const spare = { name: 'n9', datacenter: 'dc1', rack: 'r1', spare: true, replaces: 'n8' };
     const nodes = [...plan.nodes, spare];
     expect(complaintAbout(JSON.stringify({ ...plan, nodes }))).toContain(
@@ -167,7 +167,7 @@ describe('a damaged plan is refused with the place and the cause', () => {
     expect(complaint('before')).toBe('none');
   });
 
-  it('any text whatever ends in a plan or in PlanInvalid', () => {
+  it('returns a plan or throws PlanInvalid for any text', () => {
     expect(complaintAbout('{"format":')).toContain('the plan is not JSON');
     const arbitraryText = fc.oneof(
       fc.json(),

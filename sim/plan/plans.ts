@@ -1,7 +1,7 @@
 /**
- * The plans of a scenario as one fast-check arbitrary, for properties over plans. Each value is the plan of a seed, the
- * very one that `lockstep-sim` makes of that seed; what it shrinks to is what `shrink.ts` tries, in its order, so a
- * property finds the same small plan as the command line does. A plan prints as its file.
+ * The plans of a scenario as one fast-check arbitrary, for properties over plans. Each value is the plan that
+ * `lockstep-sim` makes of some seed. It shrinks to the candidates of `shrink.ts`, in their order, so a property finds
+ * the same small plan as the command line. A plan prints as its file.
  */
 import fc from 'fast-check';
 
@@ -12,15 +12,15 @@ import { formatPlan } from './plan.ts';
 import type { ShrinkPlace } from './shrink.ts';
 import { shrinkRunsMax, smallerPlans, withoutFloors } from './shrink.ts';
 
-/** Seeds that are drawn: `0..seedMax`. */
+/** Seeds are drawn from `0..seedMax`. */
 const seedMax = 0x7fff_ffff;
 
-/** Plans of seeds. At most `runsMax` smaller ones are tried when one fails. */
+/** Plans of random seeds. When a plan fails, at most `runsMax` smaller ones are tried. */
 export function plansOf(scenario: Scenario, runsMax = shrinkRunsMax): fc.Arbitrary<Plan> {
   return new Plans(scenario, runsMax);
 }
 
-/** How far the search for a smaller plan is. */
+/** How far the search for a smaller plan has come. */
 interface Progress {
   readonly place: ShrinkPlace;
   readonly runs: number;
@@ -40,7 +40,7 @@ class Plans extends fc.Arbitrary<Plan> {
     return new fc.Value(printable(generatePlan(this.#scenario, random.nextInt(0, seedMax))), undefined);
   }
 
-  /** An example that the caller gave. */
+  /** True for an example that the caller of fast-check gave. */
   canShrinkWithoutContext(value: unknown): value is Plan {
     return typeof value === 'object' && value !== null && 'scenario' in value && 'operations' in value;
   }
@@ -60,15 +60,18 @@ class Plans extends fc.Arbitrary<Plan> {
   }
 }
 
-/** A small plan compares little, which is no failure; and who searches among many does not run each of them twice. */
+/**
+ * The plan without floors, because a small plan compares little; and without `determinism`, which would run every
+ * candidate twice.
+ */
 function searched(plan: Plan): Plan {
   const { floors } = withoutFloors(plan);
   const { determinism: _, ...others } = floors;
-  // Where it is the only one there is, without it nothing would be judged.
+  // If `determinism` is the only invariant, it stays: otherwise nothing would be judged.
   return { ...plan, floors: Object.keys(others).length === 0 ? floors : others };
 }
 
-/** The plan, which fast-check shows as its file: a line per operation and fault. Still plain data to everybody else. */
+/** The plan with a method by which fast-check prints it as its file. For all other code it stays plain data. */
 function printable(plan: Plan): Plan {
   const shown = { ...plan };
   Object.defineProperty(shown, fc.toStringMethod, { value: () => formatPlan(plan), enumerable: false });

@@ -1,4 +1,4 @@
-/** What Redis clients do in a plan: arbitraries over the ranges of a scenario's load. */
+/** Generates the Redis operations of a plan from the ranges of a scenario's load. */
 import fc from 'fast-check';
 
 import { pageCount } from '../evidence/redis-pages.ts';
@@ -7,6 +7,7 @@ import type { RedisLoad } from './scenario.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 import type { PlanRedisOperation } from './plan.ts';
 
+/** The Redis operations of a plan, with ids `q0`, `q1`, …. */
 export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRedisOperation[]> {
   const { clients, counters, accounts, mortals } = load;
   const upTo = (count: number): fc.Arbitrary<number> => fc.integer({ min: 0, max: count - 1 });

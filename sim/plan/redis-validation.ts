@@ -1,10 +1,11 @@
-/** What Redis clients do in a plan file, checked. */
+/** Validates the Redis operations of a plan file. */
 import { redisKinds } from '../evidence/redis.ts';
 import type { Field } from './fields.ts';
 import { readChoice, readInteger, readObject, readText } from './fields.ts';
 import { planLimits } from './plan-limits.ts';
 import type { PlanRedisOperation } from './plan.ts';
 
+/** Reads one Redis operation of a plan file. Throws `PlanInvalid`. */
 export function readRedisOperation(field: Field): PlanRedisOperation {
   const fields = readObject(field, ['id', 'client', 'thinkUs', 'kind', 'key', 'other', 'amount']);
   return {

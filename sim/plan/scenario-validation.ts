@@ -1,7 +1,7 @@
 /**
- * Scenarios that others wrote: whatever is wrong with one ends in a sentence that names the place and what is allowed
- * (`PlanInvalid`), before anything is run. What the fields say is read here; whether plans can be drawn from them is
- * tried, and what is drawn is read as a plan file is.
+ * Validates scenarios that users wrote, before anything runs. Each rejection is one sentence (`PlanInvalid`) that names
+ * the place and what is allowed. The module checks every field, then draws a few plans from the scenario and reads them
+ * as plan files.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import { consistencyLevels } from '../../engine/replication/requests.ts';
@@ -29,10 +29,10 @@ import { parsePlan, readSettings } from './plan-validation.ts';
 import { formatPlan, needNames, operationKinds, transactionKinds } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 
-/** Seeds whose plans are drawn to see whether all that is drawn is a plan. */
+/** How many seeds' plans are drawn to see whether they are valid. */
 const seedsTried = 4;
 
-/** The scenario itself. `taken`: names that it must not have. Throws `PlanInvalid`. */
+/** Returns the scenario itself. `taken`: names that it must not have. Throws `PlanInvalid`. */
 export function mustBeScenario(scenario: Scenario, taken: readonly string[]): Scenario {
   const given: unknown = scenario;
   const named =
@@ -218,7 +218,7 @@ function namesOf(params: FaultKindRow['params'], kind: 'integer' | 'choice'): st
   return names.length === 0 ? 'none' : names.join(', ');
 }
 
-/** One at least must ask for something: a run that need compare nothing proves nothing. */
+/** At least one floor must be above 0: a run that need not compare anything proves nothing. */
 function readInvariants(field: Field): void {
   const floors = readEntries(field, invariantTable.length).map(([name, floor]) => {
     readNewName({ path: floor.path, value: name }, invariantTable, 'invariant');
@@ -242,7 +242,7 @@ function readRange(field: Field, min: number, max: number): void {
     refuse(field, `a range [least, most] is expected, not [${bounds.join(', ')}]`);
 }
 
-/** How often each word is drawn; at least one is. */
+/** How often each word is drawn; at least one weight is above 0. */
 function readWeights(field: Field, words: readonly string[]): void {
   const weights = readEntries(field, words.length).map(([word, weight]) => {
     readChoice({ path: weight.path, value: word }, words);

@@ -1,6 +1,6 @@
 /**
  * A scenario is data: a cluster, a load, the faults that may strike, and what must hold. A seed turns it into a plan
- * (plan-generation.ts), the run into a verdict.
+ * (`plan-generation.ts`), and the run turns the plan into a verdict.
  */
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
 import type { InvariantName } from '../check/invariants.ts';
@@ -12,18 +12,20 @@ import type { RedisKind } from '../evidence/redis.ts';
 /** A whole number drawn from `[least, most]`, both included. */
 export type Range = readonly [least: number, most: number];
 
+/** The shape of the cluster at the start. */
 export interface ClusterShape {
   readonly datacenters: number;
-  /** Per datacenter; every rack holds one copy of every key. */
+  /** Racks per datacenter; every rack holds one copy of every key. */
   readonly racks: number;
   readonly nodesPerRack: number;
-  /** Nodes that `membership-change` brings in. */
+  /** Nodes that `membership-change` makes join. */
   readonly spares?: readonly Omit<PlanNode, 'spare'>[];
 }
 
-/** How often each is drawn, relative to the others. */
+/** How often each word is drawn, relative to the others. */
 export type Weights<Word extends string> = Readonly<Partial<Record<Word, number>>>;
 
+/** The single-key load and what runs beside it. */
 export interface LoadShape {
   readonly clients: number;
   readonly operations: Range;
@@ -35,17 +37,20 @@ export interface LoadShape {
   readonly valueBytes: Range;
   readonly kinds: Weights<'get' | 'put' | 'delete'>;
   readonly needs: Weights<NeedWord>;
-  /** Of a hundred operations, so many give a number of copies (`r`, `w`, `rw`, `pr`, `pw`, `dw`), `copiesMax` at most; left out: none. */
+  /**
+   * The percentage of operations that demand a number of copies (`r`, `w`, `rw`, `pr`, `pw`, `dw`), and the largest
+   * such number. Absent: none does.
+   */
   readonly numbered?: { readonly percent: number; readonly copiesMax: number };
-  /** Bursts of garbage to the listeners. */
+  /** How many bursts of malformed input the listeners get. */
   readonly garbage: Range;
-  /** Looks at `/stats` and `/metrics`. */
+  /** How many scrapes of `/stats` and `/metrics` there are. */
   readonly scrapes: Range;
-  /** Left out: none. */
+  /** Absent: none. */
   readonly transactions?: TransactionLoad;
 }
 
-/** Transactions, by clients of their own. */
+/** Transactions, run by clients of their own. */
 export interface TransactionLoad {
   readonly clients: number;
   readonly count: Range;
@@ -53,32 +58,35 @@ export interface TransactionLoad {
   readonly thinkUs: Range;
   readonly kinds: Weights<PlanTransaction['kind']>;
   readonly structures: PlanStructures;
-  /** Lists and accounts that one transaction touches at most. */
+  /** How many lists or accounts one transaction touches at most. */
   readonly placesMax: number;
-  /** Of a hundred transactions, so many are told to abort; have a name of the client's; want the level DC_ONE. */
+  /**
+   * Percentages of transactions that must abort (`force_abort`), that carry an idempotency key, and that ask for
+   * DC_ONE.
+   */
   readonly forcedPercent: number;
   readonly namedPercent: number;
   readonly onePercent: number;
 }
 
-/** MapReduce jobs over the keys of the load, by clients of their own. */
+/** MapReduce jobs over the keys of the load, run by clients of their own. */
 export interface JobLoad {
   readonly clients: number;
   readonly count: Range;
   readonly thinkUs: Range;
   readonly kinds: Weights<JobKind>;
-  /** Keys that one job names at most. */
+  /** How many keys one job names at most. */
   readonly keysMax: number;
 }
 
-/** What a scenario wants of Redis clients. */
+/** The load of the Redis clients. */
 export interface RedisLoad {
   readonly clients: number;
   readonly operations: Range;
   readonly counters: number;
   /** At least two. */
   readonly accounts: number;
-  /** Keys of values that expire, and how long they live in milliseconds. */
+  /** How many keys hold values that expire, and their time to live in milliseconds. */
   readonly mortals: number;
   readonly lifeMs: Range;
   readonly thinkUs: Range;
@@ -89,23 +97,23 @@ export interface RedisLoad {
 export interface FaultDraw {
   readonly kind: FaultKind;
   readonly count: Range;
-  /** How long each lasts, in microseconds; left out for kinds that are over at once. */
+  /** How long each lasts, in microseconds; absent for kinds that are over at once. */
   readonly forUs?: Range;
-  /** Narrower ranges than the kind's own. */
+  /** Narrower ranges than the kind's own, by parameter. */
   readonly params?: Readonly<Record<string, Range>>;
-  /** The words that a parameter may take, where not all of the kind's own. */
+  /** The words that a parameter may take, if not all of the kind's own. */
   readonly words?: Readonly<Record<string, readonly string[]>>;
-  /** The nodes that it may strike; all members when left out. */
+  /** The nodes that it may strike; absent: all members. */
   readonly targets?: readonly string[];
-  /** When it may strike; any time of the storm when left out. */
+  /** When it may strike, in microseconds of the storm; absent: at any time. */
   readonly atUs?: Range;
-  /** The named side is all of a rack, or of a datacenter (spares apart). */
+  /** The named side is a whole rack or datacenter (without spares). */
   readonly group?: 'rack' | 'datacenter';
-  /** Largest number of nodes on the named side of a partition; every size when left out. */
+  /** Largest number of nodes on the named side of a partition; absent: every size. */
   readonly sideMax?: number;
   /**
-   * Strike just after the nth event of a name at the target, or at `host`, in half of the draws; at a random instant
-   * otherwise.
+   * In half of the draws the fault strikes after the nth event of a name at the target, or at `host`; otherwise at a
+   * random instant.
    */
   readonly after?: {
     readonly event: string;
@@ -113,37 +121,38 @@ export interface FaultDraw {
     readonly nth: Range;
     readonly delayUs: Range;
   };
-  /** Never switched off by the swarm: what the scenario is named after. */
+  /** The swarm never switches it off: it is what the scenario is about. */
   readonly always?: boolean;
 }
 
+/** A scenario: everything from which a seed makes a plan. */
 export interface Scenario {
-  /** The story's name, as the file's: `crash-and-restart`. */
+  /** Its name, which is also that of its file: `crash-and-restart`. */
   readonly name: string;
   /** One sentence: what happens and what must hold. */
   readonly story: string;
   readonly cluster: ClusterShape;
   readonly load: LoadShape;
-  /** What Redis clients do beside the others; left out: there are none. */
+  /** The load of Redis clients; absent: there are none. */
   readonly redis?: RedisLoad;
-  /** Left out: there are none. */
+  /** Absent: there are no jobs. */
   readonly jobs?: JobLoad;
   readonly faults: readonly FaultDraw[];
-  /** Load and faults. Faults begin within it; what lasts longer is healed at its end. */
+  /** Length of the storm. Faults begin within it; what lasts longer is healed at its end. */
   readonly stormMs: number;
-  /** Everything healed and restarted, and left alone. */
+  /** How long the healed and restarted cluster is left alone before the final reads. */
   readonly calmMs: number;
   /** Longest virtual time that the final reads may take. */
   readonly settleMsMax: number;
   /**
-   * `sweeps`: `convergence` is to hold before anybody reads after the calm, by hints and anti-entropy alone; else
-   * after the reads.
+   * `sweeps`: `convergence` must hold before any client reads after the calm, by hints and anti-entropy alone. Absent:
+   * it must hold after the final reads.
    */
   readonly mendedBy?: 'sweeps';
-  /** Consistency levels of all nodes, drawn by seed; left out: the settings'. */
+  /** Consistency levels of all nodes, drawn by the seed; absent: those of the settings. */
   readonly levels?: { readonly read: Weights<ConsistencyLevel>; readonly write: Weights<ConsistencyLevel> };
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings?: Readonly<Record<string, number | string | boolean>>;
-  /** What must hold, each with the comparisons below which a run proves nothing. */
+  /** The invariants that must hold, each with its floor: fewer comparisons prove nothing. */
   readonly invariants: Readonly<Partial<Record<InvariantName, number>>>;
 }

@@ -1,43 +1,47 @@
 /**
- * From a failing plan to a small one: parts are taken away for as long as the run still breaks the same invariant.
- * Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002) over one list at
- * a time: faults first, since each one less makes the story shorter, then operations, garbage and scrapes; then the
- * storm is cut to what is left. Ids and the seed stay, so what remains means what it meant. Bounded by runs, so the same
- * failure shrinks to the same plan everywhere; only a caller whose own time is limited breaks the search off earlier.
+ * Shrinks a failing plan: removes parts for as long as the run still breaks the same invariant. Delta debugging (Zeller
+ * and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002) over one list at a time: faults first,
+ * since each fault less makes the run easier to understand, then the work, malformed input and scrapes; then it
+ * shortens the storm.
+ *
+ * Ids and the seed stay, so that what remains means what it meant. The search is bounded by runs, so the same failure
+ * shrinks to the same plan everywhere. Only a caller with a time limit of its own ends the search earlier.
  */
 import type { Plan } from './plan.ts';
 
-/** What an operation takes when nothing is wrong. */
+/** How long an operation takes when nothing is wrong. */
 const usualAnswerUs = 1500;
 
-/** Runs that making a plan small may take. */
+/** How many runs a search may take. */
 export const shrinkRunsMax = 300;
 
+/** The smallest failing plan found, and how many runs the search took. */
 export interface ShrinkOutcome {
   readonly plan: Plan;
   readonly runs: number;
 }
 
-/** Where a search stands: what it takes away next. */
+/** Where a search stands: what it removes next. */
 export interface ShrinkPlace {
-  /** Index of the list in `lists`; their number: the storm is cut. */
+  /** Index into `lists`; the number of lists means: the storm is shortened. */
   readonly list: number;
-  /** Items that are taken away at once, and the index of the first of them. */
+  /** How many items are removed at once, and the index of the first of them. */
   readonly size: number;
   readonly at: number;
-  /** Size of the plan when this round over all lists began; a round in which nothing was taken away is the last. */
+  /** Size of the plan when this round over all lists began. A round that removes nothing is the last. */
   readonly before: number;
 }
 
-/** A plan with something less, and where the search goes on when that is kept. */
+/** A plan with something less, and where the search continues if that plan is kept. */
 export interface SmallerPlan {
   readonly plan: Plan;
   readonly place: ShrinkPlace;
 }
 
 /**
- * `fails`: the plan, run, breaks the invariant in question. `runsMax` bounds how often it is asked. `isOver` is asked
- * before each run; once it is true the smallest plan so far is the outcome.
+ * Searches for a smaller plan that fails. `fails` runs a candidate and says whether it breaks the invariant in
+ * question; it is called at most `runsMax` times. `isOver` is called before each run; once it returns true, the
+ * smallest plan so far is the outcome.
  */
 export async function shrinkPlan(
   plan: Plan,
@@ -60,8 +64,8 @@ export async function shrinkPlan(
 }
 
 /**
- * What is smaller than the plan, in the order in which it is to be tried, from a place on. Whoever keeps one goes on
- * with those that are smaller than it, from its place.
+ * The candidates smaller than the plan, in the order in which to try them, from a place on. A caller that keeps one
+ * continues with the candidates of that plan, from its place.
  */
 export function* smallerPlans(plan: Plan, from = beginning(plan)): Generator<SmallerPlan, undefined> {
   for (let place = from; ; place = beginning(plan)) {
@@ -70,7 +74,7 @@ export function* smallerPlans(plan: Plan, from = beginning(plan)): Generator<Sma
   }
 }
 
-/** A small plan compares little; what it is kept for is the invariant that it breaks. */
+/** The plan with all floors 0: a small plan compares little, and is kept because it breaks an invariant. */
 export function withoutFloors(plan: Plan): Plan {
   const floors = Object.fromEntries(Object.keys(plan.floors).map((invariant) => [invariant, 0]));
   return { ...plan, floors };
@@ -87,7 +91,9 @@ function beginning(plan: Plan): ShrinkPlace {
   return { list: 0, size: lengthOf(plan, lists[0]), at: 0, before: sizeOf(plan) };
 }
 
-/** Runs of items out of one list after the other: all, halves, quarters, … single ones; then half of the storm. */
+/**
+ * Removes runs of items from one list after the other: all, halves, quarters, … single ones; then half of the storm.
+ */
 function* smallerInRound(plan: Plan, from: ShrinkPlace): Generator<SmallerPlan> {
   const { before } = from;
   for (const [list, name] of lists.entries()) {
@@ -106,7 +112,9 @@ function* smallerInRound(plan: Plan, from: ShrinkPlace): Generator<SmallerPlan> 
   }
 }
 
-/** Half the storm, without the faults and garbage that lie behind its end; undefined when it is short enough. */
+/**
+ * The plan with half the storm, without the faults, malformed input and scrapes after its end; undefined below 1 ms.
+ */
 function shortened(plan: Plan): Plan | undefined {
   const stormUs = Math.floor(plan.stormUs / 2);
   if (stormUs < 1000) return undefined;
@@ -131,7 +139,7 @@ function without(plan: Plan, list: ListName, at: number, size: number): Plan {
   return { ...plan, [list]: plan[list].toSpliced(at, size) };
 }
 
-/** A client waits out what it no longer does, so that the others' operations meet the same moments. */
+/** The client waits instead of doing what was removed, so that the other operations meet the same moments. */
 function withoutWork<Work extends { readonly client: number; readonly thinkUs: number }>(
   operations: readonly Work[],
   at: number,

@@ -1,12 +1,12 @@
 /**
- * Somebody has to be left. Clients, and those who read after the calm, belong to a datacenter and ask its members: where
- * it never has one, or all of them die for good, there is nobody to be asked, and nothing that was promised could be read
- * back. Members that are only asked to leave are no danger: the last one of a rack is refused that.
+ * Rejects plans that leave a datacenter without members. Clients and final readers belong to a datacenter and ask its
+ * members. If it never has a member, or all may die for good, nothing that was promised can be read back. Members that
+ * are only asked to leave are harmless: the cluster refuses to let the last one of a rack leave.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { Plan, PlanNode } from './plan.ts';
 
-/** Throws `PlanInvalid` when a datacenter has no member from the start, or may lose the last one for good. */
+/** Throws `PlanInvalid` if a datacenter has no member from the start, or may lose the last one for good. */
 export function mustLeaveSomebody({ nodes, faults }: Pick<Plan, 'nodes' | 'faults'>): void {
   const struckBy = (kind: 'permanent-node-loss' | 'membership-change'): ReadonlySet<string> =>
     new Set(faults.filter((fault) => fault.kind === kind).flatMap(({ targets }) => targets));

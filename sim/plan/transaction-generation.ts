@@ -1,10 +1,11 @@
-/** The transactions of a plan: arbitraries over the ranges of a scenario's load. */
+/** Generates the transactions of a plan from the ranges of a scenario's load. */
 import fc from 'fast-check';
 
 import type { TransactionLoad } from './scenario.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 import type { PlanTransaction } from './plan.ts';
 
+/** The transactions of a plan; the caller adds their ids. */
 export function transactionsOf(load: TransactionLoad): fc.Arbitrary<readonly Omit<PlanTransaction, 'id'>[]> {
   return listOf(
     load.count,

@@ -1,10 +1,11 @@
-/** The transactions of a plan file, read field by field. */
+/** Validates the transactions of a plan file, field by field. */
 import type { Field } from './fields.ts';
 import { readChoice, readFlag, readInteger, readList, readObject, readText, refuse } from './fields.ts';
 import { planLimits } from './plan-limits.ts';
 import type { PlanStructures, PlanTransaction } from './plan.ts';
 import { transactionKinds, transactionLevels } from './plan.ts';
 
+/** Reads the number of each structure. Throws `PlanInvalid`. */
 export function readStructures(field: Field): PlanStructures {
   const fields = readObject(field, ['accounts', 'lists', 'twins', 'triples']);
   return {
@@ -15,6 +16,7 @@ export function readStructures(field: Field): PlanStructures {
   };
 }
 
+/** Reads one transaction; `clients` and `structures` bound its numbers. Throws `PlanInvalid`. */
 export function readTransaction(field: Field, clients: number, structures: PlanStructures): PlanTransaction {
   const fields = readObject(field, [
     ...(['id', 'client', 'thinkUs', 'kind', 'places', 'amount', 'forced', 'named', 'level'] as const),
