@@ -1,11 +1,12 @@
 /**
- * `durable-before-ack` (INV5), no acknowledgement before durability: at the moment a client hears `ok`, at least as
- * many distinct replicas of the key as the write waited for hold its tag in bytes that survive any crash, by the
- * ground truth of the world's disks. Skipped: deletions, which leave no tag (`durability` watches those: what they
- * replaced must not come back); writes that another one may have seen and replaced before they were acknowledged,
- * since a replica that has the successor first keeps that in its stead; and in buckets without siblings the writes
- * that may have met one they had not seen: the older of two never reaches a disk. A disk that lied meanwhile
- * (disk-losses.ts) is forgiven: nobody can see it.
+ * `durable-before-ack` (INV5), no acknowledgement before durability. At the moment a client receives `ok`, enough
+ * distinct replicas of the key hold the write's tag in bytes that survive any crash: at least as many as the write
+ * waited for. The world's disks supply the facts.
+ *
+ * Skipped: deletions, which leave no tag (`durability` checks that what they replaced does not return). Writes that a
+ * later write may have seen and replaced before they were acknowledged: a replica that receives the successor first
+ * keeps that instead. In buckets without siblings, writes that may have met a write that they had not seen: the older
+ * of the two never reaches a disk. Losses of a lying disk (disk-losses.ts) are excused, because no node can see them.
  */
 import type { History, WriteOperation } from '../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../evidence/history.ts';
@@ -16,6 +17,7 @@ import { causalityOf } from './causality.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** Checks every acknowledged put of the history; `atlas` says which disks lost data, and when. */
 export function checkAcknowledgement(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
   const tally = new Tally('durable-before-ack');
   const lasting = writesThatLast(history);
@@ -29,7 +31,7 @@ export function checkAcknowledgement(history: History, atlas: DiskLosses = whole
   return tally.report();
 }
 
-/** The acknowledged puts whose value is stored wherever they are, whatever else was written. */
+/** The ids of acknowledged puts whose value is stored on every replica that they reach, whatever else was written. */
 export function writesThatLast(history: History): ReadonlySet<number> {
   const lasting = new Set<number>();
   for (const operations of byKey(history).values()) {
@@ -51,7 +53,7 @@ function compare(write: WriteOperation, atlas: DiskLosses, tally: Tally): void {
   });
 }
 
-/** Another write that a replica may have had already, and kept, when this one came. */
+/** A replica may have received `other` before `write` and kept only `other`. */
 function mayStandForIt(other: WriteOperation, write: WriteOperation, causality: Causality): boolean {
   if (other.id === write.id || other.outcome === 'fail') return false;
   if (write.completedUs !== undefined && other.invokedUs > write.completedUs) return false;

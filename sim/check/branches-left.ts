@@ -1,28 +1,30 @@
 /**
- * `no-dangling-transactions` (INV3), nothing is left: when all is healed and every transaction is over, no node keeps
- * the record of a branch; nothing in its configuration has it remember one. Skipped: what cannot be read, which keeps
- * its place; and the branches of a transaction that a node which died for good has a part in, and which nobody has
- * replaced: the others wait for it; and what an operator has decided for such a coordinator, which is kept to be
- * compared with its decision.
+ * `no-dangling-transactions` (INV3), no records left. After the heal, when every transaction is over, no node holds a
+ * branch record. The plan's configuration must not tell nodes to remember any.
+ *
+ * Skipped: unreadable records, which stay where they are. Branches of a transaction with a participant that died for
+ * good and was not replaced: the other branches wait for it. An operator's decision on behalf of such a coordinator,
+ * which the node keeps to compare it with the coordinator's own.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 import type { TransactionStep } from './transactions.ts';
 
+/** The record of one branch. */
 export interface BranchLeft {
   readonly xid: string;
-  /** `applied`, `prepared`; `damaged`: it cannot be read. */
+  /** `applied`, `prepared`, or `damaged` if it cannot be read. */
   readonly state: string;
 }
 
-/** The records of branches on a node's disk. */
+/** The branch records on one node's disk. */
 export interface BranchesLeft {
   readonly node: string;
   readonly atUs: number;
   readonly branches: readonly BranchLeft[];
 }
 
-/** `buried`: transactions that a node which died for good has a part in. */
+/** `buried`: transactions with a participant that died for good. */
 export function checkNothingLeft(
   left: readonly BranchesLeft[],
   buried: ReadonlySet<string> = new Set(),
@@ -40,7 +42,7 @@ export function checkNothingLeft(
   return tally.report();
 }
 
-/** Transactions that one of these nodes coordinated, or was asked to carry out a part of. */
+/** Transactions that one of these nodes coordinated or had a branch of. */
 export function sharedWith(lost: readonly string[], steps: readonly TransactionStep[]): ReadonlySet<string> {
   const shared = steps.filter(({ node, fields }) => {
     return lost.includes(node) || lost.includes(String(fields['to'] ?? ''));

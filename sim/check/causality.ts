@@ -1,18 +1,19 @@
 /**
- * Which writes of a key a write had seen, from the outside: a write carries the causal context of an earlier read, and
- * that read showed tags.
+ * Derives which writes of a key a write had seen, from outside: a write carries the causal context of an earlier read,
+ * and that read returned tags.
  *
- * Two answers, because a context covers more than a reader is shown. `surely` follows what reads showed: a tag, what
- * its write had seen, and so on; it is never too large. `perhaps` adds what a context may cover unseen: deletions
- * leave no tag, so a context read after a deletion was begun may cover the deletion and all that it had seen, and a
- * bucket without siblings shows the newest value only; it is never too small. Accusations use `surely`, excuses use
- * `perhaps`.
+ * There are two answers, because a context covers more than its reader was shown. `surely` follows what reads returned:
+ * a tag, what its write had seen, and so on; it is never too large. `perhaps` adds what a context may cover unseen and
+ * is never too small. A deletion leaves no tag, so a context read after a deletion began may cover the deletion and
+ * everything that it had seen. A bucket without siblings shows the newest value only. Checks accuse by `surely` and
+ * excuse by `perhaps`.
  */
 import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
 import { isRead, isWrite } from '../evidence/history.ts';
 
+/** The answers for the operations of one key. */
 export interface Causality {
-  /** The put of a tag; undefined for a tag that nobody wrote. */
+  /** The put that wrote a tag; undefined for a tag that no client wrote. */
   writeOf(tag: string): WriteOperation | undefined;
   /** The later write had certainly seen the earlier one. */
   surely(later: WriteOperation, earlier: WriteOperation): boolean;
@@ -20,7 +21,7 @@ export interface Causality {
   perhaps(later: WriteOperation, earlier: WriteOperation): boolean;
 }
 
-/** Of one key's operations. */
+/** Derives the answers from the operations of one key. */
 export function causalityOf(operations: History): Causality {
   const reads = new Map<number, ReadOperation>();
   const puts = new Map<string, WriteOperation>();
@@ -40,7 +41,7 @@ export function causalityOf(operations: History): Causality {
   const covered = (write: WriteOperation): readonly WriteOperation[] => {
     const read = readBehind(write, reads);
     if (read === undefined) {
-      // A deletion without a context replaces what the node finds.
+      // A deletion without a context replaces whatever the node finds.
       return write.kind === 'delete' ? possible.filter((other) => beganBefore(other, write)) : [];
     }
     const unseen = write.siblings ? deletions : possible;
@@ -63,8 +64,8 @@ function readBehind(
 }
 
 /**
- * Could `later` have seen it? Only when it was invoked before `later` was over, which one of unknown outcome never is:
- * its client has given up, and the cluster may still carry it out.
+ * Whether `later` could have seen `write`: `write` was invoked before `later` completed. A write of unknown outcome
+ * never completes, because the cluster may still apply it after its client has given up.
  */
 function beganBefore(write: Operation, later: Operation): boolean {
   if (write.id === later.id) return false;
@@ -72,7 +73,7 @@ function beganBefore(write: Operation, later: Operation): boolean {
   return write.invokedUs <= endUs;
 }
 
-/** All writes reachable by `next`, as ids, remembered per write. */
+/** The ids of all writes reachable by `next`; cached per write. */
 function closureOf(
   next: (write: WriteOperation) => readonly WriteOperation[],
 ): (write: WriteOperation) => ReadonlySet<number> {

@@ -66,7 +66,7 @@ describe('input-robustness', () => {
     expect(checkMalformedInput([burst], [node])).toMatchObject({ ok: true, checked: 2 });
   });
 
-  it('accuses a node that waits for the rest of garbage, and one that is gone (negative control)', () => {
+  it('accuses a node that waits for the rest of malformed input, and one that is down (negative control)', () => {
     expect(checkMalformedInput([{ ...burst, outcome: 'open' }], [node]).ok).toBe(false);
     expect(checkMalformedInput([burst], [{ ...node, answers: false }]).ok).toBe(false);
   });
@@ -101,7 +101,7 @@ describe('determinism', () => {
 describe('no-silent-failures', () => {
   const life = { node: 'n1', life: 1, failedTasks: 0, atUs: 7 };
 
-  it('accepts lives without failed tasks', () => {
+  it('accepts incarnations without failed tasks', () => {
     expect(checkFailures([life], [])).toMatchObject({ ok: true, checked: 2 });
   });
 

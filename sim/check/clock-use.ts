@@ -1,20 +1,22 @@
 /**
- * `no-ambient-time` (INV31), clock use: every life of a node learns the time, waits and draws by its doors, never by
- * the machine's own clocks, timers and dice. Each life that asked its doors for the time is one comparison.
+ * `no-ambient-time` (INV31), clock use. Every incarnation of a node takes time, timers and random numbers from its
+ * ports, never from the machine's own functions. Each incarnation that used its clock port is one comparison.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** The clock use of one incarnation. */
 export interface ClockUse {
   readonly node: string;
   readonly life: number;
-  /** How often it asked its clock door for the time or for a timer. */
+  /** Number of times that it asked its clock port for the time or for a timer. */
   readonly readings: number;
-  /** What of the machine it called instead, by name, and when that first happened. */
+  /** Names of the machine's functions that it called instead. */
   readonly machineCalls: readonly string[];
   readonly firstCallUs: number | undefined;
 }
 
+/** Compares each incarnation that used its clock port or a function of the machine. */
 export function checkClockUse(uses: readonly ClockUse[]): CheckReport {
   const tally = new Tally('no-ambient-time');
   for (const { node, life, readings, machineCalls, firstCallUs } of uses) {

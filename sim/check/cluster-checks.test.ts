@@ -1,4 +1,4 @@
-/** The checks of the cluster layer say yes to what is fine, and each of them no to what it is there for. */
+/** Tests the checks of the cluster layer: each accepts correct evidence and rejects the faults that it must detect. */
 import { describe, expect, it } from 'vitest';
 
 import { atlasOf } from './disk-losses.ts';
@@ -108,7 +108,7 @@ describe('resource-bounds of reads', () => {
     expect(verdict(checkReadMemory([entry, alone], [rest], [answer]))).toEqual([true, 4, 0]);
   });
 
-  it('breaks over one too many, over room not given back, and over what was sent unasked', () => {
+  it('breaks over one read too many, over memory not released, and over a large object sent unasked', () => {
     const bad = [
       checkReadMemory([{ ...entry, heldBytes: 5 }], [], []),
       checkReadMemory([], [{ ...rest, heldBytes: 1 }], []),
@@ -122,11 +122,11 @@ describe('node-identity', () => {
   const answer = { node: 'n1', peer: 'n2', atUs: 4, life: 'b', newest: 'b' };
   const start = { what: 'a second start', atUs: 5, refused: 'DirectoryLocked', expected: 'DirectoryLocked' };
 
-  it('holds for answers to the newest life and for refused starts', () => {
+  it('holds for answers to the newest incarnation and for refused starts', () => {
     expect(verdict(checkIdentity([answer], [start]))).toEqual([true, 2, 0]);
   });
 
-  it('breaks when an older life is answered, and when a second start serves', () => {
+  it('breaks when an older incarnation is answered, and when a second start serves', () => {
     expect(checkIdentity([{ ...answer, life: 'a' }], []).ok).toBe(false);
     expect(checkIdentity([], [{ ...start, refused: '' }]).ok).toBe(false);
   });

@@ -1,12 +1,10 @@
 /**
- * `convergence` (INV10): once all is healed and repaired, all replicas of a key hold the same bytes.
- * Compared are canonical dumps: what lies on the disks of those who own the key now, read without the engine. One
- * comparison is one replica of one key against the key's first replica; a key that a replica lacks differs from one
- * that it holds.
+ * `convergence` (INV10): after heal and repair, all replicas of a key hold the same bytes. The check compares canonical
+ * dumps: the records on the disks of the key's current owners, read without the engine. One comparison is one replica
+ * of one key against the key's first replica. A replica that lacks the key differs from one that holds it.
  *
- * Skipped: keys with an operation under way when the dumps were taken, and, where hints alone repair, keys that a
- * coordinator's death excuses (`HintlessDeaths`). Records that nobody asks this node for any more (it was an owner
- * once) are no replicas.
+ * Skipped: keys with an operation in progress when the dumps were taken, and, where hints alone repair, keys excused by
+ * a coordinator's death (`HintlessDeaths`). Records on a node that no longer owns the key are no replicas.
  */
 import { byKey, isWrite } from '../evidence/history.ts';
 import type { History } from '../evidence/history.ts';
@@ -21,7 +19,7 @@ export interface DumpedValue {
   readonly bytes: Uint8Array | 'damaged';
 }
 
-/** All objects on one node's disk, by any name that is the same on every node. */
+/** All objects on one node's disk, by a key name that is the same on every node. */
 export interface ReplicaDump {
   readonly node: string;
   readonly atUs: number;
@@ -31,19 +29,20 @@ export interface ReplicaDump {
 /** The nodes that own a token, in order of preference. */
 export type OwnersOf = (token: number) => readonly string[];
 
-/** A node that died without notice: a crash, or a loss of power. */
+/** A node that died without notice, by a crash or a power loss. */
 export interface Death {
   readonly node: string;
   readonly atUs: number;
 }
 
 /**
- * Excuses where hints alone repair (anti-entropy is off). A coordinator writes the hint for a replica once it knows that
- * the replica lacks the write: at once when it calls the replica down, and after `patienceUs` when the replica is
- * silent. A coordinator that dies before takes that knowledge with it: only anti-entropy repairs the key then.
+ * Excused keys where hints alone repair (anti-entropy is off). A coordinator writes the hint for a replica once it
+ * knows that the replica lacks the write: at once when it considers the replica down, and after `patienceUs` when the
+ * replica is silent. A coordinator that dies before then loses that knowledge, and only anti-entropy could repair the
+ * key.
  *
- * The coordinator of a write is the node that the client asks, where it owns the key, and else one of the owners: those
- * of now, or one that has gone since.
+ * The coordinator of a write is the node that the client asks, if it owns the key, and otherwise one of the owners: a
+ * current owner, or one that has left since.
  */
 export class HintlessDeaths {
   readonly #writes: ReadonlyMap<string, History>;
@@ -51,7 +50,7 @@ export class HintlessDeaths {
   readonly #patienceUs: number;
   readonly #members: readonly string[];
 
-  /** `members`: of now. */
+  /** `members`: the current members. */
   constructor(history: History, deaths: readonly Death[], patienceUs: number, members: readonly string[]) {
     this.#members = members;
     this.#writes = deaths.length === 0 ? new Map() : byKey(history.filter(isWrite));
@@ -59,7 +58,7 @@ export class HintlessDeaths {
     this.#patienceUs = patienceUs;
   }
 
-  /** Whether a coordinator of a write of this key died while it may have known of a miss that no hint had. */
+  /** Whether a coordinator of a write of this key died while it may have known of a missed replica without a hint. */
   excuse(name: string, owners: readonly string[]): boolean {
     return (this.#writes.get(name) ?? []).some(({ node: asked, invokedUs, completedUs = Infinity }) =>
       this.#deaths.some(({ node, atUs }) => {
@@ -71,9 +70,10 @@ export class HintlessDeaths {
   }
 }
 
-/** No death excuses anything: anti-entropy repairs what hints do not. */
+/** Excuses nothing: anti-entropy repairs what hints do not. */
 export const noHintlessDeaths = new HintlessDeaths([], [], 0, []);
 
+/** Compares the dumps. `inFlight`: names of keys to skip; `deaths`: excuses where hints alone repair. */
 export function checkConvergence(
   dumps: readonly ReplicaDump[],
   ownersOf: OwnersOf,
@@ -100,7 +100,7 @@ export function checkConvergence(
   return tally.report();
 }
 
-/** Names of the keys that somebody was still about to change, or may have been, at that instant. */
+/** Names of the keys with a write in progress, or of unknown outcome, at that instant. */
 export function keysInFlight(history: History, atUs: number): ReadonlySet<string> {
   const open = history.filter(({ kind, completedUs }) => {
     return kind !== 'get' && (completedUs === undefined || completedUs > atUs);
@@ -108,7 +108,7 @@ export function keysInFlight(history: History, atUs: number): ReadonlySet<string
   return new Set(open.map(({ key }) => key));
 }
 
-/** Every key that anybody holds, in the order in which it is first found. */
+/** Every key that any replica holds, in the order in which it is first found. */
 function allKeys(dumps: readonly ReplicaDump[]): ReadonlyMap<string, DumpedValue> {
   const keys = new Map<string, DumpedValue>();
   for (const { values } of dumps) {
@@ -117,14 +117,14 @@ function allKeys(dumps: readonly ReplicaDump[]): ReadonlyMap<string, DumpedValue
   return keys;
 }
 
-/** What is damaged is the same as nothing. */
+/** A damaged record counts as a missing one. */
 function isSame(left: DumpedValue['bytes'] | undefined, right: DumpedValue['bytes'] | undefined): boolean {
   if (left === 'damaged' || right === 'damaged') return false;
   if (left === undefined || right === undefined) return left === right;
   return Buffer.compare(left, right) === 0;
 }
 
-/** `612 bytes «w:c1:4»`: enough to see who is behind. */
+/** `612 bytes «w:c1:4»`: enough to tell which replica is behind. */
 function describe(bytes: DumpedValue['bytes'] | undefined): string {
   if (bytes === undefined) return 'nothing';
   if (bytes === 'damaged') return 'a damaged record';

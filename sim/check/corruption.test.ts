@@ -26,7 +26,7 @@ describe('data-integrity', () => {
     expect(outcome.firstBad?.text).toContain('(changed: a)');
   });
 
-  it('accuses a life that was handed rotten bytes and says nothing (negative control)', () => {
+  it('accuses an incarnation that read rotten bytes and reports nothing (negative control)', () => {
     expect(broken({ altered: [flip], handed: [handed], reports: [report] })).toBe(undefined);
     expect(broken({ altered: [flip], handed: [handed] })).toContain('said nothing');
     expect(broken({ altered: [flip], handed: [handed], reports: [{ ...report, life: 1 }] })).toContain(
@@ -36,7 +36,7 @@ describe('data-integrity', () => {
     expect(checkCorruption([], { ...nothing, handed: [short] })).toMatchObject({ ok: true, skipped: 1 });
   });
 
-  it('accuses a life that calls damaged what nothing has touched (negative control)', () => {
+  it('accuses an incarnation that reports an untouched file as damaged (negative control)', () => {
     expect(broken({ reports: [report] })).toContain('which nothing has touched');
     expect(broken({ altered: [{ ...flip, path: '' }], reports: [report] })).toBe(undefined);
   });

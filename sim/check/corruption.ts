@@ -1,16 +1,19 @@
 /**
- * `data-integrity` (INV15), corruption is never served: once a disk has been altered (a bit flipped, a write or read
- * gone astray, a log cut), every value that a client reads is byte for byte what some client wrote; a node that was
- * handed flipped bytes of a log calls that file damaged; and none calls a file damaged that nothing was done to. Each
- * value read after the first alteration, each handed range and each report is one comparison. Skipped: values read
- * before, and what was handed to a life that ended within `reportUs`, before it could say anything.
+ * `data-integrity` (INV15), corruption is never served. It has three parts. Once a disk has been altered (a bit
+ * flipped, a write or read misdirected, a log cut), every value that a client reads equals, byte for byte, a value that
+ * some client wrote. A node that reads flipped bytes of a log reports that file as damaged. No node reports an
+ * untouched file as damaged.
+ *
+ * Each value read after the first alteration, each flipped range that was read, and each report is one comparison.
+ * Skipped: values read before the first alteration, and ranges read by an incarnation that ended within `reportUs`,
+ * before it could report them.
  */
 import type { History } from '../evidence/history.ts';
 import { describeOperation, isRead } from '../evidence/history.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** Part of a file, at an instant. */
+/** A part of a file, at an instant of virtual time. */
 export interface FileRange {
   readonly node: string;
   readonly path: string;
@@ -19,28 +22,32 @@ export interface FileRange {
   readonly atUs: number;
 }
 
+/** A flipped range that an incarnation read. */
 export interface HandedRange extends FileRange {
   readonly life: number;
-  /** When that life ended; undefined: it did not. */
+  /** End of that incarnation; undefined if it did not end. */
   readonly endedUs: number | undefined;
 }
 
+/** A range that an incarnation reported as damaged. */
 export interface DamageReport extends FileRange {
   readonly life: number;
 }
 
+/** The evidence of one run. */
 export interface CorruptionRecords {
-  /** What faults altered, by whatever means. */
+  /** Ranges that faults altered, by any fault kind. */
   readonly altered: readonly FileRange[];
-  /** Flipped bytes of logs that a read handed out. */
+  /** Flipped bytes of logs that a read returned. */
   readonly handed: readonly HandedRange[];
-  /** What nodes called damaged, or cut as torn. */
+  /** Ranges that nodes reported as damaged, or cut as torn. */
   readonly reports: readonly DamageReport[];
 }
 
-/** What a life takes at most from reading a range to saying what is wrong with it. */
+/** Longest time from reading a range to the report of its damage, in virtual microseconds. */
 const reportUs = 1_000_000;
 
+/** Checks values, flipped ranges and damage reports. */
 export function checkCorruption(history: History, records: CorruptionRecords): CheckReport {
   const tally = new Tally('data-integrity');
   checkValues(history, records, tally);
@@ -55,7 +62,7 @@ function checkValues(history: History, { altered }: CorruptionRecords, tally: Ta
     const atUs = read.completedUs ?? read.invokedUs;
     for (const tag of read.values) {
       if (atUs < firstUs) tally.skip();
-      // What is no tag says what is wrong with the value (workload/traced-value.ts).
+      // Without a tag, the text says what is wrong with the value (workload/traced-value.ts).
       else tally.compare(!tag.startsWith('('), atUs, () => `${describeOperation(read)}: it shows ${tag}`);
     }
   }
@@ -75,7 +82,7 @@ function checkHanded(range: HandedRange, { reports }: CorruptionRecords, tally: 
 
 function checkReport(report: DamageReport, { altered }: CorruptionRecords, tally: Tally): void {
   const { node, life, path, from, atUs } = report;
-  // Something was done to that file, or to the whole disk.
+  // A fault altered that file or the whole disk.
   const caused = altered.some((range) => range.node === node && (range.path === path || range.path === ''));
   tally.compare(
     caused,

@@ -1,7 +1,7 @@
 /**
- * The counters of accounts by the names that the text exposition gives their series. A run has hundreds of accounts of
- * the same thousand series, and nodes share the labels of a series from one snapshot to the next: so each name is made
- * once, and each account is read once.
+ * Gives the counters of accounts by their series names in the text exposition. A run has hundreds of accounts of the
+ * same thousand series, and snapshots share the labels of a series. Each name is therefore made once, and each account
+ * is read once.
  */
 import { seriesName } from './exposition-text.ts';
 import type { CountedSample, IncarnationAccount } from './reconcile/account.ts';
@@ -10,10 +10,11 @@ type Labels = CountedSample['labels'];
 /** By family. */
 type Names = Map<string, string>;
 
+/** Caches series names and the counters of each account. */
 export class CountedSeries {
   readonly #known = new Map<IncarnationAccount, ReadonlyMap<string, number>>();
   readonly #ofLabels = new Map<Labels, Names>();
-  /** The same by what the labels say: some are made anew for each snapshot. */
+  /** The same by label text, because some label objects are created anew for each snapshot. */
   readonly #ofTexts = new Map<string, Names>();
 
   of(account: IncarnationAccount): ReadonlyMap<string, number> {

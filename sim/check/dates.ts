@@ -1,22 +1,23 @@
 /**
- * `timestamp-accuracy` (INV34), dates and clocks: a version is dated as the clock of its coordinator showed the time
- * when it was written, up to what clocks are apart, and its dot is ahead of that clock only where its key was: no
- * wrong clock and no forged context reaches what others write later, elsewhere. Each version is one comparison, when
- * it first lies on a disk.
+ * `timestamp-accuracy` (INV34), dates and clocks. A version carries the time that its coordinator's clock showed at the
+ * write, within the allowed clock difference. Its dot is ahead of that clock only where its key was. A wrong clock or a
+ * forged context therefore affects no later write elsewhere. Each version is one comparison, when it first lies on a
+ * disk.
  *
- * Skipped: versions of a coordinator whose clock nobody has seen asked.
+ * Skipped: versions of a coordinator whose clock readings were not observed.
  */
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** What a witness of the disks and clocks found. */
+/** Findings of the date observer. */
 export interface DateRecords {
-  /** Versions of which both was looked at. */
+  /** Number of versions whose date and dot were both judged. */
   readonly compared: number;
   readonly skipped: number;
   readonly wrong: readonly BadEvent[];
 }
 
+/** Turns the observer's findings into a report. */
 export function checkDates({ compared, skipped, wrong }: DateRecords): CheckReport {
   const tally = new Tally('timestamp-accuracy');
   for (let count = wrong.length; count < compared; count++) tally.compare(true, 0, () => '');

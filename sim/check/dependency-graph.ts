@@ -1,16 +1,17 @@
 /**
- * Cycles of dependencies between transactions, each named by the weakest kinds of edges that make it (Adya, Liskov,
- * O'Neil, "Generalized Isolation Level Definitions", 2000; the names of Elle). Per name one cycle is reported, as short
- * as a search from one of its edges finds. Pure, and the same for the same history.
+ * Finds cycles of dependencies between transactions and names each by the weakest kinds of edges that make it (Adya,
+ * Liskov, O'Neil, "Generalized Isolation Level Definitions", 2000; names as in Elle). Per name it reports one cycle, as
+ * short as a search from one of its edges finds. Pure and deterministic.
  */
 export interface Edge {
   readonly kind: 'ww' | 'wr' | 'rw' | 'realtime';
   readonly from: number;
   readonly to: number;
-  /** The list that it is about; '' for the order in time. */
+  /** The list with the dependency; '' for the order in real time. */
   readonly key: string;
 }
 
+/** A transaction with its times in virtual microseconds; `completedUs` is undefined if its end is unknown. */
 export interface Timed {
   readonly id: number;
   readonly invokedUs: number;
@@ -18,12 +19,13 @@ export interface Timed {
   readonly outcome: string;
 }
 
+/** One cycle of dependencies. */
 export interface Cycle {
   /** `G0`, `G1c`, `G-single`, `G2`, and these with `-realtime`. */
   readonly name: string;
-  /** Transactions in order; the last leads to the first. */
+  /** Transaction ids in order; the last leads to the first. */
   readonly path: readonly number[];
-  /** The edge that leaves each. */
+  /** The edge that leaves each transaction of the path. */
   readonly edges: readonly Edge[];
 }
 
@@ -36,7 +38,7 @@ const base: readonly (readonly [name: string, begins: Edge['kind'], along: Kinds
   ['G2', 'rw', ['ww', 'wr', 'rw']],
 ];
 
-/** The first cycle of each name; a cycle is not reported again under a weaker one's longer name. */
+/** The first cycle of each name. A cycle is not reported again under the longer name of a weaker anomaly. */
 export function findCycles(edges: readonly Edge[], transactions: readonly Timed[]): readonly Cycle[] {
   const plain = cyclesOf(edges, []);
   if (plain.length > 0) return plain;
@@ -56,7 +58,7 @@ function cyclesOf(edges: readonly Edge[], realtime: readonly Edge[]): readonly C
       const back = shortestPath(out, edge.to, edge.from);
       if (back === undefined) continue;
       const loop = [edge, ...back];
-      // The order in time alone is no dependency: steps through it are left out of what is told.
+      // Real-time order alone is no dependency: the reported path omits its intermediate points.
       const told = loop.filter(({ from }) => from >= 0);
       cycles.push({ name, path: told.map(({ from }) => from), edges: told });
       return cycles;
@@ -66,8 +68,9 @@ function cyclesOf(edges: readonly Edge[], realtime: readonly Edge[]): readonly C
 }
 
 /**
- * Who ended before another began. Not every pair: each ending leads to a point in time (a negative number), each point
- * to the next one, and each point to those that begin after it.
+ * Edges from transactions that ended to transactions that began later. To avoid an edge for every pair, each end leads
+ * to a point in time (a negative id), each point to the next one, and each point to the transactions that begin after
+ * it.
  */
 function realtimeEdges(transactions: readonly Timed[]): readonly Edge[] {
   const ended = transactions.filter(({ outcome }) => outcome === 'ok');
@@ -95,7 +98,7 @@ function byStart(edges: readonly Edge[]): ReadonlyMap<number, readonly Edge[]> {
   return out;
 }
 
-/** Edges from one to the other, as few as can be; undefined when none lead there. */
+/** A path with the fewest edges; undefined if there is none. */
 function shortestPath(
   out: ReadonlyMap<number, readonly Edge[]>,
   from: number,

@@ -1,10 +1,11 @@
 /**
- * `determinism` (INV29): the same plan gives the same run. Compares the digests of two runs; where both
- * traces are at hand, the first event that differs is named.
+ * `determinism` (INV29): the same plan gives the same run. Compares the digests of two runs, and names the first
+ * different event if both traces are available.
  */
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** Compares two digests; `firstDifference` is called only if they differ. */
 export function checkDeterminism(
   first: string,
   second: string,
@@ -20,13 +21,13 @@ export function checkDeterminism(
   return tally.report();
 }
 
-/** Microseconds of virtual time of a line of the trace (`0.012345 n2 net.delivered …`); 0 when it has none. */
+/** Virtual time in microseconds of a trace line (`0.012345 n2 net.delivered …`); 0 if it has none. */
 export function timeOfLine(line: string): number {
   const seconds = Number.parseFloat(line);
   return Number.isNaN(seconds) ? 0 : Math.round(seconds * 1_000_000);
 }
 
-/** The first line in which two traces differ. */
+/** The first line at which two traces differ. */
 export function firstDifference(first: readonly string[], second: readonly string[]): BadEvent {
   const length = Math.max(first.length, second.length);
   for (let index = 0; index < length; index++) {

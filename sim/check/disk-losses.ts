@@ -1,24 +1,26 @@
 /**
- * Which disks lost what they had, and when: what the promises of durability cannot stand on. A node whose disk lies,
- * rots, is wiped, cut short or put back counts, for every write begun before, as if it had never held a copy.
+ * Which disks lost data, and when: losses that excuse missing copies. A node whose disk lies, rots, is wiped, truncated
+ * or rolled back counts, for every write begun before the loss, as if it had never held a copy.
  */
 
-/** Something of what a node's disk held, or was said to hold, is gone. */
+/** The loss of data that a node's disk held, or had acknowledged. */
 export interface Loss {
   readonly node: string;
   readonly atUs: number;
 }
 
+/** The losses of one run. */
 export interface DiskLosses {
-  /** Anti-entropy had the time to bring back, from one kept copy, whatever was lost before the final reads. */
+  /** Anti-entropy had the time before the final reads to restore every loss from one remaining copy. */
   readonly healed: boolean;
-  /** How many nodes lost something between two instants, both included. */
+  /** Number of nodes that lost data between two instants of virtual time, both included. */
   lostBetween(fromUs: number, toUs: number): number;
 }
 
 /** No disk loses anything. */
 export const wholeDisks: DiskLosses = { healed: false, lostBetween: () => 0 };
 
+/** Indexes the losses of a run. */
 export function atlasOf(losses: readonly Loss[], healed: boolean): DiskLosses {
   if (losses.length === 0) return wholeDisks;
   return {

@@ -1,24 +1,25 @@
 /**
- * `causality` (INV9), causality on the disks: whatever lies there under one dot (the name of one write) is one
- * content of one key, for ever and everywhere, also after a disk was wiped or went back (of one content of each key,
- * where the dot is ahead of the clock that dated the write); and no record takes the place of another one of its key
- * without holding, or covering by its context, every value that the other one held.
+ * `causality` (INV9), causality on the disks. A dot (the name of one write) identifies one content of one key,
+ * permanently and on every disk, also after a disk was wiped or rolled back. Where the dot is ahead of the clock that
+ * dated the write, it identifies one content per key. No record replaces another of its key unless it holds every value
+ * of the other, or covers it by its context.
  *
- * Skipped: replaced values of a life that the new record's context does not know at all (its entry was pruned), and
- * records that do not decode (another check's business).
+ * Skipped: replaced values of an incarnation that the new record's context does not know at all (its entry was pruned),
+ * and records that do not decode (other checks report those).
  */
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** What a witness of the disks found. */
+/** Findings of the object observer. */
 export interface DotRecords {
-  /** Values seen again under a dot that was known, and replaced values looked for in what replaced them. */
+  /** Number of values seen again under a known dot, and of replaced values looked for in their replacement. */
   readonly compared: number;
   readonly skipped: number;
   readonly reused: readonly BadEvent[];
   readonly lost: readonly BadEvent[];
 }
 
+/** Turns the observer's findings into a report. */
 export function checkDots({ compared, skipped, reused, lost }: DotRecords): CheckReport {
   const tally = new Tally('causality');
   const bad = [...reused, ...lost];

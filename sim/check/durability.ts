@@ -1,17 +1,17 @@
 /**
- * `durability` (INV4): what was acknowledged is there. For every acknowledged write and every later read
- * of its key whose quorums overlap (`need + need > copies`, in one of the datacenters), the read shows the write or
+ * `durability` (INV4): acknowledged writes remain. The check pairs every acknowledged write with every later read of
+ * its key whose quorum overlaps (`need + need > copies`, in one of the datacenters). The read shows the write, or
  * something that is not older:
  *
- * - a bucket with siblings shows the value itself or a value whose writer may have seen it (or a deletion may have);
+ * - a bucket with siblings shows the value itself, or a value whose writer may have seen it (or a deletion may have);
  * - a bucket without siblings shows no value that the write had surely seen, and nothing at all only after a deletion;
- * - in both, nothing comes back that the write had surely replaced.
+ * - in both, no value returns that the write had surely replaced.
  *
- * For every value read at all: somebody wrote it, and was not told that the write certainly did not happen. And after
- * the calm, every key with an acknowledged write can be read.
- * Writes of unknown outcome are accepted both ways. Skipped: pairs whose quorums need not overlap, not even when nodes
- * whose disks lost something count as if they had never held it (disk-losses.ts).
- * Source: Jepsen's set-full; "Dotted Version Vectors" (engine/replica/object/dots.ts) for what may replace what.
+ * Every value that is read was written by a client that was not told that its write certainly failed. After the calm,
+ * every key with an acknowledged write can be read. Writes of unknown outcome are accepted both ways. Skipped: pairs
+ * whose quorums need not overlap, also when nodes whose disks lost data count as if they had never held it
+ * (disk-losses.ts). Source: Jepsen's set-full; "Dotted Version Vectors" (engine/replica/object/dots.ts) for which
+ * version may replace which.
  */
 import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
 import { byKey, describeOperation, isRead, isWrite } from '../evidence/history.ts';
@@ -22,6 +22,7 @@ import { causalityOf } from './causality.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** Checks a history key by key; `atlas` says which disks lost data, and when. */
 export function checkDurability(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
   const tally = new Tally('durability');
   for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
@@ -56,7 +57,7 @@ function checkReadable(
   if (write === undefined) return;
   const finals = reads.filter((read) => read.final);
   const last = finals.at(-1);
-  // Too many of the copies may be lost, and known to be: no quorum can answer.
+  // If so many copies may be lost, and known to be, no quorum can answer.
   if (last !== undefined && atlas.lostBetween(0, last.invokedUs) > last.copies - last.need) {
     tally.skip();
     return;
@@ -68,7 +69,7 @@ function checkReadable(
   });
 }
 
-/** Every value shown was written, and not refused for certain. */
+/** Every value shown was written, and its write was not certainly refused. */
 function checkOrigin(read: ReadOperation, causality: Causality, tally: Tally): void {
   for (const tag of read.values) {
     const write = causality.writeOf(tag);
@@ -119,7 +120,9 @@ function judge(
     : 'an acknowledged write is lost';
 }
 
-/** A deletion that the read may reflect and that may have covered (with siblings) or outlived (without) the write. */
+/**
+ * A deletion that the read may reflect. With siblings it may have covered the write; without siblings it may be newer.
+ */
 function mayHaveDeleted(
   deletion: WriteOperation,
   write: WriteOperation,
@@ -136,7 +139,7 @@ function isBefore(write: WriteOperation, read: ReadOperation): boolean {
   return write.completedUs !== undefined && write.completedUs < read.invokedUs;
 }
 
-/** The write, or something that is not older, is shown. */
+/** The read shows the write, or something that is not older. */
 export function isKept(
   write: WriteOperation,
   read: ReadOperation,
@@ -146,10 +149,10 @@ export function isKept(
   return judge(write, read, writes, causality) === 'kept';
 }
 
-/** Any replicas that answered the read and any that kept the write have one in common. */
+/** Every read quorum shares a replica with every set of replicas that holds the write. */
 export function mustMeet(write: WriteOperation, read: ReadOperation, atlas: DiskLosses): boolean {
   const lost = atlas.lostBetween(write.invokedUs, read.completedUs ?? read.invokedUs);
-  // One copy that was kept has been brought to the others by then.
+  // By then anti-entropy has copied a remaining replica's version to the others.
   if (write.datacenter === read.datacenter && read.final && atlas.healed)
     return write.need > lost && write.need + read.need > read.copies;
   const meetIn = (datacenter: string): boolean =>
@@ -157,7 +160,7 @@ export function mustMeet(write: WriteOperation, read: ReadOperation, atlas: Disk
   return meetIn(write.datacenter) || meetIn(read.datacenter);
 }
 
-/** Copies that an operation waits for in a datacenter; each has as many racks as the others. */
+/** Number of copies for which an operation waits in a datacenter; every datacenter has equally many racks. */
 function neededIn({ datacenter: own, need, far = 0 }: Operation, datacenter: string): number {
   return own === datacenter ? need : far;
 }

@@ -1,4 +1,4 @@
-/** Anti-entropy's checks, each with what must break it. */
+/** Tests the anti-entropy checks: each with the evidence that must break it. */
 import { describe, expect, test } from 'vitest';
 
 import type { ExchangeRecord } from './exchanges.ts';
@@ -40,7 +40,7 @@ describe('exchange-soundness', () => {
     expect(ok({ differing: differs })).toBe(false);
   });
 
-  test('breaks for a leaf that is not what the store makes of it', () => {
+  test('breaks for a leaf that does not match the store', () => {
     const leaf = { node: 'n1', atUs: 3, segment: 7, saved: '1 keys 4/5', derived: '1 keys 4/5' };
     expect(checkExchanges([], [leaf])).toMatchObject({ ok: true, checked: 1 });
     expect(checkExchanges([], [{ ...leaf, derived: '1 keys 4/6' }]).ok).toBe(false);

@@ -1,29 +1,31 @@
 /**
- * What anti-entropy promises, exchange by exchange, against what the stores of both sides truly held (read off their
- * disks, sim/observe). All pure.
+ * Checks each anti-entropy exchange against what the stores of both sides held (read off their disks, sim/observe). All
+ * functions are pure.
  *
- * `exchange-soundness` (INV11), soundness: what an exchange reports is what differs. Every key that it reports did
- * differ at some instant of it; every key that differed from its beginning to its end is reported when it finishes. A
- * saved tree is the tree of the store at its position, leaf by leaf.
+ * `exchange-soundness` (INV11): an exchange reports the keys that differ. Every reported key differed at some instant
+ * of the exchange. Every key that differed from its begin to its end is reported when it finishes. A saved tree is the
+ * tree of the store at its position, leaf by leaf.
  *
- * `repair-soundness`, repair: a node's record of a key never gives way to one that knows less, or that brings back
- * what was replaced or deleted; what an exchange says it has repaired is equal when it finishes; an exchange of equal
- * stores lists no key and repairs nothing, so there is no churn.
+ * `repair-soundness` (INV12): on a node, no record of a key is replaced by one that knows less, or that brings back
+ * what was replaced or deleted. Keys that an exchange reports as repaired are equal when it finishes. An exchange of
+ * equal stores lists no key and repairs nothing, so there is no churn.
  *
- * `stale-snapshot-safety`, stale snapshots: a key that changed after the snapshot that a life began with, and before
- * that life, is never called equal by an exchange when it differs.
+ * `stale-snapshot-safety` (INV14): consider a key that changed after the snapshot with which an incarnation began, and
+ * before that incarnation. No exchange reports it as equal when it differs.
  *
- * Skipped: keys that somebody else wrote during an exchange or shortly before (which side counts then is a matter of
- * microseconds); exchanges with a disk that holds places nobody can read, and while the ring changes.
+ * Skipped: keys that a third party wrote during an exchange or shortly before, where microseconds decide which side
+ * counts; exchanges with a disk that has unreadable places; exchanges while the ring changes.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** A key that an exchange reported, with its outcome. */
 export interface ReportedKey {
   readonly key: string;
   readonly outcome: string;
 }
 
+/** One exchange between two nodes; times are virtual microseconds. */
 export interface ExchangeRecord {
   readonly node: string;
   readonly peer: string;
@@ -33,23 +35,25 @@ export interface ExchangeRecord {
   /** Keys listed by either side. */
   readonly listed: number;
   readonly reported: readonly ReportedKey[];
-  /** Keys of both that differed at the beginning; at the end. */
+  /** Keys on which the sides differed at the begin; at the end. */
   readonly differing: ReadonlySet<string>;
   readonly differingAtEnd: ReadonlySet<string>;
-  /** How often either side wrote the key, from shortly before the beginning to the end; during it alone. */
+  /**
+   * Number of writes of the key by either side, from shortly before the begin to the end; during the exchange alone.
+   */
   readonly touched: ReadonlyMap<string, number>;
   readonly touchedWithin: ReadonlyMap<string, number>;
-  /** Keys of which a side learned, during it, what neither side knew at its beginning: somebody else wrote them. */
+  /** Keys of which a side received, during the exchange, a version that neither side had at its begin. */
   readonly fromElsewhere: ReadonlySet<string>;
-  /** Keys that changed after the snapshot that either life began with, and before that life. */
+  /** Keys that changed after the snapshot with which either incarnation began, and before that incarnation. */
   readonly sinceSnapshot: ReadonlySet<string>;
-  /** Why it cannot be judged; empty: it can. */
+  /** Why the exchange cannot be judged; empty if it can. */
   readonly skipped: string;
-  /** A leaf of either tree was altered by a fault: lists may be asked for in vain. */
+  /** A fault altered a leaf of either tree: the exchange may list keys in vain. */
   readonly altered: boolean;
 }
 
-/** A leaf of a saved tree, and what the store's records up to its position make of it. */
+/** A leaf of a saved tree, beside the leaf that the store's records up to its position imply. */
 export interface LeafRecord {
   readonly node: string;
   readonly atUs: number;
@@ -58,15 +62,16 @@ export interface LeafRecord {
   readonly derived: string;
 }
 
-/** A record of a key that replaced another one on one node. */
+/** A replacement of a key's record on one node. */
 export interface ReplacementRecord {
   readonly node: string;
   readonly atUs: number;
   readonly key: string;
-  /** Empty: it is a true successor. */
+  /** Empty if the new record is a valid successor. */
   readonly fault: string;
 }
 
+/** Checks `exchange-soundness`. */
 export function checkExchanges(
   exchanges: readonly ExchangeRecord[],
   leaves: readonly LeafRecord[],
@@ -99,6 +104,7 @@ function compareExchange(exchange: ExchangeRecord, tally: Tally): void {
   });
 }
 
+/** Checks `repair-soundness`. */
 export function checkRepairs(
   exchanges: readonly ExchangeRecord[],
   successions: readonly ReplacementRecord[],
@@ -118,7 +124,7 @@ function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
   const { differing, differingAtEnd, touched, touchedWithin, fromElsewhere } = exchange;
   const { reported, listed, endedUs, altered } = exchange;
   for (const { key, outcome } of reported) {
-    // A repair writes it at least once; whatever was written more often may have been written by somebody else.
+    // A repair writes the key at least once; a second write may be a third party's.
     if (outcome !== 'repaired' || !differing.has(key) || touchedWithin.get(key) !== 1) continue;
     if (fromElsewhere.has(key)) continue;
     tally.compare(!differingAtEnd.has(key), endedUs, () => {
@@ -131,6 +137,7 @@ function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
   });
 }
 
+/** Checks `stale-snapshot-safety`. */
 export function checkStaleSnapshots(exchanges: readonly ExchangeRecord[]): CheckReport {
   const tally = new Tally('stale-snapshot-safety');
   for (const exchange of exchanges) {

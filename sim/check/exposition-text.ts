@@ -1,8 +1,8 @@
 /**
- * A strict reader of the text exposition format 0.0.4, as far as a node may use it: counters and gauges, one HELP and
- * one TYPE line before the samples of a family, samples of a family together and each once, finite values, counters
- * named `_total` and never negative. Whatever else it meets is an `ExpositionError` with its line.
- * (Source: Prometheus, "Exposition formats", text-based format.)
+ * Parses the text exposition format 0.0.4 strictly, as far as a node may use it: counters and gauges only. Each family
+ * has one HELP and one TYPE line before its samples. Samples of a family stand together, each once, with finite values;
+ * counters are named `_total` and never negative. Anything else throws `ExpositionError` with its line. (Source:
+ * Prometheus, "Exposition formats", text-based format.)
  */
 
 export interface ParsedFamily {
@@ -12,15 +12,17 @@ export interface ParsedFamily {
   readonly samples: readonly ParsedSample[];
 }
 
+/** One sample line. */
 export interface ParsedSample {
   readonly name: string;
   /** In the order of the text. */
   readonly labels: ReadonlyMap<string, string>;
   readonly value: number;
-  /** `seriesName` of it. */
+  /** The sample's `seriesName`. */
   readonly series: string;
 }
 
+/** A line that the format, or a node's use of it, does not allow. */
 export class ExpositionError extends Error {
   override readonly name = 'ExpositionError';
 
@@ -44,11 +46,11 @@ const numberPattern = /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 /** A label's name, its value with escapes, and a comma or the end. */
 const labelPattern = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\["\\n])*)"(,|$)/y;
 
-/** What stands before a sample's value says the same in every text. */
+/** The part of a line before the value is the same in every text, and is parsed once. */
 type Series = Omit<ParsedSample, 'value'>;
 type KnownSeries = Map<string, Series>;
 
-/** The families in the text's order. Throws `ExpositionError`. `known`: what was read of earlier texts. */
+/** The families in the text's order. `known`: series parsed from earlier texts. Throws `ExpositionError`. */
 export function parseExposition(text: string, known: KnownSeries = new Map()): readonly ParsedFamily[] {
   const families = new Map<string, OpenFamily>();
   const seen = new Set<string>();
@@ -67,9 +69,13 @@ export function parseExposition(text: string, known: KnownSeries = new Map()): r
   return [...families.values()].map((family) => closeFamily(family, lines.length));
 }
 
+/** Parses a text; throws `ExpositionError`. */
 export type ExpositionReader = (text: string) => readonly ParsedFamily[];
 
-/** `parseExposition` for several checks of many texts: each is read once, and so is what they have in common. */
+/**
+ * `parseExposition` with a cache for several checks of many texts: each text, and each part common to texts, is parsed
+ * once.
+ */
 export function expositionReader(): ExpositionReader {
   const known = new Map<string, readonly ParsedFamily[]>();
   const knownSeries: KnownSeries = new Map();
@@ -80,7 +86,7 @@ export function expositionReader(): ExpositionReader {
   };
 }
 
-/** `name{a="b"}` with the labels sorted by name: one text for one time series. */
+/** `name{a="b"}` with the labels sorted by name: one text per time series. */
 export function seriesName({ name, labels }: Pick<ParsedSample, 'name' | 'labels'>): string {
   if (labels.size === 0) return name;
   const pairs: string[] = [];

@@ -1,9 +1,9 @@
 /**
- * `valid-exposition` (INV26), the exposition is valid: what `/metrics` answers at any instant parses as text format
- * 0.0.4 (strictly, see exposition-text.ts), has a bounded number of samples, and within one life of a node no counter
- * ever decreases, from scrape to scrape and from account to account; nor does a scrape show more than the node has
- * counted by then. The five rollups of a histogram fit one set of values. Each text and each account after the first
- * of its life is one comparison. Skipped: scrapes that saw nothing whole.
+ * `valid-exposition` (INV26), the exposition is valid. The answer of `/metrics` at any instant parses strictly as text
+ * format 0.0.4 (exposition-text.ts) and has a bounded number of samples. Within one incarnation no counter decreases,
+ * from scrape to scrape and from account to account, and a scrape shows no more than the node has counted by then. The
+ * five rollups of a histogram fit one set of values. Each text, and each account after the first of its incarnation, is
+ * one comparison. Skipped: scrapes without a complete answer.
  */
 import { CountedSeries } from './counted-series.ts';
 import type { ExpositionReader, ParsedFamily } from './exposition-text.ts';
@@ -13,17 +13,18 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 import type { StatsSample } from './stats-agreement.ts';
 
-/** A look, and which life of the node it saw; '' when that is not known. */
+/** A sample and the incarnation that it saw; '' when that is unknown. */
 export interface IncarnationSample extends StatsSample {
   readonly life: string;
 }
 
 type Counters = ReadonlyMap<string, number>;
 
-/** Samples of one exposition at most: what a node has (404 today), and what it has for each of its peers. */
+/** Largest number of samples of one exposition: the node's own (404 today); each of its peers has further ones. */
 const samplesMax = 420;
 const samplesPerPeerMax = 80;
 
+/** Checks the scrapes (`looks`) and the accounts of a run. */
 export function checkExposition(
   looks: readonly IncarnationSample[],
   accounts: readonly IncarnationAccount[],
@@ -43,7 +44,7 @@ export function checkExposition(
 interface Known {
   readonly accounts: readonly IncarnationAccount[];
   readonly counted: CountedSeries;
-  /** Of the scrape before, by node and life. */
+  /** The counters of the previous scrape, by node and incarnation. */
   readonly last: Map<string, Counters>;
 }
 
@@ -75,8 +76,9 @@ function checkLook(
 }
 
 /**
- * How the rollups of a family contradict each other: percentiles that fall, or a mean that no values with these percentiles
- * and this maximum have (at most 1 - p of them lie above the percentile p). Undefined when they do not, or are none.
+ * How the rollups of a family contradict each other: percentiles that decrease, or a mean that no values with these
+ * percentiles and this maximum have (at most 1 - p of them exceed the percentile p). Undefined if there is no
+ * contradiction, or no rollups.
  */
 export function askewRollups({ name, samples }: ParsedFamily): string | undefined {
   const rollups = new Map<string, number>();
@@ -115,7 +117,7 @@ function checkAccounts(tally: Tally, accounts: readonly IncarnationAccount[], co
   }
 }
 
-/** The first series that is lower later, or gone; undefined when none is. */
+/** The first series that decreased or disappeared; undefined if none did. */
 function firstFall(earlier: Counters, later: Counters): string | undefined {
   for (const [series, value] of earlier) {
     const now = later.get(series);

@@ -1,27 +1,28 @@
 /**
- * `failure-detection` (INV21), the failure detector. Of every node's opinion of every other:
+ * `failure-detection` (INV21), the failure detector. Of every node's opinion of every other node:
  *
- * - it moves along the legal transitions only, each from where the last one led (written down here once more, apart
- *   from the engine's own table);
- * - phi is a whole number, finite, and never negative, at every look;
- * - a peer is called DOWN only when something had happened to it, to the observer, or to the network between them not
+ * - it changes along legal transitions only, each from the state that the previous one reached (the transitions are
+ *   listed here again, independently of the engine's table);
+ * - phi is a whole number, finite and never negative, in every sample;
+ * - a peer is called DOWN only if something disturbed the peer, the observing node or the network between them no
  *   longer ago than silence may take to be judged (`horizonUs`);
- * - a peer that was away for longer than that is not called routable any more by an observer that was there all the
- *   time with nothing wrong around it.
+ * - a peer that was away for longer is no longer called routable by an observing node that was undisturbed all the
+ *   time.
  */
 import type { OpinionMove, Opinions } from './opinions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** Something was wrong with a node, or (`node` empty) with the network, for this long. */
+/** A disturbance of a node, or (`node` empty) of the network, with its duration. */
 export interface DetectorDisturbance {
   readonly node: string;
   readonly fromUs: number;
   readonly toUs: number;
-  /** The node was silent all the time: down, or standing still. */
+  /** The node was silent all the time: down or paused. */
   readonly away: boolean;
 }
 
+/** One value of phi, in thousandths. */
 export interface PhiSample {
   readonly node: string;
   readonly atUs: number;
@@ -39,15 +40,17 @@ const legal: Readonly<Record<string, readonly string[]>> = {
 };
 const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
 
+/** What the monitor recorded of opinions and disturbances in one run. */
 export interface DetectorTruth {
   readonly opinions: Opinions;
   readonly looks: readonly PhiSample[];
   readonly troubles: readonly DetectorDisturbance[];
   readonly nodes: readonly string[];
-  /** Longest time from a silence's beginning to its judgement. */
+  /** Longest time from the begin of a silence to its judgement, in virtual microseconds. */
   readonly horizonUs: number;
 }
 
+/** Checks transitions, samples of phi, causes of DOWN and detection of absences. */
 export function checkDetector(truth: DetectorTruth): CheckReport {
   const tally = new Tally('failure-detection');
   checkPaths(truth, tally);
@@ -75,7 +78,7 @@ function checkLooks(looks: readonly PhiSample[], tally: Tally): void {
   }
 }
 
-/** Something had happened. */
+/** A disturbance explains the change to DOWN. */
 function checkCause(
   { observer, peer, atUs }: OpinionMove,
   { troubles, horizonUs }: DetectorTruth,
@@ -88,7 +91,7 @@ function checkCause(
   tally.compare(why, atUs, () => `${observer} calls ${peer} down, and nothing was wrong with either`);
 }
 
-/** By then, everybody who was well thinks so. */
+/** By then, every undisturbed node has noticed the absence. */
 function checkNoticed(absence: DetectorDisturbance, truth: DetectorTruth, tally: Tally): void {
   const { opinions, troubles, nodes, horizonUs } = truth;
   const dueUs = absence.fromUs + horizonUs;

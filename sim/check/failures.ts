@@ -1,20 +1,21 @@
 /**
- * `no-silent-failures` (INV32), nothing fails in silence: no spawned task of any life of any node ended in an error,
- * no promise was rejected without a handler, and the world itself met no contradiction. Each life of each node is one
- * comparison, the run as a whole another.
+ * `no-silent-failures` (INV32), no failure passes unnoticed: no spawned task of any incarnation failed, no promise was
+ * rejected without a handler, and the world itself met no contradiction. Each incarnation is one comparison, and so is
+ * the run as a whole.
  */
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** One life of one node, from its start to its crash, stop or the end of the run. */
+/** One incarnation of a node, from its start to its crash, its stop or the end of the run. */
 export interface IncarnationRecord {
   readonly node: string;
   readonly life: number;
-  /** Failed tasks, by the doors' own count. */
+  /** Failed tasks, as the ports counted them. */
   readonly failedTasks: number;
   readonly atUs: number;
 }
 
+/** Checks the incarnations, and the failures of the run as a whole. */
 export function checkFailures(
   lives: readonly IncarnationRecord[],
   failures: readonly BadEvent[],

@@ -1,24 +1,23 @@
 /**
- * `hint-delivery` (INV27), hints: a kept write is given up only once its replica holds it. Read off the disks: when a
- * node removes a hint, or leaves with it, the replica's own disk covers every value of it, or another node keeps a
- * hint for it that does; where the replica is no member any more, the disks of all owners do. What is still kept at
- * the end is what the node counts as kept.
+ * `hint-delivery` (INV27), hints: a node gives up a hint only once its replica holds the writes. The evidence is on the
+ * disks. When a node removes a hint, or leaves with it, the replica's disk covers every value of the hint, or another
+ * node keeps an equivalent hint. If the replica is no longer a member, the disks of all owners cover it. At the end,
+ * the hints on a disk equal the number that the node counts.
  *
- * Skipped: hints that were too old or unreadable (counted as expired), and those whose replica's context has been
- * pruned.
+ * Skipped: expired or unreadable hints (counted as expired), and hints whose replica's context has been pruned.
  */
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** What a witness of the disks found. */
+/** Findings of the object observer. */
 export interface HintRecords {
-  /** Hints removed, or left with. */
+  /** Number of hints removed, or held by a node that left. */
   readonly removed: number;
   readonly skipped: number;
   readonly forgotten: readonly BadEvent[];
 }
 
-/** At the end, per node: hints on its disk, and the gauge `svc_hints_kept`. */
+/** Per node at the end: hints on its disk, and the gauge `svc_hints_kept`. */
 export interface HintBalance {
   readonly node: string;
   readonly atUs: number;
@@ -26,6 +25,7 @@ export interface HintBalance {
   readonly counted: number;
 }
 
+/** Checks removed hints and the final balance of every node. */
 export function checkHints(
   { removed, skipped, forgotten }: HintRecords,
   balances: readonly HintBalance[],

@@ -1,4 +1,4 @@
-/** Short histories for the tests of the checks: one key of one datacenter with three copies, read and written at two. */
+/** Builds short histories for tests: one key, one datacenter, three copies, reads and writes of two. */
 import type { Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
 
 const common = {
@@ -28,10 +28,12 @@ export function putAt(at: number, tag: string, over: Partial<WriteOperation> = {
   };
 }
 
+/** A deletion from `at` to `at + 1`. */
 export function deleteAt(at: number, over: Partial<WriteOperation> = {}): WriteOperation {
   return { ...putAt(at, '', over), kind: 'delete' };
 }
 
+/** A read from `at` to `at + 1` that returned `values`. */
 export function readAt(
   at: number,
   values: readonly string[],

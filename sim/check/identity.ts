@@ -1,23 +1,23 @@
 /**
- * `node-identity` (INV19), identity: a name stands for one life of one process at a time. Once a node has greeted a
- * newer life of a peer, it answers no request of an older one; a second process on a directory in use is refused, and
- * so is one whose configuration names a token that is none. That nobody takes an impostor for a member is
- * `ring-agreement`'s.
+ * `node-identity` (INV19), identity: a name belongs to one incarnation of one process at a time. Once a node has
+ * greeted a newer incarnation of a peer, it answers no request of an older one. A second process on a directory in use
+ * is refused, and so is a start whose configuration names an invalid token. `ring-agreement` checks that no node takes
+ * an impostor for a member.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A node wrote an answer to a peer's request, which came by a connection that had been greeted as this life. */
+/** A node's answer to a peer's request; the connection had been greeted as this incarnation. */
 export interface AnswerRecord {
   readonly node: string;
   readonly peer: string;
   readonly atUs: number;
-  /** The life that the connection belongs to, and the newest of that name which the node had greeted. */
+  /** The connection's incarnation, and the newest incarnation of that name that the node had greeted. */
   readonly life: string;
   readonly newest: string;
 }
 
-/** Somebody started what must not start; `refused` is the error's code, empty when it served. */
+/** A start that must be refused; `refused` is the error's code, empty if the process served. */
 export interface ForbiddenStart {
   readonly what: string;
   readonly atUs: number;
@@ -25,6 +25,7 @@ export interface ForbiddenStart {
   readonly expected: string;
 }
 
+/** Checks answers between nodes, and starts that must be refused. */
 export function checkIdentity(
   answers: readonly AnswerRecord[],
   starts: readonly ForbiddenStart[],

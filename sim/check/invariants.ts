@@ -1,24 +1,26 @@
 /**
  * The table of invariants: what Lockstep promises, one row each. Checks, scenarios, plans, reports and the command line
- * take their names from here; how each is checked is in sim/docs/invariants.md.
+ * take the names from here; sim/docs/invariants.md explains how each is checked.
  */
 import type { Named } from './named.ts';
 
 /**
- * What is at stake when an invariant breaks: acknowledged `data` (lost, wrong or torn), `security` (somebody may do what
- * they may not), `availability` (requests fail or wait though nothing is wrong), `operations` (operators are misled), or
- * the `testbed` itself (its verdicts mean nothing).
+ * What is at stake when an invariant breaks: acknowledged `data` (lost, wrong or torn), `security` (an unauthorized
+ * request succeeds), `availability` (requests fail or wait although nothing is wrong), `operations` (operators are
+ * misled), or the `testbed` itself (its verdicts are void).
  */
 export const gravities = ['data', 'security', 'availability', 'operations', 'testbed'] as const;
 
+/** One row of the table. */
 export interface InvariantRow extends Named {
   /** One sentence: what always holds. */
   readonly promise: string;
   readonly gravity: (typeof gravities)[number];
-  /** One sentence: what a breach means to whoever runs the cluster. */
+  /** One sentence: what a breach means for the operator of the cluster. */
   readonly breach: string;
 }
 
+/** All built-in invariants, in the order of their codes. */
 export const invariantTable = [
   {
     name: 'atomicity',
@@ -263,4 +265,5 @@ export const invariantTable = [
 /** A built-in invariant, as plans and reports name it. */
 export type InvariantName = (typeof invariantTable)[number]['name'];
 
+/** The names of the table, in its order. */
 export const invariantNames: readonly InvariantName[] = invariantTable.map(({ name }) => name);

@@ -4,7 +4,7 @@ import { blankTransaction } from '../evidence/transaction-fixture.ts';
 import type { SeenKey, TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
 import { checkIsolation } from './isolation.ts';
 
-/** `#id` reads what it names and appends its own numbers to the lists in `appends`. */
+/** `#id` reads the lists that it names and appends its own id to the lists in `appends`. */
 interface Told {
   readonly reads?: Readonly<Record<string, readonly number[]>>;
   readonly appends?: readonly string[];
@@ -41,32 +41,32 @@ describe('isolation', () => {
     expect(anomaliesOf(first, second, { reads: { a: [0, 10], b: [] } })).toEqual([]);
   });
 
-  it('knows a read that is no beginning of another', () => {
+  it('finds a read that is no prefix of another', () => {
     const told = [{ appends: ['a'] }, { appends: ['a'] }, { reads: { a: [0, 10] } }, { reads: { a: [10] } }];
     expect(anomaliesOf(...told)).toContain('incompatible order');
   });
 
-  it('knows a read of what was aborted, and of half of what was appended', () => {
+  it('finds a read of an aborted append, and of half of an append', () => {
     expect(anomaliesOf({ outcome: 'fail' }, { reads: { a: [0] } })).toEqual(['G1a']);
     expect(anomaliesOf({}, { reads: { a: [0] } }, { reads: { a: [0, 1] } })).toEqual(['G1b']);
   });
 
-  it('knows writes in opposite orders', () => {
+  it('finds writes in opposite orders', () => {
     const told = [{}, {}, { reads: { a: [0, 10], b: [10, 0] } }];
     expect(anomaliesOf(...told)).toContain('G0');
   });
 
-  it('knows two that have read each other', () => {
+  it('finds two transactions that have read each other', () => {
     const told = [{ reads: { b: [10] } }, { reads: { a: [0] } }];
     expect(anomaliesOf(...told)).toEqual(['G1c']);
   });
 
-  it('knows one half of a transaction seen and the other not', () => {
+  it('finds one half of a transaction seen and the other not', () => {
     const told = [{ reads: { a: [], b: [] } }, { reads: { a: [0], b: [] } }, { reads: { b: [0] } }];
     expect(anomaliesOf(...told)).toEqual(['G-single']);
   });
 
-  it('knows two that have missed each other', () => {
+  it('finds two transactions that have missed each other', () => {
     const told = [
       { reads: { a: [], b: [] }, appends: ['b'] },
       { reads: { a: [], b: [] }, appends: ['a'] },
@@ -75,7 +75,7 @@ describe('isolation', () => {
     expect(anomaliesOf(...told)).toEqual(['G2']);
   });
 
-  it('knows a read of yesterday', () => {
+  it('finds a stale read', () => {
     const told: readonly Told[] = [
       { reads: { a: [] }, atUs: [0, 100] },
       { reads: { a: [] }, atUs: [200, 300] },

@@ -1,18 +1,17 @@
 /**
  * `strict-serializability` (INV6), isolation: transactions that read through preconditions, and single reads at
- * primaries, are strictly serializable. Judged over append-only lists in the way of Elle (Kingsbury and Alvaro,
- * "Elle: Inferring Isolation Anomalies from Experimental Observations", 2020), by its names:
+ * primaries, are strictly serializable. The check works over append-only lists in the manner of Elle (Kingsbury and
+ * Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations", 2020), with Elle's names:
  *
- * - `incompatible order`: two reads of a list of which neither is the beginning of the other; `duplicate`;
- * - `G1a`: a read shows what an aborted transaction appended; `G1b`: one that shows a transaction's first element only;
+ * - `incompatible order`: two reads of a list of which neither is a prefix of the other; `duplicate`;
+ * - `G1a`: a read shows an aborted transaction's append; `G1b`: a read shows only the first element of a transaction;
  * - cycles of dependencies (ww: appended after; wr: read it; rw: did not see it): `G0` of ww alone, `G1c` of ww and wr,
  *   `G-single` with one rw, `G2` with several; `-realtime`: a cycle that needs the order in which clients saw
  *   transactions end and begin;
  * - `lost update`: two committed transfers replaced one version of an account.
  *
- * What is promised of reads away from the primary, and of plain writes, is causality only: they are not judged here.
- * Transactions of unknown outcome count as committed when somebody saw what they appended. Skipped: lists with a
- * transaction that an operator decided.
+ * Reads away from the primary and plain writes promise causality only and are not judged here. A transaction of unknown
+ * outcome counts as committed if a read showed its append. Skipped: lists with a transaction that an operator decided.
  */
 import type { TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
 import { appenderOf, describeTransaction } from '../evidence/transactions.ts';
@@ -112,7 +111,7 @@ function checkReads(
   }
 }
 
-/** A transaction whose reads and writes are one: committed for certain, or by what others saw. */
+/** The transaction's reads and writes form a unit: it certainly committed, or a read showed its append. */
 function counts(record: TransactionRecord, seen: ReadonlySet<number>): boolean {
   if (!record.validated) return false;
   return record.outcome === 'ok' || (record.outcome === 'unknown' && seen.has(record.id));
@@ -134,14 +133,14 @@ function edgesOf(
     const newest = list.at(-1);
     const place = newest === undefined ? -1 : writers.indexOf(appenderOf(newest));
     add('wr', writers[place], record.id);
-    // Its own append comes right after what it read; whoever is next has not been seen either way.
+    // A transaction's own append directly follows what it read; it has not seen the next writer.
     const next = writers[place + 1];
     add('rw', record.id, next === record.id ? writers[place + 2] : next);
   }
   return edges.filter(({ from, to }) => history[from] !== undefined && history[to] !== undefined);
 }
 
-/** Who has committed replaced the version that it read: no two replaced one. */
+/** A committed transfer replaced the version that it read: no two may replace the same version. */
 function checkTransfers(history: TransactionHistory, tainted: ReadonlySet<string>, tally: Tally): void {
   const replaced = new Map<string, TransactionRecord>();
   for (const record of history) {

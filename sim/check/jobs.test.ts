@@ -1,4 +1,4 @@
-/** What jobs may answer, and clients that do not read: each with what must be noticed. */
+/** Tests the checks of job results and of clients that do not read: each with the evidence that must break it. */
 import { expect, test } from 'vitest';
 
 import type { Operation } from '../evidence/history.ts';
@@ -49,7 +49,7 @@ const brokenBy = (job: Partial<JobRecord>): string[] => [
   ...checkJobs(history, [{ ...asked, ...job }]).reasons,
 ];
 
-test('a job tells of each of its inputs once, in their order, what somebody wrote there', () => {
+test('a job reports each of its inputs once, in their order, with a value that a client wrote', () => {
   expect(checkJobs(history, [asked])).toMatchObject({ ok: true, checked: 3, skipped: 0 });
   expect(checkJobs(history, [{ ...asked, outcome: 'fail' }])).toMatchObject({
     ok: true,
@@ -75,7 +75,7 @@ test('a count is the number of the inputs', () => {
   expect(brokenBy({ ...count, counted: [] })[0]).toContain('it counts [], of 2 inputs');
 });
 
-test('after the calm a job finds what reads are shown, and leaves nothing out', () => {
+test('after the calm a job finds the values that reads return, and omits none', () => {
   const final = { final: true, completedUs: 2000 } as const;
   const both = [
     { key: 'b/k0', tags: ['A'] },
@@ -89,7 +89,7 @@ test('after the calm a job finds what reads are shown, and leaves nothing out', 
   expect(brokenBy({ ...whole, found: [...both, ...both] })[0]).toContain('it tells of');
 });
 
-test('a node takes what a connection holds of a client that does not read, and answers it later', () => {
+test('a node accepts no more than a connection holds from a client that does not read, and answers it later', () => {
   const reading: SlowReading = {
     ...{ node: 'n1', atUs: 1, askedBytes: 1000, takenBytes: 500, asked: 10, answered: 10 },
   };

@@ -1,10 +1,10 @@
 /**
- * `wasm-purity` (INV28), jobs answer with what is there: a job over named keys tells of each of them once, in the
- * order in which they were named; what it found under a key some client wrote there, before the job had ended, and
- * was not refused for certain; a count is the number of the inputs; a bucket's job names no key twice. After the calm
- * a job finds exactly what the reads after the calm were shown. Each job, each key and each value is one comparison.
+ * `wasm-purity` (INV28), jobs return existing data. A job over named keys reports each key once, in the order in which
+ * they were named. Each value that it found was written by some client before the job ended, and that write was not
+ * certainly refused. A count equals the number of the inputs. A bucket's job names no key twice. After the calm a job
+ * finds exactly the values that the reads after the calm returned. Each job, key and value is one comparison.
  *
- * Skipped: jobs that failed, and after the calm keys with a write of which nobody knows what became of it.
+ * Skipped: failed jobs, and after the calm keys with a write of unknown outcome.
  */
 import type { History } from '../evidence/history.ts';
 import { byKey, isRead, isWrite } from '../evidence/history.ts';
@@ -13,6 +13,7 @@ import { describeJob } from '../evidence/jobs.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** Checks the jobs against the history of single operations. */
 export function checkJobs(history: History, jobs: readonly JobRecord[]): CheckReport {
   const tally = new Tally('wasm-purity');
   const known = byKey(history);
@@ -60,7 +61,7 @@ function checkFound({ key, tags }: FoundKey, job: JobRecord, history: History, t
   });
 }
 
-/** A bucket's job after the calm leaves no key out that reads are shown a value of. */
+/** After the calm, a bucket's job omits no key of which reads return a value. */
 function checkNothingMissing(job: JobRecord, known: ReadonlyMap<string, History>, tally: Tally): void {
   const names = new Set(job.found.map(({ key }) => key));
   for (const [key, history] of known) {
@@ -69,7 +70,10 @@ function checkNothingMissing(job: JobRecord, known: ReadonlyMap<string, History>
   }
 }
 
-/** The tags that the last read after the calm was shown; undefined: none was, or who knows what came later. */
+/**
+ * The tags that the last read after the calm returned; undefined without such a read, or if a later write may have
+ * changed them.
+ */
 function shownAfterCalm(history: History): readonly string[] | undefined {
   if (history.some((one) => isWrite(one) && one.outcome === 'unknown')) return undefined;
   return history.filter(isRead).findLast((one) => one.final && one.outcome === 'ok')?.values;

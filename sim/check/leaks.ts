@@ -1,16 +1,16 @@
 /**
- * `resource-bounds` (INV23), nothing is left behind: a node that was stopped in order holds no timer, connection,
- * listener, file, lock or task, and it did stop. Each stopped node is one comparison.
+ * `resource-bounds` (INV23), no leaks: a node that was stopped gracefully holds no timer, connection, listener, file,
+ * lock or task, and its stop completed. Each stopped node is one comparison.
  */
 import type { Tally } from './report.ts';
 
-/** What a stopped node held; empty when nothing leaked. */
+/** The resources that a stopped node still held; empty without a leak. */
 export interface StopRecord {
   readonly node: string;
   readonly atUs: number;
-  /** The stop came to an end. */
+  /** The stop completed. */
   readonly stopped: boolean;
-  /** Names of what was left, for people. */
+  /** Names of the leaked resources, for reports. */
   readonly left: readonly string[];
 }
 

@@ -1,22 +1,24 @@
 /**
- * `liveness` (INV22), liveness after the heal: once all is well, every node coordinates a transaction over all
- * primaries within the time that settling may take, so no lock, no branch and no queue is left from the storm that
- * would refuse it. And no client still waits for an answer: its patience is bounded. Skipped: clusters that lost a
- * node for good, whose keys have no primary until it is replaced.
+ * `liveness` (INV22), liveness after the heal: every node coordinates a transaction over all primaries within the time
+ * allowed for settling. No lock, branch or queue entry of the storm may therefore block it. No client still waits for
+ * an answer, because its patience is bounded. Skipped: clusters that lost a node for good, whose keys have no primary
+ * until it is replaced.
  */
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import { describeTransaction } from '../evidence/transactions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** The probe transaction of one node. */
 export interface LivenessRecord {
   readonly node: string;
-  /** When it was first asked, and when it succeeded or time was up. */
+  /** The first attempt, and the success or the end of the budget, in virtual microseconds. */
   readonly sinceUs: number;
   readonly atUs: number;
   readonly committed: boolean;
 }
 
+/** `answerUsMax`: the longest time for which a client waits for an answer, in microseconds. */
 export function checkLiveness(
   records: readonly LivenessRecord[],
   history: TransactionHistory,

@@ -1,22 +1,21 @@
 /**
- * `lock-exclusivity` (INV7), locks, from the named steps of transactions: between a branch's vote and its outcome no
- * other transaction takes one of its keys on its node, nor after a restart of that node, nor, when its disk was lost
- * or another node has replaced it, before the branch is given again; and a transaction that is carried out has let no
- * key go before it had taken its last (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had
- * to write.
+ * `lock-exclusivity` (INV7), locks, from the named steps of transactions. Between a branch's vote and its outcome, no
+ * other transaction takes one of its keys on its node. This also holds after a restart of the node, and, after a lost
+ * disk or a replacement, before the branch is restored. An applied transaction has released no key before it had taken
+ * its last one (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 import type { TransactionStep } from './transactions.ts';
 import { wiped } from './transactions.ts';
 
-/** `heirs`: who replaced which node that died for good. */
+/** `heirs`: the replacement of each node that died for good. */
 export function checkLocks(
   steps: readonly TransactionStep[],
   heirs: ReadonlyMap<string, string> = new Map(),
 ): CheckReport {
   const tally = new Tally('lock-exclusivity');
-  /** Per node and key: the transaction that has promised to follow its coordinator there. */
+  /** Per node and key: the transaction whose branch voted commit there. */
   const held = new Map<string, string>();
   const keysOf = new Map<string, readonly string[]>();
   const places = (node: string, xid: string): readonly string[] =>
@@ -28,7 +27,7 @@ export function checkLocks(
       forgotten.lost(`${seat}${place.slice(dead.length)}`, holder);
     }
   };
-  /** Those whose place was taken, by who took it, until the first word of that one. */
+  /** Replaced nodes by their replacement, until the replacement's first step. */
   const deadOf = new Map([...heirs].map(([dead, heir]) => [heir, dead]));
   const phases = new LockPhases(tally);
   const forgotten = new ForgottenLocks(tally);
@@ -44,7 +43,7 @@ export function checkLocks(
         break;
       case 'p.locks.taken':
       case 'p.recovery.scan': {
-        // What a restart finds applied holds nothing any more, though a crash came before the event that says so.
+        // A branch that a restart finds applied holds no lock, even if a crash prevented its event.
         if (step === 'p.recovery.scan' && fields['phase'] !== 'prepared') {
           for (const place of places(node, xid)) if (held.get(place) === xid) held.delete(place);
           break;
@@ -72,10 +71,13 @@ export function checkLocks(
   return tally.report();
 }
 
-/** Keys whose lock was lost with a disk: whoever takes one before it is taken for the branch once more comes between. */
+/**
+ * Keys whose lock was lost with a disk: another transaction violates the lock if it takes one before the branch does so
+ * again.
+ */
 class ForgottenLocks {
   readonly #tally: Tally;
-  /** Per node and key: who had promised, and who has taken it since. */
+  /** Per node and key: the holder that had voted, and the transaction that has taken the key since. */
   readonly #places = new Map<string, { readonly holder: string; taker: string | undefined }>();
 
   constructor(tally: Tally) {
@@ -100,7 +102,7 @@ class ForgottenLocks {
   }
 }
 
-/** Which transactions have begun to let keys go, and which branches took theirs afterwards. */
+/** Which transactions have begun to release keys, and which branches took keys afterwards. */
 class LockPhases {
   readonly #tally: Tally;
   readonly #shrinking = new Map<string, string>();
@@ -116,7 +118,7 @@ class LockPhases {
         if (!this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
         break;
       case 'p.locks.taken': {
-        // What is prepared at once is a decided branch, done once more where its disk has lost it.
+        // A branch that is `prepared` at its first step was decided earlier and is restored after the loss of a disk.
         const first = fields['phase'] === 'prepared' ? undefined : this.#shrinking.get(xid);
         if (first !== undefined) this.#late.set(`${node} ${xid}`, first);
         break;

@@ -1,15 +1,19 @@
 /**
- * `input-robustness` (INV16), malformed input never harms a node: whatever bytes a stranger sends to a listener, the
- * node stays up, still answers a well-formed request, and its memory stays bounded. Each burst of garbage is one
- * comparison. Nor does a disk that is not the node's own any more, or not sound: a start on another node's disk, or
- * on one's own of before one left, is refused as `StoreForeign`, a start is refused as `StorageFailed` or `Corrupted`
- * only when its disk failed or handed out what nobody wrote, and a refused start leaves nothing behind. Each such
- * start is one comparison. Skipped: bursts that never reached their node (it was down, or the network lost them),
- * ends that a fault explains, and starts that did not come to their end.
+ * `input-robustness` (INV16), malformed input never harms a node. Whatever bytes an unauthenticated client sends to a
+ * listener, the node stays up, still answers a well-formed request, and its memory stays bounded. Each burst of
+ * malformed input is one comparison.
+ *
+ * A foreign or damaged disk does no harm either. A start on another node's disk, or on the node's own disk from before
+ * it left, is refused as `StoreForeign`. A start is refused as `StorageFailed` or `Corrupted` only if its disk failed
+ * or returned altered bytes. A refused start leaves no resource behind. Each such start is one comparison.
+ *
+ * Skipped: bursts that never reached their node (it was down, or the network lost them), connection ends that a fault
+ * explains, and starts that did not complete.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** One burst of malformed input and the node's reaction. */
 export interface MalformedInputRecord {
   readonly id: string;
   readonly node: string;
@@ -18,15 +22,15 @@ export interface MalformedInputRecord {
   readonly sentBytes: number;
   readonly atUs: number;
   /**
-   * `closed`: the node ended the connection, or answered with an error. `open`: it was still waiting for more when the
-   * sender gave up. `lost`: no connection could be made, or a fault took it.
+   * `closed`: the node ended the connection or answered with an error. `open`: it still waited for more when the sender
+   * gave up. `lost`: no connection could be made, or a fault broke it.
    */
   readonly outcome: 'closed' | 'open' | 'lost';
-  /** The bytes cannot be the beginning of anything valid, so the node must end the connection or answer an error. */
+  /** The bytes are no prefix of a valid request: the node must end the connection or answer with an error. */
   readonly hopeless: boolean;
 }
 
-/** How a node stood after the settling. */
+/** The state of a node after the settling. */
 export interface NodeRecord {
   readonly node: string;
   readonly atUs: number;
@@ -34,22 +38,23 @@ export interface NodeRecord {
   readonly answers: boolean;
 }
 
-/** A start that the node refused, or one that it must refuse. */
+/** A start that the node refused or must refuse. */
 export interface StartRecord {
   readonly node: string;
   readonly life: number;
   readonly atUs: number;
-  /** The error's code; undefined: it was not refused. */
+  /** The error's code; undefined if the start was not refused. */
   readonly refused: string | undefined;
   readonly served: boolean;
-  /** The disk was another node's, or its own of before it left. */
+  /** The disk was another node's, or the node's own from before it left. */
   readonly foreign: boolean;
-  /** The disk failed, or handed out bytes that nobody wrote, in this life. */
+  /** The disk failed or returned altered bytes in this incarnation. */
   readonly troubled: boolean;
-  /** Names of what a refused start left behind. */
+  /** Names of the resources that a refused start left behind. */
   readonly left: readonly string[];
 }
 
+/** Checks bursts of malformed input (`garbage`), the nodes after the settling, and starts. */
 export function checkMalformedInput(
   garbage: readonly MalformedInputRecord[],
   nodes: readonly NodeRecord[],

@@ -1,6 +1,6 @@
 /**
- * What nodes thought of each other in the course of a run, read off their logs: each change of a peer's state, by
- * observer and by the observer's life. A life begins with everybody UNKNOWN.
+ * Nodes' opinions of each other in the course of a run, from their logs: each change of a peer's state, by observing
+ * node and incarnation. An incarnation begins with every peer UNKNOWN.
  */
 export interface OpinionMove {
   readonly observer: string;
@@ -11,12 +11,13 @@ export interface OpinionMove {
   readonly atUs: number;
 }
 
-/** A node began a life: it has heard of nobody yet. */
+/** The start of an incarnation, which has no opinions yet. */
 export interface IncarnationStart {
   readonly observer: string;
   readonly atUs: number;
 }
 
+/** The opinions of all nodes of a run. */
 export class Opinions {
   readonly moves: readonly OpinionMove[];
   readonly #begins: readonly IncarnationStart[];
@@ -34,12 +35,12 @@ export class Opinions {
     }
   }
 
-  /** Everything that the observer thought of the peer, in order. */
+  /** Every change of the observing node's opinion of the peer, in order. */
   of(observer: string, peer: string): readonly OpinionMove[] {
     return this.#byPair.get(`${observer} ${peer}`) ?? [];
   }
 
-  /** What the observer may have thought of the peer at some time within these instants, both included. */
+  /** The states that the observing node may have assigned to the peer between these instants, both included. */
   between(observer: string, peer: string, fromUs: number, toUs: number): ReadonlySet<string> {
     const states = new Set<string>();
     let before = 'UNKNOWN';
@@ -50,7 +51,7 @@ export class Opinions {
     }
     for (const begin of this.#begins) {
       if (begin.observer !== observer || begin.atUs > toUs) continue;
-      // What an earlier life thought is forgotten.
+      // A new incarnation forgets its predecessor's opinions.
       if (begin.atUs >= fromUs) states.add('UNKNOWN');
       else if (begin.atUs >= beforeUs) before = 'UNKNOWN';
     }

@@ -1,24 +1,25 @@
 /**
- * `liveness` (INV22), liveness after heal: within a budget of virtual time after everything was healed, clients have
- * their answers, every node calls every other one NORMAL (DOWN, when it died for good), and no hint waits any more.
- * Per node and peer one comparison each.
+ * `liveness` (INV22), liveness after heal: within a budget of virtual time after the heal, clients have their answers,
+ * every node calls every other one NORMAL (or DOWN, if it died for good), and no hint is pending. One comparison per
+ * node and peer for each.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A node as it was at the end of the budget, or as soon as all was well. */
+/** The state of a node at the end of the budget, or as soon as the cluster was quiet. */
 export interface QuietRecord {
   readonly node: string;
   readonly atUs: number;
-  /** Its opinion of each other node, by the peer's number; undefined: it does not serve. */
+  /** Its opinion of each other node, by the peer's number; undefined if it does not serve. */
   readonly peers: ReadonlyMap<string, string> | undefined;
-  /** Other nodes that are to be up. */
+  /** Number of other nodes that must be up. */
   readonly peersExpected: number;
-  /** Other nodes that died for good with nobody in their place. */
+  /** Number of other nodes that died for good and were not replaced. */
   readonly peersLost: number;
   readonly hintsKept: number;
 }
 
+/** `clientsBusy`: number of client conversations without an end. */
 export function checkQuiet(records: readonly QuietRecord[], clientsBusy: number): CheckReport {
   const tally = new Tally('liveness');
   const endUs = records[0]?.atUs ?? 0;
@@ -44,11 +45,12 @@ function checkNode(
     if (state === 'DOWN') continue;
     tally.compare(state === 'NORMAL', atUs, () => `${node} calls its peer ${peer} ${state}`);
   }
-  // Hints for one that died for good wait until they are too old.
+  // Hints for a node that died for good wait until they expire.
   if (peersLost > 0) tally.skip();
   else tally.compare(hintsKept === 0, atUs, () => `${node} still keeps ${hintsKept} hints`);
 }
 
+/** Whether `checkQuiet` holds for the nodes alone. */
 export function isQuiet(records: readonly QuietRecord[]): boolean {
   return checkQuiet(records, 0).ok;
 }

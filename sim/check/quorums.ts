@@ -1,13 +1,13 @@
 /**
- * `quorum-intersection` (INV18), quorum intersection, from what went over the wire: every read that was answered had
- * been answered by as many different replicas as it asked for, and every acknowledged write lay durably on as many;
- * so whenever the numbers add up to more than the copies, the two sets share a replica. A refusal named only peers as
- * away that the node did not call routable at the time, and left too few.
+ * `quorum-intersection` (INV18), quorum intersection, from the wire. Every answered read had answers of as many
+ * different replicas as it asked for. Every acknowledged write lay durably on as many as it asked for. If these numbers
+ * add up to more than the copies, the two sets share a replica. A refusal names as away only peers that the node did
+ * not call routable at the time, and too few others remained. At a SAFE level, while nothing goes wrong, no read is
+ * refused whose copies are equal.
  *
- * The node that coordinates counts as one of the answers when it holds a copy: what it reads itself is on no wire.
- * Skipped: writes that may leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings),
- * and refusals that name nobody. At a SAFE level, while nothing goes wrong, no read is refused whose copies are
- * equal.
+ * A coordinator that holds a copy counts as one of the answers: its own read is on no wire. Skipped: writes that may
+ * leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings), and refusals that name no
+ * peer.
  */
 import type { History, Operation } from '../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../evidence/history.ts';
@@ -16,7 +16,7 @@ import type { Opinions } from './opinions.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A peer's answer to a read of a key, as the asking node heard it. */
+/** A peer's answer to a read of a key, as the coordinator received it. */
 export interface ReadAnswer {
   /** `bucket/key`. */
   readonly key: string;
@@ -26,13 +26,14 @@ export interface ReadAnswer {
   readonly heardUs: number;
 }
 
-/** Whoever coordinated in the asked node's stead is named before its refusal. */
+/** A refusal of another coordinator, to which the request was forwarded, begins with that node's name. */
 const refusalText = /^(?:NoQuorum: )?(?:(\S+): )?.*are needed and \d+ can be reached \(away: ([^)]*)\)/;
 const disagreement = /the copies of \S+ differ/;
-/** Within that time an acknowledged write is at all replicas, while nothing goes wrong. */
+/** While nothing goes wrong, an acknowledged write reaches all replicas within this time, in virtual microseconds. */
 const spreadUs = 300_000;
 const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
 
+/** Checks reads and refusals against the wire, and writes against the disks. */
 export function checkQuorums(
   history: History,
   answers: readonly ReadAnswer[],
@@ -76,8 +77,8 @@ function checkAnswered(
 }
 
 /**
- * While nothing goes wrong the copies of a key differ only for as long as a write of it is on its way: a read at a SAFE
- * level is not refused then.
+ * While nothing goes wrong, the copies of a key differ only while a write of it is on its way. A read at a SAFE level
+ * is not refused then.
  */
 function checkAgreement(history: History, tally: Tally): void {
   for (const operations of byKey(history).values()) {

@@ -1,31 +1,31 @@
 /**
- * `resource-bounds` (INV23) of large objects that are read: a read that asks for some is let in while all that are in
- * fit into what the node may hold (`client_read_bytes_max`), or when it is alone; what it finds out later that it
- * needs may go beyond. Once nothing is under way any more, and when a node has stopped, all has been given back. No
- * replica sends unasked what is larger than its peer wants at once. Each entry, each rest of a life that read
- * something large, and each answer about a large object is one comparison.
+ * `resource-bounds` (INV23) of reads of large objects. A node admits a read if all admitted reads fit into its budget
+ * (`client_read_bytes_max`), or if no other read is in progress; memory that a read needs later may exceed the budget.
+ * When nothing is in progress, and when a node has stopped, all memory has been released. A replica does not send,
+ * unasked, an object larger than its peer wants at once. Each admission, each rest of an incarnation that read a large
+ * object, and each answer about a large object is one comparison.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A read was let in. */
+/** The admission of a read. */
 export interface ReadMemoryEntry {
   readonly node: string;
   readonly atUs: number;
   readonly bytes: number;
-  /** By the others. */
+  /** Bytes that other reads held. */
   readonly heldBytes: number;
   readonly bytesMax: number;
 }
 
-/** Nothing is under way at the node. */
+/** The memory held when no read is in progress at the node. */
 export interface ReadMemoryRest {
   readonly node: string;
   readonly atUs: number;
   readonly heldBytes: number;
 }
 
-/** What a peer answered to a read that wants large objects described; only those are kept. */
+/** A peer's answer to a read that wants large objects described; only those answers are recorded. */
 export interface LargeAnswer {
   readonly node: string;
   readonly peer: string;
@@ -34,6 +34,7 @@ export interface LargeAnswer {
   readonly bytesMax: number;
 }
 
+/** Checks admissions, rests and answers about large objects. */
 export function checkReadMemory(
   entries: readonly ReadMemoryEntry[],
   rests: readonly ReadMemoryRest[],

@@ -1,17 +1,18 @@
 /**
- * `exactly-once` (INV8), exactly once, over the counters of Redis clients: every acknowledged increment counts once,
- * one whose outcome is unknown at most once, a failed one never. So the end lies between the acknowledged and those
- * and the unknown; no two acknowledged increments got one number; and an increment or a read that began after another
- * had been answered saw it.
+ * `exactly-once` (INV8), exactly once, over Redis counters. Every acknowledged increment counts once, one of unknown
+ * outcome at most once, and a failed one never. The final value therefore lies between the number of acknowledged
+ * increments and that number plus the unknown ones. No two acknowledged increments returned the same number. An
+ * increment or read that began after another was answered reflects it.
  *
- * The same for amounts moved between accounts: whatever became of each transfer, the balances add up to nothing, in
- * every snapshot and at the end, the same at every node.
+ * Likewise for amounts moved between accounts: whatever the outcome of each transfer, the balances add up to zero in
+ * every snapshot and at the end, on every node.
  */
 import type { RedisRecord } from '../evidence/redis.ts';
 import { describeRedis } from '../evidence/redis.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** Checks counters and balances over the Redis clients' records. */
 export function checkRedisCounters(records: readonly RedisRecord[]): CheckReport {
   const tally = new Tally('exactly-once');
   for (const history of byCounter(records).values()) checkCounter(history, tally);
@@ -58,7 +59,7 @@ function checkCounter(history: readonly RedisRecord[], tally: Tally): void {
   }
 }
 
-/** What was answered before something began is seen by it. */
+/** An operation reflects every operation that was answered before it began. */
 function checkOrder(history: readonly RedisRecord[], tally: Tally): void {
   const answered = history.filter(({ outcome }) => outcome === 'ok');
   const byEnd = answered.toSorted((left, right) => left.completedUs - right.completedUs);

@@ -1,18 +1,22 @@
 /**
- * `session-guarantees` (INV20) as far as values that expire go: nobody sees one after its time, or misses one before
- * it, by more than clocks may differ. A value found names the operation that wrote it. After the calm all of them are
+ * `session-guarantees` (INV20) for values that expire: no client sees a value after its expiry, or misses it before, by
+ * more than the allowed clock difference. A value names the operation that wrote it. After the calm, all of them are
  * gone at every node.
  *
- * Skipped: looks at keys with a write whose outcome is unknown, or under way at the same time.
+ * Skipped: reads of keys with a write of unknown outcome, or one in progress at the same time.
  */
 import type { RedisRecord } from '../evidence/redis.ts';
 import { describeRedis } from '../evidence/redis.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** Clocks of two nodes differ by at most so much (sim/world/cluster/cluster.ts: 200 ms either way, and drift). */
+/**
+ * Upper bound of the difference between two nodes' clocks, in microseconds (sim/world/cluster/cluster.ts: 200 ms either
+ * way, and drift).
+ */
 const skewUs = 410_000;
 
+/** Checks every read of a key with an expiry. */
 export function checkRedisExpiry(records: readonly RedisRecord[]): CheckReport {
   const tally = new Tally('session-guarantees');
   const writes = records.filter(({ kind }) => kind === 'mortal');
@@ -30,7 +34,7 @@ function checkFound(look: RedisRecord, writes: readonly RedisRecord[], tally: Ta
     return `nobody wrote that: ${describeRedis(look)}`;
   });
   if (write === undefined) return;
-  // A write that nobody heard the end of may have been carried out late.
+  // A write of unknown outcome may have been applied late.
   if (write.outcome === 'unknown' && !look.final) {
     tally.skip();
     return;

@@ -1,8 +1,8 @@
 /**
- * `session-guarantees` (INV20) over what Redis clients pipelined: each reply is that of its own command; a read sees
- * what its connection wrote before it, or what another wrote since; and nobody reads a value once another was
- * acknowledged that was written after it, or nothing once anything was. Each reply is one comparison, and each read
- * another. Skipped: errors, reads behind a write that was one, and values of writes that nobody saw the end of.
+ * `session-guarantees` (INV20) over pipelined Redis commands. Each reply belongs to its own command. A read reflects
+ * its connection's earlier writes, or a later write of another connection. No client reads a value after a newer one
+ * was acknowledged, or nothing after any write was. Each reply is one comparison, and each read another. Skipped:
+ * errors, reads after a failed write of the same burst, and values of writes of unknown outcome.
  */
 import type { PageCommand } from '../evidence/redis-pages.ts';
 import { pageCommands } from '../evidence/redis-pages.ts';
@@ -11,6 +11,7 @@ import { describeRedis } from '../evidence/redis.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** Checks every burst of pipelined commands. */
 export function checkRedisPages(records: readonly RedisRecord[]): CheckReport {
   const tally = new Tally('session-guarantees');
   const bursts = records.filter(({ kind }) => kind === 'page');
@@ -23,7 +24,7 @@ export function checkRedisPages(records: readonly RedisRecord[]): CheckReport {
   return tally.report();
 }
 
-/** A write, and whether it certainly was done by the end of its burst. */
+/** A write, and whether it was certainly applied by the end of its burst. */
 interface PageWrite {
   readonly record: RedisRecord;
   readonly index: number;
@@ -39,7 +40,7 @@ function writesOf(record: RedisRecord): readonly PageWrite[] {
   });
 }
 
-/** What was read had not been written over before the burst began. */
+/** The value read had not been overwritten before the burst began. */
 function checkFreshness(record: RedisRecord, writes: readonly PageWrite[], tally: Tally): void {
   for (const [index, { kind, page }] of pageCommands(record).entries()) {
     const reply = record.replies[index] ?? '';
@@ -74,7 +75,7 @@ function isAfter(write: PageWrite, found: PageWrite): boolean {
 
 function checkBurst(record: RedisRecord, tally: Tally): void {
   const commands = pageCommands(record);
-  /** By page: what this burst wrote last; undefined when nobody knows. */
+  /** By page: this burst's last write; undefined if its outcome is unknown. */
   const written = new Map<string, string | undefined>();
   for (const [index, command] of commands.entries()) {
     const reply = record.replies[index] ?? 'nothing at all';
@@ -101,6 +102,6 @@ function isOwn(
   if (!written.has(page)) return reply === 'nil' || reply.startsWith(`=${page} `);
   const last = written.get(page);
   if (last === undefined) return reply === 'nil' || reply.startsWith(`=${page} `);
-  // Another client may have written since, but none of this burst's earlier values is back.
+  // Another client may have written since, but none of this burst's earlier values may return.
   return reply === `=${last}` || (reply.startsWith(`=${page} `) && !reply.startsWith(`=${page} ${ours}`));
 }

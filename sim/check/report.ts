@@ -1,42 +1,45 @@
 /**
- * What a check says: whether its invariant held, how much it compared, and the first event that broke it. A check that
- * compared too little has not passed: `withFloor` turns it into a failure named `vacuous`.
+ * Reports of checks: whether the invariant held, how much was compared, and the first violation. A check that compared
+ * too little has not passed: `withFloor` turns it into a failure named `vacuous`.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { InvariantName } from './invariants.ts';
 
-/** Invariants that users of the simulator add (user-invariants.ts): none of them is called like a built-in one. */
+/** Invariants of the simulator's users (user-invariants.ts). A user's invariant never has a built-in name. */
 export type UserInvariantName = Lowercase<string>;
 
-/** What a report is about: a built-in invariant (`InvariantName`), or one that the user added. */
+/** The subject of a report: a built-in invariant (`InvariantName`) or a user's. */
 export type ReportedInvariant = InvariantName | UserInvariantName;
 
+/** A violation, as a sentence with its time. */
 export interface BadEvent {
   /** Virtual time in microseconds. */
   readonly atUs: number;
   readonly text: string;
 }
 
+/** The result of one check. */
 export interface CheckReport {
   readonly invariant: ReportedInvariant;
   readonly ok: boolean;
   /** Comparisons made. */
   readonly checked: number;
-  /** Things that could not be compared, with the reason in the check's header. */
+  /** Number of things that could not be compared; the check's header gives the reasons. */
   readonly skipped: number;
   /** The earliest violation. */
   readonly firstBad: BadEvent | undefined;
   /** Sentences, the first violations first; at most `reasonsMax`. */
   readonly reasons: readonly string[];
-  /** The invariant did not break; too little was compared to say that it holds. */
+  /** The invariant did not break, but too little was compared to state that it holds. */
   readonly vacuous: boolean;
 }
 
+/** Largest number of reasons in a report. */
 export const reasonsMax = 10;
 
 /**
- * Gathers comparisons until it is sealed. What comes later would be in no report, so that whoever compares then, or by
- * something that is neither true nor false, is told so where it is done: `BadRequest`.
+ * Collects comparisons until it is sealed. A later comparison would be in no report, and a value that is no boolean has
+ * no meaning: both throw `BadRequest` at the caller.
  */
 export class Tally {
   readonly #invariant: ReportedInvariant;
@@ -45,12 +48,12 @@ export class Tally {
   #skipped = 0;
   #sealed = false;
 
-  /** `of`: a built-in invariant's name, or an invariant that the user added. */
+  /** `of`: a built-in invariant's name, or a user's invariant. */
   constructor(of: InvariantName | { readonly name: UserInvariantName }) {
     this.#invariant = typeof of === 'string' ? of : of.name;
   }
 
-  /** One comparison; `text` is asked for only when it failed. */
+  /** Makes one comparison; `text` is called only if it failed. `atUs`: virtual time in microseconds. */
   compare(holds: boolean, atUs: number, text: () => string): void {
     this.#mustBeOpen();
     if (!isFlag(holds)) {
@@ -66,7 +69,7 @@ export class Tally {
     this.#skipped += count;
   }
 
-  /** Nothing is counted any more. */
+  /** Accepts no further comparison. */
   seal(): void {
     this.#sealed = true;
   }
@@ -93,35 +96,39 @@ export class Tally {
   }
 }
 
-/** What callers give that no compiler has looked at. */
+/** Checks at run time, because callers may not be type-checked. */
 function isFlag(given: unknown): given is boolean {
   return typeof given === 'boolean';
 }
 
-/** What a person calls something that should not be there: `a promise`, `undefined`, `a number`. */
+/** A description of an unexpected value for an error text: `a promise`, `undefined`, `a number`. */
 export function nameOf(given: unknown): string {
   if (given === undefined || given === null) return String(given);
   if (isThenable(given)) return 'a promise';
   return Array.isArray(given) ? 'a list' : `${typeof given === 'object' ? 'an' : 'a'} ${typeof given}`;
 }
 
+/** Whether the value is a promise, or behaves like one. */
 export function isThenable(given: unknown): given is PromiseLike<unknown> {
   return typeof given === 'object' && given !== null && 'then' in given && typeof given.then === 'function';
 }
 
-/** Whose promise has been refused hears of that; how it ends must not be taken for the failure of a later run. */
+/**
+ * Ignores how a refused promise ends: its caller already has an error, and a rejection must not count as a later run's
+ * failure.
+ */
 export function disown(given: unknown): void {
   if (isThenable(given)) Promise.resolve(given).catch(() => undefined);
 }
 
-/** The report itself, or a failure when fewer than `checkedMin` comparisons were made. */
+/** The report itself, or a failure if fewer than `checkedMin` comparisons were made. */
 export function withFloor(report: CheckReport, checkedMin: number): CheckReport {
   if (report.checked >= checkedMin || !report.ok) return report;
   const reason = `${report.invariant} compared ${report.checked}, at least ${checkedMin} are expected: the run proves nothing about it`;
   return { ...report, ok: false, vacuous: true, reasons: [reason, ...report.reasons] };
 }
 
-/** Two reports of one invariant as one. */
+/** Joins two reports of one invariant. */
 export function joinReports(one: CheckReport, other: CheckReport): CheckReport {
   const bad = [one.firstBad, other.firstBad].filter((event) => event !== undefined);
   return {

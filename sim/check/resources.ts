@@ -1,7 +1,7 @@
 /**
- * `resource-bounds` (INV23), resources are bounded: at every look, what a node says that it holds is within what its
- * configuration allows; and a node that was stopped in order holds nothing (leaks.ts). Each bound at each look, and
- * each stopped node, is one comparison.
+ * `resource-bounds` (INV23), resources are bounded: in every sample, the resources that a node reports stay within its
+ * configuration, and a node that was stopped gracefully holds nothing (leaks.ts). Each bound in each sample, and each
+ * stopped node, is one comparison.
  */
 import type { StopRecord } from './leaks.ts';
 import { compareStops } from './leaks.ts';
@@ -10,12 +10,13 @@ import { Numbers } from './reconcile/numbers.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A gauge of a node may not exceed this. */
+/** An upper bound of one gauge of a node. */
 export interface Bound {
   readonly family: string;
   readonly most: number;
 }
 
+/** Checks stops and accounts; `boundsOf`: the bounds of a node's gauges. */
 export function checkResources(
   stops: readonly StopRecord[],
   accounts: readonly IncarnationAccount[],

@@ -1,12 +1,11 @@
 /**
- * `ring-agreement` (INV17): once all is well, every node that is to be there says the same of who owns what, names
- * those owners who are to be there and nobody else, and nothing is on the move. Nodes are asked over the network, as
- * an operator would.
+ * `ring-agreement` (INV17): after the calm, all expected nodes name the same owners of every token, exactly the
+ * expected owners, and no ring change is in progress. The nodes are asked over the network, as an operator would ask.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** What one node said; `seen` is absent when it did not answer. */
+/** One node's view; `seen` is undefined if it did not answer. */
 export interface RingRecord {
   readonly node: string;
   readonly atUs: number;
@@ -15,6 +14,7 @@ export interface RingRecord {
     | undefined;
 }
 
+/** `owners`: the names of the nodes that must own tokens. */
 export function checkRingAgreement(records: readonly RingRecord[], owners: readonly string[]): CheckReport {
   const tally = new Tally('ring-agreement');
   const first = records.find(({ seen }) => seen !== undefined);

@@ -2,10 +2,10 @@
  * `session-guarantees` (INV20), session guarantees (Terry, Demers, Petersen, Spreitzer, Theimer, Welch, "Session
  * Guarantees for Weakly Consistent Replicated Data", 1994), per client and key:
  *
- * - read your writes, monotonic reads: where the read's quorum meets the write's, a read shows what this client wrote
- *   before, or was shown before after it was acknowledged, or something that is not older;
- * - writes follow reads, monotonic writes: whoever is shown a write is not shown what that write's own client had seen
- *   when it wrote it, at any level.
+ * - read your writes, monotonic reads: where the read's quorum meets the write's, a read shows this client's
+ *   acknowledged earlier write, or an acknowledged one that it was shown before, or something that is not older;
+ * - writes follow reads, monotonic writes: at any level, a client that is shown a write is not shown what that write's
+ *   own client had seen when it wrote it.
  *
  * Skipped: pairs whose quorums need not meet.
  */
@@ -19,6 +19,7 @@ import { isKept, mustMeet } from './durability.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** Checks a history key by key; `atlas` says which disks lost data, and when. */
 export function checkSessions(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
   const tally = new Tally('session-guarantees');
   for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
@@ -41,7 +42,7 @@ function checkKey(operations: History, atlas: DiskLosses, tally: Tally): void {
   }
 }
 
-/** Acknowledged writes that the reader had made itself, or been shown, before it read. */
+/** Acknowledged writes that the reader had made itself, or had been shown, before it read. */
 function knownTo(read: ReadOperation, operations: History, causality: Causality): readonly WriteOperation[] {
   const known = new Map<number, WriteOperation>();
   for (const earlier of operations) {
@@ -60,7 +61,7 @@ function isAcknowledgedBefore(write: WriteOperation, read: ReadOperation): boole
   return write.outcome === 'ok' && write.completedUs !== undefined && write.completedUs < read.invokedUs;
 }
 
-/** What a shown write had been written over is not shown beside it. */
+/** A read does not show a write beside the values that this write replaced. */
 function checkFollows(read: ReadOperation, operations: History, causality: Causality, tally: Tally): void {
   for (const tag of read.values) {
     const write = causality.writeOf(tag);

@@ -1,12 +1,13 @@
 /**
- * `resource-bounds` (INV23) of clients that ask and do not read: while they did not, their node took no more of their
- * requests than the connection itself holds both ways; and once they read, every reply came, in order. Each such
- * client is two comparisons; one whose connection ended meanwhile (its node died) is skipped.
+ * `resource-bounds` (INV23) of clients that send requests and do not read the answers. Meanwhile their node accepts no
+ * more of their requests than the connection itself holds in both directions. Once they read, every reply arrives, in
+ * order. Each such client is two comparisons; a client whose connection ended meanwhile (its node died) is skipped.
  */
 import type { SlowReading } from '../evidence/slow-reading.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
+/** `takenBytesMax`: the most bytes of requests that a node may accept. */
 export function checkSlowReaders(readings: readonly SlowReading[], takenBytesMax: number): CheckReport {
   const tally = new Tally('resource-bounds');
   for (const { node, atUs, askedBytes, takenBytes, asked, answered } of readings) {

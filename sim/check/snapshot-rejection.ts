@@ -1,27 +1,28 @@
 /**
- * `snapshot-rejection` (INV13), a snapshot of anti-entropy's tree that is not what the node saved is refused:
- * whatever was done to it between two lives, the next life says so, once and for the right reason; and nothing is
- * refused that is sound. Each tampered snapshot and each rejection is one comparison. That rejections are counted
- * once is `metrics-reconcile`'s.
+ * `snapshot-rejection` (INV13): a snapshot of the hash tree that differs from what the node saved is rejected. After
+ * any tampering between two incarnations, the next one reports the rejection once, for the right reason. A sound
+ * snapshot is not rejected. Each tampered snapshot and each rejection is one comparison. `metrics-reconcile` checks
+ * that rejections are counted once.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A node's snapshot was tampered with while the node was down. */
+/** A node's snapshot was altered while the node was down. */
 export interface SnapshotTamper {
   readonly node: string;
   readonly atUs: number;
-  /** What the next life must make of it; `sound`: no word. */
+  /** The reason for which the next incarnation must reject it; `sound`: it must not reject it. */
   readonly verdict: 'Corrupted' | 'VersionSkew' | 'BadShape' | 'sound';
 }
 
-/** A node said that it rejected its snapshot. */
+/** A node's report that it rejected its snapshot. */
 export interface SnapshotRejectionRecord {
   readonly node: string;
   readonly atUs: number;
   readonly reason: string;
 }
 
+/** Compares alterations with rejections. */
 export function checkSnapshotRejection(
   tampers: readonly SnapshotTamper[],
   rejections: readonly SnapshotRejectionRecord[],

@@ -1,4 +1,4 @@
-/** `standby-routing` (INV35) says yes to what STANDBY promises, and no to each way of breaking that. */
+/** Tests `standby-routing`: the check accepts correct evidence and rejects each kind of violation. */
 import { describe, expect, it } from 'vitest';
 
 import { putAt, readAt } from './history-fixture.ts';
@@ -42,7 +42,7 @@ describe('standby-routing', () => {
     expect(verdict({ answers: [answer(5 * second, 'n2')] })).toEqual([true, 1, 1]);
   });
 
-  it('breaks over a read from a node in STANDBY that nobody needed', () => {
+  it('breaks over an unnecessary read from a node in STANDBY', () => {
     expect(verdict({ answers: [answer(5 * second)] })).toEqual([false, 1, 1]);
   });
 
@@ -62,7 +62,7 @@ describe('standby-routing', () => {
     expect(verdict({ answers, opinions })).toEqual([true, 0, 2]);
   });
 
-  it('says nothing of a coordinator that does not know yet, or knows no more', () => {
+  it('skips a coordinator that does not know of STANDBY yet, or no longer', () => {
     expect(verdict({ answers: [answer(5 * second)], opinions: opinionsOf('n1', 6 * second) })).toEqual([
       true,
       0,

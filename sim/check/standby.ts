@@ -1,11 +1,11 @@
 /**
- * `standby-routing` (INV35), what STANDBY promises, from what clients heard and what went over the wire:
+ * `standby-routing` (INV35), what STANDBY promises, from clients' answers and from the wire:
  *
- * - a node in STANDBY answers no request of a client: what was asked of it, and ended, in that time was refused;
- * - a coordinator that calls a replica STANDBY does not read from it while the other replicas are enough for the read
- *   and answer it. Not compared: reads whose answers have to be equal (two that differ ask for a third), those that
- *   need more copies than the others have, and those beside trouble: a node that is not NORMAL, or anything wrong
- *   with a node or the network, less than `troubleUs` ago;
+ * - a node in STANDBY answers no client request: a request that began and ended in that time was refused;
+ * - a coordinator that calls a replica STANDBY does not read from it while the other replicas suffice for the read and
+ *   answer it. Not compared: reads that need equal answers (two different ones require a third), reads that need more
+ *   copies than the others have, and reads near a disturbance: a node that is not NORMAL, or any fault of a node or the
+ *   network less than `troubleUs` ago;
  * - a node that has returned answers a client or a read again.
  */
 import type { History, ReadOperation } from '../evidence/history.ts';
@@ -16,13 +16,14 @@ import type { ReadAnswer } from './quorums.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A time in which a node was in STANDBY, as itself declared; `toUs` is Infinity where it did not return. */
+/** A period of STANDBY, as the node itself declared it; `toUs` is Infinity if it did not return. */
 export interface StandbyPeriod {
   readonly node: string;
   readonly fromUs: number;
   readonly toUs: number;
 }
 
+/** The evidence of one run. */
 export interface StandbyTruth {
   readonly history: History;
   readonly answers: readonly ReadAnswer[];
@@ -32,9 +33,10 @@ export interface StandbyTruth {
   readonly nodes: readonly string[];
 }
 
-/** A link that was lost is there again, and what was asked over it has failed, within this time. */
+/** Within this time, in virtual microseconds, a lost link is restored and the requests that it carried have failed. */
 const troubleUs = 2_000_000;
 
+/** Checks each period of STANDBY. */
 export function checkStandby(truth: StandbyTruth): CheckReport {
   const tally = new Tally('standby-routing');
   for (const period of truth.periods) {
@@ -73,7 +75,7 @@ function checkReturned(
   tally.compare(isServing, toUs, () => `${node} returned from STANDBY and has answered nothing since`);
 }
 
-/** The coordinator had no reason to ask a replica in STANDBY. */
+/** The coordinator had no reason to read from a replica in STANDBY. */
 function checkSpared(
   operation: ReadOperation,
   candidates: ReadonlySet<string>,

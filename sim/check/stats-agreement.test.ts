@@ -1,4 +1,4 @@
-/** The texts are the goldens of engine/metrics: one sample node, in which every number is another one. */
+/** The texts are the golden files of engine/metrics: one sample node, in which every number is different. */
 import { readFileSync } from 'node:fs';
 
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';

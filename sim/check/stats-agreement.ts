@@ -1,16 +1,16 @@
 /**
- * `stats-agreement` (INV25), the two formats of the stats listener agree: of one snapshot, every number of the legacy
- * JSON is the value of its sample in the text exposition, every sample that has a place in the JSON is there, and the
- * text is well-formed. The tables below are read off the interface (spec/stats-codecs.md and the service document),
- * not off the product. Each scrape is one comparison. Skipped: scrapes that saw no snapshot (node away), or two
- * different ones.
+ * `stats-agreement` (INV25), the two formats of the stats listener agree. For one snapshot, every number of the legacy
+ * JSON equals its sample in the text exposition, every sample with a place in the JSON is there, and the text is
+ * well-formed. The tables below follow the interface (spec/stats-codecs.md and the service document), independently of
+ * the engine. Each scrape is one comparison. Skipped: scrapes without a snapshot (node down), or with two different
+ * ones.
  */
 import type { ExpositionReader, ParsedFamily, ParsedSample } from './exposition-text.ts';
 import { ExpositionError, expositionReader } from './exposition-text.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** One look at a node's `/stats` and `/metrics`; `seen` only when both showed the same snapshot. */
+/** One scrape of a node's `/stats` and `/metrics`; `seen` only if both showed the same snapshot. */
 export interface StatsSample {
   readonly id: string;
   readonly node: string;
@@ -18,13 +18,15 @@ export interface StatsSample {
   readonly seen: { readonly stats: string; readonly metrics: string } | undefined;
 }
 
+/** The result of comparing the two formats. */
 export interface StatsAgreement {
-  /** Numbers and texts found in both. */
+  /** Number of numbers and texts found in both. */
   readonly compared: number;
   /** Sentences; empty when the formats agree. */
   readonly differences: readonly string[];
 }
 
+/** Checks every scrape. */
 export function checkStatsAgreement(looks: readonly StatsSample[], parse = expositionReader()): CheckReport {
   const tally = new Tally('stats-agreement');
   for (const { id, node, atUs, seen } of looks) {
@@ -41,7 +43,7 @@ export function checkStatsAgreement(looks: readonly StatsSample[], parse = expos
   return tally.report();
 }
 
-/** Compares the legacy JSON and the text exposition of one snapshot. Malformed texts are differences too. */
+/** Compares the legacy JSON and the text exposition of one snapshot. Malformed text is a difference too. */
 export function compareStats(json: string, exposition: string, parse = expositionReader()): StatsAgreement {
   const comparison = new Comparison();
   const families = readFamilies(exposition, comparison, parse);
@@ -95,7 +97,7 @@ const identityKeys: readonly string[] = ['version', 'source', 'rack', 'dc'];
 
 const plainKeys = new Set(['service', ...identityKeys, ...plainSeries.map(([key]) => key)]);
 
-/** How many fields a group has, and which of them are no counters. */
+/** The number of fields in a group, and the fields that are no counters. */
 interface FieldGroup {
   readonly label: string;
   readonly count: number;
@@ -201,7 +203,7 @@ class Comparison implements StatsAgreement {
     for (const sample of this.#unmatched.values()) this.#mayBeTextOnly(sample);
   }
 
-  /** `svc_build_info` has one sample, and its labels say what the JSON says. */
+  /** `svc_build_info` has one sample, whose labels equal the JSON's texts. */
   #compareIdentity(legacy: JsonObject, infos: readonly ParsedSample[]): void {
     if (infos.length !== 1) this.differ(`svc_build_info has ${infos.length} samples`);
     for (const key of identityKeys) {
@@ -253,7 +255,7 @@ class Comparison implements StatsAgreement {
     }
   }
 
-  /** What is left over must be of a family that the JSON has no place for. */
+  /** A remaining sample must belong to a family without a place in the JSON. */
   #mayBeTextOnly(sample: ParsedSample): void {
     const { name, labels } = sample;
     const quantile = labels.get('quantile');

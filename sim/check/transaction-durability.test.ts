@@ -6,7 +6,7 @@ import { checkTransactionDurability } from './transaction-durability.ts';
 
 const key = 'lists/l0';
 
-/** An append that was answered at `completedUs`, having begun 100 before; it read what `read` wrote, and has one copy. */
+/** An append that began at `completedUs - 100`, read the value that `read` wrote, and has one copy. */
 function append(id: number, completedUs: number, read?: number): TransactionRecord {
   const valueOf = (of: number): TransactionValue => ({ tag: `«w:${of}»`, balance: undefined, list: [of] });
   return {

@@ -1,11 +1,12 @@
 /**
- * The transactions' half of `durable-before-ack` (INV5): no branch votes commit before its prepare record is durable
- * (the coordinator's own: the decision), no coordinator sends a commit before its decision is, and when a client
- * hears `committed` every key's new value lies durably at as many replicas as the level names (in a branch's record
- * at least), by the world's own knowledge of the disks. Skipped: keys of branches that the answer itself calls
- * pending, answers to repetitions, which name no branch, deletions, which leave no tag, and values that another
- * transaction's may stand for: a primary lets a key go before the client hears, and what the next one writes can
- * overtake its value on the way to a replica.
+ * The transaction part of `durable-before-ack` (INV5), by the world's knowledge of the disks. No branch votes commit
+ * before its prepare record is durable (for the coordinator's own branch: the decision). No coordinator sends a commit
+ * before its decision is durable. When a client receives `committed`, every key's new value lies durably at as many
+ * replicas as the level requires (at least in a branch's record).
+ *
+ * Skipped: keys of branches that the answer calls pending; answers to retries, which name no branch; deletions, which
+ * leave no tag. Also skipped are values that another transaction's value may have replaced: a primary unlocks a key
+ * before the client has its answer, and the next write can overtake the value on its way to a replica.
  */
 import type { TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
 import { describeTransaction } from '../evidence/transactions.ts';
@@ -13,6 +14,7 @@ import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 import type { TransactionStep } from './transactions.ts';
 
+/** Checks votes and commits by the steps, and acknowledged commits by the history. */
 export function checkTransactionDurability(
   steps: readonly TransactionStep[],
   history: TransactionHistory,
@@ -45,7 +47,7 @@ export function checkTransactionDurability(
   return tally.report();
 }
 
-/** Per key the transactions that may have written it. */
+/** Per key, the transactions that may have written it. */
 function writersOf(history: TransactionHistory): ReadonlyMap<string, readonly TransactionRecord[]> {
   const writers = new Map<string, TransactionRecord[]>();
   for (const record of history) {
@@ -56,8 +58,8 @@ function writersOf(history: TransactionHistory): ReadonlyMap<string, readonly Tr
 }
 
 /**
- * The other began before this one was answered, and was not over before; if it depends on the key, then on this value. One
- * whose outcome nobody heard is never over.
+ * `other` began before this transaction was answered and did not complete before it began; if it depends on the key, it
+ * read this value. A transaction of unknown outcome never completes.
  */
 function mayStandForIt(
   other: TransactionRecord,

@@ -1,11 +1,16 @@
 /**
- * The other half of `atomicity` (INV1): what committed transactions saw, and what the keys hold in the end. What one
- * read of a triple on condition that it did not change, and committed, is one transaction's. The sum of all accounts
- * is what it was, both lists of a pair are equal, the three keys of a triple hold one transaction's value (or none
- * does), whatever a committed transaction appended is there, and nothing that was aborted is; nobody was told that a
- * transaction committed which it had told to abort. A transfer between two accounts has moved both or neither: that
- * holds for the others too when the sum cannot be told. Skipped: keys that could not be read, and `excused` ones: of
- * transactions that an operator decided, or of which a voted branch died with its node.
+ * The value part of `atomicity` (INV1): what committed transactions read, and what the keys hold at the end.
+ *
+ * - A committed transaction that read a triple, on condition that it did not change, read the values of one
+ *   transaction.
+ * - The sum of all accounts is unchanged. Both lists of a pair are equal. The three keys of a triple hold one
+ *   transaction's value, or none does.
+ * - Every append of a committed transaction is there, and none of an aborted one.
+ * - No client received `committed` for a transaction that it had asked to abort.
+ * - A transfer moved both accounts or neither. This holds for the other transfers too when the sum is unknown.
+ *
+ * Skipped: keys that could not be read, and `excused` keys: those of transactions that an operator decided, or of which
+ * a voted branch was lost with its node.
  */
 import type {
   SeenKey,
@@ -19,6 +24,7 @@ import { Tally } from './report.ts';
 
 type Finals = ReadonlyMap<string, TransactionValue | undefined>;
 
+/** `firstBalance`: each account's initial balance; `excused`: keys to skip. */
 export function checkTransactionValues(
   history: TransactionHistory,
   accounts: number,
@@ -57,7 +63,7 @@ export function checkTransactionValues(
   return tally.report();
 }
 
-/** All keys of a triple were as its transaction read them while it held them all. */
+/** All keys of a triple had the values that the transaction read while it held all their locks. */
 function checkSeen(record: TransactionRecord, excused: ReadonlySet<string>, tally: Tally): void {
   if (record.kind !== 'restamp') return;
   if (record.reads.some(({ key }) => excused.has(key))) {
@@ -70,7 +76,7 @@ function checkSeen(record: TransactionRecord, excused: ReadonlySet<string>, tall
   });
 }
 
-/** Numbers are appended and never taken away. */
+/** Ids are appended and never removed. */
 function checkKept(record: TransactionRecord, finals: Finals, tally: Tally): void {
   for (const { key, value } of record.writes) {
     const list = value?.list;
@@ -107,7 +113,7 @@ function checkTotal(
   });
 }
 
-/** Every transfer stands in the pasts of both of its accounts or of neither; a committed one in both. */
+/** Every transfer is in the history of both of its accounts or of neither; a committed one in both. */
 function checkTransfers(
   history: TransactionHistory,
   byTag: ReadonlyMap<string, TransactionRecord>,
@@ -130,7 +136,7 @@ function checkTransfers(
   }
 }
 
-/** Who made an account what it is: each transfer holds on to the version that it read. */
+/** The transfers that led to an account's value: each transfer names the version that it read. */
 function pastOf(
   key: string,
   value: TransactionValue | undefined,
@@ -146,7 +152,7 @@ function pastOf(
   return past;
 }
 
-/** The keys of one pair or triple say the same; their names differ behind the dot. */
+/** The keys of one pair or triple hold the same value; their names differ after the dot. */
 function checkTogether(
   finals: Finals,
   bucket: string,
@@ -165,12 +171,12 @@ function checkTogether(
   }
 }
 
-/** Of what stands behind the equals signs. */
+/** Number of different values after the equals signs. */
 function distinctCount(held: readonly string[]): number {
   return new Set(held.map((text) => text.slice(text.indexOf('=')))).size;
 }
 
-/** `«w:x1:t12.0»` -> `x1:t12`: all keys of one transaction's stamp have tags that begin alike. */
+/** `«w:x1:t12.0»` -> `x1:t12`: all tags of one transaction share this prefix. */
 function transactionIn(tag: string): string {
   return tag.replace(/[.]\d+»$/, '');
 }

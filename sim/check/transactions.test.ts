@@ -12,7 +12,7 @@ import {
 } from './transactions.ts';
 import { checkLocks } from './locks.ts';
 
-/** `n2 p.vote.sent t1 vote=commit`, one step a line, a microsecond apart. */
+/** Parses steps: `n2 p.vote.sent t1 vote=commit`, one a line, a microsecond apart. */
 function story(text: string): readonly TransactionStep[] {
   const lines = text.split('\n').map((line) => line.trim());
   return lines
@@ -41,7 +41,7 @@ const committed = `
 const without = (line: string): string => committed.replace(`  ${line}\n`, '');
 
 describe('atomicity (INV1)', () => {
-  it('holds for a transaction that every voter carried out, and for one that nobody did', () => {
+  it('holds for a transaction that every voter applied, and for one that no voter applied', () => {
     expect(checkAtomicity(story(committed))).toMatchObject({ ok: true, checked: 4 });
     const aborted = committed.replace(/ *n. (c\.decision|p\.applied).*\n/g, '');
     expect(checkAtomicity(story(aborted))).toMatchObject({ ok: true, checked: 2 });
@@ -110,14 +110,14 @@ describe('a branch of a node that was replaced', () => {
   const unheard = committed.replace('n3 p.applied.synced t1', '');
   const judged = (text: string) => checkAtomicity(story(text), ['n3'], heirs);
 
-  it('is carried out by its heir, or was known to be', () => {
+  it('is applied by its replacement, or was known to be applied', () => {
     expect(judged(unheard).reasons).toEqual(['n4 never carried out t1, decided, for n3']);
     expect(judged(committed).ok).toBe(false);
     expect(judged(`${unheard}\nn4 p.applied.synced t1`).ok).toBe(true);
     expect(judged(`${committed}\nn1 c.ack.recv t1 from=n3`).ok).toBe(true);
   });
 
-  it('is spared where nobody has its order any more, and where nobody replaced it', () => {
+  it('is skipped where its prepare request is lost, and where the node was not replaced', () => {
     expect(judged(`${unheard}\nn1 decision.abandoned t1 nodes=n3`).ok).toBe(false);
     const anew = unheard.replace(
       'n1 c.decision.synced t1',
@@ -128,7 +128,7 @@ describe('a branch of a node that was replaced', () => {
     expect(checkAtomicity(story(unheard), ['n1', 'n3'], heirs).ok).toBe(true);
   });
 
-  it('is in its grave no longer', () => {
+  it('is no longer lost with its node', () => {
     const buried = (text: string) => [...buriedWith(['n3'], story(text), heirs)];
     expect(buried(unheard)).toEqual(['t1']);
     expect(buried(`${unheard}\nn4 p.applied.synced t1`)).toEqual([]);
@@ -166,7 +166,7 @@ describe('a commit that a client hears of (outcome-stability)', () => {
     expect(told(`${begun}\nn1 c.prepare.sent t1\nn2 p.vote.sent t1 vote=readOnly`).ok).toBe(true);
   });
 
-  it('breaks when nobody knows of it, it was not decided, or a branch said nothing', () => {
+  it('breaks when no step mentions it, it was not decided, or a branch has no step', () => {
     const reasons = ['t1 was said to be committed, and was not'];
     for (const steps of [
       '',
@@ -191,7 +191,7 @@ describe('locks (lock-exclusivity)', () => {
   it('hold for a branch that releases before the next one takes', () => {
     expect(checkLocks(story(`${committed}\nn2 p.locks.taken t2 keys=k`))).toMatchObject({
       ok: true,
-      // Two keys are taken, two branches carry it out.
+      // Two keys are locked, two branches apply the transaction.
       checked: 4,
     });
   });
@@ -261,7 +261,7 @@ describe('once (exactly-once)', () => {
     expect(twice.reasons).toEqual(['n2 carried out t1 2 times']);
   });
 
-  it('breaks when two transactions under one name of a client’s are carried out', () => {
+  it('breaks when two transactions with one idempotency key are applied', () => {
     const named = story(`
       n1 c.begin t1 client=mine
       n2 p.applied.synced t1
@@ -272,7 +272,7 @@ describe('once (exactly-once)', () => {
     expect(checkOnce(named.slice(0, 3))).toMatchObject({ ok: true, checked: 2 });
   });
 
-  it('breaks when who has heard of a commit is told under the same name that nothing happened', () => {
+  it('breaks when a retry after a known commit is told that nothing happened', () => {
     const denial = { atUs: 7, xid: 't2', reason: 'conflict: b/k belongs to the transaction t9' };
     const heard = { ...blankTransaction, clientId: 'mine', denials: [denial] };
     expect(checkRetries([heard])).toMatchObject({

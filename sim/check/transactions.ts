@@ -1,23 +1,25 @@
 /**
- * What transactions must keep, judged from the named steps of the engine and from what clients heard (their locks,
- * `lock-exclusivity` (INV7): locks.ts):
+ * Checks of transactions, from the engine's named steps and from clients' answers (locks, `lock-exclusivity` (INV7):
+ * locks.ts):
  *
- * - `atomicity`, atomicity: a branch carries out a transaction only after the decision is durable, and once one has,
- *   every branch that voted commit does; one whose coordinator never decided is carried out nowhere;
- * - `outcome-stability`, stability: what a client heard (committed, aborted) is what happened, and stays;
- * - `no-dangling-transactions`, nothing dangles: when all is healed, no transaction is in doubt anywhere;
- * - `exactly-once`, once: a branch carries a transaction out once, however often it is told to; of all under one name
- *   of a client's one is carried out, and when the client has heard so no repetition is told that nothing was; a
- *   client that was told that nothing was never hears otherwise, and nothing is carried out under the name, before or
- *   after.
+ * - `atomicity` (INV1): a branch applies a transaction only after the decision is durable. Once one branch has applied
+ *   it, every branch that voted commit does. Without a decision no branch applies it;
+ * - `outcome-stability` (INV2): the outcome that a client received (committed, aborted) is what happened, and does not
+ *   change;
+ * - `no-dangling-transactions` (INV3): after the heal, no transaction is in doubt on any node;
+ * - `exactly-once` (INV8): a branch applies a transaction once, however often it receives the commit. Of all
+ *   transactions with one idempotency key one is applied. Once the client has received `committed`, no retry is told
+ *   that nothing happened. A client that was told that nothing happened never receives anything else, and nothing is
+ *   applied under that key, before or after.
  *
- * One-step commits have no vote and no decision; for them `outcome-stability` and `exactly-once` speak. A disk that
- * was lost (a step 'disk.wiped' of no transaction) has lost what was carried out: that may be done once more. What a
- * node that died for good (`lost`) had voted for, and was not known to have carried out, is for whoever replaced it
- * (`heirs`) to carry out. Skipped: branches that an operator decided or abandoned, not the others of their
- * transactions; and of nodes that died for good those that nobody can give again: their coordinators died as well or
- * were started anew, or nobody replaced them. A crash may come between a durable record and the event that says so:
- * what a restart finds applied counts.
+ * One-step commits have no vote and no decision; `outcome-stability` and `exactly-once` cover them. A lost disk (a step
+ * `disk.wiped` of no transaction) loses applied writes, which may be applied again. If a node that died for good
+ * (`lost`) had voted for writes and was not known to have applied them, its replacement (`heirs`) must apply them.
+ *
+ * Skipped: branches that an operator decided or abandoned, but not the other branches of their transactions. Also
+ * branches of nodes that died for good which no node can restore, because their coordinators died as well or were
+ * restarted, or because the node was not replaced. A crash may come between a durable record and its step: a branch
+ * that a restart finds applied counts as applied.
  */
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import type { CheckReport } from './report.ts';
@@ -32,7 +34,7 @@ export interface TransactionStep {
   readonly fields: Readonly<Record<string, string | number | boolean>>;
 }
 
-/** What a client heard of a transaction; `xid` is '' when it heard nothing of it. */
+/** The outcome of a transaction that a client received; `xid` is '' if it received none. */
 export interface HeardOutcome {
   readonly atUs: number;
   readonly xid: string;
@@ -43,43 +45,43 @@ export interface HeardOutcome {
 export interface Dangling {
   readonly node: string;
   readonly atUs: number;
-  /** Undefined: the node could not be asked. */
+  /** Undefined if the node could not be asked. */
   readonly xids: readonly string[] | undefined;
 }
 
-/** One branch as the steps tell it. */
+/** One branch, as its steps describe it. */
 interface BranchStory {
   votedUs: number | undefined;
-  /** It has nothing to write. */
+  /** Time at which it voted with nothing to write. */
   readOnlyUs: number | undefined;
   appliedUs: number | undefined;
-  /** Times that its writes became durable. */
+  /** Number of times that its writes became durable. */
   applications: number;
-  /** Its coordinator has heard that it was carried out. */
+  /** Its coordinator has received the acknowledgement. */
   acknowledged: boolean;
 }
 
 interface Story {
   decidedUs: number | undefined;
   decidedBy: string;
-  /** Its coordinator has been started anew since it was decided: it has the decision, and no orders. */
+  /** Its coordinator has restarted since the decision: it has the decision, but not the prepare requests. */
   isRecovered: boolean;
   readonly branches: Map<string, BranchStory>;
-  /** Its branches, as its coordinator began with them. */
+  /** Number of branches with which its coordinator began. */
   named: number;
   alone: boolean;
 }
 
-/** A disk was replaced by an empty one. */
+/** The replacement of a disk by an empty one. */
 export interface Wipe {
   readonly node: string;
   readonly atUs: number;
 }
 
-/** The step of a disk that was lost; it is of no transaction. */
+/** The step of a lost disk; it belongs to no transaction. */
 export const wiped = 'disk.wiped';
 
-/** The steps, and among them when disks were lost. */
+/** The steps merged with the losses of disks, in order of time. */
 export function withWipes(
   steps: readonly TransactionStep[],
   wipes: readonly Wipe[],
@@ -89,8 +91,8 @@ export function withWipes(
 }
 
 /**
- * Transactions of which a part may have been lost with a disk although nobody is to blame: its node coordinated them and
- * alone knew of the decision, or it had said that its part is not at as many replicas as the level names.
+ * Transactions of which a part may be lost with a disk without a violation. Either the node coordinated them and alone
+ * knew the decision, or it had reported that its part is not on as many replicas as the level requires.
  */
 export function lostWithDisks(steps: readonly TransactionStep[]): ReadonlySet<string> {
   const open = new Map<string, Set<string>>();
@@ -108,7 +110,7 @@ export function lostWithDisks(steps: readonly TransactionStep[]): ReadonlySet<st
   return lost;
 }
 
-/** `heirs`: who replaced which of the `lost`. */
+/** `heirs`: the replacement of each node in `lost`. */
 export function checkAtomicity(
   steps: readonly TransactionStep[],
   lost: readonly string[] = [],
@@ -146,11 +148,12 @@ export function checkAtomicity(
   return tally.report();
 }
 
-/** Whoever replaced the node has carried it out in its place; or the node itself had, and its coordinator knows. */
+/** The replacement has applied the branch, or the node itself had and its coordinator knows. */
 function isHandedOver({ branches }: Story, node: string, heir: string): boolean {
   return branches.get(node)?.acknowledged === true || branches.get(heir)?.appliedUs !== undefined;
 }
 
+/** Checks `outcome-stability`: every received outcome against the steps. */
 export function checkStability(
   steps: readonly TransactionStep[],
   heard: readonly HeardOutcome[],
@@ -183,7 +186,7 @@ export function checkStability(
   return tally.report();
 }
 
-/** By then it was decided, or carried out in one step; or its branches had nothing to write. */
+/** By then the transaction was decided, or committed in one step; or its branches had nothing to write. */
 function isDoneBy(story: Story | undefined, atUs: number): boolean {
   if (story === undefined) return false;
   const branches = [...story.branches.values()];
@@ -194,6 +197,7 @@ function isDoneBy(story: Story | undefined, atUs: number): boolean {
   return idle.length > 0 && idle.length === story.named;
 }
 
+/** Checks `no-dangling-transactions`: the in-doubt lists of all nodes at the end. */
 export function checkNothingDangles(left: readonly Dangling[]): CheckReport {
   const tally = new Tally('no-dangling-transactions');
   for (const { node, atUs, xids } of left) {
@@ -204,14 +208,14 @@ export function checkNothingDangles(left: readonly Dangling[]): CheckReport {
   return tally.report();
 }
 
-/** Nodes whose branches an operator decides, or abandons, in the step. */
+/** Nodes whose branches an operator decides or abandons in this step. */
 function nodesByHand({ node, step, fields }: TransactionStep): readonly string[] {
   switch (step) {
     case 'branch.decided':
       return [node];
     case 'decision.abandoned':
       return String(fields['nodes']).split(' ');
-    // It was on the disk when a crash came; the event was not told.
+    // The record was on the disk when the node crashed, before its step was traced.
     case 'p.recovery.scan':
       return String(fields['phase']).startsWith('heuristic') ? [node] : [];
     default:
@@ -224,14 +228,14 @@ function branchesByHand(steps: readonly TransactionStep[]): ReadonlySet<string> 
   return new Set(steps.flatMap((step) => nodesByHand(step).map((node) => `${node} ${step.xid}`)));
 }
 
-/** Transactions that an operator decided at some branch, or of which one abandoned a lost branch. */
+/** Transactions of which an operator decided a branch or abandoned a lost one. */
 export function decidedHeuristically(steps: readonly TransactionStep[]): ReadonlySet<string> {
   return new Set(steps.filter((step) => nodesByHand(step).length > 0).map(({ xid }) => xid));
 }
 
 /**
- * Transactions of which a node took a voted branch into its grave: it died before its writes had reached the level, and
- * whoever lives has them not, or not surely; until whoever replaced it (`heirs`) has carried it out.
+ * Transactions of which a voted branch was lost with its node: the node died before the writes had reached their level,
+ * and no living node surely has them. They stay lost until the node's replacement (`heirs`) has applied them.
  */
 export function buriedWith(
   lost: readonly string[],
@@ -254,12 +258,13 @@ export function buriedWith(
   return new Set(open.values());
 }
 
-/** `bucket/key` of everything that those transactions wanted to write. */
+/** `bucket/key` of every key that those transactions were to write. */
 export function keysOf(steps: readonly TransactionStep[], xids: ReadonlySet<string>): ReadonlySet<string> {
   const taken = steps.filter(({ step, xid }) => step === 'p.locks.taken' && xids.has(xid));
   return new Set(taken.flatMap(({ fields }) => String(fields['keys'] ?? '').split(' ')));
 }
 
+/** Checks the branches' part of `exactly-once`. */
 export function checkOnce(steps: readonly TransactionStep[]): CheckReport {
   const tally = new Tally('exactly-once');
   checkNames(steps, tally);
@@ -272,7 +277,7 @@ export function checkOnce(steps: readonly TransactionStep[]): CheckReport {
   return tally.report();
 }
 
-/** The names that clients gave to transactions. */
+/** The idempotency keys of transactions, by transaction id. */
 function namesIn(steps: readonly TransactionStep[]): ReadonlyMap<string, string> {
   const named = new Map<string, string>();
   for (const { step, xid, fields } of steps) {
@@ -281,7 +286,7 @@ function namesIn(steps: readonly TransactionStep[]): ReadonlyMap<string, string>
   return named;
 }
 
-/** Of all transactions under one name of a client's, one is carried out. */
+/** Of all transactions with one idempotency key, one is applied. */
 function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
   const named = namesIn(steps);
   const done = new Map<string, string>();
@@ -294,7 +299,10 @@ function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
   }
 }
 
-/** Who has heard of the commit under its own name is never told, without a doubt, that nothing happened under it. */
+/**
+ * A client that received `committed` is never told with certainty, under the same idempotency key, that nothing
+ * happened.
+ */
 export function checkRetries(history: TransactionHistory): CheckReport {
   const tally = new Tally('exactly-once');
   for (const { clientId, denials, outcome } of history) {
@@ -310,8 +318,8 @@ export function checkRetries(history: TransactionHistory): CheckReport {
 }
 
 /**
- * A client that was told under its own name that nothing happened: under that name nothing is carried out, by whichever
- * attempt, before or after, and no other answer says so. Skipped: names of which an operator decided a branch.
+ * A client was told that nothing happened under its idempotency key. No attempt under that key is applied, before or
+ * after, and no other answer contradicts it. Skipped: keys of which an operator decided a branch.
  */
 export function checkFinality(steps: readonly TransactionStep[], history: TransactionHistory): CheckReport {
   const tally = new Tally('exactly-once');
@@ -352,7 +360,7 @@ function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story
     stories.set(event.xid, story);
     if (event.step === 'c.begin') story.named = String(event.fields['branches']).split(' ').length;
     if (event.step === 'c.prepare.sent') story.alone = false;
-    // The record may have been durable when a crash came, and the event that says so was not.
+    // The record may have been durable when the node crashed, before its step was traced.
     if (decided.includes(event.step)) {
       story.decidedUs ??= event.atUs;
       story.decidedBy = event.node;
@@ -395,7 +403,7 @@ function hearBranch(story: Story, { atUs, node, step, fields }: TransactionStep)
     branch.appliedUs ??= atUs;
     branch.applications += 1;
   }
-  // The record was durable when the crash came; the event was not.
+  // The record was durable when the node crashed, before its step was traced.
   if (step === 'p.recovery.scan' && fields['phase'] === 'applied' && branch.applications === 0) {
     branch.appliedUs = atUs;
     branch.applications = 1;

@@ -1,8 +1,8 @@
 /**
- * `access-control` (INV33), nobody does what they may not: a request without credentials, with wrong ones, or of too
- * small a role is refused in the words of its listener, whatever else goes on, and what it would have written is at
- * no node after the calm. Each answer and each look afterwards is one comparison. Skipped: answers that were lost.
- * That each refusal is counted is `metrics-reconcile`'s.
+ * `access-control` (INV33), no unauthorized access. A request without credentials, with wrong ones, or of an
+ * insufficient role is refused in the form of its listener, whatever else goes on. What it would have written is at no
+ * node after the calm. Each answer and each final read is one comparison. Skipped: lost answers. `metrics-reconcile`
+ * checks that each refusal is counted.
  */
 import type { UnauthenticatedRecord, UntouchedRecord } from '../evidence/unauthenticated-clients.ts';
 import type { CheckReport } from './report.ts';
@@ -18,6 +18,7 @@ const refusals: readonly string[] = [
   'NOPERM',
 ];
 
+/** Checks the answers, and the reads of the targets after the calm. */
 export function checkUnauthenticatedClients(
   strangers: readonly UnauthenticatedRecord[],
   untouched: readonly UntouchedRecord[],

@@ -8,7 +8,7 @@ import type { Tally } from './report.ts';
 const operations = [putAt(1, 'a'), readAt(5, ['a']), readAt(9, [], { final: true })];
 const evidence = evidenceOf({ operations, transactions: [], redis: [], jobs: [] });
 
-/** Whoever reads after the calm finds something. */
+/** Holds if the reads after the calm returned something. */
 const found: Invariant = {
   name: 'final-reads-find',
   check: ({ finalReads }, tally) => {
@@ -17,7 +17,7 @@ const found: Invariant = {
   },
 };
 
-/** As one comes that no compiler has looked at. */
+/** An invariant as an unchecked JavaScript caller passes it. */
 function unread(invariant: unknown): Invariant {
   return invariant as Invariant;
 }

@@ -1,6 +1,6 @@
 /**
- * Invariants of whoever uses the simulator: pure functions over what clients did and saw, judged and reported as the
- * built-in ones are.
+ * Invariants of the simulator's users: pure functions over what clients did and saw, judged and reported like built-in
+ * ones.
  */
 import type { History, ReadOperation } from '../evidence/history.ts';
 import { isRead } from '../evidence/history.ts';
@@ -17,32 +17,35 @@ import { disown, isThenable, nameOf, Tally, withFloor } from './report.ts';
 export interface Evidence {
   /** Every single get, put and delete, in the order of invocation; the reads after the calm too. */
   readonly operations: History;
-  /** Of them, the reads after the calm, when everything is healed and nobody writes any more. */
+  /** The reads after the calm, when everything is healed and no client writes any more. */
   readonly finalReads: readonly ReadOperation[];
-  /** What the transactions' clients did; `final` says of each whether it came after the calm. */
+  /** The transactions of clients; `final` marks those after the calm. */
   readonly transactions: TransactionHistory;
-  /** What Redis clients did, likewise. */
+  /** The operations of Redis clients, likewise. */
   readonly redis: readonly RedisRecord[];
   /** MapReduce jobs, likewise. */
   readonly jobs: readonly JobRecord[];
 }
 
+/** A user's invariant. */
 export interface Invariant {
-  /** What reports call it: lower case, words joined by dashes; not the name of a built-in one. */
+  /** Its name in reports: lower case, words joined by dashes; no built-in name. */
   readonly name: UserInvariantName;
   /**
-   * Comparisons below which a run has proved nothing about it, and fails. Default: 1. A plan whose own floors are all 0,
-   * as those of every plan that was made small, asks for none of these either.
+   * Least number of comparisons; with fewer, the run has proved nothing and fails. Default: 1. A plan whose own floors
+   * are all 0, such as every shrunk plan, disables these floors too.
    */
   readonly floor?: number;
   /**
-   * Compares what it finds in the evidence: `tally.compare(holds, atUs, text)` for each comparison (`text` tells a person
-   * of one that does not hold, `atUs` when that was), `tally.skip()` for what cannot be compared. It is the same for the
-   * same evidence, changes nothing, and returns nothing: it is not `async`, for it is judged when it returns.
+   * Compares what it finds in the evidence. It calls `tally.compare(holds, atUs, text)` for each comparison (`text`
+   * describes a violation, `atUs` is its virtual time) and `tally.skip()` for what cannot be compared. It depends on
+   * the evidence alone, changes nothing and returns nothing. It must not be `async`, because it is judged when it
+   * returns.
    */
   readonly check: (evidence: Evidence, tally: Tally) => void;
 }
 
+/** The evidence of a run for users' invariants. */
 export function evidenceOf(run: Omit<Evidence, 'finalReads'>): Evidence {
   const { operations, transactions, redis, jobs } = run;
   return {
@@ -54,7 +57,7 @@ export function evidenceOf(run: Omit<Evidence, 'finalReads'>): Evidence {
   };
 }
 
-/** Their reports. Throws `BadRequest` for one that throws, or returns something. */
+/** The reports of the user's invariants. Throws `BadRequest` for one that throws or returns something. */
 export function checkOwn(
   invariants: readonly Invariant[],
   evidence: Evidence,
@@ -89,7 +92,7 @@ function refusalOf(name: UserInvariantName, returned: unknown): LockstepError {
   return new LockstepError('BadRequest', `${what}: it is to compare what it is given, and to return nothing`);
 }
 
-/** Throws `BadRequest` unless every one is an invariant, of another name than the others and the built-in ones. */
+/** Throws `BadRequest` unless every element is an invariant with a name of its own that is not built in. */
 export function mustBeInvariants(invariants: readonly Invariant[]): void {
   const names = new Set<string>();
   for (const [index, { name, floor, check }] of invariants.entries()) {

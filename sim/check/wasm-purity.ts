@@ -1,15 +1,17 @@
 /**
- * `wasm-purity` (INV28), Wasm modules are functions: the same module and the same input have the same outcome (output
- * or failure, and fuel to the unit) at every call, on every node and in every life. A call that a module failed is
- * answered by that failure's error and by no other (a job whose phase it is may also end by an error of the cluster,
- * before the module was called); a job that a module was swapped under has seen one version of it, whichever; and
- * after the calm all nodes hold the same modules. Each call after the first of its kind, each answer, each value of a
- * job's result and each node is one comparison. Skipped: questions whose answer was lost, and jobs that failed.
+ * `wasm-purity` (INV28), Wasm modules are functions. The same module and input have the same outcome (output or
+ * failure, and fuel to the unit) in every call, on every node and in every incarnation. A call that a module failed is
+ * answered by that failure's error and no other (a job with that phase may also end by an error of the cluster before
+ * the call). A job during which a module was swapped saw one version of it, whichever. After the calm all nodes hold
+ * the same modules.
+ *
+ * Each call after the first of its kind, each answer, each value of a job's result and each node is one comparison.
+ * Skipped: requests without an answer, and failed jobs.
  */
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
-/** A call into a module, as the node told it. */
+/** A traced call into a module. */
 export interface CallRecord {
   readonly node: string;
   readonly atUs: number;
@@ -18,33 +20,33 @@ export interface CallRecord {
   readonly outcome: string;
 }
 
-/** A request that a module was bound to fail. */
+/** A request that its module must fail. */
 export interface ProvokedRecord {
   readonly node: string;
   readonly atUs: number;
-  /** The key, or the phase. */
+  /** The requested key, or the phase. */
   readonly asked: string;
   readonly inPhase: boolean;
   readonly expected: string;
-  /** The error's code, or what came instead; undefined when the answer was lost. */
+  /** The error's code, or a description of another answer; undefined if the answer was lost. */
   readonly answered: string | undefined;
 }
 
-/** A job whose every value is the version of the module that made it; undefined when there was no result. */
+/** A job of which every value is the version of the module that made it; undefined without a result. */
 export interface JobRecord {
   readonly node: string;
   readonly atUs: number;
   readonly values: readonly number[] | undefined;
 }
 
-/** The modules that a node named after the calm; undefined when it did not answer. */
+/** The modules that a node listed after the calm; undefined if it did not answer. */
 export interface HeldRecord {
   readonly node: string;
   readonly atUs: number;
   readonly modules: string | undefined;
 }
 
-/** Errors of a job whose phase the cluster could not run. */
+/** Errors of a job with a phase that the cluster could not run. */
 const notRun: readonly string[] = [
   'NoTargets',
   'NoQuorum',
@@ -54,6 +56,7 @@ const notRun: readonly string[] = [
   'PeerGone',
 ];
 
+/** Checks calls, failing requests, jobs and the modules after the calm. */
 export function checkWasmPurity(
   calls: readonly CallRecord[],
   provoked: readonly ProvokedRecord[],

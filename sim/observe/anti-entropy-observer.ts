@@ -36,10 +36,10 @@ export class AntiEntropyObserver {
   readonly #cluster: Cluster;
   readonly #nodes: ReadonlyMap<string, PlanNode>;
   readonly #exchanges: ExchangeObserver;
-  /** Digests of every snapshot that a node wrote, and of the altered ones with a valid checksum that a fault wrote. */
+  /** Number of segments of the nodes' trees; 0 where anti-entropy is off. */
   readonly #segments: number;
   readonly #books = new Map<string, Book>();
-  /** Digests of every snapshot that a node wrote, and of those that a fault wrote in its place under a sound checksum. */
+  /** Digests of every snapshot that a node wrote, and of the altered ones with a valid checksum that a fault wrote. */
   readonly #sound = new Set<string>();
   readonly #alteredLeaves = new Tallies();
 

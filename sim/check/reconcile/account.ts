@@ -1,9 +1,10 @@
 /**
- * The account of one life of one node at one instant: what the node counts, beside what the world knows. The equations
- * (equations.ts) compare the two. Plain data.
+ * The account of one incarnation of one node at one instant: the node's metrics, beside the expected values that the
+ * world knows. The equations (`*-equations.ts`) compare the two. Plain data; counts are totals of the incarnation
+ * unless stated otherwise.
  */
 
-/** Numbers that a node counts, by family and labels. */
+/** A sample of a node's metrics, by family and labels. */
 export interface CountedSample {
   readonly family: string;
   readonly type: 'counter' | 'gauge';
@@ -11,77 +12,78 @@ export interface CountedSample {
   readonly value: number;
 }
 
-/** What clients and the node said to one another, on the listeners for clients. */
+/** The traffic between clients and the node, on the listeners for clients. */
 export interface ClientTruth {
-  /** Connections that the process holds. */
+  /** Connections that the process holds now. */
   readonly open: number;
-  /** Connections that the client ended first, and those that broke or that the node cut for what came over them. */
+  /** Connections that the client ended first; connections that broke, or that the node cut because of their content. */
   readonly eof: number;
   readonly broken: number;
-  /** Whole requests that the process was handed. */
+  /** Complete requests that the process received. */
   readonly gets: number;
   readonly puts: number;
   readonly deletes: number;
-  /** Anything else: pings, malformed requests, bytes that are no frame. */
+  /** Anything else: pings, malformed requests, malformed frames. */
   readonly others: number;
-  /** Answers to those that the process wrote, errors included. */
+  /** Answers to those requests that the process wrote, errors included. */
   readonly answers: number;
   /** Values in answers to gets. */
   readonly valuesRead: number;
   /**
-   * Error answers to anything, by code; those to what reads (jobs and listings included); those to what writes
-   * (transactions and all that reads nothing included). The answer that says how a transaction ended is no error answer.
+   * Error answers by code: to all requests; to those that read (jobs and listings included); to those that write
+   * (transactions and everything that reads nothing included). The answer that reports a transaction's outcome is no
+   * error answer.
    */
   readonly errors: Readonly<Record<string, number>>;
   readonly getErrors: Readonly<Record<string, number>>;
   readonly writeErrors: Readonly<Record<string, number>>;
-  /** Error answers by code that say, beyond it, that nothing was done. */
+  /** Error answers, by code, that also state that nothing was applied. */
   readonly definiteErrors: Readonly<Record<string, number>>;
-  /** What read, and what wrote, and had no answer when its connection was over: how it ended nobody outside knows. */
+  /** Reads, and writes, without an answer when their connection ended: their outcome is invisible from outside. */
   readonly abandonedGets: number;
   readonly abandonedWrites: number;
   readonly jobs: JobTruth;
   /** Requests of both listeners that were answered with `Unauthorized` or `Forbidden`. */
   readonly turnedAway: number;
-  /** Requests over HTTP with a token of nobody's that are counted, but not answered yet, or never. */
+  /** HTTP requests with an unknown token that the node has counted but not answered yet, or will never answer. */
   readonly guesses: number;
   readonly transactions: TransactionAnswers;
 }
 
-/** Transactions of the binary protocol. */
+/** Transactions over the binary protocol. */
 export interface TransactionAnswers {
   readonly heard: number;
   /** Operations in them. */
   readonly operations: number;
-  /** Questions about transactions; decisions of operators, and those of them that were carried out, by what they were. */
+  /** Inquiries about transactions; operators' decisions; and the decisions that were applied, by their kind. */
   readonly questions: number;
   readonly resolutions: number;
   readonly resolved: Readonly<Record<string, number>>;
-  /** Answers, by the outcome or the reason of the abort. */
+  /** Answers, by outcome or abort reason. */
   readonly ended: Readonly<Record<string, number>>;
-  /** Answered by an error: they never began. */
+  /** Transactions answered by an error: they never began. */
   readonly failed: number;
-  /** Neither, when their connection was over. */
+  /** Transactions without an answer when their connection ended. */
   readonly abandoned: number;
   readonly abandonedResolutions: number;
 }
 
-/** MapReduce jobs of the binary protocol. */
+/** MapReduce jobs over the binary protocol. */
 export interface JobTruth {
   readonly heard: number;
-  /** Answered by a frame that says `done`; by an error. */
+  /** Jobs answered by a frame with `done`; by an error. */
   readonly done: number;
   readonly failed: number;
-  /** Neither, when their connection was over. */
+  /** Jobs without an answer when their connection ended. */
   readonly abandoned: number;
 }
 
-/** What Redis clients and the node said to one another. */
+/** The traffic between Redis clients and the node. */
 export interface RedisTruth {
   readonly open: number;
   readonly eof: number;
   readonly broken: number;
-  /** Commands that the process was handed; those of them that are requests for objects. */
+  /** Commands that the process received; those of them that are object requests. */
   readonly commands: number;
   readonly reads: number;
   readonly writes: number;
@@ -91,111 +93,116 @@ export interface RedisTruth {
   readonly values: number;
   /** Keys of requests for more than one key. */
   readonly fragments: number;
-  /** Error replies; those to what reads, and to all else, by their words. */
+  /** Error replies; those to reads, and to all other commands, by their error codes. */
   readonly errors: number;
   readonly readErrors: Readonly<Record<string, number>>;
   readonly writeErrors: Readonly<Record<string, number>>;
-  /** Requests whose connection was over before their reply. */
+  /** Requests whose connection ended before their reply. */
   readonly abandoned: number;
-  /** Somebody wrote a value that expires: nodes then look at keys, and delete them, on their own account. */
+  /** A client wrote a value that expires: nodes then also read and delete keys on their own. */
   readonly mortal: boolean;
   /** Commands answered with NOAUTH, WRONGPASS or NOPERM. */
   readonly turnedAway: number;
-  /** Commands by their field `redis_req_…`. */
+  /** Commands by their metric field `redis_req_…`. */
   readonly fields: Readonly<Record<string, number>>;
-  /** The same of commands that may not have been taken yet, or ever: they stood behind others on their connection. */
+  /** The same for commands that may not have started, or never will: they waited behind others on their connection. */
   readonly held: Pick<RedisTruth, 'commands' | 'reads' | 'writes' | 'values' | 'fields'>;
 }
 
 /** Connections of the peer plane in one direction. */
 export interface LinkTruth {
   readonly open: number;
-  /** Over, by how: the other side ended first, a reset, a timeout of the network, this process's own decision. */
+  /**
+   * Ended connections, by cause: the other side ended first, a reset, a network timeout, this process's own decision.
+   */
   readonly ended: number;
   readonly reset: number;
   readonly timedOut: number;
   readonly left: number;
-  /** Cut for bytes that are no frame, or ended within one. */
+  /** Connections cut because of malformed bytes, or ended within a frame. */
   readonly broken: number;
-  /** The same, counted when the bytes came. */
+  /** The same, counted when the bytes arrived. */
   readonly rejected: number;
 }
 
-/** What this node asked of others. */
+/** Requests of this node to its peers. */
 export interface AskingTruth extends LinkTruth {
   readonly refusedConnects: number;
   readonly timedOutConnects: number;
-  /** Frames of requests that the process wrote (pings of the plane apart), and their bytes. */
+  /** Request frames that the process wrote (pings of the plane excluded), and their bytes. */
   readonly requests: number;
   readonly requestBytes: number;
-  /** Frames of answers that it was handed: to a request that it had not heard of yet, and others. */
+  /** Answer frames that it received: to a request without an earlier answer, and others. */
   readonly answers: number;
   readonly answerBytes: number;
   readonly strayAnswers: number;
-  /** Requests on open connections that no answer has come for. */
+  /** Requests on open connections without an answer. */
   readonly unanswered: number;
   readonly unansweredBytes: number;
-  /** Messages of gossip among the requests. */
+  /** Gossip messages among the requests. */
   readonly gossip: number;
   /** Bytes of their frames' bodies. */
   readonly gossipBytes: number;
-  /** Writes among them that this node handed to a replica. */
+  /** Writes among the requests that this node sent to a replica. */
   readonly forwards: number;
-  /** Batches of a MapReduce phase among them. */
+  /** MapReduce phase batches among the requests. */
   readonly phases: number;
 }
 
-/** What others asked of this node. */
+/** Requests of peers to this node. */
 export interface AskedTruth extends LinkTruth {
   readonly reads: number;
-  /** Of them those that were answered with why there is no answer. */
+  /** Reads among them that were answered with a failure. */
   readonly failedReads: number;
   readonly forwardedWrites: number;
-  /** Batches of a MapReduce phase: heard, answered with results, and the inputs that those covered. */
+  /** MapReduce phase batches: received, answered with results, and the inputs that those results covered. */
   readonly phasesHeard: number;
   readonly phasesAnswered: number;
   readonly phaseInputs: number;
-  /** Answers that the process wrote (pongs apart); of them those to gossip. */
+  /** Answers that the process wrote (pongs excluded); those of them to gossip. */
   readonly answersWritten: number;
   readonly gossip: number;
   readonly gossipBytes: number;
-  /** Requests heard on connections that are open, without the answers written to them. */
+  /** Requests received on open connections, less the answers written to them. */
   readonly underWay: number;
-  /** Requests heard on connections that were over before the answer: they may wait on, and are in no queue any more. */
+  /** Requests whose connection ended before the answer: they may still wait, but are in no queue any more. */
   readonly abandoned: number;
 }
 
+/** The traffic of the stats listener. */
 export interface StatsListenerTruth {
   readonly open: number;
-  /** Answers that the process wrote; of them those to who may not ask. */
+  /** Answers that the process wrote; those of them to unauthorized requests. */
   readonly answers: number;
   readonly turnedAway: number;
-  /** As of clients. */
+  /** As for clients. */
   readonly guesses: number;
 }
 
-/** What the disk was handed under the store's directory. */
+/** What the disk received under the store's directory. */
 export interface StoreTruth {
   /** Batches written to the log, and the bytes of keys and values in them. */
   readonly batches: number;
   readonly contentBytes: number;
-  /** Writes of new batches, however many at once. */
+  /** Writes of new batches, however many batches each carried. */
   readonly flushes: number;
-  /** Batches, and their bytes, that are either this life's or a lost life's written once more: after a rolled back disk. */
+  /**
+   * Batches, and their bytes, that either this incarnation wrote or an earlier one's rewritten after a disk rollback.
+   */
   readonly repeated: number;
   readonly repeatedBytes: number;
 }
 
-/** What the files of a store add up to. */
+/** Totals over the files of a store. */
 export interface StoreSizes {
-  /** Keys whose newest record is no removal, the engine's own included. */
+  /** Keys whose newest record is no removal; the engine's system keys included. */
   readonly keys: number;
-  /** Of the segments that the manifest names; of the newest records in them. */
+  /** Bytes of the segments that the manifest names; bytes of the newest records in them. */
   readonly diskBytes: number;
   readonly liveBytes: number;
 }
 
-/** Exchanges that the node began with the peers of one rack, and what came of them. */
+/** Exchanges that the node began with the peers of one rack, and their results. */
 export interface PeerExchanges {
   readonly attempts: number;
   readonly successes: number;
@@ -204,99 +211,104 @@ export interface PeerExchanges {
   readonly repairs: number;
 }
 
+/** Anti-entropy of one incarnation. */
 export interface AntiEntropyTruth {
   /** By `datacenter/rack`. */
   readonly byPlace: Readonly<Record<string, PeerExchanges>>;
-  /** Exchanges that did not finish, by the step that they stood at. */
+  /** Aborted exchanges, by the step at which they were aborted. */
   readonly abortedAt: Readonly<Record<string, number>>;
-  /** Exchanges begun and not over: 0 or 1. */
+  /** Exchanges in progress: 0 or 1. */
   readonly underWay: number;
   readonly saved: number;
-  /** Whether the life found a snapshot that it had to take; that it had to refuse. */
+  /** 1 if the incarnation found a snapshot that it had to load; one that it had to reject. */
   readonly loaded: number;
   readonly rejected: number;
   readonly refuted: number;
-  /** Leaves that faults have altered on this node so far. */
+  /** Leaves of this node's tree that faults have altered so far in the run. */
   readonly alteredLeaves: number;
-  /** When the last full sweep with each peer was completed, by the node's own wall clock; the sum over all peers. */
+  /** Sum over all peers of the time of the last completed full sweep, in seconds of the node's own wall clock. */
   readonly sweptSeconds: number;
   /** Segments shared with any one peer that need a rebuild now, at least and at most. */
   readonly dirty: readonly [least: number, most: number];
 }
 
-/** Calls into modules that the node told of, by role and outcome: `keyfun ok`. */
+/** Traced calls into Wasm modules, by role and outcome: `keyfun ok`. */
 export type WasmTruth = Readonly<Record<string, number>>;
 
-/** Records of transactions on a disk, by what they say. */
+/** Transaction records on a disk, by state. */
 export interface TransactionRecordsFound {
   readonly prepared: number;
-  /** Branches that are applied, or decided by an operator. */
+  /** Branches that are applied or decided by an operator. */
   readonly done: number;
   readonly committing: number;
   readonly damaged: number;
 }
 
-/** Transactions of one life: what it told of them, weighed by the world, and what lies on its disk. */
+/** Transactions of one incarnation, from its trace and from the records on its disk. */
 export interface TransactionTruth {
-  /** Transactions that it began to coordinate. */
+  /** Transactions that this node began to coordinate. */
   readonly begun: number;
   /** Branches by their vote: `commit`, `read_only`, `abort`, `alone`. */
   readonly votes: Readonly<Record<string, number>>;
-  /** Prepares refused for a key that another transaction did hold. */
+  /** Prepare requests refused because another transaction held a key. */
   readonly conflicts: number;
-  /** Branches that asked for their outcome and heard it, by what it was. */
+  /** Branches that inquired and received their outcome, by outcome. */
   readonly learned: Readonly<Record<string, number>>;
-  /** Decisions of operators; `mixed`. */
+  /** Operators' decisions, by kind; `mixed` for those that differ from the outcome. */
   readonly byOperator: Readonly<Record<string, number>>;
-  /** On the disk that the life began on. */
+  /** Records on the disk when the incarnation began. */
   readonly found: TransactionRecordsFound;
-  /** It has taken all of that up. */
+  /** The incarnation has resumed all of them. */
   readonly recovered: boolean;
-  /** Parts of that disk could not be made out. */
+  /** Parts of that disk were unreadable. */
   readonly unread: boolean;
-  /** Branches whose prepare record this life has written; that lie prepared on the disk now. */
+  /** Branches whose prepare record this incarnation wrote; branches that lie prepared on the disk now. */
   readonly preparedSince: number;
   readonly preparedOnDisk: number;
-  /** Branches that voted and wait for the outcome, at least and at most. */
+  /** Branches that voted and wait for their outcome, at least and at most. */
   readonly prepared: readonly [least: number, most: number];
-  /** Transactions of this node whose decision is not known, or not acknowledged by every branch. */
+  /** Transactions that this node coordinates without a known decision, or not acknowledged by every branch. */
   readonly inDoubt: number;
-  /** Keys that transactions hold. */
+  /** Keys locked by transactions. */
   readonly locks: number;
-  /** Milliseconds of the node's own wall clock since the oldest of all that waits began; exact when `oldestKnown`. */
+  /** Milliseconds of the node's own wall clock since the oldest waiting transaction began; exact if `oldestKnown`. */
   readonly oldestAgeMs: number;
   readonly oldestKnown: boolean;
-  /** The longest of each phase so far, by the node's own clock. */
+  /** The longest duration of each phase so far, in microseconds of the node's own clock. */
   readonly longestUs: Readonly<Record<'prepare' | 'decision' | 'commit', number>>;
-  /** Something was told at this very instant: the node may stand between two of its own lines. */
+  /** A step was traced at this instant: the node may be between two of its own statements. */
   readonly amidst: boolean;
 }
 
-/** Requests to peers that were never sent, as told and weighed against the wire. */
+/** Requests to peers that were never sent, from the traces and compared with the wire. */
 export interface RefusalTruth {
-  /** Of everybody's: to peers of this datacenter, of others. */
+  /** Rejections for any sender: to peers of this datacenter, of others. */
   readonly local: number;
   readonly remote: number;
-  /** Of the dispatcher's, and what stands on it, by outcome and peer: `full n2`. */
+  /** Rejections for the dispatcher and the modules above it, by outcome and peer: `full n2`. */
   readonly byPeer: Readonly<Record<string, number>>;
-  /** The peers that the life has told the numbers of, by those numbers (`peer_idx`), and their datacenters. */
+  /** The peers whose numbers (`peer_idx`) the incarnation has traced, by number, with their datacenters. */
   readonly indexes: Readonly<Record<string, { readonly peer: string; readonly datacenter: string }>>;
-  /** Requests that the store's driver refused, whoever asked. */
+  /** Requests that the store's driver rejected, for any sender. */
   readonly storeFull: number;
   readonly storeClosed: number;
-  /** Told by one and not by the other, or not as the wire shows it; a store closed before the node said that it stops. */
+  /**
+   * Rejections reported by the plane or the dispatcher alone, or not as the wire shows; rejections as closed before the
+   * node reported its stop.
+   */
   readonly contradicted: number;
 }
 
+/** All expected values of one incarnation at one instant. */
 export interface IncarnationTruth {
   readonly refusals: RefusalTruth;
-  /** Changes of peers' states that it told of, by number, from and to: `2 NORMAL DOWN`. */
+  /** Traced changes of peers' states, by peer number, from and to: `2 NORMAL DOWN`. */
   readonly moves: Readonly<Record<string, number>>;
   readonly transactions: TransactionTruth;
   readonly wasm: WasmTruth;
   readonly clients: ClientTruth;
   readonly redis: RedisTruth;
-  /** Toward peers of this rack, of other racks of this datacenter, of other datacenters. */
+  /** Connections to peers of this rack, of other racks of this datacenter, of other datacenters. */
   readonly beside: AskingTruth;
   readonly near: AskingTruth;
   readonly far: AskingTruth;
@@ -304,48 +316,50 @@ export interface IncarnationTruth {
   readonly listener: StatsListenerTruth;
   readonly store: StoreTruth;
   /**
-   * Of the store and of the kept hints, at moments at which nothing is being written; undefined at others, and where a
-   * disk was altered or has failed: what the node makes of that is its own affair.
+   * Sizes of the store and of the hint store while nothing is being written. Undefined at other times, and where a disk
+   * was altered or has failed, because the node's view of that is unknown.
    */
   readonly sizes: { readonly store: StoreSizes | undefined; readonly hints: StoreSizes | undefined };
   readonly antiEntropy: AntiEntropyTruth;
-  /** Disk operations that this life was told had failed; and by `operation role failure`. */
+  /** Disk operations that failed for this incarnation; the same by `operation role failure`. */
   readonly failedOperations: number;
   readonly diskErrors: Readonly<Record<string, number>>;
-  /** Places of the node's disk that a fault altered, or never made durable, in this life or an earlier one. */
+  /** Places of the node's disk that a fault altered, or never made durable, in this or an earlier incarnation. */
   readonly alteredPlaces: number;
-  /** Tasks that failed in this life. */
+  /** Spawned tasks of this incarnation that failed. */
   readonly failedTasks: number;
-  /** No fault was injected in this run so far, and no life has ended. */
+  /** So far in the run, no fault was injected and no incarnation has ended. */
   readonly undisturbed: boolean;
   /**
-   * How many other nodes it knows, at least and at most. Where members come and go it learns of them by and by: at least
-   * those whose state it changed in this life and that have not left; at the end those who are to be there.
+   * How many other nodes this one knows, at least and at most. Where the membership changes, the node learns of members
+   * gradually: at least those whose state it changed in this incarnation and that have not left; at the end, all
+   * expected members.
    */
   readonly peersMin: number;
   readonly peersMax: number;
-  /** Of them, those that died for good and are still members. */
+  /** Those of them that died for good and are still members. */
   readonly peersDead: number;
-  /** Changes of the ring that this life has told of. */
+  /** Ring changes that this incarnation has traced. */
   readonly ringChanges: number;
-  /** A node that is no member from the beginning: before it changes the ring it waits for members to know it. */
+  /** The node is no initial member: before it changes the ring, it waits until members know it. */
   readonly joins: boolean;
-  /** Members come and go in this run. */
+  /** The membership changes in this run. */
   readonly moving: boolean;
-  /** They are others by now than they were at first. */
+  /** The membership differs from the initial one by now. */
   readonly moved: boolean;
 }
 
-/** `settled`: after the calm, when nobody asks anything any more. `stopped`: in order, at any time. */
+/** `settled`: after the calm, when no client sends anything any more. `stopped`: gracefully, at any time. */
 export type Moment = 'running' | 'settled' | 'crashed' | 'stopped';
 
+/** The account: metrics (`counted`, `recorded`) beside expected values (`truth`). */
 export interface IncarnationAccount {
   readonly node: string;
   readonly life: number;
   readonly atUs: number;
   readonly moment: Moment;
   readonly counted: readonly CountedSample[];
-  /** Values recorded by each histogram, by its field's name. */
+  /** Number of values that each histogram recorded, by its field's name. */
   readonly recorded: Readonly<Record<string, number>>;
   readonly truth: IncarnationTruth;
 }

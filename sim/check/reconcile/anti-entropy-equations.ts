@@ -1,7 +1,7 @@
 /**
- * Anti-entropy: every exchange that was begun has ended in one way or is under way, and what came of it is counted
- * once; a snapshot is saved, loaded or rejected as what lies on the disk demands. Whether the keys that an exchange
- * reports do differ is `exchange-soundness` (INV11)'s to say.
+ * Equations of anti-entropy. Every exchange that began has ended in one way or is in progress, and its results are
+ * counted once. A snapshot is saved, loaded or rejected as the file on the disk demands. `exchange-soundness` checks
+ * whether the reported keys differ.
  */
 import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
@@ -17,6 +17,7 @@ const counters = [
 
 const steps = ['settle', 'hashes', 'parts', 'list', 'repair', 'close', 'busy'];
 
+/** The claims about the anti-entropy metrics of one account. */
 export function antiEntropyEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const known = truth.antiEntropy;
   const attempts = numbers.sum('aae_exchange_attempts_total');

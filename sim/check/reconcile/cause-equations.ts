@@ -1,15 +1,16 @@
 /**
- * Failure causes against the answers that clients got, each counted once at the node that gave the answer; and what
- * stays 0 while nothing goes wrong. Room: requests whose connection was over before their answer.
+ * Equations of failure causes: each failure is counted once, at the node that answered the client. Also lists the
+ * metrics that stay 0 while nothing goes wrong. The bounds allow for requests whose connection ended before their
+ * answer.
  */
 import type { IncarnationAccount, RedisTruth } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal, sumOf, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
-/** Errors of requests whose level was not met. */
+/** Error codes of requests whose consistency level was not met. */
 const unmetCodes: readonly string[] = ['NoQuorum', 'Timeout', 'ReplicasDisagree'];
-/** Keys that one Redis command of these runs names at most. */
+/** Largest number of keys in one Redis command of the simulator's clients. */
 const keysAtOnceMax = 16;
 /** Counters that stay at 0 while nothing goes wrong. */
 const silentPool: readonly string[] = [
@@ -38,7 +39,10 @@ const silentFamilies: readonly string[] = [
   'svc_gossip_rejected_total',
   'svc_store_damages_total',
 ];
-/** Counters that stay at 0 until the ring, as the node sees it, has changed: owners change in steps, keys move after the first. */
+/**
+ * Counters that stay 0 until the ring has changed in the node's view: owners change in steps, and keys move after the
+ * first step.
+ */
 const unmovedFamilies: readonly string[] = [
   'svc_transfer_keys_total',
   'svc_transfer_bytes_total',
@@ -46,13 +50,14 @@ const unmovedFamilies: readonly string[] = [
   'svc_ring_change_held_seconds',
   'svc_transfer_keys_dropped_total',
 ];
-/** Bugs, whatever goes wrong. */
+/** Counters of bugs: always 0. */
 const neverCounted: readonly string[] = [
   'svc_peer_answers_doubled_total',
-  // Not a bug, but beyond what the clients of these runs send: engine/real/http.test.ts and the sessions' tests refuse.
+  // Not a bug, but the clients of these runs never cause it; engine/real/http.test.ts and the sessions' tests do.
   'svc_client_requests_refused_total',
 ];
 
+/** The claims about the failure metrics of one account. */
 export function causeEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const { truth } = account;
   return [
@@ -64,12 +69,12 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
       turnedAway(truth),
       truth.clients.guesses + truth.listener.guesses,
     ),
-    // The world's doors know no TLS: what it would refuse, machines' tests let it refuse.
+    // The world's ports have no TLS; tests on real machines cover its failures.
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers) : []),
-    // A member that leaves is called LEAVING, and then DOWN, and refuses transactions at the end; that is no fault. What
-    // it counts as is equated elsewhere.
+    // A leaving member is called LEAVING and then DOWN, and finally refuses transactions. That is no fault; other
+    // equations cover it.
     ...(truth.undisturbed && !truth.moving
       ? [
           quiet('ring_changes_total', numbers),
@@ -83,7 +88,7 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
   ];
 }
 
-/** Each cause against the answers of all listeners, whatever was asked: a failure is counted where it is answered. */
+/** Compares each cause with the answers of all listeners: a failure is counted at the node that answers. */
 function failureEquations(
   numbers: Numbers,
   { clients, redis }: IncarnationAccount['truth'],
@@ -116,7 +121,7 @@ function failureEquations(
       unmet.writes,
       abandonedWrites,
     ),
-    // Of a Redis command that fails on several keys, or of a value that expires, one answer or none is told.
+    // A Redis command that fails on several keys has one answer; a failed expiry has none.
     between(
       'forward_error',
       numbers.pool('forward_error'),
@@ -126,13 +131,13 @@ function failureEquations(
   ];
 }
 
-/** Answers that tell of one cause. */
+/** The answers that report one cause. */
 interface Failures {
   readonly reads: number;
   readonly writes: number;
 }
 
-/** Nobody moves; but who is on its way in waits for members to know it, and for nothing else. */
+/** No member moves; but a joining node waits until members know it, and for nothing else. */
 function waitsOf(numbers: Numbers, { joins, peersMax }: IncarnationAccount['truth']): readonly Claim[] {
   const family = 'svc_transfer_waits_for';
   const members = numbers.sum(family, { what: 'members' });
@@ -142,12 +147,17 @@ function waitsOf(numbers: Numbers, { joins, peersMax }: IncarnationAccount['trut
   ];
 }
 
-/** Redis commands whose failures may each stand for failures on many keys; the reaper's nobody hears of. */
+/**
+ * Redis commands whose failure may stand for failures on many keys; the failures of the expiry reaper have no answer.
+ */
 export function unseenOfRedis({ mortal, abandoned, errors }: RedisTruth): number {
   return mortal ? Infinity : keysAtOnceMax * (errors + abandoned);
 }
 
-/** Who may not is answered as soon as it is counted, but for guesses of tokens over HTTP, and answers owed to earlier requests. */
+/**
+ * A denied request is answered as soon as it is counted, except for unknown tokens over HTTP and answers that wait for
+ * earlier requests.
+ */
 function turnedAway({ clients, redis, listener }: IncarnationAccount['truth']): number {
   return clients.turnedAway + redis.turnedAway + listener.turnedAway;
 }
@@ -155,7 +165,7 @@ function turnedAway({ clients, redis, listener }: IncarnationAccount['truth']): 
 function silence(numbers: Numbers): readonly Claim[] {
   return [
     ...silentPool.map((field) => isNone(field, numbers.pool(field))),
-    // Copies differ while a write is under way, and a SAFE level refuses to read them.
+    // Copies differ while a write is in progress, and a read at a SAFE level is then refused.
     isNone(
       'client_non_quorum_r_responses but for disagreements',
       numbers.pool('client_non_quorum_r_responses') -

@@ -1,36 +1,40 @@
-/** What equations are made of: a number that a node counts, and what the world knows that it must be. */
+/** Claims: a number that a node counts, with the bounds that the world knows for it. */
 
 export interface Claim {
-  /** For people: the equation in the interface's own names. */
+  /** For reports: the equation, in the names of the metrics. */
   readonly what: string;
   readonly value: number;
-  /** Both included; the same number wherever the world knows it exactly. */
+  /** Bounds, both included; equal where the world knows the number exactly. */
   readonly least: number;
   readonly most: number;
 }
 
+/** The value equals `truth` exactly. */
 export function equal(what: string, value: number, truth: number): Claim {
   return { what, value, least: truth, most: truth };
 }
 
-/** `truth`, and up to `unknown` more: things that ended where the world could not see how. */
+/** The value is at least `truth` and at most `unknown` more: requests whose outcome was invisible from outside. */
 export function upTo(what: string, value: number, truth: number, unknown: number): Claim {
   return { what, value, least: truth, most: truth + unknown };
 }
 
+/** The value lies between `least` and `most`, both included. */
 export function between(what: string, value: number, least: number, most: number): Claim {
   return { what, value, least, most };
 }
 
-/** Of these names. */
+/** The sum of the counts of these codes. */
 export function sumOf(counts: Readonly<Record<string, number>>, codes: readonly string[]): number {
   return codes.reduce((sum, code) => sum + (counts[code] ?? 0), 0);
 }
 
+/** Whether the value lies within the claim's bounds. */
 export function holds({ value, least, most }: Claim): boolean {
   return value >= least && value <= most;
 }
 
+/** The claim as a sentence for a report. */
 export function describeClaim({ what, value, least, most }: Claim): string {
   const truth = least === most ? String(least) : `${least} to ${most}`;
   return `${what}: the node counts ${value}, the truth is ${truth}`;

@@ -1,7 +1,7 @@
 /**
- * Clients against the wire. Equality, but for requests whose connection was over before their answer (`abandoned`):
- * the node counts how they ended, and nobody outside sees it; and for Redis commands behind others that the node need not
- * have taken (`held`).
+ * Equations of client metrics, compared with the wire. They are equalities, with two exceptions: requests whose
+ * connection ended before their answer (`abandoned`), because only the node knows their outcome; and Redis commands
+ * behind others, which the node need not have started (`held`).
  */
 import type { IncarnationAccount } from './account.ts';
 import { unseenOfRedis } from './cause-equations.ts';
@@ -9,15 +9,17 @@ import type { Claim } from './claims.ts';
 import { equal, sumOf, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
-/** Errors that tell the state of an object, as the client asked. */
+/** Error codes that report an object's state, as the client requested. */
 const outcomes: readonly string[] = ['PreconditionFailed', 'Conflict'];
-/** Errors of requests that were refused before a replica heard of them; and those that are so where they are definite. */
+/**
+ * Error codes of requests refused before any replica received them; and codes that mean so if the error is definite.
+ */
 const refusals: readonly string[] = ['Overloaded', 'NoTargets', 'ShuttingDown', 'Standby'];
 const refusalsIfDefinite: readonly string[] = ['NoQuorum', 'Timeout', 'StorageFailed'];
 const redisRefusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN', 'STANDBY'];
-/** They may be refusals, too: Redis's clients are not told. */
+/** Redis error codes that may be refusals: the protocol does not distinguish them. */
 const redisMaybe: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
-/** How a transaction ends that failed, by its answer; those that no branch was asked for. */
+/** Outcomes of failed transactions, by their answer; and those for which no branch was asked. */
 const failedEnds: readonly string[] = ['prepare_failed', 'prepare_timeout', 'no_targets', 'disk_full'];
 const refusedEnds: readonly string[] = ['no_targets', 'disk_full'];
 const redisFields: readonly string[] = [
@@ -38,9 +40,10 @@ const redisFields: readonly string[] = [
   ],
   ...['hashes', 'sortedsets', 'other'],
 ];
-/** What a read at a SAFE level is refused with. */
+/** Error codes of a refused read at a SAFE level. */
 const disagreement: readonly string[] = ['ReplicasDisagree'];
 
+/** The claims about the client metrics of one account. */
 export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const { clients, redis, listener } = truth;
   const { puts, others, answers, transactions, errors } = clients;

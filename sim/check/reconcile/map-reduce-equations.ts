@@ -1,7 +1,7 @@
 /**
- * MapReduce against the wire: jobs of the binary protocol (nobody in these runs sends them over HTTP), their ends as
- * clients were told them, and batches of phases between nodes. What clients never heard (`abandoned`: the connection was
- * over before) leaves room; what no job asked for is 0.
+ * Equations of MapReduce metrics, compared with the wire: jobs over the binary protocol (no client of these runs uses
+ * HTTP for them), their outcomes as clients received them, and phase batches between nodes. Jobs whose connection ended
+ * before the answer (`abandoned`) have bounds only. Without jobs the metrics are 0.
  */
 import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
@@ -11,6 +11,7 @@ import type { Numbers } from './numbers.ts';
 const jobs = 'svc_mapred_jobs_total';
 const phaseTime = 'svc_mapred_phase_seconds_total';
 
+/** The claims about the MapReduce metrics of one account. */
 export function mapReduceEquations(
   numbers: Numbers,
   { truth, moment }: IncarnationAccount,
@@ -33,7 +34,7 @@ export function mapReduceEquations(
   const mapped = numbers.sum('svc_mapred_mapped_total');
   const any = heard + asked.phasesHeard;
   return [
-    // A request that waited its turn behind others when its client left has not begun.
+    // A request that waited behind others when its client left has not begun.
     between('jobs, ended and running', all, heard - abandoned, heard),
     upTo(`${jobs}, completed`, outcome('completed'), done, abandoned),
     between(`${jobs}, not completed`, unhappy, failed, failed + abandoned),
@@ -53,7 +54,7 @@ export function mapReduceEquations(
       asked.phasesAnswered,
       any === 0 ? 0 : answers + lost,
     ),
-    // How many inputs a bucket has, and which replica ran them, is known to sim/tests/mapreduce, job by job.
+    // The tests in sim/tests/mapreduce compare, per job, how many inputs a bucket has and which replica ran them.
     between('svc_mapred_mapped_total', mapped, asked.phaseInputs, any === 0 ? 0 : Infinity),
     between('svc_mapred_inputs_total', numbers.sum('svc_mapred_inputs_total'), 0, heard === 0 ? 0 : Infinity),
     between(

@@ -1,13 +1,17 @@
-/** What a node thinks of its peers: its transitions are a path, and its gauges are where the path ends. */
+/**
+ * Equations of membership metrics: a node's state transitions for each peer form a path, and its gauges equal the end
+ * of the path.
+ */
 import type { CountedSample, IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
-/** By code (spec: peer_state_current). */
+/** Peer states by their code in the metric (spec: peer_state_current). */
 const states: readonly string[] = ['UNKNOWN', 'JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'];
 const routable: readonly string[] = ['JOINING', 'NORMAL'];
 
+/** The claims about the membership metrics of one account. */
 export function memberEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const current = numbers.samples('peer_state_current');
   const up = current.filter(({ value }) => routable.includes(states[value] ?? '')).length;
@@ -27,7 +31,7 @@ export function memberEquations(numbers: Numbers, account: IncarnationAccount): 
     ...moveEquations(numbers, account.truth.moves),
     ...(settled ? calmEquations(current, account.truth.peersDead) : []),
     equal('ring_changes_total', numbers.sum('ring_changes_total'), account.truth.ringChanges),
-    // A later life may have found the last ring on its disk.
+    // A later incarnation may have found the last ring on its disk.
     ...(settled && account.truth.moved && account.life === 1
       ? [between('ring_changes_total of a ring that changed', numbers.sum('ring_changes_total'), 1, Infinity)]
       : []),
@@ -37,7 +41,7 @@ export function memberEquations(numbers: Numbers, account: IncarnationAccount): 
   ];
 }
 
-/** Who lives is NORMAL, who died for good is not routable. */
+/** Living nodes are NORMAL; nodes that died for good are not routable. */
 function calmEquations(current: readonly CountedSample[], dead: number): readonly Claim[] {
   const normal = current.filter(({ value }) => states[value] === 'NORMAL').length;
   const away = current.filter(({ value }) => !routable.includes(states[value] ?? '')).length;
@@ -47,7 +51,7 @@ function calmEquations(current: readonly CountedSample[], dead: number): readonl
   ];
 }
 
-/** Each change as often as it was told of, and no other. */
+/** Each transition is counted as often as it was traced, and no other transition is counted. */
 function moveEquations(numbers: Numbers, moves: IncarnationAccount['truth']['moves']): readonly Claim[] {
   const family = 'peer_state_transitions_total';
   const told = Object.entries(moves);
@@ -60,12 +64,14 @@ function moveEquations(numbers: Numbers, moves: IncarnationAccount['truth']['mov
   return [equal(family, numbers.sum(family), all), ...each];
 }
 
-/** For each state: entered less left is whether it is the present one, less whether it was the first (UNKNOWN). */
+/**
+ * For each state, the entries less the exits equal 1 if it is the current state, less 1 if it was the first (UNKNOWN).
+ */
 function pathOf(numbers: Numbers, peer: string | number, code: number): readonly Claim[] {
   const family = 'peer_state_transitions_total';
   const net = new Map<string, number>();
   const move = (state: string, by: number): void => void net.set(state, (net.get(state) ?? 0) + by);
-  // A node has as many of these as pairs of states, for each peer: they are walked over once.
+  // A node has one sample per pair of states and peer: this loop visits them once.
   for (const { labels, value } of numbers.samples(family)) {
     if (value === 0 || labels['peer_idx'] !== peer) continue;
     move(String(labels['to_state']), value);
@@ -77,7 +83,7 @@ function pathOf(numbers: Numbers, peer: string | number, code: number): readonly
   });
 }
 
-/** A new life passes through RESET at once: nothing is taken away by it. */
+/** A new incarnation passes through RESET at once, which ejects nothing. */
 function ejectionsOf(numbers: Numbers): number {
   let count = 0;
   for (const { labels, value } of numbers.samples('peer_state_transitions_total')) {

@@ -1,7 +1,7 @@
-/** Reading an account's numbers by the names that the interface gives them. */
+/** Reads an account's samples by their metric names. */
 import type { CountedSample, IncarnationAccount } from './account.ts';
 
-/** Names of families by their fields: a run asks for the same few hundred tens of thousands of times. */
+/** Cache of family names by field: a run looks up the same few hundred names tens of thousands of times. */
 class FamilyNames {
   readonly #known = new Map<string, string>();
   readonly #prefix: string;
@@ -28,6 +28,7 @@ const serverGauges = new FamilyNames('svc_server_', '');
 const none: readonly CountedSample[] = [];
 const noNames: readonly string[] = [];
 
+/** The samples of one account; remembers which families the equations have used. */
 export class Numbers {
   readonly #byFamily = new Map<string, CountedSample[]>();
   readonly #used = new Set<string>();
@@ -42,17 +43,17 @@ export class Numbers {
     }
   }
 
-  /** Families that were asked for so far. */
+  /** Families that the equations have read so far. */
   get used(): ReadonlySet<string> {
     return this.#used;
   }
 
-  /** A counter of the pool. */
+  /** The value of a counter of the pool. */
   pool(field: string): number {
     return this.sum(poolCounters.of(field));
   }
 
-  /** A gauge or timestamp of the pool. */
+  /** The value of a gauge or timestamp of the pool. */
   poolGauge(field: string): number {
     return this.sum(poolGauges.of(field));
   }
@@ -65,7 +66,7 @@ export class Numbers {
     return this.sum(serverGauges.of(field));
   }
 
-  /** The samples of a family, in order; none when it has none. */
+  /** The samples of a family, in order; empty if there is none. */
   samples(family: string): readonly CountedSample[] {
     this.#used.add(family);
     return this.#byFamily.get(family) ?? none;
@@ -81,7 +82,7 @@ export class Numbers {
     return sum;
   }
 
-  /** Values that a histogram has recorded, by its field. */
+  /** Number of values that a histogram has recorded, by its field. */
   recorded(histogram: string): number {
     return this.#recorded[histogram] ?? 0;
   }

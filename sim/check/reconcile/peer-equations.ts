@@ -1,6 +1,7 @@
 /**
- * The peer plane against the wire, and against itself where only the node can know: which of its requests timed out
- * shows on the wire only as silence, and why it ended a connection itself does not show at all.
+ * Equations of the peer plane, compared with the wire. Where only the node knows a number, they compare its metrics
+ * with each other: on the wire, a timed-out request shows only as silence, and the reason why the node ended a
+ * connection does not show at all.
  */
 import type { AskedTruth, AskingTruth, IncarnationAccount, LinkTruth, RefusalTruth } from './account.ts';
 import type { Claim } from './claims.ts';
@@ -8,9 +9,10 @@ import { between, equal, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
 const frameBytesMin = 24;
-/** What a gossip message's words have around them in their frame's body, at most. */
+/** Largest number of bytes around a gossip message in its frame's body. */
 const wordsHeadBytesMax = 6;
 
+/** The claims about the peer metrics of one account. */
 export function peerEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const { beside, near, far } = account.truth;
   const local = addUp(beside, near);
@@ -81,20 +83,23 @@ function requestEquations(
     equal('peer_requests', numbers.pool('peer_requests'), all.requests),
     equal('peer_request_bytes', numbers.pool('peer_request_bytes'), all.requestBytes),
     equal('peer_responses + peer_mismatch_requests', responses + mismatched, all.answers + all.strayAnswers),
-    // An answer after its deadline is one to the wire, and none to the node.
+    // An answer after its deadline counts as an answer on the wire, but not at the node.
     upTo('peer_mismatch_requests', mismatched, all.strayAnswers, localTimeouts + farTimeouts),
     between('peer_response_bytes', bytes, mismatched === 0 ? all.answerBytes : 0, all.answerBytes),
     ...unanswered(numbers, 'peer_out_queue', local, localTimeouts),
     ...unanswered(numbers, 'remote_peer_out_queue', far, farTimeouts),
-    // Which racks a key prefers is the dispatcher's knowledge (engine/replication/read-round.test.ts counts them).
+    // Only the dispatcher knows which racks a key prefers (engine/replication/read-round.test.ts counts them).
     between('remote_peer_failover_requests', numbers.pool('remote_peer_failover_requests'), 0, far.requests),
-    // What peers asked is handled, or its answer waits; a stream that holds its input has not seen all of it.
+    // A peer's request is handled, or its answer waits; a paused stream has not delivered all of its input.
     between('dnode_client_in_queue + dnode_client_out_queue', handled, 0, asked.underWay),
     ...queueBytes(numbers),
   ];
 }
 
-/** Never sent: everybody's by datacenter; by cause and peer those of the dispatcher, since gossip and hints come again. */
+/**
+ * Requests that were never sent: all of them by datacenter; the dispatcher's by cause and peer, because gossip and
+ * hints are retried.
+ */
 function refusalEquations(numbers: Numbers, truth: RefusalTruth): readonly Claim[] {
   const { local, remote, contradicted } = truth;
   return [
@@ -121,7 +126,7 @@ function causeEquations(
   return [equal(family, numbers.sum(family), all), ...known];
 }
 
-/** Sent and not answered: what the wire shows, without those that the node has given up. */
+/** Requests sent and not answered on the wire, less those that the node has given up. */
 function unanswered(numbers: Numbers, gauge: string, truth: AskingTruth, timedOut: number): readonly Claim[] {
   const bytes = numbers.poolGauge(`${gauge}_bytes`);
   return [
@@ -130,7 +135,7 @@ function unanswered(numbers: Numbers, gauge: string, truth: AskingTruth, timedOu
   ];
 }
 
-/** A queue has bytes exactly when it has frames, each at least its header. */
+/** A queue has bytes exactly when it has frames, and each frame has at least its header's bytes. */
 function queueBytes(numbers: Numbers): readonly Claim[] {
   const queues = ['peer_in_queue', 'remote_peer_in_queue', 'dnode_client_in_queue', 'dnode_client_out_queue'];
   return queues.map((name) => {
@@ -140,7 +145,7 @@ function queueBytes(numbers: Numbers): readonly Claim[] {
   });
 }
 
-/** Each record of a request is queued, under way, or free. */
+/** Each request record is queued, in progress or free. */
 function poolEquations(numbers: Numbers): readonly Claim[] {
   const fields = ['peer_in_queue', 'peer_out_queue', 'remote_peer_in_queue', 'remote_peer_out_queue'];
   const held = sum(fields.map((field) => numbers.poolGauge(field)));
@@ -175,7 +180,7 @@ function histogramEquations(
   ];
 }
 
-/** What was queued has been written, waits, or was dropped: given up, or with its connection. */
+/** A queued frame was written, still waits, or was dropped: given up, or with its connection. */
 function queued(
   histogram: string,
   numbers: Numbers,
@@ -190,7 +195,10 @@ function queued(
   return between(`entries of ${histogram}`, numbers.recorded(histogram), seen, most);
 }
 
-/** Counted when it is asked; one that was turned away, given up in the queue, or queued on a link that broke was never written. */
+/**
+ * A gossip message is counted when it is requested. If it was rejected, given up in the queue, or queued on a link that
+ * broke, it was never written.
+ */
 function gossipEquations(
   numbers: Numbers,
   { truth: { asked } }: IncarnationAccount,

@@ -1,8 +1,8 @@
 /**
- * `metrics-reconcile` (INV24), the metrics are the truth: at random instants, at the end of every life and after the
- * calm, what a node counts is what the world saw happen. A counter begins at 0 with each life, so every life is an
- * account of its own. Each claim of each equation is one comparison; equality wherever the world can know, exact
- * bounds elsewhere (each room of equations says why). Skipped: looks at nodes that did not serve.
+ * `metrics-reconcile` (INV24), metrics are accurate. At random instants, at the end of every incarnation and after the
+ * calm, a node's metrics equal what the world observed. Counters begin at 0 with each incarnation, so each incarnation
+ * has its own accounts. Each claim of each equation is one comparison: an equality where the world knows the number,
+ * exact bounds elsewhere (the equations give the reasons). Skipped: samples of nodes that did not serve.
  */
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
@@ -32,6 +32,7 @@ const rooms = [
   transactionEquations,
 ];
 
+/** Checks all accounts; `missed`: number of samples without an account. */
 export function checkReconciliation(accounts: readonly IncarnationAccount[], missed: number): CheckReport {
   const tally = new Tally('metrics-reconcile');
   tally.skip(missed);
@@ -43,7 +44,7 @@ export function checkReconciliation(accounts: readonly IncarnationAccount[], mis
   return tally.report();
 }
 
-/** All claims about an account, and the families that they speak of. */
+/** All claims about an account, and the families that they use. */
 export function claimsOf(account: IncarnationAccount): {
   readonly claims: readonly Claim[];
   readonly families: ReadonlySet<string>;

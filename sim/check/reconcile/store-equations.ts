@@ -1,12 +1,13 @@
 /**
- * The store's driver against the disk: every batch that it was given lies in the log, byte for byte, but for those
- * that wait at the driver or in the store now, and those that failed.
+ * Equations of the store metrics, compared with the disk. Every batch given to the driver lies in the log, byte for
+ * byte, unless it failed or waits at the driver or in the store.
  */
 import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal } from './claims.ts';
 import type { Numbers } from './numbers.ts';
 
+/** The claims about the store metrics of one account. */
 export function storeEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   const { moment, truth } = account;
   const ejects = numbers.pool('server_ejects');
@@ -18,7 +19,7 @@ export function storeEquations(numbers: Numbers, account: IncarnationAccount): r
     ...histogramEquations(numbers),
     ...diskErrorEquations(numbers, account),
     between('read_requests', numbers.server('read_requests'), readsOf(numbers, account), Infinity),
-    // A look may come in the middle of a stop.
+    // The sample may be taken in the middle of a stop.
     between(
       'server_eof',
       numbers.server('server_eof'),
@@ -41,7 +42,7 @@ export function storeEquations(numbers: Numbers, account: IncarnationAccount): r
   ];
 }
 
-/** By cause, whoever asked: a client's request, a peer's, or the node itself. */
+/** Rejections by cause, for any sender: a client's request, a peer's, or the node's own. */
 function refusalEquations(numbers: Numbers, { truth: { refusals } }: IncarnationAccount): readonly Claim[] {
   const { storeFull, storeClosed } = refusals;
   return [
@@ -55,7 +56,7 @@ function refusalEquations(numbers: Numbers, { truth: { refusals } }: Incarnation
   ];
 }
 
-/** Asked = answered + given up + waiting; one that was given up may still be in the store. */
+/** Requests = answered + given up + waiting; the store may still hold a request that was given up. */
 function requestEquations(numbers: Numbers): readonly Claim[] {
   const asked = numbers.server('read_requests') + numbers.server('write_requests');
   const answered = numbers.server('read_responses') + numbers.server('write_responses');
@@ -80,7 +81,7 @@ function diskEquations(numbers: Numbers, { truth: { store } }: IncarnationAccoun
     between('write_responses', answered, 0, batches + failed),
     ...readBytes(numbers),
     equal('write_response_bytes', numbers.server('write_response_bytes'), 0),
-    // A flush is counted once its writers, and those of every earlier one, are answered.
+    // A flush is counted once its writers, and those of every earlier flush, have their answers.
     between('svc_store_flushes_total', flushes, store.flushes - waiting, store.flushes + store.repeated),
   ];
 }
@@ -98,7 +99,7 @@ function histogramEquations(numbers: Numbers): readonly Claim[] {
   ];
 }
 
-/** What a disk refused is what the node was told, operation by operation, file by file. */
+/** Disk errors equal the failures that the disk returned, by operation and file. */
 function diskErrorEquations(
   numbers: Numbers,
   { truth: { diskErrors } }: IncarnationAccount,
@@ -112,7 +113,7 @@ function diskErrorEquations(
   return [...kinds, equal(family, numbers.sum(family), all)];
 }
 
-/** What the disk holds, once the driver and the store have nothing left to write. */
+/** Sizes on the disk, once the driver and the store have nothing left to write. */
 function sizeEquations(numbers: Numbers, { truth: { sizes } }: IncarnationAccount): readonly Claim[] {
   const { store, hints } = sizes;
   const waiting = numbers.serverGauge('in_queue') + numbers.serverGauge('out_queue');
@@ -131,13 +132,13 @@ function sizeEquations(numbers: Numbers, { truth: { sizes } }: IncarnationAccoun
   ];
 }
 
-/** The family's one number; where the truth is not known, that there is none below 0. */
+/** The family's single value; where the expected value is unknown, only that it is not negative. */
 function exactly(family: string, numbers: Numbers, truth: number | undefined): Claim {
   const counted = numbers.sum(family);
   return truth === undefined ? between(family, counted, 0, Infinity) : equal(family, counted, truth);
 }
 
-/** A read's key has bytes; what was found shows nowhere when memory answers. */
+/** A read's key has bytes; the bytes found are invisible when memory answers. */
 function readBytes(numbers: Numbers): readonly Claim[] {
   const reads = numbers.server('read_requests');
   const answered = numbers.server('read_responses');
@@ -150,9 +151,9 @@ function readBytes(numbers: Numbers): readonly Claim[] {
 }
 
 /**
- * Reads that peers asked for, without those that are still handled, whose peer has gone (they may wait for a lock, and for
- * ever), or that were answered with a failure: a lock that was held for too long, a primary that is not whole yet, no
- * room. The node's own come on top.
+ * Reads of peers, with three exceptions: reads still handled, reads whose peer has gone (they may wait for a lock
+ * forever), and reads answered with a failure (a lock held too long, a primary that is not rebuilt, no space). The
+ * node's own reads are added.
  */
 function readsOf(numbers: Numbers, { truth: { asked } }: IncarnationAccount): number {
   return asked.reads - asked.abandoned - asked.failedReads - numbers.poolGauge('dnode_client_in_queue');

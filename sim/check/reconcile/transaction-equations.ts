@@ -1,10 +1,11 @@
 /**
- * Transactions: outcomes against the answers that clients got; votes, conflicts, what was learned and decided against
- * the steps as they happened; what a start took up against the records on the disk that it found; gauges against the
- * world's own tables of locks, votes and acknowledgements, and against the disk.
+ * Equations of transaction metrics. They compare outcomes with clients' answers; votes, conflicts and outcomes learned
+ * with the traced steps; records resumed at a start with the disk; and gauges with the observer's tables of locks,
+ * votes and acknowledgements.
  *
- * Room: transactions whose connection was over before their answer, and those behind Redis commands, whose outcome shows
- * in no word of that protocol; and for gauges the instant in which a life ends between two lines of its own.
+ * The bounds allow for transactions whose connection ended before their answer, and for those behind Redis commands,
+ * whose replies do not report the outcome. For gauges they allow for an incarnation that ends between two of its own
+ * statements.
  */
 import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
@@ -33,6 +34,7 @@ const voteNames: readonly string[] = ['commit', 'read_only', 'abort', 'alone'];
 const operatorNames: readonly string[] = ['commit', 'rollback', 'abandon', 'mixed'];
 const phaseNames = ['prepare', 'decision', 'commit'] as const;
 
+/** The claims about the transaction metrics of one account. */
 export function transactionEquations(numbers: Numbers, account: IncarnationAccount): readonly Claim[] {
   return [
     ...outcomeEquations(numbers, account),
@@ -46,7 +48,7 @@ export function transactionEquations(numbers: Numbers, account: IncarnationAccou
 
 function outcomeEquations(numbers: Numbers, { truth, moment }: IncarnationAccount): readonly Claim[] {
   const { heard, ended, failed, abandoned } = truth.clients.transactions;
-  // Commands are carried out as transactions, and so is the removal of values that have expired, wherever they came from.
+  // Redis commands run as transactions, and so does the removal of expired values, whichever client wrote them.
   const ofRedis = truth.redis.commands === 0 && !truth.redis.mortal ? 0 : Infinity;
   const answered = Object.values(ended).reduce((sum, count) => sum + count, 0);
   const all = numbers.sum(outcomes);
@@ -78,7 +80,7 @@ function branchEquations(
   ];
 }
 
-/** What a start finds it takes up before it serves. */
+/** A start resumes what it finds before the node serves. */
 function recoveryEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const { found, learned, recovered, unread } = truth.transactions;
   const certain = recovered && !unread && truth.alteredPlaces === 0;
@@ -111,7 +113,7 @@ function operatorEquations(numbers: Numbers, { truth }: IncarnationAccount): rea
       equal(`${heuristics}, ${decision}`, counted(decision), byOperator[decision] ?? 0),
     ),
     ...['commit', 'rollback', 'abandon'].map((decision) =>
-      // One that is under way, or whose record could not be written, has no answer that says so.
+      // A transaction in progress, or one whose record could not be written, has no answer that reports it.
       between(
         `${heuristics}, ${decision}, of what operators asked`,
         counted(decision),
@@ -130,7 +132,7 @@ function gaugeEquations(numbers: Numbers, { truth, moment }: IncarnationAccount)
   const age = numbers.sum('svc_transaction_oldest_age_seconds');
   return [
     between('svc_transactions_prepared', waiting, least, most),
-    // What was told to commit may be on the disk of a store that failed, and waits to be told again.
+    // A branch that received a commit may lie on the disk of a failed store and wait for a resend.
     between('svc_transactions_prepared, of those on the disk', waiting, 0, preparedOnDisk + most - least),
     equal('svc_transactions_in_doubt', numbers.sum('svc_transactions_in_doubt'), inDoubt),
     equal('svc_transaction_locks', numbers.sum('svc_transaction_locks'), locks),
@@ -143,7 +145,7 @@ function gaugeEquations(numbers: Numbers, { truth, moment }: IncarnationAccount)
   ];
 }
 
-/** Nothing is known of gauges in the middle of a step, but that they are there. */
+/** In the middle of a step, gauges are only known to exist. */
 function instantEquations(numbers: Numbers): readonly Claim[] {
   return [
     'svc_transactions_prepared',
@@ -153,7 +155,7 @@ function instantEquations(numbers: Numbers): readonly Claim[] {
   ].map((family) => equal(`samples of ${family}`, numbers.samples(family).length, 1));
 }
 
-/** Percentiles and mean are the histogram's (engine/metrics/histogram.test.ts); the longest is known to the world. */
+/** engine/metrics/histogram.test.ts covers percentiles and mean; the observer knows the maximum. */
 function latencyEquations(numbers: Numbers, { truth, moment }: IncarnationAccount): readonly Claim[] {
   const { longestUs, amidst } = truth.transactions;
   if (moment === 'crashed' && amidst) return [];

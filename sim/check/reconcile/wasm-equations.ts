@@ -1,6 +1,6 @@
 /**
- * What a node counts of Wasm: each call that it told of, under the role and the outcome that it had; and no more failures
- * by a module answered to clients than there were: here, or in phases elsewhere.
+ * Equations of Wasm metrics: each traced call counts under its role and outcome. Clients receive no more module
+ * failures than occurred, on this node or in phases elsewhere.
  */
 import type { IncarnationAccount } from './account.ts';
 import type { Claim } from './claims.ts';
@@ -10,6 +10,7 @@ import type { Numbers } from './numbers.ts';
 const roles = ['keyfun', 'phase'] as const;
 const outcomes = ['ok', 'trap', 'fuel', 'memory', 'result', 'refused'] as const;
 
+/** The claims about the Wasm metrics of one account. */
 export function wasmEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const told = (role: string, ...of: readonly string[]): number =>
     of.reduce((sum, outcome) => sum + (truth.wasm[`${role} ${outcome}`] ?? 0), 0);
@@ -35,7 +36,7 @@ export function wasmEquations(numbers: Numbers, { truth }: IncarnationAccount): 
         told(role, 'result', 'refused'),
       ),
     ]),
-    // Every node routes by itself; a phase that a client is told about may have failed at another replica.
+    // Every node routes requests itself; a phase failure that a client receives may have occurred at another replica.
     between(
       'WasmOutOfFuel answered, of svc_wasm_fuel_exhausted_total',
       errors['WasmOutOfFuel'] ?? 0,
