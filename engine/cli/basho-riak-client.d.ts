@@ -1,4 +1,4 @@
-/** The part of the Node.js client of Riak that the tests use; the package has no types of its own. */
+/** Types of the part of Riak's Node.js client that the tests use. The package has no types of its own. */
 declare module 'basho-riak-client' {
   type Done<T> = (error: Error | string | null, result: T) => void;
 

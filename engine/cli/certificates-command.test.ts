@@ -1,4 +1,4 @@
-/** What `lockstep certificates` writes is what a configuration can name. */
+/** `lockstep certificates` writes files that a configuration can name. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { X509Certificate } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ function lockstep(...words: readonly string[]): Promise<number> {
   return runLockstep(['node', 'lockstep', ...words]);
 }
 
-test('certificates are of the CA that is written beside them, and a configuration takes them', async () => {
+test('the certificates are signed by the CA beside them, and a configuration accepts them', async () => {
   const secrets = join(directory, 'secrets');
   expect(await lockstep('certificates', secrets, 'n1', 'n2')).toBe(0);
   const ca = new X509Certificate(readFileSync(join(secrets, 'ca.pem')));
@@ -43,7 +43,7 @@ test('certificates are of the CA that is written beside them, and a configuratio
   expect(await lockstep('check-config', config)).toBe(2);
 });
 
-test('what is there is not written over, and a name that is none is refused', async () => {
+test('existing files are not overwritten, and an invalid node name is refused', async () => {
   expect(await lockstep('certificates', directory, 'n/1')).toBe(2);
   expect(existsSync(join(directory, 'ca.pem'))).toBe(false);
   expect(await lockstep('certificates', directory, 'n1')).toBe(0);

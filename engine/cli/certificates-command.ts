@@ -1,4 +1,4 @@
-/** `lockstep certificates`: a throw-away CA and certificates of it, to try TLS on this machine. */
+/** `lockstep certificates`: makes a throw-away CA and certificates signed by it, to try TLS on one machine. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -15,6 +15,7 @@ writes secrets/ca.pem, and for each node NAME.pem and NAME.key, as tls and peer_
 127.0.0.1 and ::1, and for 30 days; the CA's key is not kept, so nobody can add a node to it. A real cluster takes the
 certificates of a CA of its own.`;
 
+/** Adds the command `certificates`. `finish` gets the exit code. */
 export function addCertificatesCommand(program: Command, finish: (code: ExitCode) => void): void {
   program
     .command('certificates')
@@ -37,7 +38,7 @@ async function makeCertificates(directory: string, names: readonly string[]): Pr
   if (existsSync(authorityFile)) {
     throw new UsageError(`${authorityFile} is there already; remove it, or take another directory`);
   }
-  // It is large, and nothing else of the command needs it.
+  // The certificate library is large, so it is loaded only when certificates are made.
   const { ThrowAwayAuthority } = await import('./throw-away-certificates.ts');
   const authority = await ThrowAwayAuthority.make();
   mkdirSync(directory, { recursive: true });

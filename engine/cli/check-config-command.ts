@@ -1,4 +1,4 @@
-/** `lockstep check-config`: says whether a configuration is valid, and lists every key there is. */
+/** `lockstep check-config`: checks a configuration and the files that it names, and lists every configuration key. */
 import { dirname, resolve } from 'node:path';
 
 import type { Command } from 'commander';
@@ -22,6 +22,7 @@ interface CheckConfigOptions {
   readonly keys?: boolean;
 }
 
+/** Adds the command `check-config`. `finish` gets the exit code. */
 export function addCheckConfigCommand(program: Command, finish: (code: ExitCode) => void): void {
   program
     .command('check-config')
@@ -70,7 +71,7 @@ function checkAsJson(file: string, environment: NodeJS.ProcessEnv): ExitCode {
   }
 }
 
-/** What it names is to be there too. Throws `ConfigError` with everything that is not. */
+/** Reads every file that the configuration names. Throws `ConfigError` with all that cannot be read or used. */
 function readNamedFiles(file: string, config: NodeConfig): void {
   const modules = config.featuresWasm ? config.storeWasmModules : [];
   const faults = [
@@ -87,8 +88,8 @@ function readNamedFiles(file: string, config: NodeConfig): void {
 }
 
 /**
- * By the names that the keys have in a file. JSON has no maps, and no undefined for a listener that is off. `pool` is no
- * key: it is the file's root.
+ * The configuration under the key names of a file, as JSON can express it: maps become objects, and a listener that is
+ * off is `off`. `pool` is included although it is not a key: it is the file's root.
  */
 function plainConfig(config: NodeConfig): object {
   const off = { listen: 'off', pbListen: 'off', redisListen: 'off', statsListen: 'off' };

@@ -1,4 +1,7 @@
-/** `lockstep cluster`: several nodes on this machine, each a process of its own. */
+/**
+ * `lockstep cluster`: runs several nodes on this machine, each in a process of its own, until Ctrl-C. It never starts a
+ * node again that has died; the user does, with the command that it prints.
+ */
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
@@ -33,9 +36,10 @@ has every port 10 higher. --base-port moves all of them by the same distance.
 A node that dies is not restarted; the command that starts it again is printed. Ctrl-C stops all
 nodes in order, those started again by that command too; a second Ctrl-C at once.`;
 
-/** Beyond the nodes' own drain timeout, which is 10 s unless a file says otherwise. */
+/** Longer than the nodes' own drain timeout, which is 10 s by default. */
 const stopTimeoutMs = 30_000;
 
+/** Adds the command `cluster`. `finish` gets the exit code. */
 export function addClusterCommand(program: Command, finish: (code: ExitCode) => void): void {
   program
     .command('cluster')
@@ -91,7 +95,7 @@ async function runCluster(options: ClusterCommandOptions): Promise<ExitCode> {
   return superviseCluster(nodes, options);
 }
 
-/** Keys that differ from node to node cannot come from the environment that all of them share. */
+/** Throws `UsageError` if the environment, which all nodes share, sets a key that must differ from node to node. */
 function refuseNodeVariables(environment: NodeJS.ProcessEnv): void {
   const perNode = ['name', 'datacenter', 'rack', 'tokens', 'seeds', 'dataDir'];
   const fields = [...perNode, 'listen', 'pbListen', 'redisListen', 'peerListen', 'statsListen'];
@@ -148,7 +152,7 @@ async function superviseCluster(
     await Promise.race([stopRequested, noneLeft.promise]);
     if (!stopping.signal.aborted) throw new Error('no node is left');
   } catch (error) {
-    // Asked to stop while the nodes were starting: that is no failure.
+    // If the user asked to stop while the nodes were starting, the command has not failed.
     if (!stopping.signal.aborted) throw error;
   } finally {
     stopping.abort();
@@ -157,7 +161,7 @@ async function superviseCluster(
   return exitCodes.done;
 }
 
-/** Where the command hears of nodes that the user starts again. Nothing where the file system has no sockets. */
+/** Listens for nodes that the user starts again. A node whose directory cannot hold a Unix socket is left out. */
 async function listenForRestarts(
   nodes: readonly ClusterNode[],
   dataDirectory: string,
@@ -183,7 +187,10 @@ async function listenForRestarts(
   return ties;
 }
 
-/** Stops every node that runs: the command's own processes, which are killed in the end, and those started by hand. */
+/**
+ * Stops every node that runs. After the timeout it kills the processes that the command started; processes that the
+ * user started are left alone.
+ */
 async function stopAll(
   processes: readonly NodeProcess[],
   ties: readonly ClusterTies[],

@@ -36,7 +36,7 @@ describe('the files of a local cluster', () => {
     }
   });
 
-  it('what a file’s owner changed stays', () => {
+  it('changes that the owner made to a file are kept', () => {
     const nodes = shape(3);
     prepareFiles(directory, nodes);
     const file = configFileOf(directory, present(nodes[1], 'a second node'));
@@ -46,7 +46,7 @@ describe('the files of a local cluster', () => {
     expect(readFileSync(file, 'utf8')).toBe(changed);
   });
 
-  it('other ports are written down', () => {
+  it('other ports are written into the files', () => {
     prepareFiles(directory, shape(3));
     const nodes = shape(3, 9098);
     prepareFiles(directory, nodes);
@@ -54,7 +54,7 @@ describe('the files of a local cluster', () => {
     expect(readConfigFile(configFileOf(directory, first), {}).listen).toBe('127.0.0.1:9098');
   });
 
-  it('other ports are written into a file whose owner changed something else, which stays', () => {
+  it('other ports are written into a file that its owner changed, and the changes are kept', () => {
     prepareFiles(directory, shape(3));
     const file = configFileOf(directory, present(shape(3)[0], 'a first node'));
     writeFileSync(file, `${readFileSync(file, 'utf8')}  # not too much\n  sync: 50\n`);
@@ -67,7 +67,7 @@ describe('the files of a local cluster', () => {
     expect(prepareFiles(directory, shape(3, 9098))).toEqual([]);
   });
 
-  it('a node that runs is seen by the lock of its store', async () => {
+  it('a running node is detected by the lock of its store', async () => {
     const nodes = shape(3);
     expect(await runningNodes(directory, nodes)).toEqual([]);
     prepareFiles(directory, nodes);

@@ -1,7 +1,7 @@
 /**
- * The files of a local cluster: `<data>/<node>/lockstep.yaml` and beside it the node's data. What a file's owner changed
- * in it stays: only addresses are written again, and only where they are not those that are asked for. One of another
- * shape is refused, since keys would be looked for on nodes that do not have them.
+ * Writes and checks the files of a local cluster: `<data>/<node>/lockstep.yaml`, with the node's data beside it. A file
+ * keeps what its owner changed in it: only addresses that differ from the requested ones are written again. A directory
+ * with a cluster of another shape is refused, because its nodes would look for keys on nodes that do not have them.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,18 +16,20 @@ import type { ClusterNode } from './cluster-shape.ts';
 import { dataDirectoryOf, readConfigFile } from './config-file.ts';
 import { UsageError } from './exit-codes.ts';
 
+/** The name of a node's configuration file within the node's directory. */
 export const configFileName = 'lockstep.yaml';
 
 /** The root key of every node's file. */
 const poolName = 'lockstep';
 
+/** The path of a node's configuration file. */
 export function configFileOf(dataDirectory: string, node: ClusterNode): string {
   return join(dataDirectory, node.name, configFileName);
 }
 
 /**
- * Writes what is missing, and the addresses that are others than in a file that is there; returns the files of which
- * that is so. Throws `UsageError` when the directory holds a cluster of another shape.
+ * Writes the missing configuration files, and rewrites the addresses in existing files that have other ones. Returns
+ * the rewritten files. Throws `UsageError` if the directory holds a cluster of another shape.
  */
 export function prepareFiles(dataDirectory: string, nodes: readonly ClusterNode[]): readonly string[] {
   const foreign = existingNodes(dataDirectory).filter((name) => !nodes.some((node) => node.name === name));
@@ -46,7 +48,7 @@ export function prepareFiles(dataDirectory: string, nodes: readonly ClusterNode[
   return moved;
 }
 
-/** Nodes of the directory that run already, by the lock of their store: nothing of theirs may be changed. */
+/** The nodes of the directory that run, which is when their store is locked. Their files must not be changed. */
 export async function runningNodes(
   dataDirectory: string,
   nodes: readonly ClusterNode[],
@@ -72,7 +74,7 @@ async function isHeld(directory: string): Promise<boolean> {
   }
 }
 
-/** The configuration file of one node. */
+/** The text of a node's configuration file. */
 export function configText(node: ClusterNode, nodes: readonly ClusterNode[]): string {
   const seeds = nodes.filter((other) => other !== node);
   const keys = {
@@ -88,7 +90,7 @@ export function configText(node: ClusterNode, nodes: readonly ClusterNode[]): st
   return heading + stringify({ [poolName]: keys });
 }
 
-/** The keys of a node's file that say where it listens. */
+/** The addresses of a node's listeners, by configuration key. */
 function listenersIn(node: ClusterNode): Readonly<Record<string, string>> {
   return {
     listen: node.http,
@@ -99,7 +101,7 @@ function listenersIn(node: ClusterNode): Readonly<Record<string, string>> {
   };
 }
 
-/** The file with the addresses of this shape, and everything else, remarks too, as it was. */
+/** The file's text with the addresses of this shape. Everything else stays as it is, comments too. */
 function withAddresses(file: string, node: ClusterNode, nodes: readonly ClusterNode[]): string {
   const { pool } = readConfigFile(file, {});
   const document = parseDocument(readFileSync(file, 'utf8'));
@@ -119,7 +121,7 @@ function existingNodes(dataDirectory: string): readonly string[] {
     .sort();
 }
 
-/** The node's file is of this shape and these ports; of another shape it is an error, of other ports it is not. */
+/** Whether the node's file has these ports. Throws `UsageError` if it is of another shape. */
 function staysAsItIs(
   file: string,
   node: ClusterNode,

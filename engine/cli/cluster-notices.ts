@@ -1,4 +1,4 @@
-/** What `lockstep cluster` says: where the nodes serve, what to try, and that one has died. */
+/** The notices that `lockstep cluster` prints: the nodes' addresses, commands to try, and the death of a node. */
 import { configFileOf } from './cluster-files.ts';
 import type { NodeProcess } from './cluster-processes.ts';
 import type { ClusterNode } from './cluster-shape.ts';
@@ -6,11 +6,12 @@ import { invocation } from './invocation.ts';
 import type { Painter } from './terminal.ts';
 import { painterFor, table } from './terminal.ts';
 
-/** The cluster serves: a table and three lines to try, or one line of JSON. */
+/** Prints to stdout that the cluster serves: a table and commands to try, or, if `json`, one line of JSON. */
 export function announce(processes: readonly NodeProcess[], dataDirectory: string, json: boolean): void {
   console.log(json ? shapeAsJson(processes, dataDirectory) : shapeAsText(processes, dataDirectory));
 }
 
+/** The notice that a node has died, with the command that starts it again. `how` is the exit code or signal. */
 export function deathNotice(node: ClusterNode, how: string, configFile: string, painter: Painter): string {
   const again = painter.strong(`${invocation()} start --config ${configFile}`);
   return `${painter.bad(`${node.name} is gone`)} (${how}); start it again with: ${again}`;

@@ -1,6 +1,6 @@
 /**
- * The processes of a local cluster: started, waited for, watched, stopped. A node that dies is reported and left
- * alone; whoever wants it back starts it with the command that is printed.
+ * Starts, watches and stops the processes of a local cluster. A node that dies is reported and not restarted; the user
+ * starts it again with the command that `cluster-notices.ts` prints.
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
@@ -12,18 +12,22 @@ import { splitAddress } from '../config/addresses.ts';
 import type { ClusterNode } from './cluster-shape.ts';
 import { listenersOf } from './cluster-shape.ts';
 
+/** The process of one node that the cluster command started. */
 export interface NodeProcess {
   readonly node: ClusterNode;
   readonly child: ChildProcess;
-  /** Resolves once the process is gone, with how: `exit code 1`, `SIGKILL`. */
+  /** Resolves once the process has ended, with how it ended: `exit code 1`, `SIGKILL`. */
   readonly gone: Promise<string>;
 }
 
-/** A node whose process ends is noticed at once; one that takes long does so on a machine that has much else to do. */
+/**
+ * How long a node may take to serve, in milliseconds. It is generous for busy machines: a process that ends while it
+ * starts is noticed at once anyway.
+ */
 export const startTimeoutMs = 120_000;
 const pollIntervalMs = 50;
 
-/** Listeners whose port somebody else has, each as `8098 (HTTP of n1)`. */
+/** The ports of these nodes that other processes use, each as `8098 (HTTP of n1)`. */
 export async function takenPorts(nodes: readonly ClusterNode[]): Promise<readonly string[]> {
   const taken: string[] = [];
   for (const node of nodes) {
@@ -44,8 +48,9 @@ function isFree(port: number): Promise<boolean> {
 }
 
 /**
- * Starts one node: this Node.js with `startArguments`. It has a process group of its own, so that Ctrl-C reaches the cluster command alone, and a
- * channel to it, by whose end it learns that the command is gone. `onLine` gets what it logs.
+ * Starts one node: this Node.js with `startArguments`. The node has a process group of its own, so that Ctrl-C reaches
+ * the cluster command alone. It has an IPC channel to the command; when that channel closes, the node learns that the
+ * command has ended. `onLine` gets each line that the node logs.
  */
 export function startNode(
   node: ClusterNode,
@@ -65,8 +70,8 @@ export function startNode(
 }
 
 /**
- * Resolves once the node answers `/ping` and counts all its peers as up; rejects when its process dies first, or
- * after `startTimeoutMs`.
+ * Resolves once the node answers `/ping` and counts all its peers as up. Rejects if its process ends first, after
+ * `startTimeoutMs`, or when `stop` is aborted.
  */
 export async function waitUntilServing({ node, child, gone }: NodeProcess, stop: AbortSignal): Promise<void> {
   const endMs = Date.now() + startTimeoutMs;
@@ -79,7 +84,7 @@ export async function waitUntilServing({ node, child, gone }: NodeProcess, stop:
   }
 }
 
-/** It exited, was killed, or never came to be. */
+/** Whether the process exited, was killed, or could not be started. */
 export function hasEnded({ exitCode, signalCode, pid }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null || pid === undefined;
 }
@@ -93,7 +98,7 @@ async function seesAllPeers(node: ClusterNode): Promise<boolean> {
   return metrics !== undefined && !/^svc_peer_state\{.*state="down".*\} 1$/m.test(metrics);
 }
 
-/** The text of a good answer; undefined when it is refused, reset, too slow or no 2xx: not serving yet. */
+/** The text of a 2xx answer; undefined if the connection fails, the answer takes over a second, or is not 2xx. */
 async function answerOf(url: string): Promise<string | undefined> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(1000) });
@@ -104,7 +109,9 @@ async function answerOf(url: string): Promise<string | undefined> {
   }
 }
 
-/** Asks every process to stop and waits; what is still there after `timeoutMs` is killed, and named. */
+/**
+ * Asks every process to stop (SIGTERM), and kills those that still run after `timeoutMs`. Resolves with their names.
+ */
 export async function stopNodes(
   processes: readonly NodeProcess[],
   timeoutMs: number,

@@ -26,7 +26,7 @@ describe('the shape of a local cluster', () => {
     });
   });
 
-  it('nodes are dealt over datacenters first, then over racks', () => {
+  it('nodes are distributed over datacenters first, then over racks', () => {
     const places = (...given: [number, number, number]) =>
       shape(...given).map(({ datacenter, rack }) => `${datacenter}/${rack}`);
     expect(places(3, 3, 1)).toEqual(['dc1/r1', 'dc1/r2', 'dc1/r3']);
@@ -34,7 +34,7 @@ describe('the shape of a local cluster', () => {
     expect(places(6, 3, 2)).toEqual(['dc1/r1', 'dc2/r1', 'dc1/r2', 'dc2/r2', 'dc1/r3', 'dc2/r3']);
   });
 
-  it('racks or datacenters for which there are no nodes are refused with how many they want', () => {
+  it('more racks or datacenters than nodes are refused, with the number of nodes needed', () => {
     expect(() => shape(2, 3, 1)).toThrow(UsageError);
     expect(() => shape(2, 3, 1)).toThrow('--nodes 2: 1 datacenter of 3 racks takes at least 3 nodes');
     expect(() => shape(5, 3, 2)).toThrow('--nodes 5: 2 datacenters of 3 racks take at least 6 nodes');
@@ -43,7 +43,7 @@ describe('the shape of a local cluster', () => {
     expect(shape(6, 3, 2)).toHaveLength(6);
   });
 
-  it('what is left out fits what is given: three racks, or fewer with fewer nodes, and a node for each', () => {
+  it('defaults fit the given options: three racks, or fewer with fewer nodes, and a node for each rack', () => {
     const racks = (...given: [number | undefined, number | undefined, number]) =>
       shape(...given).map(({ rack }) => rack);
     expect(racks(undefined, undefined, 1)).toEqual(['r1', 'r2', 'r3']);
@@ -65,7 +65,7 @@ describe('the shape of a local cluster', () => {
     );
   });
 
-  it('a base port that leaves no room is refused with the range that has', () => {
+  it('a base port that leaves too few ports is refused, with the allowed range', () => {
     expect(() => shape(3, 3, 1, 80)).toThrow(UsageError);
     expect(() => shape(3, 3, 1, 51_392)).toThrow('allowed for 3 nodes: 1035 to 51391');
     expect(shape(3, 3, 1, 51_391)).toHaveLength(3);

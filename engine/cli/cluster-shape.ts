@@ -1,23 +1,25 @@
 /**
- * The shape of a local cluster: which nodes, in which datacenters and racks, on which ports. Pure.
+ * Computes the shape of a local cluster: its nodes, their datacenters and racks, and their ports. Pure.
  *
  * Ports: the first node has the product's default ports (HTTP 8098, binary protocol 8087, peers 8101, statistics
- * 22222) and 8099 for Redis clients, every further node has each of them 10 higher. Their last digits differ, so no two
- * ever meet. Another base port moves all of them by the same distance.
+ * 22222) and 8099 for Redis clients. Every further node has each of them 10 higher. The last digits of these ports
+ * differ, so no two nodes get the same port. Another base port moves all ports by the same distance.
  */
 import type { Address } from '../io/network.ts';
 import { UsageError } from './exit-codes.ts';
 
+/** The requested shape. */
 export interface ClusterOptions {
-  /** Undefined: one for each rack. */
+  /** Undefined: one node for each rack. */
   readonly nodeCount: number | undefined;
-  /** Racks per datacenter; undefined: three, or as many as there are nodes for. */
+  /** Racks per datacenter. Undefined: three, or fewer if there are fewer nodes. */
   readonly rackCount: number | undefined;
   readonly datacenterCount: number;
   /** HTTP port of the first node. */
   readonly basePort: number;
 }
 
+/** One node of the shape: its name, place and listeners. */
 export interface ClusterNode {
   readonly name: string;
   readonly datacenter: string;
@@ -29,18 +31,20 @@ export interface ClusterNode {
   readonly stats: Address;
 }
 
+/** The default HTTP port of the first node. */
 export const basePortDefault = 8098;
+/** The most nodes of a local cluster. */
 export const nodeCountMax = 100;
 const rackCountDefault = 3;
 
 const host = '127.0.0.1';
 const portStep = 10;
-/** Ports of the first node, from its HTTP port. */
+/** Distances of a node's ports from its HTTP port. */
 const offsets = { http: 0, pb: 8087 - 8098, redis: 1, peer: 8101 - 8098, stats: 22222 - 8098 };
 
 /**
- * The nodes, dealt round-robin over the datacenters, and in each over its racks. Throws `UsageError`, also where there
- * are too few nodes for what was asked for: a rack or a datacenter without a node would not be there, in silence.
+ * The nodes, assigned round-robin to the datacenters, and within each to its racks. Throws `UsageError`, also if there
+ * are too few nodes for the requested racks or datacenters: one without a node would be missing without a notice.
  */
 export function clusterShape(options: ClusterOptions): readonly ClusterNode[] {
   const { basePort, datacenterCount } = options;
@@ -63,7 +67,7 @@ export function clusterShape(options: ClusterOptions): readonly ClusterNode[] {
   });
 }
 
-/** The listeners of a node by what people call them. */
+/** The listeners of a node, with the names that notices use. */
 export function listenersOf(
   node: ClusterNode,
 ): readonly { readonly what: string; readonly address: Address }[] {
@@ -76,7 +80,7 @@ export function listenersOf(
   ];
 }
 
-/** Every rack that was asked for has a node in every datacenter. */
+/** Throws `UsageError` unless every requested rack of every datacenter gets a node. */
 function checkRoom(nodeCount: number, { rackCount, datacenterCount }: ClusterOptions): void {
   const wanted = (rackCount ?? 1) * datacenterCount;
   if (wanted > nodeCountMax) {
@@ -88,7 +92,7 @@ function checkRoom(nodeCount: number, { rackCount, datacenterCount }: ClusterOpt
   );
 }
 
-/** `2 datacenters of 3 racks want 6 nodes`. */
+/** For example `2 datacenters of 3 racks take at least 6 nodes`. */
 function shapeOf(rackCount: number | undefined, datacenterCount: number): string {
   const datacenters = `${datacenterCount} ${datacenterCount === 1 ? 'datacenter' : 'datacenters'}`;
   const racks = rackCount === undefined ? '' : ` of ${rackCount} ${rackCount === 1 ? 'rack' : 'racks'}`;

@@ -1,13 +1,14 @@
 /**
- * The tie between `lockstep cluster` and those of its nodes that the user started again by hand: a connection to a Unix
- * socket beside the node's configuration file.
+ * Ties nodes that the user started again to the running `lockstep cluster`, by a connection to a Unix socket beside the
+ * node's configuration file.
  *
- * The command listens for as long as it runs. A node connects as it starts, says its process id once it serves (it has
- * its store then), and keeps the connection until its process ends, however that comes about. Who holds the connection is
- * therefore the node, and alive; no process is ever ended by its id. The command asks a node to stop by ending its side,
- * which the kernel does as well when the command is killed: such nodes stop as those do that the command started itself.
+ * The command listens for as long as it runs. A node connects as it starts, sends its process id once it serves (and so
+ * holds its store's lock), and keeps the connection until its process ends, however it ends. The process that holds the
+ * connection is therefore the node, and is alive; the command never ends a process by its id. The command asks a node
+ * to stop by ending its side of the connection. The kernel does the same when the command is killed, so these nodes
+ * stop just as those that the command started itself.
  *
- * Where the file system has no sockets nodes are not tied: they run on their own, as without a cluster command.
+ * On a file system without sockets nodes are not tied: they run on their own, as without a cluster command.
  */
 import fs from 'node:fs/promises';
 import type { Server, Socket } from 'node:net';
@@ -19,22 +20,22 @@ import { SocketPlace } from '../real/socket-place.ts';
 
 const socketName = 'cluster.sock';
 
-/** What the command hears of one node. `process`: its id. */
+/** Events of one node's ties. `process` is the process id. */
 export interface TieEvents {
-  /** A process that the user started serves as the node. */
+  /** A process that the user started serves as this node. */
   readonly serves: (process: string) => void;
-  /** It has ended, and the command did not ask it to; `undefined` for one that had not served. */
+  /** A process ended that the command had not asked to stop; `undefined` if it had not served yet. */
   readonly gone: (process: string | undefined) => void;
 }
 
 /** The command's side of the ties of one node. */
 export class ClusterTies {
-  /** Its name. */
+  /** The node's name. */
   readonly node: string;
   readonly #place: SocketPlace;
   readonly #server: Server;
   readonly #events: TieEvents;
-  /** Connections of processes that have not ended; each with its id once it serves. */
+  /** Connections of processes that have not ended, each with the process id once the process serves. */
   readonly #sockets = new Map<Socket, string | undefined>();
   readonly #waiting: (() => void)[] = [];
   #stopping = false;
@@ -46,12 +47,12 @@ export class ClusterTies {
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket));
   }
 
-  /** Listens beside a node's configuration file. Rejects with the system's error where that cannot be done. */
+  /** Listens beside a node's configuration file. Rejects with the system's error if that fails. */
   static async listen(node: string, configFile: string, events: TieEvents): Promise<ClusterTies> {
     const directory = dirname(configFile);
     const place = await SocketPlace.open(directory);
     try {
-      // One that a killed command has left.
+      // Removes the socket that a killed command has left behind.
       await fs.rm(join(directory, socketName), { force: true });
       const ties = new ClusterTies(node, place, events);
       await new Promise<void>((resolve, reject) => {
@@ -65,28 +66,28 @@ export class ClusterTies {
     }
   }
 
-  /** Processes that serve as the node, or are about to. */
+  /** The number of tied processes, including those that do not serve yet. */
   get count(): number {
     return this.#sockets.size;
   }
 
-  /** Asks all of them to stop; one that is about to start is asked as soon as it connects. */
+  /** Asks all tied processes to stop. A process that connects later is asked at once. */
   requestStop(): void {
     this.#stopping = true;
     for (const socket of this.#sockets.keys()) socket.end();
   }
 
-  /** Resolves once none is left. */
+  /** Resolves once no tied process is left. */
   async ended(): Promise<void> {
     while (this.#sockets.size > 0) await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** The ids of those that serve and have not ended. */
+  /** The ids of the tied processes that serve. */
   get processes(): readonly string[] {
     return [...this.#sockets.values()].filter((process) => process !== undefined);
   }
 
-  /** Cuts what is left, and removes the socket. */
+  /** Cuts the remaining connections and removes the socket. */
   async close(): Promise<void> {
     for (const socket of this.#sockets.keys()) socket.destroy();
     await new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -95,7 +96,7 @@ export class ClusterTies {
 
   #accept(socket: Socket): void {
     this.#sockets.set(socket, undefined);
-    // A reset is followed by the end, as is everything else.
+    // Every error is followed by `close`, which handles it.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.end());
     socket.on('close', () => this.#closed(socket));
@@ -115,7 +116,7 @@ export class ClusterTies {
   }
 }
 
-/** Asks the nodes to stop, and resolves once none is left, or after `timeoutMs`. */
+/** Asks all tied processes to stop. Resolves once none is left, or after `timeoutMs` milliseconds. */
 export async function stopTied(ties: readonly ClusterTies[], timeoutMs: number): Promise<void> {
   for (const tie of ties) tie.requestStop();
   let timer: NodeJS.Timeout | undefined;
@@ -126,17 +127,17 @@ export async function stopTied(ties: readonly ClusterTies[], timeoutMs: number):
   clearTimeout(timer);
 }
 
-/** The node's side. */
+/** The node's side of a tie. */
 export interface Tie {
-  /** Resolves when the cluster command asks the node to stop, or is gone; never without a cluster command. */
+  /** Resolves when the cluster command asks the node to stop, or has ended; never without a cluster command. */
   readonly cut: Promise<void>;
   /** Tells the cluster command that the node serves. */
   serves(): void;
 }
 
 /**
- * Ties this process, which runs the node of the configuration file, to the cluster command that runs the node's cluster.
- * The tie of a process that the command itself started is the channel between them, so there is no other.
+ * Ties this process, which runs the node of the configuration file, to the cluster command of the node's cluster. A
+ * process that the command started needs no tie: it has the IPC channel.
  */
 export async function tieToCluster(configFile: string): Promise<Tie> {
   const socket = process.channel === undefined ? await connectTo(dirname(configFile)) : undefined;
@@ -150,7 +151,7 @@ export async function tieToCluster(configFile: string): Promise<Tie> {
   return { cut, serves: () => void socket.write(`${process.pid}\n`) };
 }
 
-/** Undefined where nobody listens. */
+/** Undefined if no cluster command listens. */
 async function connectTo(directory: string): Promise<Socket | undefined> {
   let place: SocketPlace | undefined;
   try {

@@ -1,13 +1,13 @@
-/** The cluster as one node knows it (`GET /cluster`), and what of it people wait for. */
+/** Reads the cluster as one node knows it (`GET /cluster`), and describes what is still in progress. */
 import type { ClusterView, MemberView } from '../node/node.ts';
 import type { NodeClient } from './node-client.ts';
 
-/** Rejects when the node cannot be asked, refuses, or is none. */
+/** Asks the node. Rejects if it cannot be reached, refuses, or is not a Lockstep node. */
 export async function clusterOf(client: NodeClient): Promise<ClusterView> {
   return parsed<ClusterView>(client, await client.obtain(200, 'GET', '/cluster'));
 }
 
-/** What a node has answered. Throws when that is no JSON. */
+/** Parses a node's answer. Throws if it is not JSON. */
 export function parsed<Answer>({ origin }: NodeClient, text: string): Answer {
   try {
     return JSON.parse(text) as Answer;
@@ -16,21 +16,22 @@ export function parsed<Answer>({ origin }: NodeClient, text: string): Answer {
   }
 }
 
-/** The node that has answered, as it sees itself. */
+/** The answering node's own record; undefined if it is not a member. */
 export function selfOf({ node, members }: ClusterView): MemberView | undefined {
   return members.find((member) => member.node === node);
 }
 
+/** The members that the answering node considers DOWN. */
 export function silentIn(view: ClusterView): readonly string[] {
   return whoIs(view, 'DOWN');
 }
 
-/** Whom the node that has answered has not heard of since it started. */
+/** The members that the answering node has not heard since it started. */
 export function unheardIn(view: ClusterView): readonly string[] {
   return whoIs(view, 'UNKNOWN');
 }
 
-/** Members that serve no client. */
+/** The members in STANDBY, which serve no client. */
 export function standbyIn(view: ClusterView): readonly string[] {
   return whoIs(view, 'STANDBY');
 }
@@ -39,13 +40,13 @@ function whoIs({ members }: ClusterView, what: MemberView['state']): readonly st
   return members.filter(({ state }) => state === what).map(({ node }) => node);
 }
 
-/** Everybody is there, nobody moves, and the node that has answered waits for nothing. */
+/** Whether every member is NORMAL, no ring change is under way, and the answering node waits for nothing. */
 export function isSettled(view: ClusterView): boolean {
   const isCalm = ({ state, move }: MemberView): boolean => state === 'NORMAL' && move === 'none';
   return view.store === 'open' && view.members.every(isCalm) && moveLines(view).length === 0;
 }
 
-/** Who moves, how far the node that has answered is with that, and what it waits for. */
+/** Lines on the members in a ring change, the answering node's progress in it, and what that node waits for. */
 export function moveLines({ node, members, transfer }: ClusterView): readonly string[] {
   const { ranges, ranges_left: left, waits_for: waits } = transfer;
   const moving = members.filter((member) => member.move !== 'none');
@@ -60,6 +61,7 @@ export function moveLines({ node, members, transfer }: ClusterView): readonly st
   return lines;
 }
 
+/** For example `1 range` or `1,200 ranges`. */
 export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -1,13 +1,13 @@
-/** A cluster as a node may show it, for tests of what commands make of that. */
+/** Answers of `GET /cluster`, for tests of the commands that read them. */
 import type { ClusterView, MemberView } from '../node/node.ts';
 
-/** A member that is well, in a rack of its own. */
+/** A NORMAL member, in a rack of its own. */
 export function testingMember(node: string, more: Partial<MemberView> = {}): MemberView {
   const place = { datacenter: 'dc1', rack: `r${node.slice(1)}`, address: `127.0.0.1:81${node.slice(1)}1` };
   return { node, ...place, state: 'NORMAL', move: 'none', owns: true, share: 100_000, tokens: 16, ...more };
 }
 
-/** Three members, of whom the first one answers; nothing moves. */
+/** Three NORMAL members, with `n1` as the answering node and no ring change. */
 export const calmView: ClusterView = {
   node: 'n1',
   store: 'open',

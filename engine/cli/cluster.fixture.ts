@@ -1,4 +1,4 @@
-/** A cluster of real processes for tests with clients that nobody here wrote: the built command, in a directory of its own. */
+/** Runs a cluster of real processes for tests with third-party clients: the built command, in a temporary directory. */
 import type { ChildProcess } from 'node:child_process';
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { present } from '../base/assert.ts';
 
 const main = join(import.meta.dirname, '../../dist/engine/main.js');
 
+/** One node of the cluster, with its addresses as `host:port`. */
 export interface TestingNode {
   readonly name: string;
   readonly http: string;
@@ -21,6 +22,7 @@ export interface TestingNode {
   readonly config: string;
 }
 
+/** A running cluster. The test must call `stop`. */
 export class TestingCluster {
   readonly nodes: readonly TestingNode[];
   readonly #child: ChildProcess;
@@ -40,12 +42,14 @@ export class TestingCluster {
     this.nodes = nodes;
   }
 
-  /** Three nodes that serve; each test file has ports of its own (see `lockstep cluster --help`). */
+  /**
+   * Starts three nodes; resolves once they serve. Each test file needs its own ports (see `lockstep cluster --help`).
+   */
   static start(basePort: number, ...words: readonly string[]): Promise<TestingCluster> {
     return TestingCluster.startWith({}, basePort, ...words);
   }
 
-  /** The same with variables of the environment that every node sees. */
+  /** Starts as `start`, with environment variables for every node. */
   static async startWith(
     variables: Readonly<Record<string, string>>,
     basePort: number,
@@ -77,7 +81,7 @@ export class TestingCluster {
     }
   }
 
-  /** What the command prints, run with these words, and its exit code. Rejects when a signal ends it. */
+  /** Runs the command with these arguments; resolves with its output and exit code. Rejects if a signal ends it. */
   static command(...words: readonly string[]): Promise<{ readonly stdout: string; readonly code: number }> {
     return new Promise((resolve, reject) => {
       execFile(process.execPath, [main, ...words], (error, stdout) => {
@@ -88,7 +92,7 @@ export class TestingCluster {
     });
   }
 
-  /** Starts a node again that has died; resolves with its process when it serves. It stops with the others. */
+  /** Starts a dead node again; resolves with its process id once it serves. `stop` stops it, too. */
   async restart({ name, config }: TestingNode): Promise<number> {
     const child = spawn(process.execPath, [main, 'start', '--config', config], {
       stdio: ['ignore', 'pipe', 'inherit'],

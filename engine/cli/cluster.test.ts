@@ -1,6 +1,6 @@
 /**
  * The built command as its users run it: a cluster of real processes over real sockets and files. `npm test` builds
- * first; alone, `npm run build` goes before it.
+ * first; to run this file alone, run `npm run build` first.
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
@@ -46,7 +46,7 @@ function lockstep(...words: string[]) {
   return { status, stdout, stderr };
 }
 
-/** Starts the command and gathers the lines that it says. */
+/** Starts the command and collects the lines that it prints. */
 function launch(...words: string[]) {
   const child = spawn(process.execPath, [main, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -91,7 +91,7 @@ async function get(node: ShapeNode, key: string): Promise<string> {
 }
 
 describe('lockstep cluster', () => {
-  it('serves from every node, survives the death of any one, takes it back, and stops in order', async () => {
+  it('serves from every node, survives the death of any one node, accepts its return, and stops in order', async () => {
     const cluster = launch('cluster', '--base-port', String(basePort), '--json');
     const shape = JSON.parse(await cluster.line(/^\{"data"/)) as { nodes: ShapeNode[] };
     expect(shape.nodes.map(({ name }) => name)).toEqual(['n1', 'n2', 'n3']);
@@ -124,7 +124,7 @@ describe('lockstep cluster', () => {
     for (const node of [n1, n3]) expect(() => process.kill(node.pid, 0)).toThrow(/ESRCH/);
   });
 
-  it('stops, at Ctrl-C, what was started again by the line that it printed', async () => {
+  it('stops, at Ctrl-C, also a node that the user started again with the printed command', async () => {
     const words = ['--base-port', String(basePort + 300), '--nodes', '2', '--data', join(directory, 'again')];
     const cluster = launch('cluster', ...words, '--json');
     const { nodes } = JSON.parse(await cluster.line(/^\{"data"/)) as { nodes: ShapeNode[] };
@@ -133,7 +133,7 @@ describe('lockstep cluster', () => {
     const first = launch('start', '--config', commandOf(await cluster.line(/n1 is gone \(SIGKILL\)/)));
     await cluster.line(new RegExp(`^n1 serves again \\(process ${first.child.pid}\\)`));
 
-    // The cluster lives on by it, and it may die as any other.
+    // The cluster command keeps running while this process runs. The process may die like any other node.
     process.kill(n2.pid, 'SIGKILL');
     await cluster.line(/n2 is gone \(SIGKILL\)/);
     const second = launch('start', '--config', n2.config);
@@ -146,14 +146,14 @@ describe('lockstep cluster', () => {
     cluster.child.kill('SIGINT');
     await cluster.line(/^stopping n1, n2$/);
     expect(await Promise.all([cluster.gone, second.gone, third.gone])).toEqual([0, 0, 0]);
-    // It is tied to no command that is not there.
+    // Without a cluster command the node is tied to none.
     const alone = launch('start', '--config', n1.config);
     await alone.line(/^n1 serves HTTP on/);
     alone.child.kill('SIGTERM');
     expect(await alone.gone).toBe(0);
   });
 
-  it('what was started again stops in order when the command is killed', async () => {
+  it('a node that the user started again stops in order when the command is killed', async () => {
     const data = join(directory, 'tied');
     const words = ['--base-port', String(basePort + 400), '--nodes', '2', '--data', data];
     const cluster = launch('cluster', ...words, '--json');
@@ -214,7 +214,7 @@ describe('lockstep start', () => {
 });
 
 describe('lockstep', () => {
-  it('says its version and its help, and what a wrong word might have meant', () => {
+  it('prints its version and its help, and suggests the nearest command for an unknown one', () => {
     expect(lockstep('--version')).toEqual({ status: 0, stdout: '0.1.0\n', stderr: '' });
     expect(lockstep('--help').stdout).toContain('Exit codes:');
     expect(lockstep('check-confg')).toMatchObject({
@@ -224,7 +224,7 @@ describe('lockstep', () => {
     expect(lockstep('cluster', '--nodes', '0').status).toBe(2);
   });
 
-  it('check-config tells valid from invalid, to people and to programs', () => {
+  it('check-config reports valid and invalid files, as text and as JSON', () => {
     const good = join(directory, 'good.yaml');
     writeFileSync(good, 'pool:\n  name: n1\n');
     expect(lockstep('check-config', good)).toMatchObject({
@@ -244,7 +244,7 @@ describe('lockstep', () => {
   });
 });
 
-/** The configuration file in a notice of a death. */
+/** The configuration file that a death notice names. */
 function commandOf(notice: string): string {
   return present(/start --config (\S+)$/.exec(notice)?.[1], 'the command that starts it again');
 }

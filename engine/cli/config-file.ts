@@ -1,5 +1,6 @@
 /**
- * Reads a configuration file for the commands: bounded, and with the file system's own errors as readable lines.
+ * Reads a configuration file for the commands, with a bound on its size. Errors of the file system become readable
+ * lines.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -9,12 +10,12 @@ import { parseConfig } from '../config/config.ts';
 import { fileBytesMax } from '../config/document.ts';
 import { ConfigError } from '../config/faults.ts';
 
-/** The file's configuration with the environment's overrides. Throws `ConfigError`. */
+/** The file's configuration with the overrides of the `LOCKSTEP_` variables. Throws `ConfigError`. */
 export function readConfigFile(file: string, environment: NodeJS.ProcessEnv): NodeConfig {
   return parseConfig(readText(file), environment, file);
 }
 
-/** Where the node's files are: `data_dir` is relative to the configuration file. */
+/** The node's data directory, absolute. `data_dir` is relative to the configuration file. */
 export function dataDirectoryOf(file: string, config: NodeConfig): string {
   return resolve(dirname(file), config.dataDir);
 }
@@ -27,7 +28,7 @@ function readText(file: string): string {
   }
 }
 
-/** At most one byte more than a configuration may have: enough to see that it is too long, whatever the file is. */
+/** Reads at most one byte more than a configuration may have, which is enough to see that the file is too long. */
 function readBytes(file: string): Buffer {
   const bytes = Buffer.alloc(fileBytesMax + 1);
   const handle = openSync(file, 'r');

@@ -1,6 +1,6 @@
 /**
- * The curl lines of engine/docs/cookbook.md about links, MapReduce and Wasm modules, run against a cluster of three real
- * processes.
+ * The curl lines of engine/docs/cookbook.md about links, MapReduce and Wasm modules, run against a cluster of three
+ * real processes.
  */
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -15,7 +15,7 @@ const basePort = 15_198;
 /** The port of node 1 in the cookbook. */
 const writtenPort = 8098;
 
-/** Where the section about Wasm goes first. */
+/** The directory that the section about Wasm changes to first. */
 const examples = join(import.meta.dirname, '../wasm/examples');
 
 let cluster: TestingCluster | undefined;
@@ -38,7 +38,7 @@ function commandsOf(section: string): readonly string[] {
     .split('\n');
 }
 
-/** Sends what a curl line would send. */
+/** Sends the request of a curl line. */
 async function curl(line: string): Promise<Response> {
   const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
   expect(words.shift()).toBe('curl');
@@ -62,7 +62,7 @@ async function curl(line: string): Promise<Response> {
   return fetch(here, { method, headers, ...(body === undefined ? {} : { body }) });
 }
 
-/** Where the cluster says that a key of `shop` lives: the partition and its nodes, the primary first. */
+/** The cluster's answer on where a key of `shop` lives: the partition and its nodes, the primary first. */
 async function placeOf(key: string): Promise<string> {
   const [host = '', port = ''] = (cluster?.nodes[1]?.pb ?? '').split(':');
   const socket = connect(Number(port), host);
@@ -93,7 +93,7 @@ test('links and MapReduce: two hops, and a streamed count', async () => {
   expect(await counted.text()).toContain('Content-Type: application/json\r\n\r\n{"phase":1,"data":[2]}');
 });
 
-test('Wasm modules: keys of a user together, a phase registered at run time, an endless one that is stopped', async () => {
+test('Wasm modules: all keys of a user on one set of nodes, a phase registered at run time, an endless phase stopped', async () => {
   const [goThere, ...commands] = commandsOf('Wasm modules');
   expect(goThere).toBe('cd engine/wasm/examples');
   const apple = `http://127.0.0.1:${writtenPort}/buckets/fruit/keys/apple`;

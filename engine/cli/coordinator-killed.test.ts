@@ -1,6 +1,6 @@
 /**
- * Transfers between accounts through all nodes of a real cluster, while one node, with all that it coordinates, is killed
- * at a random moment (`kill -9`) and started again: money is neither made nor lost, and nothing stays in doubt.
+ * Transfers between accounts through all nodes of a real cluster, while one node, with all that it coordinates, is
+ * killed at a random moment (`kill -9`) and started again: money is neither made nor lost, and nothing stays in doubt.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 
@@ -35,7 +35,7 @@ interface Balance {
   readonly context: string;
 }
 
-/** Undefined: its primary does not answer now. */
+/** The balance; undefined if the primary does not answer now. */
 async function balanceOf({ http }: TestingNode, account: string): Promise<Balance | undefined> {
   const response = await fetch(`http://${http}/buckets/bank/keys/${account}?r=primary`);
   const amount = Number(await response.text());
@@ -50,7 +50,7 @@ const put = (key: string, amount: number, condition: object): object => ({
   ...condition,
 });
 
-/** One transfer between two accounts; what became of it. */
+/** Makes one transfer between two accounts; resolves with its outcome. */
 async function transfer(node: TestingNode): Promise<string> {
   const from = random(accounts.length);
   const names = [from, (from + 1 + random(accounts.length - 1)) % accounts.length].map((index) =>
@@ -65,7 +65,7 @@ async function transfer(node: TestingNode): Promise<string> {
   ]);
 }
 
-it('a coordinator that is killed amid transfers loses no money and leaves nothing in doubt', async () => {
+it('a coordinator killed during transfers loses no money and leaves no transaction in doubt', async () => {
   const running = present(cluster, 'a cluster');
   const { nodes } = running;
   const victim = present(nodes[random(nodes.length)], 'a node');

@@ -1,4 +1,4 @@
-/** `lockstep credentials`, as an operator uses it, on files of their own. */
+/** `lockstep credentials`, as an operator uses it, on temporary files. */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ function credentials(...words: readonly string[]): Promise<number> {
   return runLockstep(['node', 'lockstep', 'credentials', ...words]);
 }
 
-test('a credential that is added is there, with the digest of the token that was shown, and of it alone', async () => {
+test('add stores the digest of the printed token, and not the token', async () => {
   const file = join(directory, 'credentials');
   expect(await credentials('add', file, 'shop', '--role', 'write')).toBe(0);
   expect(await credentials('add', file, 'ops', '--role', 'admin')).toBe(0);
@@ -46,7 +46,7 @@ test('a credential that is added is there, with the digest of the token that was
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
-test('names and roles are listed, and one is removed without the others and the remarks', async () => {
+test('list shows names and roles; remove keeps the other credentials and the comments', async () => {
   const file = join(directory, 'credentials');
   await credentials('add', file, 'a', '--role', 'read');
   await credentials('add', file, 'b', '--role', 'read');
@@ -58,7 +58,7 @@ test('names and roles are listed, and one is removed without the others and the 
   expect(readFileSync(file, 'utf8')).toContain('# b is for the backup');
 });
 
-test('a token may be brought along, when it is long enough', async () => {
+test('add takes a token from a file if it is long enough', async () => {
   const file = join(directory, 'credentials');
   const tokenFile = join(directory, 'token');
   writeFileSync(tokenFile, 'too-short\n', { mode: 0o600 });
@@ -86,7 +86,7 @@ test.each([
   expect(grumbled.join('\n')).toContain(problem);
 });
 
-test('a file that others may use is refused, and the remedy named', async () => {
+test('a file that other users may use is refused, with the command that mends it', async () => {
   const file = join(directory, 'credentials');
   await credentials('add', file, 'a', '--role', 'read');
   for (const mode of [0o644, 0o604, 0o620]) {
@@ -99,7 +99,7 @@ test('a file that others may use is refused, and the remedy named', async () => 
   expect(await credentials('list', file)).toBe(0);
 });
 
-test('the configuration is checked with the file that it names', async () => {
+test('check-config checks the credentials file that the configuration names', async () => {
   const config = join(directory, 'lockstep.yaml');
   writeFileSync(config, 'shop:\n  name: n1\n  credentials: secret\n');
   expect(await runLockstep(['node', 'lockstep', 'check-config', config])).toBe(2);
@@ -116,7 +116,7 @@ test('the configuration is checked with the file that it names', async () => {
   expect(grumbled.join()).toContain('words.wasm (the Wasm module words): there is no such file');
 });
 
-test('a node takes no file that holds no credential: nobody could come in', async () => {
+test('a node refuses a file without a credential, because no client could authenticate', async () => {
   const file = join(directory, 'credentials');
   const config = { ...defaultConfig('shop', { name: 'n1' as NodeId }), credentials: 'credentials' };
   const known = (): unknown => credentialsOf(join(directory, 'node.yaml'), config);

@@ -1,4 +1,4 @@
-/** `lockstep credentials add|list|remove`: who may come in. */
+/** `lockstep credentials add|list|remove`: maintains the credentials file of a node. */
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 
@@ -22,7 +22,7 @@ Roles: read; write (and read); admin (and all the rest: bucket properties, modul
 A token is shown once, when it is made; the file keeps its SHA-256. To change one, add it under another name, give it
 to the clients, then remove the old one.`;
 
-/** Adds the command `credentials` with its subcommands; `finish` hears how it ended. */
+/** Adds the command `credentials` with its subcommands. `finish` gets the exit code. */
 export function addCredentialsCommand(program: Command, finish: (code: ExitCode) => void): void {
   const command = program
     .command('credentials')
@@ -76,7 +76,7 @@ function add(
     );
   }
   addCredential(file, { name, role, digest: digestOf(token) });
-  // The token alone on stdout, so that it can go into a file; the rest is for the person.
+  // Only the token goes to stdout, so that the operator can redirect it into a file.
   if (tokenFile === undefined) console.log(token);
   console.error(
     `${name} may ${role === 'admin' ? 'do everything' : role}; a running node knows it after SIGHUP`,

@@ -1,6 +1,6 @@
 /**
- * The credentials file as the commands read and change it (its form: auth/credentials.ts). A change keeps what people
- * wrote between the lines, and is whole or not at all: a new file, synced, takes the place of the old one.
+ * Reads and changes the credentials file (its format: `auth/credentials.ts`). A change keeps the comments that people
+ * wrote in the file, and is atomic: a new, synced file replaces the old one.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -16,8 +16,8 @@ const heading = `# Who may come in: name, role (read, write, admin), SHA-256 of 
 `;
 
 /**
- * Those that a node's configuration names; undefined where it names none. Throws `ConfigInvalid`, for a file without a
- * credential too: a node that took it would let nobody in, its operators included.
+ * The credentials of the file that the configuration names; undefined if it names none. Throws `ConfigInvalid`, also
+ * for a file without a credential: a node with such a file could authenticate no client, operators included.
  */
 export function credentialsOf(configFile: string, config: NodeConfig): readonly Credential[] | undefined {
   if (config.credentials === undefined) return undefined;
@@ -28,11 +28,12 @@ export function credentialsOf(configFile: string, config: NodeConfig): readonly 
   throw new LockstepError('ConfigInvalid', detail);
 }
 
+/** All credentials of the file. Throws `ConfigInvalid`. */
 export function readCredentials(file: string): readonly Credential[] {
   return parseCredentials(textOf(file), file);
 }
 
-/** Adds one; makes the file where there is none. Throws `UsageError` when the name is taken. */
+/** Adds a credential; makes the file if it is missing. Throws `UsageError` if the name is taken. */
 export function addCredential(file: string, credential: Credential): void {
   const text = existsSync(file) ? textOf(file) : heading;
   if (parseCredentials(text, file).some(({ name }) => name === credential.name)) {
@@ -45,7 +46,7 @@ export function addCredential(file: string, credential: Credential): void {
   replaceFile(file, whole);
 }
 
-/** Throws `UsageError` when there is none of that name. */
+/** Removes a credential. Throws `UsageError` if the file has none of that name. */
 export function removeCredential(file: string, name: string): void {
   const text = textOf(file);
   const known = parseCredentials(text, file);

@@ -1,7 +1,7 @@
 /**
- * Whom the process's descriptors go to. A node whose clients have taken all of them can open no segment and reach no
- * peer; so where the system allows fewer than the configuration may use, clients get what the others leave (as Redis
- * does with its `maxclients`).
+ * Divides the process's file descriptors between the store, the peers and the clients. A node whose clients hold all
+ * descriptors can open no segment and reach no peer. If the system allows fewer than the configuration may use, clients
+ * get the rest after the store and the peers (as with Redis's `maxclients`).
  */
 import { LockstepError } from '../base/errors.ts';
 import { clientConnectionsDefault } from '../config/client-keys.ts';
@@ -9,22 +9,23 @@ import type { NodeConfig } from '../config/config.ts';
 import type { LogLevel } from '../io/log.ts';
 
 /**
- * The process's own, two stores that each keep some segments open and merge others, who reads statistics, and clients
- * that are told that there is no room for them.
+ * Descriptors of the process itself, of two stores that each keep some segments open and merge others, of clients that
+ * read statistics, and of clients that are being refused because the limit is reached.
  */
 const ownCount = 208;
-/** Connections to and from a peer, each perhaps with its successor. */
+/** Connections to and from one peer. Each may overlap with the connection that replaces it. */
 const perPeerCount = 4;
-/** Fewer connections a listener are of no use. */
+/** The fewest connections per listener that are of use. */
 const connectionsMin = 4;
 
+/** A configuration that fits into the descriptor limit. */
 export interface Fitted {
   readonly config: NodeConfig;
-  /** What to tell, if there are fewer connections than were asked for. */
+  /** The notice for the log if the configuration was lowered; else undefined. */
   readonly notice: { readonly level: LogLevel; readonly detail: string } | undefined;
 }
 
-/** The configuration with as many client connections as fit. Throws `ConfigInvalid` where too few would be left. */
+/** Lowers `clientConnectionsMax` to what fits. Throws `ConfigInvalid` if fewer than four per listener would be left. */
 export function fitConnections(config: NodeConfig, descriptorsMax: number): Fitted {
   const wanted = config.clientConnectionsMax;
   const listeners = [config.listen, config.pbListen, config.redisListen].filter(
@@ -39,7 +40,7 @@ export function fitConnections(config: NodeConfig, descriptorsMax: number): Fitt
     throw new LockstepError('ConfigInvalid', detail);
   }
   const detail = `client_connections_max is ${fitting} instead of ${wanted}, since the system lets this process open ${descriptorsMax} files and connections: ${advice}`;
-  // Nobody is warned of not getting what they have not asked for.
+  // The operator did not ask for the default, so lowering it is no reason for a warning.
   const level = wanted === clientConnectionsDefault ? 'info' : 'warn';
   return { config: { ...config, clientConnectionsMax: fitting }, notice: { level, detail } };
 }

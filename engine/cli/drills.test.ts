@@ -1,7 +1,7 @@
 /**
- * Two drills on real processes: a node is killed and returns, and the metrics of another one tell of it; two clients
- * write one key on two sides of a cut, and both values come back. The cut is SIGSTOP: who is stopped hears and says
- * nothing. `npm test` builds first.
+ * Two drills on real processes. First, a node is killed and returns, and the metrics of another node show both. Second,
+ * two clients write one key on two sides of a partition, and a read returns both values. SIGSTOP makes the partition: a
+ * stopped process neither receives nor sends. `npm test` builds first.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
@@ -9,12 +9,12 @@ import { present } from '../base/assert.ts';
 import type { TestingNode } from './cluster.fixture.ts';
 import { TestingCluster } from './cluster.fixture.ts';
 
-/** Silence is judged within ten seconds instead of nineteen; less, and a busy machine would pass for a dead node. */
+/** Nodes call a silent peer DOWN within ten seconds instead of nineteen. With less, a busy node would seem dead. */
 const variables = { LOCKSTEP_GOSSIP_INTERVAL_MS: '500', LOCKSTEP_PHI_MEAN_MS_MIN: '500' };
 const patience = { timeout: 300_000, interval: 200 };
 
 let cluster: TestingCluster;
-/** Of its present life; undefined until its first test has run. */
+/** The process id of n2's current incarnation; undefined until the first test has run. */
 let pidOfN2: number | undefined;
 
 function node(index: number): TestingNode {
@@ -29,7 +29,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-/** How often the node saw its peer of that number go from one state to another, as its metrics say. */
+/** How often the node's metrics count that its peer of that number went from one state to another. */
 async function transitions(by: TestingNode, peerIndex: number): Promise<Readonly<Record<string, number>>> {
   const text = await (await fetch(`http://${by.stats}/metrics`)).text();
   const form = new RegExp(
@@ -51,7 +51,7 @@ function write(to: TestingNode, value: string, vclock?: string): Promise<Respons
 }
 
 describe('a cluster of real processes', () => {
-  it('tells of a kill -9 as NORMAL>DOWN, and of the return as DOWN>RESET>NORMAL; lockstep status shows it', async () => {
+  it('counts a kill -9 as NORMAL>DOWN and the return as DOWN>RESET>NORMAL; lockstep status shows it', async () => {
     const [n1, n2] = [node(0), node(1)];
     expect(await transitions(n1, 1)).toEqual({ 'UNKNOWN>NORMAL': 1 });
     const status = async (): Promise<string> => {
@@ -69,7 +69,7 @@ describe('a cluster of real processes', () => {
     expect(await status()).toMatch(/^0 [^]*nothing is silent/);
   });
 
-  it('gives back both values that were written on the two sides of a cut, as siblings', async () => {
+  it('returns both values that were written on the two sides of a partition, as siblings', async () => {
     const [n1, n2, n3] = [node(0), node(1), node(2)];
     // A signal to process 0 would stop this process and everything that started it.
     const pids = [n1.pid, present(pidOfN2, 'a process of n2'), n3.pid] as const;

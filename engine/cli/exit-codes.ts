@@ -1,9 +1,10 @@
 /**
- * Exit codes of the `lockstep` command, and how an error becomes one readable line.
+ * Exit codes of the `lockstep` command, and the readable lines that it prints for an error.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { Painter } from './terminal.ts';
 
+/** The exit codes. */
 export const exitCodes = {
   done: 0,
   /** The command was understood and did not succeed. */
@@ -12,27 +13,29 @@ export const exitCodes = {
   usage: 2,
 } as const;
 
+/** One of the exit codes. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** The command was called in a way that cannot work; its message says what is allowed. */
+/** An error of the command line. The message says what is allowed. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+/** `usage` for an error of the command line or the configuration, `failed` for any other error. */
 export function exitCodeOf(error: unknown): ExitCode {
   if (error instanceof UsageError) return exitCodes.usage;
-  // Of the file itself (`ConfigError`), or of a file that it names.
+  // `ConfigInvalid` covers the configuration file itself (`ConfigError`) and the files that it names.
   return error instanceof LockstepError && error.code === 'ConfigInvalid'
     ? exitCodes.usage
     : exitCodes.failed;
 }
 
-/** The error with the file or directory that it is about in front, as the person named it. */
+/** The error, with the file or directory that it concerns in front, as the user named it. */
 export function named(place: string, error: unknown, hint = ''): Error {
   return new Error(`${place}: ${messageOf(error)}${hint}`, { cause: error });
 }
 
-/** `lockstep: what went wrong`; one line for each fault of a configuration. */
+/** The error as `lockstep: …`, with one line for each fault of a configuration. */
 export function describeFailure(error: unknown, painter: Painter): string {
   const message = messageOf(error) + systemsWord(error);
   const prefix = painter.bad('lockstep:');
@@ -46,7 +49,9 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What the operating system said, where that is why: ` (EACCES: permission denied, mkdir '/data')`. */
+/**
+ * The operating system's error behind this one: ` (EACCES: permission denied, mkdir '/data')`; empty if there is none.
+ */
 function systemsWord(error: unknown): string {
   for (let cause = causeOf(error); cause instanceof Error; cause = causeOf(cause)) {
     if ('syscall' in cause && !messageOf(error).includes(cause.message)) return ` (${cause.message})`;

@@ -1,4 +1,4 @@
-/** Transactions in doubt on a node (`GET /transactions?state=in_doubt`), and what of them waits for an operator. */
+/** Reads the transactions in doubt on a node, and describes those that only an operator can end. */
 import type { ClusterView } from '../node/node.ts';
 import { parsed } from './cluster-view.ts';
 import { invocation } from './invocation.ts';
@@ -6,34 +6,34 @@ import type { NodeClient } from './node-client.ts';
 import type { Painter } from './terminal.ts';
 import { table } from './terminal.ts';
 
-/** Of a transaction of which the node does not know the outcome, or not that all others know it. */
+/** A transaction whose outcome the node does not know, or which other nodes may not know yet. */
 export interface InDoubt {
   readonly transaction_id: string;
   readonly role: string;
   readonly state: string;
   readonly coordinator: string;
   readonly branches: readonly string[];
-  /** Branches that nobody can carry out any more. */
+  /** Branches that no node can apply any more. */
   readonly lost?: readonly string[];
   readonly age_ms: number;
 }
 
 const path = '/transactions?state=in_doubt';
 
-/** Rejects when the node cannot be asked, refuses, or is none. */
+/** Asks the node. Rejects if it cannot be reached, refuses, or is not a Lockstep node. */
 export async function inDoubtAt(client: NodeClient): Promise<readonly InDoubt[]> {
   const text = await client.obtain(200, 'GET', path);
   return parsed<{ readonly transactions: readonly InDoubt[] }>(client, text).transactions;
 }
 
-/** The same as the node says it. */
+/** The node's answer as it is, without the final line break. */
 export async function inDoubtText(client: NodeClient): Promise<string> {
   return (await client.obtain(200, 'GET', path)).trimEnd();
 }
 
 const heading = ['transaction', 'here', 'state', 'coordinator', 'branches', 'lost', 'for'];
 
-/** A line each, the oldest first. */
+/** A table with one line per transaction, the oldest first. */
 export function inDoubtTable(inDoubt: readonly InDoubt[]): string {
   const rows = inDoubt
     .toSorted((left, right) => right.age_ms - left.age_ms)
@@ -44,7 +44,7 @@ export function inDoubtTable(inDoubt: readonly InDoubt[]): string {
   return table([heading, ...rows]);
 }
 
-/** What waits for somebody who is gone: nobody but an operator can end it. */
+/** Lines on transactions whose coordinator or branches are gone, which only an operator can end; at most `shownMax`. */
 export function orphanLines(
   { members }: ClusterView,
   inDoubt: readonly InDoubt[],
@@ -64,7 +64,7 @@ export function orphanLines(
   return more > 0 ? [...lines, `and ${more} more that wait for somebody who is gone`] : lines;
 }
 
-/** What the operator is to type. */
+/** The command that the operator must type. */
 function remedyFor(what: 'branches' | 'coordinator' | 'comparison'): string {
   const resolve = `${invocation()} transactions resolve`;
   switch (what) {

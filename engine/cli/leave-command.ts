@@ -1,4 +1,4 @@
-/** `lockstep leave`: asks a running node to hand over what it owns and to leave its cluster. */
+/** `lockstep leave`: asks a running node to hand over its ranges and to leave its cluster. */
 import type { Command } from 'commander';
 
 import { clusterOf, selfOf } from './cluster-view.ts';
@@ -16,6 +16,7 @@ interface LeaveOptions extends NamedNodeOptions, WaitingOptions {
   readonly force?: boolean;
 }
 
+/** Adds the command `leave`. `finish` gets the exit code. */
 export function addLeaveCommand(program: Command, finish: (code: ExitCode) => void): void {
   withWaiting(withNamedNode(program.command('leave')), 'until it has left')
     .option('--force', 'leave although the rack, and its copy of all keys, goes with the node')
@@ -39,12 +40,12 @@ async function leave({ force, ...named }: LeaveOptions): Promise<ExitCode> {
   return exitCodes.done;
 }
 
-/** Somebody who waited for it before has stopped waiting. */
+/** Whether the node leaves already, for example because an earlier `leave --wait` was interrupted. */
 async function isLeaving(client: NodeClient): Promise<boolean> {
   return selfOf(await clusterOf(client))?.state === 'LEAVING';
 }
 
-/** It has handed everything over, and nobody listens there any more. Throws when it is gone before that. */
+/** Whether the node has handed over its ranges and stopped. Throws if it stopped before the handover was complete. */
 function untilGone({ origin }: NodeClient): (look: ClusterSample) => boolean {
   let step = '';
   return ({ view, error }) => {

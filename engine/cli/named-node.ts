@@ -1,4 +1,4 @@
-/** Which running node a command asks: by its address, or by the configuration file that names its listener. */
+/** Options that name the running node a command asks: its address, or a configuration file with its listener. */
 import type { Command } from 'commander';
 
 import { readConfigFile } from './config-file.ts';
@@ -6,18 +6,20 @@ import { UsageError } from './exit-codes.ts';
 import type { AskingOptions } from './node-client.ts';
 import { NodeClient, withAskingOptions } from './node-client.ts';
 
+/** Exactly one of `node` (an address) and `config` (a file) must be given. */
 export interface NamedNodeOptions extends AskingOptions {
   readonly node?: string;
   readonly config?: string;
 }
 
+/** Adds these options to a command. */
 export function withNamedNode(command: Command): Command {
   return withAskingOptions(command)
     .option('--node <address>', 'the node’s HTTP listener, as host:port or https://host:port')
     .option('-c, --config <file>', 'its configuration file, which names that listener');
 }
 
-/** Throws `UsageError` unless just one of both is given, and `ConfigInvalid` for a file that is not right. */
+/** A client of the named node. Throws `UsageError` unless exactly one option is given, or `ConfigInvalid`. */
 export function clientOf({ node, config, ...asking }: NamedNodeOptions): NodeClient {
   if ((node === undefined) === (config === undefined))
     throw new UsageError('name the node by --node or by --config');

@@ -1,4 +1,4 @@
-/** How commands ask a running node: over HTTP or HTTPS, with a token where one is given. */
+/** Sends the commands' requests to a running node, over HTTP or HTTPS, with a token if one is given. */
 import { request as plainRequest } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import type { Command } from 'commander';
@@ -11,24 +11,26 @@ const timeoutMs = 10_000;
 const answerBytesMax = 1024 * 1024;
 const caBytesMax = 1024 * 1024;
 
-/** The options that say how a node is asked. */
+/** Options of a request to a node: the file of the token, and the CA certificate to trust. */
 export interface AskingOptions {
   readonly tokenFile?: string;
   readonly ca?: string;
 }
 
+/** Adds these options to a command. */
 export function withAskingOptions(command: Command): Command {
   return command
     .option('--token-file <file>', 'the token to show; without, LOCKSTEP_TOKEN of the environment')
     .option('--ca <file>', 'speak TLS, and believe nodes that this CA has signed (PEM)');
 }
 
+/** A node's answer: the HTTP status and the body. */
 export interface NodeAnswer {
   readonly status: number;
   readonly text: string;
 }
 
-/** The node has answered, and did not do what it was asked. */
+/** The node answered with another status than expected: it refused the request. */
 export class NodeRefusal extends Error {
   readonly status: number;
 
@@ -38,14 +40,15 @@ export class NodeRefusal extends Error {
   }
 }
 
+/** A client of one node's HTTP listener. Each request has a connection of its own and a timeout of 10 seconds. */
 export class NodeClient {
   readonly #origin: string;
   readonly #token: string | undefined;
   readonly #ca: Buffer | undefined;
 
   /**
-   * `address` is `host:port`, or an origin (`https://host:port`). TLS is spoken to `https:`, with `--ca`, and where
-   * `secure` says that the node does. Throws `UsageError`, or `ConfigInvalid` for a file that is not right.
+   * `address` is `host:port`, or an origin (`https://host:port`), whose scheme decides. Without a scheme the client
+   * uses TLS if `secure` or `--ca` is given. Throws `UsageError`, or `ConfigInvalid` for a file that cannot be used.
    */
   constructor(address: string, options: AskingOptions, environment: NodeJS.ProcessEnv, secure = false) {
     const named = /^https?:\/\//.test(address);
@@ -56,18 +59,19 @@ export class NodeClient {
     this.#ca = options.ca === undefined ? undefined : readOpenFile(options.ca, caBytesMax, 'CA certificate');
   }
 
+  /** The node's origin, for example `http://127.0.0.1:8098`. */
   get origin(): string {
     return this.#origin;
   }
 
-  /** The body of the answer, which is to have this status. Rejects when it has another, with why the node refused. */
+  /** The body of an answer with the expected status. Rejects with `NodeRefusal`, which says why, on another status. */
   async obtain(expected: number, ...asked: Parameters<NodeClient['ask']>): Promise<string> {
     const { status, text } = await this.ask(...asked);
     if (status === expected) return text;
     throw new NodeRefusal(`${this.origin} refused: ${problemOf(status, text)}`, status);
   }
 
-  /** `json` is the body. Rejects when the node cannot be asked, with a sentence that says why. */
+  /** Sends a request with the body `json`. Rejects, with the reason, if no answer of at most 1 MiB arrives. */
   ask(method: 'GET' | 'POST', path: string, json?: string): Promise<NodeAnswer> {
     const url = new URL(this.#origin + path);
     const headers = {
@@ -96,7 +100,7 @@ export class NodeClient {
   }
 }
 
-/** Why the node refused: the detail of its problem, or the whole of any other answer, and what to do about it. */
+/** Why the node refused: the `detail` of its JSON answer, else the whole body; with a hint on what to do. */
 function problemOf(status: number, body: string): string {
   const hint = status === 401 ? '; show a token of an admin: --token-file FILE, or LOCKSTEP_TOKEN' : '';
   return detailOf(body) + hint;
@@ -113,13 +117,13 @@ function detailOf(body: string): string {
   }
 }
 
-/** Of an error of `ask`: nobody listens there, or whoever did has ended amid the answer. */
+/** Whether an error of `ask` means that no process listens there, or that the process ended during the answer. */
 export function isNobody({ cause }: Error): boolean {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   return code === 'ECONNREFUSED' || code === 'ECONNRESET';
 }
 
-/** What to do next, where the reason alone leaves that open. */
+/** The error's message, with what to do next if the message alone does not say it. */
 function reasonOf(error: Error): string {
   const code = 'code' in error ? String(error.code) : '';
   if (/^(SELF_SIGNED|DEPTH_ZERO|UNABLE_TO)/.test(code)) {

@@ -1,10 +1,10 @@
-/** The token that commands show to a node: from a file, or from the environment; never from the command line. */
+/** Reads the token that commands send to a node: from a file or from the environment, never from the command line. */
 import { tokenBytesMax } from '../auth/credentials.ts';
 import { tokenVariable } from '../config/key-names.ts';
 import { UsageError } from './exit-codes.ts';
 import { readSecretFile } from './secret-files.ts';
 
-/** The file's first line. Its mode is checked as a key's is. */
+/** The token in the file, which must be its only line. The file's mode is checked like that of a private key. */
 export function readTokenFile(file: string): string {
   const text = readSecretFile(file, tokenBytesMax + 2, 'token')
     .toString('utf8')
@@ -13,7 +13,7 @@ export function readTokenFile(file: string): string {
   throw new UsageError(`${file}: a token is one line of printable characters without spaces`);
 }
 
-/** From `--token-file`, or else from LOCKSTEP_TOKEN; undefined for neither. */
+/** The token from `--token-file`, else from LOCKSTEP_TOKEN; undefined if neither is given. */
 export function tokenFrom(file: string | undefined, environment: NodeJS.ProcessEnv): string | undefined {
   if (file !== undefined) return readTokenFile(file);
   const token = environment[tokenVariable]?.trim();

@@ -1,5 +1,5 @@
 /**
- * The `lockstep` command: its subcommands, each in a file of its own, and what becomes of their errors.
+ * The `lockstep` command: registers its subcommands, each in a file of its own, and turns their errors into exit codes.
  */
 import { Command, CommanderError } from 'commander';
 
@@ -50,7 +50,7 @@ export async function runLockstep(argv: readonly string[]): Promise<ExitCode> {
     await program.parseAsync(argv);
     return code;
   } catch (error) {
-    // Commander has said what is wrong, or printed the help that was asked for.
+    // Commander has already printed what is wrong, or the help that the user asked for.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     console.error(describeFailure(error, painterFor(process.stderr)));
     return exitCodeOf(error);

@@ -1,6 +1,6 @@
 /**
- * Clients of Redis that nobody here wrote (ioredis and redis) against a cluster of three real processes: values, pipelines,
- * transactions, scans and expiry work unchanged, through every node. `npm test` builds first.
+ * Third-party Redis clients (ioredis and redis) against a cluster of three real processes: values,
+ * pipelines, transactions, scans and expiry work unchanged, through every node. `npm test` builds first.
  */
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
@@ -51,7 +51,7 @@ describe('ioredis', () => {
     await expect(at(0).lpush('list', 'x')).rejects.toThrow("ERR unknown command 'lpush'");
   });
 
-  it('counts each increment once, whichever node it comes to', async () => {
+  it('counts each increment once, whichever node gets it', async () => {
     const replies = await Promise.all(Array.from({ length: 90 }, (_, index) => at(index).incr('visits')));
     expect(replies.sort((left, right) => left - right)).toEqual(
       Array.from({ length: 90 }, (_, index) => index + 1),
@@ -59,7 +59,7 @@ describe('ioredis', () => {
     expect(await at(1).get('visits')).toBe('90');
   });
 
-  it('pipelines, in order', async () => {
+  it('answers a pipeline in order', async () => {
     const pipeline = at(0).pipeline();
     for (let index = 0; index < 100; index++) pipeline.set(`p${index}`, index).incr('piped').get(`p${index}`);
     const results = (await pipeline.exec()) ?? [];
@@ -70,7 +70,7 @@ describe('ioredis', () => {
     expect(await at(1).get('piped')).toBe('100');
   });
 
-  it('runs transactions, and gives them up when a watched key changes', async () => {
+  it('runs transactions, and aborts them if a watched key changes', async () => {
     expect(await at(0).multi().set('a', '1').incr('a').get('b').exec()).toEqual([
       [null, 'OK'],
       [null, 2],

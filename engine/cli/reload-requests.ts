@@ -1,6 +1,6 @@
-/** SIGHUP: what lies in files beside the configuration (credentials, certificates) is to be read again. */
+/** SIGHUP asks the process to read the files beside the configuration again: credentials and certificates. */
 
-/** Calls `reload` at every request, until the process ends. Where there is no SIGHUP nobody asks. */
+/** Calls `reload` at every SIGHUP until the process ends. Never called on a system without SIGHUP. */
 export function onReloadRequest(reload: () => void): void {
   process.on('SIGHUP', reload);
 }

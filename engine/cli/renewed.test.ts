@@ -8,7 +8,7 @@ import type { Io } from '../io/io.ts';
 import { DiskError } from '../io/disk.ts';
 import { runRenewed } from './renewed.ts';
 
-/** Its timers fire when they are told to. */
+/** A clock whose timers fire when the test fires them. */
 const timers: (() => void)[] = [];
 const clock: Io['clock'] = {
   nowUs: () => 0,
@@ -21,7 +21,7 @@ const clock: Io['clock'] = {
 
 const io = { clock, log: { enabled: () => false, event: () => undefined } };
 
-/** Nodes that only say what is done to them. */
+/** Nodes that only record what is done to them. */
 class Nodes {
   readonly told: string[] = [];
   readonly left = new Deferred<void>();
@@ -43,7 +43,7 @@ class Nodes {
     });
   };
 
-  /** The newest one's disk has room again. */
+  /** Reports that the newest node's disk has free space again. */
   async room(): Promise<void> {
     const count = this.rooms.length;
     this.rooms.at(-1)?.();
@@ -52,7 +52,7 @@ class Nodes {
 }
 
 describe('a node that is run', () => {
-  it('is stopped, and started anew, each time that there is room again, until a stop is requested', async () => {
+  it('is restarted each time its disk has free space again, until a stop is requested', async () => {
     const nodes = new Nodes();
     const stop = new Deferred<void>();
     const run = runRenewed(io, nodes.start, stop.promise);
@@ -65,7 +65,7 @@ describe('a node that is run', () => {
     expect(nodes.told).toEqual(lives.flatMap((name) => [`${name} starts`, `${name} stops`]));
   });
 
-  it('is started anew with the tokens that it is told of, from then on', async () => {
+  it('is restarted with the tokens that peers assign, and keeps them at later restarts', async () => {
     const nodes = new Nodes();
     const stop = new Deferred<void>();
     const run = runRenewed(io, nodes.start, stop.promise);
@@ -86,7 +86,7 @@ describe('a node that is run', () => {
     expect(nodes.told).toEqual(['node 1 starts', 'node 1 stops']);
   });
 
-  it('that cannot be started anew is told of', async () => {
+  it('rejects with the error of a restart that fails', async () => {
     const nodes = new Nodes();
     let starts = 0;
     const start = (): ReturnType<typeof nodes.start> =>
@@ -99,7 +99,7 @@ describe('a node that is run', () => {
     expect(nodes.told).toEqual(['node 1 starts', 'node 1 stops']);
   });
 
-  describe('whose room is gone when it starts anew', () => {
+  describe('whose disk is full again when it restarts', () => {
     const full = (): Error =>
       new Error('data_dir data', { cause: new DiskError('noSpace', 'write', 'identity.new') });
 
@@ -116,7 +116,7 @@ describe('a node that is run', () => {
       return { nodes, stop, run };
     }
 
-    it('is tried again after a while', async () => {
+    it('is restarted again after a pause', async () => {
       const { nodes, stop, run } = await fullAgain();
       timers[0]?.();
       await expect.poll(() => nodes.rooms.length).toBe(2);
@@ -127,7 +127,7 @@ describe('a node that is run', () => {
       expect(timers).toEqual([]);
     });
 
-    it('ends when a stop is requested meanwhile, and leaves no timer', async () => {
+    it('ends if a stop is requested during the pause, and leaves no timer', async () => {
       const { nodes, stop, run } = await fullAgain();
       stop.resolve();
       await run;

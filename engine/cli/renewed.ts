@@ -1,6 +1,6 @@
 /**
- * A node that is started anew instead of waiting for its operator: when its disk was full and has room again, and when
- * the cluster has told it which tokens it has.
+ * Restarts a node without its operator in two cases: its full disk has free space again, or its peers have assigned it
+ * other tokens.
  */
 import type { Token } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
@@ -10,16 +10,16 @@ import { lacksSpace } from '../storage/faults.ts';
 
 type Renewable = Pick<Node, 'left' | 'onRoom' | 'onTokens' | 'stop'>;
 type Doors = Pick<Io, 'clock' | 'log'>;
-/** Starts a node, with these tokens where the cluster knows better than its configuration. */
+/** Starts a node, with the tokens that peers have assigned, or with those of its configuration if undefined. */
 type Start = (tokens: readonly Token[] | undefined) => Promise<Renewable>;
 
-/** Until a start is tried again for which there was no room. */
+/** Microseconds until a start that failed on a full disk is tried again. */
 const restUs = 5_000_000;
 
 /**
- * Runs what `start` starts, and starts it again as often as it asks for it, until a stop is requested or it has left. The
- * room that it has seen may be gone when it starts: then it is tried again, and again. Rejects with what else a start
- * rejects with, the first one with that, too.
+ * Runs the node that `start` starts, and restarts it whenever it asks for it, until a stop is requested or the node has
+ * left. The disk may be full again by the restart; then the restart is repeated every five seconds. Rejects with any
+ * other error of a start, and with every error of the first start.
  */
 export async function runRenewed(io: Doors, start: Start, stopRequested: Promise<void>): Promise<void> {
   const over = stopRequested.then(() => 'over' as const);
@@ -45,7 +45,7 @@ function endOf(node: Renewable): Promise<End> {
   ]);
 }
 
-/** Undefined: a stop was requested while there was no room. */
+/** The restarted node; undefined if a stop was requested while the disk was full. */
 async function startAgain(
   io: Doors,
   start: () => Promise<Renewable>,

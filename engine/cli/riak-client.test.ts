@@ -1,5 +1,5 @@
 /**
- * A client of Riak that nobody here wrote (basho-riak-client) against a cluster of three real processes: what it does
+ * A third-party Riak client (basho-riak-client) against a cluster of three real processes: what it does
  * with objects, siblings, bucket properties and listings works unchanged. `npm test` builds first.
  */
 import Riak from 'basho-riak-client';
@@ -63,7 +63,7 @@ async function valuesOf(key: string, from = bucket): Promise<string[]> {
 }
 
 describe('basho-riak-client', () => {
-  it('stores, fetches and deletes values with everything that describes them', async () => {
+  it('stores, fetches and deletes values with their metadata', async () => {
     const object = new Riak.Commands.KV.RiakObject();
     object.setContentType('text/plain');
     object.setValue('red and round');
@@ -86,7 +86,7 @@ describe('basho-riak-client', () => {
   it('sets a bucket’s properties, which hold on every node at once, and resets them', async () => {
     const own = 'baskets';
     await call('storeBucketProps', { bucket: own, allowMult: true, nVal: 3, w: 3, notFoundOk: false });
-    // The client goes round the nodes: each of these asks another one.
+    // The client sends each request to the next node, so each of these asks another one.
     for (let node = 0; node < 3; node++) {
       const properties = await call('fetchBucketProps', { bucket: own });
       expect(properties).toMatchObject({ nVal: 3, allowMult: true, w: 3, notFoundOk: false });
@@ -102,7 +102,7 @@ describe('basho-riak-client', () => {
     );
   });
 
-  it('sees siblings of writers who had not seen each other, and resolves them', async () => {
+  it('reads siblings of concurrent writers, and resolves them', async () => {
     const own = 'opinions';
     await call('storeBucketProps', { bucket: own, allowMult: true });
     await call('storeValue', { bucket: own, key: 'tea', value: 'milk first' });
@@ -113,7 +113,7 @@ describe('basho-riak-client', () => {
     expect(await valuesOf('tea', own)).toEqual(['no milk']);
   });
 
-  it('lists buckets and keys, without those that were deleted', async () => {
+  it('lists buckets and keys without the deleted ones', async () => {
     const own = 'numbers';
     const names = Array.from({ length: 40 }, (_, index) => `k${index}`);
     for (const key of [...names, 'gone']) await call('storeValue', { bucket: own, key, value: key });

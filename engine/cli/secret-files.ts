@@ -1,25 +1,25 @@
 /**
- * Files that hold what not everybody may know: credentials, private keys, tokens. They are read bounded, and refused
- * where others than their owner (and the owner's group, for reading) have a part in them.
+ * Reads files with secrets (credentials, private keys, tokens) and open files (certificates), with a bound on their
+ * size. A file with secrets is refused if other users may use it, or if its group may write it.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 import { LockstepError } from '../base/errors.ts';
 
-/** Bits of a file's mode that nobody else may have: the group's to write, and all of the others'. */
+/** The mode bits that a file with secrets must not have: write for the group, and everything for other users. */
 const foreignBits = 0o027;
 
-/** The file's bytes. Throws `ConfigInvalid` naming what is wrong and what to do. `what` is a noun: `credentials`. */
+/** Reads a file with secrets. `what` names its content in errors, e.g. `credentials`. Throws `ConfigInvalid`. */
 export function readSecretFile(file: string, bytesMax: number, what: string): Buffer {
   return readChecked(file, bytesMax, what, true);
 }
 
-/** The same for what anybody may read: certificates. */
+/** Reads a file that any user may read, such as a certificate. Throws `ConfigInvalid`. */
 export function readOpenFile(file: string, bytesMax: number, what: string): Buffer {
   return readChecked(file, bytesMax, what, false);
 }
 
-/** Everything that is wrong with what is attempted, not the first of it alone. Other errors are thrown. */
+/** The `ConfigInvalid` errors of all attempts, not of the first one alone. Throws any other error. */
 export function faultsAmong(attempts: readonly (() => unknown)[]): readonly LockstepError[] {
   return attempts.flatMap((attempt) => {
     try {
@@ -58,7 +58,7 @@ function readChecked(file: string, bytesMax: number, what: string, secret: boole
   }
 }
 
-/** What the file system said, in words. */
+/** A sentence for an error of the file system. */
 export function describeFileError(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'ENOENT') return 'there is no such file';

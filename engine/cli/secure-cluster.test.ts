@@ -1,6 +1,6 @@
 /**
  * Three nodes on real sockets, as an operator would secure them: configuration files, certificates of one CA between
- * nodes, TLS and tokens toward clients that nobody here wrote.
+ * nodes, TLS and tokens toward third-party clients.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -59,7 +59,7 @@ async function startNode(index: number, authority: ThrowAwayAuthority): Promise<
       credentials: 'credentials',
       log_level: 'error',
     },
-    // Other machines reach it, and nothing needs to be said about that: it is as it should be.
+    // Other machines can reach this listener. With TLS and credentials that is no reason for a warning.
     ...{ listen: '0.0.0.0:0', redis_listen: '127.0.0.1:0', pb_listen: 'off', stats_listen: '127.0.0.1:0' },
     ...{ peer_listen: `127.0.0.1:${peerPorts[index] ?? 0}` },
     tls: { cert: 'cert.pem', key: 'key.pem' },
@@ -89,7 +89,7 @@ function httpsOf(index: number): string {
   return `https://localhost:${port}`;
 }
 
-/** fetch in a process that believes the CA; the last line of `program` says what came. */
+/** Runs `program`, which calls fetch, in a process that trusts the CA; resolves with its output. */
 async function fetching(program: string): Promise<string> {
   const environment = { ...process.env, NODE_EXTRA_CA_CERTS: ca };
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
@@ -117,7 +117,7 @@ test('a put through fetch, with a token, is durable at all three nodes, and read
   expect(told).toBe('204 red 401');
 });
 
-test('ioredis speaks TLS with a token, by itself and by its name', async () => {
+test('ioredis authenticates over TLS with a token alone, and with a name and a token', async () => {
   const { host, port } = present(splitAddress(first().node.addresses.redis ?? ''), 'an address');
   const options = {
     host,
@@ -153,7 +153,7 @@ test('plain text on a TLS port, and a peer without a certificate, are counted an
   expect(status).toBe(200);
 });
 
-test('commands show a token and believe the CA, and say what is missing', async () => {
+test('commands send a token and trust the CA, and report which of them is missing', async () => {
   const environment = { LOCKSTEP_TOKEN: tokens.read };
   const client = new NodeClient(httpsOf(0), { ca }, environment);
   expect(await client.ask('GET', '/cluster')).toMatchObject({ status: 200 });
@@ -166,7 +166,7 @@ test('commands show a token and believe the CA, and say what is missing', async 
   expect(await runLockstep(['node', 'lockstep', 'leave', '--node', nameless, '--ca', ca])).toBe(1);
 });
 
-test('a node that was not handed what its configuration names does not start, and is never open by mistake', async () => {
+test('a node that was not given the TLS identity or credentials of its configuration does not start', async () => {
   const config = readConfigFile(first().file, {});
   const dataDirectory = join(directory, 'never');
   const plain = createRealIo({ dataDirectory, logLevel: 'error', node: config.name });
@@ -177,7 +177,7 @@ test('a node that was not handed what its configuration names does not start, an
   await expect(Node.start(secure, config)).rejects.toThrow('the node was started without them');
 });
 
-test('certificates and credentials are exchanged while the nodes run, and a slip changes nothing', async () => {
+test('certificates and credentials are replaced while the nodes run, and a faulty file changes nothing', async () => {
   const { node, tls, file } = first();
   const config = readConfigFile(file, {});
   const home = join(directory, 'n1');
@@ -185,7 +185,7 @@ test('certificates and credentials are exchanged while the nodes run, and a slip
   expect(() => renewTls(tls, file, config)).toThrow('cert.pem');
   const other = await ThrowAwayAuthority.make();
   await writeFiles(home, 'n1', other);
-  // The nodes' own CA stays: only what clients see is of another one.
+  // The CA between nodes stays. Only the certificates for clients come from another CA.
   renewTls({ clients: present(tls.clients, 'TLS to clients') }, file, config);
   await expect(new NodeClient(httpsOf(0), { ca }, {}).ask('GET', '/ping')).rejects.toThrow('cannot be asked');
   const otherCa = join(directory, 'other.pem');

@@ -1,4 +1,4 @@
-/** `lockstep standby` beside a node that answers what a test wants it to. */
+/** `lockstep standby` against a node whose answers the test sets. */
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
@@ -38,7 +38,7 @@ afterEach(() => {
 const lockstep = (...words: readonly string[]): Promise<number> =>
   runLockstep(['node', 'lockstep', 'standby', ...words, '--node', address]);
 
-test('a node that goes is told of with the way back, and one that returns is told of too', async () => {
+test('the command prints that the node is in STANDBY and how it returns, and that it has returned', async () => {
   status = 200;
   body = JSON.stringify({ ...calmView, members: [testingMember('n1', { state: 'STANDBY' })] });
   expect(await lockstep()).toBe(0);
@@ -49,14 +49,14 @@ test('a node that goes is told of with the way back, and one that returns is tol
   expect(asked).toEqual(['POST /cluster/standby', 'POST /cluster/standby?return=true']);
 });
 
-test('with --json the answer is printed as it came', async () => {
+test('--json prints the answer of the node unchanged', async () => {
   status = 200;
   body = JSON.stringify(calmView);
   expect(await lockstep('--json')).toBe(0);
   expect(JSON.parse(said.at(-1) ?? '')).toEqual(calmView);
 });
 
-test('a refusal is told with its reason, and ends with 1', async () => {
+test('a refusal is printed with its reason, and the exit code is 1', async () => {
   status = 409;
   body = JSON.stringify({ code: 'Conflict', detail: 'reads at a quorum need 2 of the 3 copies in dc1' });
   expect(await lockstep()).toBe(1);

@@ -1,4 +1,4 @@
-/** `lockstep standby`: takes a running node out of the way of clients, or back. */
+/** `lockstep standby`: puts a running node into STANDBY, in which it serves no client, or takes it back. */
 import type { Command } from 'commander';
 
 import type { ClusterView } from '../node/node.ts';
@@ -14,6 +14,7 @@ interface StandbyOptions extends NamedNodeOptions {
   readonly json?: boolean;
 }
 
+/** Adds the command `standby`. `finish` gets the exit code. */
 export function addStandbyCommand(program: Command, finish: (code: ExitCode) => void): void {
   withNamedNode(program.command('standby'))
     .option('--return', 'take the node back: it serves clients again')

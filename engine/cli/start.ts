@@ -1,4 +1,4 @@
-/** One node, from its configuration file to its orderly stop. */
+/** Runs one node from its configuration file to its orderly stop, with its reloads and restarts. */
 import { dirname } from 'node:path';
 
 import type { ErrorCode } from '../base/errors.ts';
@@ -23,8 +23,8 @@ import { runRenewed } from './renewed.ts';
 import { stopRequests } from './stop-requests.ts';
 
 /**
- * Runs the node of a configuration file until it is asked to stop, or has left its cluster. A node whose disk was full and
- * has room again is started anew, and so is one whose tokens the cluster knows better than its file.
+ * Runs the node of a configuration file until a stop is requested or the node has left its cluster. Restarts the node
+ * when its full disk has free space again, and when its peers have assigned it other tokens than its file has.
  */
 export async function start(file: string): Promise<ExitCode> {
   const { config, notice } = fitConnections(readConfigFile(file, process.env), descriptorsMax());
@@ -61,7 +61,7 @@ export async function start(file: string): Promise<ExitCode> {
   );
 }
 
-/** Why a node's files cannot be used is told with the place where they are: the engine knows only names below it. */
+/** Adds the data directory to errors of files, since the engine knows only the names below it. */
 async function startIn(dataDirectory: string, starting: () => Promise<Node>): Promise<Node> {
   try {
     return await starting();
@@ -84,11 +84,11 @@ function isOfFiles(error: unknown): boolean {
 }
 
 interface Running {
-  /** Undefined: it starts. */
+  /** Undefined while the node starts. */
   node: Node | undefined;
   readonly io: Io;
   readonly tls: NodeTls;
-  /** The node that starts may have read its files before they were changed. */
+  /** A reload was requested while the node was starting, which may have read the files before they changed. */
   reloadMissed: boolean;
 }
 
@@ -97,7 +97,7 @@ function secretsOf(file: string, config: NodeConfig): NodeSecrets {
   return credentials === undefined ? {} : { credentials };
 }
 
-/** What cannot be read leaves things as they are: a node does not stop for a slip in a file. */
+/** Reads certificates and credentials again. On an error it logs it, and the node keeps what it had. */
 function reload(running: Running, file: string, config: NodeConfig): void {
   const { node, io, tls } = running;
   running.reloadMissed = node === undefined;
@@ -111,7 +111,7 @@ function reload(running: Running, file: string, config: NodeConfig): void {
   }
 }
 
-/** `n1 serves HTTP on 127.0.0.1:8098, …`, without what is off. */
+/** For example `n1 serves HTTP on 127.0.0.1:8098, …`, without the listeners that are off. */
 function describeAddresses(name: string, { http, pb, redis, peer, stats }: NodeAddresses): string {
   const listeners = { HTTP: http, 'the binary protocol': pb, Redis: redis, peers: peer, statistics: stats };
   const served = Object.entries(listeners).filter(([, address]) => address !== undefined);

@@ -1,4 +1,4 @@
-/** What `lockstep status` says to a person. */
+/** The text that `lockstep status` prints for an operator. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, test, vi } from 'vitest';
@@ -14,7 +14,7 @@ import { calmView as calm, testingMember as member } from './cluster-views.fixtu
 
 const plain = painterFor({});
 
-test('a cluster where all is well', () => {
+test('a cluster in order', () => {
   expect(describeCluster(calm, [], plain)).toBe(
     `
 n1, whose view of the ring is 0006d5505b6852b5
@@ -28,7 +28,7 @@ nothing is silent, moves, or is in doubt here`.trimStart(),
   );
 });
 
-test('a member in STANDBY is told of with the way back', () => {
+test('a member in STANDBY is named, with the command that takes it back', () => {
   const view = { ...calm, members: [member('n1'), member('n2', { state: 'STANDBY' }), member('n3')] };
   const lines = describeCluster(view, [], plain).split('\n');
   expect(lines).toContain('n2    dc1         r2    STANDBY  -     100.0 %      16      127.0.0.1:8121');
@@ -44,7 +44,7 @@ const waiting: InDoubt = {
   age_ms: 1_234,
 };
 
-test('a node that leaves, one that is silent, one that was not heard of yet, a full disk, and what waits', () => {
+test('a leaving node, a silent one, one not heard yet, a full disk, and what the node waits for', () => {
   const busy: ClusterView = {
     ...calm,
     store: 'failed',
@@ -81,7 +81,7 @@ test('a node that leaves, one that is silent, one that was not heard of yet, a f
   ]);
 });
 
-test('branches whose coordinator is gone for good, which wait for an operator', () => {
+test('branches whose coordinator is no member any more wait for an operator', () => {
   const orphans = Array.from({ length: 6 }, (_, at) => ({
     ...waiting,
     transaction_id: `n9-0-${at}`,
@@ -107,7 +107,7 @@ test('branches whose coordinator is gone for good, which wait for an operator', 
   );
 });
 
-test('transactions in doubt are a line each, the oldest first', () => {
+test('each transaction in doubt is one line, the oldest first', () => {
   const cut: InDoubt = {
     ...waiting,
     transaction_id: 'n1-0-9',
@@ -121,7 +121,7 @@ n1-0-9       coordinator  prepared  n2           n1, n3    n3    61.0 s
 n2-0-1       branch       prepared  n2           n1, n3    -     1.2 s`);
 });
 
-test('whoever answers, and is no node, is named', async () => {
+test('a listener that is not a node is named in the error', async () => {
   const server = createServer((_, response) => response.end('welcome'));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const address = server.address();
@@ -138,7 +138,7 @@ test('whoever answers, and is no node, is named', async () => {
   }
 });
 
-/** A node's HTTP listener that answers with this view, and that nothing is in doubt. */
+/** An HTTP listener that answers with this view and with no transactions in doubt. */
 async function withView(view: ClusterView, work: (address: string) => Promise<void>): Promise<void> {
   const server = createServer((request, response) => {
     const isCluster = request.url === '/cluster';
@@ -154,7 +154,7 @@ async function withView(view: ClusterView, work: (address: string) => Promise<vo
   }
 }
 
-test('a member that is DOWN, or a store that takes no writes, ends with 1, and --quiet says nothing', async () => {
+test('the exit code is 1 for a DOWN member or a store without writes, and --quiet prints nothing', async () => {
   const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
   const down: ClusterView = { ...calm, members: [member('n1', {}), member('n2', { state: 'DOWN' })] };
   const unheard: ClusterView = { ...calm, members: [member('n1', {}), member('n2', { state: 'UNKNOWN' })] };

@@ -1,4 +1,4 @@
-/** `lockstep status`: who is in the cluster as one node knows it, what moves, and what is in doubt there. */
+/** `lockstep status`: prints one node's view of the members, of ring changes, and of its transactions in doubt. */
 import type { Command } from 'commander';
 
 import type { ClusterView, MemberView } from '../node/node.ts';
@@ -20,6 +20,7 @@ interface StatusOptions extends NamedNodeOptions, WaitingOptions {
   readonly quiet?: boolean;
 }
 
+/** Adds the command `status`. `finish` gets the exit code. */
 export function addStatusCommand(program: Command, finish: (code: ExitCode) => void): void {
   withWaiting(withNamedNode(program.command('status')), 'until everybody is there and nobody moves')
     .option('--json', 'print what the node answers to GET /cluster')
@@ -48,12 +49,12 @@ async function status({ json, quiet, ...named }: StatusOptions): Promise<ExitCod
   return isWell(view) ? exitCodes.done : exitCodes.failed;
 }
 
-/** Nothing is wrong that somebody should look at now; a member that moves, or was not heard of yet, may take its time. */
+/** Whether nothing needs an operator now. Ring changes and members that were not heard yet do not count as faults. */
 function isWell(view: ClusterView): boolean {
   return view.store === 'open' && silentIn(view).length === 0;
 }
 
-/** What a person wants to know of it, and of what is in doubt on this node. */
+/** The text for an operator: the table of members, and remarks on what is not in order. */
 export function describeCluster(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter): string {
   const rows = table([memberHeading, ...view.members.map(memberRow)]).split('\n');
   return [

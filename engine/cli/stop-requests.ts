@@ -1,9 +1,9 @@
 /**
- * When the process is asked to stop: by SIGTERM, by SIGINT, or by the end of the cluster command that started it.
+ * Listens for requests to stop the process: SIGTERM, SIGINT, or the end of the cluster command that started it.
  */
 import { exitCodes } from './exit-codes.ts';
 
-/** Resolves at the first request; the second one ends the process on the spot. Call once. */
+/** Resolves at the first request. A second signal ends the process at once. Call it once. */
 export function stopRequests(): Promise<void> {
   return new Promise((resolve) => {
     let requests = 0;
@@ -14,13 +14,13 @@ export function stopRequests(): Promise<void> {
     };
     process.on('SIGTERM', request);
     process.on('SIGINT', request);
-    // A child of the cluster command: its parent is gone, whatever way it went, perhaps already.
+    // In a child of the cluster command: the parent has ended, perhaps before this call.
     process.once('disconnect', resolve);
     if (isOrphaned()) resolve();
   });
 }
 
-/** There was a channel to a parent, and it is closed. Without one, `connected` is undefined, whatever its type says. */
+/** Whether the channel to a parent is closed. Without a parent `connected` is undefined, despite its type. */
 function isOrphaned(): boolean {
   return process.connected === false;
 }

@@ -1,4 +1,7 @@
-/** `lockstep store inspect|verify|compact|rebuild|forget-properties DIR`: an operator's look at the files of a node that is not running. */
+/**
+ * `lockstep store inspect|verify|compact|rebuild|forget-properties DIR`: works on the store of a node that does not
+ * run.
+ */
 import { statSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 
@@ -35,7 +38,7 @@ interface RebuildFlags extends Flags {
   readonly node: string;
 }
 
-/** Adds the command `store` with its subcommands; `finish` hears how it ended. */
+/** Adds the command `store` with its subcommands. `finish` gets the exit code. */
 export function addStoreCommand(program: Command, finish: (code: ExitCode) => void): void {
   const command = program.command('store').description('look after the files of a node that is not running');
   command
@@ -132,7 +135,7 @@ async function openStore(place: Place): Promise<Store> {
   return Store.open(ioOf(place.disk), place.directory, { ...storeDefaults, nodeName, merge });
 }
 
-/** A store that was given a wrong name opens for nobody, and its manifest is sound from then on. */
+/** Rebuilds the manifest for `node`. Refuses another name than the identity file has: no node could open the store. */
 async function rebuild(place: Place, { node, json = false }: RebuildFlags): Promise<ExitCode> {
   const { disk, directory } = place;
   const owner = await nodeOfDirectory(disk);
@@ -150,7 +153,7 @@ async function rebuild(place: Place, { node, json = false }: RebuildFlags): Prom
   return exitCodes.done;
 }
 
-/** Reads the whole store, with a progress bar where a person waits. */
+/** Reads the whole store, with a progress bar on a terminal. */
 function look(place: Place, json: boolean): Promise<StoreReport> {
   return whileNobodyWrites(
     place,
@@ -177,7 +180,7 @@ async function read({ disk, directory }: Place, json: boolean): Promise<StoreRep
   }
 }
 
-/** What goes wrong is told with the directory as it was given: the rooms below know only its last name. */
+/** Adds the directory, as the user gave it, to every error: the modules below know only its last component. */
 async function inPlace(dir: string, work: (place: Place) => Promise<ExitCode>): Promise<ExitCode> {
   const place = placeOf(dir);
   try {

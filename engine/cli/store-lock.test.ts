@@ -1,4 +1,4 @@
-/** What a command that only reads a store does where it may not write: it looks whether a node runs on it. */
+/** A command that only reads a store, and may not write the lock, checks that no node runs on the store. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** The place through a door that makes no lock, as where the system says `code`. */
+/** The place with a disk port whose `lock` fails with the system's `code`. */
 function placeWithout(code: string): Place {
   const cause = Object.assign(new Error(`${code}: no`), { code });
   const lock = (path: string): Promise<DiskLock> =>
@@ -35,7 +35,7 @@ const look = (place: Place, doing = work): Promise<string> =>
   whileNobodyWrites(place, (notice) => said.push(notice), doing);
 
 describe('a store is read', () => {
-  test('under its lock where there can be one, and nothing is said', async () => {
+  test('with its lock if the lock can be made, and without a notice', async () => {
     const place = { disk, root, directory: 'store' };
     const inside = (): Promise<string> => look(place);
     expect(await inside()).toBe('read');
@@ -52,7 +52,7 @@ describe('a store is read', () => {
     },
   );
 
-  test('not without a lock when a running node holds it, nor when one does by the end', async () => {
+  test('not without a lock if a running node holds it before or after the reading', async () => {
     const place = placeWithout('EROFS');
     const held = await disk.lock('store/LOCK');
     await expect(look(place)).rejects.toThrow(/a running node holds the store; stop it first .*LOCK answers/);
@@ -67,11 +67,11 @@ describe('a store is read', () => {
     await late?.release();
   });
 
-  test('never when the lock cannot be made for another reason', async () => {
+  test('never if making the lock fails for another reason', async () => {
     await expect(look(placeWithout('EIO'))).rejects.toThrow('disk lock store/LOCK: fault');
   });
 
-  test('never without a lock by who wants to write', async () => {
+  test('never without a lock by a command that writes', async () => {
     await expect(whileLocked(placeWithout('EROFS'), work)).rejects.toThrow('disk lock store/LOCK: fault');
   });
 });

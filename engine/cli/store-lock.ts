@@ -1,7 +1,8 @@
 /**
- * The lock of a store that a command works on. Whoever may write takes it, and no node starts meanwhile. On a medium that
- * cannot be written a command that only reads looks whether a living process holds it, before it reads and after, and
- * says so: a node that starts and stops in between, through another mount of the same files, is not seen.
+ * Locks the store that a command works on, so that no node starts on it meanwhile. On a read-only medium the lock
+ * cannot be taken. There a command that only reads checks, before and after it reads, that no living process holds the
+ * lock, and prints a notice. It does not notice a node that starts and stops in between through another mount of the
+ * same files.
  */
 import { join } from 'node:path';
 
@@ -11,18 +12,18 @@ import { DiskError } from '../io/disk.ts';
 import { isHeld } from '../real/disk-lock.ts';
 import { lockName } from '../storage/log/file-names.ts';
 
-/** Where a store lies: the door to the directory above it, and its name there. */
+/** The place of a store: the disk port of the directory above it, and the store's name there. */
 export interface Place {
   readonly disk: Disk;
-  /** The directory above, as the system knows it. */
+  /** The absolute path of the directory above. */
   readonly root: string;
   readonly directory: string;
 }
 
-/** What the system says where nothing can be written: the medium, the rights, or a file that is marked so. */
+/** The system's error codes for a read-only medium, missing rights, or an immutable file. */
 const readOnlyCodes: ReadonlySet<unknown> = new Set(['EROFS', 'EACCES', 'EPERM']);
 
-/** Works while nobody else has the store. Rejects with `DirectoryLocked`. */
+/** Runs `work` with the store's lock. Rejects with `DirectoryLocked` if a node holds it. */
 export async function whileLocked<T>({ disk, directory }: Place, work: () => Promise<T>): Promise<T> {
   const lock = await lockOf(disk, directory);
   try {
@@ -33,8 +34,8 @@ export async function whileLocked<T>({ disk, directory }: Place, work: () => Pro
 }
 
 /**
- * As `whileLocked`, for work that only reads: also where no lock can be made, which `say` is told of. Rejects with
- * `DirectoryLocked` when a node has the store, has it by the end, or when one cannot see whether one has.
+ * Runs work that only reads, with the lock or, if the lock cannot be made, without it after a notice to `say`. Rejects
+ * with `DirectoryLocked` if a node holds the store before or after the work, or if that cannot be determined.
  */
 export async function whileNobodyWrites<T>(
   place: Place,

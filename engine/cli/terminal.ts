@@ -1,8 +1,9 @@
 /**
- * What the commands print: tables, and colours only where a person looks (a terminal, and not NO_COLOR).
+ * Formats what the commands print: tables, and colours if the output is a terminal and NO_COLOR is not set.
  */
 import { Chalk } from 'chalk';
 
+/** Colours text by its meaning. Without colours each method returns the text as it is. */
 export interface Painter {
   good(text: string): string;
   bad(text: string): string;
@@ -10,7 +11,7 @@ export interface Painter {
   quiet(text: string): string;
 }
 
-/** Colours for one output stream. */
+/** The painter for one output stream. */
 export function painterFor(stream: { readonly isTTY?: boolean }): Painter {
   const coloured = stream.isTTY === true && (process.env['NO_COLOR'] ?? '') === '';
   const chalk = new Chalk({ level: coloured ? 1 : 0 });

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 
 import { ThrowAwayAuthority } from './throw-away-certificates.ts';
 
-it('who trusts two authorities accepts certificates of either', async () => {
+it('a client that trusts two authorities accepts certificates of either', async () => {
   const authorities = [await ThrowAwayAuthority.make(), await ThrowAwayAuthority.make()];
   const trusted = authorities.map(({ pem }) => pem).join('');
   for (const authority of authorities) {

@@ -1,8 +1,9 @@
 /**
- * A certificate authority of a few days for trying TLS on one machine, and for tests: elliptic-curve keys, certificates
- * for this machine's loopback names. It lives as long as the process; nothing here is for a real cluster.
+ * A throw-away certificate authority, to try TLS on one machine and for tests: elliptic-curve keys (P-256),
+ * certificates for the loopback names, valid for 30 days. Its private key exists only as long as the process. Not for a
+ * real cluster.
  */
-// What the library's dependency injection stands on; it must come first.
+// The library's dependency injection needs this import, and needs it first.
 import 'reflect-metadata';
 import {
   AuthorityKeyIdentifierExtension,
@@ -24,12 +25,13 @@ const validDays = 30;
 
 type KeyPair = webcrypto.CryptoKeyPair;
 
-/** PEM. */
+/** A certificate and its private key, both PEM. */
 export interface IssuedCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
+/** A certificate authority that signs certificates of nodes on this machine. */
 export class ThrowAwayAuthority {
   readonly #keys: KeyPair;
   readonly #certificate: X509Certificate;
@@ -39,6 +41,7 @@ export class ThrowAwayAuthority {
     this.#certificate = certificate;
   }
 
+  /** Makes an authority with a new key. */
   static async make(): Promise<ThrowAwayAuthority> {
     const keys = await makeKeys();
     const certificate = await X509CertificateGenerator.createSelfSigned({
@@ -50,7 +53,7 @@ export class ThrowAwayAuthority {
       extensions: [
         new BasicConstraintsExtension(true, 0, true),
         new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-        // Tells authorities of one name apart, where a file holds the old one and the new one (RFC 5280, section 4.2.1.2).
+        // Distinguishes two authorities of one name in a file with the old and the new one (RFC 5280, section 4.2.1.2).
         await SubjectKeyIdentifierExtension.create(keys.publicKey),
       ],
     });
@@ -62,7 +65,7 @@ export class ThrowAwayAuthority {
     return `${this.#certificate.toString('pem')}\n`;
   }
 
-  /** A certificate for this machine, which a server and a client may show; of negative days: one that has expired. */
+  /** Issues a certificate for servers and clients, valid for `days`. If `days` is negative, it has expired already. */
   async issue(name: string, days = validDays): Promise<IssuedCertificate> {
     const keys = await makeKeys();
     const certificate = await X509CertificateGenerator.create({

@@ -1,4 +1,4 @@
-/** The certificates that a configuration names: read, checked, and read again when they have been renewed. */
+/** Reads and checks the certificate files that a configuration names, and reads them again on a reload. */
 import { dirname, resolve } from 'node:path';
 
 import type { LockstepError } from '../base/errors.ts';
@@ -10,13 +10,13 @@ import { faultsAmong, readOpenFile, readSecretFile } from './secret-files.ts';
 
 const pemBytesMax = 1024 * 1024;
 
-/** What a node shows to clients and to peers; absent where it speaks plainly. */
+/** The TLS identities of a node toward clients and toward peers; absent where the configuration has no TLS. */
 export interface NodeTls {
   readonly clients?: TlsIdentity;
   readonly peers?: TlsIdentity;
 }
 
-/** Throws `ConfigInvalid`, naming the file and what is wrong with it. */
+/** Reads the identities. Throws `ConfigInvalid`, with the file and what is wrong with it. */
 export function tlsOf(configFile: string, { tls, peerTls }: NodeConfig): NodeTls {
   return {
     ...(tls === undefined ? {} : { clients: new TlsIdentity('clients', materialOf(configFile, tls)) }),
@@ -24,7 +24,7 @@ export function tlsOf(configFile: string, { tls, peerTls }: NodeConfig): NodeTls
   };
 }
 
-/** All that is wrong with the files: each that cannot be read, or, where all can, why they do not fit together. */
+/** All faults of the files: each file that cannot be read, or, if all can, why they do not fit together. */
 export function tlsFaults(configFile: string, { tls, peerTls }: NodeConfig): readonly LockstepError[] {
   const faultsOf = (whose: 'clients' | 'peers', files: TlsFiles | undefined): readonly LockstepError[] => {
     if (files === undefined) return [];
@@ -36,7 +36,7 @@ export function tlsFaults(configFile: string, { tls, peerTls }: NodeConfig): rea
   return [...faultsOf('clients', tls), ...faultsOf('peers', peerTls)];
 }
 
-/** Reads the same files again. Throws as `tlsOf`; what was not replaced by then stays. */
+/** Reads the files again and replaces the identities. Throws as `tlsOf`; an identity not yet replaced stays. */
 export function renewTls(
   { clients, peers }: NodeTls,
   configFile: string,
@@ -48,7 +48,7 @@ export function renewTls(
 
 type Reader = () => TlsMaterial['cert'];
 
-/** Each reads one of the files. */
+/** One function for each file, which reads it. */
 function readersOf(
   configFile: string,
   { cert, key, ca }: TlsFiles,

@@ -1,4 +1,4 @@
-/** `lockstep transactions resolve` shows what everybody knows before it decides, and does not decide unasked. */
+/** `lockstep transactions resolve` shows what every member knows, and decides only after the operator confirms. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { afterEach, expect, test, vi } from 'vitest';
@@ -35,7 +35,7 @@ async function resolve(...more: readonly string[]): Promise<{ code: number; aske
   return { code, asked, said };
 }
 
-test('what the coordinator and every branch know is a line each', () => {
+test('the table has one line for the coordinator and one for every branch', () => {
   expect(knowledgeTable('n1-0-1', members)).toBe(
     `
 of n1-0-1  as           knows
@@ -45,7 +45,7 @@ n3         branch       that it is committed`.trimStart(),
   );
 });
 
-test('nothing is decided where nobody can be asked, and with --yes it is, after it was shown', async () => {
+test('without a terminal nothing is decided, except with --yes, after the table was printed', async () => {
   const unasked = await resolve();
   expect([unasked.code, unasked.asked]).toEqual([2, ['GET /transactions/n1-0-1?members=true']]);
   expect(unasked.said).toContain('add --yes');

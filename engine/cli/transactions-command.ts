@@ -1,4 +1,4 @@
-/** `lockstep transactions`: what is in doubt on a node, and an operator's decision over it. */
+/** `lockstep transactions`: lists the transactions in doubt on a node, and sends an operator's heuristic decision. */
 import { createInterface } from 'node:readline/promises';
 
 import type { Command } from 'commander';
@@ -12,7 +12,7 @@ import type { NamedNodeOptions } from './named-node.ts';
 import { clientOf, withNamedNode } from './named-node.ts';
 import { painterFor, table } from './terminal.ts';
 
-/** What one member knows of a transaction, as `GET /transactions/ID?members=true` tells it. */
+/** What one member knows of a transaction, as `GET /transactions/ID?members=true` answers. */
 export interface MemberKnowledge {
   readonly node: string;
   readonly role: 'coordinator' | 'branch';
@@ -31,7 +31,7 @@ interface ListOptions extends NamedNodeOptions {
   readonly json?: boolean;
 }
 
-/** Adds the command `transactions` with its subcommands. */
+/** Adds the command `transactions` with its subcommands. `finish` gets the exit code. */
 export function addTransactionsCommand(program: Command, finish: (code: ExitCode) => void): void {
   const transactions = program
     .command('transactions')
@@ -72,7 +72,7 @@ async function list({ json, ...named }: ListOptions): Promise<ExitCode> {
   return exitCodes.done;
 }
 
-/** What the coordinator and the branches know goes to stderr: what the node answers is alone on stdout. */
+/** Prints the members' knowledge to stderr, asks the operator, and prints the node's answer alone to stdout. */
 async function resolve(
   id: string,
   decision: string,
@@ -92,7 +92,7 @@ async function resolve(
   return exitCodes.done;
 }
 
-/** A line for the coordinator and for each member. */
+/** A table with a line for the coordinator and for each member. */
 export function knowledgeTable(id: string, members: readonly MemberKnowledge[]): string {
   const rows = members.map(({ node, role, knows }) => [node, role, wordFor[knows]]);
   return table([[`of ${id}`, 'as', 'knows'], ...rows]);
@@ -107,7 +107,7 @@ const wordFor: Readonly<Record<MemberKnowledge['knows'], string>> = {
   unreachable: '(it does not answer)',
 };
 
-/** Rejects with `UsageError` where nobody can be asked. */
+/** Whether the operator agrees. Rejects with `UsageError` if stdin is not a terminal. */
 async function agreed(question: string): Promise<boolean> {
   if (!process.stdin.isTTY) {
     throw new UsageError('resolve asks on a terminal whether the decision stands; elsewhere add --yes');

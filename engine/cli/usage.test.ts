@@ -1,4 +1,4 @@
-/** Every command that is called in a wrong way ends with 2 and says where help is; what is wrong says where. */
+/** A wrong command line ends with exit code 2 and names the help. Errors of files name the file. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,12 +62,12 @@ const wrong = [
   'wasm check',
 ];
 
-test.each(wrong)('a wrong command line, `%s`, ends with 2', async (line) => {
+test.each(wrong)('the wrong command line `%s` ends with 2', async (line) => {
   expect(await lockstep(...line.split(' '))).toBe(2);
   expect(said).toMatch(/--help|Usage|wants a FILE|name the node/);
 });
 
-test('what is wrong with a file is told with the path that was given', async () => {
+test('an error of a file names the path as it was given', async () => {
   expect(await lockstep('store', 'verify', directory)).toBe(1);
   expect(said).toContain(`lockstep: ${directory}: `);
   expect(said).toContain('below its data_dir');
@@ -76,7 +76,7 @@ test('what is wrong with a file is told with the path that was given', async () 
   expect(said).toContain(`lockstep: ${file}: there is no such file`);
 });
 
-test('a store is rebuilt for nobody but the node whose directory it lies in', async () => {
+test('a store is rebuilt only for the node that its directory belongs to', async () => {
   const io = {
     clock: realClock,
     disk: createRealDisk(directory),
@@ -92,7 +92,7 @@ test('a store is rebuilt for nobody but the node whose directory it lies in', as
   expect(said).toContain('store holds no segment with a sound head');
 });
 
-test('a configuration is checked with all files that it names: what is missing is said at once', async () => {
+test('check-config reports all missing files of a configuration at once', async () => {
   const file = join(directory, 'lockstep.yaml');
   const tls = 'tls: {cert: a.pem, key: a.key}\n  peer_tls: {cert: p.pem, key: p.key, ca: ca.pem}';
   const wasm = 'store_wasm_modules: [{id: m, path: m.wasm}]';
@@ -106,7 +106,7 @@ test('a configuration is checked with all files that it names: what is missing i
   expect((JSON.parse(said) as { faults: unknown[] }).faults).toHaveLength(7);
 });
 
-test('the credentials file is made with its directory', async () => {
+test('credentials add makes the file and its directory', async () => {
   const file = join(directory, 'secrets', 'credentials');
   expect(await lockstep('credentials', 'add', file, 'shop', '--role', 'write')).toBe(0);
   expect(await lockstep('credentials', 'list', file)).toBe(0);

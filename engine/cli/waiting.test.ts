@@ -1,4 +1,4 @@
-/** Commands that wait, beside a node that answers what a test wants it to. */
+/** Commands with `--wait` against a node whose answers the test sets. */
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
@@ -11,7 +11,7 @@ import { calmView as calm, testingMember } from './cluster-views.fixture.ts';
 type Answer = Partial<ClusterView> | 'gone' | 'refused' | 'no node';
 
 let server: Server;
-/** What the node answers next; the last one again and again. */
+/** The node's next answers; it repeats the last one. */
 let answers: Answer[];
 let asked: string[];
 let address: string;
@@ -58,7 +58,7 @@ afterEach(() => {
   server.close();
 });
 
-/** The node that answers, on a move or in another state. */
+/** A view in which the answering node is in a ring change or in another state. */
 function self(state: string, move: MemberView['move']): MemberView {
   return testingMember('n1', { state, move });
 }
@@ -70,7 +70,7 @@ function moved(left: number): ClusterView['transfer'] {
 const lockstep = (...words: readonly string[]): Promise<number> =>
   runLockstep(['node', 'lockstep', ...words, '--node', address]);
 
-test('who leaves is waited for until it has handed over all, and is gone', async () => {
+test('leave --wait waits until the node has handed over its ranges and stopped', async () => {
   answers = [
     {},
     { members: [self('LEAVING', 'copying')], transfer: moved(30) },
@@ -86,14 +86,14 @@ test('who leaves is waited for until it has handed over all, and is gone', async
   ]);
 });
 
-test('who is leaving already is not asked to again, and one that dies over it has not left', async () => {
+test('leave --wait does not ask a leaving node again, and fails if the node dies before it has left', async () => {
   answers = [{ members: [self('LEAVING', 'copying')] }, { members: [self('LEAVING', 'copying')] }, 'gone'];
   expect(await lockstep('leave', '--wait')).toBe(1);
   expect(asked.filter((line) => line.startsWith('POST'))).toEqual([]);
   expect(said.at(-1)).toContain('is gone, and was not seen to have handed over what it owns');
 });
 
-test('a cluster is waited for until all are there and nobody moves', async () => {
+test('status --wait waits until every member is NORMAL and no ring change is under way', async () => {
   answers = [
     { members: [self('NORMAL', 'switching')] },
     { members: [self('NORMAL', 'none'), testingMember('n2', { state: 'DOWN' })] },
@@ -104,13 +104,13 @@ test('a cluster is waited for until all are there and nobody moves', async () =>
   expect(said.at(-1)).toContain('nothing is silent, moves, or is in doubt here');
 });
 
-test('when the time is up it is said what is missing', async () => {
+test('at the timeout the error says what the cluster still waits for', async () => {
   answers = [{ members: [self('STANDBY', 'none')] }];
   expect(await lockstep('status', '--wait', '--timeout', '1s')).toBe(1);
   expect(said.at(-1)).toContain('after 1 s: n1 is STANDBY');
 });
 
-test('a refusal for good ends the wait at once, and so does who is no node', async () => {
+test('a final refusal ends the wait at once, and so does a listener that is not a node', async () => {
   answers = ['refused'];
   expect(await lockstep('status', '--wait')).toBe(1);
   expect(said.at(-1)).toContain('show a token of an admin');
@@ -120,7 +120,7 @@ test('a refusal for good ends the wait at once, and so does who is no node', asy
   expect(asked).toHaveLength(2);
 });
 
-test('a time that is none, or without a wait, is refused with what is allowed', async () => {
+test('an invalid timeout, or one without --wait, is refused with what is allowed', async () => {
   answers = [{}];
   expect(await lockstep('leave', '--timeout', '5s')).toBe(2);
   expect(said.join('\n')).toContain('--timeout goes with --wait');

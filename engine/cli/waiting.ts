@@ -1,6 +1,6 @@
 /**
- * Commands that wait for what a cluster is to become: they ask one node again and again, and tell on standard error how far
- * it is, in one line that is written anew on a terminal, and elsewhere in a line for whatever is new.
+ * The option `--wait`: polls one node until its cluster has reached a state, and reports the progress on stderr. On a
+ * terminal the report is one line that is rewritten; elsewhere every change is a new line.
  */
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
@@ -16,13 +16,14 @@ const lookMs = 250;
 const timeoutMsMax = 86_400_000;
 const timeoutMsDefault = 600_000;
 
+/** The options `--wait` and `--timeout`. */
 export interface WaitingOptions {
   readonly wait?: boolean;
   /** Milliseconds. */
   readonly timeout?: number;
 }
 
-/** `what`: until when. */
+/** Adds these options to a command. `what` completes the help text "wait …". */
 export function withWaiting(command: Command, what: string): Command {
   return command
     .option('--wait', `wait ${what}`)
@@ -43,21 +44,22 @@ function durationMs(given: string): number {
   }
 }
 
-/** What the node said last, or why it could not be asked. */
+/** One answer of the node, or the error of the request. */
 export interface ClusterSample {
   readonly view: ClusterView | undefined;
   readonly error: Error | undefined;
 }
 
-/** Whether it is to be waited for. Throws `UsageError` for a time without that. */
+/** Whether the command waits. Throws `UsageError` for `--timeout` without `--wait`. */
 export function isWaiting({ wait, timeout }: WaitingOptions): boolean {
   if (wait !== true && timeout !== undefined) throw new UsageError('--timeout goes with --wait');
   return wait === true;
 }
 
 /**
- * Resolves once it is `done`. Rejects with what `done` throws; at once when the node refuses for good; with what the cluster
- * still waits for when the time is up.
+ * Asks the node four times a second, and resolves once `done` returns true. Rejects with an error that `done` throws,
+ * at once if the node refuses for good, and after the timeout (10 minutes by default) with what the cluster still waits
+ * for.
  */
 export async function waitUntil(
   client: NodeClient,
@@ -89,7 +91,7 @@ async function lookAt(client: NodeClient): Promise<ClusterSample> {
   }
 }
 
-/** The node starts, stops, or has too much to do; not so: who asks has no right to, or what answers is no node. */
+/** Whether the error may pass: the node starts, stops or is overloaded. Missing rights, or no JSON, will not pass. */
 function mayPass(error: Error): boolean {
   if (error instanceof NodeRefusal) return error.status >= 500;
   return !(error.cause instanceof SyntaxError);
@@ -109,7 +111,7 @@ function describe({ view, error }: ClusterSample): string {
   ].join('; ');
 }
 
-/** Where a person watches: one line, written anew. Elsewhere: a line for whatever is new. */
+/** Reports the progress: on a terminal one line that is rewritten, elsewhere a line for every change. */
 class Told {
   readonly #stream: NodeJS.WriteStream;
   #last = '';
@@ -128,7 +130,7 @@ class Told {
     this.#last = line;
   }
 
-  /** Takes the line away. */
+  /** Clears the line on a terminal. */
   end(): void {
     if (!this.#stream.isTTY || this.#last === '') return;
     this.#stream.cursorTo(0);

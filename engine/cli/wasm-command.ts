@@ -1,4 +1,4 @@
-/** `lockstep wasm check FILE`: would a node take this module, and what is it good for? */
+/** `lockstep wasm check FILE`: checks whether a node would accept a module, and for which roles. */
 import { dirname } from 'node:path';
 import type { Command } from 'commander';
 
@@ -11,7 +11,7 @@ import { exitCodes, named } from './exit-codes.ts';
 
 const textTimeoutUs = 10_000_000;
 
-/** Adds the command `wasm` with its only subcommand. */
+/** Adds the command `wasm` with its only subcommand. `finish` gets the exit code. */
 export function addWasmCommand(program: Command, finish: (code: ExitCode) => void): void {
   const wasm = program.command('wasm').description('Wasm modules: routing functions and MapReduce phases');
   wasm
