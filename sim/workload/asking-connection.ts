@@ -1,16 +1,17 @@
 /**
- * A simulated client's connection in whatever protocol: bytes over the network door, one request at a time, each with
- * a deadline. Whatever ends it early (a reset, the node's end, bytes that are no answer, the deadline) ends it for good.
+ * A simulated client's connection, independent of the protocol: one request at a time over the network port, each with
+ * a deadline. A reset, the node's end of the stream, a malformed answer or the deadline ends the connection for good.
  */
 import { Deferred } from '../../engine/base/deferred.ts';
 import type { Timer } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Connection } from '../../engine/io/network.ts';
 
-/** `lost`: the request may or may not have been carried out. */
+/** How one request ended. `lost`: it may or may not have been carried out. */
 export type Exchange<Answer> =
   { readonly kind: 'answered'; readonly answer: Answer } | { readonly kind: 'lost'; readonly reason: string };
 
+/** One connection of a client; `Answer` is the protocol's decoded answer. */
 export class AskingConnection<Answer> {
   readonly #io: Io;
   readonly #connection: Connection;
@@ -19,7 +20,7 @@ export class AskingConnection<Answer> {
   #deadline: Timer | undefined;
   #over: string | undefined;
 
-  /** `take` hears the bytes that come and gives the answer once it is whole; what it throws calls them malformed. */
+  /** `take` gets the received bytes and returns the answer once it is whole; it throws on malformed bytes. */
   constructor(io: Io, connection: Connection, take: (chunk: Uint8Array) => Answer | undefined) {
     this.#io = io;
     this.#connection = connection;
@@ -27,19 +28,19 @@ export class AskingConnection<Answer> {
     connection.start({
       onData: (chunk) => this.#receive(chunk),
       onDrain: () => {
-        // One small request is under way at most; nothing waits for room.
+        // At most one small request is under way; the client waits for no write buffer space.
       },
       onEnd: () => this.#fail('the node ended the connection'),
       onClose: (reason) => this.#fail(`the connection is over: ${reason}`),
     });
   }
 
-  /** It can take a request. */
+  /** Whether it can take a request. */
   get open(): boolean {
     return this.#over === undefined;
   }
 
-  /** Sends a request and waits for its answer, `timeoutUs` at most. */
+  /** Sends a request and waits for its answer, at most `timeoutUs`. */
   ask(request: Buffer, timeoutUs: number): Promise<Exchange<Answer>> {
     if (this.#over !== undefined) return Promise.resolve({ kind: 'lost', reason: this.#over });
     const waiting = new Deferred<Exchange<Answer>>();
@@ -49,7 +50,7 @@ export class AskingConnection<Answer> {
     return waiting.promise;
   }
 
-  /** Closes it; an unanswered request is lost. */
+  /** Closes the connection; an unanswered request is lost. */
   close(): void {
     this.#fail('closed here');
   }

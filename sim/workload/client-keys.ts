@@ -1,4 +1,4 @@
-/** The keys of a plan as its clients name them, and as the cluster places them. */
+/** The keys of a plan, as clients name them and as the cluster places them. */
 import type { Token } from '../../engine/base/ids.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
 import type { Ring } from '../../engine/cluster/ring/ring.ts';
@@ -9,7 +9,9 @@ import { routeBytesOf } from './work-modules.ts';
 import { hasModules, routedType, siblingsType } from '../world/cluster/node-config.ts';
 import type { ClientKey } from './client.ts';
 
-/** A key by its number, for clients of a datacenter; `movers`: who may hold copies besides its replicas. */
+/**
+ * The key of a number, for clients of a datacenter. `movers`: nodes that may hold copies besides the key's replicas.
+ */
 function clientKey(
   plan: Plan,
   ring: Ring,
@@ -36,7 +38,10 @@ function clientKey(
   };
 }
 
-/** A loop, not closures: code that is optimised for those is gone with them at the end of a run, and made again in the next. */
+/**
+ * A loop rather than closures: code that V8 optimised for a closure is lost with it at the end of a run, and compiled
+ * again in the next.
+ */
 function replicasIn(ring: Ring, token: Token, datacenter: string): readonly string[] {
   const replicas: string[] = [];
   for (const member of ring.placement(token)) {
@@ -45,7 +50,7 @@ function replicasIn(ring: Ring, token: Token, datacenter: string): readonly stri
   return replicas;
 }
 
-/** The keys of a plan as clients of each datacenter see them; all clients of one share a list. */
+/** The keys of a plan as clients of each datacenter see them; all clients of a datacenter share one list. */
 export class ClientKeys {
   readonly #plan: Plan;
   readonly #ring: Ring;
@@ -68,7 +73,7 @@ export class ClientKeys {
   }
 }
 
-/** Nodes that may hold copies besides, since they come, go or die. */
+/** Nodes that may hold copies besides a key's replicas, because they join, leave or die. */
 export function moversIn({ nodes, faults }: Plan): readonly string[] {
   const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);
   const heirs = faults.some(({ kind }) => kind === 'membership-change') ? nodes.map((node) => node.name) : [];

@@ -1,8 +1,8 @@
 /**
- * A simulated client: works through its operations of the plan, one at a time, over the binary protocol, and writes
- * the history. When an answer stays out, or the connection is lost, the operation's outcome is what the error table
- * says, and the client turns to another node of its datacenter. It never retries an operation: what was sent once may
- * have happened once.
+ * A simulated client of single keys: performs its operations of the plan over the binary protocol, one at a time, and
+ * records the history. If no answer comes or the connection is lost, the operation's outcome is what the error table
+ * says, and the client goes to another node of its datacenter. It never retries an operation, so each takes effect at
+ * most once.
  */
 import type { ClientReply, ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
@@ -22,16 +22,16 @@ import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
 import { makeValue, readTag, tagOf } from './traced-value.ts';
 
-/** Where a client can turn to. */
+/** A node that a client can connect to. */
 export interface ClientTarget {
   readonly node: string;
   readonly datacenter: string;
   readonly address: Address;
-  /** Where nodes ask for credentials. */
+  /** The credentials, if nodes demand any. */
   readonly token?: string | undefined;
 }
 
-/** Where a key is, in the words of the protocol's messages. */
+/** Where a key is, as the protocol's messages say it. */
 export interface KeyPlace {
   readonly type: Uint8Array;
   readonly bucket: Uint8Array;
@@ -46,7 +46,7 @@ export interface ClientKey {
   readonly place: KeyPlace;
   /** The nodes of the client's datacenter that hold a copy. */
   readonly replicas: readonly string[];
-  /** These, and the nodes that hold one in the course of a change of the ring. */
+  /** The replicas, and the nodes that may hold a copy during a ring change. */
   readonly holders: readonly string[];
 }
 
@@ -54,37 +54,39 @@ export interface ClientKey {
 export interface ClientLevels {
   readonly read: ConsistencyLevel;
   readonly write: ConsistencyLevel;
-  /** There are other datacenters than the client's. */
+  /** Whether there are other datacenters than the client's. */
   readonly several: boolean;
 }
 
-/** What an operation asks for. */
+/** What an operation demands. */
 type Wanted = Pick<PlanOperation, 'kind' | 'need' | 'quorum'>;
 
+/** What a client needs. */
 export interface ClientSetup {
   readonly name: string;
   readonly io: Io;
   /** The nodes of its datacenter; not empty. */
   readonly targets: readonly ClientTarget[];
-  /** By number. */
+  /** By the key's number. */
   readonly keys: readonly ClientKey[];
   readonly recorder: HistoryRecorder;
   readonly durable: DurableTags;
-  /** World time, the same for every client, in microseconds. */
+  /** Virtual time, the same for every client, in microseconds. */
   readonly nowUs: () => number;
-  /** Of the nodes. */
+  /** The consistency levels of the nodes. */
   readonly levels: ClientLevels;
-  /** How long a client waits for a connection and for an answer. */
+  /** How long a client waits for a connection and for an answer, in microseconds. */
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
 }
 
-/** What the client's last read of a key left: whose context, and the bytes. */
+/** The context that the client's last read of a key returned: the id of that read, and the bytes. */
 interface SeenContext {
   readonly read: number;
   readonly bytes: Uint8Array;
 }
 
+/** One simulated client. */
 export class Client {
   readonly impatience: Impatience;
   readonly #setup: ClientSetup;
@@ -99,7 +101,7 @@ export class Client {
     this.#target = pick(setup.io.random, setup.targets);
   }
 
-  /** Works through `operations` until `stopped` says so or none is left; closes the connection at the end. */
+  /** Performs `operations` in order until `stopped` returns true or none is left; then closes the connection. */
   async work(operations: readonly PlanOperation[], stopped: () => boolean): Promise<void> {
     for (const operation of operations) {
       await sleep(this.#setup.io.clock, operation.thinkUs);
@@ -141,7 +143,7 @@ export class Client {
     return 'fail';
   }
 
-  /** Turns to that node from now on. */
+  /** Sends all further requests to that node. */
   turnTo(target: ClientTarget): void {
     this.#connection?.close();
     this.#connection = undefined;
@@ -208,18 +210,18 @@ export class Client {
     };
   }
 
-  /** The connection to the present node. */
+  /** The open connection to the present node; undefined if there is none. */
   #openConnection(): PbConnection | undefined {
     return this.#connection?.open === true ? this.#connection : undefined;
   }
 
-  /** A new connection, to the present node; undefined when none can be made. */
+  /** Connects to the present node; undefined if that fails. */
   async #connect(): Promise<PbConnection | undefined> {
     const { io, connectTimeoutUs } = this.#setup;
     try {
       this.#connection = await PbConnection.open(io, this.#target, connectTimeoutUs);
     } catch {
-      // Refused or silent: the operation fails for certain, and the next one goes elsewhere.
+      // The node refuses or is silent: the operation certainly fails, and the client asks another node next.
       this.#connection = undefined;
     }
     return this.#connection;
@@ -230,7 +232,7 @@ export class Client {
     return this.impatience.over(connection, connection.ask(request, this.#setup.answerTimeoutUs), false);
   }
 
-  /** Without an answer, and where a node says that it is in STANDBY, the client turns to another node. */
+  /** The client goes to another node after a lost request, and when the node answers that it is in STANDBY. */
   #heard(exchange: PbExchange): PbExchange {
     const { io, targets } = this.#setup;
     if (isInStandby(exchange)) this.turnTo(pick(io.random, targets));
@@ -273,7 +275,7 @@ export class Client {
     return { completedUs: this.#setup.nowUs(), outcome, reason };
   }
 
-  /** The node is to give up a little before the client does. */
+  /** The node must give up a little before the client does. */
   #serverTimeoutMs(): number {
     return Math.max(1, Math.floor((this.#setup.answerTimeoutUs * 3) / 4 / 1000));
   }
@@ -281,25 +283,25 @@ export class Client {
 
 const neverSent: PbExchange = { kind: 'lost', reason: 'no connection could be made' };
 
-/** What `pw` and `dw` ask for. */
+/** The fields for `pw` and `dw`. */
 function raisedBy(quorum: PlanQuorum | undefined): { readonly pw?: number; readonly dw?: number } {
   if (quorum?.as === 'primaries') return { pw: quorum.count };
   return quorum?.as === 'durable' ? { dw: quorum.count } : {};
 }
 
-/** Copies of its datacenter that an operation waits for, by what the client was promised. */
+/** How many copies of its datacenter the operation waits for, as promised to the client. */
 function waitedFor({ need, quorum }: Wanted, level: ConsistencyLevel, copies: number): number {
   if (quorum?.as === 'number') return quorum.count;
   return Math.max(needCount(need, copies, level), quorum?.count ?? 0);
 }
 
-/** Copies that a word asks for, of `copies` in the datacenter. */
+/** How many of `copies` in the datacenter a word demands. */
 export function needCount(need: NeedWord, copies: number, level: ConsistencyLevel = 'DC_QUORUM'): number {
   if (need === 'one' || (need === 'level' && level === 'DC_ONE')) return 1;
   return need === 'all' ? copies : Math.floor(copies / 2) + 1;
 }
 
-/** What a write's answer says about whether it happened. */
+/** What a write's answer says about whether the write happened. */
 function writeOutcome(exchange: PbExchange): Outcome {
   if (exchange.kind === 'lost') return 'unknown';
   const { answer: reply } = exchange;
@@ -324,6 +326,6 @@ function describeReply(reply: ClientReply): string {
 
 /** Tags of the values in an answer; deletions have none. */
 function tagsOf({ content = [] }: RpbGetResp): readonly string[] {
-  // The history keeps the list: it has room for what is in it.
+  // The history keeps this list; `filter` and `map` give it exactly the capacity it needs.
   return content.filter((one) => one.deleted !== true).map((one) => readTag(one.value));
 }

@@ -1,26 +1,31 @@
 /**
- * Which tags are certainly on which node's disk: fed by the world with every run of bytes that has become durable, it
- * answers how many replicas would still have a write after the worst crash. It sees bytes, not the engine's formats.
+ * Records which tags are certainly on which node's disk. The world reports every run of bytes that becomes durable; the
+ * module answers how many replicas would still hold a write after the worst crash. It sees bytes, not the engine's
+ * formats.
  */
 import { TagNumbers } from './tag-numbers.ts';
 import { endOfTag, nextTag, tagBytesMax } from './traced-value.ts';
 
 const firstTags = 1024;
 
+/** The durable tags of one run. */
 export class DurableTags {
   readonly #numbers = new TagNumbers();
-  /** Node -> by a tag's number: 1 where it holds the tag. */
+  /** By node, then by the tag's number: 1 if the node holds the tag. */
   readonly #held = new Map<string, Uint8Array>();
   readonly #isOutside: (node: string) => boolean;
 
-  /** `isOutside`: the node is no replica of anything any more, whatever it holds. */
+  /** `isOutside`: the node is no longer a replica of any key, whatever its disk holds. */
   constructor(isOutside: (node: string) => boolean = () => false) {
     this.#isOutside = isOutside;
   }
 
-  /** Bytes `from..to - 1` of a file of `node` will survive any crash from now on; `image` is all of the file that will. */
+  /**
+   * From now on the bytes `from..to - 1` of a file of `node` survive any crash; `image` is everything of the file that
+   * does.
+   */
   becameDurable(node: string, image: Buffer, from: number, to: number): void {
-    // A tag may lie across the edges of the run.
+    // A tag may cross the edges of the run.
     const end = Math.min(image.length, to + tagBytesMax);
     const start = Math.max(0, from - tagBytesMax);
     for (let at = nextTag(image, start, end); at >= 0; at = nextTag(image, at + 1, end)) {

@@ -1,6 +1,6 @@
 /**
- * After the calm: every key is read at quorum in every datacenter until it answers, through one node after another, and
- * every node is asked whether it lives. What stays unanswered is on record as such.
+ * Reads after the calm: every key at quorum in every datacenter, through one node after another, until it is answered;
+ * and every node is pinged and asked for its ring. What stays unanswered is recorded as such.
  */
 import type { ClusterView } from '../../engine/api/http/cluster-routes.ts';
 import { sleep } from '../../engine/io/clock.ts';
@@ -36,7 +36,7 @@ export async function readAll(
   }
 }
 
-/** Asks a node for a ping until it answers or time is up. */
+/** Pings a node until it answers or time is up. */
 export async function pingNode(
   target: ClientTarget,
   io: Io,
@@ -50,7 +50,7 @@ export async function pingNode(
   return { node: target.node, atUs: nowUs(), answers: false };
 }
 
-/** Asks a node who owns what until it says so and nothing moves any more, or time is up. */
+/** Asks a node for its ring until the node answers that no ring change is under way, or time is up. */
 export async function askRing(
   node: string,
   http: HttpClient,
@@ -75,7 +75,7 @@ async function readRing(http: HttpClient, address: Address): Promise<RingRecord[
     const moving = members.filter(({ move }) => move !== 'none').map((member) => member.node);
     return { view, owners, moving };
   } catch {
-    // It is down or too slow: it has said nothing.
+    // The node is down or too slow: it has not answered.
     return undefined;
   }
 }
@@ -85,7 +85,7 @@ async function answersPing(target: ClientTarget, io: Io): Promise<boolean> {
   try {
     connection = await PbConnection.open(io, target, retryUs);
   } catch {
-    // Refused or silent: it does not answer.
+    // The node refuses or is silent: it does not answer.
     return false;
   }
   const exchange = await connection.ask({ kind: 'ping' }, retryUs);

@@ -1,7 +1,9 @@
 /**
- * Writes the history down while it happens: an operation is opened at its invocation and closed at its end; those
- * that are never closed stay unknown. Records are made field by field and closed in place: there are two of these
- * calls for every operation of every run.
+ * Records the history while it happens. An operation is opened at its invocation and closed at its end; one that is
+ * never closed stays unknown.
+ *
+ * Records are created field by field and closed in place, because every operation of every run makes two of these
+ * calls.
  */
 import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
 
@@ -11,19 +13,21 @@ export type Invocation = Pick<
   'client' | 'key' | 'siblings' | 'node' | 'datacenter' | 'copies' | 'need' | 'far' | 'agree' | 'invokedUs'
 >;
 
+/** What is known at the end. */
 export type Completion = Pick<Operation, 'completedUs' | 'outcome' | 'reason'>;
 
 type Open<T> = { -readonly [Field in keyof T]: T[Field] };
 
+/** The history of one run. */
 export class HistoryRecorder {
   readonly #operations: (Open<ReadOperation> | Open<WriteOperation>)[] = [];
 
-  /** Everything so far; what is still open changes. */
+  /** All operations so far; open ones still change. */
   get history(): History {
     return this.#operations;
   }
 
-  /** Opens a read; answers its id. */
+  /** Opens a read and returns its id. */
   beginRead(invocation: Invocation, final: boolean): number {
     const id = this.#operations.length;
     this.#operations.push({
@@ -48,7 +52,7 @@ export class HistoryRecorder {
     return id;
   }
 
-  /** Opens a write; answers its id. */
+  /** Opens a write and returns its id. */
   beginWrite(invocation: Invocation, write: Pick<WriteOperation, 'kind' | 'tag' | 'contextFrom'>): number {
     const id = this.#operations.length;
     this.#operations.push({

@@ -1,11 +1,11 @@
 /**
- * A client that faults make impatient (`immediate-retry`, `client-disconnect`): its next request, or the one under
- * way, is given up some time after it was sent, unless it is answered by then. What was given up may have been
- * carried out. One that doubts (`late-retry`) asks for what it was answered long ago once more.
+ * A client's impatience, caused by faults. With `immediate-retry` and `client-disconnect` it gives up its next request,
+ * or the one under way, some time after it sent it, unless the answer comes before. What it gave up may have been
+ * carried out. With `late-retry` it retries transactions that were answered long ago.
  */
 import type { Clock } from '../../engine/io/clock.ts';
 
-/** What a client gives up: the connection that its request is on. */
+/** What a client gives up: the connection that carries its request. */
 interface Asked {
   close(): void;
 }
@@ -15,8 +15,9 @@ interface Wish {
   readonly hurried: boolean;
 }
 
+/** The impatience of one client. */
 export class Impatience {
-  /** Requests that were given up, to be asked again at once (`immediate-retry`) or not (`client-disconnect`). */
+  /** How many requests were given up: to be retried at once (`immediate-retry`), or not (`client-disconnect`). */
   readonly givenUp = { 'immediate-retry': 0, 'client-disconnect': 0 };
   readonly #clock: Clock;
   readonly #wishes: Wish[] = [];
@@ -24,30 +25,35 @@ export class Impatience {
 
   readonly #repeat: (count: number) => void;
 
-  /** `repeat`: asks for that many of its past requests again. */
+  /** `repeat` retries that many of the client's past requests. */
   constructor(clock: Clock, repeat: (count: number) => void = () => undefined) {
     this.#clock = clock;
     this.#repeat = repeat;
   }
 
-  /** The client asks for `count` of its named transactions once more. */
+  /** The client retries `count` of its transactions that carry an idempotency key. */
   doubt(count: number): void {
     this.#repeat(count);
   }
 
-  /** `hurried`: the client asks again at once, where it may. */
+  /**
+   * The client gives up a request `afterUs` after sending it. `hurried`: it retries at once, if it may retry at all.
+   */
   loseIt(afterUs: number, hurried: boolean): void {
     this.#wishes.push({ afterUs, hurried });
   }
 
-  /** The client does not wait before it asks again; true once for each time that it was told so. */
+  /** Whether the client retries without waiting; returns true once for each request given up in a hurry. */
   takeHurry(): boolean {
     const hurried = this.#hurried;
     this.#hurried = false;
     return hurried;
   }
 
-  /** The exchange, cut short by closing the connection when a wish says so. `mayRepeat`: it can be asked again. */
+  /**
+   * The exchange, cut short by closing the connection if a fault demands it. `mayRepeat`: the client may retry the
+   * request.
+   */
   over<Result>(connection: Asked, exchange: Promise<Result>, mayRepeat: boolean): Promise<Result> {
     const wish = this.#wishes.length === 0 ? undefined : this.#takeWish(mayRepeat);
     return wish === undefined ? exchange : this.#cutShort(connection, exchange, wish);
@@ -70,7 +76,7 @@ export class Impatience {
   }
 }
 
-/** Requests that clients gave up, by the fault that told them; kinds that told nobody are left out. */
+/** How many requests clients gave up, by the kind of the fault; kinds without any are left out. */
 export function sumGivenUp(
   all: readonly Impatience[],
 ): Readonly<Partial<Record<'immediate-retry' | 'client-disconnect', number>>> {

@@ -1,4 +1,4 @@
-/** A simulated client of MapReduce: one job after the other over the binary protocol, each at some node. */
+/** A simulated MapReduce client: runs one job after the other over the binary protocol, each at some node. */
 import { bufferOf } from '../../engine/base/ids.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -10,11 +10,12 @@ import { Impatience } from './impatient-client.ts';
 import { PbConnection } from './pb-connection.ts';
 import { tagAt } from './traced-value.ts';
 
+/** What a job client needs. */
 export interface JobClientSetup {
   readonly name: string;
   readonly io: Io;
   readonly targets: readonly ClientTarget[];
-  /** By number. */
+  /** By the key's number. */
   readonly keys: readonly ClientKey[];
   readonly records: JobRecord[];
   readonly nowUs: () => number;
@@ -24,9 +25,10 @@ export interface JobClientSetup {
 
 type Asked = Pick<PlanJob, 'id' | 'kind' | 'keys'>;
 
-/** What a job came to. */
+/** The values that a job returned, or why it failed. */
 type Heard = { readonly values: readonly unknown[] } | { readonly reason: string };
 
+/** One simulated MapReduce client. */
 export class JobClient {
   readonly impatience: Impatience;
   readonly #setup: JobClientSetup;
@@ -49,14 +51,14 @@ export class JobClient {
     this.#connection?.close();
   }
 
-  /** Turns to that node from now on. */
+  /** Sends all further requests to that node. */
   turnTo(target: ClientTarget): void {
     this.#connection?.close();
     this.#connection = undefined;
     this.#target = target;
   }
 
-  /** Runs a job and keeps what came of it; true when it was answered. */
+  /** Runs a job and records the outcome; true if it was answered. */
   async run(job: Asked, final: boolean): Promise<boolean> {
     const { name, nowUs, records } = this.#setup;
     const invokedUs = nowUs();
@@ -76,7 +78,7 @@ export class JobClient {
     return ok;
   }
 
-  /** Lists what the job has gone through: how listings end is counted as anything else (`metrics-reconcile`). */
+  /** Lists the keys of the job's bucket, so that `metrics-reconcile` has listings to count. */
   async #list({ keys }: Asked): Promise<void> {
     const place = keys.flatMap((key) => this.#setup.keys[key] ?? [])[0]?.place;
     const connection = place === undefined ? undefined : await this.#connected();
@@ -92,7 +94,7 @@ export class JobClient {
     if (exchange.kind === 'lost') this.#target = pick(this.#setup.io.random, this.#setup.targets);
   }
 
-  /** Undefined: refused or silent, so that nothing was asked. */
+  /** Undefined if the node refuses or is silent: nothing was asked. */
   async #connected(): Promise<PbConnection | undefined> {
     const { io, targets, connectTimeoutUs } = this.#setup;
     try {
@@ -144,7 +146,7 @@ function requestOf({ kind, keys }: Asked, all: readonly ClientKey[]): unknown {
   return { inputs, query: kind === 'count' ? [identity, counting] : [identity] };
 }
 
-/** What the job is about, as the history names it. */
+/** The keys of the job, as the history names them. */
 function namesOf(
   { kind, keys }: { readonly kind: JobKind; readonly keys: readonly number[] },
   all: readonly ClientKey[],
@@ -153,7 +155,7 @@ function namesOf(
   return kind === 'whole' ? names.slice(0, 1).map((name) => name.slice(0, name.indexOf('/') + 1)) : names;
 }
 
-/** An object as `map_identity` tells of it. */
+/** An object as `map_identity` returns it. */
 function foundIn(value: unknown): FoundKey {
   const told = value as {
     readonly not_found?: { readonly bucket: string; readonly key: string };
@@ -163,7 +165,7 @@ function foundIn(value: unknown): FoundKey {
   };
   if (told.not_found !== undefined)
     return { key: `${told.not_found.bucket}/${told.not_found.key}`, tags: [] };
-  // What follows the tag is no text, and JSON cannot hold it.
+  // The padding after the tag is not text, and JSON cannot hold it.
   const tags = told.values.map(({ data }) => tagAt(Buffer.from(data), 0) ?? `(no tag: ${data.slice(0, 16)})`);
   return { key: `${told.bucket}/${told.key}`, tags };
 }

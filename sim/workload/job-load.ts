@@ -1,4 +1,4 @@
-/** The clients of MapReduce of a run, and the jobs that look at everything after the calm. */
+/** The MapReduce clients of a run, and the jobs that read every key after the calm. */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { JobKind, JobRecord } from '../evidence/jobs.ts';
@@ -7,7 +7,7 @@ import type { ClientKey, ClientTarget } from './client.ts';
 import type { Impatience } from './impatient-client.ts';
 import { JobClient } from './job-client.ts';
 
-/** What the load gives them. */
+/** What the load provides to them. */
 export interface JobLoadContext {
   readonly jobs: readonly PlanJob[];
   readonly targets: () => readonly ClientTarget[];
@@ -21,6 +21,7 @@ export interface JobLoadContext {
 
 const retryUs = 200_000;
 
+/** The MapReduce clients of one run and the records of their jobs. */
 export class JobLoad {
   readonly records: JobRecord[] = [];
   readonly #room: JobLoadContext;
@@ -47,7 +48,7 @@ export class JobLoad {
     }
   }
 
-  /** Every node is asked for every key by name, and for each bucket, until it has answered or `stopped` says so. */
+  /** Asks every node for every key by name, and for each bucket, until it has answered or `stopped` returns true. */
   lookAtAll(stopped: () => boolean): void {
     const { jobs, targets, keys, spawn } = this.#room;
     if (jobs.length === 0) return;

@@ -1,6 +1,6 @@
 /**
- * A stranger that sends bytes which no client would send, and watches what the node makes of them. Each burst has a
- * connection of its own.
+ * An unauthenticated client that sends bytes which no real client would send, and records how the node reacts. Each
+ * burst has a connection of its own.
  */
 import { Deferred } from '../../engine/base/deferred.ts';
 import { messages } from '../../engine/api/pbc/schema.ts';
@@ -12,16 +12,18 @@ import type { MalformedInputForm, PlanMalformedInput } from '../plan/plan.ts';
 
 const connectTimeoutUs = 1_000_000;
 
-/** How long a burst waits for the node's answer or its end of the connection, not counting while the node stands still. */
+/**
+ * How long a burst waits for an answer or the end of the connection, not counting the time while the node is paused.
+ */
 const patienceUs = 3_000_000;
-/** So often the stranger looks whether the node stands still. */
+/** How often the client checks whether the node is paused. */
 const lookUs = 100_000;
 
 const codeThatNobodyServes = 251;
 
 /**
- * Connects, sends one burst, and reports how it ended. `life` names the node's present life; '' when it is down.
- * `still`: its process stands still now, while its kernel goes on taking connections and bytes.
+ * Connects, sends one burst, and reports how it ended. `life` names the node's current incarnation, '' if it is down.
+ * `still`: the process is paused, while its kernel still accepts connections and bytes.
  */
 export async function sendMalformedInput(
   burst: PlanMalformedInput,
@@ -34,7 +36,7 @@ export async function sendMalformedInput(
   const bytes = garbageBytes(burst, io.random.fork(burst.id));
   const before = life();
   const ended = await send(io, address, bytes, burst.form === 'truncated', still);
-  // A node that died meanwhile owes no answer.
+  // A node that crashed in between owes no answer.
   const disturbed = before === '' || life() !== before;
   return {
     id: burst.id,
@@ -48,7 +50,7 @@ export async function sendMalformedInput(
   };
 }
 
-/** The bytes of a burst: the form's head, and random bytes after it. */
+/** The bytes of a burst: the head that its form demands, then random bytes. */
 export function garbageBytes(
   { form, bytes }: Pick<PlanMalformedInput, 'form' | 'bytes'>,
   random: Random,
@@ -68,7 +70,7 @@ function headOf(form: MalformedInputForm, noiseBytes: number): Buffer {
     case 'unknown-code':
       return frameHead(noiseBytes + 1, codeThatNobodyServes);
     case 'corrupt-body':
-      // Field 1 as a run of more bytes than the frame has: no message of any kind.
+      // Field 1 claims more bytes than the frame has: invalid as a message of any kind.
       return Buffer.concat([
         frameHead(noiseBytes + 7, messages.getReq.code),
         Buffer.from([0x0a, 0xff, 0xff, 0xff, 0xff, 0x07]),
@@ -94,7 +96,7 @@ async function send(
   try {
     connection = await io.network.connect(address, connectTimeoutUs);
   } catch {
-    // Refused or silent: nobody was there to be harmed.
+    // The node refuses or is silent: no incarnation received the burst.
     return 'lost';
   }
   const ended = new Deferred<MalformedInputRecord['outcome']>();

@@ -9,19 +9,21 @@ import { AskingConnection } from './asking-connection.ts';
 
 const frameBytesMax = 64 * 1024 * 1024;
 
-/** Where a client connects, and by what it comes in. */
+/** Where a client connects, and its credentials. */
 export interface Door {
   readonly address: Address;
   readonly token?: string | undefined;
 }
 
-/** Nobody answered to the credentials, or only a refusal came. */
+/** The node rejected the credentials, or did not answer to them. */
 export class NotLetIn extends Error {
   override readonly name = 'NotLetIn';
 }
 
+/** How one request in the binary protocol ended. */
 export type PbExchange = Exchange<ClientReply>;
 
+/** One connection in the binary protocol. */
 export class PbConnection {
   readonly #asking: AskingConnection<ClientReply>;
   readonly #reader = new FrameReader(frameBytesMax);
@@ -31,7 +33,7 @@ export class PbConnection {
     this.#asking = new AskingConnection(io, connection, (chunk) => this.#take(chunk));
   }
 
-  /** Connects, and logs in where there is a token. Rejects with `ConnectError`, or when it is not let in. */
+  /** Connects, and authenticates if there is a token. Rejects with `ConnectError`, or with `NotLetIn`. */
   static async open(io: Io, { address, token }: Door, timeoutUs: number): Promise<PbConnection> {
     const connection = new PbConnection(io, await io.network.connect(address, timeoutUs));
     if (token === undefined) return connection;
@@ -42,14 +44,14 @@ export class PbConnection {
     throw new NotLetIn();
   }
 
-  /** It can take a request. */
+  /** Whether it can take a request. */
   get open(): boolean {
     return this.#asking.open;
   }
 
   /**
-   * Sends a request and waits for its answer, `timeoutUs` at most; of an answer in several frames for the first that
-   * `more` says no to.
+   * Sends a request and waits for its answer, at most `timeoutUs`. If the answer has several frames, it is the first
+   * for which `more` returns false.
    */
   ask(
     request: ClientRequest,
@@ -60,7 +62,7 @@ export class PbConnection {
     return this.#asking.ask(encodeRequest(request), timeoutUs);
   }
 
-  /** Closes it; an unanswered request is lost. */
+  /** Closes the connection; an unanswered request is lost. */
   close(): void {
     this.#asking.close();
   }

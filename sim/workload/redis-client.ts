@@ -1,7 +1,7 @@
 /**
  * A simulated Redis client: increments counters, moves amounts between accounts in transactions, writes values that
- * expire, and looks at all of them. It never repeats an operation that may have happened. When an answer stays out, or
- * the connection is lost, it turns to another node.
+ * expire, and reads all of them. It never retries an operation that may have happened. If no answer comes or the
+ * connection is lost, it goes to another node.
  */
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
 import { sleep } from '../../engine/io/clock.ts';
@@ -17,6 +17,7 @@ import { Impatience } from './impatient-client.ts';
 import type { RedisCommand, RedisExchange } from './redis-connection.ts';
 import { RedisConnection } from './redis-connection.ts';
 
+/** What a Redis client needs. */
 export interface RedisClientSetup {
   readonly name: string;
   readonly io: Io;
@@ -28,7 +29,7 @@ export interface RedisClientSetup {
   readonly answerTimeoutUs: number;
 }
 
-/** What an operation came to. */
+/** How an operation ended. */
 interface Seen {
   readonly outcome: Outcome;
   readonly reason: string;
@@ -38,7 +39,7 @@ interface Seen {
   readonly replies?: readonly string[];
 }
 
-/** Words of errors after which the command may have been carried out. */
+/** First words of errors after which the command may have been carried out. */
 const indefinite: readonly string[] = [
   'INDOUBT',
   'NOQUORUM',
@@ -48,6 +49,7 @@ const indefinite: readonly string[] = [
   'INTERNAL',
 ];
 
+/** One simulated Redis client. */
 export class RedisClient {
   readonly impatience: Impatience;
   readonly #setup: RedisClientSetup;
@@ -69,7 +71,7 @@ export class RedisClient {
     this.#connection?.close();
   }
 
-  /** Turns to that node from now on. */
+  /** Sends all further requests to that node. */
   turnTo(target: ClientTarget): void {
     this.#connection?.close();
     this.#connection = undefined;
@@ -121,7 +123,7 @@ export class RedisClient {
     return [['MULTI'], ...reads, ['EXEC']];
   }
 
-  /** Pays only from what it has read, under WATCH. */
+  /** Moves an amount between two accounts on condition that neither has changed since it read them (WATCH). */
   async #transfer(connection: RedisConnection, from: number, to: number, amount: number): Promise<Seen> {
     const watched = await this.#ask(connection, [['WATCH', `a${from}`, `a${to}`]]);
     const unwatched = failureOf(watched, 'read');
@@ -155,7 +157,7 @@ export class RedisClient {
     try {
       this.#connection = await RedisConnection.open(io, this.#target, connectTimeoutUs);
     } catch {
-      // Refused or silent: the operation fails for certain, and the next one goes elsewhere.
+      // The node refuses or is silent: the operation certainly fails, and the client asks another node next.
       this.#connection = undefined;
       this.#target = pick(io.random, this.#setup.targets);
     }
@@ -173,7 +175,7 @@ export class RedisClient {
 
 const neverSent: Seen = { outcome: 'fail', reason: 'no connection could be made' };
 
-/** Why an exchange is no success; undefined when it is. A read has no effect, answered or not. */
+/** Why an exchange is no success; undefined if it is one. A read has no effect, answered or not. */
 function failureOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen | undefined {
   if (exchange.kind === 'lost') {
     return { outcome: purpose === 'read' ? 'fail' : 'unknown', reason: exchange.reason };
@@ -194,7 +196,7 @@ function seenOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen {
   return { outcome: 'ok', reason: '', counted: numberOf(exchange.answer[0]) };
 }
 
-/** Every other one is written in two steps of one transaction: what changes a value leaves it its time. */
+/** Every second value is written in two steps of one transaction: APPEND must keep the time to live. */
 function mortalCommands(name: string, id: string, lifeMs: number): readonly RedisCommand[] {
   if (lifeMs % 2 === 0) return [['SET', name, id, 'PX', lifeMs]];
   return [['MULTI'], ['SET', name, '', 'PX', lifeMs], ['APPEND', name, id], ['EXEC']];
@@ -212,7 +214,7 @@ function wordsOf({ kind, page, text }: PageCommand): RedisCommand {
   return kind === 'read' ? ['GET', page] : ['SET', page, text];
 }
 
-/** Some of the commands may have failed; each reply says so for itself. */
+/** Some of the commands may have failed; each reply says so itself. */
 function pagesOf(exchange: RedisExchange): Seen {
   if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason };
   return { outcome: 'ok', reason: '', replies: exchange.answer.map(shown) };
@@ -241,7 +243,7 @@ function balancesOf(exchange: RedisExchange): Seen {
   return { outcome: 'ok', reason: '', balances: last.items.map(numberOf) };
 }
 
-/** What a key without a value holds is 0. */
+/** The number in a reply; a key without a value counts as 0. */
 function numberOf(reply: Reply | undefined): number {
   if (reply?.kind === 'integer') return reply.value;
   return reply?.kind === 'bulk' ? Number(reply.bytes.toString()) : 0;

@@ -1,4 +1,4 @@
-/** A simulated Redis client's connection: commands in RESP, one batch at a time. */
+/** A simulated Redis client's connection: sends commands in RESP, one batch at a time. */
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
 import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -8,11 +8,13 @@ import { AskingConnection } from './asking-connection.ts';
 import type { Door } from './pb-connection.ts';
 import { NotLetIn } from './pb-connection.ts';
 
+/** One command: its name and its arguments. */
 export type RedisCommand = readonly (string | number)[];
 
-/** Answered by one reply to each command. */
+/** How one batch ended; answered by one reply to each command. */
 export type RedisExchange = Exchange<readonly Reply[]>;
 
+/** One connection in RESP. */
 export class RedisConnection {
   readonly #asking: AskingConnection<readonly Reply[]>;
   readonly #reader = new ReplyReader();
@@ -23,7 +25,7 @@ export class RedisConnection {
     this.#asking = new AskingConnection(io, connection, (chunk) => this.#take(chunk));
   }
 
-  /** As `PbConnection.open`. */
+  /** Connects, and authenticates if there is a token. Rejects with `ConnectError`, or with `NotLetIn`. */
   static async open(io: Io, { address, token }: Door, timeoutUs: number): Promise<RedisConnection> {
     const connection = new RedisConnection(io, await io.network.connect(address, timeoutUs));
     if (token === undefined) return connection;
@@ -33,19 +35,19 @@ export class RedisConnection {
     throw new NotLetIn();
   }
 
-  /** It can take commands. */
+  /** Whether it can take commands. */
   get open(): boolean {
     return this.#asking.open;
   }
 
-  /** Sends commands together and waits for all their replies, `timeoutUs` at most. */
+  /** Sends commands together and waits for all their replies, at most `timeoutUs`. */
   ask(commands: readonly RedisCommand[], timeoutUs: number): Promise<RedisExchange> {
     this.#wanted = commands.length;
     this.#replies = [];
     return this.#asking.ask(Buffer.concat(commands.map(encode)), timeoutUs);
   }
 
-  /** Closes it; what is unanswered is lost. */
+  /** Closes the connection; an unanswered batch is lost. */
   close(): void {
     this.#asking.close();
   }

@@ -1,4 +1,4 @@
-/** The Redis clients of a run, and who reads back what they wrote. */
+/** The Redis clients of a run, and the client that reads back what they wrote. */
 import type { Io } from '../../engine/io/io.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
@@ -7,7 +7,7 @@ import type { Impatience } from './impatient-client.ts';
 import { RedisClient } from './redis-client.ts';
 import { readBackRedis } from './redis-reads.ts';
 
-/** What the load gives its Redis clients. */
+/** What the load provides to its Redis clients. */
 export interface RedisLoadContext {
   readonly operations: readonly PlanRedisOperation[];
   readonly targets: () => readonly ClientTarget[];
@@ -18,6 +18,7 @@ export interface RedisLoadContext {
   readonly spawn: (name: string, task: (io: Io) => Promise<void>) => void;
 }
 
+/** The Redis clients of one run and the records of their operations. */
 export class RedisLoad {
   readonly records: RedisRecord[] = [];
   readonly #room: RedisLoadContext;
@@ -43,12 +44,12 @@ export class RedisLoad {
     return [...this.#clients.values()].map(({ impatience }) => impatience);
   }
 
-  /** The client of that name; undefined when there is none. */
+  /** The impatience of the client of that name; undefined if there is none. */
   impatienceOf(name: string): Impatience | undefined {
     return this.#clients.get(name)?.impatience;
   }
 
-  /** So many clients increment the first counter of the plan at once; false when it has none. */
+  /** Makes that many clients increment the plan's first counter at once. Returns false if the plan has none. */
   crowd(id: string, clients: number): boolean {
     const counted = this.#room.operations.find(({ kind }) => kind === 'incr');
     if (counted === undefined) return false;

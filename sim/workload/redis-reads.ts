@@ -1,4 +1,7 @@
-/** After the calm: every counter, all accounts and every mortal value are read through every node until it answers. */
+/**
+ * Reads after the calm: every counter, all accounts and every value that expires, through every node, until each is
+ * answered.
+ */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
@@ -8,13 +11,14 @@ import type { RedisClient } from './redis-client.ts';
 
 const retryUs = 200_000;
 
-/** What reads back what each kind of operation wrote. */
+/** The kind of operation that reads back what each kind wrote. */
 const readers: Readonly<Partial<Record<RedisKind, RedisKind>>> = {
   incr: 'read',
   transfer: 'snapshot',
   mortal: 'look',
 };
 
+/** Reads back everything that `operations` may have written, until it is answered or `stopped` returns true. */
 export async function readBackRedis(
   client: RedisClient,
   targets: readonly ClientTarget[],

@@ -1,7 +1,7 @@
 /**
- * `late-retry`: a client that does not trust the answer, and asks for transactions of its past once more under their
- * ids, long after it has heard of them, or was told that they came to nothing. It asks on connections of its own,
- * beside whatever else it does, and what it hears goes into the record of the transaction.
+ * `late-retry`: a client retries past transactions under their idempotency keys, long after it learned of their commit
+ * or was told that they aborted. It uses separate connections, beside its other work. The answers go into the records
+ * of the transactions.
  */
 import type { LockTransactionReq } from '../../engine/api/pbc/transaction-schema.ts';
 import { bufferOf } from '../../engine/base/ids.ts';
@@ -11,6 +11,7 @@ import type { ClientTarget } from './client.ts';
 import { PbConnection } from './pb-connection.ts';
 import type { OpenTransaction } from './transaction-recorder.ts';
 
+/** What the retries of a client need. */
 export interface RetrySetup {
   readonly io: Io;
   readonly targets: readonly ClientTarget[];
@@ -24,6 +25,7 @@ interface Past {
   readonly message: LockTransactionReq;
 }
 
+/** The past transactions of one client, and their retries. */
 export class Retries {
   readonly #setup: RetrySetup;
   readonly #past: Past[] = [];
@@ -32,12 +34,12 @@ export class Retries {
     this.#setup = setup;
   }
 
-  /** A transaction with a name of the client's is about to be sent. */
+  /** Keeps a transaction with an idempotency key that is about to be sent. */
   keep(record: OpenTransaction, message: LockTransactionReq): void {
     this.#past.push({ record, message });
   }
 
-  /** Asks for `count` transactions once more, any that may have been carried out, or that a node called aborted. */
+  /** Retries `count` times a transaction that may have been carried out, or that a node reported as aborted. */
   repeat(count: number): void {
     const over = this.#past.filter(({ record }) => record.completedUs !== undefined);
     const done = over.filter(
@@ -55,12 +57,13 @@ export class Retries {
     try {
       connection = await PbConnection.open(io, pick(io.random, targets), connectTimeoutUs);
     } catch {
-      // Refused or silent: nothing was sent.
+      // The node refuses or is silent: nothing was sent.
       return;
     }
     const exchange = await connection.ask({ kind: 'transaction', message }, answerTimeoutUs);
     connection.close();
-    // Of one that was open until now the record says when it was last heard of: before this.
+    // If the transaction was open until now, the record's completion is that of the last answer, which came before this
+    // one.
     if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') return;
     const { outcome, transaction_id: xid, reason, detail } = exchange.answer.message;
     if (record.outcome === 'unknown' && textOf(outcome) !== 'aborted') return;

@@ -1,7 +1,7 @@
 /**
- * The operator's look at one node: `/stats` and `/metrics` over the simulated network. Both are rendered from a
- * snapshot that is published once a second, so `/stats` is asked before and after: when both say the same, `/metrics`
- * came from the same snapshot.
+ * The operator's scrape of one node: `/stats` and `/metrics` over the simulated network. The node renders both from a
+ * metrics snapshot that it publishes once a second. The operator therefore reads `/stats` before and after: if both are
+ * equal, `/metrics` came from the same snapshot.
  */
 import type { Clock } from '../../engine/io/clock.ts';
 import { sleep } from '../../engine/io/clock.ts';
@@ -9,20 +9,22 @@ import type { Address } from '../../engine/io/network.ts';
 import type { PlanScrape } from '../plan/plan.ts';
 import type { HttpClient } from '../world/world.ts';
 
-/** How long the operator waits before looking again. */
+/** How long the operator waits before the next attempt. */
 const retryUs = 200_000;
 const timeoutUs = 2_000_000;
 
+/** One scrape of one node. */
 export interface ScrapeRecord {
   readonly id: string;
   readonly node: string;
-  /** The life of the node's process that answered; '' when it may have been two. */
+  /** The incarnation that answered; '' if there may have been two. */
   readonly life: string;
   readonly atUs: number;
-  /** Absent when the node could not be asked, or published a snapshot in between. */
+  /** Undefined if the node could not be asked, or published a snapshot in between. */
   readonly seen: { readonly stats: string; readonly metrics: string } | undefined;
 }
 
+/** Scrapes a node once. `lifeOf` names its current incarnation. */
 export async function scrapeNode(
   { id, node }: Pick<PlanScrape, 'id' | 'node'>,
   http: HttpClient,
@@ -35,7 +37,7 @@ export async function scrapeNode(
   return { id, node, life: life === lifeOf() ? life : '', atUs: nowUs(), seen };
 }
 
-/** Scrapes by `scrape` until it has seen something whole, or `stopped` says so. */
+/** Repeats `scrape` until it has seen a whole snapshot, or `stopped` returns true. */
 export async function untilSeen(
   scrape: () => Promise<ScrapeRecord>,
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
- * `sticky-clients`: a client that keeps to one node, whatever it answers, and asks it for single copies, which it
- * could give alone. What it is told goes into the history like every client's.
+ * `sticky-clients`: a client that stays with one node, whatever it answers, and asks it for single copies, which the
+ * node can give alone. The history records its operations like those of every client.
  */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -12,7 +12,7 @@ const thinkUsMax = 40_000;
 const valueBytesMax = 500;
 const kinds: readonly PlanOperation['kind'][] = ['put', 'put', 'put', 'get', 'get', 'delete'];
 
-/** Asks for keys below `keyCount` until `stopped` says so. */
+/** Performs random operations on keys below `keyCount` until `stopped` returns true. */
 export async function stayLoyal(
   client: Client,
   keyCount: number,

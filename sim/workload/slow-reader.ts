@@ -1,7 +1,7 @@
 /**
- * A client that asks a node for much, at once, and reads nothing for a while (`slow-reader`); then it reads all of
- * it. The node may hold what the connection holds and no more: it stops taking commands, and then its kernel stops
- * taking bytes.
+ * `slow-reader`: a client sends a node many requests at once, reads nothing for a while, and then reads all replies.
+ * The node may buffer what the connection holds and no more: it must stop reading commands, after which its kernel
+ * stops accepting bytes.
  */
 import { present } from '../../engine/base/assert.ts';
 import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
@@ -11,6 +11,7 @@ import { Deferred } from '../../engine/base/deferred.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { SlowReading } from '../evidence/slow-reading.ts';
 
+/** One slow reader: how many requests of how many bytes, and how long it does not read. */
 export interface SlowReader {
   readonly node: string;
   readonly address: Address;
@@ -20,18 +21,18 @@ export interface SlowReader {
   readonly nowUs: () => number;
 }
 
-/** How long it waits for the connection, and for all replies once it reads. */
+/** How long it waits for the connection, and for all replies once it reads, in microseconds. */
 const connectTimeoutUs = 500_000;
 const answerTimeoutUs = 30_000_000;
 
-/** Undefined: nobody took the connection. */
+/** Undefined if no connection could be made. */
 export async function readSlowly(reader: SlowReader, io: Io): Promise<SlowReading | undefined> {
   const { node, requests, bytes, forUs, nowUs } = reader;
   let connection: Connection;
   try {
     connection = await io.network.connect(reader.address, connectTimeoutUs);
   } catch {
-    // It is down, or behind a cut.
+    // The node is down, or a partition separates it from the client.
     return undefined;
   }
   const replies = new Replies();
@@ -58,7 +59,7 @@ export async function readSlowly(reader: SlowReader, io: Io): Promise<SlowReadin
   return { node, atUs: nowUs(), askedBytes, takenBytes, asked: requests, answered };
 }
 
-/** A text of its own for every request. */
+/** A different text for every request. */
 function textOf(index: number, bytes: number): string {
   return `${index}:`.padEnd(bytes, 'x');
 }
@@ -85,7 +86,7 @@ class Replies {
     this.#done.resolve(undefined);
   }
 
-  /** How many of `count` replies were the wanted ones; undefined when they do not all come. */
+  /** How many of `count` replies were the wanted ones; undefined if not all came. */
   until(count: number, wanted: (index: number) => string): Promise<number | undefined> {
     this.#most = count;
     this.#wanted = wanted;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { TagNumbers } from './tag-numbers.ts';
 
 describe('numbers of runs of bytes', () => {
-  it('are those that a Map of texts would give', () => {
+  it('equal those that a Map of strings assigns', () => {
     const runs = fc.array(fc.uint8Array({ maxLength: 3, max: 3 }), { maxLength: 200 });
     const property = fc.property(runs, (list) => {
       const numbers = new TagNumbers();
@@ -21,7 +21,7 @@ describe('numbers of runs of bytes', () => {
     fc.assert(property, { numRuns: 200, seed: 1 });
   });
 
-  it('stay when the table grows', () => {
+  it('stay the same when the table grows', () => {
     const numbers = new TagNumbers();
     const bytesOf = (number: number): Buffer => Buffer.from(`«w:c${number % 7}:${number}»`);
     const count = 5000;

@@ -1,20 +1,21 @@
 /**
- * Numbers for runs of bytes: 0, 1, 2, ... in the order in which they come first; equal bytes have one number. There is
- * a run for every copy of every write, so that neither a string nor an entry of a Set is made of them.
+ * Assigns numbers to runs of bytes: 0, 1, 2, … in the order of their first occurrence; equal bytes have one number. It
+ * creates neither strings nor Set entries, because there is one run for every copy of every write.
  */
 const firstPlaces = 1024;
 const firstBytes = 16 * 1024;
 
+/** One such numbering; it only grows. */
 export class TagNumbers {
-  /** Open addressing: a number and one more, or 0; at most half of them are taken. */
+  /** Open addressing: a number plus one, or 0 for a free place; at most half of the places are taken. */
   #places = new Int32Array(firstPlaces);
   #bytes = new Uint8Array(firstBytes);
-  /** By number: its hash. */
+  /** By number: the hash of its bytes. */
   readonly #hashes: number[] = [];
-  /** By number: where its bytes end, which is where those of the next begin. */
+  /** By number: where its bytes end and those of the next begin. */
   readonly #ends: number[] = [];
 
-  /** The number of the bytes `from..to - 1`, a new one where they are new. */
+  /** The number of the bytes `from..to - 1`; a new one if they are new. */
   of(bytes: Uint8Array, from: number, to: number): number {
     const hash = hashOf(bytes, from, to);
     const place = this.#placeOf(hash, bytes, from, to);
@@ -28,13 +29,13 @@ export class TagNumbers {
     return number;
   }
 
-  /** The number of all of the bytes, or -1 where they never came. */
+  /** The number of all of `bytes`, or -1 if they have none. */
   find(bytes: Uint8Array): number {
     const place = this.#placeOf(hashOf(bytes, 0, bytes.length), bytes, 0, bytes.length);
     return (this.#places[place] ?? 0) - 1;
   }
 
-  /** Where they are, or where they would be. */
+  /** The place that holds the bytes, or the free place for them. */
   #placeOf(hash: number, bytes: Uint8Array, from: number, to: number): number {
     const mask = this.#places.length - 1;
     for (let place = hash & mask; ; place = (place + 1) & mask) {
@@ -74,7 +75,7 @@ export class TagNumbers {
   }
 }
 
-/** FNV-1a, its upper half folded in: places are named by the lower bits. */
+/** FNV-1a with its upper half folded in, because the lower bits choose the place. */
 function hashOf(bytes: Uint8Array, from: number, to: number): number {
   let hash = 0x811c9dc5;
   for (let at = from; at < to; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);

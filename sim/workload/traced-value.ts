@@ -1,13 +1,13 @@
 /**
- * Values that can be traced: each begins with a tag of its own and goes on with a padding that follows from the tag, so
- * that a value read back names its write and shows every changed byte, and a disk can be searched for it.
+ * Values that can be traced: each begins with a unique tag, and continues with padding computed from the tag. A value
+ * read back names its write and shows every changed byte, and a disk can be searched for it.
  */
 import { bufferOf } from '../../engine/base/ids.ts';
 
 const open = '«w:';
 const close = '»';
 
-/** What every tag begins with, as bytes: disks are searched for it. */
+/** The bytes that every tag begins with, for which disks are searched. */
 const tagOpening = Buffer.from(open);
 const tagClosing = Buffer.from(close);
 const firstByte = tagOpening[0];
@@ -15,12 +15,12 @@ const firstByte = tagOpening[0];
 /** Longest tag in bytes. */
 export const tagBytesMax = 64;
 
-/** `«w:c0:17»`: the seventeenth write of the client `c0`. */
+/** `«w:c0:17»`: write number 17 of the client `c0`, counted from 0. */
 export function tagOf(client: string, count: number): string {
   return `${open}${client}:${count}${close}`;
 }
 
-/** A value of the tag: the tag, and padding up to `bytes` (a tag is never cut). */
+/** The value of a tag: the tag, and padding up to `bytes` (a tag is never cut). */
 export function makeValue(tag: string, bytes: number): Buffer {
   const head = Buffer.from(tag);
   const value = Buffer.allocUnsafe(Math.max(bytes, head.length));
@@ -33,7 +33,7 @@ export function makeValue(tag: string, bytes: number): Buffer {
   return value;
 }
 
-/** The tag of a value that `makeValue` made, unchanged; otherwise a text that is nobody's tag and says what is wrong. */
+/** The tag of an unchanged value of `makeValue`; otherwise a text that is not a tag and says what is wrong. */
 export function readTag(value: Uint8Array): string {
   const bytes = bufferOf(value);
   const tag = tagAt(bytes, 0);
@@ -46,13 +46,13 @@ export function readTag(value: Uint8Array): string {
   return tag;
 }
 
-/** The whole tag that begins at `at`; undefined when there is none, or its end is not there. */
+/** The whole tag that begins at `at`; undefined if there is none, or its end is missing. */
 export function tagAt(bytes: Buffer, at: number): string | undefined {
   const end = endOfTag(bytes, at, bytes.length);
   return end === 0 ? undefined : bytes.toString('utf8', at, end);
 }
 
-/** Where the whole tag that begins at `at` ends, not beyond `until`; 0 when there is none, or its end is not there. */
+/** Where the whole tag that begins at `at` ends, at most `until`; 0 if there is none, or its end is missing. */
 export function endOfTag(bytes: Buffer, at: number, until: number): number {
   if (!opensAt(bytes, at)) return 0;
   const last = Math.min(until, at + tagBytesMax) - tagClosing.length;
@@ -62,13 +62,13 @@ export function endOfTag(bytes: Buffer, at: number, until: number): number {
   return 0;
 }
 
-/** Where the next tag begins, from `from` on and before `until`; -1 for none. */
+/** Where the next tag begins, from `from` on and before `until`; -1 if there is none. */
 export function nextTag(bytes: Buffer, from: number, until: number): number {
   if (until - from > shortBytesMax) {
     const at = bytes.subarray(0, until).indexOf(tagOpening, from);
     return at < until ? at : -1;
   }
-  // Short runs byte by byte, which is faster than a call out of JavaScript.
+  // Short runs are searched byte by byte, which is faster than a call out of JavaScript.
   for (let at = from; at < until; at++) if (bytes[at] === firstByte && opensAt(bytes, at)) return at;
   return -1;
 }
@@ -82,7 +82,7 @@ function opensAt(bytes: Buffer, at: number): boolean {
 
 const shortBytesMax = 512;
 
-/** What the bytes that follow a tag begin with: its FNV-1a hash. */
+/** The state from which the padding of a tag begins: its FNV-1a hash. */
 function paddingOf(tag: string): number {
   let state = 0x811c9dc5;
   for (let at = 0; at < tag.length; at++) state = Math.imul(state ^ tag.charCodeAt(at), 0x01000193);
@@ -90,7 +90,7 @@ function paddingOf(tag: string): number {
   return state === 0 ? 1 : state;
 }
 
-/** Marsaglia's xorshift ("Xorshift RNGs", 2003); its lowest byte is the next one of the padding. */
+/** Marsaglia's xorshift ("Xorshift RNGs", 2003); the lowest byte is the next byte of the padding. */
 function nextState(state: number): number {
   let next = state ^ (state << 13);
   next ^= next >>> 17;

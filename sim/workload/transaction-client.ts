@@ -1,7 +1,7 @@
 /**
- * A client of transactions: reads at the primaries, writes on condition that nothing has changed, and keeps the history.
- * A transaction with a name of the client's is repeated under it, through another node, while its outcome stays out;
- * others are never sent twice.
+ * A simulated client of transactions: reads at the primaries, writes on condition that nothing has changed, and records
+ * the history. While the outcome is unknown, it retries a transaction with an idempotency key through another node; it
+ * never sends others twice.
  */
 import { errorTable } from '../../engine/base/errors.ts';
 import { quorumNames } from '../../engine/api/pbc/schema.ts';
@@ -25,6 +25,7 @@ import type { TransactionKey, TransactionKeys } from './transaction-keys.ts';
 import type { OpenTransaction, TransactionRecorder } from './transaction-recorder.ts';
 import { formatValue, parseValue } from './transaction-values.ts';
 
+/** What a transaction client needs. */
 export interface TransactionClientSetup {
   readonly name: string;
   readonly io: Io;
@@ -37,14 +38,14 @@ export interface TransactionClientSetup {
   readonly answerTimeoutUs: number;
 }
 
-/** What every account holds before anybody has written to it. */
+/** The balance of an account that nothing has written yet. */
 export const firstBalance = 100;
 
-/** How often a transaction with a name is sent at most, and the wait between. */
+/** How often a transaction with an idempotency key is sent at most; below, the wait in between. */
 export const attemptsMax = 4;
 const retryUs = 150_000;
 
-/** A read with what a write on condition of it has to say. */
+/** A read, with what a write that is conditional on it must carry. */
 interface Seen extends SeenKey {
   readonly where: TransactionKey;
   readonly context: Uint8Array | undefined;
@@ -56,6 +57,7 @@ interface Wanted {
   readonly seen: Seen | undefined;
 }
 
+/** One simulated transaction client. */
 export class TransactionClient {
   readonly impatience: Impatience;
   readonly #setup: TransactionClientSetup;
@@ -68,7 +70,7 @@ export class TransactionClient {
     this.impatience = new Impatience(setup.io.clock, (count) => this.#repetitions.repeat(count));
   }
 
-  /** Works through `transactions` until `stopped` says so or none is left. */
+  /** Runs `transactions` in order until `stopped` returns true or none is left. */
   async work(transactions: readonly PlanTransaction[], stopped: () => boolean): Promise<void> {
     for (const transaction of transactions) {
       await sleep(this.#setup.io.clock, transaction.thinkUs);
@@ -83,7 +85,7 @@ export class TransactionClient {
     this.#connections.clear();
   }
 
-  /** One transaction over a key of every primary, through `node`; true when it has committed. */
+  /** Runs one transaction over a key of every primary, through `node`; true if it has committed. */
   async probe(node: string): Promise<boolean> {
     const record = this.#open({ id: '', kind: 'probe', forced: false });
     record.final = true;
@@ -93,8 +95,8 @@ export class TransactionClient {
   }
 
   /**
-   * Reads a key after the calm: at its primary, which knows what transactions have done (a branch that was called pending
-   * need not have reached a quorum yet), or at a quorum when the primary is lost for good.
+   * Reads a key after the calm: at its primary, which knows what transactions have done (a branch reported as pending
+   * may not have reached a quorum yet); or at a quorum if the primary is lost for good.
    */
   async readFinally(where: TransactionKey, lost: readonly string[]): Promise<boolean> {
     const record = this.#open({ id: '', kind: 'look', forced: false });
@@ -106,7 +108,7 @@ export class TransactionClient {
     return seen !== undefined;
   }
 
-  /** Asks `node` something that is no transaction. */
+  /** Sends `node` a request that is not a transaction. */
   ask(node: string, request: Parameters<PbConnection['ask']>[0]): Promise<PbExchange> {
     return this.#ask(node, request);
   }
@@ -146,7 +148,7 @@ export class TransactionClient {
       }
       case 'put': {
         const loner = present(keys.loners[places[0] ?? 0], 'a single key');
-        // Half of them through whichever node, which asks the primary.
+        // Half of the puts go to a random node, which forwards them to the primary.
         return this.#write(planned, [loner], planned.amount === 1 ? loner.primary : undefined);
       }
     }
@@ -168,7 +170,7 @@ export class TransactionClient {
     const record = this.#open(planned);
     const seen = await this.#readAll(record, lists);
     if (seen === undefined) return;
-    // An intermediate state has to exist for somebody to see it.
+    // `append` may add two numbers, so that an intermediate state exists that a reader could see.
     const elements = elementsOf(record.id, planned.kind === 'append' ? planned.amount : 1);
     const wanted = seen.map((one, index) => {
       const list = [...(one.value?.list ?? []), ...elements];
@@ -220,7 +222,7 @@ export class TransactionClient {
     return { where, seen: undefined, value };
   }
 
-  /** Reads all of the keys at their primaries; undefined, and the record closed, when one cannot be read. */
+  /** Reads all keys at their primaries. If one cannot be read, closes the record and returns undefined. */
   async #readAll(
     record: OpenTransaction,
     keys: readonly TransactionKey[],
@@ -284,7 +286,10 @@ export class TransactionClient {
     }
   }
 
-  /** `again`: an earlier attempt may have been carried out, so that an error of this one says nothing about that. */
+  /**
+   * `again`: an earlier attempt may have been carried out, so an error of this attempt says nothing about the
+   * transaction.
+   */
   #hear(record: OpenTransaction, exchange: PbExchange, again: boolean): void {
     const certainly = again ? 'unknown' : 'fail';
     if (exchange.kind === 'lost') {
@@ -306,12 +311,12 @@ export class TransactionClient {
     record.xids = [...record.xids, `${textOf(xid)} ${outcome}`];
     if (outcome === 'committed') this.#close(record, 'ok', '');
     else if (outcome === 'aborted')
-      // Under a name it is final for every attempt.
+      // Under an idempotency key an abort is final for every attempt.
       this.#close(record, 'fail', `${textOf(reason)}: ${textOf(detail)}`);
     else this.#close(record, 'unknown', outcome);
   }
 
-  /** What is durable at this instant of what the answer promises; `unconfirmed` branches promise it for later. */
+  /** Counts what is durable now of what the answer promises; `unconfirmed` branches promise it for later. */
   #countCopies(record: OpenTransaction, wanted: readonly Wanted[], unconfirmed: readonly string[]): void {
     record.writes = record.writes.map((write, index): WrittenKey => {
       const { where } = present(wanted[index], 'what was wanted');
@@ -334,7 +339,7 @@ export class TransactionClient {
       try {
         connection = await PbConnection.open(io, target, connectTimeoutUs);
       } catch {
-        // Refused or silent: nothing was sent.
+        // The node refuses or is silent: nothing was sent.
         return neverSent;
       }
       this.#connections.set(node, connection);
@@ -357,7 +362,7 @@ export class TransactionClient {
     record.completedUs = this.#setup.nowUs();
   }
 
-  /** The node is to give up a little before the client does. */
+  /** The node must give up a little before the client does. */
   #serverTimeoutMs(): number {
     return Math.max(1, Math.floor((this.#setup.answerTimeoutUs * 3) / 4 / 1000));
   }
@@ -369,14 +374,14 @@ function tagOf({ id, client }: OpenTransaction, index: number): string {
   return `«w:${client}:t${id}.${index}»`;
 }
 
-/** In the place of a node's name: no branch is known to have confirmed. */
+/** Instead of a node's name: no branch is known to have confirmed. */
 const anyBranch = '*';
 
 /** Nodes whose branches had not confirmed their level when the answer came. */
 function unconfirmedIn(exchange: PbExchange): readonly string[] {
   if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') return [];
   const { branches = [] } = exchange.answer.message;
-  // The answer to a repetition names none: it says that the first attempt is decided, and no more.
+  // The answer to a retry names no branches: it only says that the first attempt is decided.
   if (branches.length === 0) return [anyBranch];
   return branches.filter(({ pending }) => pending === true).map(({ node }) => textOf(node));
 }

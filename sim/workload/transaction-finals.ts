@@ -1,10 +1,13 @@
 /**
- * Transactions after the calm: an operator resolves, node by node, what waits for a coordinator that died for good,
- * and knows no better than to commit some branches and roll others back; rolls back what waits for one that has lost its
- * disk, and abandons branches that were lost with a disk and whose orders nobody has any more, and what was decided by
- * hand for a coordinator that was replaced; then every node is
- * asked until it is in doubt of nothing, each coordinates one more transaction over all primaries, every key is read,
- * and coordinators are asked once more what became of what they answered.
+ * What operators and clients do about transactions after the calm.
+ *
+ * The operator goes from node to node and resolves what cannot end by itself. If the coordinator died for good, it
+ * commits some branches and rolls others back, since it cannot know better. If the coordinator lost its disk, it rolls
+ * branches back. It abandons branches that were lost with a disk and whose prepare requests no node has, and heuristic
+ * decisions under a coordinator that was replaced.
+ *
+ * Then every node is asked until it is in doubt of nothing, each coordinates one more transaction over all primaries,
+ * and every key is read. Last, coordinators are asked again for outcomes that they answered before.
  */
 import type { LockInDoubt } from '../../engine/api/pbc/transaction-schema.ts';
 import { bufferOf } from '../../engine/base/ids.ts';
@@ -16,22 +19,24 @@ import type { TransactionHistory } from '../evidence/transactions.ts';
 import type { TransactionClient } from './transaction-client.ts';
 import type { TransactionKeys } from './transaction-keys.ts';
 
+/** What the work after the calm needs. */
 export interface FinalsSetup {
   readonly client: TransactionClient;
   readonly io: Io;
   readonly keys: TransactionKeys;
-  /** Nodes that live. */
+  /** Nodes that are members. */
   readonly members: readonly string[];
   /** Nodes that died for good. */
   readonly lost: readonly string[];
-  /** Those of them that nobody has replaced. */
+  /** Those of them that no node has replaced. */
   readonly missed: readonly string[];
-  /** Nodes that live without what their disks knew once. */
+  /** Members that lost a disk during the run. */
   readonly forgetful: readonly string[];
   readonly nowUs: () => number;
   readonly stopped: () => boolean;
 }
 
+/** What the work after the calm found. */
 export interface Finals {
   readonly dangling: readonly Dangling[];
   readonly liveness: readonly LivenessRecord[];
@@ -39,16 +44,17 @@ export interface Finals {
 }
 
 const retryUs = 200_000;
-/** An operator goes from one node to the next: meanwhile the branches there ask what became of the first. */
+/** How long the operator takes from one node to the next; meanwhile the branches there inquire at the first. */
 const walkUs = 1_000_000;
-/** Outcomes asked for a second time. */
+/** How many outcomes are asked for a second time. */
 const askedMax = 40;
 
+/** Resolves what is in doubt, probes every node, reads every key and asks again for outcomes. */
 export async function finishTransactions(setup: FinalsSetup, history: TransactionHistory): Promise<Finals> {
   const dangling: Dangling[] = [];
   const liveness: LivenessRecord[] = [];
   for (const node of setup.members) dangling.push(await untilCertain(setup, node));
-  // A key whose primary is gone can be in no transaction.
+  // If a primary is gone for good, transactions over its keys cannot commit.
   const able = setup.missed.length === 0 ? setup.members : [];
   for (const node of able) liveness.push(await untilCommitted(setup, node));
   for (const key of setup.keys.all) {
@@ -83,14 +89,17 @@ async function inDoubtAt({ client }: FinalsSetup, node: string): Promise<readonl
   return exchange.answer.message.transactions ?? [];
 }
 
-/** Nobody can end it: a decision that a dead branch will never acknowledge; an operator's that nobody can confirm. */
+/**
+ * Whether no node can end the transaction: a decision that a dead branch never acknowledges, or a heuristic decision
+ * that a dead coordinator never confirms.
+ */
 function isExcused(setup: FinalsSetup, { role, state, coordinator, branches = [] }: LockInDoubt): boolean {
   const { missed } = setup;
   if (text(role) === 'coordinator') return branches.some((node) => missed.includes(text(node)));
   return missed.includes(text(coordinator)) && text(state).startsWith('heuristic');
 }
 
-/** False: there is nothing that waits for an operator. */
+/** Sends the operator's decisions. Returns false if nothing waits for an operator. */
 async function resolveOrphans(
   setup: FinalsSetup,
   node: string,
@@ -107,23 +116,23 @@ async function resolveOrphans(
   return given;
 }
 
-/** What the operator says; undefined: it ends by itself. */
+/** The operator's decision; undefined if the transaction ends by itself. */
 function decisionOver(
   { lost, forgetful, members }: FinalsSetup,
   node: string,
   { transaction_id: xid, role, state, coordinator, branches = [] }: LockInDoubt,
 ): 'rollback' | 'commit' | 'abandon' | undefined {
-  // Refused while a branch is only late.
+  // The node refuses this while a branch is only late.
   if (text(role) === 'coordinator') {
     const gone = [...forgetful, ...lost];
     return branches.some((branch) => gone.includes(text(branch))) ? 'abandon' : undefined;
   }
-  // Refused while its coordinator may come back.
+  // The node refuses this while its coordinator may come back.
   if (text(state) !== 'prepared')
     return [...lost, ...forgetful].includes(text(coordinator)) ? 'abandon' : undefined;
   if (forgetful.includes(text(coordinator))) return 'rollback';
   if (!lost.includes(text(coordinator))) return undefined;
-  // Every other branch of every other transaction: branches that follow one another show.
+  // Alternates over transactions and nodes, so that branches of one transaction get different decisions.
   return (numberOf(text(xid)) + members.indexOf(node)) % 2 === 0 ? 'rollback' : 'commit';
 }
 
@@ -156,7 +165,7 @@ async function askAgain(
   return heard;
 }
 
-/** Of its coordinator's transactions. */
+/** The number of the transaction among those of its coordinator. */
 function numberOf(xid: string): number {
   return Number(xid.slice(xid.lastIndexOf('-') + 1));
 }

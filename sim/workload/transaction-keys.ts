@@ -1,6 +1,7 @@
 /**
- * The keys that transactions work on: accounts, lists, pairs, triples, single ones, bunches of one primary, and one key for each node's probe. The keys of
- * a pair or triple have different primaries where the cluster has enough nodes, so that its transactions have branches.
+ * The keys that transactions work on: accounts, lists, pairs, triples, single keys, bunches of one primary, and one key
+ * for each node's probe. The keys of a pair or triple have different primaries if the cluster has enough nodes, so that
+ * their transactions have several branches.
  */
 import { present } from '../../engine/base/assert.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
@@ -9,36 +10,37 @@ import { routeToken } from '../../engine/cluster/ring/token.ts';
 import type { PlanStructures } from '../plan/plan.ts';
 import type { KeyPlace } from './client.ts';
 
-/** One key, in the words of messages, and where the cluster keeps it. */
+/** One key, as messages carry it, and where the cluster places it. */
 export interface TransactionKey {
-  /** `lists/l3`. */
+  /** Bucket and key, as `lists/l3`. */
   readonly name: string;
   readonly place: KeyPlace;
   /** The node where its transactions prepare. */
   readonly primary: string;
-  /** It, and the nodes where they may in the course of a change of the ring. */
+  /** The primary, and the nodes that may become it during a ring change. */
   readonly primaries: readonly string[];
   /** Every node that holds a copy. */
   readonly holders: readonly string[];
-  /** These, and the nodes that hold one in the course of a change of the ring. */
+  /** The holders, and the nodes that may hold a copy during a ring change. */
   readonly keepers: readonly string[];
 }
 
+/** The keys of one plan's structures. */
 export class TransactionKeys {
   readonly accounts: readonly TransactionKey[];
   readonly lists: readonly TransactionKey[];
   readonly twins: readonly (readonly TransactionKey[])[];
   readonly triples: readonly (readonly TransactionKey[])[];
-  /** One beside each triple. */
+  /** One single key beside each triple. */
   readonly loners: readonly TransactionKey[];
-  /** Three of one primary beside each triple. */
+  /** Three keys with one primary beside each triple. */
   readonly bunches: readonly (readonly TransactionKey[])[];
   /** One per primary. */
   readonly probes: readonly TransactionKey[];
   readonly #ring: Ring;
   readonly #movers: readonly string[];
 
-  /** `movers` may come to hold copies of anything. */
+  /** `movers`: nodes that may come to hold copies of any key. */
   constructor(
     ring: Ring,
     nodes: readonly string[],
@@ -56,7 +58,7 @@ export class TransactionKeys {
     this.probes = this.#apart('probes', 'p', nodes.length);
   }
 
-  /** Every key that holds something in the end, the probes apart. */
+  /** Every key that holds something in the end, without the probes. */
   get all(): readonly TransactionKey[] {
     return [
       ...this.accounts,
@@ -68,7 +70,7 @@ export class TransactionKeys {
     ];
   }
 
-  /** Keys with different primaries, for as long as there are any. */
+  /** Keys with different primaries, as far as the ring has enough. */
   #apart(bucket: string, stem: string, count: number): readonly TransactionKey[] {
     const keys: TransactionKey[] = [];
     for (let salt = 0; keys.length < count; salt++) {
@@ -79,7 +81,7 @@ export class TransactionKeys {
     return keys;
   }
 
-  /** Keys with the primary of the first, for as long as there are any. */
+  /** Keys with the primary of the first key, as far as a bounded search finds them. */
   #together(bucket: string, stem: string, count: number): readonly TransactionKey[] {
     const keys: TransactionKey[] = [];
     for (let salt = 0; keys.length < count; salt++) {

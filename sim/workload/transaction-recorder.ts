@@ -1,4 +1,4 @@
-/** Writes the transactions' history down while it happens; what is never closed stays unknown. */
+/** Records the history of transactions while it happens; a record that is never closed stays unknown. */
 import type { TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
 
 type Open = { -readonly [Field in keyof TransactionRecord]: TransactionRecord[Field] };
@@ -7,6 +7,7 @@ type Open = { -readonly [Field in keyof TransactionRecord]: TransactionRecord[Fi
 export type Opening = Pick<TransactionRecord, 'planned' | 'client' | 'kind' | 'forced' | 'invokedUs'> &
   Partial<Pick<TransactionRecord, 'final'>>;
 
+/** The transactions of one run. */
 export class TransactionRecorder {
   readonly #records: Open[] = [];
 
@@ -14,7 +15,7 @@ export class TransactionRecorder {
     return this.#records;
   }
 
-  /** Opens a record; more is written into it as it becomes known. */
+  /** Opens a record; the client completes it as it learns more. */
   open(opening: Opening): Open {
     const record: Open = {
       id: this.#records.length,
@@ -37,4 +38,5 @@ export class TransactionRecorder {
   }
 }
 
+/** A record that its client still writes to. */
 export type OpenTransaction = Open;

@@ -1,14 +1,18 @@
-/** Values of transactions' keys as bytes: the tag, so that disks can be searched for it, and what it stands for. */
+/**
+ * Encodes the values of transactions' keys: the tag, so that disks can be searched for it, then the balance or the
+ * list.
+ */
 import type { TransactionValue } from '../evidence/transactions.ts';
 
 const form = /^(«w:[^»]*») ?(-?\d+)?(\[[\d,]*\])?$/;
 
+/** The bytes of a value. */
 export function formatValue({ tag, balance, list }: TransactionValue): Buffer {
   if (balance !== undefined) return Buffer.from(`${tag} ${balance}`);
   return Buffer.from(list === undefined ? tag : `${tag} [${list.join(',')}]`);
 }
 
-/** What bytes stand for; bytes of nobody's are a value with a tag that says so. */
+/** The value in `bytes`. Bytes that no transaction wrote give a value whose tag says so. */
 export function parseValue(bytes: Uint8Array): TransactionValue {
   const text = Buffer.from(bytes).toString('utf8');
   const [, tag, balance, list] = form.exec(text) ?? [];

@@ -1,6 +1,6 @@
 /**
- * Clients who may not come in, at the doors of nodes that ask for credentials (`unauthorized-request`): one request
- * each, of which none must have an effect. What it would write lies under names that nobody else uses.
+ * `unauthorized-request`: sends single requests without sufficient credentials to nodes that demand them. None may have
+ * an effect. What such a request would write has names that no other client uses.
  */
 import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import { present } from '../../engine/base/assert.ts';
@@ -13,20 +13,22 @@ import { PbConnection } from './pb-connection.ts';
 import type { RedisCommand } from './redis-connection.ts';
 import { RedisConnection } from './redis-connection.ts';
 
+/** One such request. */
 export interface UnauthenticatedRequest {
   readonly listener: GuardedListener;
   readonly guise: FalseCredential;
-  /** Which of the requests of that listener. */
+  /** Which of the listener's requests to send, modulo their number. */
   readonly what: number;
   readonly address: Address;
 }
 
+/** What was asked, and the answer; `answered` is undefined if none came. */
 export interface UnauthenticatedAnswer {
   readonly asked: string;
   readonly answered: string | undefined;
 }
 
-/** The key that strangers would write over HTTP and the binary protocol. */
+/** The key that these clients try to write over HTTP and the binary protocol. */
 export const strangersPlace = { bucket: Buffer.from('kept'), key: Buffer.from('theirs') };
 
 const patienceUs = 3_000_000;
@@ -42,7 +44,7 @@ const httpTries: readonly HttpTry[] = [
   ['POST', '/transactions'],
   ['PUT', '/wasm/modules/theirs'],
 ];
-/** Reading is the smallest role, so nobody's is too small here. */
+/** Reading is the smallest role, so no valid token is too weak here: `forbidden` sends an unknown one. */
 const statsTries: readonly HttpTry[] = [
   ['GET', '/metrics'],
   ['GET', '/stats'],
@@ -58,6 +60,7 @@ const redisTries: readonly RedisCommand[] = [
   ['INCR', 'theirs'],
 ];
 
+/** Sends one request. Never rejects: without a connection, nothing was answered. */
 export async function visit(
   visiting: UnauthenticatedRequest,
   io: Io,
@@ -69,7 +72,7 @@ export async function visit(
     if (listener === 'redis') return await overRedis(visiting, io);
     return await overHttp(visiting, http);
   } catch {
-    // No connection could be made, or it was lost: nothing was answered.
+    // No connection could be made, or it was lost.
     return { asked: `${listener} ${visiting.guise}`, answered: undefined };
   }
 }

@@ -1,5 +1,6 @@
 /**
- * The strangers of a run (`unauthorized-request`), and who looks after the calm whether anything of theirs is there.
+ * The unauthenticated clients of a run (`unauthorized-request`), and the client that looks after the calm for anything
+ * they wrote.
  */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -20,6 +21,7 @@ const patienceUs = 2_000_000;
 
 type Spawn = (io: Io, task: () => Promise<void>) => void;
 
+/** The unauthenticated clients of one run and their records. */
 export class UnauthenticatedClients {
   readonly records: UnauthenticatedRecord[] = [];
   readonly untouched: UntouchedRecord[] = [];
@@ -28,7 +30,7 @@ export class UnauthenticatedClients {
   readonly #token: string | undefined;
   #host: { readonly io: Io; readonly http: HttpClient } | undefined;
 
-  /** `token`: of an admin; undefined: nodes ask for no credentials. */
+  /** `token`: an admin's; undefined if nodes demand no credentials. */
   constructor(world: World, cluster: Cluster, token: string | undefined) {
     this.#world = world;
     this.#cluster = cluster;
@@ -51,7 +53,7 @@ export class UnauthenticatedClients {
     return true;
   }
 
-  /** Asks every node for the key that strangers would have written, until it answers or `stopped` says so. */
+  /** Asks every node for the key that these clients tried to write, until it answers or `stopped` returns true. */
   lookAfter(stopped: () => boolean, spawn: Spawn): void {
     if (this.#token === undefined) return;
     const { io } = this.#boot('strangers-after');
@@ -67,19 +69,19 @@ export class UnauthenticatedClients {
     }
   }
 
-  /** Over the binary protocol, which the witness follows. */
+  /** Uses the binary protocol, which the observer follows. */
   async #look(node: string, io: Io): Promise<string | undefined> {
     const door = { address: this.#cluster.address(node, 'pb'), token: this.#token };
     try {
       const connection = await PbConnection.open(io, door, patienceUs);
       const exchange = await connection.ask({ kind: 'get', message: strangersPlace }, patienceUs);
       connection.close();
-      // Lost, or too few replicas answered: it has said nothing.
+      // The request was lost, or too few replicas answered: the node has said nothing.
       if (exchange.kind === 'lost' || exchange.answer.kind !== 'got') return undefined;
       const [content] = exchange.answer.message.content ?? [];
       return content === undefined ? '' : Buffer.from(content.value).toString();
     } catch {
-      // It is down, too slow, or lets nobody in.
+      // The node is down, too slow, or rejects the credentials.
       return undefined;
     }
   }

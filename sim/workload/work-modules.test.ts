@@ -1,4 +1,4 @@
-/** The modules of scenarios are what their texts say, and do what the load expects of them. */
+/** The modules of scenarios equal their texts, and do what the load expects of them. */
 import { decode, encode } from 'cborg';
 import { expect, test } from 'vitest';
 import wabt from 'wabt';
@@ -29,7 +29,7 @@ function callerOf(bytes: Uint8Array, role: Role): Caller {
 const routes = workFiles.get(routesFile) ?? Buffer.alloc(0);
 const wayward = workFiles.get(waywardFile) ?? Buffer.alloc(0);
 
-test('bytes are those of the texts', () => {
+test('the bytes are compiled from the texts', () => {
   expect(Buffer.from(routes).toString('base64')).toBe(wasmOf(routesText));
   expect(Buffer.from(wayward).toString('base64')).toBe(wasmOf(waywardText));
   for (let version = 1; version <= versionCount; version++) {
@@ -37,7 +37,7 @@ test('bytes are those of the texts', () => {
   }
 });
 
-test('routes sends keys where their bytes say, and fails as it is asked to, leaving no mark', () => {
+test('routes derives routes from keys, fails as the key demands, and keeps no state between calls', () => {
   const caller = callerOf(routes, 'keyfun');
   const route = (key: string): string => {
     try {
@@ -59,7 +59,7 @@ test('routes sends keys where their bytes say, and fails as it is asked to, leav
   }
 });
 
-test('wayward does what its argument says, whatever it is given', () => {
+test('wayward fails as its argument demands, for every input', () => {
   const caller = callerOf(wayward, 'phase');
   const apply = (values: readonly unknown[]): unknown => {
     try {
@@ -76,7 +76,7 @@ test('wayward does what its argument says, whatever it is given', () => {
   }
 });
 
-test('marks answers its version for every value', () => {
+test('marks returns its version for every value', () => {
   for (const count of [0, 1, 23, 24, 200]) {
     const input = encode(Array.from({ length: count }, (_, index) => index));
     expect(decode(callerOf(marksBytes(2), 'phase').call(input))).toEqual(

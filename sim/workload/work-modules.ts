@@ -1,12 +1,20 @@
-/** The bytes of the modules of work-texts.ts, as wabt makes them (a test holds them to their texts), by file name. */
+/**
+ * The compiled bytes of the modules of `work-texts.ts`, by file name. A test compares them with what wabt makes of the
+ * texts.
+ */
 import { versionCount } from './work-texts.ts';
 
-/** Routes the keys of the type `routed`. */
+/** Id of the module that routes the keys of the type `routed`. */
 export const routesId = 'routes';
+/** Id of the phase module of which there are several versions. */
 export const marksId = 'marks';
+/** Id of the phase module that fails as its argument demands. */
 export const waywardId = 'wayward';
+/** File of the module `routes`. */
 export const routesFile = 'routes.wasm';
+/** File of version 1 of the module `marks`. */
 export const marksFile = 'marks-1.wasm';
+/** File of the module `wayward`. */
 export const waywardFile = 'wayward.wasm';
 
 const routes = Buffer.from(
@@ -47,18 +55,19 @@ const marks: readonly Buffer[] = [
   ),
 ];
 
-/** The phase whose values are `version`, 1 to `versionCount`. */
+/** The module `marks` of `version`, 1 to `versionCount`. */
 export function marksBytes(version: number): Uint8Array {
   return marks[(version - 1) % versionCount] ?? routes;
 }
 
+/** The files that a cluster with modules is configured with, by name. */
 export const workFiles: ReadonlyMap<string, Uint8Array> = new Map<string, Uint8Array>([
   [routesFile, routes],
   [marksFile, marksBytes(1)],
   [waywardFile, wayward],
 ]);
 
-/** Where `routes` sends a key that asks for no trouble, on a fresh instance. */
+/** Where a fresh instance of `routes` sends a key that demands no failure. */
 export function routeBytesOf(key: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.of(0), key]);
 }

@@ -1,19 +1,21 @@
 /**
- * The texts of the modules that scenarios run; `work-modules.ts` has their bytes, so that no run needs a compiler.
+ * The texts of the modules that scenarios run. `work-modules.ts` has their bytes, so that no run needs a compiler.
  *
- * `routes` sends a key where its own bytes say, unless the key asks for trouble by its first letter: t traps, l never
- * ends, g wants more memory than there is, p points out of its memory, r refuses. Before it does anything it leaves a
- * mark in its memory, and route bytes show how many marks it found: on an instance that some call has used before, a
- * key would be looked for elsewhere.
+ * `routes` derives a key's route from the key's own bytes, unless the first letter demands a failure: t traps, l never
+ * ends, g demands more memory than allowed, p points out of its memory, r refuses. Before that it increments a mark in
+ * its memory, and the route shows how many marks it found. On an instance whose memory was not reset after an earlier
+ * call, a key would get another route.
  *
- * `marks` is a phase that answers, for every value of its input, the number of its own version.
+ * `marks` is a phase that returns its version number for every value of its input.
  *
- * `wayward` is a phase that does what the letter that is its argument says, of the same five; without one it answers no values.
+ * `wayward` is a phase that fails as the letter in its argument demands (the same five letters); without a letter it
+ * returns no values.
  */
 const allocator = `(global $top (mut i32) (i32.const 4096))
   (func $alloc (param $n i32) (result i32)
     (global.get $top) (global.set $top (i32.add (global.get $top) (local.get $n))))`;
 
+/** The text of `routes`. */
 export const routesText = `(module
   (memory (export "memory") 1)
   ${allocator}
@@ -35,6 +37,7 @@ export const routesText = `(module
     (i32.store (local.get $outl) (i32.add (i32.sub (i32.add (local.get $in) (local.get $len)) (local.get $key)) (i32.const 1)))
     (i32.eq (local.get $first) (i32.const 0x72))))`;
 
+/** The text of `marks` in one version. */
 export function marksText(version: number): string {
   return `(module
   (memory (export "memory") 1)
@@ -56,7 +59,9 @@ export function marksText(version: number): string {
     (i32.const 0)))`;
 }
 
-/** What it is given begins, where there is an argument of one letter, with {"arg": "l"}: a1 63 61 72 67 61 6c. */
+/**
+ * The text of `wayward`. An input with a one-letter argument begins with {"arg": "l"} in CBOR: a1 63 61 72 67 61 6c.
+ */
 export const waywardText = `(module
   (memory (export "memory") 1)
   ${allocator}
@@ -79,4 +84,5 @@ export const waywardText = `(module
     (i32.store (local.get $outl) (i32.const 1))
     (i32.eq (local.get $letter) (i32.const 0x72))))`;
 
+/** How many versions of `marks` there are. */
 export const versionCount = 3;

@@ -1,6 +1,6 @@
 /**
- * Everyone outside the cluster: clients, the stranger with garbage, the operator who looks at the statistics, and the
- * reader who comes after the calm. Each is a host of the world and speaks over its network.
+ * The load of a run: everything outside the cluster. That is clients, a sender of malformed input, the operator who
+ * scrapes the statistics, and the readers after the calm. Each is a host of the world and speaks over its network.
  */
 import { present } from '../../engine/base/assert.ts';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
@@ -40,14 +40,16 @@ import { finishTransactions } from './transaction-finals.ts';
 import { TransactionKeys } from './transaction-keys.ts';
 import { TransactionRecorder } from './transaction-recorder.ts';
 
-/** How long clients wait for a connection and for an answer. */
+/** How long clients wait for a connection, in microseconds. */
 const connectTimeoutUs = 500_000;
+/** How long clients wait for an answer, in microseconds. */
 export const answerTimeoutUs = 2_000_000;
-/** A job asks a replica that does not answer for some seconds before it turns to the next. */
+/** Longer than for other requests: a job waits some seconds for a silent replica before it asks the next. */
 const jobTimeoutUs = 12_000_000;
 
 type RoomOfClients = Pick<JobLoadContext, 'nowUs' | 'connectTimeoutUs' | 'answerTimeoutUs' | 'spawn'>;
 
+/** The load of one run and its records. */
 export class Load {
   readonly garbage: MalformedInputRecord[] = [];
   readonly scrapes: ScrapeRecord[] = [];
@@ -67,13 +69,13 @@ export class Load {
   readonly #keys: ClientKeys;
   readonly #transactionKeys: TransactionKeys;
   readonly #impatience = new Map<string, Impatience>();
-  /** By which clients come in, where nodes ask for credentials. */
+  /** The clients' credentials, if nodes demand any. */
   readonly #token: string | undefined;
   readonly #strangers: UnauthenticatedClients;
   #ended = false;
   #busy = 0;
 
-  /** `onScraped`: somebody has just looked at this node's statistics. */
+  /** `onScraped` is called after every scrape of a node. */
   constructor(
     world: World,
     cluster: Cluster,
@@ -108,22 +110,22 @@ export class Load {
     return this.#redis.records;
   }
 
-  /** What clients of MapReduce asked and were answered. */
+  /** What MapReduce clients asked and were answered. */
   get jobs(): readonly JobRecord[] {
     return this.#jobs.records;
   }
 
-  /** Jobs that look at everything, at every node. */
+  /** Runs jobs that read every key, at every node. */
   lookAtAll(stopped: () => boolean): void {
     this.#jobs.lookAtAll(stopped);
   }
 
-  /** Nobody is in the middle of anything. */
+  /** Whether no client has anything under way. */
   get idle(): boolean {
     return this.#busy === 0;
   }
 
-  /** Begins everything that the plan holds; its instants count from `startUs`. */
+  /** Starts everything that the plan holds; its instants count from `startUs`. */
   begin(startUs: number): void {
     const plan = this.#plan;
     for (let index = 0; index < plan.clients; index++) this.#beginClient(index);
@@ -134,18 +136,21 @@ export class Load {
     this.#beginOperator(startUs);
   }
 
-  /** Requests that clients gave up because a fault said so, by the fault's kind. */
+  /** How many requests clients gave up because of a fault, by the fault's kind. */
   get givenUp(): ReturnType<typeof sumGivenUp> {
     const patience = [...this.#impatience.values(), ...this.#jobs.impatience.values()];
     return sumGivenUp([...patience, ...this.#redis.impatience]);
   }
 
-  /** How patient the client of that name is; undefined when there is none. */
+  /** The impatience of the client of that name; undefined if there is none. */
   impatienceOf(name: string): Impatience | undefined {
     return this.#impatience.get(name) ?? this.#redis.impatienceOf(name) ?? this.#jobs.impatience.get(name);
   }
 
-  /** So many new clients want one key at once: a list, a counter, or both. False: the plan has neither. */
+  /**
+   * Makes that many new clients access one key at once: a list, a counter, or both. Returns false if the plan has
+   * neither.
+   */
   crowd(id: string, clients: number): boolean {
     const counted = this.#redis.crowd(id, clients);
     if (this.#plan.structures.lists === 0) return counted;
@@ -158,7 +163,10 @@ export class Load {
     return true;
   }
 
-  /** A client that asks `node` for much and reads nothing for `forUs`. False: the node does not serve. */
+  /**
+   * Starts a client that sends `node` many requests and reads nothing for `forUs`. Returns false if the node does not
+   * serve.
+   */
   readSlowly(id: string, node: string, requests: number, bytes: number, forUs: number): boolean {
     if (!this.#cluster.serves(node)) return false;
     const address = this.#cluster.address(node, 'redis');
@@ -170,7 +178,7 @@ export class Load {
     return true;
   }
 
-  /** `sticky-clients`. So many clients that keep to `node` for `forUs`. */
+  /** `sticky-clients`: starts clients that stay with `node` for `forUs`. */
   keepTo(id: string, node: string, clients: number, forUs: number): void {
     const { datacenter } = this.#cluster.configOf(node);
     const endUs = this.#world.nowUs + forUs;
@@ -183,7 +191,7 @@ export class Load {
     }
   }
 
-  /** Who may not asks for something. False: nobody asks for credentials there. */
+  /** Sends a request without sufficient credentials. Returns false if the nodes demand none. */
   strange(id: string, node: string, params: PlanFault['params']): boolean {
     return this.#strangers.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
   }
@@ -197,7 +205,7 @@ export class Load {
     this.#ended = true;
   }
 
-  /** Reads every key in every datacenter, and asks every node, until all have answered or `stopped` says so. */
+  /** Reads every key in every datacenter, and asks every node, until all have answered or `stopped` returns true. */
   readBack(stopped: () => boolean): void {
     this.#redis.readBack(stopped);
     this.#strangers.lookAfter(stopped, (io, task) => this.#spawn(io, 'strangers', task));
@@ -227,7 +235,9 @@ export class Load {
     }
   }
 
-  /** What transactions come to after the calm; nothing without transactions. `wipes`: disks that were lost. */
+  /**
+   * Resolves and reads transactions after the calm; does nothing for a plan without any. `wipes`: disks that were lost.
+   */
   finish(wipes: readonly Wipe[], stopped: () => boolean): void {
     const { transactionClients } = this.#plan;
     if (transactionClients === 0) return;
@@ -352,7 +362,7 @@ export class Load {
     return record;
   }
 
-  /** `only`: the node that it keeps to. */
+  /** `only`: the node that the client stays with. */
   #client(name: string, io: Io, datacenter: string, only?: string): Client {
     return new Client({
       name,
@@ -384,7 +394,7 @@ export class Load {
     return this.#cluster.isUp(node) ? `life ${this.#cluster.host(node).lives}` : '';
   }
 
-  /** A task on a host of its own. */
+  /** Runs a task on a host of its own. */
   #hosted(name: string, task: (io: Io) => Promise<void>): void {
     const io = this.#world.addHost(name).boot();
     this.#spawn(io, name, () => task(io));
@@ -402,7 +412,7 @@ export class Load {
   }
 }
 
-/** As the plan's nodes are configured. */
+/** The consistency levels that the plan's nodes are configured with. */
 function levelsOf({ settings, nodes }: Plan): ClientLevels {
   const named = (name: string): ConsistencyLevel =>
     consistencyLevels.find((level) => level === settings[name]) ?? 'DC_QUORUM';
