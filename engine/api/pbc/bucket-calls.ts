@@ -1,6 +1,6 @@
 /**
- * The binary protocol's calls about buckets: properties of buckets and types, and the replicas of a key. What lists
- * names is listing-calls.ts.
+ * Parses and answers the binary protocol's calls about buckets: properties of buckets and types, and the replicas of a
+ * key. `listing-calls.ts` lists names.
  */
 import type { ErrorCode } from '../../base/errors.ts';
 import { bytesOf, textOf } from '../../base/ids.ts';
@@ -17,18 +17,19 @@ import { stringOf } from './contents.ts';
 import type { Frame } from './frames.ts';
 import { messages } from './schema.ts';
 
-/** A bucket, its type, or with an empty bucket the type itself. */
+/** A bucket with its type; an empty bucket stands for the type itself. */
 interface BucketName {
   readonly type: ByteString;
   readonly bucket: ByteString;
 }
 
+/** A decoded call about a bucket, a bucket type or a key's replicas. */
 export type BucketCall =
   | { readonly kind: 'getBucket' | 'resetBucket' | 'getBucketType'; readonly name: BucketName }
   | { readonly kind: 'setBucket' | 'setBucketType'; readonly name: BucketName; readonly set: PropertySet }
   | { readonly kind: 'preflist'; readonly object: ObjectKey };
 
-/** Where a key lives now: its token, and the nodes that hold it, its primary first. */
+/** A key's placement: its token, and the nodes that hold it, the primary first. */
 export interface Preflist {
   readonly token: Token;
   readonly nodes: readonly NodeId[];
@@ -39,13 +40,15 @@ export interface BucketCallDependencies {
   readonly buckets: BucketAdmin;
   readonly terms: ReplicaTerms;
   readonly knowsType: KnowsType;
-  /** Throws `KeyfunUnavailable` and what else a CUSTOM bucket's module does. */
+  /** Throws `KeyfunUnavailable`, and the other errors of a CUSTOM bucket's module. */
   readonly preflist: (key: ObjectKey) => Preflist;
 }
 
 const anyKey = Buffer.from('k');
 
-/** Undefined: the frame is about something else. Throws `BadRequest`, `NotFound` for an unknown bucket type. */
+/**
+ * Undefined if the frame holds another kind of call. Throws `BadRequest`, and `NotFound` for an unknown bucket type.
+ */
 export function parseBucketCall(
   frame: Frame,
   knowsType: KnowsType,
@@ -72,7 +75,7 @@ export function parseBucketCall(
     case messages.setBucketTypeReq.code: {
       const { type, props } = messages.setBucketTypeReq.decode(frame.body);
       const name = nameOfType(type, knowsType, notActive);
-      // In Riak the default type has what the configuration says, and no message changes it.
+      // As in Riak, the configuration determines the properties of the default type, and no message changes them.
       if (name.type === defaultType) throw invalidProperties('BadRequest', 'no_default_update');
       return { kind: 'setBucketType', name, set: readBucketProps(props, terms) };
     }
@@ -86,7 +89,7 @@ export function parseBucketCall(
   }
 }
 
-/** The name of a bucket type that exists; otherwise throws what `refusal` says of it. */
+/** The name of an existing bucket type. For another name, throws the error that `refusal` makes. */
 function nameOfType(
   type: Uint8Array,
   knowsType: KnowsType,
@@ -112,28 +115,28 @@ function invalidProperties(code: ErrorCode, why: string): RiakRefusal {
 }
 
 /** The frame of the answer. Rejects with a `LockstepError`. */
-export async function answerBucketCall(desk: BucketCallDependencies, call: BucketCall): Promise<Buffer> {
+export async function answerBucketCall(parts: BucketCallDependencies, call: BucketCall): Promise<Buffer> {
   switch (call.kind) {
     case 'getBucket': {
-      const properties = desk.buckets.of(call.name.type, call.name.bucket);
-      return messages.getBucketResp.encode({ props: rpbBucketProps(properties, desk.terms) });
+      const properties = parts.buckets.of(call.name.type, call.name.bucket);
+      return messages.getBucketResp.encode({ props: rpbBucketProps(properties, parts.terms) });
     }
     case 'getBucketType': {
       const { type, bucket } = call.name;
-      const properties = desk.buckets.ofType(type) ?? desk.buckets.of(type, bucket);
-      return messages.getBucketResp.encode({ props: rpbBucketProps(properties, desk.terms) });
+      const properties = parts.buckets.ofType(type) ?? parts.buckets.of(type, bucket);
+      return messages.getBucketResp.encode({ props: rpbBucketProps(properties, parts.terms) });
     }
     case 'setBucket':
-      await desk.buckets.set(call.name.type, call.name.bucket, call.set);
+      await parts.buckets.set(call.name.type, call.name.bucket, call.set);
       return messages.setBucketResp.encode({});
     case 'setBucketType':
-      await desk.buckets.setType(call.name.type, call.set);
+      await parts.buckets.setType(call.name.type, call.set);
       return messages.setBucketResp.encode({});
     case 'resetBucket':
-      await desk.buckets.reset(call.name.type, call.name.bucket);
+      await parts.buckets.reset(call.name.type, call.name.bucket);
       return messages.resetBucketResp.encode({});
     case 'preflist': {
-      const { token, nodes } = desk.preflist(call.object);
+      const { token, nodes } = parts.preflist(call.object);
       const preflist = nodes.map((node) => ({
         partition: token,
         node: bytesOf(node as string as ByteString),

@@ -1,6 +1,6 @@
 /**
- * Bucket properties as RpbBucketProps, and back: the message's fields have the names of Riak's JSON, so what a client
- * sends is judged by the same rules (api/property-json.ts).
+ * Converts bucket properties to and from RpbBucketProps. The message's fields have the names of Riak's JSON, so the
+ * same rules check what a client sends (`api/property-json.ts`).
  */
 import { byteStringFrom, textOf } from '../../base/ids.ts';
 import type { ReplicaTerms } from '../../replication/needs.ts';
@@ -18,7 +18,7 @@ const keyfunNames: Readonly<Record<Keyfun, string>> = {
 };
 
 const quorumFields = ['r', 'w', 'pr', 'pw', 'dw', 'rw'] as const;
-/** Fields that mean the same as in JSON. */
+/** Fields with the same meaning as in JSON. */
 const plainFields = [
   'n_val',
   'allow_mult',
@@ -33,10 +33,10 @@ const plainFields = [
   'consistent',
   'write_once',
 ] as const;
-/** Fields of what this product does not have. */
+/** Fields of features that this product does not have. */
 const foreignFields = ['backend', 'search_index', 'datatype', 'hll_precision', 'ttl'] as const;
 
-/** What a client wants set. Throws `BadRequest`. */
+/** The properties that a client wants to set. Throws `BadRequest`. */
 export function readBucketProps(props: RpbBucketProps, terms: ReplicaTerms): PropertySet {
   const given: Record<string, unknown> = {};
   for (const name of plainFields) if (props[name] !== undefined) given[name] = props[name];
@@ -44,18 +44,18 @@ export function readBucketProps(props: RpbBucketProps, terms: ReplicaTerms): Pro
   for (const name of foreignFields) {
     const value = props[name];
     if (value !== undefined && !isNothing(value))
-      given[name] = typeof value === 'number' ? value : words(value);
+      given[name] = typeof value === 'number' ? value : textFrom(value);
   }
   if ((props.precommit?.length ?? 0) > 0) given['precommit'] = ['hooks'];
   if ((props.postcommit?.length ?? 0) > 0) given['postcommit'] = ['hooks'];
   if (props.repl !== undefined && props.repl !== 0) given['repl'] = props.repl;
   if (props.linkfun !== undefined) given['linkfun'] = functionOf(props.linkfun);
   if (props.chash_keyfun !== undefined) given['chash_keyfun'] = customOr(functionOf(props.chash_keyfun));
-  if (props.keyfun_module !== undefined) given['wasm_keyfun'] = words(props.keyfun_module);
+  if (props.keyfun_module !== undefined) given['wasm_keyfun'] = textFrom(props.keyfun_module);
   return readProperties(given, terms);
 }
 
-/** The properties as the message tells them. */
+/** Properties as a message. */
 export function rpbBucketProps(properties: BucketProperties, terms: ReplicaTerms): RpbBucketProps {
   const shown = showProperties(properties, terms);
   const quorum = (name: string): number => numberOf(shown[name]);
@@ -63,7 +63,7 @@ export function rpbBucketProps(properties: BucketProperties, terms: ReplicaTerms
     n_val: terms.replicaCount(),
     allow_mult: properties.allowMult,
     last_write_wins: properties.lastWriteWins,
-    // Both lists are given, and are empty: Protocol Buffers cannot tell an empty list from an absent one.
+    // Both lists are given and empty: Protocol Buffers cannot distinguish an empty list from an absent one.
     has_precommit: true,
     has_postcommit: true,
     chash_keyfun: modFun('riak_core_util', keyfunNames[properties.chashKeyfun]),
@@ -91,10 +91,10 @@ function modFun(module: string, name: string): RpbModFun {
 }
 
 function functionOf(given: RpbModFun): { readonly mod: string; readonly fun: string } {
-  return { mod: words(given.module), fun: words(given.function) };
+  return { mod: textFrom(given.module), fun: textFrom(given.function) };
 }
 
-/** The name under which CUSTOM is told. */
+/** Replaces the function name that stands for CUSTOM by `CUSTOM`. */
 function customOr(given: { readonly mod: string; readonly fun: string }): unknown {
   return given.fun === keyfunNames.CUSTOM ? 'CUSTOM' : given;
 }
@@ -106,11 +106,11 @@ function numberOf(shown: unknown): number {
   return shown === 'quorum' ? quorumNames.quorum : quorumNames.default;
 }
 
-/** Clients send what they read, and what they leave out as nothing. */
+/** Whether a field stands for "not set". Clients send back what they read, with empty values for what they left out. */
 function isNothing(value: Uint8Array | number): boolean {
   return typeof value === 'number' ? value === 0 : value.length === 0;
 }
 
-function words(bytes: Uint8Array): string {
+function textFrom(bytes: Uint8Array): string {
   return textOf(byteStringFrom(bytes));
 }

@@ -1,19 +1,24 @@
 /**
- * The binary protocol's messages about buckets: their properties, their names, their keys and where those live (spec:
- * facts 7.2). The product's one own field of RpbBucketProps has a number far above Riak's, and answers carry it only
- * where a bucket has set it: some clients refuse a message with a field that they do not know, and others take a number
- * near Riak's for a property of their own.
+ * Defines the binary protocol's messages about buckets: their properties, names and keys, and the replicas of a key.
+ * The product's one own field of RpbBucketProps has a number far above Riak's. Answers carry it only for buckets that
+ * have set it: some clients refuse a message with an unknown field, and others use a number near Riak's for a property
+ * of their own.
+ *
+ * Source: the field tables of Riak's protocol.
  */
+/** An Erlang function by module and name. */
 export interface RpbModFun {
   readonly module: Uint8Array;
   readonly function: Uint8Array;
 }
 
+/** A hook as Riak's clients send it; the product accepts none. */
 export interface RpbCommitHook {
   readonly modfun?: RpbModFun | undefined;
   readonly name?: Uint8Array | undefined;
 }
 
+/** Bucket properties; a field that is absent is not set by the message. */
 export interface RpbBucketProps {
   readonly n_val?: number | undefined;
   readonly allow_mult?: boolean | undefined;
@@ -24,7 +29,7 @@ export interface RpbBucketProps {
   readonly has_postcommit?: boolean | undefined;
   readonly chash_keyfun?: RpbModFun | undefined;
   readonly linkfun?: RpbModFun | undefined;
-  /** Seconds, seconds, entries, entries. */
+  /** `old_vclock` and `young_vclock` in seconds; `big_vclock` and `small_vclock` in entries. */
   readonly old_vclock?: number | undefined;
   readonly young_vclock?: number | undefined;
   readonly big_vclock?: number | undefined;
@@ -39,40 +44,46 @@ export interface RpbBucketProps {
   readonly notfound_ok?: boolean | undefined;
   readonly backend?: Uint8Array | undefined;
   readonly search?: boolean | undefined;
-  /** 0: none; the others are kinds of replication between clusters. */
+  /** 0: none; other numbers are kinds of replication between clusters. */
   readonly repl?: number | undefined;
   readonly search_index?: Uint8Array | undefined;
   readonly datatype?: Uint8Array | undefined;
   readonly consistent?: boolean | undefined;
   readonly write_once?: boolean | undefined;
   readonly hll_precision?: number | undefined;
-  /** Seconds until an object expires, as later clients of Riak write it: not offered, refused unless 0. */
+  /** Seconds until an object expires, as newer clients of Riak send it. Not supported: refused unless 0. */
   readonly ttl?: number | undefined;
-  /** Ours: the id of the Wasm module by which a CUSTOM bucket routes its keys. */
+  /** The product's own: the id of the Wasm module by which a CUSTOM bucket routes its keys. */
   readonly keyfun_module?: Uint8Array | undefined;
 }
 
+/** Asks for a bucket's properties; also the request to reset them. */
 export interface RpbGetBucketReq {
   readonly bucket: Uint8Array;
   readonly type?: Uint8Array | undefined;
 }
 
+/** Answers with the properties of a bucket or a type. */
 export interface RpbGetBucketResp {
   readonly props: RpbBucketProps;
 }
 
+/** Sets some properties of a bucket. */
 export interface RpbSetBucketReq extends RpbGetBucketReq {
   readonly props: RpbBucketProps;
 }
 
+/** Asks for the properties of a bucket type. */
 export interface RpbBucketTypeReq {
   readonly type: Uint8Array;
 }
 
+/** Sets some properties of a bucket type. */
 export interface RpbSetBucketTypeReq extends RpbBucketTypeReq {
   readonly props: RpbBucketProps;
 }
 
+/** Asks for the buckets of a type. */
 export interface RpbListBucketsReq {
   /** Milliseconds. */
   readonly timeout?: number | undefined;
@@ -80,28 +91,33 @@ export interface RpbListBucketsReq {
   readonly type?: Uint8Array | undefined;
 }
 
+/** One frame of buckets; `done` marks the last frame of a stream. */
 export interface RpbListBucketsResp {
   readonly buckets?: readonly Uint8Array[];
   readonly done?: boolean | undefined;
 }
 
+/** Asks for the keys of a bucket. `timeout` in milliseconds. */
 export interface RpbListKeysReq {
   readonly bucket: Uint8Array;
   readonly timeout?: number | undefined;
   readonly type?: Uint8Array | undefined;
 }
 
+/** One frame of keys; `done` marks the last. */
 export interface RpbListKeysResp {
   readonly keys?: readonly Uint8Array[];
   readonly done?: boolean | undefined;
 }
 
+/** Asks which nodes hold a key. */
 export interface RpbPreflistReq {
   readonly bucket: Uint8Array;
   readonly key: Uint8Array;
   readonly type?: Uint8Array | undefined;
 }
 
+/** One replica of the key. */
 export interface RpbPreflistItem {
   /** The key's token. */
   readonly partition: number;
@@ -109,10 +125,12 @@ export interface RpbPreflistItem {
   readonly primary: boolean;
 }
 
+/** The replicas of the key, its primary first. */
 export interface RpbPreflistResp {
   readonly preflist?: readonly RpbPreflistItem[];
 }
 
+/** These messages in the language of Protocol Buffers. */
 export const bucketSchemaText = `
 message RpbModFun {
   required bytes module = 1;

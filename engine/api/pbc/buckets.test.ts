@@ -1,4 +1,4 @@
-/** Laws of the binary protocol's requests about buckets: properties, listings, and where keys live. */
+/** Tests of the binary protocol's requests about buckets: properties, listings, and the replicas of a key. */
 import fc from 'fast-check';
 import protobuf from 'protobufjs';
 import { expect, test } from 'vitest';
@@ -19,7 +19,7 @@ const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
 const bucket = utf8('fruit');
 const customKeyfun = { module: utf8('riak_core_util'), function: utf8('chash_custom_keyfun') };
 const failed = { kind: 'failed', definite: true } as const;
-/** Numbers from here on are not Riak 2.2's; the first is `ttl` in a later client. */
+/** Field numbers from here on are not Riak 2.2's; the first is `ttl` in a later client. */
 const ttlField = 30;
 const terms = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => 3 } as const;
 
@@ -33,7 +33,7 @@ function props(replies: readonly ClientReply[]): RpbBucketProps {
   return reply?.kind === 'bucketProps' ? reply.message.props : {};
 }
 
-test('what is set is read, reset, and refused where it cannot be', async () => {
+test('properties are set, read and reset, and invalid ones are refused', async () => {
   const peer = (await TestingServer.start()).join();
   expect(props(await ask(peer, { kind: 'getBucket', message: { bucket } }))).toMatchObject({
     n_val: 3,
@@ -76,7 +76,7 @@ test('what is set is read, reset, and refused where it cannot be', async () => {
   ]);
 });
 
-test('a bucket type is read and set as Riak’s clients do', async () => {
+test('a bucket type is read and set in the form of Riak’s clients', async () => {
   const peer = (await TestingServer.start()).join();
   const type = utf8('maps');
   expect(
@@ -88,7 +88,7 @@ test('a bucket type is read and set as Riak’s clients do', async () => {
   });
 });
 
-test('a change of the type default, or of a type that does not exist, is refused in Riak’s words', async () => {
+test('a change of the type default, or of a type that does not exist, is refused with Riak’s texts', async () => {
   const peer = (await TestingServer.start()).join();
   const set = { notfound_ok: false };
   const refused = await ask(
@@ -108,7 +108,7 @@ test('a change of the type default, or of a type that does not exist, is refused
   expect(shown).toMatchObject({ kind: 'bucketProps', message: { props: { notfound_ok: true } } });
 });
 
-test('an answer about properties has no field but Riak’s, unless the bucket has set one of the product’s own', () => {
+test('an answer about properties has only Riak’s fields unless the bucket sets the product’s own', () => {
   const properties = (set: Readonly<Record<string, string | boolean>>): BucketProperties =>
     withProperties(defaultProperties, new Map(Object.entries(set)));
   const plain = [{}, { chash_keyfun: 'BUCKETONLY' }, { allow_mult: true }, { chash_keyfun: 'CUSTOM' }];
@@ -117,14 +117,14 @@ test('an answer about properties has no field but Riak’s, unless the bucket ha
   expect(custom.filter((field) => field >= ttlField)).toEqual([50_001]);
 });
 
-test('a client that sends an empty list of hooks, as Riak’s do, sets nothing', () => {
+test('an empty list of hooks, as Riak’s clients send it, sets nothing', () => {
   const empty = { has_precommit: true, has_postcommit: true, precommit: [], postcommit: [] };
   expect([...readBucketProps(empty, terms)]).toEqual([]);
   const hooks = { has_precommit: true, precommit: [{ name: utf8('validate') }] };
   expect(() => readBucketProps(hooks, terms)).toThrow('precommit');
 });
 
-test('what the server tells of properties it understands itself, and then nothing changes', () => {
+test('properties as the server sends them can be set again and change nothing', () => {
   const given = fc.record({
     allow_mult: fc.boolean(),
     r: fc.constantFrom(1, 3, 'quorum', 'all', 'one'),
@@ -145,14 +145,14 @@ test('what the server tells of properties it understands itself, and then nothin
   );
 });
 
-test('keys come in frames, the last of which says that it is', async () => {
+test('keys come in frames, the last of which is marked done', async () => {
   const testing = await TestingServer.start();
   testing.lister.names.set('fruit', ['apple', 'pear', 'plum']);
   const replies = await ask(testing.join(), { kind: 'listKeys', message: { bucket } }, { kind: 'ping' });
   expect(replies.map(textOf)).toEqual(['apple pear', 'plum', 'done', 'pong']);
 });
 
-test('buckets come in one frame, or in a stream where that is asked for', async () => {
+test('buckets come in one frame, or as a stream on request', async () => {
   const testing = await TestingServer.start();
   for (const name of ['a', 'b', 'c']) testing.lister.names.set(name, ['k']);
   const peer = testing.join();
@@ -161,7 +161,7 @@ test('buckets come in one frame, or in a stream where that is asked for', async 
   expect(streamed.map(textOf)).toEqual(['a b', 'c', 'done']);
 });
 
-test('a listing waits for a client that does not read, and ends with it', async () => {
+test('a listing waits while its client does not read, and ends when the client disconnects', async () => {
   const testing = await TestingServer.start();
   testing.network.highWaterBytes = 100;
   testing.lister.names.set(
@@ -178,7 +178,7 @@ test('a listing waits for a client that does not read, and ends with it', async 
   expect((await ask(other, { kind: 'listKeys', message: { bucket } })).length).toBe(51);
 });
 
-test('a listing that fails on the way says so, and the conversation goes on', async () => {
+test('a listing that fails midway ends with an error, and the connection stays usable', async () => {
   const testing = await TestingServer.start();
   testing.lister.names.set('fruit', ['apple', 'pear', 'plum']);
   testing.lister.failure = { error: new LockstepError('NoTargets', 'nobody holds them'), afterPages: 1 };
@@ -186,7 +186,7 @@ test('a listing that fails on the way says so, and the conversation goes on', as
   expect(replies.map(textOf)).toEqual(['apple pear', 'NoTargets: nobody holds them', 'pong']);
 });
 
-test('settings hold for what is asked after them on the same connection', async () => {
+test('set properties apply to later requests on the same connection', async () => {
   const testing = await TestingServer.start();
   await ask(
     testing.join(),
@@ -197,7 +197,7 @@ test('settings hold for what is asked after them on the same connection', async 
   expect(testing.buckets.of(defaultType, byteStringOf('fruit')).r).toBe(3);
 });
 
-test('the replicas of a key are told with its token', async () => {
+test('the replicas of a key come with its token', async () => {
   const [reply] = await ask((await TestingServer.start()).join(), {
     kind: 'preflist',
     message: { bucket, key: utf8('apple') },
@@ -211,7 +211,7 @@ test('the replicas of a key are told with its token', async () => {
   ]);
 });
 
-/** The numbers of the fields of the message that tells these properties. */
+/** The field numbers of the message with these properties. */
 function propertyFields(properties: BucketProperties): readonly number[] {
   const frame = messages.getBucketResp.encode({ props: rpbBucketProps(properties, terms) });
   const outer = protobuf.Reader.create(frame.subarray(5));

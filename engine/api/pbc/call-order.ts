@@ -1,19 +1,20 @@
-/** Which calls may be under way beside each other on one connection, and how each is answered. */
+/** Decides which calls of one connection may run concurrently, and how each kind is answered. */
 import type { BucketCall } from './bucket-calls.ts';
 import type { Call, ObjectCall } from './calls.ts';
 import type { ListingCall } from './listing-calls.ts';
 import type { MapReduceCall } from './map-reduce-calls.ts';
 import type { TransactionCall } from './transaction-calls.ts';
 
-/** Answered by one frame after a while. */
+/** A call that one frame answers after a while. */
 export type WaitingCall = ObjectCall | TransactionCall | BucketCall;
 
-/** Answered at once: it asks for nothing that is stored. */
+/** A call that is answered at once, since it needs nothing that is stored. */
 export type QuickCall = Exclude<Call, WaitingCall | StreamedCall>;
 
-/** Answered by frames as long as there are more. */
+/** A call that a series of frames answers. */
 export type StreamedCall = ListingCall | MapReduceCall;
 
+/** Whether the session can answer the call at once. */
 export function isQuick(call: Call): call is QuickCall {
   switch (call.kind) {
     case 'ping':
@@ -27,20 +28,25 @@ export function isQuick(call: Call): call is QuickCall {
   }
 }
 
+/** Whether the call is answered by a series of frames. */
 export function isStreamed(call: Call): call is StreamedCall {
   return call.kind === 'listKeys' || call.kind === 'listBuckets' || call.kind === 'mapReduce';
 }
 
-/** It reads or writes objects, and is counted as such. */
+/** Whether the call reads or writes objects, and is counted as a request. */
 export function concernsObjects(call: WaitingCall): call is ObjectCall | TransactionCall {
   return 'key' in call || call.kind.startsWith('transaction');
 }
 
+/** Whether the call counts as a read; otherwise it is a write. */
 export function reads({ kind }: ObjectCall | TransactionCall): boolean {
   return kind === 'get' || kind === 'transactionGet' || kind === 'transactionList';
 }
 
-/** They concern one object, and one of the two writes; or one of them goes alone. */
+/**
+ * Whether `call` must wait for `earlier`: both concern one object and at least one of them writes it, or one of them
+ * runs alone.
+ */
 export function meet(earlier: Call, call: Call): boolean {
   if (goesAlone(earlier) || goesAlone(call)) return true;
   if ('key' in earlier && 'key' in call)
@@ -49,7 +55,7 @@ export function meet(earlier: Call, call: Call): boolean {
   return call.kind === 'transaction' && writesOneOf(call, earlier);
 }
 
-/** The frames of a stream are not to mix with other answers; what sets properties is to hold for what comes after it. */
+/** The frames of a stream must not mix with other answers. Set properties must apply to all later calls. */
 function goesAlone(call: Call): boolean {
   return isStreamed(call) || 'set' in call || call.kind === 'resetBucket';
 }

@@ -1,4 +1,4 @@
-/** What the calls of the binary protocol share: names, numbers and refusals as Riak's clients know them. */
+/** What the calls of the binary protocol share: names, quorum numbers and Riak's error texts. */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
@@ -10,10 +10,10 @@ import { timeoutMsMax } from '../objects.ts';
 import { stringOf } from './contents.ts';
 import { quorumNames } from './schema.ts';
 
-/** A request refused in words of Riak's, which go out as they are. */
+/** A refusal with one of Riak's own texts, which is sent unchanged. */
 export class RiakRefusal extends LockstepError {}
 
-/** The words of the quorum fields; anything else is a number of replicas. */
+/** The need that a quorum field states: Riak's numbers for words, or a number of replicas. */
 export function needOf(quorum: number | undefined): Need {
   switch (quorum) {
     case undefined:
@@ -30,11 +30,12 @@ export function needOf(quorum: number | undefined): Need {
   }
 }
 
+/** The need of a read, which may also be the product's `primary`. */
 export function readNeedOf(quorum: number | undefined): Need | 'primary' {
   return quorum === quorumNames.primary ? 'primary' : needOf(quorum);
 }
 
-/** Milliseconds; 0 stands for "not given", as clients send it. */
+/** The timeout in milliseconds, at most `timeoutMsMax`. Clients send 0 for "not given". */
 export function timeoutOf(timeout: number | undefined): number | undefined {
   return timeout === undefined || timeout === 0 ? undefined : Math.min(timeout, timeoutMsMax);
 }
@@ -44,7 +45,7 @@ interface Named {
   readonly type?: Uint8Array | undefined;
 }
 
-/** The object's full name. Throws in Riak's words. */
+/** The object's full name. Throws `RiakRefusal` with Riak's text. */
 export function nameOf(message: Named, key: Uint8Array, knowsType: KnowsType): ObjectKey {
   if (message.bucket.length === 0) throw new RiakRefusal('BadRequest', 'Bucket cannot be zero-length');
   if (key.length === 0) throw new RiakRefusal('BadRequest', 'Key cannot be zero-length');
@@ -52,7 +53,7 @@ export function nameOf(message: Named, key: Uint8Array, knowsType: KnowsType): O
   return objectKey(type, stringOf(message.bucket), stringOf(key));
 }
 
-/** The bucket type of that name. Throws in Riak's words. */
+/** The bucket type of that name. Throws `RiakRefusal` with Riak's text. */
 export function typeOf(name: Uint8Array, knowsType: KnowsType): ByteString {
   if (name.length === 0) throw new RiakRefusal('BadRequest', 'Type cannot be zero-length');
   const type = stringOf(name);

@@ -1,6 +1,6 @@
 /**
- * The client of one connection: who it has shown itself to be, what it may therefore ask for, what it calls itself; and
- * the answers that need no more than that.
+ * Holds the state of one connection's client: its identity, its permissions and its client id. It also answers the
+ * calls that need nothing else.
  */
 import type { Identity } from '../../auth/gate.ts';
 import type { LockstepError } from '../../base/errors.ts';
@@ -11,9 +11,10 @@ import { accessOf } from './message-access.ts';
 import type { PbcDependencies } from './object-calls.ts';
 import { messages } from './schema.ts';
 
-/** What Riak calls a client that has not said what it calls itself. */
+/** The client id that Riak reports until the client sets one. */
 const noClientId: Uint8Array = new Uint8Array(4);
 
+/** The client of one connection. `remote` is its address, for the gate's log. */
 export class Caller {
   readonly #parts: Pick<PbcDependencies, 'gate' | 'serverInfo'>;
   readonly #remote: string;
@@ -25,7 +26,7 @@ export class Caller {
     this.#remote = remote;
   }
 
-  /** Answers what asks for nothing that is stored. */
+  /** Answers a call that needs nothing that is stored. */
   answer(call: Exclude<QuickCall, AuthCall>): Buffer {
     switch (call.kind) {
       case 'ping':
@@ -45,13 +46,16 @@ export class Caller {
     }
   }
 
-  /** Throws when it may not ask for this; nothing of the request has been looked at but its code. */
+  /** Throws `Unauthorized` or `Forbidden` if the client may not send this message. Only the code has been looked at. */
   admit(code: number): void {
     const { gate } = this.#parts;
     if (!gate.open) gate.admit('pb', this.#remote, this.#identity, accessOf(code));
   }
 
-  /** Undefined when the password is right; otherwise the error to answer with, and whether that is the end. */
+  /**
+   * Checks a password. Undefined if it is right; otherwise the error to answer with, and whether it ends the
+   * connection.
+   */
   authenticate({
     user,
     password,

@@ -1,6 +1,6 @@
 /**
- * From a frame to what it asks for: decoded, its object named, its words checked. Nothing has been done yet, so the
- * session can still decide when to do it.
+ * Parses a frame to a call: decoded, with its object named and its fields checked. Parsing has no effects, so the
+ * session can decide when to run the call.
  */
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { ReplicaTerms } from '../../replication/needs.ts';
@@ -21,6 +21,7 @@ import type { MapReduceCall, MapReduceCallDependencies } from './map-reduce-call
 import { parseMapReduceCall } from './map-reduce-calls.ts';
 import { parseTransactionCall } from './transaction-calls.ts';
 
+/** A parsed request of any kind. */
 export type Call =
   | { readonly kind: 'ping' | 'getServerInfo' | 'getClientId' }
   | { readonly kind: 'setClientId'; readonly clientId: Uint8Array }
@@ -31,7 +32,7 @@ export type Call =
   | MapReduceCall
   | TransactionCall;
 
-/** Who the client says it is. */
+/** The name and password that a client sent. */
 export interface AuthCall {
   readonly kind: 'auth';
   readonly user: string;
@@ -44,7 +45,7 @@ export type ObjectCall =
   | { readonly kind: 'put'; readonly key: ObjectKey; readonly message: RpbPutReq }
   | { readonly kind: 'delete'; readonly key: ObjectKey; readonly message: RpbDelReq };
 
-/** What a frame is understood by. */
+/** What parsing needs. */
 export interface CallTerms extends MapReduceCallDependencies {
   readonly io: { readonly random: Random };
   readonly knowsType: KnowsType;
@@ -52,9 +53,12 @@ export interface CallTerms extends MapReduceCallDependencies {
   readonly transactionLimits: TransactionLimits;
 }
 
-/** Throws `BadRequest`, `NotFound` for an unknown bucket type, `TooLarge` for a name beyond its limit. */
-export function parseCall(frame: Frame, desk: CallTerms): Call {
-  const { knowsType, terms, transactionLimits } = desk;
+/**
+ * Parses a frame. Throws `BadRequest`, `NotFound` for an unknown bucket type, or `TooLarge` for a name beyond its
+ * limit.
+ */
+export function parseCall(frame: Frame, parts: CallTerms): Call {
+  const { knowsType, terms, transactionLimits } = parts;
   switch (frame.code) {
     case messages.pingReq.code:
       return { kind: 'ping' };
@@ -79,7 +83,7 @@ export function parseCall(frame: Frame, desk: CallTerms): Call {
     }
     case messages.putReq.code: {
       const message = messages.putReq.decode(frame.body);
-      const key = message.key ?? Buffer.from(makeKey(desk.io.random), 'latin1');
+      const key = message.key ?? Buffer.from(makeKey(parts.io.random), 'latin1');
       return { kind: 'put', key: nameOf(message, key, knowsType), message };
     }
     case messages.delReq.code: {
@@ -90,7 +94,7 @@ export function parseCall(frame: Frame, desk: CallTerms): Call {
       const call =
         parseBucketCall(frame, knowsType, terms) ??
         parseListingCall(frame, knowsType) ??
-        parseMapReduceCall(frame, desk) ??
+        parseMapReduceCall(frame, parts) ??
         parseTransactionCall(frame, transactionLimits);
       if (call !== undefined) return call;
       throw new RiakRefusal('BadRequest', `Unknown message code: ${frame.code}`);

@@ -1,6 +1,6 @@
 /**
- * The client's side of the binary protocol: requests as frames, answers as values. The server does not use it; the
- * simulator's clients, the load sources and the tests do.
+ * The client's side of the binary protocol: encodes requests to frames and decodes answers to values. The server does
+ * not use it; the simulator's clients, the load generators and the tests do.
  */
 import type { ErrorCode } from '../../base/errors.ts';
 import { errorTable, LockstepError } from '../../base/errors.ts';
@@ -30,6 +30,7 @@ import type {
   LockTransactionResp,
 } from './transaction-schema.ts';
 
+/** A request as a client makes it. */
 export type ClientRequest =
   | { readonly kind: 'ping' }
   | { readonly kind: 'auth'; readonly message: RpbAuthReq }
@@ -52,6 +53,7 @@ export type ClientRequest =
   | { readonly kind: 'transactionList' }
   | { readonly kind: 'transactionResolve'; readonly message: LockTransactionResolveReq };
 
+/** One frame of an answer. */
 export type ClientReply =
   | { readonly kind: 'pong' | 'authenticated' }
   | { readonly kind: 'serverInfo'; readonly node: string; readonly version: string }
@@ -62,19 +64,19 @@ export type ClientReply =
   | { readonly kind: 'deleted' }
   | { readonly kind: 'bucketProps'; readonly message: RpbGetBucketResp }
   | { readonly kind: 'bucketSet' | 'bucketReset' }
-  /** One frame of a listing; `done` is the last one's. */
+  /** One frame of a listing; `done` marks the last. */
   | { readonly kind: 'keys'; readonly message: RpbListKeysResp }
   | { readonly kind: 'buckets'; readonly message: RpbListBucketsResp }
   | { readonly kind: 'mapReduced'; readonly message: RpbMapRedResp }
   | { readonly kind: 'preflist'; readonly message: RpbPreflistResp }
   | { readonly kind: 'transacted'; readonly message: LockTransactionResp }
   | { readonly kind: 'inDoubt'; readonly message: LockTransactionListResp }
-  /** `code` is undefined for an error that carries no number of this product's, and no text of Riak's. */
+  /** `code` is undefined if the error has neither a number of this product nor a text of Riak. */
   | {
       readonly kind: 'failed';
       readonly code: ErrorCode | undefined;
       readonly text: string;
-      /** It certainly did not happen. */
+      /** The operation certainly did not happen. */
       readonly definite: boolean;
     };
 
@@ -126,7 +128,9 @@ export function encodeRequest(request: ClientRequest): Buffer {
   }
 }
 
-/** What a server's frame says. Throws `FrameInvalid` for a code that no server sends, `BadRequest` for a bad body. */
+/**
+ * Decodes a server's frame. Throws `FrameInvalid` for a code that no server sends, `BadRequest` for a malformed body.
+ */
 export function decodeReply(frame: Frame): ClientReply {
   switch (frame.code) {
     case messages.errorResp.code: {

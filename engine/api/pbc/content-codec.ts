@@ -1,26 +1,27 @@
 /**
- * The contents of objects within messages that are written and read by hand (object-codec.ts, transaction-codec.ts), in
- * the forms that clients mostly send: fields known here, each at most once, no links, no metadata.
+ * Encodes and decodes the contents of objects for the hand-written codecs (`object-codec.ts`, `transaction-codec.ts`).
+ * It covers the form that clients mostly send: known fields, each at most once, no links, no metadata.
  */
 import type { RpbContent } from './content-messages.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { bytesSize, flagSize, numberSize } from './frame-writer.ts';
 import type { MessageCursor } from './message-cursor.ts';
 
-/** A message while it is being read. */
+/** A message whose fields are writable while a decoder fills it. */
 export type Open<T> = { -readonly [Field in keyof T]: T[Field] };
 
-/** As reflection shows a repeated field without elements. */
+/** How protobufjs shows a repeated field without elements. */
 export const none: readonly never[] = Object.freeze([]);
 
-/** Stands for a content until it is met. */
+/** Placeholder until the decoder finds a content. */
 export const noContent: RpbContent = { value: Buffer.alloc(0) };
 
-/** What a field's tag ends with: 0 for numbers and flags, 2 for bytes. */
+/** The wire type of numbers and flags. */
 export const number = 0;
+/** The wire type of bytes. */
 export const run = 2;
 
-/** The content in the run that comes next; undefined: not in the usual form. */
+/** Decodes the content at the cursor; undefined if it is not in the usual form. */
 export function decodeContent(outer: MessageCursor): RpbContent | undefined {
   const cursor = outer.inner();
   const content: Open<RpbContent> = {
@@ -50,7 +51,7 @@ export function decodeContent(outer: MessageCursor): RpbContent | undefined {
   return cursor.met(1) && cursor.sound ? content : undefined;
 }
 
-/** It has a form that is written by hand. */
+/** Whether the hand-written codec can encode the content. */
 export function isPlain({ links, usermeta, indexes }: RpbContent): boolean {
   return isNone(links) && isNone(usermeta) && isNone(indexes);
 }
@@ -73,6 +74,7 @@ export function contentSize(content: RpbContent): number {
   );
 }
 
+/** Writes the content's fields, without tag and length of the content itself. */
 export function writeContent(writer: FrameWriter, content: RpbContent): void {
   writer.bytes(1, content.value);
   writer.bytes(2, content.content_type);

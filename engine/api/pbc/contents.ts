@@ -1,8 +1,8 @@
 /**
- * Objects as the binary protocol's contents, and back (spec: facts 7.2).
+ * Converts objects to and from the binary protocol's contents.
  *
- * `vtag`, `last_mod` and `last_mod_usecs` of a written content are the server's to set: clients send back what they
- * read, and it is ignored. Entries of secondary indexes are kept and given back, and not indexed.
+ * The server sets `vtag`, `last_mod` and `last_mod_usecs`. Clients send back what they read, and the server ignores
+ * these fields. Entries of secondary indexes are stored and returned, but not indexed.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -16,7 +16,7 @@ import type { RpbContent, RpbLink, RpbPair } from './schema.ts';
 const noValue = new Uint8Array(0);
 const empty = '' as ByteString;
 
-/** What a put wants stored; the value is the message's own view. Throws `BadRequest`. */
+/** The content that a put stores; its value is a view of the message. Throws `BadRequest`. */
 export function contentOf(message: RpbContent): Content {
   if (message.deleted === true) {
     throw new LockstepError('BadRequest', 'a put stores a value; RpbDelReq deletes');
@@ -32,12 +32,12 @@ export function contentOf(message: RpbContent): Content {
   };
 }
 
-/** All versions of an object; without their values when only the heads are wanted. */
+/** All siblings of an object; without their values if `headOnly`. */
 export function contentsOf(object: StoredObject, headOnly: boolean): readonly RpbContent[] {
   return object.siblings.map((sibling) => rpbContentOf(sibling, headOnly));
 }
 
-/** A byte string of bytes, copied out of the frame. */
+/** A byte string, copied out of the frame; empty if the field is absent. */
 export function stringOf(bytes: Uint8Array | undefined): ByteString {
   return bytes === undefined || bytes.length === 0 ? empty : byteStringFrom(bytes);
 }

@@ -1,32 +1,37 @@
 /**
- * Writes a message's frame by hand, field after field, into a buffer of exactly its size. A field that is absent is
- * left out, and takes no room (source: Protocol Buffers, "Encoding").
+ * Writes a message's frame field by field into a buffer of exactly its size. Absent fields are left out and take no
+ * bytes.
+ *
+ * Source: Protocol Buffers, "Encoding".
  */
 import { varintBytes, writeVarint } from '../../peer/wire/protobuf-cursor.ts';
 
-/** The frame's length and code. */
+/** Bytes of the frame's length and code. */
 const headBytes = 5;
-/** Fields of numbers from here on have a tag of two bytes. */
+/** Fields with numbers from here on have a tag of two bytes. */
 const longTagFrom = 16;
 
-/** Bytes of a field that is a run of `length` bytes. */
+/** Bytes of a field that holds `length` bytes, with its tag and length. */
 export function runSize(field: number, length: number): number {
   return tagSize(field) + varintBytes(length) + length;
 }
 
+/** Bytes of a bytes field; 0 if it is absent. */
 export function bytesSize(field: number, bytes: Uint8Array | undefined): number {
   return bytes === undefined ? 0 : runSize(field, bytes.length);
 }
 
-/** Of a byte string. */
+/** Bytes of a field that holds a byte string. */
 export function textSize(field: number, text: string): number {
   return runSize(field, text.length);
 }
 
+/** Bytes of a number field, as an unsigned 32-bit varint; 0 if it is absent. */
 export function numberSize(field: number, value: number | undefined): number {
   return value === undefined ? 0 : tagSize(field) + varintBytes(value >>> 0);
 }
 
+/** Bytes of a flag field; 0 if it is absent. */
 export function flagSize(field: number, flag: boolean | undefined): number {
   return flag === undefined ? 0 : tagSize(field) + 1;
 }
@@ -35,8 +40,9 @@ function tagSize(field: number): number {
   return field < longTagFrom ? 1 : 2;
 }
 
+/** Writes one frame. The caller sums the sizes of all fields first, then writes exactly these fields. */
 export class FrameWriter {
-  /** Whole once every field has been written. */
+  /** Complete once every field has been written. */
   readonly frame: Buffer;
   #at = headBytes;
 
@@ -60,7 +66,7 @@ export class FrameWriter {
     this.#at += bytes.length;
   }
 
-  /** A byte string: names and words, which are short. */
+  /** Writes a byte string: names and constants, which are short. */
   text(field: number, text: string): void {
     this.begin(field, text.length);
     for (let index = 0; index < text.length; index++) this.frame[this.#at++] = text.charCodeAt(index);
@@ -78,7 +84,7 @@ export class FrameWriter {
     this.frame[this.#at++] = flag ? 1 : 0;
   }
 
-  /** The head of a run of so many bytes, which are written next. */
+  /** Writes tag and length of a field of `length` bytes; the caller writes the bytes next. */
   begin(field: number, length: number): void {
     this.#tag(field * 8 + 2);
     this.#at = writeVarint(this.frame, this.#at, length);
@@ -89,5 +95,5 @@ export class FrameWriter {
   }
 }
 
-/** Up to here a copy byte by byte is faster than a call. */
+/** Up to this length, copying byte by byte is faster than a call. */
 const shortBytesMax = 32;

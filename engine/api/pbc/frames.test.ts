@@ -51,7 +51,7 @@ test('frames arrive whole and in order however their bytes are cut', () => {
   );
 });
 
-test('arbitrary bytes give frames, a wait for more, or FrameInvalid', () => {
+test('arbitrary bytes yield frames, undefined for more, or FrameInvalid', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), lengths, (bytes, cuts) => {
       const reader = new FrameReader(frameBytesMax);

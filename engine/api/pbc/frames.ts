@@ -1,10 +1,10 @@
 /**
- * The binary protocol's framing: `u32 length | u8 code | body`, big-endian, the length counting code and body
- * (spec: facts 7).
+ * Reads and writes the binary protocol's framing: `u32 length | u8 code | body`, big-endian, where the length counts
+ * code and body.
  *
- * The reader takes chunks cut anywhere. A frame that lies within one chunk is handed out as a view of it; one that is
- * spread over several is gathered in a buffer that grows with what has arrived, never with what was announced, so a
- * length field alone costs no memory. Messages inside the body are schema.ts.
+ * The reader accepts chunks cut anywhere. A frame within one chunk is returned as a view of it. A frame over several
+ * chunks is collected in a buffer that grows with the bytes that have arrived, never with the announced length. So a
+ * length field alone costs no memory. `schema.ts` decodes the bodies.
  */
 import { putU32, u32At } from '../../base/big-endian.ts';
 import protobuf from 'protobufjs';
@@ -14,15 +14,17 @@ import { bufferOf } from '../../base/ids.ts';
 
 const lengthBytes = 4;
 
+/** One frame of the stream. */
 export interface Frame {
   readonly code: number;
-  /** A view of the bytes received. */
+  /** A view of the received bytes. */
   readonly body: Buffer;
 }
 
+/** Splits a byte stream into frames. */
 export class FrameReader {
   readonly #frameBytesMax: number;
-  /** Chunks not yet parsed; the first one from `#at` on. */
+  /** Chunks that are not parsed yet; the first one from `#at` on. */
   readonly #chunks: Buffer[] = [];
   #at = 0;
   /** The beginning of a frame that did not end in its chunk. */
@@ -30,22 +32,22 @@ export class FrameReader {
   #partialBytes = 0;
   #unparsedBytes = 0;
 
-  /** `frameBytesMax` bounds code and body of one frame. */
+  /** `frameBytesMax` bounds code and body of one frame, in bytes. */
   constructor(frameBytesMax: number) {
     this.#frameBytesMax = frameBytesMax;
   }
 
-  /** Bytes taken in that were not handed out as frames. */
+  /** Received bytes that have not been returned as frames. */
   get pendingBytes(): number {
     return this.#partialBytes + this.#unparsedBytes;
   }
 
-  /** Bytes of memory that a frame takes which spans several chunks and is not whole. */
+  /** Bytes of memory that an incomplete frame over several chunks takes. */
   get gatheredBytes(): number {
     return this.#partial?.length ?? 0;
   }
 
-  /** Lets go of what is not handed out; the reader must not be used any more. */
+  /** Drops everything that has not been returned. The caller must not use the reader afterwards. */
   drop(): void {
     this.#chunks.length = 0;
     this.#partial = undefined;
@@ -53,7 +55,7 @@ export class FrameReader {
     this.#unparsedBytes = 0;
   }
 
-  /** Takes the next bytes of the stream; keeps the view. */
+  /** Takes the next bytes of the stream, and keeps the view. */
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
     this.#chunks.push(bufferOf(chunk));
@@ -61,8 +63,8 @@ export class FrameReader {
   }
 
   /**
-   * The next whole frame, or undefined until more bytes arrive. Throws `FrameInvalid` on a length of 0 or beyond the
-   * limit; the stream has lost its frame boundaries then, and the reader must not be used any more.
+   * The next complete frame; undefined until more bytes arrive. Throws `FrameInvalid` for a length of 0 or beyond the
+   * limit. The stream has then lost its frame boundaries, and the caller must not use the reader any more.
    */
   next(): Frame | undefined {
     for (;;) {
@@ -74,7 +76,7 @@ export class FrameReader {
     }
   }
 
-  /** The frame at the chunk's position; without one, what is left of the chunk becomes the partial frame. */
+  /** The frame at the chunk's position. Without a complete one, the rest of the chunk becomes the partial frame. */
   #fromChunk(chunk: Buffer): Frame | undefined {
     const left = chunk.length - this.#at;
     const frameBytes = left >= lengthBytes ? this.#frameBytes(chunk, this.#at) : lengthBytes;
@@ -88,7 +90,7 @@ export class FrameReader {
     return undefined;
   }
 
-  /** Continues the partial frame from the chunk, by no more bytes than it lacks: first its length, then the rest. */
+  /** Continues the partial frame from the chunk by at most the missing bytes: first its length, then the rest. */
   #fromParts(chunk: Buffer, partial: Buffer): Frame | undefined {
     const wanted = this.#partialBytes < lengthBytes ? lengthBytes : this.#frameBytes(partial, 0);
     const gathered = this.#gather(
@@ -104,7 +106,7 @@ export class FrameReader {
     return frameAt(gathered, 0, frameBytes);
   }
 
-  /** Moves bytes into the partial frame, which doubles as it fills but never beyond `frameBytes`, where known. */
+  /** Moves bytes into the partial frame. Its buffer doubles as it fills, but never beyond `frameBytes`, if known. */
   #gather(chunk: Buffer, count: number, frameBytes: number): Buffer {
     const needed = this.#partialBytes + count;
     let partial = this.#partial ?? Buffer.allocUnsafe(needed);
@@ -128,7 +130,7 @@ export class FrameReader {
     this.#at = 0;
   }
 
-  /** Length of the whole frame whose length field stands at `at`. */
+  /** Bytes of the whole frame whose length field is at `at`. */
   #frameBytes(bytes: Buffer, at: number): number {
     const length = u32At(bytes, at);
     if (length === 0) throw new LockstepError('FrameInvalid', 'a frame of length 0 has no message code');
@@ -140,12 +142,12 @@ export class FrameReader {
   }
 }
 
-/** A writer that has room for the frame's head before the body. */
+/** A writer with space for the frame's head before the body. */
 export function beginFrame(): Writer {
   return protobuf.Writer.create().fixed32(0).uint32(0);
 }
 
-/** The frame of what was written after `beginFrame`. */
+/** The frame of what the caller wrote after `beginFrame`. */
 export function finishFrame(writer: Writer, code: number): Buffer {
   const bytes = writer.finish();
   const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,7 +1,7 @@
 /**
- * Listings of the binary protocol: the keys of a bucket, always as a stream of frames of which the last says `done`;
- * the buckets of a type in one frame, or as a stream where the client asks for it. Each frame is made when the client
- * has taken the one before it.
+ * Parses and answers listings of the binary protocol. Keys of a bucket come as a stream of frames, the last of which is
+ * marked `done`. Buckets of a type come in one frame, or as a stream if the client asks for it. Each frame is made when
+ * the client has taken the previous one.
  */
 import type { ByteString } from '../../base/ids.ts';
 import { bytesOf } from '../../base/ids.ts';
@@ -14,6 +14,7 @@ import { nameOf, timeoutOf, typeOf } from './call-texts.ts';
 import type { Frame } from './frames.ts';
 import { messages } from './schema.ts';
 
+/** A decoded listing of keys or buckets. */
 export type ListingCall =
   | {
       readonly kind: 'listKeys';
@@ -36,7 +37,9 @@ export interface ListingCallDependencies {
 
 const anyKey = Buffer.from('k');
 
-/** Undefined: the frame is about something else. Throws `BadRequest`, `NotFound` for an unknown bucket type. */
+/**
+ * Undefined if the frame holds another kind of call. Throws `BadRequest`, and `NotFound` for an unknown bucket type.
+ */
 export function parseListingCall(frame: Frame, knowsType: KnowsType): ListingCall | undefined {
   if (frame.code === messages.listKeysReq.code) {
     const message = messages.listKeysReq.decode(frame.body);

@@ -1,7 +1,7 @@
 /**
- * MapReduce in the binary protocol: one frame per batch of results, with its phase and a JSON array, then a frame that
- * says `done`. Each frame is made when the client has taken the one before it. A client that goes away, or that says it
- * sends no more, takes its job back.
+ * Parses and answers MapReduce calls of the binary protocol: one frame per batch of results, with its phase and a JSON
+ * array, then a frame that is marked `done`. Each frame is made when the client has taken the previous one. A client
+ * that disconnects, or ends its side, cancels its job.
  */
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
@@ -14,6 +14,7 @@ import { stringOf } from './contents.ts';
 import type { Frame } from './frames.ts';
 import { messages } from './schema.ts';
 
+/** A decoded MapReduce job. */
 export interface MapReduceCall {
   readonly kind: 'mapReduce';
   readonly job: Job;
@@ -25,17 +26,17 @@ export interface MapReduceCallDependencies {
   readonly jobLimits: JobLimits;
 }
 
-/** A job's answer on its way. */
+/** The answer of a running job. */
 export interface JobAnswer {
-  /** Iterating rejects with a `RiakRefusal` whose text says what has failed. */
+  /** Iterating rejects with a `RiakRefusal` whose text describes the failure, or with `Timeout`. */
   readonly frames: AsyncGenerator<Buffer, void, undefined>;
-  /** The client is gone. */
+  /** Ends the job; the session calls it when the client is gone. */
   gone(): void;
 }
 
 const jsonType = 'application/json';
 
-/** Undefined: the frame is about something else. Throws `BadRequest`, also for another content type. */
+/** Undefined if the frame holds another kind of call. Throws `BadRequest`, also for another content type. */
 export function parseMapReduceCall(
   frame: Frame,
   { mapReduce, jobLimits }: MapReduceCallDependencies,
@@ -55,7 +56,7 @@ export function parseMapReduceCall(
   }
 }
 
-/** Begins the job. Throws what keeps it from beginning. */
+/** Starts the job. Throws the error that keeps it from starting. */
 export function answerMapReduceCall(
   { mapReduce }: MapReduceCallDependencies,
   { job }: MapReduceCall,

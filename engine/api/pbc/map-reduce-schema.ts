@@ -1,19 +1,22 @@
-/** The binary protocol's messages of MapReduce (spec: facts 7.2). */
+/** Defines the binary protocol's messages of MapReduce, by the names of Riak's protocol. */
 
+/** Asks for a job; `request` holds the job in the form of `content_type`. */
 export interface RpbMapRedReq {
   readonly request: Uint8Array;
   readonly content_type: Uint8Array;
 }
 
+/** One frame of a job's results. */
 export interface RpbMapRedResp {
-  /** From 0. */
+  /** Counted from 0. */
   readonly phase?: number | undefined;
   /** A JSON array of results. */
   readonly response?: Uint8Array | undefined;
-  /** Of the last frame, which holds nothing else. */
+  /** Set in the last frame, which holds nothing else. */
   readonly done?: boolean | undefined;
 }
 
+/** These messages in the language of Protocol Buffers. */
 export const mapReduceSchemaText = `
 message RpbMapRedReq {
   required bytes request = 1;

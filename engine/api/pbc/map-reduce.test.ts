@@ -24,7 +24,7 @@ async function ask(testing: TestingServer, ...requests: ClientRequest[]): Promis
   return peer.replies().map(textOf);
 }
 
-test('results come by phase, and a last frame says that it is', async () => {
+test('results come by phase, and the last frame is marked done', async () => {
   const testing = await TestingServer.start();
   testing.jobs.batches = [
     { phase: 0, values: ['a', 1] },
@@ -38,7 +38,7 @@ test('results come by phase, and a last frame says that it is', async () => {
   ]);
 });
 
-test('a job that fails says where, and the conversation goes on', async () => {
+test('a failed job names phase and input, and the connection stays usable', async () => {
   const testing = await TestingServer.start();
   testing.jobs.batches = [{ phase: 0, values: [1] }];
   testing.jobs.failure = new PhaseError('WasmTrap', 1, 'unreachable', ['b', 'k']);
@@ -49,7 +49,7 @@ test('a job that fails says where, and the conversation goes on', async () => {
   expect(await ask(testing, request())).toEqual(['Timeout: timeout']);
 });
 
-test('what is no job is refused by name, and counted', async () => {
+test('a malformed job is refused and counted', async () => {
   const testing = await TestingServer.start();
   const [missing, erlang, other] = await ask(
     testing,
@@ -67,7 +67,7 @@ test('what is no job is refused by name, and counted', async () => {
   expect([testing.jobs.refusals, testing.jobs.started.length]).toEqual([3, 0]);
 });
 
-test('a client that goes away takes its job back at once', async () => {
+test('a client that disconnects ends its job at once', async () => {
   const testing = await TestingServer.start();
   testing.jobs.stuck = true;
   const peer = testing.join();

@@ -1,4 +1,4 @@
-/** Who may send which message of the binary protocol. */
+/** Tests of the access that each message of the binary protocol needs. */
 import { expect, test } from 'vitest';
 
 import { names, threeCredentials, tokens } from '../../auth/credentials.fixture.ts';
@@ -40,7 +40,7 @@ test('every request of the schema has a row', () => {
   expect(Object.keys(messageAccess).sort()).toEqual(requests.sort());
 });
 
-test('without credentials there is an answer to a ping, and nothing else', async () => {
+test('without credentials only a ping is answered', async () => {
   const testing = await TestingServer.start({}, threeCredentials);
   const peer = testing.join();
   await peer.request({ kind: 'ping' }, get, put, { kind: 'getServerInfo' }, setBucket);
@@ -49,7 +49,7 @@ test('without credentials there is an answer to a ping, and nothing else', async
   expect(testing.dispatcher.puts).toEqual([]);
 });
 
-test('what is asked for is not looked at before who asks', async () => {
+test('credentials are checked before the body is decoded', async () => {
   const testing = await TestingServer.start({}, threeCredentials);
   const peer = testing.join();
   const broken = finishFrame(beginFrame().uint32(0x0fff), messages.getReq.code);
@@ -57,7 +57,7 @@ test('what is asked for is not looked at before who asks', async () => {
   expect(story(peer)).toEqual([required, required]);
 });
 
-test('after the right password the client may do what its role may, in the order sent', async () => {
+test('after the right password the client has the access of its role, in the order sent', async () => {
   const wanted: Readonly<Record<Role, readonly string[]>> = {
     read: ['authenticated', 'got', 'Forbidden', 'Forbidden'],
     write: ['authenticated', 'got', 'stored', 'Forbidden'],
@@ -73,7 +73,7 @@ test('after the right password the client may do what its role may, in the order
   }
 });
 
-test('a wrong password is answered as Riak does, and ends the connection', async () => {
+test('a wrong password is answered as in Riak, and ends the connection', async () => {
   for (const request of [auth('anna', 'guess'), auth('anna', tokens.read), auth('nobody', tokens.admin)]) {
     const testing = await TestingServer.start({}, threeCredentials);
     const peer = testing.join();
@@ -86,7 +86,7 @@ test('a wrong password is answered as Riak does, and ends the connection', async
   }
 });
 
-test('a credential that is taken away holds no longer, on open connections too', async () => {
+test('a revoked credential no longer holds, on open connections too', async () => {
   const testing = await TestingServer.start({}, threeCredentials);
   const peer = testing.join();
   await peer.request(logIn('write'), get);
@@ -97,7 +97,7 @@ test('a credential that is taken away holds no longer, on open connections too',
   expect(story(peer)).toEqual(['authenticated', 'got', required]);
 });
 
-test('where nobody is asked for credentials a password is refused, and TLS is not begun midway', async () => {
+test('without configured credentials a password is refused, and STARTTLS is never offered', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   await peer.request(logIn('read'), get);

@@ -1,12 +1,13 @@
 /**
- * What each request of the binary protocol asks of who sends it, by its message. Every request that is served has a row
- * (message-access.test.ts); one without is refused as if it asked for the most.
+ * The access that each request of the binary protocol needs, by its message. Every served request has a row, which
+ * `message-access.test.ts` checks; one without a row needs admin access.
  */
 import type { Access } from '../../auth/role.ts';
 import { messages } from './schema.ts';
 
 type MessageName = keyof typeof messages;
 
+/** Access by message name. */
 export const messageAccess: Readonly<Partial<Record<MessageName, Access>>> = {
   pingReq: 'open',
   authReq: 'open',
@@ -36,7 +37,10 @@ const byCode: ReadonlyMap<number, Access> = new Map(
   Object.entries(messages).map(([name, { code }]) => [code, messageAccess[name as MessageName] ?? 'admin']),
 );
 
-/** By the frame's code; codes that nobody serves ask for `read`, so that only who may come in is told so. */
+/**
+ * The access that a frame's code needs. Unknown codes need `read`, so only clients with access learn that they are
+ * unknown.
+ */
 export function accessOf(code: number): Access {
   return byCode.get(code) ?? 'read';
 }

@@ -1,15 +1,18 @@
 /**
- * Reads the fields of a client's message one after the other, as far as they are in the usual form: each at most once,
- * numbers of 32 bits in their shortest form, nothing cut short. What is not makes the cursor unsound for good; it says
- * so at the end, and gives empty values until then (source: Protocol Buffers, "Encoding").
+ * Reads the fields of a message one after the other, as long as they are in the usual form. That form has each field at
+ * most once, 32-bit numbers in their shortest encoding, and nothing truncated. Another form makes the cursor unsound
+ * for good: it then yields empty values, and the caller checks `sound` at the end.
+ *
+ * Source: Protocol Buffers, "Encoding".
  */
+/** A cursor over the body of one message, or over a nested message in it. */
 export class MessageCursor {
-  /** A run of no bytes: what stands for a field until it is met. */
+  /** No bytes: the value of a field until it is read. */
   readonly nothing: Buffer = noBytes;
   readonly #body: Buffer;
   readonly #end: number;
   #at: number;
-  /** A bit for each number of a field that was met. */
+  /** One bit for each field number that was read. */
   #met = 0;
   #sound = true;
 
@@ -19,22 +22,22 @@ export class MessageCursor {
     this.#end = end;
   }
 
-  /** Everything so far was in the usual form. */
+  /** Whether everything so far was in the usual form. */
   get sound(): boolean {
     return this.#sound;
   }
 
-  /** The field of that number has been met. */
+  /** Whether the field of that number was read. */
   met(field: number): boolean {
     return (this.#met & (1 << field)) !== 0;
   }
 
-  /** The field of that number may be met again. */
+  /** Allows another occurrence of the field, for repeated fields. */
   again(field: number): void {
     this.#met &= ~(1 << field);
   }
 
-  /** The next field's tag (number * 8 + wire type); 0 at the end, or when the message is not sound. */
+  /** The next field's tag (number * 8 + wire type); 0 at the end, or if the cursor is unsound. */
   tag(): number {
     if (!this.#sound || this.#at === this.#end) return 0;
     const tag = this.number();
@@ -44,7 +47,7 @@ export class MessageCursor {
     return tag;
   }
 
-  /** An unsigned number of at most 32 bits. */
+  /** Reads an unsigned number of at most 32 bits. */
   number(): number {
     const body = this.#body;
     let at = this.#at;
@@ -53,7 +56,7 @@ export class MessageCursor {
       const byte = body[at++] ?? 0;
       value |= (byte & 0x7f) << shift;
       if (byte >= 0x80) continue;
-      // A last byte of 0 says nothing, and the fifth one has room for four bits.
+      // A last byte of 0 is not the shortest form, and the fifth byte holds only four bits.
       if ((byte === 0 && shift > 0) || (shift === 28 && byte > 0x0f)) break;
       this.#at = at;
       return value >>> 0;
@@ -61,23 +64,24 @@ export class MessageCursor {
     return this.#give();
   }
 
+  /** Reads a flag: any number but 0 is true. */
   flag(): boolean {
     return this.number() !== 0;
   }
 
-  /** A view of a run of bytes. */
+  /** Reads a bytes field, as a view of the body. */
   run(): Buffer {
     const at = this.#take();
     return this.#sound ? this.#body.subarray(at, this.#at) : noBytes;
   }
 
-  /** The fields of the message in a run. */
+  /** A cursor over the nested message that comes next. */
   inner(): MessageCursor {
     const at = this.#take();
     return new MessageCursor(this.#body, at, this.#sound ? this.#at : at);
   }
 
-  /** Passes over a run; where it begins. */
+  /** Skips a bytes field and returns its offset. */
   #take(): number {
     const length = this.number();
     const at = this.#at;
@@ -93,5 +97,5 @@ export class MessageCursor {
 }
 
 const noBytes = Buffer.alloc(0);
-/** Fields of higher numbers are none of those that are read by hand. */
+/** The hand-written codecs have no fields with higher numbers. */
 const tagEnd = 31 * 8;

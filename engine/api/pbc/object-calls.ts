@@ -1,9 +1,9 @@
 /**
- * Get, put and delete of the binary protocol, over the dispatcher; each resolves with the frame of its answer and
+ * Runs get, put and delete of the binary protocol over the dispatcher. Each resolves with the frame of its answer and
  * rejects with a `LockstepError`.
  *
- * What the product cannot honour is refused, never ignored: `asis`, an `n_val` other than the number of racks.
- * `sloppy_quorum` changes nothing here: there are no stand-in replicas.
+ * Options that the product cannot honour are refused, never ignored: `asis`, and an `n_val` other than the number of
+ * racks. `sloppy_quorum` has no effect: there are no stand-in replicas.
  */
 import type { Gate } from '../../auth/gate.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -30,7 +30,7 @@ import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
 import { messages } from './schema.ts';
 import type { TransactionCallDependencies } from './transaction-calls.ts';
 
-/** What the node chooses, and what the calls work with. */
+/** What the node chooses for the binary protocol, and what its calls work with. */
 export interface PbcDependencies
   extends
     TransactionCallDependencies,
@@ -41,14 +41,15 @@ export interface PbcDependencies
   readonly dispatcher: Dispatcher;
   readonly limits: ContentLimits;
   readonly gate: Gate;
-  /** Of the requests of all clients being received. */
+  /** Budget of the requests of all clients that are being received. */
   readonly requests: BodyBudget;
-  /** What RpbGetServerInfoResp tells. */
+  /** The content of RpbGetServerInfoResp. */
   readonly serverInfo: { readonly node: string; readonly version: string };
 }
 
 const noBytes = Buffer.alloc(0);
 
+/** Runs the call; resolves with the frame of its answer. */
 export function answerObjectCall(parts: PbcDependencies, call: ObjectCall): Promise<Buffer> {
   switch (call.kind) {
     case 'get':
@@ -115,9 +116,9 @@ function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq
   };
 }
 
-/** Puts, and tells a failed condition in Riak's words. */
+/** Writes, and answers a failed condition with Riak's text. */
 async function write(parts: PbcDependencies, request: PutRequest, message: RpbPutReq): Promise<StoredObject> {
-  // Nobody has seen a version by no context: the condition cannot hold, not even for an absent object.
+  // A client with an empty context has seen no version, so its condition cannot hold, not even for a missing object.
   if (request.ifContext?.length === 0) throw await conditionFailure(parts, request, message);
   try {
     return (await parts.dispatcher.put(request)).object;
@@ -138,7 +139,7 @@ async function conditionFailure(
   return new RiakRefusal('PreconditionFailed', absent ? 'notfound' : 'modified');
 }
 
-/** What is not there is deleted already: Riak answers both alike. */
+/** Deleting a missing object succeeds: Riak answers both cases alike. */
 async function remove(parts: PbcDependencies, key: ObjectKey, message: RpbDelReq): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
   const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));

@@ -28,7 +28,7 @@ const getResp: fc.Arbitrary<RpbGetResp> = fc.record({
 
 const putResp = fc.record({ vclock: maybe(bytes), key: maybe(bytes) });
 
-/** What reflection makes of a message, without what stands before it in a frame. */
+/** The body that protobufjs encodes, without the frame's head. */
 function reflected(name: string, message: object): string {
   const present = Object.fromEntries(Object.entries(message).filter(([, field]) => field !== undefined));
   return Buffer.from(root.lookupType(name).encode(present).finish()).toString('hex');
@@ -40,7 +40,7 @@ function bodyOf(frame: Buffer | undefined, code: number): string {
   return frame?.toString('hex', 5) ?? '';
 }
 
-/** A message's own fields, views as hex, absent ones left out. */
+/** A message's own fields, with views as hex and absent fields left out. */
 function fieldsOf(value: unknown): unknown {
   if (value instanceof Uint8Array) return `bytes ${Buffer.from(value).toString('hex')}`;
   if (Array.isArray(value)) return value.map(fieldsOf);
@@ -49,7 +49,7 @@ function fieldsOf(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, fieldsOf(field)]));
 }
 
-test('what is written by hand is to the byte what reflection writes', () => {
+test('the hand-written encoder yields the same bytes as protobufjs', () => {
   fc.assert(
     fc.property(getReq, putReq, getResp, putResp, (get, put, got, stored) => {
       expect(bodyOf(encodeGetReq(get, 9), 9)).toBe(reflected('RpbGetReq', get));
@@ -67,14 +67,14 @@ const decoders = [
   ['RpbGetResp', decodeGetResp, getResp],
 ] as const;
 
-/** Bytes of a message, whole or damaged: a byte altered, cut off, or repeated with another message behind it. */
+/** Bytes of a message, whole or damaged: with a byte altered, truncated, or followed by another message. */
 const damaged = fc.record({
   at: fc.nat(600),
   byte: fc.nat(255),
   how: fc.constantFrom('whole', 'altered', 'cut', 'doubled'),
 });
 
-test('what is taken by hand is what reflection takes, and usual messages are taken', () => {
+test('the hand-written decoder agrees with protobufjs and accepts usual messages', () => {
   fc.assert(
     fc.property(fc.tuple(getReq, putReq, getResp), damaged, (messages, { at, byte, how }) => {
       for (const [index, [name, decode]] of decoders.entries()) {
@@ -93,7 +93,7 @@ test('what is taken by hand is what reflection takes, and usual messages are tak
   );
 });
 
-test('links, metadata and indexes are left to reflection', () => {
+test('links, metadata and indexes are left to protobufjs', () => {
   const value = Buffer.from('v');
   const pair = { key: Buffer.from('k'), value };
   const unusual: readonly RpbContent[] = [

@@ -1,4 +1,4 @@
-/** Gets and puts of the binary protocol as fast-check draws them, for the tests of their codecs. */
+/** Generators of gets and puts of the binary protocol (fast-check), for the tests of their codecs. */
 import fc from 'fast-check';
 import type { RpbContent, RpbGetReq, RpbPutReq } from './schema.ts';
 

@@ -1,6 +1,7 @@
-/** Gets and puts as typed values, by the names of Riak's protocol (spec: facts 7). */
+/** Defines gets and puts as typed values, by the names of Riak's protocol. An absent field is undefined. */
 import type { RpbContent } from './content-messages.ts';
 
+/** Asks for an object. */
 export interface RpbGetReq {
   readonly bucket: Uint8Array;
   readonly key: Uint8Array;
@@ -8,11 +9,11 @@ export interface RpbGetReq {
   readonly pr?: number | undefined;
   readonly basic_quorum?: boolean | undefined;
   readonly notfound_ok?: boolean | undefined;
-  /** A context: answer `unchanged` when the object still has it. */
+  /** A context: the server answers `unchanged` if the object still has it. */
   readonly if_modified?: Uint8Array | undefined;
-  /** Everything but the values. */
+  /** Asks for everything except the values. */
   readonly head?: boolean | undefined;
-  /** Tell the context of a deleted object. */
+  /** Asks for the context of a deleted object. */
   readonly deletedvclock?: boolean | undefined;
   /** Milliseconds. */
   readonly timeout?: number | undefined;
@@ -22,15 +23,17 @@ export interface RpbGetReq {
   readonly node_confirms?: number | undefined;
 }
 
+/** Answers with all siblings of the object; without contents: not found, or `unchanged`. */
 export interface RpbGetResp {
   readonly content?: readonly RpbContent[];
   readonly vclock?: Uint8Array | undefined;
   readonly unchanged?: boolean | undefined;
 }
 
+/** Stores a value. */
 export interface RpbPutReq {
   readonly bucket: Uint8Array;
-  /** Absent: the server makes one. */
+  /** Absent: the server makes a key. */
   readonly key?: Uint8Array | undefined;
   readonly vclock?: Uint8Array | undefined;
   readonly content: RpbContent;
@@ -50,6 +53,7 @@ export interface RpbPutReq {
   readonly node_confirms?: number | undefined;
 }
 
+/** Answers with the stored object if the client asked for it, and with the key that the server made. */
 export interface RpbPutResp {
   readonly content?: readonly RpbContent[];
   readonly vclock?: Uint8Array | undefined;

@@ -1,4 +1,4 @@
-/** Laws of the binary protocol's requests, over the twin of the dispatcher. */
+/** Tests of the binary protocol's requests over a dispatcher with a map. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
@@ -69,7 +69,7 @@ test('ping, server info and the client id are answered', async () => {
   expect(await ask(peer, { kind: 'getClientId' })).toEqual({ kind: 'clientId', clientId: utf8('mine') });
 });
 
-test('a put then a get gives the same bytes, description, metadata and links', async () => {
+test('a get after a put returns the same bytes, content fields, metadata and links', async () => {
   const bytes = fc.uint8Array({ minLength: 1, maxLength: 30 }).map((array) => Buffer.from(array));
   const content: fc.Arbitrary<RpbContent> = fc.record({
     value: bytes,
@@ -93,7 +93,7 @@ test('a put then a get gives the same bytes, description, metadata and links', a
   );
 });
 
-test('entries of secondary indexes come back as they were written, apart from the metadata', async () => {
+test('entries of secondary indexes come back as written, separate from the metadata', async () => {
   const peer = (await TestingServer.start()).join();
   const indexes = [
     { key: utf8('age_int'), value: utf8('7') },
@@ -109,7 +109,7 @@ test('entries of secondary indexes come back as they were written, apart from th
   expect(got).toMatchObject({ indexes, usermeta });
 });
 
-test('a key that the client leaves out is made and told', async () => {
+test('a missing key is made by the server and returned', async () => {
   const peer = (await TestingServer.start()).join();
   const stored = await ask(peer, { kind: 'put', message: { bucket, content: { value: utf8('v') } } });
   const made = stored.kind === 'stored' ? stored.message.key : undefined;
@@ -126,7 +126,7 @@ test('a head has everything but the values', async () => {
   expect(valuesOf(await store(peer, 'v', { return_head: true }))).toEqual(['', '']);
 });
 
-test('writers who have not seen each other leave siblings, and one who has seen them settles it', async () => {
+test('concurrent writes leave siblings, and a write with their context replaces them', async () => {
   const peer = (await TestingServer.start()).join();
   await store(peer, 'left');
   expect(valuesOf(await store(peer, 'right', { return_body: true }))).toEqual(['left', 'right']);
@@ -135,7 +135,7 @@ test('writers who have not seen each other leave siblings, and one who has seen 
   expect(valuesOf(await fetch(peer))).toEqual(['settled']);
 });
 
-test('nothing and a deletion look alike, but for the context when it is asked for', async () => {
+test('a deleted object reads as missing, except for its context on request', async () => {
   const peer = (await TestingServer.start()).join();
   expect(await fetch(peer, { deletedvclock: true })).toMatchObject({
     vclock: undefined,
@@ -150,7 +150,7 @@ test('nothing and a deletion look alike, but for the context when it is asked fo
   expect(await ask(peer, del({ key: utf8('never') }))).toEqual({ kind: 'deleted' });
 });
 
-test('a deletion replaces what its context has seen and stands beside the rest', async () => {
+test('a deletion replaces the versions in its context and is a sibling of others', async () => {
   const peer = (await TestingServer.start()).join();
   await store(peer, 'old');
   const { vclock } = await fetch(peer);
@@ -159,7 +159,7 @@ test('a deletion replaces what its context has seen and stands beside the rest',
   expect(valuesOf(await fetch(peer))).toEqual(['new', 'deleted']);
 });
 
-test('if_modified tells that nothing changed', async () => {
+test('if_modified answers unchanged for an object with that context', async () => {
   const peer = (await TestingServer.start()).join();
   await store(peer, 'v');
   const { vclock } = await fetch(peer);
@@ -169,7 +169,7 @@ test('if_modified tells that nothing changed', async () => {
   expect(valuesOf(await fetch(peer, { if_modified: vclock }))).toEqual(['w']);
 });
 
-test('failed conditions are told in words of Riak', async () => {
+test('failed conditions have texts of Riak', async () => {
   const peer = (await TestingServer.start()).join();
   expect(await failure(peer, put('v', { if_not_modified: true }))).toBe('PreconditionFailed | notfound');
   await store(peer, 'v', { if_none_match: true });
@@ -186,7 +186,7 @@ test('failed conditions are told in words of Riak', async () => {
   expect(valuesOf(await fetch(peer))).toEqual(['w']);
 });
 
-test('the quorum fields become one need: numbers, words and magic numbers', async () => {
+test('the quorum fields become one need, from counts and from numbers that stand for words', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   const reads: [Partial<RpbGetReq>, unknown][] = [
@@ -213,7 +213,7 @@ test('the quorum fields become one need: numbers, words and magic numbers', asyn
   expect(testing.dispatcher.gets.at(-1)?.need).toBe(3);
 });
 
-test('absence is believed only from as many replicas as leave no quorum of copies', async () => {
+test('absence is confirmed by so many replicas that no quorum of copies can be left', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   await fetch(peer, { notfound_ok: false });
@@ -227,7 +227,7 @@ test('absence is believed only from as many replicas as leave no quorum of copie
   expect(testing.dispatcher.gets.length).toBe(1);
 });
 
-test('what cannot be honoured is refused, and the connection lives on', async () => {
+test('unsupported options are refused, and the connection stays usable', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   const content = { value: utf8('v') };
@@ -265,7 +265,7 @@ test('what cannot be honoured is refused, and the connection lives on', async ()
   expect(testing.observer.counts.get('failed')).toBe(refusals.length + 2);
 });
 
-test('errors of the cluster carry their code, and a timeout is Riak’s word', async () => {
+test('errors of the cluster carry their code, and a timeout has the text of Riak', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   const codes: [ErrorCode, string][] = [

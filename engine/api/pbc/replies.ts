@@ -1,6 +1,6 @@
 /**
- * Error answers of the binary protocol. Riak's own words are kept where Riak has them (`timeout`, `modified`,
- * `Unknown message code: 99`); every other text begins with the code. The number is error-numbers.ts.
+ * Encodes error answers of the binary protocol. Riak's own texts are used where they exist (`timeout`, `modified`,
+ * `Unknown message code: 99`); every other text begins with the error's code. `error-numbers.ts` chooses the number.
  */
 import type { ErrorCode, LockstepError } from '../../base/errors.ts';
 import { wireNumberOf } from './error-numbers.ts';
@@ -14,12 +14,12 @@ export function errorFrame(code: ErrorCode, text: string, definite = false): Buf
   });
 }
 
-/** The frame of one of our own errors. */
+/** The frame of one of the product's own errors. */
 export function errorFrameOf(error: LockstepError): Buffer {
   return errorFrame(error.code, textOf(error), error.definite);
 }
 
-/** Riak tells a level that was not met as the Erlang term that it has for it: the number needed before those got. */
+/** Riak reports an unmet quorum as its Erlang term, with the needed number before the received one. */
 function textOf({ code, message, facts: { votes } }: LockstepError): string {
   if (code === 'Timeout') return 'timeout';
   if (code !== 'NoQuorum' || votes?.quorum === undefined) return `${code}: ${message}`;

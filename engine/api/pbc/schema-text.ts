@@ -1,7 +1,8 @@
 /**
- * The binary protocol's messages in the language of Protocol Buffers, written from the field tables of Riak's
- * protocol (names and numbers are the interface; spec: facts 7). Only what this version serves is here.
+ * The binary protocol's messages in the language of Protocol Buffers, from the field tables of Riak's protocol: its
+ * names and numbers are the interface. Only messages that this version serves are here.
  */
+/** The messages; `schema.ts` parses them together with those of buckets, MapReduce and transactions. */
 export const schemaText = `
 syntax = "proto2";
 

@@ -39,7 +39,7 @@ const delReq: fc.Arbitrary<RpbDelReq> = fc.record({
   type: maybe(bytes),
 });
 
-/** A message as plain data: views become arrays, absent fields disappear. */
+/** A message as plain data: views become arrays, absent fields are left out. */
 function plain(value: unknown): unknown {
   if (value instanceof Uint8Array) return `bytes ${Buffer.from(value).toString('hex')}`;
   if (Array.isArray(value)) return value.map(plain);
@@ -117,7 +117,7 @@ test('an absent optional field reads as undefined and a zero as zero', () => {
   ]);
 });
 
-test('arbitrary bytes decode or are refused as BadRequest, naming the message', () => {
+test('arbitrary bytes decode or are refused as BadRequest that names the message', () => {
   fc.assert(
     fc.property(
       fc.uint8Array({ maxLength: 200 }),
@@ -152,7 +152,7 @@ test('every error code has a number above 0 and comes back from it', () => {
     expect(errorNumberOf(code)).toBeGreaterThan(0);
     expect(errorCodeOf(errorNumberOf(code))).toBe(code);
     expect(isDefinite(errorNumberOf(code))).toBe(errorTable[code].definite);
-    // Nothing had been sent: the code is the same one, and the operation certainly did not happen.
+    // Nothing was sent: the code is the same, and the operation certainly did not happen.
     expect(errorCodeOf(errorNumberOf(code, true))).toBe(code);
     expect(isDefinite(errorNumberOf(code, true))).toBe(true);
   }
@@ -160,7 +160,7 @@ test('every error code has a number above 0 and comes back from it', () => {
   expect(errorCodeOf(errorCodes.length + 1)).toBeUndefined();
 });
 
-test('Riak’s own texts travel with the number 0, and every other text with the number of its code', () => {
+test('Riak’s own texts have the number 0, and every other text the number of its code', () => {
   const texts: readonly (readonly [ErrorCode, string])[] = [
     ['PreconditionFailed', 'match_found'],
     ['PreconditionFailed', 'modified'],
@@ -183,7 +183,7 @@ test('Riak’s own texts travel with the number 0, and every other text with the
   expect(decodeReply({ code: 0, body })).toMatchObject({ code: 'Timeout', text: 'timeout', definite: true });
 });
 
-test('an error answer tells its code and text, and an unknown answer code is refused', () => {
+test('an error answer has its code and text, and an unknown answer code is refused', () => {
   const errmsg = Buffer.from('Timeout: too slow');
   const body = bodyOf(messages.errorResp.encode({ errmsg, errcode: errorNumberOf('Timeout') }));
   expect(decodeReply({ code: 0, body })).toEqual({

@@ -1,9 +1,9 @@
 /**
- * The binary protocol's messages as typed values: what each carries, its code on the wire, and its codec.
+ * Defines the binary protocol's messages as typed values: fields, code on the wire, and codec.
  *
- * A decoded message holds `undefined` for an absent optional field (never a type's default), and its `bytes` fields
- * are views of the frame they came in: copy what outlives the request. Unknown fields are skipped, as Protocol
- * Buffers want it. Encoding trusts the static types; it makes one copy of every byte run, straight into the frame.
+ * A decoded message has `undefined` for an absent optional field, never a type's default. Its `bytes` fields are views
+ * of the frame: the caller must copy what outlives the request. Unknown fields are skipped, as Protocol Buffers
+ * requires. Encoding trusts the static types and copies every bytes field once, straight into the frame.
  */
 import protobuf from 'protobufjs';
 import type { Type } from 'protobufjs';
@@ -54,25 +54,30 @@ import { transactionSchemaText } from './transaction-schema.ts';
 export type { RpbContent, RpbLink, RpbPair } from './content-messages.ts';
 export type { RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';
 
+/** An error answer; `error-numbers.ts` explains `errcode`. */
 export interface RpbErrorResp {
   readonly errmsg: Uint8Array;
   readonly errcode: number;
 }
 
+/** The id that a client gives itself. */
 export interface RpbClientId {
   readonly client_id: Uint8Array;
 }
 
+/** A client's name and password. */
 export interface RpbAuthReq {
   readonly user: Uint8Array;
   readonly password: Uint8Array;
 }
 
+/** The node's name and version. */
 export interface RpbGetServerInfoResp {
   readonly node?: Uint8Array | undefined;
   readonly server_version?: Uint8Array | undefined;
 }
 
+/** Deletes an object. */
 export interface RpbDelReq {
   readonly bucket: Uint8Array;
   readonly key: Uint8Array;
@@ -99,7 +104,7 @@ export const quorumNames = {
   quorum: 0xfffffffd,
   all: 0xfffffffc,
   default: 0xfffffffb,
-  /** Ours, and only as `r`: the key's primary alone. */
+  /** The product's own, and only as `r`: the key's primary alone. */
   primary: 0xfffffffa,
 } as const;
 
@@ -109,7 +114,7 @@ export interface MessageKind<T> {
   readonly name: string;
   /** The whole frame, ready to be written. */
   encode(message: T): Buffer;
-  /** Throws `BadRequest`, naming the message and what is wrong with it. */
+  /** Throws `BadRequest` that names the message and what is wrong with it. */
   decode(body: Buffer): T;
 }
 
@@ -117,7 +122,7 @@ const root = protobuf
   .parse(schemaText + bucketSchemaText + mapReduceSchemaText + transactionSchemaText, { keepCase: true })
   .root.resolveAll();
 
-/** The message kinds, by the names of Riak's protocol without their prefix; from 210 to 217 they are our own. */
+/** The message kinds, by the names of Riak's protocol without their prefix. Codes 210 to 217 are the product's own. */
 export const messages = {
   errorResp: kindOf<RpbErrorResp>(0, 'RpbErrorResp'),
   pingReq: emptyKind(1, 'RpbPingReq'),
@@ -178,7 +183,7 @@ function kindOf<T extends object>(code: number, name: string): MessageKind<T> {
     encode: (message) => finishFrame(type.encode(message, beginFrame()), code),
     decode: (body) => {
       try {
-        // The schema above and the interface T say the same; the round-trip tests hold them together.
+        // The schema and the interface T describe the same fields; the round-trip tests check that.
         return type.decode(body) as object as T;
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
@@ -188,13 +193,13 @@ function kindOf<T extends object>(code: number, name: string): MessageKind<T> {
   };
 }
 
-/** A codec by hand for the usual forms of a message; undefined: not in one of them. */
+/** A hand-written codec for the usual forms of a message; it returns undefined for other forms. */
 interface HandCodec<T> {
   encode(message: T, code: number): Buffer | undefined;
   decode?(body: Buffer): T | undefined;
 }
 
-/** A kind of message that most requests consist of. */
+/** A kind of message with a hand-written codec, for those that most requests consist of. */
 function byHand<T extends object>(code: number, name: string, hand: HandCodec<T>): MessageKind<T> {
   const kind = kindOf<T>(code, name);
   return {
@@ -205,14 +210,14 @@ function byHand<T extends object>(code: number, name: string, hand: HandCodec<T>
   };
 }
 
-/** A message whose body is empty; what stands in it all the same is ignored. */
+/** A message with an empty body; the decoder ignores any content. */
 function emptyKind(code: number, name: string): MessageKind<Empty> {
   return { code, name, encode: () => finishFrame(beginFrame(), code), decode: () => ({}) };
 }
 
 /**
- * protobufjs answers a read of an absent field with the type's default, from the prototype. Absent must stay absent:
- * an `r` of 0 and no `r` are different requests.
+ * protobufjs returns the type's default for an absent field, from the prototype. Absent must stay absent: an `r` of 0
+ * and no `r` are different requests.
  */
 function forgetDefaults(type: Type): void {
   const prototype = type.ctor.prototype as object;

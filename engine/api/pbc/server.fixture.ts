@@ -1,4 +1,4 @@
-/** The binary protocol's server over the twin of the dispatcher and a network by hand. */
+/** The binary protocol's server over maps and a network under a test's control. */
 import type { Credential } from '../../auth/credentials.ts';
 import { Gate } from '../../auth/gate.ts';
 import { RequestBudget } from '../session/request-budget.ts';
@@ -17,6 +17,7 @@ import type { PbcLimits } from './server.ts';
 import { PbcServer } from './server.ts';
 import { PbcPeer } from './peer.fixture.ts';
 
+/** A server with everything that it works with. */
 export class TestingServer {
   readonly dispatcher = new MapDispatcher();
   readonly buckets = new MapBuckets(['default', 'maps']);
@@ -28,7 +29,7 @@ export class TestingServer {
   readonly log = new TestLog();
   readonly network = new TestingNetwork((highWaterBytes) => new PbcPeer(highWaterBytes));
   readonly gate: Gate;
-  /** The least that there can be: large requests take turns. */
+  /** The smallest budget: large requests take turns. */
   readonly requests = new RequestBudget(256 * 1024);
   readonly server: PbcServer;
   /** Names of spawned tasks that failed. */
@@ -79,6 +80,7 @@ export class TestingServer {
     );
   }
 
+  /** Starts a server with small limits; without credentials everyone has access. */
   static async start(
     limits: Partial<PbcLimits> = {},
     credentials?: readonly Credential[],
@@ -88,6 +90,7 @@ export class TestingServer {
     return testing;
   }
 
+  /** Connects a client. */
   join(): PbcPeer {
     return this.network.join();
   }

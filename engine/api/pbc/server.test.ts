@@ -1,4 +1,4 @@
-/** The binary protocol's server over the machine's own sockets: real chunks, real back-pressure, a real end. */
+/** Tests the binary protocol's server over the machine's sockets, with real chunks, back-pressure and disconnects. */
 import { Gate } from '../../auth/gate.ts';
 import { expect, test } from 'vitest';
 import { Deferred } from '../../base/deferred.ts';
@@ -40,7 +40,7 @@ class Client implements ConnectionHandler {
     return new Client(await network.connect(address, 5_000_000));
   }
 
-  /** Resolves when there are so many answers. */
+  /** Resolves once that many replies have arrived. */
   async answered(count: number): Promise<readonly ClientReply[]> {
     this.#waiting = { count, done: new Deferred<void>() };
     if (this.replies.length < count) await this.#waiting.done.promise;
@@ -57,7 +57,7 @@ class Client implements ConnectionHandler {
   }
 
   onDrain(): void {
-    // The tests write as much as they like.
+    // The tests write without regard to back-pressure.
   }
 
   onEnd(): void {
@@ -139,7 +139,7 @@ test('large values and many pipelined requests cross real sockets whole and in o
   expect(observer.describe()).toBe('opened 1, write 1, read 20, closed closedHere 1');
 });
 
-test('a client that stops reading holds back only itself', async () => {
+test('a client that stops reading delays only itself', async () => {
   const { server, address, dispatcher } = await start();
   const slow = await Client.join(address);
   const other = await Client.join(address);
@@ -158,7 +158,7 @@ test('a client that stops reading holds back only itself', async () => {
   await server.stop(1000);
 });
 
-test('garbage over a real socket is answered and closed while others are served', async () => {
+test('malformed input over a real socket is answered and closed while others are served', async () => {
   const { server, address, observer } = await start();
   const good = await Client.join(address);
   const bad = await Client.join(address);

@@ -9,18 +9,20 @@ import type { PbcDependencies } from './object-calls.ts';
 import type { SessionLimits } from './session.ts';
 import { Session } from './session.ts';
 
+/** Limits of the listener and of each session. */
 export interface PbcLimits extends SessionLimits {
-  /** Connections open at most; further ones are told `Overloaded` and closed. */
+  /** The most open connections. Further ones are answered `Overloaded` and closed. */
   readonly connectionCountMax: number;
 }
 
+/** The listener of one node. */
 export class PbcServer {
   readonly #parts: PbcDependencies;
   readonly #limits: PbcLimits;
   readonly #sessions = new Set<Session>();
   #listener: Listener | undefined;
   #stopping = false;
-  /** Resolved when the last connection of a stopping server is over. */
+  /** Resolved when the last connection of a stopping server has closed. */
   readonly #emptied = new Deferred<void>();
 
   constructor(parts: PbcDependencies, limits: PbcLimits) {
@@ -33,15 +35,15 @@ export class PbcServer {
     return this.#sessions.size;
   }
 
-  /** Listens; resolves with the address (with the real port where 0 was asked for). Rejects with `ListenError`. */
+  /** Listens. Resolves with the address (with the real port if port 0 was requested); rejects with `ListenError`. */
   async start(address: Address): Promise<Address> {
     this.#listener = await this.#parts.io.network.listen(address, (connection) => this.#accept(connection));
     return this.#listener.address;
   }
 
   /**
-   * Accepts no more and takes no further requests; those under way are answered for at most `drainMs`, then every
-   * connection is closed. Resolves when all are.
+   * Accepts no more connections or requests. Requests under way are answered for at most `drainMs` milliseconds; then
+   * every connection is closed. Resolves when all are closed.
    */
   async stop(drainMs: number): Promise<void> {
     this.#stopping = true;

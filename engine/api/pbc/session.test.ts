@@ -1,4 +1,4 @@
-/** Laws of a connection of the binary protocol: order, bounds, garbage, and its end. */
+/** Tests of one connection of the binary protocol: order, bounds, malformed input, and its end. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
@@ -24,7 +24,7 @@ function del(key: string): ClientRequest {
 
 const ping: ClientRequest = { kind: 'ping' };
 
-/** The kinds of the answers, and of those that have them the values. */
+/** The kinds of the answers, with their values if they have any. */
 function story(peer: PbcPeer): string[] {
   return peer.replies().map((reply) => {
     if (reply.kind === 'failed') return `failed ${reply.code ?? ''}`;
@@ -35,7 +35,7 @@ function story(peer: PbcPeer): string[] {
   });
 }
 
-test('pipelined requests are answered in the order sent, whichever is done first', async () => {
+test('pipelined requests are answered in the order sent, whichever finishes first', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   await peer.request(put('a'), put('b'));
@@ -62,12 +62,12 @@ test('a client reads what it wrote before, and a writer waits for the reads befo
     testing.dispatcher.release();
     await peer.turn();
   }
-  // The put alone; both gets; the second of them; the deletion's read, beside it the other key; and so on.
+  // First the put alone, then both gets, then the second get, then the deletion beside the other key, and so on.
   expect(underWay.slice(0, 4)).toEqual([1, 2, 1, 2]);
   expect(story(peer)).toEqual(['stored', 'got one', 'got one', 'deleted', 'got']);
 });
 
-test('no more than the limit are under way, and the rest waits unread', async () => {
+test('at most the limit are under way, and the rest is not read', async () => {
   const testing = await TestingServer.start({ inFlightMax: 4 });
   const peer = testing.join();
   testing.dispatcher.holding = true;
@@ -83,12 +83,12 @@ test('no more than the limit are under way, and the rest waits unread', async ()
   expect(peer.paused).toBe(false);
 });
 
-test('a client that pipelines begins so many requests in a turn, and others are answered before its next ones', async () => {
+test('a pipelining client begins few requests per turn, and others are answered in between', async () => {
   const testing = await TestingServer.start({ inFlightMax: 1000 });
   testing.clock.holdsTurns = true;
   const [greedy, modest] = [testing.join(), testing.join()];
   const sent = 2 * requestsPerTurn + 10;
-  // What makes no sense counts as well.
+  // Invalid requests count as well.
   const wrong = Buffer.of(0, 0, 0, 2, 11, 0xff);
   const requests = Array.from({ length: sent }, (_, index) =>
     index % 2 === 0 ? encodeRequest(get('a')) : wrong,
@@ -115,7 +115,7 @@ test('a client that does not read is not read from', async () => {
   await peer.reads(false);
   await peer.send(...Array.from({ length: 50 }, () => encodeRequest(get('a'))));
   expect(peer.paused).toBe(true);
-  // What the door may hold, and what was under way when it was full.
+  // The bytes that the network port may hold, and the requests that were under way when it was full.
   expect(peer.pendingBytes).toBeLessThan(10_000 + 4 * 6000);
   expect(testing.dispatcher.gets.length).toBeLessThan(10);
   await peer.reads(true);
@@ -138,14 +138,14 @@ test('answers that wait for an earlier one are bounded by their bytes', async ()
   expect(story(peer).length).toBe(11);
 });
 
-const garbage: readonly [string, Buffer, string][] = [
+const malformed: readonly [string, Buffer, string][] = [
   ['a frame of length 0', Buffer.of(0, 0, 0, 0), 'length 0'],
   ['an oversized frame', Buffer.of(0xff, 0xff, 0xff, 0xff, 1), 'exceeds the limit of 20000 bytes'],
   ['another protocol', Buffer.from('GET / HTTP/1.1\r\n'), 'exceeds the limit'],
 ];
 
-for (const [what, bytes, text] of garbage) {
-  test(`${what} is answered after what came before it, then the connection is closed and counted`, async () => {
+for (const [what, bytes, text] of malformed) {
+  test(`${what} is answered after the earlier requests, then the connection is closed and counted`, async () => {
     const testing = await TestingServer.start();
     const peer = testing.join();
     testing.dispatcher.holding = true;
@@ -169,7 +169,7 @@ for (const [what, bytes, text] of garbage) {
   });
 }
 
-test('a connection closed for cause does not wait for ever for the client', async () => {
+test('a connection closed with an error does not wait forever for its client', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   await peer.send(Buffer.of(0, 0, 0, 0));
@@ -182,7 +182,7 @@ test('a connection closed for cause does not wait for ever for the client', asyn
   ]);
 });
 
-test('a message must be whole in time, however its bytes trickle; between messages a client may be silent', async () => {
+test('a message must be complete in time; between messages a client may be silent', async () => {
   const testing = await TestingServer.start({ messageUsMax: 1_000_000 });
   const peer = testing.join();
   const bytes = encodeRequest(get('a'));
@@ -205,11 +205,11 @@ test('a message must be whole in time, however its bytes trickle; between messag
   expect(testing.observer.describe()).toBe('opened 1, read 3, failed 1, closed error 1');
 });
 
-test('large answers make fewer requests be under way, small ones more again', async () => {
+test('large answers shrink the window of requests under way, small ones grow it', async () => {
   const testing = await TestingServer.start({ owedBytesMax: 5_000, inFlightMax: 200 });
   const peer = testing.join();
   await peer.request(put('large', 'x'.repeat(6_000)), put('small', 'x'));
-  /** How many are under way while none is answered. */
+  /** The most requests under way while none is answered. */
   const under = async (name: string): Promise<number> => {
     testing.dispatcher.holding = true;
     await peer.request(...Array.from({ length: 100 }, () => get(name)));
@@ -228,7 +228,7 @@ test('large answers make fewer requests be under way, small ones more again', as
   expect(await under('small')).toBe(100);
 });
 
-test('messages that are not whole hold no more than they may together; small ones go on, and what ends gives back', async () => {
+test('incomplete messages share one budget; small ones proceed, and a close releases its share', async () => {
   const testing = await TestingServer.start({ frameBytesMax: 500_000, connectionCountMax: 9 });
   const bytes = encodeRequest(put('a', 'x'.repeat(300_000)));
   const [first, second, third] = [testing.join(), testing.join(), testing.join()];
@@ -249,7 +249,7 @@ test('messages that are not whole hold no more than they may together; small one
   expect([story(first).length, story(fourth)]).toEqual([1, []]);
 });
 
-test('a client that goes on reading the last answers is waited for', async () => {
+test('the close waits for a client that keeps reading the last answers', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   await peer.request(put('a', 'x'.repeat(5000)));
@@ -283,7 +283,7 @@ test('a client that ends after its requests gets its answers; one that ends with
   expect(testing.observer.describe()).toBe('opened 2, read 2, closed eof 1, failed 1, closed error 1');
 });
 
-test('a client that goes away takes nothing with it but its answers', async () => {
+test('a client that disconnects loses only its answers', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   testing.dispatcher.holding = true;
@@ -298,7 +298,7 @@ test('a client that goes away takes nothing with it but its answers', async () =
   expect(story(next)).toEqual(['got a']);
 });
 
-test('connections beyond the limit are told so and closed', async () => {
+test('connections beyond the limit get an error and are closed', async () => {
   const testing = await TestingServer.start({ connectionCountMax: 2 });
   const first = testing.join();
   testing.join();
@@ -313,7 +313,7 @@ test('connections beyond the limit are told so and closed', async () => {
   expect(story(fourth)).toEqual(['pong']);
 });
 
-test('a stopping server answers what is under way, takes nothing more, and ends', async () => {
+test('a stopping server answers requests under way, takes no more, and ends', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   const idle = testing.join();
@@ -324,7 +324,7 @@ test('a stopping server answers what is under way, takes nothing more, and ends'
   await settle();
   await peer.request(get('late'));
   expect([peer.serverEnded, idle.serverEnded]).toEqual([false, true]);
-  // Who takes nothing of the last answers holds a stop up for a second.
+  // A client that takes nothing of the last answers delays a stop by a second.
   expect([peer.patienceUs, idle.patienceUs]).toEqual([30_000_000, 1_000_000]);
   testing.dispatcher.release();
   await peer.turn();
@@ -336,7 +336,7 @@ test('a stopping server answers what is under way, takes nothing more, and ends'
   expect(testing.observer.describe()).toBe('opened 2, read 1, closed closedHere 2');
 });
 
-test('a stop does not wait longer than it was told to', async () => {
+test('a stop waits no longer than its limit', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   testing.dispatcher.holding = true;
@@ -374,7 +374,7 @@ test('arbitrary bytes in arbitrary pieces never break the server', async () => {
   );
 });
 
-test('an error that nobody foresaw is told as Internal, logged, and costs only its request', async () => {
+test('an unexpected error is answered as Internal, logged, and affects only its request', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   testing.dispatcher.failure = new LockstepError('Internal', 'a bug');

@@ -1,16 +1,18 @@
 /**
- * One client's connection of the binary protocol: takes its requests, answers them in the order in which they came,
- * and bounds what either side can make the other hold.
+ * Serves one client's connection of the binary protocol: runs its requests, answers them in the order in which they
+ * arrived, and bounds what either side can make the other hold.
  *
- * Several requests of one client may be under way (pipelining), at most `inFlightMax`; two that concern the same
- * object and of which one writes are done one after the other, so a client reads what it wrote before. While as many
- * are under way, or fewer where answers are large (api/session/pipeline-window.ts), while more than `owedBytesMax` bytes of answers
- * wait for their turn, or while the client does not read what was written, the session takes no request and stops
- * reading. So it does between its turns (api/session/fair-turns.ts).
+ * A client may pipeline: at most `inFlightMax` of its requests are under way. Of two requests on the same object, of
+ * which one writes, the later waits for the earlier, so a client reads its own writes. The session takes no request and
+ * stops reading in four cases:
+ * - `inFlightMax` requests are under way, or fewer if answers are large (`api/session/pipeline-window.ts`);
+ * - more than `owedBytesMax` bytes of answers wait for an earlier one;
+ * - the client does not read what was written;
+ * - it waits for its next turn (`api/session/fair-turns.ts`).
  *
- * A broken frame, one that is not whole in `messageUsMax`, and one that the budget of all clients has no room for end the
- * conversation: what came before is answered, then the error, then the connection closes. So does a wrong password, as
- * in Riak; a request that the client's role does not suffice for is answered so, and no more.
+ * Three faults end the connection: a malformed frame, one that is incomplete after `messageUsMax`, and one beyond the
+ * budget of all clients. The session answers what came before, then the error, then closes. A wrong password ends it,
+ * too, as in Riak. A request beyond the client's role gets only an error answer.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
@@ -39,19 +41,21 @@ import { PipelineWindow } from '../session/pipeline-window.ts';
 import { RequestShare } from '../session/request-budget.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
 
+/** Bounds of one connection. */
 export interface SessionLimits {
-  /** Code and body of one frame. */
+  /** Bytes of code and body of one frame. */
   readonly frameBytesMax: number;
   /** Requests of one connection under way. */
   readonly inFlightMax: number;
-  /** Bytes of answers that may wait for an earlier one before no further request is taken. */
+  /** Bytes of answers that may wait for an earlier one before the session takes no further request. */
   readonly owedBytesMax: number;
-  /** Microseconds from a message's first byte to its last; while the session does not read they do not run. */
+  /** Microseconds from a message's first byte to its last, not counting time in which the session does not read. */
   readonly messageUsMax: number;
-  /** Microseconds in which a client has to take some of what waits for it. */
+  /** Microseconds within which a client must take some of the pending bytes. */
   readonly takingUsMax: number;
 }
 
+/** The bounds of a node whose configuration states none. */
 export const defaultSessionLimits: SessionLimits = {
   frameBytesMax: 17 * 1024 * 1024,
   inFlightMax: 64,
@@ -62,43 +66,44 @@ export const defaultSessionLimits: SessionLimits = {
 
 const noFrame = Buffer.alloc(0);
 
-/** A request from its beginning to its answer. Reused: `run` is made once. */
+/** A request from its start to its answer. Exchanges are reused, so that `run` is created once. */
 interface Exchange {
   call: Call | undefined;
   startUs: number;
-  /** The answer, while it waits for those before it. */
+  /** The answer, while it waits for earlier ones. */
   reply: Buffer | undefined;
   readonly run: () => Promise<void>;
 }
 
+/** One connection. The server creates it and calls `start`; `onOver` is called once, when the connection has closed. */
 export class Session implements ConnectionHandler {
   readonly #parts: PbcDependencies;
   readonly #limits: SessionLimits;
   readonly #connection: Connection;
   readonly #onOver: (session: Session) => void;
   readonly #reader: FrameReader;
-  /** Under way or waiting for an earlier answer, oldest first. */
+  /** Requests under way, or answered and waiting for an earlier answer; oldest first. */
   readonly #exchanges: Exchange[] = [];
   readonly #spare: Exchange[] = [];
   readonly #window: PipelineWindow;
-  /** Taken from the reader, but must wait for an earlier request on its object. */
+  /** A call that was read but must wait for an earlier request on its object. */
   #held: Call | undefined;
   #owedBytes = 0;
-  /** The client reads: the last write did not ask to wait. */
+  /** False while the connection's last write asked to wait for `onDrain`. */
   #writable = true;
-  /** The last MapReduce job of this client. */
+  /** The latest MapReduce job of this client. */
   #job: JobAnswer | undefined;
-  /** A stream waits for the client to read. */
+  /** Resolved when the client reads again, or has closed; a stream waits for it. */
   #drained: Deferred<void> | undefined;
   readonly #caller: Caller;
   #paused = false;
-  /** The client sends no more. */
+  /** The client has ended its side. */
   #clientEnded = false;
-  /** No further request is taken; the connection ends when the last answer is written. */
+  /** Set once the session takes no further request. The connection ends when the last answer is written. */
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
   readonly #fairTurns: FairTurns;
-  readonly #farewell: LingeringClose;
+  readonly #lingeringClose: LingeringClose;
   readonly #deadline: MessageDeadline;
   readonly #share: RequestShare;
 
@@ -120,33 +125,33 @@ export class Session implements ConnectionHandler {
       this.#fail(new LockstepError('FrameInvalid', detail));
     });
     this.#fairTurns = new FairTurns(parts.io.clock, () => this.#pump());
-    this.#farewell = new LingeringClose(parts.io.clock, connection);
+    this.#lingeringClose = new LingeringClose(parts.io.clock, connection);
     this.#share = new RequestShare(parts.requests);
     this.#caller = new Caller(parts, connection.remote);
     parts.observer.opened();
   }
 
-  /** Begins to serve; with a refusal, only to say so. */
+  /** Starts serving; with a refusal, only answers it and closes. */
   start(refusal?: LockstepError): void {
     this.#connection.setPatience(this.#limits.takingUsMax);
     this.#connection.start(this);
     if (refusal !== undefined) this.#fail(refusal);
   }
 
-  /** Takes no further request; closes when those under way are answered. */
+  /** Takes no further request, and closes when those under way are answered. */
   close(): void {
     this.#closing ??= 'closedHere';
     this.#pump();
   }
 
-  /** Closes now. */
+  /** Closes at once. */
   destroy(): void {
     this.#closing ??= 'closedHere';
     this.#connection.destroy();
   }
 
   onData(chunk: Uint8Array): void {
-    // A closing session reads on, so that the client's own bytes do not reset the connection, but keeps nothing.
+    // A closing session keeps reading, so that the client's bytes do not reset the connection, but drops them.
     if (this.#closing !== undefined) return;
     this.#reader.push(chunk);
     this.#pump();
@@ -169,7 +174,7 @@ export class Session implements ConnectionHandler {
     this.#job?.gone();
     this.#drained?.resolve();
     this.#fairTurns.close();
-    this.#farewell.cancel();
+    this.#lingeringClose.cancel();
     this.#deadline.close();
     this.#share.hold(0);
     this.#exchanges.length = 0;
@@ -177,7 +182,7 @@ export class Session implements ConnectionHandler {
     this.#onOver(this);
   }
 
-  /** Does all that can be done now: takes requests, and reads or pauses. */
+  /** Does everything that is possible now: takes requests, and reads or pauses. */
   #pump(): void {
     if (this.#over) return;
     while (this.#hasRoom()) {
@@ -204,7 +209,7 @@ export class Session implements ConnectionHandler {
     );
   }
 
-  /** The next request that makes sense; those that do not are answered with their error on the way. */
+  /** The next valid request. Invalid ones are answered with their error on the way. */
   #nextCall(): Call | undefined {
     for (;;) {
       let framed = false;
@@ -228,7 +233,7 @@ export class Session implements ConnectionHandler {
     }
   }
 
-  /** An earlier request on the same object is under way, and one of the two writes. */
+  /** Whether an earlier request on the same object is under way and one of the two writes. */
   #mustWait(call: Call): boolean {
     for (const { call: earlier } of this.#exchanges) {
       if (earlier !== undefined && meet(earlier, call)) return true;
@@ -258,13 +263,13 @@ export class Session implements ConnectionHandler {
     else this.#refuse(refusal.error);
   }
 
-  /** An error answer in the request's turn. */
+  /** Answers with an error in the request's turn. */
   #refuse(error: LockstepError): void {
     const exchange = this.#open(undefined);
     this.#settle(exchange, this.#errorReply(error, 'write'));
   }
 
-  /** The conversation cannot go on: an error answer in its turn, then the end. */
+  /** Ends the connection: answers with an error in its turn, then closes. */
   #fail(error: LockstepError): void {
     this.#parts.io.log.event('info', 'pbc.connection.refused', {
       remote: this.#connection.remote,
@@ -314,7 +319,7 @@ export class Session implements ConnectionHandler {
     try {
       reply = await (isStreamed(call) ? this.#stream(call) : this.#answer(call));
     } catch (caught) {
-      // Nobody hears how a job ended whose client has gone.
+      // The client of a stream has gone, so nobody receives the outcome.
       if (this.#over && isStreamed(call)) return;
       const purpose = isStreamed(call) || (concernsObjects(call) && reads(call)) ? 'read' : 'write';
       reply = this.#errorReply(asLockstepError(caught), purpose);
@@ -334,7 +339,7 @@ export class Session implements ConnectionHandler {
       : answerBucketCall(this.#parts, call);
   }
 
-  /** Frame by frame, each when the client has taken those before it; a stream is alone on its connection. */
+  /** Writes frame by frame, each when the client has taken the previous ones. A stream runs alone on its connection. */
   async #stream(call: StreamedCall): Promise<Buffer> {
     for await (const frame of this.#framesOf(call)) {
       if (this.#over) break;
@@ -355,7 +360,7 @@ export class Session implements ConnectionHandler {
     return answer.frames;
   }
 
-  /** The answer is there; it leaves when those before it have. */
+  /** Stores the answer, and writes all answers that are next in order. */
   #settle(exchange: Exchange, reply: Buffer): void {
     exchange.call = undefined;
     exchange.reply = reply;
@@ -383,17 +388,17 @@ export class Session implements ConnectionHandler {
     else this.#deadline.begin();
   }
 
-  /** A message that is not whole counts with those of all clients. */
+  /** Counts an incomplete message in the budget that all clients share. */
   #countGathered(): void {
     if (this.#share.hold(this.#closing === undefined ? this.#reader.gatheredBytes : 0)) return;
     this.#fail(this.#parts.requests.refuse());
   }
 
-  /** Ends the connection once nothing is owed: we are closing, or the client has sent its last request. */
+  /** Closes the connection once all answers are written, if the session is closing or the client has ended its side. */
   #endWhenDone(): void {
-    if (this.#exchanges.length > 0 || this.#farewell.begun) return;
+    if (this.#exchanges.length > 0 || this.#lingeringClose.begun) return;
     if (this.#closing === undefined) {
-      // Without room there may be whole requests left in the reader.
+      // While it takes no requests, the reader may hold complete ones.
       if (!this.#clientEnded || this.#held !== undefined || !this.#hasRoom()) return;
       if (this.#reader.pendingBytes > 0) {
         this.#fail(new LockstepError('FrameInvalid', 'the connection ended within a frame'));
@@ -401,6 +406,6 @@ export class Session implements ConnectionHandler {
       }
       this.#closing = 'eof';
     }
-    this.#farewell.begin(this.#closing === 'closedHere');
+    this.#lingeringClose.begin(this.#closing === 'closedHere');
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Transactions of the binary protocol, over the same service and the same rules as `POST /transactions`. A transaction
- * that was aborted is an answer, not an error: only what was refused before it began is.
+ * Parses and answers transactions of the binary protocol, over the same service and rules as `POST /transactions`. An
+ * aborted transaction is an answer, not an error; only a transaction that is refused before it begins is an error.
  */
 import { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
@@ -45,6 +45,7 @@ import type {
   LockTransactionResp,
 } from './transaction-schema.ts';
 
+/** A decoded call about a transaction. */
 export type TransactionCall =
   | { readonly kind: 'transaction'; readonly request: TransactionRequest }
   | { readonly kind: 'transactionGet'; readonly xid: Xid }
@@ -58,7 +59,7 @@ export interface TransactionCallDependencies {
   readonly observer: ClientObserver;
 }
 
-/** Undefined: the frame is about something else. Throws `BatchError`, `BadRequest`. */
+/** Undefined if the frame holds another kind of call. Throws `BatchError` or `BadRequest`. */
 export function parseTransactionCall(frame: Frame, limits: TransactionLimits): TransactionCall | undefined {
   switch (frame.code) {
     case messages.transactionReq.code:
@@ -83,16 +84,16 @@ export function parseTransactionCall(frame: Frame, limits: TransactionLimits): T
   }
 }
 
-/** The frame of the answer. */
+/** The frame of the answer. Rejects with a `LockstepError`. */
 export async function answerTransactionCall(
-  desk: TransactionCallDependencies,
+  parts: TransactionCallDependencies,
   call: TransactionCall,
 ): Promise<Buffer> {
-  const { transactions, observer } = desk;
+  const { transactions, observer } = parts;
   switch (call.kind) {
     case 'transaction':
       for (const { content } of call.request.operations) observer.payload(content.value.length);
-      return transact(desk, call.request);
+      return transact(parts, call.request);
     case 'transactionGet': {
       const known = await transactions.find(call.xid);
       if (known === undefined) throw noRecordOf(call.xid);
@@ -167,7 +168,7 @@ function written({ content, delete: deletes }: LockOperation, index: number): Co
   }
 }
 
-/** In Protocol Buffers a name is always there; an empty one is none. */
+/** A required field is always present; an empty name counts as missing. */
 function nameOf(name: Uint8Array): Uint8Array | undefined {
   return name.length === 0 ? undefined : name;
 }
@@ -223,7 +224,7 @@ function entryOf({ xid, role, state, coordinator, branches, ageMs }: InDoubtEntr
   };
 }
 
-/** Names of nodes and transactions, and words of ours: ASCII all of them. */
+/** Names of nodes, xids and the product's constants: all are ASCII. */
 function bytes(word: string): Uint8Array {
   return Buffer.from(word, 'latin1');
 }

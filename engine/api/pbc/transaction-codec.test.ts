@@ -69,7 +69,7 @@ const outcome = fc.record(
   { requiredKeys: ['kind', 'xid', 'branches'] },
 );
 
-/** What reflection makes of a message, without what stands before it in a frame. */
+/** The body that protobufjs encodes, without the frame's head. */
 function reflected(name: string, message: object): Buffer {
   return Buffer.from(
     root
@@ -79,7 +79,7 @@ function reflected(name: string, message: object): Buffer {
   );
 }
 
-/** Fields that are `undefined` are none. */
+/** Leaves out fields that are `undefined`. */
 function withoutAbsent(value: unknown): unknown {
   if (value instanceof Uint8Array) return value;
   if (Array.isArray(value)) return value.map(withoutAbsent);
@@ -88,7 +88,7 @@ function withoutAbsent(value: unknown): unknown {
   return Object.fromEntries(fields.map(([name, field]) => [name, withoutAbsent(field)]));
 }
 
-/** A message's own fields, views as hex. */
+/** A message's own fields, with views as hex. */
 function shown(value: unknown): unknown {
   if (value instanceof Uint8Array) return `bytes ${Buffer.from(value).toString('hex')}`;
   if (Array.isArray(value)) return value.map(shown);
@@ -103,7 +103,7 @@ function bodyOf(frame: Buffer | undefined, code: number): string {
   return frame?.toString('hex', 5) ?? '';
 }
 
-test('a transaction written by hand is to the byte what reflection writes', () => {
+test('the hand-written encoder of transactions yields the same bytes as protobufjs', () => {
   fc.assert(
     fc.property(request, answer, (asked, told) => {
       const wanted = reflected('LockTransactionReq', asked).toString('hex');
@@ -115,7 +115,7 @@ test('a transaction written by hand is to the byte what reflection writes', () =
   );
 });
 
-test('a commit is told in the bytes that its message has', () => {
+test('encodeCommitted yields the bytes of its message', () => {
   fc.assert(
     fc.property(outcome, (committed) => {
       const { xid, operationCount, branches } = committed;
@@ -140,14 +140,14 @@ const decoders = [
   ['LockTransactionResp', decodeTransactionResp],
 ] as const;
 
-/** Bytes of a message, whole or damaged: a byte altered, cut off, or repeated. */
+/** Bytes of a message, whole or damaged: with a byte altered, truncated, or repeated. */
 const damage = fc.record({
   at: fc.nat(600),
   byte: fc.nat(255),
   how: fc.constantFrom('whole', 'altered', 'cut', 'doubled'),
 });
 
-test('what is taken by hand is what reflection takes, and usual transactions are taken', () => {
+test('the hand-written decoder agrees with protobufjs and accepts usual transactions', () => {
   fc.assert(
     fc.property(request, answer, damage, (asked, told, { at, byte, how }) => {
       for (const [index, [name, decode]] of decoders.entries()) {
@@ -164,7 +164,7 @@ test('what is taken by hand is what reflection takes, and usual transactions are
   );
 });
 
-test('links, metadata and ages are left to reflection', () => {
+test('links, metadata and ages are left to protobufjs', () => {
   const name = Buffer.from('n');
   const content = { value: name, usermeta: [{ key: name, value: name }] };
   const asked = { operations: [{ bucket: name, key: name, content }] };

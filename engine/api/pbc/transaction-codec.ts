@@ -1,7 +1,7 @@
 /**
- * Transactions of the binary protocol written and read by hand, in the forms that clients mostly send and hear, as
- * gets and puts are (object-codec.ts says how the work is shared with reflection). A commit is told in a quarter of the
- * time, and a request written in a third; reading gains little.
+ * Encodes and decodes transactions of the binary protocol without reflection, in the forms that are mostly sent.
+ * `object-codec.ts` explains the division of work with protobufjs. Encoding a commit takes a quarter of the time, and
+ * encoding a request a third; decoding gains little.
  */
 import type { Open } from './content-codec.ts';
 import {
@@ -23,7 +23,7 @@ import type {
   LockTransactionResp,
 } from './transaction-schema.ts';
 
-/** Undefined: not in the usual form. */
+/** Undefined if the message is not in the usual form. */
 export function decodeTransactionReq(body: Buffer): LockTransactionReq | undefined {
   const cursor = new MessageCursor(body);
   const operations: LockOperation[] = [];
@@ -75,7 +75,7 @@ function decodeOperation(cursor: MessageCursor): LockOperation | undefined {
   return whole && cursor.sound ? operation : undefined;
 }
 
-/** Undefined: not in the usual form. */
+/** Undefined if the message is not in the usual form. */
 export function decodeTransactionResp(body: Buffer): LockTransactionResp | undefined {
   const cursor = new MessageCursor(body);
   const branches: LockBranch[] = [];
@@ -121,7 +121,7 @@ function decodeBranch(cursor: MessageCursor): LockBranch | undefined {
   return cursor.met(1) && cursor.sound ? branch : undefined;
 }
 
-/** The frame of a request; undefined: not in the usual form. */
+/** The frame of a request; undefined if the message is not in the usual form. */
 export function encodeTransactionReq(message: LockTransactionReq, code: number): Buffer | undefined {
   const { operations = [] } = message;
   let size =
@@ -174,7 +174,7 @@ function writeOperation(writer: FrameWriter, operation: LockOperation): void {
   writer.flag(8, operation.if_absent);
 }
 
-/** The frame of an answer; undefined: not in the usual form. */
+/** The frame of an answer; undefined if the message is not in the usual form. */
 export function encodeTransactionResp(message: LockTransactionResp, code: number): Buffer | undefined {
   if (message.age_ms !== undefined) return undefined;
   const { branches = [] } = message;
@@ -212,7 +212,7 @@ function branchSize({ node, vote, pending }: LockBranch): number {
 
 type Committed = Extract<TransactionOutcome, { readonly kind: 'committed' }>;
 
-/** The frame that tells of a commit, which most transactions end in, straight from the outcome. */
+/** The frame of a commit, the most frequent outcome, encoded straight from the outcome. */
 export function encodeCommitted({ xid, operationCount, branches }: Committed, code: number): Buffer {
   let size = textSize(1, xid) + textSize(2, committed) + numberSize(5, operationCount);
   for (const branch of branches) size += runSize(6, voteSize(branch));

@@ -1,15 +1,15 @@
 /**
- * Transactions in the binary protocol: messages of this product's own, with codes from 210 (Riak's end below). Names
- * and rules are those of `POST /transactions`; what is refused there is refused here, in the same words.
+ * Defines the messages of transactions in the binary protocol. They are the product's own, with codes from 210 (Riak's
+ * end below). Names and rules are those of `POST /transactions`; refusals have the same texts.
  *
- *     210 LockTransactionReq         -> 211 LockTransactionResp    run one
- *     212 LockTransactionGetReq      -> 213 LockTransactionResp    what became of one
+ *     210 LockTransactionReq         -> 211 LockTransactionResp        run one
+ *     212 LockTransactionGetReq      -> 213 LockTransactionResp        the outcome of one
  *     214 LockTransactionListReq     -> 215 LockTransactionListResp    those in doubt on this node
- *     216 LockTransactionResolveReq  -> 217 LockTransactionResp    an operator's decision over this node's branch
+ *     216 LockTransactionResolveReq  -> 217 LockTransactionResp        a heuristic decision over this node's branch
  */
 import type { RpbContent } from './content-messages.ts';
 
-/** A put, or (`delete`) a deletion, whose `content` is absent. */
+/** A put, or with `delete` a deletion, which has no `content`. */
 export interface LockOperation {
   readonly type?: Uint8Array | undefined;
   readonly bucket: Uint8Array;
@@ -21,47 +21,52 @@ export interface LockOperation {
   readonly if_absent?: boolean | undefined;
 }
 
+/** Runs a transaction. */
 export interface LockTransactionReq {
   readonly operations?: readonly LockOperation[];
   readonly force_abort?: boolean | undefined;
   readonly consistency?: Uint8Array | undefined;
   /** Milliseconds. */
   readonly timeout?: number | undefined;
-  /** The client's own name of it: makes a retry safe. */
+  /** The client's idempotency key, which makes a retry safe. */
   readonly id?: Uint8Array | undefined;
 }
 
+/** One branch of the transaction. */
 export interface LockBranch {
   readonly node: Uint8Array;
-  /** `commit`, `read_only`; of a branch that waits its state. */
+  /** `commit` or `read_only`; the state of an undecided branch. */
   readonly vote?: Uint8Array | undefined;
   readonly pending?: boolean | undefined;
 }
 
+/** The outcome of a transaction, as far as the node knows it. */
 export interface LockTransactionResp {
   readonly transaction_id: Uint8Array;
-  /** `committed`, `aborted`, `in_doubt`, `heuristic`. */
+  /** `committed`, `aborted`, `in_doubt` or `heuristic`. */
   readonly outcome: Uint8Array;
-  /** Why it was aborted, and for a person the key or the node. */
+  /** The reason for an abort; below, the key or node, for people. */
   readonly reason?: Uint8Array | undefined;
   readonly detail?: Uint8Array | undefined;
   readonly operations?: number | undefined;
   readonly branches?: readonly LockBranch[];
   readonly coordinator?: Uint8Array | undefined;
-  /** Of a branch that waits: its keys, and for how many milliseconds. */
+  /** The number of keys of an undecided branch; below, its age in milliseconds. */
   readonly keys?: number | undefined;
   readonly age_ms?: number | undefined;
-  /** `commit`, `rollback`. */
+  /** `commit` or `rollback`. */
   readonly heuristic?: Uint8Array | undefined;
 }
 
+/** Asks for the outcome of a transaction. */
 export interface LockTransactionGetReq {
   readonly transaction_id: Uint8Array;
 }
 
+/** A transaction in doubt on this node. */
 export interface LockInDoubt {
   readonly transaction_id: Uint8Array;
-  /** `coordinator`, `branch`. */
+  /** `coordinator` or `branch`. */
   readonly role: Uint8Array;
   readonly state: Uint8Array;
   readonly coordinator: Uint8Array;
@@ -69,15 +74,18 @@ export interface LockInDoubt {
   readonly age_ms: number;
 }
 
+/** The transactions in doubt on this node. */
 export interface LockTransactionListResp {
   readonly transactions?: readonly LockInDoubt[];
 }
 
+/** An operator's heuristic decision. */
 export interface LockTransactionResolveReq {
   readonly transaction_id: Uint8Array;
   readonly heuristic: Uint8Array;
 }
 
+/** These messages in the language of Protocol Buffers. */
 export const transactionSchemaText = `
 message LockOperation {
   optional bytes type = 1;

@@ -1,4 +1,4 @@
-/** Laws of transactions in the binary protocol: the words of the HTTP interface, refusals in the same text. */
+/** Tests of transactions in the binary protocol: the constants and refusals of the HTTP interface. */
 import { expect, test } from 'vitest';
 
 import { LockstepError } from '../../base/errors.ts';
@@ -30,7 +30,7 @@ async function ask(peer: PbcPeer, request: ClientRequest): Promise<ClientReply> 
   return reply ?? { kind: 'failed', code: undefined, text: 'no answer', definite: false };
 }
 
-/** A reply as words. */
+/** A reply as text. */
 function wordsOf(reply: ClientReply): unknown {
   if (reply.kind !== 'transacted') return reply.kind === 'failed' ? reply.text : reply.kind;
   return Object.fromEntries(Object.entries(reply.message).map(([name, value]) => [name, plain(value)]));
@@ -67,7 +67,7 @@ test('a transaction carries what its JSON form carries', async () => {
   ]);
 });
 
-test('who sends a transaction again hears of all its operations, whoever remembers it', async () => {
+test('a retry is answered with all operations, whichever node answers it', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   const remembered = { kind: 'committed', xid: scriptedXid, branches: [] } as const;
@@ -79,7 +79,7 @@ test('who sends a transaction again hears of all its operations, whoever remembe
   expect(wordsOf(await ask(peer, named))).toMatchObject({ outcome: 'committed', operations: undefined });
 });
 
-test('every outcome, and what is known by name, has its words', async () => {
+test('every outcome and lookup is encoded', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   testing.transactions.outcomes.push(
@@ -116,7 +116,7 @@ test('every outcome, and what is known by name, has its words', async () => {
   expect(list.kind).toBe('inDoubt');
 });
 
-test('what the HTTP interface refuses is refused in the same words', async () => {
+test('batches that the HTTP interface refuses are refused with the same texts', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   const limits = {
@@ -155,7 +155,7 @@ test('what the HTTP interface refuses is refused in the same words', async () =>
   expect(testing.transactions.requests).toEqual([]);
 });
 
-test('a transaction waits for an earlier write to one of its keys, and holds later ones back', async () => {
+test('a transaction waits for an earlier write to one of its keys, and delays later ones', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
   const write: ClientRequest = {
