@@ -11,20 +11,20 @@ export interface AntiEntropyAdmin {
   sweep(): boolean;
 }
 
-/** `GET /aae` and `POST /aae/sweep`; `desk` is undefined if anti-entropy is off. */
-export function antiEntropyRoutes(desk: AntiEntropyAdmin | undefined): readonly HttpRoute[] {
+/** `GET /aae` and `POST /aae/sweep`; `admin` is undefined if anti-entropy is off. */
+export function antiEntropyRoutes(admin: AntiEntropyAdmin | undefined): readonly HttpRoute[] {
   return [
     {
       method: 'GET',
       path: '/aae',
-      handle: () => (desk === undefined ? off() : jsonAnswer(200, desk.describe())),
+      handle: () => (admin === undefined ? off() : jsonAnswer(200, admin.describe())),
     },
-    { method: 'POST', path: '/aae/sweep', handle: () => (desk === undefined ? off() : startSweep(desk)) },
+    { method: 'POST', path: '/aae/sweep', handle: () => (admin === undefined ? off() : startSweep(admin)) },
   ];
 }
 
-function startSweep(desk: AntiEntropyAdmin): HttpResponse {
-  if (desk.sweep()) return jsonAnswer(202, { sweep: 'started' });
+function startSweep(admin: AntiEntropyAdmin): HttpResponse {
+  if (admin.sweep()) return jsonAnswer(202, { sweep: 'started' });
   const detail = 'a full sweep is under way already; GET /aae tells how far it is';
   return problemAnswer(new LockstepError('Conflict', detail));
 }

@@ -3,7 +3,7 @@
  * last of which is empty. A stream is produced page by page as the client takes it, and holds at most one page.
  *
  * A whole listing is collected first and sent with a Content-Length, since some clients cannot read chunks unless they
- * asked for a stream. All listings that are being collected hold at most `gatheredBytesMax` bytes together. A listing
+ * asked for a stream. All listings that are being collected hold at most `collectedBytesMax` bytes together. A listing
  * beyond that is sent in chunks.
  *
  * A failure before the first byte is an error answer; a later one cuts the connection. Names that are not UTF-8 are
@@ -40,17 +40,17 @@ type Sender = (listing: Listing, request: HttpRequest) => Promise<HttpResponse>;
 type BucketHandler = Parameters<typeof bucketRoute>[4];
 
 /** Bytes that all whole listings of one listener may hold while they are collected. */
-const gatheredBytesMax = 64 * 1024 * 1024;
+const collectedBytesMax = 64 * 1024 * 1024;
 
 /** State shared by the handlers: the bytes that listings hold now. */
-interface Gathering {
+interface HeldBytes {
   bytes: number;
 }
 
 /** The routes of the listings. `bytesMax`: bytes that all listings being collected may hold. */
-export function listingRoutes(parts: HttpDependencies, bytesMax = gatheredBytesMax): readonly HttpRoute[] {
-  const gathering: Gathering = { bytes: 0 };
-  const send: Sender = (listing, request) => sendListing(listing, request, gathering, bytesMax);
+export function listingRoutes(parts: HttpDependencies, bytesMax = collectedBytesMax): readonly HttpRoute[] {
+  const heldBytes: HeldBytes = { bytes: 0 };
+  const send: Sender = (listing, request) => sendListing(listing, request, heldBytes, bytesMax);
   const listKeys: BucketHandler = async (_, request, place) => keysAnswer(parts, request, place, send);
   const describe: BucketHandler = async (_, request, place) => bucketAnswer(parts, request, place, send);
   return [
@@ -110,7 +110,7 @@ async function* keysOf(parts: HttpDependencies, request: HttpRequest, { type, bu
 async function sendListing(
   { field, form, names, props }: Listing,
   request: HttpRequest,
-  gathering: Gathering,
+  heldBytes: HeldBytes,
   bytesMax: number,
 ): Promise<HttpResponse> {
   const first = await names.next();
@@ -119,40 +119,40 @@ async function sendListing(
   const pieces = joined(field, props, first, names);
   // A stream's body is not produced for HEAD.
   if (request.method === 'HEAD') return { status: 200, headers, body: pieces };
-  const body = await gather(pieces, request, gathering, bytesMax);
+  const body = await collect(pieces, request, heldBytes, bytesMax);
   return { status: 200, headers, body };
 }
 
 /** All pieces as one body. Once the bound is reached, or the client is gone, the rest becomes a stream. */
-async function gather(
+async function collect(
   pieces: AsyncGenerator<Uint8Array, void, undefined>,
   request: HttpRequest,
-  gathering: Gathering,
+  heldBytes: HeldBytes,
   bytesMax: number,
 ): Promise<HttpBody> {
-  const gathered: Uint8Array[] = [];
+  const collected: Uint8Array[] = [];
   let held = 0;
   const client = { gone: false };
   request.onGone(() => (client.gone = true));
   try {
     for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
-      gathered.push(piece.value);
+      collected.push(piece.value);
       held += piece.value.length;
-      gathering.bytes += piece.value.length;
-      if (client.gone || gathering.bytes > bytesMax) return rest(gathered, pieces);
+      heldBytes.bytes += piece.value.length;
+      if (client.gone || heldBytes.bytes > bytesMax) return rest(collected, pieces);
     }
-    return Buffer.concat(gathered);
+    return Buffer.concat(collected);
   } finally {
-    gathering.bytes -= held;
+    heldBytes.bytes -= held;
   }
 }
 
 async function* rest(
-  gathered: Uint8Array[],
+  collected: Uint8Array[],
   pieces: AsyncGenerator<Uint8Array, void, undefined>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   try {
-    for (let piece = gathered.shift(); piece !== undefined; piece = gathered.shift()) yield piece;
+    for (let piece = collected.shift(); piece !== undefined; piece = collected.shift()) yield piece;
     yield* pieces;
   } finally {
     await pieces.return();

@@ -23,10 +23,10 @@ export interface RiakStatsSource {
 const connectedStates = ['NORMAL', 'JOINING', 'STANDBY'];
 
 /** The route. It answers JSON, or the same indented for `Accept: text/plain`, as Riak does. */
-export function riakStatsRoute(desk: RiakStatsSource): HttpRoute {
+export function riakStatsRoute(source: RiakStatsSource): HttpRoute {
   const handle = (request: HttpRequest): HttpResponse => {
-    const snapshot = desk.snapshot();
-    const stats = riakStats(snapshot, desk.describe());
+    const snapshot = source.snapshot();
+    const stats = riakStats(snapshot, source.describe());
     const plain = /text\/plain/i.test(request.headers['accept'] ?? '') && !wantsJson(request);
     const headers = {
       'Content-Type': plain ? 'text/plain' : 'application/json',

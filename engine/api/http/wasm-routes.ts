@@ -40,14 +40,14 @@ export interface ModuleAdmin {
   bytesOf(id: string): Uint8Array | undefined;
 }
 
-type Handler = (desk: ModuleAdmin, request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
+type Handler = (admin: ModuleAdmin, request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
 
 const wasmType = 'application/wasm';
 
-/** The routes. `desk` is undefined if Wasm is off: every route then answers `WasmNotImplemented`. */
-export function wasmRoutes(log: Io['log'], desk: ModuleAdmin | undefined): readonly HttpRoute[] {
+/** The routes. `admin` is undefined if Wasm is off: every route then answers `WasmNotImplemented`. */
+export function wasmRoutes(log: Io['log'], admin: ModuleAdmin | undefined): readonly HttpRoute[] {
   const route = (method: HttpMethod, path: string, handler: Handler): HttpRoute => {
-    return { method, path, handle: (request) => serve(log, desk, request, handler) };
+    return { method, path, handle: (request) => serve(log, admin, request, handler) };
   };
   return [
     route('GET', '/wasm/modules', listModules),
@@ -59,13 +59,13 @@ export function wasmRoutes(log: Io['log'], desk: ModuleAdmin | undefined): reado
 
 async function serve(
   log: Io['log'],
-  desk: ModuleAdmin | undefined,
+  admin: ModuleAdmin | undefined,
   request: HttpRequest,
   handler: Handler,
 ): Promise<HttpResponse> {
   try {
-    if (desk === undefined) throw new LockstepError('WasmNotImplemented');
-    return await handler(desk, request);
+    if (admin === undefined) throw new LockstepError('WasmNotImplemented');
+    return await handler(admin, request);
   } catch (caught) {
     const error = asLockstepError(caught);
     if (error.code === 'Internal') log.event('error', 'api.http.failed', { detail: error.message });
@@ -73,14 +73,14 @@ async function serve(
   }
 }
 
-function listModules(desk: ModuleAdmin): HttpResponse {
-  return jsonAnswer(200, { modules: desk.list() });
+function listModules(admin: ModuleAdmin): HttpResponse {
+  return jsonAnswer(200, { modules: admin.list() });
 }
 
-function showModule(desk: ModuleAdmin, request: HttpRequest): HttpResponse {
+function showModule(admin: ModuleAdmin, request: HttpRequest): HttpResponse {
   const id = idOf(request);
-  const view = desk.get(id);
-  const bytes = desk.bytesOf(id);
+  const view = admin.get(id);
+  const bytes = admin.bytesOf(id);
   if (view === undefined || bytes === undefined) {
     throw new LockstepError('NotFound', `no module ${id} is registered`);
   }
@@ -90,14 +90,14 @@ function showModule(desk: ModuleAdmin, request: HttpRequest): HttpResponse {
   return { ...description, headers: { ...description.headers, Vary: 'Accept' } };
 }
 
-async function putModule(desk: ModuleAdmin, request: HttpRequest): Promise<HttpResponse> {
-  const { view, outcome, held, pending } = await desk.register(idOf(request), request.body);
+async function putModule(admin: ModuleAdmin, request: HttpRequest): Promise<HttpResponse> {
+  const { view, outcome, held, pending } = await admin.register(idOf(request), request.body);
   return jsonAnswer(outcome === 'created' ? 201 : 200, { ...view, outcome, nodes: { held, pending } });
 }
 
-async function deleteModule(desk: ModuleAdmin, request: HttpRequest): Promise<HttpResponse> {
+async function deleteModule(admin: ModuleAdmin, request: HttpRequest): Promise<HttpResponse> {
   const id = idOf(request);
-  const { held, pending } = await desk.remove(id);
+  const { held, pending } = await admin.remove(id);
   return jsonAnswer(200, { id, outcome: 'deleted', nodes: { held, pending } });
 }
 
