@@ -1,14 +1,17 @@
-/** Text within the columns of a terminal: lines are filled, or cut where one line is all there is. */
+/** Fits text into the columns of a terminal: fills lines, or cuts a single line. */
 
-/** Columns that every terminal has. */
+/** Width that every terminal has. */
 export const columnsMin = 80;
 
-/** The items over as many lines as they take, each begun by `indent`; an item is broken only where it has a space. */
+/** The text over as many lines as needed, each beginning with `indent`; breaks at spaces only. */
 export function fillLines(text: string, indent: string, columns = columnsMin): readonly string[] {
   return fillItems(text.split(/\s+/), ' ', indent, columns);
 }
 
-/** A list, separated by commas, over as many lines as it takes; no item is broken, so that numbers stay with their names. */
+/**
+ * A comma-separated list over as many lines as needed; breaks between items only, so that numbers stay with their
+ * names.
+ */
 export function fillList(items: readonly string[], indent: string, columns = columnsMin): readonly string[] {
   return fillItems(
     items.map((item, index) => (index === items.length - 1 ? item : `${item},`)),
@@ -18,14 +21,14 @@ export function fillList(items: readonly string[], indent: string, columns = col
   );
 }
 
-/** `label` begins the first line, the others begin below its end. */
+/** The first line begins with `label`; the others are indented to its end. */
 export function fillAfter(label: string, lines: (indent: string) => readonly string[]): string {
   const indent = ' '.repeat(label.length);
   const [first = indent, ...rest] = lines(indent);
   return [label + first.slice(indent.length), ...rest].join('\n');
 }
 
-/** One line of at most so many columns; what is cut away is shown by an ellipsis. */
+/** One line of at most `columns` characters; an ellipsis marks a cut. */
 export function cutLine(line: string, columns = columnsMin): string {
   return line.length <= columns ? line : `${line.slice(0, columns - 1).trimEnd()}…`;
 }

@@ -1,4 +1,4 @@
-/** The alert rules and the dashboard: right PromQL, and only families that a node publishes. */
+/** Tests the alert rules and the dashboard: their PromQL is valid and reads only families that a node publishes. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -40,7 +40,7 @@ function panelExpressions(): readonly string[] {
   return panels().flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
 }
 
-/** The families that some expressions read. */
+/** The families that the expressions read. */
 function familiesIn(expressions: readonly string[]): readonly string[] {
   const names = expressions.flatMap(
     (expr) => expr.match(/\b(svc|dispatch|peer_state|gossip|aae)_\w+/g) ?? [],
@@ -48,16 +48,16 @@ function familiesIn(expressions: readonly string[]): readonly string[] {
   return [...new Set(names)];
 }
 
-/** The failure-cause and anti-entropy families of the service document, as the golden has them. */
+/** The families of failure causes and anti-entropy of the service document, as the golden file has them. */
 function causeFamilies(): readonly string[] {
   return [...published].filter((name): name is string => name !== undefined && !name.startsWith('svc_'));
 }
 
 describe('the alert rules', () => {
-  it('read families that a node publishes, and no failure cause or trouble of anti-entropy goes unwatched', () => {
+  it('read families that a node publishes, and every failure of requests or anti-entropy has an alert', () => {
     const read = familiesIn(alertRules().map(({ expr }) => expr));
     expect(read.filter((name) => !published.has(name))).toEqual([]);
-    // Saving and loading a tree snapshot is no trouble.
+    // Saving and loading a tree snapshot is no failure.
     const harmless = ['aae_snapshot_save_total', 'aae_snapshot_load_total'];
     expect([...read, ...harmless].toSorted()).toEqual(causeFamilies().toSorted());
   });

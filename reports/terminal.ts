@@ -1,9 +1,9 @@
 /**
- * The simulator's results as text for a terminal. Renders only: every number was made elsewhere. With a colourless
- * chalk the text is the same, without the colours.
+ * Renders the simulator's results as text for a terminal. It computes nothing: every number comes from its arguments.
+ * With a colourless chalk the text is the same, without colours.
  *
- * A failure's first screen fits 80 columns: the invariant that broke, with what it promises; how far the run got; the
- * first bad event; what was made small; and as the last line of all, however long, the command that replays it.
+ * A failure's first screen fits 80 columns: the broken invariant with its promise, how far the run got, the first
+ * violation, and what shrinking achieved. Its last line, however long, is the command that replays it.
  */
 import type { ChalkInstance } from 'chalk';
 
@@ -14,7 +14,7 @@ import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/runner
 import { brokenInvariant } from '../sim/runner/result.ts';
 import { fillAfter, fillLines, fillList } from './columns.ts';
 
-/** Characters of a first bad event that are told in a single line. */
+/** Most characters of a violation on a single line. */
 const lineMax = 160;
 
 /** The whole outcome of `run`. */
@@ -42,14 +42,14 @@ export function renderRun(result: RunResult, paint: ChalkInstance): string {
   return lines.join('\n');
 }
 
-/** One line that says what broke where, for a log or above a progress bar. */
+/** One line that names the violation and its place, for a log or above a progress bar. */
 export function renderFailureLine(result: RunResult): string {
   const broken = brokenInvariant(result);
   const first = broken?.firstBad === undefined ? '' : ` ${oneLine(broken.firstBad.text)}`;
   return `${failureSentence(result, broken)}${first}`;
 }
 
-/** One line that says which faults of the plan did not strike, and why; empty when all did. */
+/** One line with the faults of the plan that were not injected, and why; empty if all were. */
 export function renderMissed({ missed }: RunResult): string {
   if (missed.length === 0) return '';
   const each = missed.map(({ id, kind, targets, why }) => `${id} ${kind} ${targets.join(' ')} (${why})`);
@@ -120,7 +120,7 @@ export function renderFailure({ result, shrunk, replay, shrinks }: Failure, pain
   return lines.join('\n');
 }
 
-/** What was planted for the run that failed, or added to it, must be there for its seed too. */
+/** The mutant or module that the failing run had; a replay needs it too. */
 function addedTo(replay: readonly string[]): readonly string[] {
   return ['--plant', '--scenarios'].flatMap((flag) => {
     const at = replay.indexOf(flag);
@@ -128,7 +128,7 @@ function addedTo(replay: readonly string[]): readonly string[] {
   });
 }
 
-/** What broke, with its promise: `calm, seed 7 broke durability (INV4): every later read …`. */
+/** The broken invariant with its promise: `calm, seed 7 broke durability (INV4): every later read …`. */
 function headline(result: RunResult, broken: CheckReport | undefined): string {
   const sentence = failureSentence(result, broken);
   if (broken === undefined || broken.vacuous || result.verdict === 'unknown') return sentence;
@@ -157,7 +157,7 @@ function failureSentence(result: RunResult, broken: CheckReport | undefined): st
     : `${where} broke ${nameOf(broken)}.`;
 }
 
-/** `durability (INV4)`; an invariant that the user added has no code. */
+/** `durability (INV4)`; an invariant of the user has no code. */
 function nameOf({ invariant }: CheckReport): string {
   const row = findNamed(invariantTable, invariant);
   return row === undefined ? invariant : `${row.name} (${row.code})`;
@@ -195,7 +195,7 @@ function oneLine(text: string): string {
   return line.length <= lineMax ? line : `${line.slice(0, lineMax - 1)}…`;
 }
 
-/** The command as it is typed: words with spaces are quoted. */
+/** The command as a user types it: arguments with spaces are quoted. */
 export function commandLine(words: readonly string[]): string {
   return ['npx', 'lockstep-sim', ...words]
     .map((word) => (/^[\w./:=-]+$/.test(word) ? word : `'${word}'`))

@@ -1,4 +1,4 @@
-/** The simulator as somebody else's tests use it: over a story of their own, so small that a run takes no time. */
+/** Tests the simulator as other projects' tests use it, with a scenario so small that a run takes no time. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -99,7 +99,7 @@ describe('the simulator as a library', () => {
     expect(JSON.stringify(failure).length).toBeLessThan(failure.message.length + 250);
   });
 
-  it('keeps the plan of a failure that no seed tells, and the replay line names it', async () => {
+  it('writes the plan of a failure without a seed, and the replay line names it', async () => {
     const plan: Plan = { ...planOfSeed(tiny, 3), faults: [] };
     const failure = await failureOf(checkPlan(plan, { invariants: [nobodyWrites], out }));
     const file = join(out, 'tiny-crashes-3.min.json');
@@ -111,7 +111,7 @@ describe('the simulator as a library', () => {
       ...plan,
       judgedBy: { invariants: ['nobody-writes'] },
     });
-    // What broke is told where nothing can be written, too.
+    // The violation is reported even where the plan cannot be written.
     const unwritten = await failureOf(checkPlan(plan, { invariants: [nobodyWrites], out: join(file, 'x') }));
     expect(unwritten.message).toMatch(
       /broke nobody-writes\.[^]*\n {2}the plan could not be written: ENOTDIR/,

@@ -10,7 +10,7 @@ const program = makeProgram(
   },
 );
 
-// Whoever reads stdout may have seen enough: `… replay --trace | head`.
+// The reader of stdout may close it early: `… replay --trace | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();

@@ -1,4 +1,4 @@
-/** The TypeScript examples of the documentation, copied into a project of its own. */
+/** Tests the TypeScript examples of the documentation in a project of their own. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { present } from '../engine/base/assert.ts';
 
 const root = join(import.meta.dirname, '..');
-/** What the project has installed besides lockstep itself. */
+/** Packages that the project has installed besides lockstep itself. */
 const installed = ['vitest', 'fast-check', '@types/node'];
 
 let project = '';
@@ -33,7 +33,7 @@ function codeOf(page: string): string {
   return present(/```ts\n([^]*?)```/.exec(text)?.[1], `TypeScript in ${page}`);
 }
 
-/** Runs a program in the project; what it printed, with how it ended where that was not well. */
+/** Runs a program in the project; returns its output, with the exit status if it failed. */
 function run(program: string, ...words: readonly string[]): string {
   const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...words], {
     cwd: project,
@@ -43,14 +43,14 @@ function run(program: string, ...words: readonly string[]): string {
   return status === 0 ? stdout : `${stdout}${stderr}\nexit code ${status}`;
 }
 
-/** What the compiler has against it. */
+/** Errors of the compiler. */
 function compile(file: string): string {
   const options = ['--strict', '--skipLibCheck', '--target', 'es2023', '--module', 'nodenext'];
   return run(join(root, 'node_modules/typescript7/bin/tsc'), ...options, '--types', 'node', file);
 }
 
 it('embeds a node', () => {
-  // Elsewhere than a cluster that somebody may have started here.
+  // Free ports, because a cluster may be running on the default ones.
   const elsewhere = ['listen', 'pbListen', 'peerListen', 'statsListen'].map((key) => `${key}: '127.0.0.1:0'`);
   const given = "{ name: 'n1' as NodeId }";
   const code = codeOf('engine/docs/embedding.md');

@@ -1,4 +1,4 @@
-/** The built command line, as a user calls it. `npm test` builds before it tests. */
+/** Tests the built command line, as a user calls it. `npm test` builds before it tests. */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ import { plant } from './planting.ts';
 
 const build = fileURLToPath(new URL('../../dist/', import.meta.url));
 const program = join(build, 'sim/main.js');
-/** The module of somebody who uses the simulator. */
+/** A module as a user of the simulator writes it. */
 const stories = fileURLToPath(new URL('../embedding/testdata/tiny-stories.js', import.meta.url));
 let directory = '';
 
@@ -25,7 +25,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** A module of theirs without the invariant of `stories`. */
+/** A user's module without the invariant of `stories`. */
 function others(): string {
   const file = join(directory, 'others.mjs');
   writeFileSync(file, "export const invariants = [{ name: 'all-is-well', check() {} }];");
@@ -180,12 +180,12 @@ describe('lockstep-sim', () => {
         });
       }
       expect(call('replay', file, '--scenarios', stories).status).toBe(1);
-      // Its events are the same, whoever judges them.
+      // Its events are the same, whichever invariants judge it.
       expect(call('digest', file).status).toBe(0);
     }
   });
 
-  it('replays plans that name no judge, as all older ones, without them', () => {
+  it('replays plans that name no user invariants, as all older ones, without them', () => {
     const { judgedBy: _, ...older } = planOfSeed('calm', 3);
     writeFileSync(
       join(directory, 'older.json'),
@@ -216,7 +216,7 @@ describe('lockstep-sim', () => {
     expect(Math.max(...trace.map(timeOfLine))).toBeLessThanOrEqual(1_000_000);
   });
 
-  it('replays a plan whose scenario it does not know: the name is a label', () => {
+  it('replays a plan of an unknown scenario: the name is a label', () => {
     const plan = { ...planOfSeed('calm', 3), scenario: 'clam', floors: { 'no-silent-failures': 1 } };
     writeFileSync(join(directory, 'strange.json'), formatPlan(plan));
     const { status, out } = call('replay', 'strange.json', '--json');
@@ -224,7 +224,7 @@ describe('lockstep-sim', () => {
     expect(JSON.parse(out)).toMatchObject({ scenario: 'clam', verdict: 'passed' });
   });
 
-  it('does not let a plan pass of which no invariant is judged', () => {
+  it('does not pass a plan without a judged invariant', () => {
     writeFileSync(join(directory, 'idle.json'), formatPlan({ ...planOfSeed('calm', 3), floors: {} }));
     const { status, out } = call('replay', 'idle.json', '--json');
     expect(status).toBe(3);

@@ -1,7 +1,7 @@
 /**
- * How `lockstep-sim` ends when a command throws: whose fault it is, in words and as an exit code. What the caller did
- * wrong is usage; what the machine refuses (a file that cannot be written) is too; anything else is the simulator's own
- * fault, which must never look like a broken invariant.
+ * Converts an error of a command to the exit code and the message of `lockstep-sim`. A mistake of the caller is a usage
+ * error, and so is what the machine refuses (such as a file that cannot be written). Anything else is a fault of the
+ * simulator, which must never look like a broken invariant.
  */
 import { CommanderError } from 'commander';
 
@@ -11,9 +11,10 @@ import { version } from '../../engine/base/version.ts';
 /** `fault` is EX_SOFTWARE of sysexits.h. */
 export const exitCodes = { passed: 0, failed: 1, usage: 2, unknown: 3, fault: 70 } as const;
 
+/** An exit code with its message. */
 export interface Complaint {
   readonly code: number;
-  /** For stderr; empty when commander has said it. */
+  /** Text for stderr; empty if commander has printed it. */
   readonly text: string;
 }
 
@@ -31,7 +32,7 @@ export function complaintAbout(error: unknown, words: readonly string[]): Compla
   return { code: exitCodes.fault, text: faultText(error, words) };
 }
 
-/** The commands throw these for what they were given; errors of the engine that come this far are no usage. */
+/** The commands throw these for wrong arguments; other errors of the engine are no usage errors. */
 function isUsage({ code }: LockstepError): boolean {
   return code === 'BadRequest' || code === 'NotFound' || code === 'Conflict' || code === 'PlanInvalid';
 }
@@ -51,7 +52,7 @@ function faultText(error: unknown, words: readonly string[]): string {
   ].join('\n');
 }
 
-/** The first cause's stack: where it happened, not where it was passed on. */
+/** The stack of the first cause: where the error occurred, not where it was rethrown. */
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? stackOf(error.cause) : (error.stack ?? error.message);

@@ -1,10 +1,10 @@
-/** A scenario in words: who is there, what clients do, what may go wrong, and what must hold. */
+/** Describes a scenario as text: its cluster, its clients, its faults and its invariants. */
 import { fillAfter, fillLines, fillList } from '../../reports/columns.ts';
 import { invariantTable } from '../check/invariants.ts';
 import { faultKinds } from '../faults/kinds/fault-kinds.ts';
 import type { FaultDraw, LoadShape, Range, Scenario } from '../plan/scenario.ts';
 
-/** A paragraph of each part, with no line longer than `columns` where words allow. */
+/** A paragraph for each part, with no line longer than `columns` where words allow. */
 export function describeScenario(scenario: Scenario, columns: number): readonly string[] {
   const { story, stormMs, calmMs, settleMsMax, mendedBy, settings = {} } = scenario;
   const part = (label: string, items: readonly string[]): string =>
@@ -91,7 +91,7 @@ function faultLines(faults: readonly FaultDraw[], columns: number): readonly str
   return ['  faults:', ...lines];
 }
 
-/** How many of a fault a seed draws, when, where and for how long. */
+/** How many faults of a kind a seed draws, when, where and for how long. */
 export function drawWords(draw: FaultDraw): readonly string[] {
   const { count, forUs, params = {}, words = {}, targets, atUs, group, sideMax, after, always } = draw;
   return [
@@ -131,7 +131,7 @@ function invariantLines(floors: Scenario['invariants'], columns: number): readon
   ];
 }
 
-/** What the parameters of a kind of fault may be: `keeps nothing or some`, `oneIn 3 to 100`. */
+/** The values that a fault kind's parameters may have: `keeps nothing or some`, `oneIn 3 to 100`. */
 export function parameterWords(kind: keyof typeof faultKinds): readonly string[] {
   return Object.entries(faultKinds[kind].params).map(([name, range]) =>
     range.kind === 'choice'
@@ -140,7 +140,7 @@ export function parameterWords(kind: keyof typeof faultKinds): readonly string[]
   );
 }
 
-/** Words with their weights, as items of a list; `label` begins the first. */
+/** Names with their weights, as items of a list that begins with `label`. */
 function weighted(label: string, weights: Readonly<Record<string, number>>): readonly string[] {
   return Object.entries(weights).map(
     ([word, weight], index) => `${index === 0 ? label : ''}${word} ${weight}`,
@@ -166,7 +166,7 @@ const units = [
   ['ms', 1_000],
 ] as const;
 
-/** In the largest unit that leaves at most one decimal. */
+/** A duration in the largest unit that needs at most one decimal. */
 function durationOf(us: number): string {
   const [unit, size] = units.find(([, one]) => us !== 0 && (us * 10) % one === 0 && us >= one) ?? ['us', 1];
   return us === 0 ? '0' : `${grouped(us / size)} ${unit}`;

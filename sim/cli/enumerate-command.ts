@@ -1,7 +1,7 @@
 /**
  * `enumerate xa`: every crash point of a transaction, one at a time or (with pairs) every two of them, over worker
- * threads. Each run is judged by the invariants of transactions; the smallest thing that fails is its own replay
- * (`--only` with its description).
+ * threads. Each run is judged by the invariants of transactions. A failing point is its own replay (`--only` with its
+ * description).
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
@@ -12,37 +12,39 @@ import { allCrashPoints, describePoint } from '../explore/crash-points.ts';
 import { pairsOf, sampleOf } from '../explore/crash-point-pairs.ts';
 import { startProgress } from './progress.ts';
 
-/** Runs without `--limit`: as many as two processors make in about ten minutes. */
+/** Most runs without `--limit`: about ten minutes on two processors. */
 export const runsMaxDefault = 8000;
 
+/** Options of `enumerate xa`. */
 export interface EnumerateOptions {
   readonly pairs: boolean;
   readonly jobs: number;
   /** Only points whose description contains this text: `p.vote.sent crash n2`. */
   readonly only: string | undefined;
-  /** Runs at most; of more, a sample is taken. Undefined: `runsMaxDefault`. */
+  /** Most runs; if there are more points, a sample is taken. Undefined: `runsMaxDefault`. */
   readonly limit: number | undefined;
-  /** Which sample. Undefined: 1. */
+  /** Seed of the sample. Undefined: 1. */
   readonly seed: number | undefined;
-  /** The build whose engine is run; the own one when undefined. */
+  /** The build whose engine is run; undefined: this program's own. */
   readonly build: string | undefined;
 }
 
+/** The result of `enumerate xa`. */
 export interface Enumeration {
   readonly runs: number;
-  /** Of so many that were chosen; more than `runs` when a sample was taken, by this seed. */
+  /** Number of matching points; more than `runs` if a sample was taken with `seed`. */
   readonly possible: number;
   readonly seed: number;
   /** Runs in which no step was reached. */
   readonly missed: number;
-  /** Runs in which every step was reached: the second of a pair may be one that the first has made impossible. */
+  /** Runs in which every step was reached: the first strike of a pair may make the second impossible. */
   readonly whole: number;
   readonly comparisons: Readonly<Record<string, number>>;
   /** `p.vote.sent crash n2: atomicity: …`, in the order of the points. */
   readonly failures: readonly string[];
 }
 
-/** Runs them all. Throws `BadRequest` when there is none: nothing was struck, which must not pass for all being whole. */
+/** Runs all matching points. Throws `BadRequest` if none matches, because an empty enumeration must not pass. */
 export async function enumerateTransactions(options: EnumerateOptions): Promise<Enumeration> {
   const named = chosenBy(options);
   const { limit = runsMaxDefault, seed = 1 } = options;
@@ -104,7 +106,7 @@ function chosenBy({ pairs, only = '' }: EnumerateOptions): readonly (readonly Cr
   throw new LockstepError('BadRequest', detail);
 }
 
-/** For people. */
+/** The result as text. */
 export function enumerationText(enumeration: Enumeration): string {
   const { runs, possible, seed, missed, whole, comparisons, failures } = enumeration;
   const compared = Object.entries(comparisons).map(([invariant, count]) => `${invariant} ${count}`);

@@ -1,18 +1,19 @@
-/** `enumerate store-batch`: every crash of a history of atomic batches on the store alone (sim/explore/store-batch.ts). */
+/** `enumerate store-batch`: every crash of a history of atomic batches on the store alone (explore/store-batch.ts). */
 import { LockstepError } from '../../engine/base/errors.ts';
 import { describeStoreBatch, enumerateStoreBatch, storeBatchDefaults } from '../explore/store-batch.ts';
 import type { StoreBatchReport } from '../explore/store-batch.ts';
 
+/** Options of `enumerate store-batch`. */
 export interface EnumerateStoreOptions {
-  /** Crash states visited at most; undefined: the default. Beyond them, states are sampled. */
+  /** Most crash states to visit; undefined: the default. Beyond them, states are sampled. */
   readonly limit: number | undefined;
   readonly seed: number | undefined;
 }
 
-/** Options of `enumerate` that are of its transactions alone: the store has neither steps nor threads of workers. */
+/** Options that only `enumerate xa` has: the store has neither steps nor worker threads. */
 const ofTransactions = ['pairs', 'only', 'jobs', 'plant'] as const;
 
-/** Throws `BadRequest` when something is asked for that would be ignored. */
+/** Throws `BadRequest` for an option that would have no effect. */
 export function mustApplyToStore(given: Readonly<Record<string, unknown>>): void {
   const idle = ofTransactions.filter((name) => given[name] !== undefined);
   if (idle.length === 0) return;
@@ -25,7 +26,7 @@ export function mustApplyToStore(given: Readonly<Record<string, unknown>>): void
 
 const lineEveryMs = 5000;
 
-/** Visits the states, with a line on stderr every few seconds. */
+/** Visits the states, with a progress line on stderr every few seconds. */
 export async function enumerateStoreBatches(options: EnumerateStoreOptions): Promise<StoreBatchReport> {
   let lastMs = performance.now();
   return enumerateStoreBatch({
@@ -41,5 +42,5 @@ export async function enumerateStoreBatches(options: EnumerateStoreOptions): Pro
   });
 }
 
-/** For people: what was visited, of how much, and what failed. */
+/** The report as text. */
 export const storeBatchText = describeStoreBatch;

@@ -1,4 +1,4 @@
-/** `lockstep-sim list`: the scenarios, and the tables of faults, invariants and planted bugs. */
+/** `lockstep-sim list`: the scenarios, and the tables of faults, invariants and mutants. */
 import type { ChalkInstance } from 'chalk';
 
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -16,7 +16,7 @@ import type { Own } from '../runner/user-defined.ts';
 import type { Scenario } from '../plan/scenario.ts';
 import { describeScenario, parameterWords } from './describe-scenario.ts';
 
-/** What is listed: all scenarios, everything of one name or code, or a table. */
+/** What to list: all scenarios, everything of one name or code, or a table. */
 export interface ListOptions {
   readonly name?: string | undefined;
   readonly faults?: boolean | undefined;
@@ -29,7 +29,7 @@ type AnyMutant = Mutant | EnumeratedBug;
 
 const allMutants: readonly AnyMutant[] = [...mutants, ...transactionBugs];
 
-/** For people: a line per row, cut to `columns`; of one name, all there is. Throws `NotFound`. */
+/** As text: a line per row, cut to `columns`; for one name, all details. Throws `NotFound`. */
 export function listText(options: ListOptions, own: Own, paint: ChalkInstance, columns: number): string {
   if (options.name !== undefined) return describeName(options.name, own, paint, columns);
   const tables = [
@@ -40,7 +40,7 @@ export function listText(options: ListOptions, own: Own, paint: ChalkInstance, c
   return (tables.length > 0 ? tables.flat() : scenarioLines(own, columns)).join('\n');
 }
 
-/** For programs: one line. Throws `NotFound`. */
+/** As one line of JSON. Throws `NotFound`. */
 export function listJson(options: ListOptions, own: Own): string {
   if (options.name !== undefined) {
     const { scenario, fault, invariant, mutant } = mustFind(options.name, own);
@@ -66,7 +66,7 @@ function scenarioJson({ name, story, cluster, faults, invariants }: Scenario): o
   };
 }
 
-/** Not the edit itself. */
+/** Without the edit itself. */
 function mutantJson(mutant: AnyMutant): object {
   const { name, code, title, oracles } = mutant;
   return 'scenario' in mutant
@@ -104,7 +104,7 @@ interface Found {
   readonly mutant: AnyMutant | undefined;
 }
 
-/** A scenario and a fault may have one name: both are meant. */
+/** A scenario and a fault may share a name: both are found. */
 function mustFind(name: string, own: Own): Found {
   const all = [...own.scenarios, ...scenarios];
   const found = {

@@ -1,4 +1,4 @@
-/** What `lockstep-sim list` prints, and that the documentation lists the same. */
+/** Tests the output of `lockstep-sim list`, and that the documentation lists the same. */
 import { readFileSync } from 'node:fs';
 import { Chalk } from 'chalk';
 import { describe, expect, it } from 'vitest';

@@ -1,6 +1,4 @@
-/**
- * Makes the copy of the built engine that holds one planted bug. Lives in real time, on the machine's own files.
- */
+/** Creates the copy of the built engine that contains one mutant. Works in real time, on the machine's files. */
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -11,7 +9,7 @@ import type { EnumeratedBug, Mutant, MutantEdit } from '../mutants/mutant.ts';
 import { transactionBugs } from '../mutants/transaction-mutants.ts';
 import { buildDirectory, bundleFile } from '../runner/pool/build.ts';
 
-/** The bug of that name or code. Throws `NotFound` with the nearest names. */
+/** The mutant of that name or code. Throws `NotFound` with the nearest names. */
 export function mutantNamed(given: string): Mutant {
   return mustGet(mutants, given, () => {
     const other = findNamed(transactionBugs, given);
@@ -21,7 +19,7 @@ export function mutantNamed(given: string): Mutant {
   });
 }
 
-/** The bug of that name or code among those that crash points expose. Throws `NotFound` with the nearest names. */
+/** The mutant of that name or code among those that crash points expose. Throws `NotFound` with the nearest names. */
 export function mustGetEnumeratedBug(given: string): EnumeratedBug {
   return mustGet(transactionBugs, given, () => {
     const other = findNamed(mutants, given);
@@ -31,7 +29,7 @@ export function mustGetEnumeratedBug(given: string): EnumeratedBug {
   });
 }
 
-/** `elsewhere`: where it is, when it is one of the others. */
+/** `elsewhere`: how to use it, if it is a mutant of the other kind. */
 function mustGet<Bug extends MutantEdit>(
   bugs: readonly Bug[],
   given: string,
@@ -43,7 +41,7 @@ function mustGet<Bug extends MutantEdit>(
   throw new LockstepError('NotFound', elsewhere() ?? unknown);
 }
 
-/** The edited text. Throws `Conflict` unless the edit's place is found exactly once: the catalogue is out of date. */
+/** The edited text. Throws `Conflict` unless `find` occurs exactly once: otherwise the catalogue is out of date. */
 export function plantInto(text: string, bug: MutantEdit): string {
   const found = text.split(bug.find).length - 1;
   if (found !== 1) {
@@ -55,14 +53,14 @@ export function plantInto(text: string, bug: MutantEdit): string {
   return text.replace(bug.find, () => bug.replace);
 }
 
-/** Copies the build to `dist-plants/<name>` beside it with the bug in; answers that directory. */
+/** Copies the build to `dist-plants/<name>` beside it, applies the edit there, and returns that directory. */
 export async function plant(bug: MutantEdit, build: string = buildDirectory): Promise<string> {
   const edited = plantInto(await readFile(join(build, bug.file), 'utf8'), bug);
   const plants = join(dirname(join(build, '.')), 'dist-plants');
   const target = join(plants, bug.name);
   const fresh = join(plants, `${bug.name}.${process.pid}`);
   await mkdir(plants, { recursive: true });
-  // The bundle holds no bug: the modules run.
+  // The bundle contains no mutant: the copy runs its modules.
   await cp(build, fresh, { recursive: true, filter: (source) => !source.endsWith(bundleFile) });
   await writeFile(join(fresh, bug.file), edited);
   await rm(target, { recursive: true, force: true });

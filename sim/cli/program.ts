@@ -1,6 +1,4 @@
-/**
- * The commands of `lockstep-sim` and their options. Actions end in an exit code; what they print is made elsewhere.
- */
+/** The commands of `lockstep-sim` and their options. Actions end in an exit code; other modules produce the output. */
 import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -31,7 +29,7 @@ import { runScenarios } from './run-command.ts';
 const defaultSeedCount = 100;
 const defaultOut = 'lockstep-sim-out';
 
-/** Threads beyond its processors make a machine slower, and each takes its memory. */
+/** More threads than processors make a machine slower, and each takes its memory. */
 const jobsMax = Math.max(16, 4 * availableParallelism());
 const jobsHelp = `worker threads at once, at most ${jobsMax} here; no more are started than there are runs`;
 
@@ -59,7 +57,7 @@ Examples:
 Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown verdicts than the cap allows,
 70 the simulator itself failed (which says nothing about any invariant).`;
 
-/** Of every command that runs plans. */
+/** Options of every command that runs plans. */
 interface OwnFlags {
   readonly scenarios?: string;
 }
@@ -103,7 +101,7 @@ interface ListFlags extends OwnFlags {
   readonly json?: boolean;
 }
 
-/** The program; `setExitCode` hears the outcome, `print` gets what belongs on stdout. */
+/** Creates the program. It calls `setExitCode` with the outcome, and `print` with text for stdout. */
 export function makeProgram(print: (text: string) => void, setExitCode: (code: number) => void): Command {
   const program = new Command('lockstep-sim')
     .description(
@@ -256,7 +254,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   return program;
 }
 
-/** Hands the command over to the planted copy of this program. */
+/** Runs the command in the mutant's copy of this program. */
 async function replayPlanted(what: string, flags: ReplayFlags, id: string): Promise<number> {
   const build = await plant(mutantNamed(id));
   const words = ['replay', what];
@@ -269,11 +267,11 @@ async function replayPlanted(what: string, flags: ReplayFlags, id: string): Prom
   const { status } = spawnSync(process.execPath, [join(build, 'sim/main.js'), ...words], {
     stdio: 'inherit',
   });
-  // Without one it was ended by a signal.
+  // Without a status, a signal ended it.
   return status ?? exitCodes.fault;
 }
 
-/** The one run that a history can be of. Throws `BadRequest`. */
+/** The plan of the one run whose history is wanted. Throws `BadRequest` unless the flags name exactly one. */
 async function mustGetSeedToTell(
   names: readonly string[],
   { seed, plant: bug, scenarios }: RunFlags,
@@ -287,7 +285,7 @@ async function mustGetSeedToTell(
   return planOfSeed(name, seed, await loadOwn(scenarios));
 }
 
-/** Writes the history; that there was nothing to write is said, or an empty file would pass for a clean one. */
+/** Writes the history. Reports if there was nothing to write, because an empty file would pass for a clean history. */
 async function tellHistory(plan: Plan, file: string): Promise<void> {
   if ((await writeHistory(plan, file)) > 0) return;
   process.stderr.write(
@@ -305,7 +303,7 @@ function exitCodeOf(summary: Summary): number {
   return summary.unknownBeyondCap ? exitCodes.unknown : exitCodes.passed;
 }
 
-/** A terminal's columns; where there is none, those that every one has. */
+/** Width of the terminal; without one, the width that every terminal has. */
 function columns(): number {
   return Math.max(columnsMin, process.stdout.isTTY ? process.stdout.columns : columnsMin);
 }

@@ -1,23 +1,24 @@
 /**
- * What a person sees while seeds run: a bar on a terminal, otherwise a line on stderr every few seconds. stdout is for
+ * Shows progress while seeds run: a bar on a terminal, otherwise a line on stderr every few seconds. stdout is for
  * results only.
  */
 import cliProgress from 'cli-progress';
 
 const lineEveryMs = 5000;
 
-/** So many failures are told when they happen; the summary counts all. */
+/** Most failures that are printed when they happen; the summary counts all. */
 const toldMax = 20;
 
+/** Receives events of a run and displays them. */
 export interface Progress {
   /** One more run is over. */
   ran(failedSoFar: number, scenario: string): void;
-  /** A failure, told when it happens: who soaks for hours need not wait for the summary. Only the first few are. */
+  /** Prints a failure when it happens, so that it is visible during a run of hours; only the first few. */
   failed(line: string): void;
   stop(): void;
 }
 
-/** `total` is undefined when the number of runs is not known beforehand. */
+/** `total` is undefined if the number of runs is not known beforehand. */
 export function startProgress(total: number | undefined): Progress {
   const display = process.stderr.isTTY && total !== undefined ? startBar(total) : startLines(total);
   let told = 0;
@@ -39,7 +40,7 @@ interface Display {
 }
 
 function startBar(total: number): Display {
-  // A multibar of one: only it can write lines above what it redraws.
+  // A multibar with one bar: only a multibar can write lines above the bar.
   const bars = new cliProgress.MultiBar({
     format: '{bar} {value}/{total} runs, {failed} failed, {scenario} | {duration_formatted}',
     stream: process.stderr,

@@ -1,6 +1,6 @@
 /**
- * The four paths of the stats listener on a cluster of real processes under load: the JSON and the text of one
- * publication agree on every number, on every node, whatever is counted meanwhile.
+ * Tests the four paths of the stats listener on a cluster of real processes under load: the JSON and the text of one
+ * snapshot agree on every number, on every node.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -9,7 +9,7 @@ import { compareStats } from '../check/stats-agreement.ts';
 
 const basePort = 15_798;
 const legacyPaths = ['/', '/info', '/stats'];
-/** So many publications of each node are compared. */
+/** Number of snapshots that are compared per node. */
 const looksPerNode = 3;
 
 let cluster: TestingCluster | undefined;
@@ -33,7 +33,7 @@ async function read(origin: string, path: string): Promise<Page> {
   return { snapshot: answer.headers.get('X-Lockstep-Snapshot'), text: await answer.text() };
 }
 
-/** All four paths of one publication; a publication may come between two of them, so it is tried again. */
+/** All four paths of one snapshot; retries, because a new snapshot may be published between two requests. */
 async function readPublication(
   origin: string,
 ): Promise<{ readonly legacy: readonly string[]; readonly metrics: string }> {
@@ -47,7 +47,7 @@ async function readPublication(
   }
 }
 
-/** Puts and gets, one after the other, until told to stop; how many there were. */
+/** Puts and gets in turn until `watch.over`; resolves with their number. */
 async function load(origin: string, name: string, watch: { readonly over: boolean }): Promise<number> {
   let count = 0;
   for (; !watch.over; count++) {
@@ -81,7 +81,7 @@ test('JSON and text agree on every number of every node, under load', async () =
   }
   watch.over = true;
   for (const count of await Promise.all(loads)) expect(count).toBeGreaterThan(0);
-  // The last look at each node is one at a node that was at work.
+  // The last sample of each node shows a node under load.
   for (const count of writes.slice(-nodes.length)) expect(count).toBeGreaterThan(0);
 });
 

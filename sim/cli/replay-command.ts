@@ -1,4 +1,4 @@
-/** `lockstep-sim replay` and `digest`: one run again, from a seed or from a plan file, with its trace when wanted. */
+/** `lockstep-sim replay` and `digest`: run a seed or a plan file again, with its trace if requested. */
 import { readFile, writeFile } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -13,9 +13,8 @@ import { runPlan } from '../runner/run.ts';
 import { judgePlan, mustFindScenario, planOfSeed } from '../runner/task.ts';
 
 /**
- * The plan of a scenario's seed, or of a file (a name that ends in `.json`), whose scenario need not be known: a plan says
- * all itself, and the name is its label. Throws `BadRequest`, `NotFound`,
- * `PlanInvalid`.
+ * The plan of a scenario's seed, or of a file (a name that ends in `.json`). A plan file is complete, and its
+ * scenario's name is only a label, so the scenario need not be known. Throws `BadRequest`, `NotFound`, `PlanInvalid`.
  */
 export async function planToReplay(
   what: string,
@@ -43,7 +42,7 @@ async function readPlanFile(path: string): Promise<Plan> {
   return parsePlan(text);
 }
 
-/** Runs the plan and judges it, by the user's own invariants too. */
+/** Runs the plan and judges it, by the user's invariants too. */
 export function replayPlan(plan: Plan, own: Own): Promise<RunResult> {
   return judgePlan(plan, () => performance.now(), own.invariants);
 }
@@ -54,7 +53,7 @@ export async function traceOf(plan: Plan, untilUs: number): Promise<readonly str
   return trace.filter((line) => timeOfLine(line) <= untilUs);
 }
 
-/** Writes what the transactions' clients did and saw, for other checkers. */
+/** Writes the history of the transactions' clients, for other checkers; resolves with the number of entries. */
 export async function writeHistory(plan: Plan, file: string): Promise<number> {
   const { transactions } = await runPlan(plan);
   await writeFile(file, file.endsWith('.edn') ? historyEdn(transactions) : historyJsonLines(transactions));

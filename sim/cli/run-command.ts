@@ -1,5 +1,5 @@
 /**
- * `lockstep-sim run`: seeds of scenarios in parallel, the smallest failure of each scenario made small, and a summary.
+ * `lockstep-sim run`: runs seeds of scenarios in parallel, shrinks the smallest failure of each scenario, and sums up.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,32 +20,33 @@ import { judgedBy } from '../runner/judges.ts';
 import { mutantNamed, plant } from './planting.ts';
 import { startProgress } from './progress.ts';
 
+/** Options of `run`. */
 export interface RunOptions {
-  /** Names; empty for all, or for the planted bug's own. */
+  /** Scenario names; empty for all, or for the mutant's own. */
   readonly scenarios: readonly string[];
   readonly firstSeed: number;
   /** Seeds per scenario; undefined for as many as `forMs` allows. */
   readonly seedCount: number | undefined;
-  /** Begin no run after so many milliseconds; one is always made. */
+  /** Starts no run after this many milliseconds; one run is always made. */
   readonly forMs: number | undefined;
   readonly jobs: number;
-  /** Where failing plans go. */
+  /** Directory for failing plans. */
   readonly out: string;
   readonly plant: string | undefined;
-  /** The module of the user's own scenarios and invariants. */
+  /** The module with the user's scenarios and invariants. */
   readonly ownFile: string | undefined;
-  /** Begin no run of a scenario that has failed. */
+  /** Starts no further run of a scenario that has failed. */
   readonly untilFailure: boolean;
 }
 
 type RunTask = Task & { readonly kind: 'seed' | 'shrink' };
 
-/** What the runs of a scenario have come to. */
+/** Results of a scenario's runs so far. */
 interface Findings {
   readonly results: RunResult[];
-  /** A failure that was made small while others ran, with its result. */
+  /** A failure that was shrunk while other runs went on, with its result. */
   small: { readonly result: RunResult; readonly shrunk: Shrunk } | undefined;
-  /** The first failure that was found; undefined when none was, or once a worker makes it small. */
+  /** The first failure found; undefined if there is none, or once a worker shrinks it. */
   toShrink: RunResult | undefined;
 }
 
@@ -74,7 +75,7 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
   }
 }
 
-/** Throws `BadRequest` for seeds that no replay could name. */
+/** Throws `BadRequest` for seeds that a replay could not name. */
 function mustBeSeeds({ firstSeed, seedCount = 1 }: RunOptions): void {
   if (seedCount - 1 <= Number.MAX_SAFE_INTEGER - firstSeed) return;
   const detail = `${seedCount} seeds from ${firstSeed} on go beyond the last one, ${Number.MAX_SAFE_INTEGER}`;
@@ -131,7 +132,7 @@ async function runSeeds(
   return findings;
 }
 
-/** Scenario by scenario. */
+/** All seeds, scenario by scenario. */
 function* seedTasks(
   names: readonly string[],
   { firstSeed, seedCount = 1 }: RunOptions,
@@ -145,8 +146,8 @@ function* seedTasks(
 }
 
 /**
- * A seed of every scenario, then the next seed of every one, until the time is up: all get their share. The first failure
- * of a scenario is made small at once, in at most half of the time that is left then: afterwards there is none.
+ * A seed of every scenario, then the next seed of each, until the time is up, so that all get an equal share. The first
+ * failure of a scenario is shrunk at once, within half of the remaining time, because no time is left afterwards.
  */
 function* tasksWithin(
   findings: ReadonlyMap<string, Findings>,
@@ -173,7 +174,7 @@ function* tasksWithin(
   }
 }
 
-/** Undefined for a failure that no smaller plan could show: the run compared too little. */
+/** Undefined for a failure that shrinking cannot keep: the run compared too little. */
 function shrinkTask(result: RunResult, msMax: number): (RunTask & { readonly kind: 'shrink' }) | undefined {
   const broken = brokenInvariant(result);
   if (broken === undefined || broken.vacuous) return undefined;
@@ -183,8 +184,8 @@ function shrinkTask(result: RunResult, msMax: number): (RunTask & { readonly kin
 }
 
 /**
- * The failure that was made small, or else that of the smallest seed, made small if there is time until `endMs`; with its
- * plans on disk. Undefined when nothing failed.
+ * The shrunk failure, or the failure of the smallest seed, shrunk if time remains until `endMs`; writes its plans to
+ * disk. Undefined without a failure.
  */
 async function explain(
   pool: Pool,

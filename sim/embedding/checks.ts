@@ -1,6 +1,6 @@
 /**
- * The simulator as other projects' tests call it: plans of scenarios, built in or their own, runs of them, and checks
- * that throw when a run did not pass. Lives outside the world: it writes a failure's plan to a file for its replay.
+ * The simulator for other projects' tests: plans of built-in or own scenarios, runs of them, and checks that throw if a
+ * run does not pass. Works in real time: it writes a failure's plan to a file for its replay.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -21,36 +21,40 @@ import type { Scenario } from '../plan/scenario.ts';
 import { mustBeScenario } from '../plan/scenario-validation.ts';
 import { SimulationFailed } from './simulation-failed.ts';
 
+/** Options of a run. */
 export interface RunOptions {
-  /** Invariants of your own, judged beside those that the plan asks for. */
+  /** Your own invariants, judged beside those that the plan asks for. */
   readonly invariants?: readonly Invariant[];
 }
 
+/** Options of a check that throws. */
 export interface CheckOptions extends RunOptions {
-  /** Where the plan of a failure goes when no seed tells it (one that was made small). Default: `lockstep-sim-out`. */
+  /** Directory for the plan of a failure that has no seed (a shrunk one). Default: `lockstep-sim-out`. */
   readonly out?: string;
-  /** The module that exports your scenarios and invariants, as the replay line names it for `--scenarios`. */
+  /** The module that exports your scenarios and invariants, for `--scenarios` in the replay line. */
   readonly file?: string;
 }
 
+/** Options of `checkSeeds`. */
 export interface SeedOptions extends CheckOptions {
-  /** How many seeds are run. Default: 10. */
+  /** Number of seeds. Default: 10. */
   readonly seeds?: number;
-  /** The first of them. Default: 1. */
+  /** The first seed. Default: 1. */
   readonly firstSeed?: number;
 }
 
+/** Options of `plans`. */
 export interface PlansOptions {
-  /** Smaller plans that are tried at most when one fails. Default: 300, as by the command line. */
+  /** Most smaller plans to try when one fails. Default: 300, as on the command line. */
   readonly shrinkRuns?: number;
 }
 
-/** The built-in scenario of that name, to begin one of your own from. Throws `NotFound` with the nearest name. */
+/** The built-in scenario of that name, as a base for your own. Throws `NotFound` with the nearest name. */
 export function scenarioNamed(name: string): Scenario {
   return mustFindScenario(name);
 }
 
-/** The plan of a seed: the one that `lockstep-sim replay NAME --seed S` runs. Throws `NotFound`, `PlanInvalid`. */
+/** The plan that `lockstep-sim replay NAME --seed S` runs. Throws `NotFound`, `PlanInvalid`. */
 export function planOfSeed(scenario: string | Scenario, seed: number): Plan {
   return generatePlan(scenarioOf(scenario), mustBeSeed(seed));
 }
@@ -61,17 +65,17 @@ function mustBeSeed(seed: number): number {
 }
 
 /**
- * A fast-check arbitrary of the scenario's plans. A failing one shrinks as by the command line, to fewer faults, less
- * work and a shorter storm, and is shown as its file. Throws `NotFound`, `PlanInvalid`.
+ * A fast-check arbitrary of the scenario's plans. A failing plan shrinks as on the command line, to fewer faults, less
+ * work and a shorter storm, and is printed in the form of its file. Throws `NotFound`, `PlanInvalid`.
  */
 export function plans(scenario: string | Scenario, options: PlansOptions = {}): fc.Arbitrary<Plan> {
   return plansOf(scenarioOf(scenario), options.shrinkRuns);
 }
 
 /**
- * Runs a plan and judges it; whatever the verdict, the promise resolves. Runs take turns: one asked for while another one
- * is under way waits. Rejects with `PlanInvalid` when its settings are no configuration, with `BadRequest` when one of
- * your invariants throws or returns something, with `SimulatorFault` when the simulator itself fails.
+ * Runs a plan and judges it; the promise resolves whatever the verdict. Runs are serialized: a call waits for the run
+ * in progress. Rejects with `PlanInvalid` if the settings are no configuration, with `BadRequest` if one of your
+ * invariants throws or returns something, with `SimulatorFault` if the simulator itself fails.
  */
 export function runPlan(plan: Plan, options: RunOptions = {}): Promise<RunResult> {
   return inTurn(() => judgePlan(plan, () => performance.now(), options.invariants));
@@ -115,7 +119,7 @@ function scenarioOf(given: string | Scenario): Scenario {
   );
 }
 
-/** With the line that replays it: by its seed, or by its file, which is written for that. */
+/** The error with the command that replays it: by its seed, or by its plan file, which this function writes. */
 function failureOf(
   plan: Plan,
   result: RunResult,
@@ -146,7 +150,7 @@ function failureOf(
   );
 }
 
-/** Writes the plan; says why not where that cannot be done, for what broke is more important. */
+/** Writes the plan. If that fails, returns the reason as a note, because the violation matters more. */
 function keep(plan: Plan, path: string): readonly string[] {
   try {
     mkdirSync(dirname(path), { recursive: true });
@@ -162,7 +166,10 @@ function isOfItsSeed(plan: Plan): boolean {
   return scenario !== undefined && formatPlan(generatePlan(scenario, plan.seed)) === formatPlan(plan);
 }
 
-/** The run that was asked for last. Two at once would hear of each other's failures: the process has one of each alarm. */
+/**
+ * The last requested run. Concurrent runs would receive each other's failures, because the process has one handler for
+ * each kind.
+ */
 const turns: { last: Promise<unknown> } = { last: Promise.resolve() };
 
 function inTurn<T>(run: () => Promise<T>): Promise<T> {

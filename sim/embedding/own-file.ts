@@ -1,6 +1,6 @@
 /**
- * A module of the user's with scenarios and invariants of their own (`--scenarios FILE`): it exports `scenarios`, a list,
- * or `invariants`, a list, or both. Worker threads load it for themselves, since functions do not cross threads.
+ * Loads a module with the user's scenarios and invariants (`--scenarios FILE`): it exports the list `scenarios`, the
+ * list `invariants`, or both. Each worker thread loads it itself, because functions do not cross threads.
  */
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,7 +14,7 @@ import { nothingOwn } from '../runner/user-defined.ts';
 import type { Scenario } from '../plan/scenario.ts';
 import { mustBeScenario } from '../plan/scenario-validation.ts';
 
-/** What the file exports; nothing without one. Throws `NotFound`, `BadRequest`, `PlanInvalid`. */
+/** The exports of the file; no additions without a file. Throws `NotFound`, `BadRequest`, `PlanInvalid`. */
 export async function loadOwn(file: string | undefined): Promise<Own> {
   if (file === undefined) return nothingOwn;
   const module = await importFile(file);

@@ -1,15 +1,15 @@
 /**
- * Every state that a crash at one moment may leave of a journal disk, by the disk door's contract:
+ * Enumerates every state in which a crash at one moment may leave a journal disk, by the contract of the disk port:
  *
- * - each unsynced write survives by 512-byte sectors, each there or not; a sector that the write covers in part may
- *   also be torn, half of it there;
- * - a file that unsynced writes made longer may be as long as they made it, with zeros where they did not survive, or
- *   as long as what survived;
+ * - each unsynced write survives by 512-byte sectors, each independently; a sector that the write covers in part may
+ *   also be torn, with half of the write there;
+ * - a file that unsynced writes made longer may have that length, with zeros where they did not survive, or the length
+ *   of what survived;
  * - an unsynced truncation has happened or not;
  * - each name changed since its directory was synced is the old or the new one.
  *
- * A state is a list of digits, one for each of these choices. When there are too many, the extremes are kept (nothing
- * and everything survives; one thing alone survives, or alone is lost) and the rest is drawn.
+ * A state is a list of digits, one for each of these choices. If there are too many states, the extremes are kept
+ * (nothing and everything survives; one choice alone survives, or alone is lost) and the rest is sampled.
  */
 import type { Random } from '../../engine/io/random.ts';
 import { present } from '../../engine/base/assert.ts';
@@ -18,7 +18,7 @@ import type { DiskImage, DiskMoment, Inode, PendingChange } from './journal-disk
 
 const sectorBytes = 512;
 
-/** One thing that a crash decides. */
+/** One choice that a crash makes. */
 type Choice =
   | { readonly kind: 'name'; readonly path: string }
   | { readonly kind: 'truncate'; readonly inode: number; readonly change: number }
@@ -31,20 +31,21 @@ type Choice =
     }
   | { readonly kind: 'length'; readonly inode: number };
 
+/** The states of a crash at one moment. */
 export interface CrashImages {
-  /** How many states there are. */
+  /** Number of states. */
   readonly count: number;
-  /** All of them were taken. */
+  /** Every possible state is included. */
   readonly exhaustive: boolean;
   readonly images: readonly DiskImage[];
 }
 
-/** How many states a crash at `moment` may leave. */
+/** Number of possible states of a crash at `moment`. */
 export function countCrashImages(moment: DiskMoment): number {
   return choicesOf(moment).reduce((product, choice) => product * radixOf(choice), 1);
 }
 
-/** The states of a crash at `moment`, at most about `limit`; all of them if they are no more. */
+/** The states of a crash at `moment`: all, or a sample of about `limit`. */
 export function crashImages(moment: DiskMoment, limit: number, random: Random): CrashImages {
   const choices = choicesOf(moment);
   const radices = choices.map(radixOf);
@@ -145,7 +146,7 @@ function survivorOf(inode: Inode, digits: ReadonlyMap<Choice, number>): Buffer {
     if (choice.kind === 'length') grown = true;
     else bytes = applyChange(bytes, partOf(inode, choice, digit));
   }
-  // With the new length chosen, what did not survive reads as zeros.
+  // With the new length chosen, lost writes read as zeros.
   return grown && bytes.length < inode.bytes.length
     ? applyChange(bytes, { kind: 'truncate', length: inode.bytes.length })
     : bytes;

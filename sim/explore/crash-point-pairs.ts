@@ -1,10 +1,12 @@
 /**
- * Two crash points of one transaction: every two of different steps or different branches, each with every strike. (Two
- * strikes at one event of one node would be one strike.) Beyond a bound a sample is taken, the same for the same seed.
+ * Pairs of crash points of one transaction: every two of different steps or different branches, each with every strike.
+ * (Two strikes at one event of one node would be one strike.) Beyond a bound a sample is taken, the same for the same
+ * seed.
  */
 import { WorldRandom } from '../world/core/random.ts';
 import type { CrashPoint } from './crash-points.ts';
 
+/** Two crash points of one run. */
 export type PointPair = readonly [first: CrashPoint, second: CrashPoint];
 
 /** All pairs, in the order of their points. */
@@ -17,7 +19,7 @@ export function pairsOf(points: readonly CrashPoint[]): readonly PointPair[] {
   );
 }
 
-/** `countMax` of them, each equally likely, in their order; all when there are no more. */
+/** A uniform sample of `countMax` elements in their order; all of them if there are no more. */
 export function sampleOf<T>(all: readonly T[], countMax: number, seed: number): readonly T[] {
   if (all.length <= countMax) return all;
   const random = WorldRandom.root(`crash-points/${seed}`);

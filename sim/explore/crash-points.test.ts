@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { CrashPointResult } from './crash-points.ts';
 import { allCrashPoints, describePoint, runCrashPoints } from './crash-points.ts';
 
-/** What is wrong with a run, in words; empty when nothing is. */
+/** The violations and faults of a run as texts; empty if there are none. */
 function wrongs({ points, struck, reports, faults }: CrashPointResult): readonly string[] {
   const missed = struck < points.length ? ['the step was never reached'] : [];
   const broken = reports.flatMap(({ invariant, reasons }) =>
@@ -19,7 +19,7 @@ describe('a transaction struck at every step', () => {
     expect(points).toHaveLength(23 * 4 * 3);
   });
 
-  it('is whole or not there, and nothing is left in doubt', async () => {
+  it('is atomic, and leaves nothing in doubt', async () => {
     const stories: string[] = [];
     for (const point of points) {
       const found = wrongs(await runCrashPoints([point]));

@@ -1,11 +1,11 @@
 /**
- * Every place where a transaction can be struck, once each: named step x fault x branch. A transaction over three
- * primaries runs into its fault; while the cluster still limps, a rival transaction tries the same keys; then all is
- * healed, and the three keys must hold one transaction's values, nothing may be in doubt, and the steps must tell a
- * story that keeps `atomicity`, `outcome-stability`, `no-dangling-transactions`, `lock-exclusivity` and `exactly-once`.
+ * Strikes a transaction at every point once: named step x fault x branch. A transaction over three primaries runs into
+ * its fault. While the fault lasts, rival transactions try the same keys. After the heal, the three keys must hold one
+ * transaction's values, nothing may be in doubt, and the steps must keep `atomicity`, `outcome-stability`,
+ * `no-dangling-transactions`, `lock-exclusivity` and `exactly-once`.
  *
- * `crash`: the process dies, its files are whole. `syncLoss`: the power fails, only what was synced is left.
- * `partition`: the node is cut off for a while. `pause`: it stands still for a while.
+ * `crash`: the process dies, its files are intact. `syncLoss`: the power fails, only synced data remains. `partition`:
+ * the node is cut off for a while. `pause`: the process is paused for a while.
  */
 import type { BranchesLeft } from '../check/branches-left.ts';
 import { checkNothingLeft } from '../check/branches-left.ts';
@@ -20,22 +20,28 @@ import type { HarnessAnswer, HarnessNode } from './transaction-harness.ts';
 import { TransactionHarness, labNodes, put } from './transaction-harness.ts';
 import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
 
+/** The faults of a crash point; explained in the header. */
 export const strikes = ['crash', 'partition', 'pause', 'syncLoss'] as const;
+/** One of `strikes`. */
 export type Strike = (typeof strikes)[number];
 
-/** One strike: at the first event of the step at the node (or, for steps toward a branch, about it). */
+/**
+ * One strike: at the first event of the step at the node (for a coordinator's step toward a branch: the event about
+ * it).
+ */
 export interface CrashPoint {
   readonly step: string;
   readonly strike: Strike;
   readonly branch: HarnessNode;
 }
 
+/** The result of one transaction with one or two strikes. */
 export interface CrashPointResult {
   readonly points: readonly CrashPoint[];
-  /** Of the points, those whose step was reached and struck. */
+  /** Number of the points whose step was reached and struck. */
   readonly struck: number;
   readonly reports: readonly CheckReport[];
-  /** What is wrong beyond the reports; empty when all is well. */
+  /** Violations that are in no report; empty if there are none. */
   readonly faults: readonly string[];
   readonly digest: string;
 }
@@ -44,12 +50,14 @@ const downUs = 400_000;
 const awayUs = 1_200_000;
 const healUsMax = 30_000_000;
 const rivalEveryUs = 60_000;
-/** Beyond the return of a node that was struck, so that its locks are tried before it has asked for the outcome. */
+/**
+ * Enough rivals to outlast a struck node's return, so that its locks are tried before it has inquired for the outcome.
+ */
 const rivalCount = 12;
 
 /**
- * Steps of the coordinator that name a branch; the others happen once per transaction. Where it hears one, that branch
- * is struck: what it has said is under way already.
+ * Steps of the coordinator that name a branch; the others happen once per transaction. Where the coordinator receives a
+ * message, the branch that sent it is struck: the message is already under way.
  */
 const hearing: readonly string[] = ['c.vote.recv', 'c.ack.recv'];
 const namingSteps: readonly string[] = ['c.prepare.sent', 'c.vote.recv', 'c.commit.sent', 'c.ack.recv'];
@@ -61,12 +69,12 @@ export function allCrashPoints(): readonly CrashPoint[] {
   );
 }
 
-/** `p.vote.sent crash n2` */
+/** A point as text: `p.vote.sent crash n2`. */
 export function describePoint({ step, strike, branch }: CrashPoint): string {
   return `${step} ${strike} ${branch}`;
 }
 
-/** Runs one transaction into its fault or faults, and judges what is left. */
+/** Runs one transaction with these strikes, and judges what remains. */
 export async function runCrashPoints(points: readonly CrashPoint[]): Promise<CrashPointResult> {
   const run = new CrashRun(points);
   await run.play();
@@ -130,7 +138,7 @@ class CrashRun {
     return { operations: this.#keys.map((key) => put(key, value)), timeout_ms: 800 };
   }
 
-  /** Others want the keys again and again while the cluster limps, through whichever node serves. */
+  /** Rival transactions try the keys repeatedly while the fault lasts, through every node that serves. */
   async #rivals(): Promise<readonly (HarnessAnswer | undefined)[]> {
     const answers: Promise<HarnessAnswer | undefined>[] = [];
     for (let turn = 0; turn < rivalCount; turn++) {
@@ -154,7 +162,7 @@ class CrashRun {
     });
   }
 
-  /** Some steps are only reached when something has gone wrong before. */
+  /** Some steps are reached only after an earlier fault. */
   #prepareGround({ step, branch }: CrashPoint): void {
     if (step === 'p.recovery.scan') {
       this.#once(
@@ -191,7 +199,7 @@ class CrashRun {
 
   #inject(strike: Strike, host: string): void {
     const { world, cluster } = this.#lab;
-    // Another strike at this very step may have come first.
+    // An earlier strike at the same step may have killed the node.
     if (!cluster.host(host).alive) return;
     const others = labNodes.filter((node) => node !== host);
     switch (strike) {
@@ -229,7 +237,7 @@ class CrashRun {
     }
   }
 
-  /** Waits until no node lists anything in doubt; what is left then stays on record. */
+  /** Waits until no node lists anything in doubt; records what remains. */
   async #settle(): Promise<void> {
     const { world, cluster } = this.#lab;
     const endUs = world.nowUs + healUsMax;
@@ -249,7 +257,7 @@ class CrashRun {
     }
   }
 
-  /** Waits until no record of a branch is left; what is left then stays on record. */
+  /** Waits until no branch record is left; records what remains. */
   async #forget(): Promise<void> {
     const { world, cluster } = this.#lab;
     const endUs = world.nowUs + healUsMax;
@@ -261,8 +269,8 @@ class CrashRun {
   }
 
   /**
-   * The keys hold one transaction's values, on every node: at once, or, where a branch said that its level was not met,
-   * when what was kept for the others has reached them.
+   * The keys hold one transaction's values, on every node: at once, or, where a branch reported that its level was not
+   * met, after the hints have reached the other replicas.
    */
   async #readBack(): Promise<void> {
     const { world, steps } = this.#lab;
@@ -310,7 +318,7 @@ class CrashRun {
   }
 }
 
-/** Steps that happen once per transaction vary by who coordinates; its own branch has no prepare record. */
+/** Steps that happen once per transaction depend on the coordinator; its own branch has no prepare record. */
 function coordinatorFor(points: readonly CrashPoint[]): HarnessNode {
   const once = points.find(({ step }) => step.startsWith('c.') && !namingSteps.includes(step));
   if (once !== undefined) return once.branch;
@@ -318,7 +326,7 @@ function coordinatorFor(points: readonly CrashPoint[]): HarnessNode {
   return labNodes.find((node) => !recorded.includes(node)) ?? 'n1';
 }
 
-/** A step as the checks read it. */
+/** Converts a trace event to a step for the checks. */
 export function stepOf({ atUs, host, name, fields }: TraceEvent): Parameters<typeof checkOnce>[0][number] {
   return { atUs, node: host, step: name.slice('xa.'.length), xid: String(fields['xid']), fields };
 }

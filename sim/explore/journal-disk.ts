@@ -1,22 +1,22 @@
 /**
- * A disk in memory that remembers what is not durable yet, so that every state a crash may leave can be made from it,
- * one by one (crash-images.ts). It keeps the door's contract at its harshest: unsynced writes survive by sectors,
- * unsynced names one by one, a failed sync loses what it covered. Operations take effect when they are called and
- * resolve in the following microtask; time does not exist.
+ * A disk in memory that records what is not durable yet, so that every state after a crash can be made from it, one by
+ * one (crash-images.ts). It applies the disk port's contract at its harshest: unsynced writes survive by sectors,
+ * unsynced names one by one, and a failed sync loses what it covered. Operations take effect when they are called and
+ * resolve in the following microtask; there is no time.
  *
- * The world's disk (sim/world) draws one survival by chance; this one is for looking at all of them.
+ * The world's disk (sim/world) draws one survival at random; this disk serves to visit all of them.
  */
 import { assert } from '../../engine/base/assert.ts';
 import { Deferred } from '../../engine/base/deferred.ts';
 import type { Disk, DiskFile, DiskFailure, DiskLock, DiskOperation, OpenMode } from '../../engine/io/disk.ts';
 import { DiskError, parentOf } from '../../engine/io/disk.ts';
 
-/** A change of a file that is not durable. */
+/** A change of a file that is not durable yet. */
 export type PendingChange =
   | { readonly kind: 'write'; readonly offset: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly length: number };
 
-/** A file: what a reader sees, what is durable, and what lies between. */
+/** A file: what readers see, what is durable, and the changes between the two. */
 export interface Inode {
   readonly number: number;
   bytes: Buffer;
@@ -24,19 +24,20 @@ export interface Inode {
   pending: readonly PendingChange[];
 }
 
-/** A moment of a disk: enough to make every state that a crash at this moment may leave. */
+/** The state of a disk at one moment, from which every state after a crash can be made. */
 export interface DiskMoment {
   readonly names: ReadonlyMap<string, number>;
   readonly durableNames: ReadonlyMap<string, number>;
   readonly inodes: ReadonlyMap<number, Inode>;
 }
 
-/** What lies on a disk after a crash: path to bytes. */
+/** The content of a disk after a crash: path to bytes. */
 export type DiskImage = ReadonlyMap<string, Buffer>;
 
-/** Asked before every operation. `fail`: it fails; a failed sync loses what it covered. */
+/** Called before every operation. `fail`: the operation fails; a failed sync loses what it covered. */
 export type Watcher = (operation: DiskOperation, path: string) => 'fail' | undefined;
 
+/** The disk; implements the engine's port. */
 export class JournalDisk implements Disk {
   readonly #inodes = new Map<number, Inode>();
   readonly #names = new Map<string, number>();
@@ -46,7 +47,7 @@ export class JournalDisk implements Disk {
   #nextInode = 1;
   #watch: Watcher = () => undefined;
   #halted = false;
-  /** Reads and writes move at most this many bytes at once. */
+  /** Most bytes that one read or write moves. */
   chunkBytesMax = Number.MAX_SAFE_INTEGER;
 
   constructor(image: DiskImage = new Map()) {
@@ -58,7 +59,7 @@ export class JournalDisk implements Disk {
     for (const [path, number] of this.#names) this.#durableNames.set(path, number);
   }
 
-  /** The disk of a host whose process was killed at `moment`: the operating system still has what is not durable. */
+  /** The disk of a host whose process was killed at `moment`: the operating system still holds what is not durable. */
   static after(moment: DiskMoment): JournalDisk {
     const disk = new JournalDisk();
     for (const [number, inode] of moment.inodes) disk.#inodes.set(number, { ...inode });
@@ -72,17 +73,17 @@ export class JournalDisk implements Disk {
     this.#watch = watch;
   }
 
-  /** From now on no operation ever settles: the host is dead. */
+  /** From now on no operation settles: the host is dead. */
   halt(): void {
     this.#halted = true;
   }
 
-  /** Paths of the files that were opened and not closed, as they were opened. */
+  /** Paths of the files that are open, in the order of opening. */
   get openFiles(): readonly string[] {
     return [...this.#open].map(({ path }) => path);
   }
 
-  /** This moment, unaffected by what comes. */
+  /** A copy of the current state. */
   moment(): DiskMoment {
     const inodes = [...this.#inodes].map(([number, inode]) => [number, { ...inode }] as const);
     return {
@@ -92,7 +93,7 @@ export class JournalDisk implements Disk {
     };
   }
 
-  /** What a reader sees now: the image of an orderly stop. */
+  /** What readers see now: the disk's content after a graceful stop. */
   image(): DiskImage {
     return new Map([...this.#names].map(([path, number]) => [path, this.#inode(number).bytes]));
   }
@@ -182,7 +183,7 @@ export class JournalDisk implements Disk {
     });
   }
 
-  /** Its bytes are durable a few turns after they were written: meanwhile others may be on their way. */
+  /** The bytes become durable a few microtasks after the write: other operations may run meanwhile. */
   async writeDurably(
     path: string,
     number: number,
@@ -213,11 +214,11 @@ export class JournalDisk implements Disk {
   sync(path: string, number: number): Promise<void> {
     const inode = this.#inode(number);
     const settle = (): void => {
-      // Not simply what a reader sees: what a failed sync lost stays lost until it is written again.
+      // Not simply what readers see: what a failed sync lost stays lost until it is written again.
       inode.durable = inode.pending.reduce(applyChange, inode.durable);
       inode.pending = [];
     };
-    // After a failure the kernel calls the pages clean: what they held is on its way to nowhere.
+    // After a failed sync the kernel marks the pages clean: their content never reaches the disk.
     const lose = (): void => void (inode.pending = []);
     return this.#perform('sync', path, settle, lose);
   }
@@ -303,10 +304,10 @@ class JournalFile implements DiskFile {
 }
 
 const noBytes: Buffer = Buffer.alloc(0);
-/** Microtasks between a durable write and its being durable. */
+/** Microtasks from a durable write to its durability. */
 const durableTurns = 12;
 
-/** The bytes after a change; the given ones stay as they are. */
+/** The bytes after a change; the argument is not modified. */
 export function applyChange(bytes: Buffer, change: PendingChange): Buffer {
   const length = change.kind === 'truncate' ? change.length : change.offset + change.bytes.length;
   const changed = Buffer.alloc(change.kind === 'truncate' ? length : Math.max(length, bytes.length));

@@ -1,11 +1,13 @@
 /**
- * `lockstep-sim enumerate store-batch`: a history of atomic batches on the store alone, crashed at every disk operation
- * with every survival of unsynced data (crash-images.ts), and opened again. The store must then hold exactly what some
- * prefix of the batches makes, which has every answered batch in it; it must take a further batch and hold it over an
- * orderly stop. At every point the process is also killed alone, and what the next start shows must survive a crash
- * of the host. Some of the starts are crashed too, at every disk operation of theirs (`crash-loop`).
+ * `lockstep-sim enumerate store-batch`: crashes a history of atomic batches, on the store alone, at every disk
+ * operation with every survival of unsynced data (crash-images.ts), and opens the store again. The store must then hold
+ * the result of some prefix of the batches that contains every answered batch. It must accept a further batch and hold
+ * it after a graceful stop.
  *
- * Rotations, merges, hint files and removals all happen within the history (`store-harness.ts`: small segments).
+ * At every point the process is also killed alone; what the next start shows must survive a crash of the host. Some of
+ * the starts are crashed too, at each of their disk operations (`crash-loop`).
+ *
+ * The history contains rotations, merges, hint files and removals (`store-harness.ts`: small segments).
  */
 import { present } from '../../engine/base/assert.ts';
 import type { Random } from '../../engine/io/random.ts';
@@ -25,37 +27,40 @@ import {
   writeBatch,
 } from './store-harness.ts';
 
+/** The size of an enumeration. */
 export interface StoreBatchOptions {
   readonly seed: number;
-  /** Batches of the history. */
+  /** Number of batches of the history. */
   readonly operations: number;
-  /** Crash states visited at most; beyond them, states are sampled. */
+  /** Most crash states to visit; beyond them, states are sampled. */
   readonly statesMax: number;
-  /** Told now and then how far it is, 0..1. */
+  /** Called at intervals with the completed share, 0..1. */
   progress?(share: number): void;
 }
 
+/** What an enumeration visited and found. */
 export interface StoreBatchReport {
   readonly seed: number;
   readonly operations: number;
-  /** Disk operations of the history: each is a crash point. */
+  /** Number of disk operations of the history: each is a crash point. */
   readonly crashPoints: number;
-  /** Crash points whose disk differs from the one before. */
+  /** Number of crash points whose disk differs from the previous one. */
   readonly distinctPoints: number;
-  /** States that the disk model allows over all crash points, and how many of them were visited. */
+  /** Number of states that the disk model allows over all crash points, and of those visited. */
   readonly statesPossible: number;
   readonly statesVisited: number;
-  /** Crash points of which only a sample of the states was visited. */
+  /** Number of crash points of which only a sample of the states was visited. */
   readonly sampledPoints: number;
-  /** Crash states visited of starts that were crashed in their turn, and of hosts after a kill and a start. */
+  /** Number of crash states visited of crashed starts, and of hosts after a kill and a start. */
   readonly startStatesVisited: number;
-  /** What the history did, so that it can be seen to be one worth crashing. */
+  /** Events of the history, to show that it was worth crashing. */
   readonly merges: number;
   readonly segments: number;
-  /** Texts that say what went wrong; empty is good. */
+  /** Descriptions of violations; empty if there are none. */
   readonly failures: readonly string[];
 }
 
+/** The size of an enumeration without options. */
 export const storeBatchDefaults = { seed: 1, operations: 60, statesMax: 10_000 };
 
 const keyCount = 12;
@@ -66,7 +71,7 @@ const startEvery = 397;
 const startImagesMax = 3;
 const killImagesMax = 4;
 
-/** A moment of the history, and which of its batches were asked for and answered by then. */
+/** A moment of the history, with the batches requested and answered by then. */
 interface Point {
   readonly moment: DiskMoment;
   readonly at: string;
@@ -76,7 +81,7 @@ interface Point {
 
 interface History {
   readonly batches: readonly Batch[];
-  /** `twins[n]`: what the first n batches make. */
+  /** `twins[n]`: the expected contents after the first n batches. */
   readonly twins: readonly Twin[];
   readonly points: readonly Point[];
   readonly crashPoints: number;
@@ -111,12 +116,12 @@ export async function enumerateStoreBatch(options: StoreBatchOptions): Promise<S
   };
 }
 
-/** How many states of each point to visit: all where they are few, and an equal share of the rest elsewhere. */
+/** How many states of each point to visit: all of a point with few, and an equal share of the rest elsewhere. */
 function sharesOf(points: readonly Point[], statesMax: number): readonly number[] {
   const counts = points.map(({ moment }) => countCrashImages(moment));
   let share = 0;
   let left = statesMax;
-  // What points with few states leave over goes to the others.
+  // Points with few states pass their unused share to the others.
   const ascending = counts.toSorted((a, b) => a - b);
   ascending.forEach((count, index) => {
     share = Math.max(statesMin, Math.floor(left / (ascending.length - index)));
@@ -125,7 +130,7 @@ function sharesOf(points: readonly Point[], statesMax: number): readonly number[
   return counts.map((count) => Math.min(count, share));
 }
 
-/** The report as a paragraph, for people. */
+/** The report as a paragraph. */
 export function describeStoreBatch(report: StoreBatchReport): string {
   const sampled =
     report.sampledPoints === 0
@@ -151,7 +156,7 @@ async function runHistory(random: Random, operations: number): Promise<History> 
   let last = '';
   disk.watch((operation, path) => {
     crashPoints += 1;
-    // Reading changes nothing: the next change is the next point worth visiting.
+    // Reading changes nothing: only the next change is a new point.
     if (['read', 'size', 'list', 'lock'].includes(operation)) return undefined;
     last = `${operation} ${path}`;
     points.push({ moment: disk.moment(), at: last, asked: batches.length, answered });
@@ -171,7 +176,7 @@ async function runHistory(random: Random, operations: number): Promise<History> 
         answered += 1;
       });
       answers.push(answer);
-      // Now and then the next writer comes while this one's flush is under way: two are then.
+      // Sometimes the next writer arrives while a flush is in progress: two are then.
       for (let turn = draw.below(12); turn > 0; turn--) await Promise.resolve();
     }
     await Promise.all(answers);
@@ -190,7 +195,7 @@ async function runHistory(random: Random, operations: number): Promise<History> 
   return { batches, twins: twinsOf(batches), points, crashPoints, merges, segments };
 }
 
-/** One to four changes of different keys; every fourth is a removal. */
+/** One to four changes of different keys; every fourth change is a removal. */
 function drawBatch(draw: Random, index: number): Batch {
   const first = draw.below(keyCount);
   return Array.from({ length: 1 + draw.below(4) }, (_, step) => {
@@ -206,7 +211,7 @@ function twinsOf(batches: readonly Batch[]): readonly Twin[] {
   return twins;
 }
 
-/** Goes through the states of one point after another and keeps count. */
+/** Visits the states of one point after another and counts them. */
 class Visit {
   readonly #history: History;
   readonly #random: Random;
@@ -233,7 +238,7 @@ class Visit {
     }
   }
 
-  /** The process is killed and started again; what that start shows must survive a crash of the host right after. */
+  /** Kills the process and starts it again; what that start shows must survive a crash of the host right after. */
   async #kill(point: Point): Promise<void> {
     const disk = JournalDisk.after(point.moment);
     const store = await openStore(makeStoreHarness(disk, this.#random.fork('kill')), smallOptions);
@@ -251,7 +256,7 @@ class Visit {
     }
   }
 
-  /** Crashes the start itself at every disk operation of it. */
+  /** Crashes the start itself at each of its disk operations. */
   async #crashStart(point: Point, image: DiskImage): Promise<void> {
     const disk = new JournalDisk(image);
     const moments: DiskMoment[] = [];

@@ -1,6 +1,6 @@
 /**
- * A store alone over a journal disk: its doors, a history of batches for it, and what it holds. Time stands still and
- * nothing waits for it, so a history runs to its end in microtasks, the same way every time.
+ * A store alone over a journal disk: its ports, a history of batches for it, and its contents. Time does not advance
+ * and nothing waits for it, so a history runs to its end in microtasks, deterministically.
  */
 import { Deferred } from '../../engine/base/deferred.ts';
 import type { ByteString, Token } from '../../engine/base/ids.ts';
@@ -16,10 +16,12 @@ import { Store } from '../../engine/storage/store.ts';
 import type { StoreWrite } from '../../engine/storage/store.ts';
 import type { StoreIo } from '../../engine/storage/store-io.ts';
 
+/** The directory of the store on the disk. */
 export const storeDirectory = 'store';
+/** The path of the store's manifest. */
 export const manifestPath = `${storeDirectory}/MANIFEST`;
 
-/** Small enough for rotations and merges within a few dozen batches. */
+/** Options small enough for rotations and merges within a few dozen batches. */
 export const smallOptions: StoreOptions = {
   nodeName: 'n1',
   sync: { kind: 'always' },
@@ -30,12 +32,13 @@ export const smallOptions: StoreOptions = {
   merge: { ...mergeDefaults, smallCountMin: 4, sliceBytes: 1024, restPercent: 0 },
 };
 
-/** What one life of a store may touch. A task that fails is kept: anything in `failures` is a bug. */
+/** The ports of one incarnation of a store. Errors of failed tasks are recorded in `failures`: each is a bug. */
 export interface StoreHarness {
   readonly io: StoreIo;
   readonly failures: unknown[];
 }
 
+/** Creates the ports over a disk. */
 export function makeStoreHarness(disk: Disk, random: Random): StoreHarness {
   const failures: unknown[] = [];
   let nowUs = 0;
@@ -51,17 +54,19 @@ export function makeStoreHarness(disk: Disk, random: Random): StoreHarness {
   return { io, failures };
 }
 
+/** Opens the store on the harness's disk. */
 export function openStore(room: StoreHarness, options: StoreOptions): Promise<Store> {
   return Store.open(room.io, storeDirectory, options);
 }
 
 const prefix = bucketPrefix('default' as ByteString, 'b' as ByteString);
 
-/** The key number `index`, and the token that goes with it. */
+/** The key number `index`. */
 export function keyNumber(index: number): PackedKey {
   return `${prefix}k${index}` as PackedKey;
 }
 
+/** The token of key number `index`; spread over the ring. */
 export function tokenNumber(index: number): Token {
   return (Math.imul(index + 1, 0x9e3779b1) >>> 0) as Token;
 }
@@ -72,11 +77,13 @@ export interface Change {
   readonly value: Buffer | undefined;
 }
 
+/** Changes that are applied atomically. */
 export type Batch = readonly Change[];
 
-/** The dumb twin: what a store holds after some batches, key number to value. */
+/** The expected contents of a store after some batches: key number to value. */
 export type Twin = ReadonlyMap<number, Buffer>;
 
+/** The expected contents after one more batch; does not modify `twin`. */
 export function applyBatch(twin: Twin, batch: Batch): Twin {
   const next = new Map(twin);
   for (const { key, value } of batch) {
@@ -86,7 +93,7 @@ export function applyBatch(twin: Twin, batch: Batch): Twin {
   return next;
 }
 
-/** Batches that write the first `keyCount` keys again and again, and remove some: more records than keys by far. */
+/** Batches that overwrite the first `keyCount` keys repeatedly and remove some: far more records than keys. */
 export function rewriting(keyCount: number, batchCount: number): readonly Batch[] {
   return Array.from({ length: batchCount }, (_, index) => [
     { key: index % keyCount, value: index % 11 === 5 ? undefined : Buffer.alloc(30 + index, index + 1) },
@@ -94,18 +101,19 @@ export function rewriting(keyCount: number, batchCount: number): readonly Batch[
   ]);
 }
 
+/** The batch in the form that the store takes. */
 export function writesOf(batch: Batch): readonly StoreWrite[] {
   return batch.map(({ key, value }) => ({ key: keyNumber(key), token: tokenNumber(key), value }));
 }
 
-/** Writes a batch; resolves with how it was answered. */
+/** Writes a batch; resolves with the error, or undefined on success. */
 export function writeBatch(store: Store, batch: Batch): Promise<LockstepError | undefined> {
   const answer = new Deferred<LockstepError | undefined>();
   store.write(writesOf(batch), (error) => answer.resolve(error));
   return answer.promise;
 }
 
-/** All that the store holds of `keyCount` keys, each read on its own; throws when iteration says otherwise. */
+/** The store's contents of `keyCount` keys, each read on its own; throws if iteration disagrees. */
 export async function contentsOf(store: Store, keyCount: number): Promise<Twin> {
   const contents = new Map<number, Buffer>();
   for (let key = 0; key < keyCount; key++) {
@@ -120,12 +128,13 @@ export async function contentsOf(store: Store, keyCount: number): Promise<Twin> 
   return contents;
 }
 
+/** Whether both hold the same values under the same keys. */
 export function sameContents(left: Twin, right: Twin): boolean {
   if (left.size !== right.size) return false;
   return [...left].every(([key, value]) => right.get(key)?.equals(value) === true);
 }
 
-/** `{0:12b 3:7b}`: keys and their values' lengths, for people. */
+/** `{0:12b 3:7b}`: keys and the lengths of their values. */
 export function describeTwin(twin: Twin): string {
   const parts = [...twin].toSorted(([left], [right]) => left - right);
   return `{${parts.map(([key, value]) => `${key}:${value.length}b#${value.toString('hex').slice(0, 8)}`).join(' ')}}`;

@@ -1,6 +1,6 @@
 /**
- * A small cluster for one transaction at a time: three nodes with a copy of everything each, or one of each key, keys by
- * the node that is their primary, a client that speaks HTTP, and the named steps of the engine as they happen.
+ * A small cluster for one transaction at a time: three nodes with one or three copies of every key, keys by their
+ * primary node, an HTTP client, and the engine's named steps as they happen.
  */
 import { present } from '../../engine/base/assert.ts';
 import { Deferred } from '../../engine/base/deferred.ts';
@@ -12,21 +12,26 @@ import type { Subscription, TraceEvent } from '../world/core/trace.ts';
 import type { Lasting } from '../world/world.ts';
 import { World } from '../world/world.ts';
 
+/** The nodes of the cluster. */
 export const labNodes = ['n1', 'n2', 'n3'] as const;
+/** One of `labNodes`. */
 export type HarnessNode = (typeof labNodes)[number];
+/** The bucket of all keys. */
 export const bucket = 'b';
 
-/** The named steps, and a decision that a start has found. */
+/** The named steps, and the recovery of a decision at a start. */
 const stepName = /^xa\.(c\.|p\.|decision\.recovered$)/;
 
 const startUsMax = 10_000_000;
 const acquaintanceUs = 300_000;
 
+/** An HTTP answer with a JSON body. */
 export interface HarnessAnswer {
   readonly status: number;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
+/** The cluster; requests let virtual time pass until they are answered. */
 export class TransactionHarness {
   readonly world: World;
   readonly cluster: Cluster;
@@ -35,7 +40,7 @@ export class TransactionHarness {
   readonly #keys = new Map<HarnessNode, string[]>();
   readonly #client;
 
-  /** `copies` of every key: as many racks. */
+  /** `copies`: number of racks, and so of copies of every key. */
   constructor(seed: string | number, settings: Readonly<Record<string, unknown>> = {}, copies: 1 | 3 = 3) {
     this.world = new World({ seed, logLevel: 'trace' });
     const rackOf = (index: number): string => `r${(index % copies) + 1}`;
@@ -56,7 +61,7 @@ export class TransactionHarness {
     }
   }
 
-  /** The node where transactions on the key prepare. */
+  /** The node at which transactions prepare the key. */
   primaryOf(key: string): HarnessNode {
     const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
     const primary = this.cluster.ring.placement(token)[0]?.node;
@@ -66,7 +71,7 @@ export class TransactionHarness {
     );
   }
 
-  /** Keys whose primary the node is. */
+  /** Keys of which the node is the primary. */
   keysOf(node: HarnessNode): string[] {
     const known = this.#keys.get(node);
     if (known !== undefined) return known;
@@ -93,19 +98,19 @@ export class TransactionHarness {
     await this.world.run({ untilUs });
   }
 
-  /** Resolves after so much virtual time, for what runs beside others. */
+  /** Resolves after so much virtual time, for concurrent tasks. */
   wait(us: number): Promise<void> {
     const over = new Deferred<void>();
     this.world.after(us, 'lab', () => over.resolve());
     return over.promise;
   }
 
-  /** Listens to one named step. */
+  /** Calls `hear` for each event of one named step. */
   onStep(step: string, hear: (event: TraceEvent) => void): Subscription {
     return this.world.trace.on(`xa.${step}`, hear);
   }
 
-  /** From now on these frames are lost between the node and the others, though their connections live. */
+  /** From now on these frames are lost between the node and the others, while their connections stay up. */
   losing(node: string, others: readonly string[], frames: readonly number[]): Lasting {
     const { network } = this.world;
     const fault = { kind: 'message-filter', oneIn: 1, frames: new Set(frames) } as const;
@@ -113,7 +118,7 @@ export class TransactionHarness {
     return { lift: () => both.forEach((one) => one.lift()) };
   }
 
-  /** Starts a request; the answer is there once enough time has passed. */
+  /** Starts a request; the promise resolves once enough time has passed. */
   ask(
     node: string,
     method: 'GET' | 'POST' | 'PUT',
@@ -122,12 +127,12 @@ export class TransactionHarness {
   ): Promise<HarnessAnswer | undefined> {
     return this.send(node, method, path, body).then(
       (response) => ({ status: response.status, body: parsed(response) }),
-      // No whole answer came: the node died, or the client was cut off.
+      // No complete answer arrived: the node died, or the client was cut off.
       () => undefined,
     );
   }
 
-  /** Sends a request and lets time pass until its answer is there. */
+  /** Sends a request and lets time pass until it is answered. */
   async call(
     node: string,
     method: 'GET' | 'POST',
@@ -156,7 +161,7 @@ export class TransactionHarness {
       );
   }
 
-  /** What a client reads under a key through a node, at that many replicas; undefined: no answer. */
+  /** The value that a client reads through a node from `r` replicas; undefined without an answer. */
   async read(node: string, key: string, r: 1 | 2 | 3 | 'primary' = 2): Promise<string | undefined> {
     const reading = this.send(node, 'GET', `/buckets/${bucket}/keys/${key}?r=${r}`).then(
       (response) =>
@@ -168,7 +173,7 @@ export class TransactionHarness {
   }
 }
 
-/** A put of a transaction's body. */
+/** A put in the body of a transaction. */
 export function put(key: string, value: string, more: Readonly<Record<string, unknown>> = {}): object {
   return { op: 'put', bucket, key, value, ...more };
 }

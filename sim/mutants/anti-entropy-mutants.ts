@@ -1,6 +1,7 @@
-/** Planted bugs of anti-entropy. */
+/** Mutants of anti-entropy. */
 import type { Mutant } from './mutant.ts';
 
+/** Mutants that scenarios with anti-entropy must detect. */
 export const antiEntropyBugs: readonly Mutant[] = [
   {
     name: 'xor-tree-hash',
@@ -32,9 +33,8 @@ export const antiEntropyBugs: readonly Mutant[] = [
     find: 'if (seq > position)',
     replace: 'if (seq > position && seq < 0)',
     scenario: 'stale-snapshot',
-    // The catalogue's `stale-snapshot-safety` from seed 2 on. Where the stale leaf differs from the peer's, the node
-    // itself finds it wrong when it lists its keys, and counts a leaf that nobody altered: `metrics-reconcile`, from
-    // seed 1 on.
+    // `stale-snapshot-safety` breaks from seed 2 on. Where the stale leaf differs from the peer's, the node finds it
+    // wrong when it lists its keys, and counts a leaf that no fault altered: `metrics-reconcile`, from seed 1 on.
     oracles: ['stale-snapshot-safety', 'convergence', 'exchange-soundness', 'metrics-reconcile'],
     seedsMax: 20,
   },

@@ -44,7 +44,7 @@ describe('planted bugs', () => {
     for (const file of files) {
       const text = await readFile(join(build, 'engine', file), 'utf8');
       expect(text).not.toContain('plant(');
-      // An edit that only takes away leaves nothing to be found.
+      // The test can only search for text that an edit inserts.
       for (const { replace } of mutants) if (replace !== '') expect(text).not.toContain(replace);
     }
   });

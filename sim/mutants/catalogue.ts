@@ -1,4 +1,4 @@
-/** Every planted bug. Each edit is tested against the built engine (catalogue.test.ts). */
+/** Lists all mutants that random runs must detect. Each edit is tested against the built engine (catalogue.test.ts). */
 import { antiEntropyBugs } from './anti-entropy-mutants.ts';
 import { clientBugs } from './client-mutants.ts';
 import { clusterBugs, harmlessEdits } from './cluster-mutants.ts';
@@ -7,6 +7,7 @@ import { readBugs } from './read-mutants.ts';
 import { storeBugs } from './storage-mutants.ts';
 import { transactionStoryBugs } from './random-transaction-mutants.ts';
 
+/** All of them; `transaction-mutants.ts` has those that crash points expose. */
 export const mutants: readonly Mutant[] = [
   ...storeBugs,
   {

@@ -1,6 +1,7 @@
-/** Planted bugs of what clients talk to: names for transactions, Redis, MapReduce. */
+/** Mutants of the client interfaces: idempotency keys, Redis, MapReduce. */
 import type { Mutant } from './mutant.ts';
 
+/** Mutants that scenarios with these clients must detect. */
 export const clientBugs: readonly Mutant[] = [
   {
     name: 'idempotency-key-not-stored',

@@ -1,6 +1,7 @@
-/** Planted bugs of the cluster layer: routing, quorums, causality, failure detection, hints. */
+/** Mutants of the cluster layer: routing, quorums, causality, failure detection, hints. */
 import type { Mutant } from './mutant.ts';
 
+/** Mutants that cluster scenarios must detect. */
 export const clusterBugs: readonly Mutant[] = [
   {
     name: 'crossed-replies',
@@ -340,7 +341,7 @@ export const clusterBugs: readonly Mutant[] = [
   },
 ];
 
-/** Edits that break no promise: nothing may be reported of them. */
+/** Edits that break no promise: no check may report them. */
 export const harmlessEdits: readonly Mutant[] = [
   {
     name: 'reversed-send-order',

@@ -1,13 +1,14 @@
 /**
- * Planted bugs: small edits that each break one promise of the engine, to prove that the testbed notices. An edit is
- * made on a copy of the built engine (`dist-plants/<name>`), never in the source, so production builds hold no trace.
+ * Mutants: small edits that each break one promise of the engine, to prove that the testbed detects it. An edit is
+ * applied to a copy of the built engine (`dist-plants/<name>`), never to the source, so production builds contain no
+ * trace of it.
  */
 import type { Named } from '../check/named.ts';
 import type { InvariantName } from '../check/invariants.ts';
 
 /** One edit of the built engine. */
 export interface MutantEdit extends Named {
-  /** What the edited engine does wrong. */
+  /** What the edited engine does wrong, as a clause. */
   readonly title: string;
   /** The built file, relative to `dist`. */
   readonly file: string;
@@ -16,16 +17,17 @@ export interface MutantEdit extends Named {
   readonly replace: string;
 }
 
-/** A bug that one crash point of a transaction exposes (`lockstep-sim enumerate xa --plant`). */
+/** A mutant that one crash point of a transaction exposes (`lockstep-sim enumerate xa --plant`). */
 export interface EnumeratedBug extends MutantEdit {
-  /** A part of the description of the points that expose it: `p.vote.sent syncLoss`. */
+  /** Part of the description of the crash points that expose it: `p.vote.sent syncLoss`. */
   readonly exposedBy: string;
-  /** The runs must fail by these, or by the values that clients read back (`values`). */
+  /** The runs must fail by one of these invariants, or by the values that clients read back (`values`). */
   readonly oracles: readonly (InvariantName | 'values')[];
 }
 
+/** A mutant that random runs of a scenario expose. */
 export interface Mutant extends MutantEdit {
-  /** The scenario that must fail, by one of these invariants, within that many seeds; without oracles it must not. */
+  /** The scenario must fail, by one of `oracles`, within `seedsMax` seeds. Without oracles it must not fail. */
   readonly scenario: string;
   readonly oracles: readonly InvariantName[];
   readonly seedsMax: number;

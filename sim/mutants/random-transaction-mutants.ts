@@ -1,6 +1,7 @@
-/** Planted bugs of transactions that the random stories must notice. */
+/** Mutants of transactions that random runs must detect. */
 import type { Mutant } from './mutant.ts';
 
+/** Mutants that scenarios with transactions must detect. */
 export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'decision-not-logged',
@@ -110,7 +111,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
                 if (branch.phase === 'prepared')
                     this.#release(branch);`,
     scenario: 'erased-and-stamped',
-    // The branch driver's assertion fails a task, too: `no-silent-failures`.
+    // The branch driver's assertion also fails a task: `no-silent-failures`.
     oracles: [
       'no-silent-failures',
       'metrics-reconcile',

@@ -1,6 +1,7 @@
-/** Planted bugs of reads of large objects: what they hold, and what is taken for the same. */
+/** Mutants of reads of large objects: memory held by reads, and comparison of digests. */
 import type { Mutant } from './mutant.ts';
 
+/** Mutants that scenarios with large objects must detect. */
 export const readBugs: readonly Mutant[] = [
   {
     name: 'read-budget-leak',

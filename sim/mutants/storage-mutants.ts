@@ -1,6 +1,7 @@
-/** Planted bugs of the store and of what it writes its files with. */
+/** Mutants of the store and of its file access. */
 import type { Mutant } from './mutant.ts';
 
+/** Mutants that scenarios with disk faults must detect. */
 export const storeBugs: readonly Mutant[] = [
   {
     name: 'later-flushes-acked-early',

@@ -1,6 +1,7 @@
-/** Planted bugs of transactions, each with the crash points that expose it. */
+/** Mutants of transactions, each with the crash points that expose it. */
 import type { EnumeratedBug } from './mutant.ts';
 
+/** Mutants for `lockstep-sim enumerate xa --plant`. */
 export const transactionBugs: readonly EnumeratedBug[] = [
   {
     name: 'vote-before-durable',

@@ -1,16 +1,17 @@
-/** What a node may hold by its configuration, for `resource-bounds`. */
+/** The upper bounds of a node's resources by its configuration, for `resource-bounds`. */
 import type { NodeConfig } from '../../engine/config/config.ts';
 import { driverDefaults } from '../../engine/storage/driver.ts';
 import type { Bound } from '../check/resources.ts';
 import { defaultTuning } from '../world/core/tuning.ts';
 
-/** Reads and writes queue apart; the queues' limit counts each. */
+/** Reads and writes have separate queues; the limit applies to each. */
 const storeQueues = 2;
 /** HTTP and the binary protocol. */
 const clientListeners = 2;
-/** Keys and values that lie in a queue behind the bound: the request that was just taken out of it. */
+/** Bytes of keys and values in a queue beyond the bound: the request that was just taken out of it. */
 const oneRequestBytes = 1024 * 1024;
 
+/** The bounds of a node's gauges. */
 export function boundsOf(config: NodeConfig): readonly Bound[] {
   const { storeWritesMax, diskReadsMax, storeWriteBytesMax } = driverDefaults;
   return [
@@ -23,10 +24,13 @@ export function boundsOf(config: NodeConfig): readonly Bound[] {
   ];
 }
 
-/** A chunk that was being read when the node stopped taking commands. */
+/** Bytes of a chunk that the node was reading when it stopped accepting commands. */
 const oneChunkBytes = 64 * 1024;
 
-/** What of a client's requests can have left it while it reads none of their replies, which are as long as they. */
+/**
+ * Most bytes of requests that can have left a client that reads none of its replies; the replies are as long as the
+ * requests.
+ */
 export function bytesHeldMax(): number {
   const { windowBytes, highWaterBytes } = defaultTuning.network;
   return 2 * (windowBytes + highWaterBytes + oneChunkBytes);

@@ -1,17 +1,17 @@
 /**
- * How much a run has to compare at least: what its plan says, and what its length asks for. Every look at a node that
- * served must be an account in the books, and every scrape that was answered a text that was read.
+ * The floors of a run: what its plan asks for, raised according to the run's length. Every sample of a serving node
+ * must have an account, and every answered scrape a parsed text.
  */
 import type { ScrapeRecord } from '../workload/scrape.ts';
 import type { Plan } from '../plan/plan.ts';
 
-/** Comparisons of `metrics-reconcile` that one look at a node's numbers makes, at least. */
+/** Least number of comparisons of `metrics-reconcile` per account. */
 const equationsPerLook = 100;
 
 /**
- * The plan's floors, and what `metrics-reconcile` and `valid-exposition` can compare of these looks:
- * `valid-exposition` exactly each look but the first of a life with the one before it, and each scrape that saw
- * something whole.
+ * The plan's floors, raised to what `metrics-reconcile` and `valid-exposition` can compare of these samples. For
+ * `valid-exposition` that is each sample but the first of an incarnation, with the one before it, and each complete
+ * scrape.
  */
 export function grownFloors(
   floors: Plan['floors'],

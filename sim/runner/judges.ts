@@ -1,16 +1,22 @@
-/** Which invariants of a user judged a plan's run. A replay without them would pass whatever they found. */
+/**
+ * Records in a plan which of the user's invariants judged its run: a replay without them would pass whatever they had
+ * found.
+ */
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { Invariant } from '../check/user-invariants.ts';
 import type { Plan } from '../plan/plan.ts';
 
-/** The plan with the names of the user's invariants that judged it, and the module that exports them where it is known. */
+/** The plan with the names of the user's invariants that judged it, and the module that exports them, if known. */
 export function judgedBy(plan: Plan, invariants: readonly Invariant[], file: string | undefined): Plan {
   if (invariants.length === 0) return plan;
   const names = invariants.map(({ name }) => name);
   return { ...plan, judgedBy: { ...(file === undefined ? {} : { file }), invariants: names } };
 }
 
-/** Throws `BadRequest`, naming the file and what to add, unless all invariants of a user that judged the plan are there. */
+/**
+ * Throws `BadRequest`, naming the file and what to add, unless all of the user's invariants that judged the plan are
+ * given.
+ */
 export function mustHaveJudges(plan: Plan, invariants: readonly Invariant[]): void {
   const { file = 'FILE', invariants: needed } = plan.judgedBy ?? { invariants: [] };
   const given = new Set<string>(invariants.map(({ name }) => name));

@@ -1,7 +1,8 @@
-/** Results for the tests of what sums them up and renders them. */
+/** Builds results for the tests of summaries and reports. */
 import type { CheckReport } from '../check/report.ts';
 import type { RunResult } from './result.ts';
 
+/** A passing report of `durability`, with the given fields replaced. */
 export function reportOf(over: Partial<CheckReport> = {}): CheckReport {
   return {
     invariant: 'durability',
@@ -15,10 +16,12 @@ export function reportOf(over: Partial<CheckReport> = {}): CheckReport {
   };
 }
 
+/** A failing report with one violation at `atUs`. */
 export function brokenReport(atUs: number, text: string, over: Partial<CheckReport> = {}): CheckReport {
   return reportOf({ ok: false, firstBad: { atUs, text }, reasons: [text], ...over });
 }
 
+/** A passing result of `calm` with seed 1, with the given fields replaced. */
 export function resultOf(over: Partial<RunResult> = {}): RunResult {
   return {
     scenario: 'calm',

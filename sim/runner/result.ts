@@ -1,73 +1,77 @@
-/**
- * What runs come to, as plain data: it crosses worker threads, becomes JSON, and is what reports render.
- */
+/** Results of runs as plain data: they cross worker threads, become JSON, and are rendered by reports. */
 import type { CheckReport, ReportedInvariant } from '../check/report.ts';
 import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /**
- * `unknown`: the run ended before the checks could say anything (it ran out of its budget of events), or there were none:
- * the plan's floors name no invariant.
+ * `unknown`: the run exceeded its budget of events before the checks could decide, or the plan's floors name no
+ * invariant.
  */
 export type Verdict = 'passed' | 'failed' | 'unknown';
 
+/** Operations by outcome. */
 export interface OutcomeCounts {
   readonly ok: number;
   readonly fail: number;
   readonly unknown: number;
 }
 
-/** A fault of the plan that did not take place. */
+/** A fault of the plan that was not injected. */
 export interface MissedFault {
   readonly id: string;
   readonly kind: FaultKind;
   readonly targets: readonly string[];
-  /** The storm ended before its instant or its event came, or whom it aims at was down, gone or idle just then. */
+  /** The storm ended before its instant or its event came, or its target was down, gone or idle at that moment. */
   readonly why: 'its moment did not come' | 'there was nothing to strike';
 }
 
+/** The result of one run. */
 export interface RunResult {
   readonly scenario: string;
   readonly seed: number;
   readonly verdict: Verdict;
   readonly reports: readonly CheckReport[];
-  /** SHA-256 of the trace, in hex. */
+  /** SHA-256 of the trace, 64 hexadecimal digits. */
   readonly digest: string;
-  /** Events of the world's agenda. */
+  /** Number of events of the world's agenda. */
   readonly events: number;
-  /** Of them, those that ran code of a node. */
+  /** Number of those events that ran code of a node. */
   readonly nodeEvents: number;
   readonly outcomes: OutcomeCounts;
   readonly virtualUs: number;
   readonly wallMs: number;
-  /** Faults that were injected, by kind. */
+  /** Number of injected faults, by kind. */
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
-  /** Faults that were not, in the plan's order. Of those that a seed draws, some always are: two may want one node. */
+  /**
+   * Faults that were not injected, in the plan's order. Among drawn faults some always are: two may need the same node.
+   */
   readonly missed: readonly MissedFault[];
   /** Why the verdict is `unknown`; empty otherwise. */
   readonly because: string;
 }
 
-/** A failure made small. */
+/** The result of shrinking a failing plan. */
 export interface Shrunk {
   readonly plan: Plan;
   readonly result: RunResult;
-  /** Runs that the search took. */
+  /** Number of runs that shrinking took. */
   readonly runs: number;
-  /** Sizes before and after. */
+  /** Sizes before and after shrinking. */
   readonly operations: readonly [before: number, after: number];
   readonly faults: readonly [before: number, after: number];
 }
 
+/** A failing run, and how to replay it. */
 export interface Failure {
   readonly result: RunResult;
   readonly shrunk: Shrunk | undefined;
-  /** Arguments of `lockstep-sim` that replay it; the smallest plan when there is one. */
+  /** Arguments of `lockstep-sim` that replay the failure; with the shrunk plan if there is one. */
   readonly replay: readonly string[];
-  /** Arguments that make it small, where the time was up before that was done. */
+  /** Arguments that shrink the plan, if the time was up before that was done. */
   readonly shrinks?: readonly string[];
 }
 
+/** The results of all seeds of one scenario. */
 export interface ScenarioSummary {
   readonly name: string;
   readonly seeds: number;
@@ -77,7 +81,7 @@ export interface ScenarioSummary {
   readonly events: number;
   readonly operations: number;
   readonly virtualMs: number;
-  /** Summed over the workers. */
+  /** Milliseconds of real time, summed over the workers. */
   readonly wallMs: number;
   readonly checks: Readonly<
     Partial<Record<ReportedInvariant, { readonly checked: number; readonly skipped: number }>>
@@ -85,33 +89,36 @@ export interface ScenarioSummary {
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
   /** Seeds that failed, smallest first, at most `failedSeedsMax`. */
   readonly failedSeeds: readonly number[];
-  /** Which invariants broke in which seeds, as many as are named; one cause may break several in one run. */
+  /**
+   * The seeds in which each invariant broke, as many as are named; one cause may break several invariants in one run.
+   */
   readonly broken: Readonly<Partial<Record<ReportedInvariant, readonly number[]>>>;
   /** The failure of the smallest seed. */
   readonly failure: Failure | undefined;
 }
 
-/** How far a run came whose time was limited. */
+/** How far a run with limited time came. */
 export interface TimeLimit {
   readonly forMs: number;
   /** Scenarios of which no seed was run before the time was up. */
   readonly notReached: readonly string[];
 }
 
+/** The outcome of `lockstep-sim run`. */
 export interface Summary {
   readonly passed: boolean;
-  /** Some scenario has more unknown verdicts than its share allows. */
+  /** Some scenario has more unknown verdicts than `unknownPercentMax` allows. */
   readonly unknownBeyondCap: boolean;
-  /** Those of which at least one seed was run. */
+  /** Scenarios of which at least one seed was run. */
   readonly scenarios: readonly ScenarioSummary[];
-  /** Undefined when the number of seeds was given, and not the time. */
+  /** Undefined if the number of seeds was given instead of the time. */
   readonly limit: TimeLimit | undefined;
 }
 
 /** Of a scenario's seeds, at most this many per hundred may end unknown. */
 export const unknownPercentMax = 5;
 
-/** So many failed seeds are named; more would be one cause seen again. */
+/** Most failed seeds that are named; further ones would show the same causes again. */
 const failedSeedsMax = 20;
 
 /** The invariant that broke first; undefined when none did. */
@@ -124,7 +131,7 @@ function atOf(report: CheckReport): number {
   return report.firstBad?.atUs ?? Number.MAX_SAFE_INTEGER;
 }
 
-/** Adds up a scenario's results; they may come in any order. */
+/** Sums up a scenario's results, which may come in any order. */
 export function summarize(
   name: string,
   results: readonly RunResult[],
@@ -149,13 +156,14 @@ export function summarize(
   };
 }
 
+/** Sums up all scenarios; `limit` if the time was limited. */
 export function summarizeAll(scenarios: readonly ScenarioSummary[], limit?: TimeLimit): Summary {
   const beyondCap = scenarios.some((one) => one.unknown * 100 > one.seeds * unknownPercentMax);
   const failed = scenarios.some((one) => one.failed > 0);
   return { passed: !failed && !beyondCap, unknownBeyondCap: beyondCap, scenarios, limit };
 }
 
-/** The one line of `--json`. */
+/** The summary as the one line that `--json` prints. */
 export function summaryJson(summary: Summary): string {
   const scenarios = summary.scenarios.map((one) => ({
     name: one.name,

@@ -1,4 +1,4 @@
-/** What one run comes to, before it is judged: the world's own account of it, and what the checks said. */
+/** The outcome of one run before the verdict: the world's record of it, and the reports of the checks. */
 import type { IncarnationAccount } from '../check/reconcile/account.ts';
 import type { CheckReport } from '../check/report.ts';
 import type { History } from '../evidence/history.ts';
@@ -9,12 +9,13 @@ import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { MissedFault, OutcomeCounts } from './result.ts';
 
+/** The outcome of one run. */
 export interface RunOutcome {
-  /** Of the invariants that the plan asks for, except `determinism`, which takes two runs. */
+  /** Reports of the invariants that the plan asks for, except `determinism`, which needs two runs. */
   readonly reports: readonly CheckReport[];
   readonly digest: string;
   readonly events: number;
-  /** Of them, those that ran code of a node. */
+  /** Number of those events that ran code of a node. */
   readonly nodeEvents: number;
   readonly virtualUs: number;
   readonly outcomes: OutcomeCounts;
@@ -23,22 +24,23 @@ export interface RunOutcome {
   readonly redis: readonly RedisRecord[];
   readonly jobs: readonly JobRecord[];
   /**
-   * What the nodes counted, beside what the world knows; empty when the plan asks for neither `metrics-reconcile` nor
+   * The nodes' metrics beside the expected values; empty if the plan asks for neither `metrics-reconcile` nor
    * `valid-exposition`.
    */
   readonly accounts: readonly IncarnationAccount[];
-  /** Comparisons below which this run proves nothing: what the plan says, and what the run's length asks for. */
+  /** The floors of this run: those of the plan, raised according to the run's length. */
   readonly floors: Plan['floors'];
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
   readonly missed: readonly MissedFault[];
-  /** Why the run was broken off; empty when it came to its end. */
+  /** Why the run was aborted; empty if it completed. */
   readonly unfinished: string;
-  /** Readable lines, when asked for. */
+  /** The trace as text lines, if it was requested. */
   readonly trace: readonly string[];
 }
 
+/** Options of one run. */
 export interface RunSettings {
   readonly trace?: boolean;
-  /** Keeps no books and judges nothing: there are no reports. The run and its digest are the same. Default: false. */
+  /** Runs without observers and checks: there are no reports. The run and its digest are the same. Default: false. */
   readonly unobserved?: boolean;
 }

@@ -26,7 +26,7 @@ describe('a run', () => {
     expect(traced.nodeEvents).toBeLessThan(traced.events);
   });
 
-  it('is the same whether somebody keeps books of it or not', async () => {
+  it('is the same whether observers follow it or not', async () => {
     const observed = await runPlan(small);
     const unobserved = await runPlan(small, { unobserved: true });
     expect(observed.reports).not.toEqual([]);
@@ -45,7 +45,7 @@ describe('a run', () => {
     await expect(runPlan(plan)).rejects.toMatchObject({ code: 'PlanInvalid' });
   });
 
-  it('refuses a plan that leaves nobody whom the clients of a datacenter could ask', async () => {
+  it('refuses a plan that leaves the clients of a datacenter without a node to ask', async () => {
     const plan = planOfSeed('partition-between-dcs', 3);
     const killing = (names: readonly string[]): Plan => {
       const when = { atUs: 100_000 };
@@ -63,7 +63,7 @@ describe('a run', () => {
     expect(result).toMatchObject({ verdict: 'passed', struck: { 'permanent-node-loss': names.length - 1 } });
   });
 
-  it('refuses a plan in which deaths, leaves and heirs together may leave a datacenter without a member', async () => {
+  it('refuses a plan in which deaths, leaves and replacements together may leave a datacenter without a member', async () => {
     const plan = planOfSeed('partition-between-dcs', 3);
     const [first, ...rest] = plan.nodes.filter(({ datacenter }) => datacenter === 'dc2');
     const strike = (kind: 'permanent-node-loss' | 'membership-change', name = ''): PlanFault => {

@@ -1,6 +1,6 @@
 /**
- * One run of a plan: the cluster starts, the storm passes over it, the calm heals it, it settles, and what was promised
- * is checked. Everything in here happens in virtual time; the same plan gives the same run.
+ * Runs one plan: starts the cluster, injects the storm's faults while clients work, heals everything, lets the cluster
+ * settle, and makes the checks. All of it happens in virtual time; the same plan gives the same run.
  */
 import type { Token } from '../../engine/base/ids.ts';
 import { checkAcknowledgement } from '../check/acknowledgement.ts';
@@ -64,34 +64,39 @@ import type { RunOutcome, RunSettings } from './run-outcome.ts';
 import type { NamedCheck } from './transaction-reports.ts';
 import { tracesSteps, transactionChecks } from './transaction-reports.ts';
 
-/** A run that takes more events than this is broken off, and its verdict is `unknown`. */
+/** Most events of a run: beyond them it is aborted with the verdict `unknown`. */
 const eventsMax = 20_000_000;
 
-/** How long the nodes may take to start, and to stop. */
+/** Time limit of the nodes' start, and of their stop, in virtual microseconds. */
 const startUsMax = 10_000_000;
 const stopUsMax = 30_000_000;
 
-/** The nodes of a new cluster find each other within this time; a storm before that would be a story of its own. */
+/**
+ * The nodes of a new cluster find each other within this time, in virtual microseconds; the storm starts afterwards.
+ */
 const acquaintanceUs = 500_000;
 
-/** How often the replicas are compared while they repair themselves, and how long they may take. */
+/** Interval at which the replicas are compared during repair, and the limit of the repair, in virtual microseconds. */
 const dumpEveryUs = 500_000;
 const convergenceUsMax = 60_000_000;
-/** How long the nodes may take until nothing is left to be done. */
+/** Time limit until the cluster is quiet, in virtual microseconds. */
 const quietUsMax = 60_000_000;
 
-/** How long they may take until no record of a transaction's branch is left. */
+/** Time limit until no branch record is left, in virtual microseconds. */
 const forgetUsMax = 20_000_000;
 
-/** A hint that a coordinator writes is durable within this time, slow disks included. */
+/** A hint that a coordinator writes is durable within this time, in virtual microseconds, slow disks included. */
 const hintUsMax = 1_000_000;
 
-/** What is under way when the settling ends still gets its answer or its deadline. */
+/**
+ * Requests that are in progress when the settling ends have their answer or deadline within this time, in virtual
+ * microseconds.
+ */
 const lastWordsUs = 5_000_000;
 
 /**
- * Runs the plan. Throws `PlanInvalid` when its settings are no configuration or nobody would be left, `SimulatorFault` when
- * a run cannot go on.
+ * Runs the plan. Throws `PlanInvalid` if its settings are no configuration or a datacenter could lose its last member,
+ * `SimulatorFault` if a run cannot continue.
  */
 export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<RunOutcome> {
   mustLeaveSomebody(plan);
@@ -126,9 +131,9 @@ class Run {
   readonly #load: Load;
   readonly #modules: ModuleWork;
   readonly #truth: Monitor;
-  /** Undefined when the plan asks for nothing that is in its books, or nobody observes. */
+  /** Undefined if the plan asks for nothing that it observes, or with `unobserved`. */
   readonly #witness: RunObserver | undefined;
-  /** Undefined for a plan without transactions, or when nobody observes. */
+  /** Undefined for a plan without transactions, or with `unobserved`. */
   readonly #steps: TransactionSteps | undefined;
   readonly #exchanges: ExchangeObserver | undefined;
   readonly #recorder = new HistoryRecorder();
@@ -148,7 +153,7 @@ class Run {
     const record = (line: string): void => void this.#trace.push(line);
     this.#world = new World({
       seed: `${plan.scenario}/${plan.seed}`,
-      // The named steps of transactions are of the trace level.
+      // The named steps of transactions are logged at level trace.
       ...(tracesSteps(plan) ? { logLevel: 'trace' } : {}),
       wasm: { files: workFiles },
       ...(settings.trace === true ? { record } : {}),
@@ -227,7 +232,7 @@ class Run {
     await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
   }
 
-  /** Lets the replicas repair themselves until they are equal, and keeps what they hold when they are or time is up. */
+  /** Lets the replicas repair themselves until they are equal or the time is up, and records their dumps then. */
   async converge(): Promise<void> {
     if (this.#plan.floors.convergence === undefined) return;
     this.#world.trace.note('run.converging.began');
@@ -239,7 +244,7 @@ class Run {
     }
   }
 
-  /** Jobs over everything, when the replicas have had their time to become equal. */
+  /** Runs jobs over everything, once the replicas have had their time to become equal. */
   async lookAgain(): Promise<void> {
     if (this.#plan.jobs === undefined || this.#unfinished !== '') return;
     const endUs = this.#world.nowUs + this.#plan.settleUsMax;
@@ -247,7 +252,7 @@ class Run {
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax + lastWordsUs);
   }
 
-  /** Lets the nodes find back to each other and hand over what they kept, until they have or time is up. */
+  /** Lets the nodes reconnect and hand over their hints, until they are quiet or the time is up. */
   async quieten(): Promise<void> {
     if (this.#plan.floors.liveness !== undefined || this.#plan.floors['hint-delivery'] !== undefined) {
       const endUs = this.#world.nowUs + quietUsMax;
@@ -261,14 +266,16 @@ class Run {
     if (this.#observed) this.#truth.weighHints();
   }
 
-  /** Lets the nodes forget what is over, until no record of a branch is left or time is up, and keeps what is. */
+  /**
+   * Lets the nodes drop finished transactions until no branch record is left or the time is up, and records the rest.
+   */
   async forget(): Promise<void> {
     if (this.#plan.transactionClients === 0 || this.#plan.floors['no-dangling-transactions'] === undefined)
       return;
     const endUs = this.#world.nowUs + forgetUsMax;
     for (;;) {
       this.#left = branchesLeft(this.#cluster, this.#world.nowUs);
-      // It takes as long when nobody observes.
+      // It takes as long with `unobserved`.
       const none = this.#left.every(({ branches }) => branches.length === 0);
       if (none || this.#world.nowUs >= endUs || this.#unfinished !== '') return;
       await this.#pass(dumpEveryUs);
@@ -285,7 +292,9 @@ class Run {
     return checkConvergence(this.#dumps, ownersOf, inFlight, this.#hintlessDeaths());
   }
 
-  /** Where hints alone repair, a coordinator that dies takes with it what it has not made a hint of yet. */
+  /**
+   * Where hints alone repair, a dying coordinator loses its knowledge of missed replicas for which it has no hint yet.
+   */
   #hintlessDeaths(): HintlessDeaths {
     if (this.#plan.mendedBy === undefined) return noHintlessDeaths;
     const { members } = this.#cluster;
@@ -402,21 +411,21 @@ class Run {
     return checkResources(this.#stops, this.#witness?.accounts ?? [], (node) => known.get(node) ?? []);
   }
 
-  /** Clients have clocks of their own; how they use them is nobody's business. */
+  /** Clients have clocks of their own; their use is not checked. */
   #clockUses(): ReturnType<World['clockUses']> {
     const { names } = this.#cluster;
     return this.#world.clockUses().filter(({ node }) => names.includes(node));
   }
 
-  /** Lets `us` pass. */
+  /** Lets `us` of virtual time pass. */
   async #pass(us: number): Promise<void> {
     const endUs = this.#world.nowUs + us;
-    // Something has to happen at the end of a phase, or a quiet world would end it early.
+    // An event at the end of the phase; without one, a quiet world would end it early.
     this.#world.at(endUs, 'phase', () => undefined);
     await this.#until(() => this.#world.nowUs >= endUs, us);
   }
 
-  /** Lets time pass until the goal is reached or the budget is spent; breaks the run off when it takes too many events. */
+  /** Lets time pass until the goal is reached or the budget is spent; aborts the run if it takes too many events. */
   async #until(goal: () => boolean, budgetUs: number): Promise<void> {
     const world = this.#world;
     if (this.#unfinished !== '' || goal()) return;

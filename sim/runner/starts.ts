@@ -1,13 +1,11 @@
-/**
- * What became of starts that nodes refused, and of those on a disk that is not the node's own, for
- * `input-robustness`.
- */
+/** Collects the starts that nodes refused, and the starts on foreign disks, for `input-robustness`. */
 import type { StartRecord } from '../check/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { Leaks } from '../world/cluster/host.ts';
 import type { DiskHistory } from '../observe/disk-history.ts';
 import type { ForeignStart } from '../faults/disk-faults.ts';
 
+/** The start records of one run. */
 export function startsOf(
   cluster: Cluster,
   foreignStarts: readonly ForeignStart[],
@@ -34,7 +32,7 @@ export function startsOf(
   return [...refused, ...wrong];
 }
 
-/** What a stop left behind, for people. */
+/** Names of the resources that a stop left behind, for reports. */
 export function namesOfLeaks(leaks: Leaks): readonly string[] {
   const { timers, connections, listeners, files, locks, tasks } = leaks;
   const lists = Object.entries({ connections, listeners, files, locks, tasks });

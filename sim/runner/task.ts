@@ -1,6 +1,6 @@
 /**
- * The work that a worker thread does, one task at a time: run a seed (twice, where determinism is to be checked), run a
- * plan, or make a failing plan small. Tasks and answers are plain data.
+ * The tasks of a worker thread: run a seed (twice where determinism is checked), run a plan, run crash points, or
+ * shrink a failing plan. Tasks and answers are plain data.
  */
 import { present } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -25,6 +25,7 @@ import { runPlan } from './run.ts';
 import type { CrashPoint, CrashPointResult } from '../explore/crash-points.ts';
 import { runCrashPoints } from '../explore/crash-points.ts';
 
+/** A task; it crosses threads. */
 export type Task =
   | { readonly kind: 'seed'; readonly scenario: string; readonly seed: number }
   | { readonly kind: 'plan'; readonly plan: Plan }
@@ -38,6 +39,7 @@ export type Task =
       readonly msMax?: number;
     };
 
+/** The answer to a task of the corresponding kind. */
 export type TaskAnswer =
   | { readonly kind: 'ran'; readonly result: RunResult }
   | { readonly kind: 'struck'; readonly result: CrashPointResult }
@@ -48,6 +50,7 @@ type ShrinkTask = Task & { readonly kind: 'shrink' };
 /** Milliseconds of real time, for reports only. */
 export type Stopwatch = () => number;
 
+/** Performs a task. `own`: the user's scenarios and invariants. Throws what the run throws. */
 export async function performTask(
   task: Task,
   stopwatch: Stopwatch,
@@ -68,12 +71,12 @@ export async function performTask(
   }
 }
 
-/** The plan of a scenario's seed. Throws `NotFound` for a name that no scenario has. */
+/** The plan of a scenario's seed. Throws `NotFound` for an unknown scenario. */
 export function planOfSeed(name: string, seed: number, own: Own = nothingOwn): Plan {
   return generatePlan(mustFindScenario(name, own), seed);
 }
 
-/** Throws `NotFound`, with the nearest name, for one that no scenario has. */
+/** The scenario of that name. Throws `NotFound`, with the nearest name, if there is none. */
 export function mustFindScenario(name: string, own: Own = nothingOwn): Scenario {
   const scenario = own.scenarios.find((one) => one.name === name) ?? findScenario(name);
   if (scenario !== undefined) return scenario;
@@ -86,9 +89,8 @@ export function mustFindScenario(name: string, own: Own = nothingOwn): Scenario 
 }
 
 /**
- * Runs a plan and says whether its invariants held, and the caller's `invariants`; where the plan asks for
- * `determinism`, it is run twice. Throws `BadRequest` for a plan that names invariants of a user (`judgedBy`) which
- * `invariants` lacks.
+ * Runs a plan and judges it by its invariants and the caller's `invariants`; runs it twice if the plan asks for
+ * `determinism`. Throws `BadRequest` for a plan that names a user's invariants (`judgedBy`) which `invariants` lacks.
  */
 export async function judgePlan(
   plan: Plan,
@@ -121,14 +123,14 @@ export async function judgePlan(
   };
 }
 
-/** Why a run of which nothing is asked has not passed. */
+/** Why a run without a check has not passed. */
 const nothingJudged = 'no invariant was judged: the floors of the plan name none that its run has to do with';
 
 function floorOf({ invariant }: CheckReport, floors: Plan['floors']): number {
   return new Map<string, number>(Object.entries(floors)).get(invariant) ?? 0;
 }
 
-/** One that was made small asks for none. */
+/** A shrunk plan asks for no floors. */
 function asksForFloors({ floors }: Plan): boolean {
   return Object.values(floors).some((floor) => floor > 0);
 }
@@ -144,7 +146,7 @@ function verdictOf(outcome: RunOutcome, reports: RunResult['reports']): Verdict 
 }
 
 async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['reports'][number]> {
-  // Nobody keeps books of the second run: to watch must change nothing, and costs a fifth of a run.
+  // The second run has no observers: observing must change nothing, and costs a fifth of a run.
   const second = await runPlan(plan, { unobserved: true });
   if (first.digest === second.digest) return checkDeterminism(first.digest, second.digest);
   const traces = [
@@ -162,7 +164,7 @@ async function shrinkSeed(
   own: Own,
 ): Promise<Shrunk> {
   const whole = planOfSeed(scenario, seed, own);
-  // Only what broke is asked for again; a second run of each candidate would say nothing about it.
+  // Shrinking checks the broken invariant alone; a second run of each candidate would prove nothing about it.
   const plan: Plan = { ...whole, floors: onlyFloor(whole.floors, invariant) };
   const ofOwn = own.invariants.filter(({ name }) => name === invariant);
   let last: RunResult | undefined;
@@ -184,7 +186,7 @@ async function shrinkSeed(
   };
 }
 
-/** The floor of one of them, without its number; none for an invariant of the caller's. */
+/** The floor of this invariant alone, set to 0; none for an invariant of the caller's. */
 function onlyFloor(floors: Plan['floors'], invariant: ReportedInvariant): Plan['floors'] {
   return Object.fromEntries(Object.keys(floors).flatMap((id) => (id === invariant ? [[id, 0]] : [])));
 }

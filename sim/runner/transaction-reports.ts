@@ -1,4 +1,4 @@
-/** What the checks of transactions say of a run. */
+/** Makes the checks of transactions over the evidence of one run. */
 import type { BranchesLeft } from '../check/branches-left.ts';
 import { checkNothingLeft, sharedWith } from '../check/branches-left.ts';
 import { checkIsolation } from '../check/isolation.ts';
@@ -29,27 +29,28 @@ import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
 import type { Finals } from '../workload/transaction-finals.ts';
 import type { Plan } from '../plan/plan.ts';
 
-/** Attempts, reads before them, and what lies between. */
+/** A client's attempts, the reads before them and the pauses between them, in virtual microseconds. */
 const answerUsMax = (attemptsMax + 4) * 2 * answerTimeoutUs;
 
+/** The evidence about transactions of one run. */
 export interface TransactionEvidence {
   readonly steps: readonly TransactionStep[];
   readonly history: TransactionHistory;
   readonly finals: Finals;
-  /** Records of branches on the disks when all is over. */
+  /** Branch records on the disks at the end. */
   readonly left: readonly BranchesLeft[];
   readonly accounts: number;
   /** Nodes that died for good. */
   readonly lost: readonly string[];
-  /** Those of them that nobody has replaced. */
+  /** Those of them that were not replaced. */
   readonly missed: readonly string[];
-  /** Who has replaced which of the others. */
+  /** The replacement of each of the others. */
   readonly heirs: ReadonlyMap<string, string>;
-  /** Disks that were lost, whose nodes live on. */
+  /** Losses of disks whose nodes live on. */
   readonly wipes: readonly Wipe[];
 }
 
-/** The named steps are told: clients' transactions, or Redis commands that are some. */
+/** Whether the named steps are traced: the plan has transactions, or Redis commands that run as transactions. */
 export function tracesSteps({
   transactionClients,
   redisOperations = [],
@@ -57,8 +58,10 @@ export function tracesSteps({
   return transactionClients > 0 || redisOperations.length > 0;
 }
 
+/** A check that is made on demand, with its invariant. */
 export type NamedCheck = readonly [InvariantName, () => CheckReport];
 
+/** The checks of transactions, by invariant. */
 export function transactionChecks({
   steps: protocol,
   history,
@@ -103,7 +106,7 @@ export function transactionChecks({
   ];
 }
 
-/** What an operator decided is kept until the coordinator confirms it, or is replaced. */
+/** A node keeps an operator's decision until the coordinator confirms it or is replaced. */
 function unconfirmed(missed: readonly string[], steps: readonly TransactionStep[]): readonly string[] {
   return [...decidedHeuristically(steps)].filter((xid) => missed.some((node) => xid.startsWith(`${node}-`)));
 }

@@ -1,10 +1,11 @@
-/** The operator who makes the type of the buckets that keep siblings, where no configuration names it. */
+/** Acts as the operator who creates the bucket type that keeps siblings, where no configuration defines it. */
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { siblingsType } from '../world/cluster/node-config.ts';
 import type { HttpClient, World } from '../world/world.ts';
 
 const timeoutUs = 5_000_000;
 
+/** Creates the bucket type over the network. */
 export class TypeMaker {
   readonly #cluster: Cluster;
   readonly #client: HttpClient;
@@ -18,7 +19,7 @@ export class TypeMaker {
     this.#spawn = (name, task) => io.spawn(name, task);
   }
 
-  /** Asks the first member; `over` once it has answered that the type is made. */
+  /** Asks the first member; `over` is true once it has answered that the type exists. */
   make(): { readonly over: boolean } {
     const made = { over: false };
     const [first = ''] = this.#cluster.members;

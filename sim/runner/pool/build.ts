@@ -1,6 +1,6 @@
 /**
- * The build that a command belongs to, and what its worker threads run: all their modules in one file, which is quicker,
- * or each from its own.
+ * Finds the build that a command belongs to, and the file that its worker threads run: all modules in one bundle, which
+ * starts faster, or the modules themselves.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,12 +11,12 @@ export const buildDirectory = fileURLToPath(new URL('../../..', import.meta.url)
 
 const room = join('sim', 'runner', 'pool');
 
-/** The built `worker.ts` with all that it imports in one file (.ci/bundle.js). */
+/** `worker.ts` with all its imports, bundled in one file (.ci/bundle.js). */
 export const bundleFile = join(room, 'worker.bundle.js');
 
 /**
- * The file for the threads of a build. The bundle, unless a module is newer than it (it was made of what the module was
- * before), or `ownFile` is to be loaded, which imports modules of its own accord: each is there once.
+ * The file that the threads of a build run. It is the bundle, unless a module is newer than the bundle, or `ownFile` is
+ * to be loaded: that file imports modules itself, and each module must exist once.
  */
 export function workerFileOf(build: string, ownFile?: string): URL {
   const isBundled = ownFile === undefined && isCurrent(join(build, bundleFile), build);

@@ -1,6 +1,6 @@
 /**
- * Worker threads that perform tasks: each thread runs whole simulations, one at a time, and shares nothing with the
- * others, so a run comes out the same whichever thread it falls to. This file lives in real time; no run does.
+ * Runs tasks on worker threads. Each thread runs whole simulations, one at a time, and shares nothing with the others,
+ * so the result of a run does not depend on its thread. This file uses real time; no run does.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -13,19 +13,21 @@ import { workerFileOf } from './build.ts';
 import type { WorkerFailure, WorkerReply, WorkerSetup } from './worker.ts';
 
 /**
- * Memory for what is young, in each thread. A run makes 50 KB of garbage per operation that dies within its event: with
- * room for more of it, less is alive at each collection. Twice Node.js's own 48 MB is where it stops to pay.
+ * Size of the young generation in each thread, in megabytes. A run creates 50 KB of garbage per operation that dies
+ * within its event: in a larger young generation, less of it survives each collection. Beyond twice Node.js's default
+ * of 48 MB there is no further gain.
  */
 const youngMbMax = 96;
 
+/** A pool of worker threads over one build. */
 export class Pool {
   readonly #start: () => Worker;
-  /** By their seats: one begins when a task first falls to it, so that little work has few. */
+  /** Workers by slot. A worker starts when a task first falls to its slot, so few tasks start few threads. */
   readonly #workers: (Worker | undefined)[];
 
   /**
-   * `build`: the directory of the built engine to run (a planted copy is another one). `ownFile`: the module of the
-   * user's scenarios and invariants, which each thread loads. `workersMax`: threads at once.
+   * `build`: the directory of the built engine to run (a mutant's copy is a different one). `ownFile`: the module with
+   * the user's scenarios and invariants, which each thread loads. `workersMax`: most threads at once.
    */
   constructor(build: string, workersMax: number, ownFile?: string) {
     const workerFile = workerFileOf(build, ownFile);
@@ -37,14 +39,14 @@ export class Pool {
       });
   }
 
-  /** Threads that were begun. */
+  /** Number of threads that were started. */
   get workerCount(): number {
     return this.#workers.filter((worker) => worker !== undefined).length;
   }
 
   /**
-   * Performs tasks as they come from `tasks`, as many at once as there may be workers; `onAnswer` hears each in the order
-   * of completion. Rejects when a worker fails; stops asking for tasks then.
+   * Runs the tasks of `tasks`, at most `workersMax` at once; calls `onAnswer` for each in the order of completion. If a
+   * worker fails, takes no further task and rejects.
    */
   async performAll<T extends Task>(
     tasks: Iterator<T>,
@@ -64,7 +66,7 @@ export class Pool {
     }
   }
 
-  /** Ends the threads. */
+  /** Ends all threads. */
   async close(): Promise<void> {
     await Promise.all(this.#workers.map(async (worker) => worker?.terminate()));
   }
@@ -83,7 +85,7 @@ async function answerTo(worker: Worker, task: Task): Promise<TaskAnswer> {
   return reply.answer;
 }
 
-/** The error as it was thrown in the worker. */
+/** Recreates the error that the worker threw. */
 function errorOf({ code, message, stack }: WorkerFailure, task: Task): Error {
   if (code !== undefined) return new LockstepError(code, message);
   const cause = new Error(message);

@@ -1,4 +1,4 @@
-/** The thread of a worker: takes a task, performs it, answers, and waits for the next one. */
+/** A worker thread: receives a task, runs it, answers, and waits for the next one. */
 import { parentPort, workerData } from 'node:worker_threads';
 
 import { assert } from '../../../engine/base/assert.ts';
@@ -8,20 +8,22 @@ import { loadOwn } from '../../embedding/own-file.ts';
 import type { Task, TaskAnswer } from '../task.ts';
 import { performTask } from '../task.ts';
 
+/** What the pool hands to a new worker. */
 export interface WorkerSetup {
   readonly ownFile: string | undefined;
 }
 
+/** A worker's answer to a task. */
 export type WorkerReply =
   | { readonly ok: true; readonly answer: TaskAnswer }
   | { readonly ok: false; readonly failure: WorkerFailure };
 
-/** What an error is across threads: its class and its cause are lost on the way. */
+/** An error as it crosses threads, which loses its class and its cause. */
 export interface WorkerFailure {
-  /** Of a `LockstepError`. */
+  /** The code of a `LockstepError`; undefined for other errors. */
   readonly code: ErrorCode | undefined;
   readonly message: string;
-  /** Where it began. */
+  /** The stack of the error's first cause. */
   readonly stack: string;
 }
 
@@ -29,13 +31,14 @@ assert(parentPort !== null, 'worker.ts runs as a worker thread');
 const port = parentPort;
 const { ownFile } = workerData as WorkerSetup;
 /**
- * Small buffers lie in one of so many bytes: each has its own memory outside the heap, which is made and swept away at
- * a cost of its own. Eight times Node.js's own size makes a run 2 % faster; what keeps one alive here is gone with the run.
+ * Size in bytes of the pool from which Node.js takes small buffers: each pool is memory outside the heap with a cost of
+ * its own. Eight times Node.js's default makes a run 2 % faster. A buffer that outlives its run would keep its pool,
+ * but none does.
  */
 const pooledBytes = 64 * 1024;
 
 Buffer.poolSize = pooledBytes;
-// What is asked meanwhile waits until somebody listens.
+// Messages that arrive meanwhile wait until a listener is attached.
 const own = await loadOwn(ownFile);
 
 port.on('message', (task: Task) => {
