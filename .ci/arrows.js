@@ -1,6 +1,6 @@
 /**
- * Checks the arrows of .dependency-cruiser.cjs and prints every broken one. Refuses to pass on nothing: the cruiser
- * understands TypeScript only through a compiler it knows, and without one it finds no modules and no faults.
+ * Checks the import rules of .dependency-cruiser.cjs and prints every violation. Fails if the cruiser finds no modules:
+ * it reads TypeScript only through a compiler that it knows, and without one it would find nothing to complain about.
  */
 import { cruise } from 'dependency-cruiser';
 import extractOptions from 'dependency-cruiser/config-utl/extract-depcruise-options';

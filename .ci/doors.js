@@ -1,5 +1,5 @@
 /**
- * The door rules: what code behind the doors must not touch, and what it takes instead.
+ * The port rules for the linter: what code that runs over the ports must not use, and what it uses instead.
  *
  * The engine and the simulator's world run the same on every machine because time, chance and I/O reach them only
  * through `Io` (engine/io). Each ban below carries its replacement in its message; engine/house.test.ts lints one
@@ -139,13 +139,13 @@ const syntaxBans = {
   },
 };
 
-/** Code behind the doors may name these parts of Node.js: synchronous and pure. */
+/** The parts of Node.js that code over the ports may import: they are synchronous and pure. */
 const pureModuleParts = {
   'node:crypto': ['createHash', 'hash', 'createHmac', 'timingSafeEqual'],
   'node:buffer': ['Buffer', 'constants', 'isUtf8', 'isAscii'],
 };
 
-/** And what stands in for the others. */
+/** Replacements of the other modules. */
 const moduleReplacements = [
   { names: /^fs(\/|$)/, message: 'take io.disk' },
   { names: /^(net|tls|dgram|dns|http|https|http2|inspector)(\/|$)/, message: 'take io.network or io.http' },
@@ -222,7 +222,7 @@ function builtinRows(allowed) {
     });
 }
 
-/** Packages that belong to one room, with the rooms that may name them. */
+/** Packages that only certain folders may import, with those folders. */
 const packageRows = {
   fastify: 'take io.http; fastify serves it in engine/real',
   pino: 'take io.log; pino writes it in engine/real',
@@ -236,15 +236,15 @@ const seedrandomMessage =
   'seedrandom: take a stream of the Random door; only sim/world/core/random.ts makes them';
 
 /**
- * Options of no-restricted-imports for code behind the doors. `allowed` adds parts of Node.js modules; `packages`
- * names packages of the table above that this code may use all the same.
+ * Options of no-restricted-imports for code over the ports. `allowed` adds parts of Node.js modules; `packages` lists
+ * packages of the table above that this code may import.
  */
 export function restrictedImports({ allowed = {}, packages = [], seedrandom = false } = {}) {
   const rows = Object.entries(packageRows)
     .filter(([name]) => !packages.includes(name))
     .map(([name, message]) => ({ name, message: `${name}: ${message}` }));
   const patterns = seedrandom ? [] : [{ group: ['seedrandom', 'seedrandom/*'], message: seedrandomMessage }];
-  // The beta of a module (node:sqlite and the like) is not in the list of every Node.js version.
+  // Modules in beta (node:sqlite and the like) are not in the list of every Node.js version.
   const unlisted = { regex: '^node:(sqlite|sea|test|quic|ffi)(/|$)', message: otherModule };
   return [
     {
@@ -275,7 +275,7 @@ export const seedrandomBans = [
   },
 ];
 
-/** Everywhere: a cast through unknown says that the types are wrong. */
+/** Everywhere: a cast through unknown hides wrong types. */
 export const castBans = [
   {
     selector: "TSAsExpression > TSAsExpression[typeAnnotation.type='TSUnknownKeyword']",

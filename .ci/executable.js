@@ -1,6 +1,6 @@
 /**
- * The last step of a build: the commands of the package can be run. npm sees to that when it installs the package, and
- * npx once for a checkout; neither does it again for files that a later build made anew.
+ * The last step of the build: makes the commands of the package executable. npm does so when it installs the package,
+ * and npx once for a checkout. Neither does so again for the files that a later build writes.
  */
 import { chmodSync, readFileSync } from 'node:fs';
 

@@ -1,7 +1,8 @@
 /**
- * `npm run plants [NAME|CODE...]`: is every planted bug still noticed, by one of the invariants that it names, within its seeds?
- * The engine changes: what once was a bug may come to have no effect, or be hidden by another precaution. Takes half an
- * hour, so it is not a part of `npm test`. Exit code 0 when all were noticed, 1 otherwise, 2 for an unknown one.
+ * `npm run plants [NAME|CODE...]`: checks that every mutant is still detected, by one of the invariants that it names
+ * and within its number of seeds. The engine changes, so a mutant may lose its effect or be masked by another
+ * safeguard. The check takes half an hour, so it is not a part of `npm test`. Exit code 0 if all mutants are detected,
+ * 1 if not, 2 for an unknown name.
  */
 import { spawnSync } from 'node:child_process';
 
@@ -10,7 +11,7 @@ import { findNamed, nearestNames } from '../dist/sim/check/named.js';
 import { mutants } from '../dist/sim/mutants/catalogue.js';
 import { transactionBugs } from '../dist/sim/mutants/transaction-mutants.js';
 
-/** What the simulator says, as its one line of JSON. */
+/** The simulator's result, from its one line of JSON. */
 function simulate(args) {
   const { stdout, stderr, error } = spawnSync(process.execPath, ['dist/sim/main.js', ...args, '--json'], {
     encoding: 'utf8',
@@ -20,7 +21,7 @@ function simulate(args) {
   return JSON.parse(stdout);
 }
 
-/** Which invariants a story of it breaks, each with the first seed. */
+/** The invariants that the mutant's scenario breaks, each with the lowest seed. */
 function broken(name, ...more) {
   const [{ broken: seedsOf = {} }] = simulate(['run', '--plant', name, ...more]).scenarios;
   return new Map(Object.entries(seedsOf).map(([invariant, seeds]) => [invariant, Math.min(...seeds)]));
@@ -31,7 +32,7 @@ function judgeStory({ name, oracles, seedsMax }) {
   const told = (found) => [...found].map(([invariant, seed]) => `${invariant} in seed ${seed}`).join(', ');
   const seeds = ['--seeds', String(seedsMax)];
   let found = broken(name, ...seeds, '--until-failure');
-  // Another invariant may have been first.
+  // The first failure may be of an invariant that the mutant does not name.
   if (found.size > 0 && named(found).length === 0) found = broken(name, ...seeds);
   const noticed = oracles.length === 0 ? found.size === 0 : named(found).length > 0;
   return { noticed, words: found.size === 0 ? 'no invariant broken' : told(found) };

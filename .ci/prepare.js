@@ -1,12 +1,12 @@
 /**
- * What `npm ci` runs, and `npx lockstep` in a checkout once: builds, unless this very tree was built since the last
- * `npm ci`. A build writes all of dist/ again, which takes its time, and which nodes may be starting from just then.
+ * The script `prepare`, which `npm ci` runs, and `npx lockstep` once in a checkout. Builds, unless this tree was built
+ * since the last `npm ci`. A build takes time, and rewrites all of dist/ while nodes may be starting from it.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-// npm ci empties node_modules, and so always builds.
+// `npm ci` empties node_modules, so it always builds.
 const stamp = 'node_modules/.cache/lockstep-built';
 const rooms = ['engine', 'sim', 'scenarios', 'reports'];
 const files = rooms.flatMap((room) => readdirSync(room, { recursive: true }).map((name) => join(room, name)));

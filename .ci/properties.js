@@ -1,6 +1,6 @@
 /**
- * The seed of every fast-check property, so that one commit has one verdict wherever its tests run.
- * `LOCKSTEP_PROPERTY_SEED=random npm test` (or a number) looks elsewhere; a failure prints the seed that replays it.
+ * Fixes the seed of every fast-check property, so that the tests of one commit have one result on every machine.
+ * `LOCKSTEP_PROPERTY_SEED=random npm test` (or a number) takes another seed; a failure prints the seed that replays it.
  */
 import process from 'node:process';
 import fc from 'fast-check';

@@ -1,12 +1,15 @@
 /**
- * `npm run retries [-- BASE_PORT [COUNT]]`: retries under an id on three real processes. Clients send COUNT transactions (a
- * thousand) under an id of their own, half of them leave before they are answered, and every one asks again at once through
- * other nodes, while nodes are killed (SIGKILL) and started again, stopped (SIGSTOP) and continued, and links between two
- * nodes are cut by proxies, which deliver what was sent meanwhile once they are whole. Other clients write the same keys
- * without an id. Then all is healed and every id is asked for once more through every node.
+ * `npm run retries [-- BASE_PORT [COUNT]]`: tests retries under an idempotency key (id) on three real processes.
  *
- * A lie: two definite answers under one id that differ, or a value that is visible, at any time, although its id was called
- * aborted, or not there although nobody wrote the key after. Exit code 0 without a lie and with every id answered for good.
+ * Clients send COUNT transactions (1000 by default), each with an id of its own. Half of the clients disconnect before
+ * the answer, and every client retries through other nodes. Meanwhile the script kills nodes (SIGKILL) and starts them
+ * again, stops (SIGSTOP) and continues them, and cuts links between two nodes with proxies. A proxy delivers the bytes
+ * that were sent meanwhile once the link is healed. Other clients write the same keys without an id. Finally the script
+ * heals everything and asks for every id once more through every node.
+ *
+ * A violation (`lies`) is one of three: two definite answers under one id that differ; a value that was visible at any
+ * time although its id was answered aborted; a committed value that is missing although no client wrote the key later.
+ * Exit code 0 if there is no violation and every id has a definite answer.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,10 +36,10 @@ const proxyPort = (node) => httpPort(node) + 4;
 /** Links that are cut now: `n1 n2`, both ways. */
 const cuts = new Set();
 const linkOf = (one, other) => [one, other].sort().join(' ');
-/** What waits for a link to be whole again. */
+/** Deliveries that wait until a link is healed. */
 const healed = new Map();
 
-/** Passes on what one socket hears to the other, and nothing while the link is cut. */
+/** Passes the bytes of one socket on to the other, and holds them back while the link is cut. */
 function pipe(from, to, link) {
   from.on('data', (bytes) => {
     const pass = () => {
@@ -55,7 +58,10 @@ function pipe(from, to, link) {
   from.on('close', () => to.destroy());
 }
 
-/** Stands before a node's peer port. A link is known by the name in the greeting of the node that connects. */
+/**
+ * A proxy in front of a node's peer port. It learns the link's other end from the name in the connecting node's
+ * greeting.
+ */
 function startProxy(node) {
   const server = createServer((inbound) => {
     const outbound = connect(peerPort(node), '127.0.0.1');
@@ -127,7 +133,7 @@ function startNode(node) {
 
 const agents = new Map(names.map((node) => [node, new Agent({ keepAlive: true, maxSockets: 64 })]));
 
-/** The answer; undefined: none came in time. */
+/** The answer; undefined if none came in time. */
 function ask(node, method, path, body, timeoutMs = 4000) {
   return new Promise((resolve) => {
     const text = body === undefined ? undefined : JSON.stringify(body);
@@ -204,7 +210,7 @@ function hear(id, node, answer) {
 }
 
 const put = (key, value) => ({ op: 'put', bucket: 'b', key, value });
-/** Every value that was seen, with where. */
+/** Every value that a read has returned, with the key and node. */
 const seen = new Map();
 
 async function look(node) {
@@ -231,7 +237,7 @@ async function work() {
       hurried ? 1 + below(12) : 400 + below(2500),
     );
     if (hear(id, first, answer) === undefined) figures.unknownFirst += 1;
-    // Every id is asked for again: through other nodes, at once or a little later.
+    // Every client retries its id through other nodes, at once or a little later.
     for (let left = 1 + below(3); left > 0; left--) {
       const node = pick(names.filter((name) => name !== first));
       figures.retries += 1;
@@ -285,7 +291,7 @@ async function strike() {
   }
 }
 
-/** Asks until no node is in doubt of the id. */
+/** Asks each node until it gives a definite answer for the id. */
 async function finish(id) {
   const { body } = ids.get(id);
   for (const node of names) {

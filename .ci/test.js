@@ -1,7 +1,7 @@
 /**
- * `npm test`: the static checks, the longest beside the others, then the tests. All static checks run, so that one look
- * shows all they have to say; with one failed the tests are not started. The last line is `N passed, N failed`:
- * vitest's numbers, plus one failed for every static check, test file or process that failed as a whole.
+ * `npm test`: runs the static checks, the longest in parallel with the others, then the tests. All static checks run,
+ * so that one run shows all their findings. If one fails, the tests are not started. The last line is `N passed, N
+ * failed`: vitest's numbers, plus one failure for every static check, test file or process that failed as a whole.
  */
 import { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
@@ -10,17 +10,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { clearTimeout, setTimeout } from 'node:timers';
 
-/** Two lanes of checks that take about as long, side by side. */
+/** Two lanes of checks that run in parallel and take about the same time. */
 const lanes = [['types', 'arrows', 'format:check', 'build'], ['lint']];
 const checkCount = lanes.flat().length;
 
-/** Tests that take longer hang. They take seven minutes on two idle cores, and much longer on a busy machine. */
+/** Tests that take longer have hung. They take seven minutes on two idle cores, and much longer on a busy machine. */
 const testMinutesMax = 120;
 
 /**
- * Runs a command; resolves with whether it succeeded, what it printed and its seconds. The command has a process group of
- * its own, so that no signal which a test sends to its own group reaches this process; the group ends with this process,
- * and after `minutesMax`.
+ * Runs a command. Resolves with whether it succeeded, its output and its seconds. The command has a process group of
+ * its own, so that a signal which a test sends to its own group does not reach this process. The group is killed when
+ * this process ends, and after `minutesMax`.
  */
 function run(command, args, stdio, minutesMax = 20) {
   const started = Date.now();
@@ -30,7 +30,7 @@ function run(command, args, stdio, minutesMax = 20) {
     try {
       process.kill(-child.pid, 'SIGKILL');
     } catch {
-      // It has ended.
+      // The group has ended already.
     }
   };
   const limit = setTimeout(() => {

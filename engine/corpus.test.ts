@@ -1,7 +1,8 @@
 /**
- * Input that once was a finding, or is known to have broken others, kept in testdata/corpus.txt: each line names a parser,
- * what it comes to, and the bytes (with JSON's escapes, one character a byte). Whoever finds another adds its line. From
- * the same lines random edits are made: whatever comes of them is taken, waited for, or refused by name.
+ * Runs the parsers on the inputs of `testdata/corpus.txt`, which once broke a parser of this or another product. Each
+ * line names a parser, the expected outcome, and the bytes (with JSON's escapes, one character a byte). A new finding
+ * becomes a new line. The second test edits these inputs at random: a parser must accept the result, wait for more
+ * bytes, or refuse with an error's name.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,7 +44,7 @@ const requests = {
   job: messages.mapRedReq,
 };
 
-/** Each answers a word for what it took, or throws what it refuses by. */
+/** The parsers by name. Each returns a word for what it accepted, or throws the error with which it refuses. */
 const parsers: Readonly<Record<string, (bytes: Buffer) => string | Promise<string>>> = {
   resp: (bytes) => {
     const reader = new RequestReader({
@@ -101,7 +102,7 @@ const parsers: Readonly<Record<string, (bytes: Buffer) => string | Promise<strin
   },
 };
 
-/** As the node's own thread does it (real/wasm-tools.ts). */
+/** Assembles as the node's worker thread does (`real/wasm-tools.ts`). */
 async function compiled(text: string): Promise<Uint8Array> {
   await Promise.resolve();
   try {
@@ -139,12 +140,12 @@ const corpus = readFileSync(join(import.meta.dirname, 'testdata/corpus.txt'), 'u
     return { parser, outcome, bytes: Buffer.from(String(JSON.parse(text)), 'latin1') };
   });
 
-describe('input that is kept', () => {
+describe('the corpus', () => {
   test.each(corpus)('$parser $outcome $bytes', async ({ parser, outcome, bytes }) => {
     expect(await outcomeOf(parser, bytes)).toBe(outcome);
   });
 
-  test('is there for every parser', () => {
+  test('has an input for every parser', () => {
     expect(new Set(corpus.map(({ parser }) => parser))).toEqual(new Set(Object.keys(parsers)));
   });
 });
@@ -164,7 +165,7 @@ function edited(bytes: Buffer, { at, byte, kind }: { at: number; byte: number; k
 }
 
 test.each(Object.keys(parsers))(
-  '%s takes it, waits or refuses by name, whatever the bytes',
+  '%s accepts, waits, or refuses with a named error, whatever the bytes',
   async (parser) => {
     const own = corpus.filter((finding) => finding.parser === parser);
     await fc.assert(

@@ -1,6 +1,6 @@
 /**
- * The package as another project has it: the examples of engine/docs/embedding.md compile as printed under the strictest
- * options, libraries checked too, and do what the page says. `npm test` builds first.
+ * Uses the package as another project would: the examples of `engine/docs/embedding.md` compile as printed under the
+ * strictest options, with libraries checked too, and do what the page says. `npm test` builds first.
  */
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ beforeAll(() => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     readonly dependencies: Readonly<Record<string, string>>;
   };
-  // What npm installs beside the package: its dependencies, its peer, and what that needs.
+  // The packages that npm installs with this one: its dependencies, its peer dependency, and that one's dependencies.
   for (const name of [...Object.keys(dependencies), '@types/node', 'undici-types']) {
     const place = join(project, 'node_modules', name);
     mkdirSync(dirname(place), { recursive: true });
@@ -49,7 +49,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-/** What an example prints. A node of it listens nowhere but for peers, and there where a port is free. */
+/** The output of an example. Its node listens only for peers, at a free port. */
 function run(index: number): string {
   const path = join(project, `example-${index}.js`);
   const quiet =
@@ -74,7 +74,7 @@ test('the first example reads what it wrote', () => {
   expect(run(0)).toBe("[ 'red and round' ]\n");
 });
 
-test('metrics of an embedder have every failure family', () => {
+test('an embedder’s FailureMetrics has every failure family', () => {
   const printed = run(1);
   for (const level of ['DC_ONE', 'DC_QUORUM', 'DC_SAFE_QUORUM', 'DC_EACH_SAFE_QUORUM']) {
     const labels = `{ dc: 'dc1', rack: 'r1', consistency_level: '${level}' }`;
@@ -82,7 +82,7 @@ test('metrics of an embedder have every failure family', () => {
   }
 });
 
-test('a scheduler of an embedder repairs the key that differs, and counts it', () => {
+test('an embedder’s scheduler repairs the key that differs, and counts the repair', () => {
   const printed = run(2);
   const peer = "{ peer_idx: 1, dc: 'dc1', rack: 'r2' }";
   for (const name of [

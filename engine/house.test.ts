@@ -1,4 +1,4 @@
-/** The laws of the house that no other tool says, and the proof that the linter's bans fire. */
+/** Checks rules of the repository that no other tool checks, and that every ban of the linter fires. */
 import { ESLint } from 'eslint';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -25,7 +25,7 @@ describe('the lockfile', () => {
     expect(unchecked).toEqual([]);
   });
 
-  it('has no package that asks for a Node.js newer than 20, which npm warns of or refuses', () => {
+  it('has no package that needs a Node.js newer than 20, which npm would warn of or refuse', () => {
     const packages = recordIn(recordIn(JSON.parse(textOf('package-lock.json'))), 'packages');
     const asking = Object.keys(packages).flatMap((path) => {
       const node = (recordIn(packages, path)['engines'] as { node?: string } | undefined)?.node;
@@ -36,7 +36,7 @@ describe('the lockfile', () => {
     expect(asking).toEqual([]);
   });
 
-  it('has every package that another one names, for whatever system: npm ci refuses it otherwise', () => {
+  it('has every package that another one names, for any system: npm ci would refuse it otherwise', () => {
     const packages = recordIn(recordIn(JSON.parse(textOf('package-lock.json'))), 'packages');
     const present = new Set(Object.keys(packages).map((path) => path.replace(/^.*node_modules\//, '')));
     const missing = Object.keys(packages).flatMap((path) => {
@@ -101,35 +101,35 @@ describe('the version', () => {
 });
 
 describe('files', () => {
-  it('are nouns in kebab case, and no drawers for this and that', () => {
+  it('have names in kebab case, and none is a catch-all such as utils', () => {
     const form = /^[a-z][a-z0-9]*(-[a-z0-9]+)*(\.(test|contract|fixture))?(\.d)?\.ts$/;
     const drawers = /^(index|utils?|types|helpers?|common|misc)\.ts$/;
     const strange = sources.filter((file) => !form.test(basename(file)) || drawers.test(basename(file)));
     expect(strange).toEqual([]);
   });
 
-  it('begin with what they are about', () => {
-    // A scenario's story says it, a declaration belongs to its package.
+  it('begin with a comment on what they do', () => {
+    // A scenario has a description instead, and a declaration file describes a package.
     const speaking = sources.filter((file) => !isTest(file) && !/^scenarios\/|\.d\.ts$/.test(file));
     const silent = speaking.filter((file) => !/^(#!.*\n)?\s*\/\*\*/.test(textOf(file)));
     expect(silent).toEqual([]);
   });
 
-  it('leave nothing open, switch nothing off, and know no path of one machine', () => {
+  it('have no open tasks, no disabled checks or tests, and no path of one machine', () => {
     const words = ['TO' + 'DO', 'FIX' + 'ME', 'XX' + 'X', 'eslint-' + 'disable', '@ts-' + 'nocheck'];
     const open = new RegExp(
       `\\b(${words.join('|')})\\b|\\b(it|test|describe)\\.(skip|only|todo|fails)\\b|["'\`](/work/|/home/|/root/)`,
     );
-    // The doors' laws skip by name and with a reason, which their own laws check.
+    // The contracts of the ports skip laws by name and with a reason, which `law.contract.ts` itself checks.
     const left = sources.filter((file) => file !== 'engine/io/law.contract.ts' && open.test(textOf(file)));
     expect(left).toEqual([]);
   });
 });
 
-describe('the door rules', () => {
+describe('the port rules', () => {
   const eslint = new ESLint({
     cwd: root,
-    // Snippets are no files of the project, so there is no type information for them.
+    // Snippets are not files of the project, so the linter has no type information for them.
     overrideConfig: { files: ['**/*.ts'], languageOptions: { parserOptions: { project: null } } },
     ruleFilter: ({ ruleId }) => ruleId.startsWith('no-restricted-'),
   });
@@ -270,7 +270,7 @@ describe('the door rules', () => {
       expect((await messagesOf(snippet, file)).join()).toContain(replacement);
   });
 
-  it('no ban is without a snippet here', async () => {
+  it('every ban has a snippet here', async () => {
     const config: unknown = await eslint.calculateConfigForFile(join(root, 'engine/replication/snippet.ts'));
     const rules = recordIn(recordIn(config), 'rules');
     const options = (name: string) => (rules[name] as unknown[]).slice(1);
@@ -282,12 +282,12 @@ describe('the door rules', () => {
     );
   });
 
-  it('code outside the doors may use the machine', async () => {
+  it('code outside the ports may use the machine', async () => {
     const snippet = "import { readFile } from 'node:fs';\nreadFile;\nexport const nowMs = Date.now();";
     for (const file of outside) expect(await messagesOf(snippet, file)).toEqual([]);
   });
 
-  it('each exception is as wide as its reason', async () => {
+  it('each exception allows only what its reason needs', async () => {
     expect(await messagesOf('new Promise(() => {});', 'engine/base/snippet.ts')).toEqual([]);
     expect(await messagesOf("import { crc32 } from 'node:zlib'; crc32;", 'engine/base/checksum.ts')).toEqual(
       [],

@@ -31,7 +31,7 @@ afterEach(() => {
 });
 
 describe('the engine as a library', () => {
-  it('starts a node, writes, reads, deletes and stops, all without a client', async () => {
+  it('starts a node, writes, reads, deletes and stops without a client connection', async () => {
     const dataDirectory = mkdtempSync(join(tmpdir(), 'lockstep-embedded-'));
     directories.push(dataDirectory);
     const io = createRealIo({ dataDirectory, logLevel: 'error', node: 'n1' });

@@ -1,11 +1,11 @@
 /**
  * The engine as a library: `import { Node, createRealIo, defaultConfig } from 'lockstep'`.
  *
- * A node is started over an `Io`: the machine's (`createRealIo`), or one of the caller's own. `node.objects` is the way
- * to its objects without a socket; the listeners serve beside it as far as the configuration has them on. A node counts
- * why requests fail and what its anti-entropy does by itself. An embedder counts along with a `FailureMetrics` of their
- * own, and runs anti-entropy over a store of their own with `Scheduler`, `RepairScheduler` and `AntiEntropyMetrics`
- * (engine/docs/embedding.md).
+ * The embedder starts a node over an `Io`: the machine's (`createRealIo`), or one of its own. `node.objects` reads and
+ * writes objects without a socket. The listeners that the configuration has on serve clients beside it. A node counts
+ * the causes of failed requests and the work of its anti-entropy. An embedder may count the causes in a
+ * `FailureMetrics` of its own, too, and may run anti-entropy over a store of its own with `Scheduler`,
+ * `RepairScheduler` and `AntiEntropyMetrics` (`engine/docs/embedding.md`).
  */
 /// <reference types="node" preserve="true" />
 

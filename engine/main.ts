@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-/** The `lockstep` command. */
+/** The entry point of the `lockstep` command. */
 import { runLockstep } from './cli/program.ts';
 
-// The outputs are flushed and the doors closed by now; what still hangs about must not keep the process.
+// All outputs are flushed and the ports are closed by now. Remaining handles must not keep the process alive.
 process.exit(await runLockstep(process.argv));
