@@ -1,20 +1,21 @@
 /**
- * The simulated machine room: hosts with clocks, disks and a network between them, virtual time, and everything that
- * can go wrong, all drawn from one seed. The engine runs on it unchanged, behind the doors of `engine/io`.
+ * The simulated world: hosts with clocks, disks and a network between them, virtual time, and everything that can go
+ * wrong, all drawn from one seed. The engine runs on it unchanged, behind the ports of `engine/io`.
  *
  *     const world = new World({ seed: 7 });
  *     const host = world.addHost('n1');
- *     const io = host.boot();                      // the doors of the first life
+ *     const io = host.boot();                      // the ports of the first incarnation
  *     io.spawn('node', () => startNode(io));
  *     await world.run({ untilUs: 5_000_000 });     // five virtual seconds
- *     host.crash('torn');                          // silence; its disk keeps what was synced, and some torn rest
- *     const leaks = other.stop();                  // an orderly end: what did it leave behind?
+ *     host.crash('torn');                          // a silent crash; the disk keeps what was synced, and a torn rest
+ *     const leaks = other.stop();                  // an orderly stop: what did it leave behind?
  *     world.digest();                              // 64 hex digits: equal seeds, equal digests
  *
  * Rules. One world runs at a time in a thread. Everything that happens is in the digest: every delivery with its bytes,
  * every disk operation, every timer, every event of the engine's log. Between two events all promises settle, and
- * nothing but the world may wake the engine; whatever does is a failure. Whatever throws, out of an event, a task, a
- * listener or a forgotten promise, is in `failures` with its virtual time and host. A crash is silence (world/cluster/incarnation.ts).
+ * nothing but the world may wake the engine; anything else that does is a failure. Every error of an event, a task, a
+ * listener or an unhandled promise is in `failures` with its virtual time and host. A crash is silent
+ * (`cluster/incarnation.ts`).
  */
 import { assert, present } from '../../engine/base/assert.ts';
 import type { LogLevel } from '../../engine/io/log.ts';
@@ -42,30 +43,32 @@ import { noSupplies } from './cluster/wasm-supplies.ts';
 
 export type { HttpClient, Lasting, WorldFailure };
 
+/** How to create a world. */
 export interface WorldOptions {
   /** Root of the names of all streams: equal seeds give equal worlds. */
   readonly seed: string | number;
-  /** The engine's log events below this level are neither traced nor heard; part of the run's identity. Default: debug. */
+  /**
+   * The engine's log events below this level are neither traced nor passed to listeners; part of the run's identity.
+   * Default: debug.
+   */
   readonly logLevel?: LogLevel;
-  /** Receives the trace as readable lines. Changes nothing else: the digest is the same with and without it. */
+  /** Receives the trace as readable lines. The digest is the same with and without it. */
   readonly record?: (line: string) => void;
-  /** What differs from the default tuning: latencies, windows, chances of small everyday nastiness. */
+  /** What differs from the default tuning: latencies, windows, chances of small disturbances. */
   readonly tuning?: TuningChange;
   /** Files of Wasm modules, and a compiler of their texts. Default: none. */
   readonly wasm?: WasmSupplies;
 }
 
-/** Something that has been arranged and can be called off. */
+/** A scheduled action that can be cancelled. */
 export interface Appointment {
   cancel(): void;
 }
 
-/**
- * Why a run came to its end. `reached`: the goal was reached; `exhausted`: the budget is spent; `quiet`: nothing is
- * left to happen at all.
- */
+/** Why a run ended. `reached`: the goal was reached; `exhausted`: the budget is spent; `quiet`: no event is left. */
 export type RunEnd = 'reached' | 'exhausted' | 'quiet';
 
+/** One simulated world. */
 export class World {
   /** The run's own streams: fork by name (`world.random.fork('load')`). */
   readonly random: Random;
@@ -93,23 +96,26 @@ export class World {
     this.network = new WorldNetwork(this.#ground, this.#machines);
   }
 
-  /** Virtual time since the world's beginning, whole microseconds. */
+  /** Virtual time since the world's beginning, in whole microseconds. */
   get nowUs(): number {
     return this.#timeline.nowUs;
   }
 
-  /** Events taken from the agenda so far. */
+  /** How many events have been taken from the agenda. */
   get eventCount(): number {
     return this.#timeline.count;
   }
 
-  /** Of them, those that ran code of a life on one of these hosts; the others are packets that wait, and the runner's. */
+  /**
+   * How many of them ran code of an incarnation on one of these hosts; the others are waiting packets and the runner's
+   * events.
+   */
   eventCountOf(hosts: readonly string[]): number {
     const lives = this.#ground.lives.filter(({ host }) => hosts.includes(host));
     return lives.reduce((count, life) => count + life.eventCount, 0);
   }
 
-  /** Errors that nobody handled, in order. Anything but none is a bug. */
+  /** Errors that no code handled, in order. Every one is a bug. */
   get failures(): readonly WorldFailure[] {
     return this.#failures;
   }
@@ -118,7 +124,10 @@ export class World {
     return this.#hosts;
   }
 
-  /** A machine, switched off: `boot` it. Its name is its name in addresses (`n1:8101`), beside an address `10.x.y.z`. */
+  /**
+   * Adds a machine, switched off: `boot` it. Its name is its name in addresses (`n1:8101`), beside an address
+   * `10.x.y.z`.
+   */
   addHost(name: string, options: HostOptions = {}): Host {
     const machine = this.#machines.add(name);
     this.trace.addHost(name);
@@ -127,7 +136,7 @@ export class World {
     return host;
   }
 
-  /** Throws when there is none of that name. */
+  /** Throws if there is no host of that name. */
   mustGetHost(name: string): Host {
     return present(
       this.#hosts.find((host) => host.name === name),
@@ -135,7 +144,7 @@ export class World {
     );
   }
 
-  /** Calls `act` at an instant (now, when it has passed), as an event of the world's own. `name` goes to the trace. */
+  /** Calls `act` at an instant (now, if it has passed), as an event of the world's own. `name` goes to the trace. */
   at(atUs: number, name: string, act: () => void): Appointment {
     const happening: TimelineEvent = {
       owner: undefined,
@@ -150,17 +159,19 @@ export class World {
     return { cancel: () => this.#timeline.cancel(ticket) };
   }
 
-  /** The same, from now. */
+  /** As `at`, `delayUs` from now. */
   after(delayUs: number, name: string, act: () => void): Appointment {
     return this.at(this.nowUs + delayUs, name, act);
   }
 
-  /** Lets time pass up to `untilUs`, included; resolves then, with nothing left to do before it. One run at a time. */
+  /**
+   * Lets time pass up to and including `untilUs`; resolves when no event before that is left. Only one run at a time.
+   */
   async run({ untilUs }: { readonly untilUs: number }): Promise<void> {
     await this.#drive(untilUs, () => false);
   }
 
-  /** Lets time pass until the promise is settled (either way), or the condition holds (asked after every event). */
+  /** Lets time pass until the promise is settled (either way), or the condition holds (checked after every event). */
   async runUntil(goal: Promise<unknown> | (() => boolean), budgetUs: number): Promise<RunEnd> {
     const reached = typeof goal === 'function' ? goal : settlingOf(goal);
     const untilUs = this.nowUs + budgetUs;
@@ -169,12 +180,14 @@ export class World {
     return this.#timeline.nextUs === Infinity ? 'quiet' : 'exhausted';
   }
 
-  /** A client of HTTP listeners, whose connections begin at a living host; of the life that the host has now. */
+  /**
+   * A client of HTTP listeners whose connections begin at a live host; it belongs to the host's current incarnation.
+   */
   httpClient(host: Host, token?: string): HttpClient {
     return new HttpClient(host.io, token);
   }
 
-  /** SHA-256 over everything that has happened, 64 hex digits. May be asked at any time. */
+  /** SHA-256 over everything that has happened, 64 hex digits. May be called at any time. */
   digest(): string {
     return this.trace.hex();
   }
@@ -197,7 +210,7 @@ export class World {
     }
   }
 
-  /** Every life so far, and how it used clocks. */
+  /** Every incarnation so far, and how it used clocks. */
   clockUses(): readonly ClockUse[] {
     return this.#ground.lives.map(({ host, number, clockReadings, machineCalls, firstCallUs }) => ({
       node: host,
@@ -223,14 +236,14 @@ export class World {
       return ran;
     } catch (error) {
       this.#fail(this.#ground.actor?.host ?? '', 'event', error);
-      // The run goes on, to see what becomes of it; not when time itself stands still.
+      // The run goes on, to show the consequences; but not if time itself stands still.
       return !(error instanceof StandstillError);
     }
   }
 
   #unhandled(reason: unknown): void {
     const { actor } = this.#ground;
-    // What a life left behind when it died in the middle of an event is nobody's business.
+    // Rejections of an incarnation that died in the middle of an event do not count.
     if (actor?.alive === false) return;
     this.#fail(actor?.host ?? '', 'promise', reason);
   }
@@ -272,7 +285,7 @@ class WorldGround implements WorldContext {
     this.fail = fail;
   }
 
-  /** Whose code runs. */
+  /** The incarnation whose code runs; undefined for the world's own events. */
   get actor(): Actor | undefined {
     return this.#actor;
   }

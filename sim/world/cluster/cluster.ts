@@ -1,6 +1,6 @@
 /**
- * A cluster in the world: the hosts of its nodes, their configurations, and the lives that run on them. The only place
- * of the simulator that builds a Node.
+ * A cluster in the world: the hosts of its nodes, their configurations, and the incarnations that run on them. The only
+ * place of the simulator that builds a Node.
  */
 import { present } from '../../../engine/base/assert.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';
@@ -31,13 +31,14 @@ import { memberOf } from './node-slots.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from '../world.ts';
 
-/** Wall clocks are off by at most so much, and both clocks run fast or slow by at most so much. */
+/** Largest offset of a host's wall clock, and largest drift of both its clocks, in either direction. */
 const wallOffsetMsMax = 200;
 const driftPpmMax = 200;
 
-/** What nodes are handed beside their configurations; they look at it where these name `credentials`. */
+/** What nodes get beside their configurations; they read it if these name `credentials`. */
 const secrets = { credentials: worldCredentials };
 
+/** The cluster of one run. */
 export class Cluster {
   readonly ring: Ring;
   readonly impostors: Impostors;
@@ -53,7 +54,7 @@ export class Cluster {
   readonly #returned = new Set<string>();
   readonly #onRefused: ((refused: RefusedStart) => void)[] = [];
 
-  /** Puts a host for every node into the world; none is started. Throws `ConfigInvalid` for settings that are. */
+  /** Adds a host for every node to the world, switched off. Throws `ConfigInvalid` for invalid settings. */
   constructor(world: World, nodes: readonly PlanNode[], settings: Readonly<Record<string, unknown>>) {
     this.#world = world;
     this.impostors = new Impostors(world);
@@ -70,8 +71,8 @@ export class Cluster {
   }
 
   /**
-   * Puts one more host into the world, for a node that the others' configurations do not name. `own` are settings of
-   * its own, by the names of the file; they may even give it another name than its host's.
+   * Adds one more host, for a node that the others' configurations do not name. `own` are settings of its own, named as
+   * in a configuration file; they may even give the node another name than its host's.
    */
   add(node: PlanNode, own: Readonly<Record<string, unknown>> = {}): void {
     const host = this.#world.addHost(node.name, {
@@ -84,7 +85,7 @@ export class Cluster {
     this.#seats.set(node.name, { ...nobody, config, host, node, standing });
   }
 
-  /** From its next life on a node has these settings of its own. */
+  /** Gives a node other settings of its own, from its next incarnation on. */
   reconfigure(node: PlanNode, own: Readonly<Record<string, unknown>>): void {
     const seat = this.#seat(node.name);
     seat.config = configOf(node, this.#nodes, { ...this.#settings, ...own });
@@ -95,13 +96,13 @@ export class Cluster {
     return [...this.#seats.keys()];
   }
 
-  /** Nodes that are to be up once all is well: without spares, and without those that are gone. */
+  /** Nodes that must be up once everything is healed: without spares and without removed nodes. */
   get members(): readonly string[] {
     const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
     return seats.map(({ host }) => host.name);
   }
 
-  /** Members that are no more. */
+  /** Members that are gone. */
   get gone(): Gone {
     const seats = [...this.#seats.values()].filter(({ standing }) => standing !== 'spare');
     const namesOf = (some: readonly NodeSlot[]): readonly string[] => some.map(({ host }) => host.name);
@@ -114,15 +115,15 @@ export class Cluster {
     };
   }
 
-  /** The ring of those who are to be there. */
+  /** The ring of the nodes that are members now. */
   owners(): Ring {
     const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
     return new Ring(seats.map(memberOf));
   }
 
   /**
-   * `membership-change`. A spare joins, in the place of a member that dies for good if it has one; a member leaves.
-   * False: the node is down, on its way already, or gone.
+   * `membership-change`: a spare joins, in place of a member that dies for good if the spare replaces one; a member
+   * leaves. Returns false if the node is down, already changing, or gone.
    */
   change(name: string): boolean {
     const seat = this.#seat(name);
@@ -139,9 +140,9 @@ export class Cluster {
   }
 
   /**
-   * `removed-node-restart`. One that is gone starts again on its old disk, as a `member` or as one who is `joining`,
-   * and is none of the members for that; or it joins `anew`, with an empty disk and other tokens. How it had gone;
-   * undefined: it is not gone, or has not ended yet.
+   * `removed-node-restart`: starts a removed node again. With `member` or `joining` it starts on its old disk and does
+   * not count as a member; with `anew` it joins with an empty disk and other tokens. Returns how it was removed;
+   * undefined if it is not removed, or its last incarnation has not ended.
    */
   returns(name: string, join: ReturnMode): 'left' | 'replaced' | undefined {
     const seat = this.#seat(name);
@@ -160,17 +161,17 @@ export class Cluster {
     return standing;
   }
 
-  /** The spare that is to take its place. */
+  /** The spare that replaces the node; undefined if there is none. */
   heirOf(name: string): string | undefined {
     return [...this.#seats.values()].find(({ node }) => node.replaces === name)?.host.name;
   }
 
-  /** It was gone, and was started again: what it holds is no copy of anything. */
+  /** Whether the node was removed and started again on its old disk: what it holds counts as no copy. */
   hasReturned(name: string): boolean {
     return this.#returned.has(name);
   }
 
-  /** `permanent-node-loss`. A member dies for good. False: it is gone already. */
+  /** `permanent-node-loss`: a member dies for good. Returns false if it is gone already. */
   lose(name: string): boolean {
     const seat = this.#seat(name);
     if (seat.standing !== 'member') return false;
@@ -179,7 +180,10 @@ export class Cluster {
     return true;
   }
 
-  /** `node-standby`. An operator puts a member in STANDBY, or (`ends`) takes it back. False: it is down, or refuses. */
+  /**
+   * `node-standby`: an operator puts a member in STANDBY, or takes it back (`ends`). Returns false if it is down or
+   * refuses.
+   */
   standby(name: string, ends: boolean): boolean {
     const { life, host } = this.#seat(name);
     if (life?.node === undefined) return false;
@@ -191,7 +195,7 @@ export class Cluster {
         saved = node.standby({ ends });
       } catch (error) {
         if (!(error instanceof LockstepError)) throw error;
-        // Too few others serve reads, or it is on a move.
+        // Too few other members serve reads, or a ring change of the node is under way.
         accepted = false;
         return;
       }
@@ -199,7 +203,7 @@ export class Cluster {
         try {
           await saved;
         } catch (error) {
-          // Its disk does not take it; the operator asks again (StandbyFaults).
+          // Its disk refuses the write; the operator asks again (`StandbyFaults`).
           if (codeOf(error) !== 'StorageFailed') throw error;
         }
       });
@@ -217,22 +221,22 @@ export class Cluster {
         node.leave();
       } catch (error) {
         if (!(error instanceof LockstepError)) throw error;
-        // It is on its way already.
+        // The node is already leaving.
         leaving = false;
       }
     });
     return leaving;
   }
 
-  /** `wrong-identity`. A process of a host of its own claims to be a member, or to be one beside `victim`. */
+  /** `wrong-identity`: a process on a host of its own claims to be a member, or to be one beside `victim`. */
   impose(id: string, victim: string, claim: Claim): void {
     const { node, config } = this.#seat(victim);
     this.impostors.impose(id, { node, config }, claim, this.#nodes, this.#settings);
   }
 
   /**
-   * `double-start`. A second process on the same directory; what it was told is in `doubleStarts`. False: nobody
-   * lives there.
+   * `double-start`: starts a second process on the same directory; `doubleStarts` records the error that it ends with.
+   * Returns false if no process serves there.
    */
   startTwice(name: string): boolean {
     const seat = this.#seat(name);
@@ -256,12 +260,12 @@ export class Cluster {
     return this.#doubleStarts;
   }
 
-  /** Where a node is reached. */
+  /** The address of one of a node's listeners. */
   address(name: string, port: ClusterPort): Address {
     return `${name}:${clusterPorts[port]}`;
   }
 
-  /** The node's configuration, of its present life or its next. */
+  /** The configuration of the node's current incarnation, or of its next one. */
   configOf(name: string): NodeConfig {
     return this.#seat(name).config;
   }
@@ -270,22 +274,22 @@ export class Cluster {
     return this.#seat(name).host;
   }
 
-  /** A process lives on the node's host, whether it serves yet or not. */
+  /** Whether a process runs on the node's host, whether it serves yet or not. */
   isUp(name: string): boolean {
     return this.#seat(name).life !== undefined;
   }
 
-  /** The node has started and serves. */
+  /** Whether the node has started and serves. */
   serves(name: string): boolean {
     return this.#seat(name).life?.node !== undefined;
   }
 
-  /** What the node counts now; undefined while it does not serve. */
+  /** The node's counters now; undefined while it does not serve. */
   statistics(name: string): StatsSnapshot | undefined {
     return this.#seat(name).life?.node?.statistics();
   }
 
-  /** Calls `listener` at the end of every life: its numbers can be asked for a last time. */
+  /** Calls `listener` at the end of every incarnation, while its counters can still be read. */
   onLifeEnding(listener: IncarnationEndListener): void {
     this.#endings.push(listener);
   }
@@ -295,17 +299,17 @@ export class Cluster {
     return this.#refused;
   }
 
-  /** Calls `listener` after every start that a node refused, when its life is over. */
+  /** Calls `listener` after every start that a node refused, when that incarnation is over. */
   onStartRefused(listener: (refused: RefusedStart) => void): void {
     this.#onRefused.push(listener);
   }
 
-  /** Boots the host and starts the node on it; nothing when it is up. */
+  /** Boots the host and starts the node on it; does nothing if it is up. */
   start(name: string): void {
     this.#start(name, undefined);
   }
 
-  /** `tokens`: those that the process has been told of. */
+  /** `tokens`: those that peers have assigned to the node. */
   #start(name: string, tokens: readonly Token[] | undefined): void {
     const seat = this.#seat(name);
     if (seat.life !== undefined) return;
@@ -316,7 +320,7 @@ export class Cluster {
       try {
         const node = await Node.start(io, { ...seat.config, ...(tokens && { tokens }) }, secrets);
         life.node = node;
-        // As `lockstep start` does (engine/cli/start.ts).
+        // As `lockstep start` does (`engine/cli/start.ts`).
         const startAnew = (told: readonly Token[] | undefined): void => {
           if (seat.life === life) this.beginStop(name, () => this.#start(name, told));
         };
@@ -326,7 +330,7 @@ export class Cluster {
           seat.standing = 'left';
           this.beginStop(name, () => undefined);
         };
-        // A rejection is nobody's to expect: it is thrown on, and fails the run (`no-silent-failures`).
+        // No code expects a rejection: it is rethrown, and fails the run (`no-silent-failures`).
         node.left.then(over, (error: unknown) => {
           throw error;
         });
@@ -341,14 +345,14 @@ export class Cluster {
     });
   }
 
-  /** The process ends, as a program does that cannot start; in an event of its own. */
+  /** Ends the process, as a program that cannot start exits; in a separate event. */
   #refuse(seat: NodeSlot, life: SlotIncarnation, { code, message: detail }: LockstepError): void {
     const { host } = seat;
     this.#world.after(0, `refused ${host.name}`, () => {
       if (seat.life !== life) return;
       this.#endLife(seat);
       const left = host.stop();
-      // The power went between its last word to its disk and its end: nothing is left to be done for it.
+      // The power failed between its last write and its exit: the node had left before it started.
       const departed = seat.departed && code === 'StoreForeign';
       if (departed && seat.standing === 'member') seat.standing = 'left';
       const { nowUs: atUs } = this.#world;
@@ -358,7 +362,7 @@ export class Cluster {
     });
   }
 
-  /** Ends a node's life in silence; nothing when it is down. */
+  /** Ends a node's incarnation without notice; does nothing if it is down. */
   crash(name: string, survival: Survival, connections: 'silent' | 'reset'): void {
     const seat = this.#seat(name);
     if (seat.life === undefined) return;
@@ -367,7 +371,7 @@ export class Cluster {
     seat.host.crash(survival, connections);
   }
 
-  /** Asks every living node to stop, lets time pass until they have, and reports what each left behind. */
+  /** Asks every node that serves to stop, lets time pass until it has, and reports what each left behind. */
   async stopAll(budgetUs: number): Promise<ReadonlyMap<string, Leaks | 'stuck'>> {
     const left = new Map<string, Leaks | 'stuck'>();
     for (const { host, life } of this.#seats.values()) {
@@ -376,7 +380,10 @@ export class Cluster {
     return left;
   }
 
-  /** Asks a node that serves to stop, lets time pass until it has, and reports what it left behind. */
+  /**
+   * Asks a serving node to stop, lets time pass until it has, and reports what it left behind; `stuck` after
+   * `budgetUs`.
+   */
   async stop(name: string, budgetUs: number): Promise<Leaks | 'stuck'> {
     const outcome: { left: Leaks | 'stuck' } = { left: 'stuck' };
     this.beginStop(name, (leaks) => (outcome.left = leaks));
@@ -385,7 +392,10 @@ export class Cluster {
     return outcome.left;
   }
 
-  /** `graceful-restart`. Asks a node to stop; `onStopped` is told what it left behind. False: it does not serve. */
+  /**
+   * `graceful-restart`: asks a node to stop; `onStopped` receives what it left behind. Returns false if it does not
+   * serve.
+   */
   beginStop(name: string, onStopped: (left: Leaks) => void): boolean {
     const seat = this.#seat(name);
     const { life } = seat;
@@ -393,7 +403,7 @@ export class Cluster {
     const { node } = life;
     const stop = async (): Promise<void> => {
       await node.stop();
-      // In an event of its own, when this task is over: it is nothing that the node left behind.
+      // In a separate event, after this task has ended: otherwise the task itself would count as left behind.
       this.#world.after(0, `stopped ${name}`, () => {
         if (seat.life !== life) return;
         this.#endLife(seat);
@@ -409,7 +419,7 @@ export class Cluster {
     seat.life = undefined;
   }
 
-  /** Every life so far, those that still run included. */
+  /** Every incarnation so far, running ones included. */
   lives(): readonly IncarnationRecord[] {
     const running = [...this.#seats.values()].flatMap(({ host, life }) =>
       life === undefined ? [] : [this.#recordOf(host, life)],

@@ -1,4 +1,6 @@
-/** Lives: their silence after a crash, what others hear of it, pauses, and what an orderly stop leaves behind. */
+/**
+ * Incarnations: their silence after a crash, what others learn of it, pauses, and what an orderly stop leaves behind.
+ */
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../../engine/io/clock.ts';
 import { ConnectionRecorder } from '../../../engine/io/connection-recorder.fixture.ts';
@@ -27,7 +29,7 @@ describe('a crash', () => {
     expect(world.failures).toEqual([]);
   });
 
-  it('in the middle of an event makes zombies of what is left of it: no call of theirs does anything', async () => {
+  it('in the middle of an event turns the rest of it into zombie calls without effect', async () => {
     const { world, a, b, pass } = await talkers('zombie');
     const host = world.mustGetHost('a');
     const told: string[] = [];
@@ -88,7 +90,7 @@ describe('a crash', () => {
     expect(await dial).toMatchObject({ failure: 'timedOut' });
   });
 
-  it('ends one life; the next has doors, streams and a clock of its own', async () => {
+  it('ends one incarnation; the next has its own ports, streams and clock', async () => {
     const world = new World({ seed: 1 });
     const host = world.addHost('n1');
     const first = host.boot();
@@ -128,7 +130,7 @@ describe('a pause', () => {
     expect(told).toHaveLength(4);
   });
 
-  it('holds what the process is asked to do, behind what happened before, and a crash forgets it', async () => {
+  it('holds requests to the process behind earlier events, and a crash forgets them', async () => {
     const { world, a, b, pass } = await talkers('asked');
     const host = world.mustGetHost('a');
     const told: string[] = [];
@@ -164,7 +166,7 @@ describe('a pause', () => {
     expect([...a.heard.received()]).toEqual(Array.from({ length: 50 }, (_, index) => index));
   });
 
-  it('in which a listener goes: whoever connected meanwhile is refused, and the process never had them', async () => {
+  it('in which a listener closes: later connections are refused without the process seeing them', async () => {
     const { world, a, b, pass } = await talkers('listener gone');
     const host = world.mustGetHost('b');
     const listening = b.io.network.listen('b:2', () => expect.unreachable());
@@ -208,7 +210,7 @@ describe('a pause', () => {
 });
 
 describe('a stop', () => {
-  it('that gave everything back leaves nothing', async () => {
+  it('of a process that released everything leaves nothing', async () => {
     const { world, a, b, pass } = await talkers('clean');
     a.connection.destroy();
     b.connection.destroy();

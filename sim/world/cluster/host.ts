@@ -1,6 +1,6 @@
 /**
- * A simulated machine, and the lives of the process on it. The machine (its clock, its disk, its place in the network)
- * outlives the lives; a life has doors of its own (incarnation.ts says what its end means).
+ * A simulated machine and the incarnations of the process on it. The machine (its clock, its disk, its place in the
+ * network) outlives them; each incarnation has ports of its own. `incarnation.ts` says what the end of one means.
  */
 import { assert, present } from '../../../engine/base/assert.ts';
 import type { Io } from '../../../engine/io/io.ts';
@@ -22,14 +22,15 @@ import { IncarnationWasmTools } from './wasm-tools.ts';
 
 export type { Survival };
 
+/** The clocks of a host. */
 export interface HostOptions {
-  /** Offset of the wall clock at the start, milliseconds. Default 0. */
+  /** Offset of the wall clock at the start, in milliseconds. Default 0. */
   readonly wallOffsetMs?: number;
   /** Parts per million by which both clocks run fast (or slow, below 0). Default 0. */
   readonly driftPpm?: number;
 }
 
-/** What an orderly stop left behind (`resource-bounds`). All zero and empty when nothing leaked. */
+/** What an orderly stop left behind (`resource-bounds`). All zero and empty if nothing leaked. */
 export interface Leaks {
   readonly timers: number;
   readonly connections: readonly string[];
@@ -40,10 +41,11 @@ export interface Leaks {
   readonly tasks: readonly string[];
 }
 
-/** What a process needs before it holds anything, and for each thing that it holds. */
+/** Memory of an idle process, and of each thing that it holds, in bytes. */
 const baseBytes = 24 * 1024 * 1024;
 const bytesPer = { timer: 128, connection: 4096, file: 1024, name: 256, task: 512 } as const;
 
+/** One simulated machine. `World.addHost` creates it. */
 export class Host {
   readonly name: string;
   readonly clock: HostClock;
@@ -65,7 +67,7 @@ export class Host {
     this.disk = new HostDisk(ground, machine.name);
   }
 
-  /** A process lives here. */
+  /** Whether a process runs here. */
   get alive(): boolean {
     return this.#machine.life !== undefined;
   }
@@ -74,22 +76,22 @@ export class Host {
     return this.#machine.life?.paused === true;
   }
 
-  /** Lives begun so far. */
+  /** How many incarnations have begun so far. */
   get lives(): number {
     return this.#lives;
   }
 
-  /** Calls into doors of dead lives, out of promise reactions that were still queued when they died. */
+  /** Calls of dead incarnations to their ports, out of promise reactions that were still queued when they died. */
   get zombieCalls(): number {
     return this.#zombieCallsBefore + (this.#lastLife?.zombieCalls ?? 0);
   }
 
-  /** The doors of the life. Throws when there is none. */
+  /** The ports of the incarnation. Throws if there is none. */
   get io(): Io {
     return present(this.#io, `a life on ${this.name}`);
   }
 
-  /** Begins a life and hands over its doors. Throws when one is alive. */
+  /** Begins an incarnation and returns its ports. Throws if one is alive. */
   boot(): Io {
     assert(!this.alive, `${this.name} is alive already`);
     this.#zombieCallsBefore = this.zombieCalls;
@@ -105,10 +107,11 @@ export class Host {
   }
 
   /**
-   * `process-crash`, `power-loss`, `torn-write`, `lost-directory-entries`. The life ends in silence: its doors never
-   * settle again and calls into them do nothing. `silent` connections stay half-open for the other side (the machine
-   * is off until the next boot and answers nothing); with `reset` the system lives on and tells peers what a killed
-   * process's sockets tell them.
+   * `process-crash`, `power-loss`, `torn-write`, `lost-directory-entries`: the incarnation ends without notice. Its
+   * ports never settle again, and calls to them do nothing.
+   *
+   * `silent`: the machine is off until the next boot and answers nothing, so peers keep half-open connections. `reset`:
+   * the operating system survives and tells peers what it tells them about a killed process's sockets.
    */
   crash(survival: Survival, connections: 'silent' | 'reset' = 'silent'): void {
     const cause = crashFault(survival);
@@ -121,7 +124,7 @@ export class Host {
     this.#ground.trace.happened(worldEvents.hostCrashed, this.#machine.index, life.number, 0, survival);
   }
 
-  /** Ends the life after an orderly stop of what ran in it, and reports what it left behind. */
+  /** Ends the incarnation after an orderly stop, and reports what it left behind. */
   stop(): Leaks {
     const leaks = leaksOf(present(this.#machine.life, `a life on ${this.name}`));
     const life = this.#endLife(undefined);
@@ -131,7 +134,7 @@ export class Host {
   }
 
   /**
-   * `process-pause`. The process stands still; what would wake it waits for `resume`. Its clocks and its kernel go
+   * `process-pause`: the process does not run, and what would wake it waits for `resume`. Its clocks and its kernel go
    * on.
    */
   pause(): void {
@@ -141,12 +144,15 @@ export class Host {
     this.#ground.trace.happened(worldEvents.hostPaused, this.#machine.index, life.number);
   }
 
-  /** What somebody outside wants of the process (a signal, an operator's word): it hears of it when it runs. */
+  /**
+   * Delivers a request from outside the process (a signal, an operator's command); a paused process gets it when it
+   * runs.
+   */
   ask(act: () => void): void {
     present(this.#machine.life, `a life on ${this.name}`).whenRunning(act);
   }
 
-  /** Nothing when it was not paused. */
+  /** Ends a pause; does nothing if the process is not paused. */
   resume(): void {
     const life = present(this.#machine.life, `a life on ${this.name}`);
     if (!life.paused) return;
@@ -180,7 +186,7 @@ export class Host {
       wasm: new IncarnationWasmTools(life),
       spawn: (name, task) => tasks.spawn(name, task),
       failedTasks: () => tasks.failed,
-      // Nobody listens in on the world's wires.
+      // No attacker listens on the world's network.
       secured: { clients: true, peers: true },
       failedHandshakes: () => ({ clients: 0, peers: 0 }),
       residentBytes: () => this.#residentBytes(life),

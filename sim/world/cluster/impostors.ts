@@ -1,6 +1,6 @@
 /**
- * `wrong-identity`. Processes that are no members and say otherwise, each on a host of its own. What becomes of them
- * is nobody's promise; what matters is that no member takes one for what it is not.
+ * `wrong-identity`: processes that are not members and claim to be, each on a host of its own. Nothing is promised
+ * about them; no member may accept one.
  */
 import { present } from '../../../engine/base/assert.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';
@@ -11,23 +11,25 @@ import { configOf } from './node-config.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from '../world.ts';
 
+/** What an impostor claims: a member's name, another cluster, a token that has an owner, or a token out of range. */
 export type Claim = 'sameName' | 'otherCluster' | 'duplicateToken' | 'hugeToken';
 
-/** A process that is no member and says otherwise. */
+/** One impostor. */
 export interface Imposition {
   readonly name: string;
   readonly victim: string;
   readonly claim: Claim;
-  /** Code of the error that its start ended with; empty when it started. */
+  /** Code of the error that its start ended with; empty if it started. */
   refused: string;
 }
 
-/** Whom an impostor claims to be, or to be beside. */
+/** The member that an impostor claims to be, or to be beside. */
 export interface Victim {
   readonly node: PlanNode;
   readonly config: NodeConfig;
 }
 
+/** The impostors of one run. */
 export class Impostors {
   readonly #world: World;
   readonly #impositions: Imposition[] = [];
@@ -36,12 +38,12 @@ export class Impostors {
     this.#world = world;
   }
 
-  /** What became of every impostor. */
+  /** Every impostor, and how its start ended. */
   get impositions(): readonly Readonly<Imposition>[] {
     return this.#impositions;
   }
 
-  /** Starts one that lives until `dismiss`, in a cluster of these nodes with these settings. */
+  /** Starts an impostor that lives until `dismiss`, in a cluster of these nodes with these settings. */
   impose(
     id: string,
     victim: Victim,
@@ -71,7 +73,7 @@ export class Impostors {
     });
   }
 
-  /** All of them die. */
+  /** Crashes all impostors. */
   dismiss(): void {
     for (const { name } of this.#impositions) {
       const host = this.#world.mustGetHost(name);
@@ -93,7 +95,7 @@ function claimed(claim: Claim, victim: NodeConfig): Readonly<Record<string, unkn
   }
 }
 
-/** Everybody but the victim: a configuration with two owners of one token would not pass. */
+/** All seeds but the impostor itself: the configuration check rejects two owners of one token. */
 function seedsOf(victim: NodeConfig): readonly object[] {
   return victim.seeds.map(({ node, datacenter, rack, address }) => ({
     name: node,
@@ -103,6 +105,7 @@ function seedsOf(victim: NodeConfig): readonly object[] {
   }));
 }
 
+/** The code of an error, or its text if it is not a `LockstepError`. */
 export function codeOf(error: unknown): string {
   return error instanceof LockstepError ? error.code : String(error);
 }

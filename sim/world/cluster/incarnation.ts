@@ -1,29 +1,31 @@
 /**
- * One life of a process on a host, from boot to crash or stop.
+ * One incarnation of the process on a host, from boot to crash or stop.
  *
- * A crash is silence. Everything that belonged to the life is forgotten: its timers never fire, its promises never
- * settle, nothing is thrown into it (a thrown error would run `catch` and `finally` blocks that a killed process never
- * runs). What is left of it, the promise reactions that were already queued when it died, may still call its doors.
- * Such a call is a zombie's: it is counted and has no effect. An asynchronous door answers with a promise that
- * never settles, so the conversation ends there; a plain one answers as a door does that has nothing to say (`write`:
- * false, `after`: a timer that never fires, the clock stands). So whatever the rest of the code does, its `catch` and
- * `finally` included, ends in memory that nobody looks at. Throwing would be worse: a retry loop around a door that
- * throws at once would never yield.
+ * A crash is silent. Everything that belonged to the incarnation is forgotten: its timers never fire, its promises
+ * never settle, and nothing is thrown into it. A thrown error would run `catch` and `finally` blocks, which a killed
+ * process never runs.
+ *
+ * Promise reactions that were already queued at the crash may still call the ports. Such a zombie call is counted and
+ * has no effect. An asynchronous port returns a promise that never settles, so the conversation ends there. A
+ * synchronous one returns a neutral value (`write`: false; `after`: a timer that never fires; the clock stands still).
+ * Whatever such code does afterwards, its `catch` and `finally` included, ends in memory that nothing reads. Throwing
+ * would be worse: a retry loop around a port that throws at once would never yield.
  */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import type { WorldContext } from '../core/world-context.ts';
 import { RunningTasks } from '../core/running-tasks.ts';
 import type { TimelineEvent } from '../core/timeline.ts';
 
-/** What a life holds and must give back before an orderly stop. */
+/** What an incarnation holds and must release before an orderly stop. */
 export interface Holding {
   /** For the report of a leak: `n1:8101`, `log/000001`. */
   describe(): string;
 }
 
+/** One incarnation of a process. Its host creates and ends it. */
 export class Incarnation {
   readonly ground: WorldContext;
-  /** The host's name and number, and which life of it this is (1 is the first). */
+  /** The host's name and index, and the number of the incarnation on it (1 is the first). */
   readonly host: string;
   readonly hostIndex: number;
   readonly number: number;
@@ -35,7 +37,7 @@ export class Incarnation {
   /** Timers that may still fire. */
   timers = 0;
   zombieCalls = 0;
-  /** How often the clock door was asked, and what of the machine was called past the doors. */
+  /** How often it read its clock port; below, which of the machine's own functions it called past the ports. */
   clockReadings = 0;
   eventCount = 0;
   readonly machineCalls = new Set<string>();
@@ -63,12 +65,12 @@ export class Incarnation {
     return this.#paused;
   }
 
-  /** Its code may run now: alive, not paused, nothing held before it. */
+  /** Whether its code may run now: it is alive, not paused, and no held event precedes it. */
   get runnable(): boolean {
     return this.#alive && !this.#paused && this.#held.length === 0;
   }
 
-  /** Asked by every door at the beginning of every call: false when the caller is a zombie. */
+  /** Every port calls this at the beginning of every call; false if the caller is a zombie. */
   awake(): boolean {
     if (!this.#alive) {
       this.zombieCalls += 1;
@@ -81,15 +83,15 @@ export class Incarnation {
     return true;
   }
 
-  /** A promise that never settles: what a zombie gets. */
+  /** A promise that never settles, for zombies. */
   silence(): Promise<never> {
     this.#silence ??= new Deferred<never>();
     return this.#silence.promise;
   }
 
   /**
-   * Asked by whatever is about to run this life's code: true when it may, now. Otherwise the life is dead, and nothing
-   * happens, or it is paused, and the happening waits its turn.
+   * Called before anything runs this incarnation's code: true if it may run now. Otherwise the incarnation is dead and
+   * nothing happens, or it is paused and the event waits.
    */
   mayRun(happening: TimelineEvent): boolean {
     if (!this.#alive) return false;
@@ -101,13 +103,13 @@ export class Incarnation {
     return true;
   }
 
-  /** Calls `act` in an event of its own, `delayUs` from now, unless the life is over by then. */
+  /** Calls `act` in a separate event, `delayUs` from now, unless the incarnation is over by then. */
   later(delayUs: number, act: () => void): void {
     const { timeline } = this.ground;
     timeline.schedule(timeline.nowUs + delayUs, this.#turnOf(act));
   }
 
-  /** Calls `act` now; while the life stands still, in its turn when it goes on. What asks a process waits for it to run. */
+  /** Calls `act` now; while the incarnation is paused, in its turn after `resume`. */
   whenRunning(act: () => void): void {
     if (this.runnable) act();
     else if (this.#alive) this.#held.push(this.#turnOf(act));
@@ -123,14 +125,14 @@ export class Incarnation {
     this.#paused = true;
   }
 
-  /** Goes on; what was held happens first, in order, one event each. Returns how many those are. */
+  /** Ends a pause. The held events happen first, in order, one event each. Returns how many there are. */
   resume(): number {
     this.#paused = false;
     if (this.#held.length > 0) this.#scheduleRelease();
     return this.#held.length;
   }
 
-  /** An event that runs `act` when the life may run, and nothing once it is over. */
+  /** An event that runs `act` when the incarnation may run, and does nothing once it is over. */
   #turnOf(act: () => void): TimelineEvent {
     const happening: TimelineEvent = {
       owner: this,

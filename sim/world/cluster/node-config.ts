@@ -11,20 +11,25 @@ import {
   waywardId,
 } from '../../workload/work-modules.ts';
 
-/** Type of the buckets that keep siblings; the others are of the type `default`. */
+/** Type of the buckets that keep siblings; the other buckets have the type `default`. */
 export const siblingsType = 'siblings';
 
-/** In plans with this setting no configuration names `siblingsType`: an operator makes it when the cluster has started. */
+/** With this setting no configuration names `siblingsType`: an operator creates it once the cluster has started. */
 export const typesAtRunTime = 'types_at_run_time';
 
-/** Type of the buckets whose keys go where a module says, in plans whose settings say `features_wasm`. */
+/** Type of the buckets whose keys a module routes, in plans with the setting `features_wasm`. */
 export const routedType = 'routed';
 
+/** The port of each listener; the same on every node. */
 export const clusterPorts = { http: 8098, pb: 8087, redis: 8099, peer: 8101, stats: 22222 } as const;
 
+/** The name of a listener. */
 export type ClusterPort = keyof typeof clusterPorts;
 
-/** The configuration as a file would give it, so that settings are read, checked and refused as an operator's are. */
+/**
+ * The configuration, parsed from the text of a file, so that the engine reads, checks and rejects settings as it does
+ * an operator's. Throws `ConfigInvalid`.
+ */
 export function configOf(
   node: PlanNode,
   nodes: readonly PlanNode[],
@@ -49,7 +54,7 @@ export function configOf(
       datacenter,
       rack,
       address: `${name}:${clusterPorts.peer}`,
-      // A file that gives its own node tokens says the same of it among the seeds.
+      // A file that gives its own node tokens must repeat them among the seeds.
       ...(name === node.name && settings['tokens'] !== undefined ? { tokens: settings['tokens'] } : {}),
     })),
     ...settings,
@@ -57,11 +62,12 @@ export function configOf(
   return parseConfig(JSON.stringify({ lockstep: file }), {}, `${node.name}.json`);
 }
 
+/** The settings with which a spare joins, or replaces a member. */
 export function spareSettings({ replaces }: PlanNode): Readonly<Record<string, unknown>> {
   return { join: 'joining', ...(replaces === undefined ? {} : { replace: replaces }) };
 }
 
-/** For a node that was a member under this name before: its tokens may be somebody else's by now. */
+/** The settings of a node that was a member under this name before: other nodes may own its old tokens. */
 export function newcomerSettings({ tokens }: NodeConfig): Readonly<Record<string, unknown>> {
   return { join: 'joining', tokens: tokens.map((token) => (token + 2 ** 31) % 2 ** 32) };
 }
@@ -75,7 +81,7 @@ const startModules = [
   { id: waywardId, path: waywardFile },
 ];
 
-/** The plan's nodes have modules, and its clients' keys are routed by one. */
+/** Whether the nodes have Wasm modules and clients' keys are routed by one. */
 export function hasModules(settings: Readonly<Record<string, unknown>>): boolean {
   return settings['features_wasm'] === true;
 }

@@ -1,4 +1,4 @@
-/** What a cluster knows of each of its nodes: its host, its configuration, its life, and how its starts ended. */
+/** What a cluster knows of each of its nodes: host, configuration, incarnation, and how its starts ended. */
 import type { Token } from '../../../engine/base/ids.ts';
 import type { NodeConfig } from '../../../engine/config/config.ts';
 import type { Io } from '../../../engine/io/io.ts';
@@ -7,7 +7,7 @@ import type { Member } from '../../../engine/cluster/ring/ring.ts';
 import type { PlanNode } from '../../plan/plan.ts';
 import type { Host, Leaks } from './host.ts';
 
-/** A start that the node itself refused: what lay on its disk, or the disk, was not right. */
+/** A start that the node itself refused, because its disk or what lay on it was wrong. */
 export interface RefusedStart {
   readonly node: string;
   readonly life: number;
@@ -16,42 +16,44 @@ export interface RefusedStart {
   readonly detail: string;
   /** Its disk says that it has left the cluster, and it has. */
   readonly departed: boolean;
-  /** What the refused start left behind; all zero and empty when nothing leaked. */
+  /** What the refused start left behind; all zero and empty if nothing leaked. */
   readonly left: Leaks;
 }
 
+/** Called at the end of an incarnation with the node's name. */
 export type IncarnationEndListener = (name: string, how: 'crashed' | 'stopped') => void;
 
-/** A process on a host: its doors, and the node once it serves. */
+/** A process on a host: its ports, and the node once it serves. */
 export interface SlotIncarnation {
   readonly io: Io;
   node: Node | undefined;
 }
 
+/** One node of the cluster. */
 export interface NodeSlot {
   /** As its file says. */
   config: NodeConfig;
-  /** The tokens that its peers have told it of, where they are others than its file's. */
+  /** The tokens that peers have assigned to it, if they differ from its file's. */
   told: readonly Token[] | undefined;
   readonly host: Host;
   readonly node: PlanNode;
   life: SlotIncarnation | undefined;
-  /** The others know, by what it last said, that it has left. */
+  /** The node has announced its departure to the others. */
   departed: boolean;
   /**
-   * `spare`: not a member yet. `left` and `replaced` start again by `removed-node-restart` only; `lost`, who died for
-   * good, never.
+   * Its place in the cluster. `spare`: not yet a member. `left` and `replaced` nodes start again through
+   * `removed-node-restart` only; a `lost` node, which died for good, never does.
    */
   standing: 'member' | 'spare' | 'left' | 'replaced' | 'lost';
 }
 
-/** Members that are no more. */
+/** Members that are gone. */
 export interface Gone {
-  /** Who have left, or died for good. */
+  /** Nodes that have left or died for good. */
   readonly lost: readonly string[];
-  /** Who died with nobody in their place: the others go on calling them members, and wait for them. */
+  /** Nodes that died and were not replaced: the others still regard them as members and wait for them. */
   readonly missed: readonly string[];
-  /** Who took the place of one that had died, by that one. */
+  /** Replacements, by the name of the replaced node. */
   readonly heirs: ReadonlyMap<string, string>;
 }
 
@@ -62,7 +64,7 @@ export interface DoubleStart {
   refused: string;
 }
 
-/** Where it stands in the ring once it is a member. */
+/** The node as a member of the ring. */
 export function memberOf({ config, told }: NodeSlot): Member {
   const { name, datacenter, rack, tokens } = config;
   return { node: name, datacenter, rack, tokens: told ?? tokens };

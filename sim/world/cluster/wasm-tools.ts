@@ -1,6 +1,6 @@
 /**
- * What Wasm modules are made from, in the world: files that the world was made with, and wabt if it was given one. Both
- * answer in an event of their own.
+ * The Wasm tools of an incarnation: the files that the world was created with, and wabt if it has one. Both answer in a
+ * separate event.
  */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../../engine/base/errors.ts';
@@ -12,6 +12,7 @@ import type { WasmSupplies } from './wasm-supplies.ts';
 const readUs = 300;
 const compileUs = 40_000;
 
+/** The port for Wasm tools of one incarnation. */
 export class IncarnationWasmTools implements WasmTools {
   readonly #life: Incarnation;
 

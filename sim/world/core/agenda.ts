@@ -1,13 +1,13 @@
 /**
- * What will happen, in order of (instant, order of scheduling): a 4-ary heap over typed arrays, so that a comparison
- * touches numbers only. Ties have an order; nothing is ever taken before its turn.
+ * The future events, in order of (instant, order of scheduling): a 4-ary heap over typed arrays, so that a comparison
+ * touches numbers only. Ties are ordered, and no item is taken before its turn.
  *
- * Cancelling is lazy: the item is forgotten at once, its place in the heap falls away when it comes up, and when more
- * than half of the places are dead the heap is rebuilt. Instants are whole microseconds (exact up to 2^53).
+ * Cancelling is lazy: the item is forgotten at once, and its place in the heap disappears when it reaches the top. When
+ * more than half of the places are dead, the heap is rebuilt. Instants are whole microseconds (exact up to 2^53).
  */
 import { assert } from '../../../engine/base/assert.ts';
 
-/** Names one scheduled item, for ever: a ticket of an item that is gone cancels nothing. */
+/** Identifies one scheduled item and is never reused: the ticket of an item that is gone cancels nothing. */
 export type Ticket = number;
 
 const arity = 4;
@@ -15,8 +15,9 @@ const slotsMax = 2 ** 20;
 const free = -1;
 const rebuildLengthMin = 1024;
 
+/** A priority queue of items by instant. */
 export class Agenda<Item extends object> {
-  // The heap, by place: when, and in which order it was scheduled, and in which slot its item is.
+  // The heap, by place: the instant, the order of scheduling, and the slot of the item.
   #times = new Float64Array(64);
   #orders = new Float64Array(64);
   #slots = new Uint32Array(64);
@@ -30,12 +31,12 @@ export class Agenda<Item extends object> {
   #order = 0;
   #dead = 0;
 
-  /** Items scheduled, neither taken nor cancelled. */
+  /** How many items are scheduled and neither taken nor cancelled. */
   get length(): number {
     return this.#size - this.#dead;
   }
 
-  /** The instant of the next item; Infinity when there is none. */
+  /** The instant of the next item; Infinity if there is none. */
   get nextUs(): number {
     while (this.#size > 0 && this.#topItem() === undefined) this.#dropTop();
     return this.#size > 0 ? (this.#times[0] ?? Infinity) : Infinity;
@@ -52,7 +53,7 @@ export class Agenda<Item extends object> {
     return order * slotsMax + slot;
   }
 
-  /** Forgets an item; false when it was taken or cancelled before. */
+  /** Forgets an item; false if it was taken or cancelled before. */
   cancel(ticket: Ticket): boolean {
     const slot = ticket % slotsMax;
     if (this.#owners[slot] !== (ticket - slot) / slotsMax) return false;
@@ -61,7 +62,7 @@ export class Agenda<Item extends object> {
     return true;
   }
 
-  /** The next item, or undefined when there is none. */
+  /** The next item; undefined if there is none. */
   take(): Item | undefined {
     while (this.#size > 0) {
       const item = this.#topItem();
@@ -71,7 +72,7 @@ export class Agenda<Item extends object> {
     return undefined;
   }
 
-  /** Cancels every item for which `drop` holds (asked once for each, in no particular order). */
+  /** Cancels every item for which `drop` returns true (called once for each, in no particular order). */
   cancelWhere(drop: (item: Item) => boolean): void {
     for (let slot = 0; slot < this.#items.length; slot++) {
       const item = this.#items[slot];
@@ -112,7 +113,7 @@ export class Agenda<Item extends object> {
     while (hole > 0) {
       const parent = (hole - 1) >> 2;
       const parentTime = times[parent] ?? 0;
-      // An equal instant keeps its place: what is pushed now was scheduled later.
+      // An equal instant keeps its place: the new item was scheduled later.
       if (parentTime <= time) break;
       times[hole] = parentTime;
       orders[hole] = orders[parent] ?? 0;

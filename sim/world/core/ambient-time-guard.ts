@@ -1,9 +1,9 @@
 /**
- * The alarm on the machine's own clocks, timers and dice: while it is set, whoever calls them is told of, and served all
- * the same. The linter keeps them out of the engine's sources; this finds what came in by a library or by a trick.
+ * The ambient-time guard: reports calls of the machine's own clocks, timers and random numbers, and lets them through.
+ * The linter keeps such calls out of the engine's sources; the guard finds those that a library or a trick brings in.
  */
 
-/** A property of a global object (of the global scope where the owner is empty), by the name that is told. */
+/** Properties of global objects (of the global scope if the owner is empty), and the name that is reported. */
 const guarded: readonly (readonly [owner: string, property: string, name: string])[] = [
   ['Date', 'now', 'Date.now'],
   ['performance', 'now', 'performance.now'],
@@ -12,7 +12,7 @@ const guarded: readonly (readonly [owner: string, property: string, name: string
   ['', 'setInterval', 'setInterval'],
 ];
 
-/** Calls `called` with the name of what is called, from now until the function it answers is. */
+/** Calls `called` with the name of each guarded function that is called, until the returned function is called. */
 export function guardAmbientTime(called: (name: string) => void): () => void {
   const undo = guarded.map(([ownerName, property, name]) => {
     const owner = ownerName === '' ? globalThis : (Reflect.get(globalThis, ownerName) as object);

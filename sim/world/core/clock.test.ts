@@ -1,4 +1,4 @@
-/** The clock door's laws in the world, with exact timers and with jittery ones, and what faults do to clocks. */
+/** The laws of the clock port in the world, with exact timers and with jittery ones, and what faults do to clocks. */
 import { describe, expect, it } from 'vitest';
 import { clockContract } from '../../../engine/io/clock.contract.ts';
 import type { ClockHarness } from '../../../engine/io/clock.contract.ts';

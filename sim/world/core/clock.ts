@@ -1,9 +1,9 @@
 /**
- * The clocks of a host: monotonic time that runs fast or slow by parts per million, wall time with an offset on top,
- * which jumps and freezes when told to, and timers that may fire early or late within what the door leaves open.
+ * The clocks of a host: monotonic time that runs fast or slow by parts per million, wall time with an offset that can
+ * jump and freeze, and timers that may fire early or late within what the port allows.
  *
- * A host's clocks outlive its lives; each life sees monotonic time from an origin of its own, so that comparing two
- * lives' readings cannot work by luck.
+ * A host's clocks outlive its incarnations. Each incarnation sees monotonic time from an origin of its own, so that
+ * comparing readings of two incarnations cannot work by luck.
  */
 import { assert } from '../../../engine/base/assert.ts';
 import type { Clock, Timer } from '../../../engine/io/clock.ts';
@@ -17,12 +17,13 @@ import { worldEvents } from './trace.ts';
 export const epochMs = 1_767_225_600_000;
 
 const million = 1_000_000;
-/** The door's contract lets a timer fire 1 ms early, by the node's own clock; drift takes its share of that. */
+/** The port allows a timer to fire 1 ms early by the node's own clock; drift takes its share of that. */
 const contractEarlyUs = 1000;
 const earlyUsMax = 990;
 const driftPpmMax = 10_000;
 const originUsMax = 1_000_000_000;
 
+/** The clocks of one host. */
 export class HostClock {
   readonly #ground: WorldContext;
   readonly #host: string;
@@ -43,7 +44,7 @@ export class HostClock {
     this.#ppm = driftPpm;
   }
 
-  /** The host's monotonic time, counted from the world's beginning. */
+  /** The host's monotonic time in microseconds, counted from the world's beginning. */
   get localUs(): number {
     const elapsedUs = this.#ground.timeline.nowUs - this.#sinceUs;
     return this.#localSinceUs + elapsedUs + Math.floor((elapsedUs * this.#ppm) / million);
@@ -53,24 +54,24 @@ export class HostClock {
     return this.#frozenMs ?? epochMs + this.#wallOffsetMs + Math.floor(this.localUs / 1000);
   }
 
-  /** Calls `told` with every wall time that a life on this host is told. */
+  /** Calls `told` with every wall time that an incarnation on this host reads. */
   watch(told: (wallMs: number) => void): void {
     this.#told = told;
   }
 
-  /** The wall clock, asked by a life. */
+  /** The wall clock, read by an incarnation. */
   tellWallMs(): number {
     const { wallMs } = this;
     this.#told(wallMs);
     return wallMs;
   }
 
-  /** How much early and late timers may be. */
+  /** How early and how late timers may be, in microseconds. */
   get jitterUs(): { readonly early: number; readonly late: number } {
     return { early: this.#earlyUs, late: this.#lateUs };
   }
 
-  /** `clock-skew`. Both clocks run fast (or slow, below 0) by so many parts per million from now on. */
+  /** `clock-skew`: both clocks run fast (or slow, below 0) by `ppm` parts per million from now on. */
   setDrift(ppm: number): void {
     assert(Number.isInteger(ppm) && Math.abs(ppm) <= driftPpmMax, 'a drift is at most 1 %');
     this.#localSinceUs = this.localUs;
@@ -79,31 +80,31 @@ export class HostClock {
     this.#ground.ledger.enter('clock-skew', this.#host, 'injected');
   }
 
-  /** `clock-skew`. Sets by how much the wall clock is ahead of the world's (behind, below 0). */
+  /** `clock-skew`: sets how far the wall clock is ahead of the world's (or behind, below 0), in milliseconds. */
   setWallOffset(ms: number): void {
     this.#wallOffsetMs = Math.round(ms);
     this.#ground.ledger.enter('clock-skew', this.#host, 'injected');
   }
 
-  /** `clock-jump`, `clock-strobe`. The wall clock jumps, forward or (below 0) back. */
+  /** `clock-jump`, `clock-strobe`: the wall clock jumps forward, or back (below 0). */
   jumpWall(byMs: number): void {
     this.#wallOffsetMs += Math.round(byMs);
     if (this.#frozenMs !== undefined) this.#frozenMs += Math.round(byMs);
     this.#ground.ledger.enter('clock-jump', this.#host, 'injected');
   }
 
-  /** `clock-freeze`. The wall clock stands; monotonic time runs on. */
+  /** `clock-freeze`: the wall clock stands still; monotonic time goes on. */
   freezeWall(): void {
     this.#frozenMs ??= this.wallMs;
     this.#ground.ledger.enter('clock-freeze', this.#host, 'injected');
   }
 
-  /** The wall clock goes on, from where it would be had it never stood. */
+  /** Ends a freeze: the wall clock continues from where it would be without it. */
   thawWall(): void {
     this.#frozenMs = undefined;
   }
 
-  /** `timer-jitter`. Timers fire up to `earlyUs` (at most 990) before their instant and up to `lateUs` after it. */
+  /** `timer-jitter`: timers fire up to `earlyUs` (at most 990) before their instant, and up to `lateUs` after it. */
   setTimerJitter(earlyUs: number, lateUs: number): void {
     assert(earlyUs >= 0 && earlyUs <= earlyUsMax && lateUs >= 0, 'a timer is early by at most 1 ms');
     this.#earlyUs = earlyUs;
@@ -111,7 +112,7 @@ export class HostClock {
     this.#ground.ledger.enter('timer-jitter', this.#host, 'injected');
   }
 
-  /** Undoes the offset, the freeze and the jitter; the drift stays (no clock is exact). */
+  /** Undoes the offset, the freeze and the jitter. The drift stays: no clock is exact. */
   heal(): void {
     this.#wallOffsetMs = 0;
     this.#frozenMs = undefined;
@@ -131,7 +132,7 @@ export class HostClock {
   }
 }
 
-/** The clock door of one life. */
+/** The clock port of one incarnation. */
 export class IncarnationClock implements Clock {
   readonly #life: Incarnation;
   readonly #host: HostClock;
@@ -166,24 +167,27 @@ export class IncarnationClock implements Clock {
   }
 
   /**
-   * The instant of the world at which a timer of a local instant fires. Early and late are drawn per local instant,
-   * not per timer, so that timers of one instant keep their order.
+   * The instant of the world at which a timer of a local instant fires. Early and late are drawn per local instant, not
+   * per timer, so that timers of one instant keep their order.
    */
   firesAtUs(dueUs: number): number {
     const atUs = this.#host.worldUsOf(dueUs);
     const { early, late } = this.#host.jitterUs;
     if (early + late === 0) return atUs;
     const shifted = atUs - early + (mix(dueUs, this.#jitterSalt) % (early + late + 1));
-    // Not at once: who waits for the rest of a delay again and again must not stop time.
+    // Not at once: a caller that repeatedly waits for the rest of a delay must not stop time.
     return Math.max(this.#life.ground.timeline.nowUs + 1, shifted);
   }
 
-  /** The local instant has not come, even for a timer that may be early: the drift has changed since it was set. */
+  /**
+   * Whether the local instant is still ahead, even for a timer that may be early: the drift has changed since it was
+   * set.
+   */
   isBefore(dueUs: number): boolean {
     return this.#host.localUs < dueUs - contractEarlyUs;
   }
 
-  /** Enters in the ledger by how much a timer missed its instant. */
+  /** Records in the fault log that a timer fired early or late. */
   noteFired(dueUs: number): void {
     const { early, late } = this.#host.jitterUs;
     if (early + late === 0) return;
@@ -221,7 +225,7 @@ class LifeTimer implements Timer, TimelineEvent {
 
   happen(): boolean {
     const life = this.owner;
-    // Cancelled while it was held by a pause.
+    // The timer was cancelled while a pause held it.
     if (this.#fire === undefined) return false;
     if (this.#clock.isBefore(this.#dueUs)) {
       const { timeline } = life.ground;
@@ -240,7 +244,7 @@ class LifeTimer implements Timer, TimelineEvent {
   }
 }
 
-/** A well-mixed 32-bit hash of an instant (finaliser of MurmurHash3). */
+/** A well-mixed 32-bit hash of an instant (the finaliser of MurmurHash3). */
 function mix(instant: number, salt: number): number {
   let hash = (instant % 0x100000000) ^ salt ^ Math.floor(instant / 0x100000000);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

@@ -9,7 +9,7 @@ import type { Storm } from './storm.fixture.ts';
 import { storm } from './storm.fixture.ts';
 
 describe('a storm', () => {
-  it('is the same again, after others too, and another one for another seed', async () => {
+  it('repeats for the same seed, after others too, and differs for another seed', async () => {
     const first = await storm(7);
     expect(first.failures).toEqual([]);
     expect(first.events).toBeGreaterThan(5000);

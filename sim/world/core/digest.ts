@@ -1,15 +1,16 @@
 /**
- * The digest of a run: SHA-256 over everything that happened, streamed. Records are gathered in a buffer of 64 KiB,
- * written as whole words, and hashed when it is full, so that a record costs some ten nanoseconds and its bytes.
+ * The digest of a run: a streamed SHA-256 over everything that happened. Records are collected in a buffer of 64 KiB,
+ * written as whole words, and hashed when the buffer is full. A record thus costs some ten nanoseconds and its bytes.
  *
  * Record: f64 a | f64 b | f64 instant | u32 tag | u32 length of what follows | bytes, padded to eight. Words are in the
- * machine's order (little-endian on everything that Node.js is built for today, s390x apart).
+ * machine's order (little-endian on everything that Node.js is built for today, except s390x).
  */
 import { createHash } from 'node:crypto';
 
 const bufferBytes = 65_536;
 const headBytes = 32;
 
+/** A digest under construction. */
 export class Digest {
   readonly #hash = createHash('sha256');
   readonly #buffer = Buffer.from(new ArrayBuffer(bufferBytes));
@@ -31,7 +32,7 @@ export class Digest {
     if (bytes !== undefined) this.#addBytes(bytes);
   }
 
-  /** Adds a text: a record of its own, with its UTF-8 bytes. */
+  /** Adds a text: a separate record with its UTF-8 bytes. */
   addText(atUs: number, tag: number, text: string): void {
     this.add(atUs, tag, text.length, 0, Buffer.from(text, 'utf8'));
   }

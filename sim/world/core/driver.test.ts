@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Driven } from './driver.ts';
 import { drive } from './driver.ts';
 
-/** Takes a step for each act, then ends; notes what was heard. */
+/** Takes a step for each act, then ends; records what was reported. */
 function acts(all: readonly (() => void)[], heard: unknown[]): Driven {
   let next = 0;
   return {
@@ -18,7 +18,7 @@ function acts(all: readonly (() => void)[], heard: unknown[]): Driven {
   };
 }
 
-/** Promise reactions of reactions, and a tick among them. */
+/** Nested promise reactions, and a tick among them. */
 async function settleSlowly(heard: unknown[], what: string): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await Promise.resolve();
   await new Promise<void>((resolve) => {
@@ -53,7 +53,7 @@ describe.each(ways)('what turns the world, $name', ({ drive: turn }) => {
     expect(heard).toEqual([0, new Error('nobody'), 1, 2]);
   });
 
-  it('says when the machine may be heard, and that is never while a step settles', async () => {
+  it('announces when the machine is polled, which is never while a step settles', async () => {
     const heard: string[] = [];
     let outside = true;
     let steps = 0;

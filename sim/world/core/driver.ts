@@ -1,25 +1,29 @@
 /**
- * What turns the world. After each step all promise reactions run and unhandled rejections are reported, as Node.js does
- * it after each of its own callbacks, and by the same function: it is on `process` for whoever takes a turn by hand
- * (`lib/internal/bootstrap/node.js`, since Node.js 0.10), though no documentation names it. A Node.js without it does the
- * same between two `setImmediate` callbacks of one batch, by documented behaviour: each takes one step then, and costs an
- * object and a place in a queue more, a twentieth of what an event takes.
+ * Drives the world's steps. After each step all promise reactions run and unhandled rejections are reported, as Node.js
+ * does after each of its own callbacks, and by the same function. That function is on `process`
+ * (`lib/internal/bootstrap/node.js`, since Node.js 0.10), though no documentation names it.
  *
- * The last callback of a batch takes no step. Between it and the first of the next batch Node.js looks at the machine:
- * whatever of the engine runs then was woken by something that is no door, and is caught (`outside`).
+ * Without it, the driver relies on documented behaviour: Node.js does the same between two `setImmediate` callbacks of
+ * one batch. Each callback then takes one step, at the cost of one more object and one more queue entry, a twentieth of
+ * what an event takes.
  *
- * The only file of the world that touches the machine.
+ * The last callback of a batch takes no step. Between it and the first of the next batch, Node.js polls the machine.
+ * Code of the engine that runs then was not woken through a port, and is caught (`outside`).
+ *
+ * This is the only file of the world that touches the machine.
  */
 export interface Driven {
-  /** Takes a step. False: the run is over. */
+  /** Takes a step. Returns false if the run is over. */
   step(): boolean;
-  /** Between two batches (true), nothing of the engine may run. */
+  /**
+   * Called with true when a batch ends and with false when the next begins: in between no code of the engine may run.
+   */
   outside(is: boolean): void;
-  /** A promise was rejected and nobody heard of it. */
+  /** A promise was rejected without a handler. */
   unhandled(reason: unknown): void;
 }
 
-/** Runs ticks and promise reactions until none is left, and reports the rejections that nobody handles. */
+/** Runs ticks and promise reactions until none is left, and reports unhandled rejections. */
 export type Settle = () => void;
 
 interface Way {
@@ -31,7 +35,9 @@ const settleHere = (process as { readonly _tickCallback?: Settle })._tickCallbac
 const batchMin = 8;
 const batchMax = 256;
 
-/** Takes steps until one says that the run is over; resolves then. Rejects when a step throws, which ends the run too. */
+/**
+ * Takes steps until one reports that the run is over, then resolves. Rejects if a step throws, which ends the run too.
+ */
 export function drive(driven: Driven, { settle }: Way = { settle: settleHere }): Promise<void> {
   return new Promise((resolve, reject) => {
     let over = false;

@@ -1,4 +1,6 @@
-/** What throws or wakes where nothing should is a failure of the world, with its time and host, and never lost. */
+/**
+ * Every error, and every wake-up past the ports, is a failure of the world with its time and host, and is never lost.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +50,7 @@ describe('a failure', () => {
     expect(world.failures).toMatchObject([{ what: 'listener of thing.happened' }]);
   });
 
-  it('of a life that is over is nobody’s business', async () => {
+  it('of an incarnation that is over does not count', async () => {
     const world = new World({ seed: 1 });
     const host = world.addHost('n1');
     const io = host.boot();
@@ -70,8 +72,8 @@ describe('a failure', () => {
     expect(String(world.failures[0]?.error)).toContain('StandstillError');
   });
 
-  it('is a promise that nobody heard of, and a wake-up by what is no door', async () => {
-    // In a process of its own: the test runner has opinions on unhandled rejections.
+  it('is an unhandled rejection, and a wake-up past the ports', async () => {
+    // In a separate process, because the test runner handles unhandled rejections itself.
     const directory = await mkdtemp(join(tmpdir(), 'lockstep-failures-'));
     try {
       await compileModule('sim/world/world.ts', directory);

@@ -1,7 +1,7 @@
 /**
- * The ledger of faults: how often each was injected, and how often the engine could notice it, by kind and place.
- * Metrics are compared with it by equality, so a line is entered where the effect happens and nowhere else: a delay on
- * an idle link is injected once and seen never.
+ * The fault log: how often each fault was injected, and how often the engine could notice it, by kind and place.
+ * Metrics are compared with it by equality. An effect is therefore recorded where it happens and nowhere else: a delay
+ * on an idle link is injected once and never noticed.
  */
 import type { FaultKind } from '../../faults/kinds/fault-kinds.ts';
 
@@ -28,12 +28,12 @@ export type Effect =
   | 'connectTimedOut'
   /** An attempt to connect was refused. */
   | 'connectRefused'
-  /** A frame of the peer plane never arrived, arrived twice, came again long after, or was overtaken by others. */
+  /** A frame between peers never arrived, arrived twice, came again long after, or was overtaken by others. */
   | 'frameDropped'
   | 'frameDoubled'
   | 'frameReplayed'
   | 'frameOvertaken'
-  /** A frame was given another version on its way. */
+  /** A frame's version was changed on its way. */
   | 'frameForeign'
   /** A disk operation was rejected. */
   | 'operationFailed'
@@ -41,12 +41,12 @@ export type Effect =
   | 'operationDelayed'
   /** A write or read moved fewer bytes than asked. */
   | 'operationShort'
-  /** A sync said that it succeeded and did nothing. */
+  /** A sync reported success and did nothing. */
   | 'syncLied'
   /** A write went elsewhere; a read came from elsewhere. */
   | 'writeMisdirected'
   | 'readMisdirected'
-  /** A read returned bytes that had been altered. */
+  /** A read returned altered bytes. */
   | 'rottenRead'
   /** At a crash: unsynced sectors that are gone, are there, or are there in part. */
   | 'sectorDropped'
@@ -55,13 +55,14 @@ export type Effect =
   /** At a crash: unsynced names found in their old state, or in their new one. */
   | 'nameReverted'
   | 'nameKept'
-  /** A timer fired before its instant, or more than its due after it. */
+  /** A timer fired before its instant, or later than it should. */
   | 'timerEarly'
   | 'timerLate'
-  /** A life ended by a crash; one was held by a pause. */
+  /** An incarnation ended by a crash; one was held by a pause. */
   | 'crashed'
   | 'paused';
 
+/** How often one effect of one fault occurred at one place. */
 export interface FaultLogLine {
   readonly kind: FaultId;
   /** A host (`n1`), a direction (`n1>n2`), or a host's file (`n1:log/000001`). */
@@ -70,12 +71,14 @@ export interface FaultLogLine {
   readonly count: number;
 }
 
+/** The fields that lines must match; absent fields match all lines. */
 export type FaultLogQuery = Partial<Pick<FaultLogLine, 'kind' | 'place' | 'effect'>>;
 
+/** The fault log of one run. */
 export class FaultLog {
   readonly #lines = new Map<string, { -readonly [Field in keyof FaultLogLine]: FaultLogLine[Field] }>();
 
-  /** Enters `count` of an effect. */
+  /** Adds `count` to an effect. */
   enter(kind: FaultId, place: string, effect: Effect, count = 1): void {
     const key = `${kind} ${place} ${effect}`;
     const line = this.#lines.get(key);
@@ -83,7 +86,7 @@ export class FaultLog {
     else line.count += count;
   }
 
-  /** The sum over the lines that match what the query names. */
+  /** The sum over the lines that match the query. */
   total(query: FaultLogQuery): number {
     let sum = 0;
     for (const line of this.#lines.values()) {
@@ -92,7 +95,7 @@ export class FaultLog {
     return sum;
   }
 
-  /** All lines, in the order in which each was first entered. */
+  /** All lines, in the order of their first entry. */
   lines(): readonly FaultLogLine[] {
     return [...this.#lines.values()].map((line) => ({ ...line }));
   }

@@ -1,14 +1,14 @@
 /**
- * How long things take: a floor, an exponential part above it, and a rare long tail. All arithmetic is in integers
+ * How long things take: a minimum, an exponential part above it, and a rare long tail. All arithmetic is in integers
  * over a table, so that a draw is the same on every build (Math.log is not).
  */
 import type { Random } from '../../../engine/io/random.ts';
 
 /** A distribution of durations, in whole microseconds. */
 export interface Latency {
-  /** The floor. */
+  /** The minimum. */
   readonly minUs: number;
-  /** Mean of the exponential part, above the floor. */
+  /** Mean of the exponential part, above the minimum. */
   readonly meanUs: number;
   /** One draw in `tailOneIn` takes up to `tailUs` longer; 0 for never. */
   readonly tailOneIn: number;
@@ -25,7 +25,7 @@ export function constantLatency(us: number): Latency {
   return { minUs: us, meanUs: 0, tailOneIn: 0, tailUs: 0 };
 }
 
-/** A floor with an exponential part above it, without a tail. */
+/** A minimum with an exponential part above it, without a tail. */
 export function exponentialLatency(minUs: number, meanUs: number): Latency {
   return { minUs, meanUs, tailOneIn: 0, tailUs: 0 };
 }
@@ -45,7 +45,7 @@ export function drawExponential(random: Random, mean: number): number {
   return Math.floor((mean * row) / tableScale);
 }
 
-/** -ln of the middles of `tableSize` equal parts of 0..1, scaled to a mean of exactly `tableScale` (but rounding). */
+/** -ln of the middles of `tableSize` equal parts of 0..1, scaled to a mean of `tableScale` (up to rounding). */
 function makeExponentialTable(): Uint32Array {
   const rows = Array.from({ length: tableSize }, (_, index) => minusLog((index + 0.5) / tableSize));
   const mean = rows.reduce((sum, row) => sum + row, 0) / tableSize;

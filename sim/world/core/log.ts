@@ -1,8 +1,9 @@
-/** The log door of the world: events at or above the run's level go into the trace. */
+/** The log port of the world: events at or above the run's level go into the trace. */
 import type { Log, LogFields, LogLevel } from '../../../engine/io/log.ts';
 import { logLevels } from '../../../engine/io/log.ts';
 import type { Incarnation } from '../cluster/incarnation.ts';
 
+/** The log port of one incarnation. */
 export class IncarnationLog implements Log {
   readonly #life: Incarnation;
   readonly #least: number;

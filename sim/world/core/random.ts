@@ -1,9 +1,9 @@
 /**
- * The random door of the world: seedrandom's alea, one generator per named stream. A stream's name is its path from
- * the run's seed (`7/n2/3/disk`), and its generator is seeded from that name alone: a new draw in one stream moves
+ * The random port of the world: seedrandom's alea, one generator per named stream. A stream's name is its path from the
+ * run's seed (`7/n2/3/disk`), and its generator is seeded from that name alone. A new draw in one stream changes
  * nothing in another, and a stream that is never drawn from costs nothing.
  *
- * This is the only file that makes pseudo-random streams.
+ * This is the only file that creates pseudo-random streams.
  */
 import alea from 'seedrandom/lib/alea.js';
 import { assert } from '../../../engine/base/assert.ts';
@@ -11,9 +11,10 @@ import type { Random } from '../../../engine/io/random.ts';
 
 const wordCount = 0x100000000;
 
+/** One named stream. */
 export class WorldRandom implements Random {
   readonly #name: string;
-  // A string always: seedrandom takes the number 1 and the text '1' for different seeds.
+  // Always a string: seedrandom takes the number 1 and the text '1' for different seeds.
   #generator: ReturnType<typeof alea> | undefined;
 
   private constructor(name: string) {
@@ -33,8 +34,8 @@ export class WorldRandom implements Random {
   below(bound: number): number {
     assert(Number.isInteger(bound) && bound >= 1 && bound <= wordCount, 'a bound is 1..2^32');
     if (bound === wordCount) return this.u32();
-    // Words above the last whole multiple of the bound would favour the small remainders: draw again. Those are the
-    // last few, fewer than the bound: a word before them is taken without a division of numbers beyond 32 bits.
+    // Words above the last whole multiple of the bound would favour small remainders, so they are drawn again. There
+    // are fewer of them than the bound: a word before them needs no division of numbers beyond 32 bits.
     for (;;) {
       const word = this.u32();
       if (word < wordCount - bound || word < wordCount - (wordCount % bound)) return word % (bound >>> 0);

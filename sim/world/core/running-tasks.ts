@@ -1,4 +1,4 @@
-/** The names of the tasks that run, in places that are used again: there is one for every request of every run. */
+/** The names of the running tasks, in reusable places, because every request of every run is a task. */
 export class RunningTasks {
   readonly #names: (string | undefined)[] = [];
   readonly #free: number[] = [];

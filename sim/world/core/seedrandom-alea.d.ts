@@ -1,4 +1,4 @@
-/** The one generator of seedrandom that is used here; its own typings cover the package's root only. */
+/** The one generator of seedrandom that the world uses; seedrandom's own typings cover only the package's root. */
 declare module 'seedrandom/lib/alea.js' {
   interface Prng {
     /** A number in [0, 1) with 32 bits of resolution. */

@@ -1,6 +1,6 @@
 /**
- * A storm over five small servers that chat, write files and log: every part of the world takes part, so that its
- * digest stands for all of them. Also run in a thread of its own, compiled.
+ * A storm over five small servers that exchange messages, write files and log. Every part of the world takes part, so
+ * the digest stands for all of them. Tests also run it compiled, in a separate thread.
  */
 import type { Io } from '../../../engine/io/io.ts';
 import type { Connection, ConnectionHandler } from '../../../engine/io/network.ts';
@@ -9,6 +9,7 @@ import { exponentialLatency } from './latency.ts';
 import type { Survival } from '../cluster/host.ts';
 import { World } from '../world.ts';
 
+/** The outcome of a storm. */
 export interface Storm {
   readonly digest: string;
   readonly events: number;
@@ -20,7 +21,7 @@ const names = ['n1', 'n2', 'n3', 'n4', 'n5'];
 const survivals: readonly Survival[] = ['keepAll', 'dropAll', 'subset', 'prefix', 'torn'];
 const endUs = 3_000_000;
 
-/** One storm; the same seed gives the same one. */
+/** Runs one storm; the same seed gives the same one. */
 export async function storm(seed: number, record?: (line: string) => void): Promise<Storm> {
   const world = new World({ seed, ...(record === undefined ? {} : { record }) });
   const random = world.random.fork('storm');

@@ -1,7 +1,11 @@
-/** The tasks of a life: conversations that nobody waits for. A failure in one is logged, counted, and the world's. */
+/**
+ * The tasks of an incarnation: conversations that no caller awaits. A failed task is logged, counted, and becomes a
+ * failure of the world.
+ */
 import type { Log } from '../../../engine/io/log.ts';
 import type { Incarnation } from '../cluster/incarnation.ts';
 
+/** The tasks of one incarnation. */
 export class Tasks {
   readonly #life: Incarnation;
   readonly #log: Log;
@@ -12,12 +16,12 @@ export class Tasks {
     this.#log = log;
   }
 
-  /** Tasks that have failed. */
+  /** How many tasks have failed. */
   get failed(): number {
     return this.#failed;
   }
 
-  /** Starts a task, at once. A zombie starts none. */
+  /** Starts a task at once. A zombie's call starts none. */
   spawn(name: string, task: () => Promise<void>): void {
     const { tasks } = this.#life;
     if (!this.#life.awake()) return;

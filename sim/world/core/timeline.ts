@@ -1,7 +1,7 @@
 /**
- * Virtual time and what happens in it. A step takes happenings from the agenda until one of them may have run code of
- * the engine or of the runner; whoever drives the steps then lets all promises settle before the next
- * (driver.ts), and time jumps. Between two steps nothing runs.
+ * Virtual time and the events in it. A step takes events from the agenda until one of them may have run code of the
+ * engine or of the runner. The driver (`driver.ts`) then lets all promises settle before the next step. Time jumps to
+ * the next event; between two steps nothing runs.
  */
 import { assert } from '../../../engine/base/assert.ts';
 import type { Ticket } from './agenda.ts';
@@ -9,38 +9,39 @@ import { Agenda } from './agenda.ts';
 
 /** Something that will happen at an instant. */
 export interface TimelineEvent {
-  /** The life whose doings it is: a crash forgets what belongs to the life that it ends. Undefined for the world's own. */
+  /** The incarnation that the event belongs to: its end forgets the event. Undefined for the world's own events. */
   readonly owner: object | undefined;
-  /** Happens. True when code outside the world may have run, so that its promises must settle before the next. */
+  /** Happens. Returns true if code outside the world may have run, whose promises must settle before the next event. */
   happen(): boolean;
 }
 
-/** Time does not move any more: happenings of one instant make each other, without end. */
+/** Time no longer moves: events of one instant create each other without end. */
 export class StandstillError extends Error {
   override readonly name = 'StandstillError';
 }
 
-/** So many happenings of one instant are no coincidence. */
+/** More events than this in one instant cannot be a coincidence. */
 const sameInstantMax = 1_000_000;
 
+/** The virtual time of one world. */
 export class Timeline {
   readonly #agenda = new Agenda<TimelineEvent>();
   #nowUs = 0;
   #count = 0;
-  /** Happenings before the present instant. */
+  /** The number of events before the present instant. */
   #countBefore = 0;
 
-  /** Virtual time since the beginning, whole microseconds. */
+  /** Virtual time since the beginning, in whole microseconds. */
   get nowUs(): number {
     return this.#nowUs;
   }
 
-  /** Happenings so far. Two calls that read the same number are of one event. */
+  /** The number of events so far. Two calls that read the same number belong to one event. */
   get count(): number {
     return this.#count;
   }
 
-  /** The instant of the next happening; Infinity when nothing is left to happen. */
+  /** The instant of the next event; Infinity if none is left. */
   get nextUs(): number {
     return this.#agenda.nextUs;
   }
@@ -49,7 +50,7 @@ export class Timeline {
     return this.#agenda.schedule(atUs > this.#nowUs ? atUs : this.#nowUs, happening);
   }
 
-  /** Schedules what the world itself does in `us` microseconds. */
+  /** Schedules an action of the world itself in `us` microseconds. */
   after(us: number, act: () => void): Ticket {
     const happen = (): boolean => {
       act();
@@ -62,14 +63,14 @@ export class Timeline {
     this.#agenda.cancel(ticket);
   }
 
-  /** Forgets everything that belongs to an owner. */
+  /** Forgets every event that belongs to an owner. */
   forget(owner: object): void {
     this.#agenda.cancelWhere((happening) => happening.owner === owner);
   }
 
   /**
-   * Lets happen what is due up to `untilUs`, until something may have run code outside the world. False when nothing
-   * is left before then; it is `untilUs` then. Throws `StandstillError`, and whatever a happening throws.
+   * Runs the events due up to `untilUs`, until one may have run code outside the world. Returns false if none is left
+   * before then; the time is then `untilUs`. Throws `StandstillError`, and whatever an event throws.
    */
   step(untilUs: number): boolean {
     for (;;) {

@@ -24,7 +24,7 @@ describe('the trace', () => {
     expect(all.filter((name) => name === 'xa.branch.prepared')).toHaveLength(2);
   });
 
-  it('leaves out what is below the level, and says so before', () => {
+  it('leaves out events below the level, and reports the level as disabled', () => {
     const world = new World({ seed: 1, logLevel: 'info' });
     const { log } = world.addHost('n1').boot();
     const before = world.digest();
@@ -38,7 +38,7 @@ describe('the trace', () => {
     expect(world.digest()).not.toBe(before);
   });
 
-  it('has another digest for whatever differs: host, time, name, field, value, type, order', () => {
+  it('has another digest for every difference: host, time, name, field, value, type, order', () => {
     const stories: readonly ((world: World) => void)[] = [
       (world) => world.trace.logged(0, 'info', 'a', { x: 1 }),
       (world) => world.trace.logged(1, 'info', 'a', { x: 1 }),

@@ -1,29 +1,30 @@
 /**
- * The trace of a run: every event of the world and every event that the engine logs, in order. It goes into the
- * digest always, to listeners by name, and, when asked for, to a recorder as readable lines. Neither listeners nor the
- * recorder change the digest.
+ * The trace of a run: every event of the world and every event that the engine logs, in order. All of it goes into the
+ * digest, to listeners by name, and on request to a recorder as readable lines. Neither listeners nor the recorder
+ * change the digest.
  */
 import type { LogFields, LogLevel } from '../../../engine/io/log.ts';
 import { Digest } from './digest.ts';
 
-/** An event as listeners see it: of the engine's log (`level` is there), or of the world (`disk.file.synced`). */
+/** An event as listeners see it: of the engine's log (`level` is defined), or of the world (`disk.file.synced`). */
 export interface TraceEvent {
   readonly atUs: number;
-  /** `''` for the world's own. */
+  /** `''` for the world's own events. */
   readonly host: string;
   readonly name: string;
   readonly level: LogLevel | undefined;
   readonly fields: LogFields;
 }
 
-/** Called within the event; what it throws is a failure of the world. It may crash the host that the event is of. */
+/** Called within the event; what it throws is a failure of the world. It may crash the host that the event is about. */
 export type TraceListener = (event: TraceEvent) => void;
 
+/** A listener's registration. */
 export interface Subscription {
   cancel(): void;
 }
 
-/** A kind of event of the world: its place in the digest, its name, and what its two numbers are. */
+/** A kind of event of the world: its number in the digest, its name, and the meaning of its two numbers. */
 interface WorldEventRow {
   readonly id: number;
   readonly name: string;
@@ -65,12 +66,14 @@ export const worldEvents = {
   diskFailed: { id: 51, name: 'disk.failed', details: ['', ''] },
 } as const satisfies Record<string, WorldEventRow>;
 
+/** One row of `worldEvents`. */
 export type WorldEventKind = (typeof worldEvents)[keyof typeof worldEvents];
 
 const internedTag = 0xffff0000;
 const valueTag = 0xffff0001;
 const hostBits = 16;
 
+/** The trace of one world. */
 export class Trace {
   readonly #digest = new Digest();
   readonly #now: () => number;
@@ -78,7 +81,7 @@ export class Trace {
   readonly #hostNames: string[] = [];
   readonly #words = new Map<string, number>();
   readonly #listeners = new Map<string, TraceListener[]>();
-  /** Whether anybody beside the digest wants to know, by id of the world's events. */
+  /** Whether a listener or the recorder wants the event, by id of the world's events. */
   #wanted: boolean[] = [];
   readonly #listenerFailed: (name: string, error: unknown) => void;
 
@@ -93,7 +96,7 @@ export class Trace {
     this.#updateWanted();
   }
 
-  /** Makes a host's name known; its number in `happened` is the order of these calls. */
+  /** Registers a host's name; its number in `happened` is the order of these calls. */
   addHost(name: string): void {
     this.#digest.addText(this.#now(), internedTag, name);
     this.#hostNames.push(name);
@@ -101,7 +104,7 @@ export class Trace {
 
   /** Listens to events of one name, or to all (`*`). */
   on(name: string, listener: TraceListener): Subscription {
-    // Copied on write: a listener that comes or goes during an event changes nothing of that event.
+    // Copied on write: a listener added or removed during an event changes nothing for that event.
     this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), listener]);
     this.#updateWanted();
     return {
@@ -113,14 +116,14 @@ export class Trace {
     };
   }
 
-  /** An event of the world. `host` is the host's number, -1 for none; `text` and `bytes` are what it was about. */
+  /** Adds an event of the world. `host` is the host's number, -1 for none; `text` and `bytes` are its subject. */
   happened(kind: WorldEventKind, host: number, a = 0, b = 0, text = '', bytes?: Uint8Array): void {
     this.#digest.add(this.#now(), (kind.id << hostBits) | (host + 1), a, b, bytes);
     if (text !== '') this.#digest.add(this.#now(), valueTag, this.#wordOf(text), 0);
     if (this.#wanted[kind.id] === true) this.#tellWorldEvent(kind, host, a, b, text);
   }
 
-  /** An event of the engine's log. */
+  /** Adds an event of the engine's log. */
   logged(host: number, level: LogLevel, name: string, fields: LogFields): void {
     const kind = worldEvents.engineLogged.id;
     const entries = Object.entries(fields);
@@ -130,7 +133,7 @@ export class Trace {
     this.#tell(host, name, level, fields);
   }
 
-  /** An event of the runner's own, for the trace and the digest. */
+  /** Adds an event of the runner to the trace and the digest. */
   note(name: string, fields: LogFields = {}): void {
     this.happened(worldEvents.worldNoted, -1, 0, 0, name);
     for (const [field, value] of Object.entries(fields)) this.#addField(field, value);
@@ -149,7 +152,7 @@ export class Trace {
     else this.#digest.add(2, valueTag, word, value.length, Buffer.from(value, 'utf8'));
   }
 
-  /** The number of a word; its text enters the digest where it is first used. */
+  /** The number of a word; its text enters the digest at its first use. */
   #wordOf(text: string): number {
     const known = this.#words.get(text);
     if (known !== undefined) return known;
@@ -177,7 +180,7 @@ export class Trace {
     if (all !== undefined) this.#tellThem(all, event);
   }
 
-  /** A listener's error must not reach the engine, whose call this is. */
+  /** A listener's error must not reach the engine, which makes this call. */
   #tellThem(listeners: readonly TraceListener[], event: TraceEvent): void {
     for (const listener of listeners) {
       try {
@@ -197,7 +200,7 @@ export class Trace {
   }
 }
 
-/** `0.012345 n2 net.delivered connection=12 bytes=345` */
+/** One line: `0.012345 n2 net.delivered connection=12 bytes=345`. */
 function describe({ atUs, host, name, fields }: TraceEvent): string {
   const details = Object.entries(fields).map(([field, value]) => ` ${field}=${JSON.stringify(value)}`);
   return `${(atUs / 1_000_000).toFixed(6)} ${host === '' ? '-' : host} ${name}${details.join('')}`;

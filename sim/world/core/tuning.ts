@@ -1,50 +1,53 @@
 /**
- * How the world behaves when nothing is wrong: latencies, windows, and the small everyday nastiness (short reads, split
- * deliveries) that every run contains. All of it is data, so that a plan can carry what differs.
+ * How the world behaves without faults: latencies, windows, and the small disturbances (short reads, split deliveries)
+ * that every run contains. All of it is data, so that a plan can carry what differs.
  */
 import type { Latency } from './latency.ts';
 
+/** The network without faults. */
 export interface NetworkTuning {
   /** One way, between two hosts. */
   readonly latency: Latency;
   /** Within one host. */
   readonly loopback: Latency;
-  /** Bytes that leave a connection per microsecond (125: a gigabit per second). */
+  /** Bytes that leave a connection per microsecond (125: one gigabit per second). */
   readonly bytesPerUs: number;
   /** Bytes of one direction that may be under way or unread. */
   readonly windowBytes: number;
-  /** `write` answers false from so many pending bytes on. */
+  /** `write` returns false from this many pending bytes on. */
   readonly highWaterBytes: number;
-  /** One delivery in so many is cut into pieces; 0 for never. */
+  /** One in so many deliveries is cut into pieces; 0 for never. */
   readonly splitOneIn: number;
-  /** How long a side waits for an acknowledgement before it gives the connection up: drawn from least..most. */
+  /** How long a side waits for an acknowledgement before it gives up the connection: drawn from least..most. */
   readonly retransmissionUs: readonly [least: number, most: number];
-  /** After a cut is healed, what stalled passes within this time (retransmission backs off). */
+  /** After a partition heals, what stalled passes within this time (retransmission backs off). */
   readonly backOffUsMax: number;
 }
 
+/** The disks without faults. */
 export interface DiskTuning {
   readonly readLatency: Latency;
   readonly writeLatency: Latency;
   readonly syncLatency: Latency;
   /** Opening, renaming, listing and the like. */
   readonly nameLatency: Latency;
-  /** One read or write in so many moves fewer bytes than asked; 0 for never. */
+  /** One in so many reads or writes moves fewer bytes than asked; 0 for never. */
   readonly shortOneIn: number;
 }
 
+/** The world without faults. */
 export interface Tuning {
   readonly network: NetworkTuning;
   readonly disk: DiskTuning;
 }
 
-/** What a caller wants otherwise. */
+/** What a caller wants to differ from the default. */
 export interface TuningChange {
   readonly network?: Partial<NetworkTuning>;
   readonly disk?: Partial<DiskTuning>;
 }
 
-/** A local network of a gigabit, solid-state disks. */
+/** A local network of one gigabit per second, and solid-state disks. */
 export const defaultTuning: Tuning = {
   network: {
     latency: { minUs: 80, meanUs: 220, tailOneIn: 2000, tailUs: 20_000 },
@@ -65,6 +68,7 @@ export const defaultTuning: Tuning = {
   },
 };
 
+/** The default tuning with the changes applied. */
 export function tune(change: TuningChange = {}): Tuning {
   return {
     network: { ...defaultTuning.network, ...change.network },

@@ -1,4 +1,4 @@
-/** What every part of the world stands on: time, chance, the trace, the ledger, and the list of failures. */
+/** What every part of the world builds on: time, randomness, the trace, the fault log, and the list of failures. */
 import type { LogLevel } from '../../../engine/io/log.ts';
 import type { HttpWays } from '../http/http-router.ts';
 import type { FaultLog } from './fault-log.ts';
@@ -8,7 +8,7 @@ import type { Trace } from './trace.ts';
 import type { Tuning } from './tuning.ts';
 import type { WasmSupplies } from '../cluster/wasm-supplies.ts';
 
-/** An error that nobody handled: out of an event, a task of `spawn`, or a promise. Anything but none is a bug. */
+/** An error that no code handled: from an event, a task of `spawn`, or a promise. Every one is a bug. */
 export interface WorldFailure {
   readonly atUs: number;
   /** `''` for the world's own. */
@@ -18,20 +18,20 @@ export interface WorldFailure {
   readonly error: unknown;
 }
 
-/** A life, as far as its use of clocks is concerned. */
+/** An incarnation, as far as its use of clocks is concerned. */
 export interface ClockUser {
   readonly host: string;
   readonly number: number;
-  /** How often it asked its clock door. */
+  /** How often it read its clock port. */
   clockReadings: number;
-  /** What of the machine it called, by name, each once. */
+  /** Names of the machine's functions that it called, each once. */
   readonly machineCalls: Set<string>;
   firstCallUs: number | undefined;
   /** Events that ran its code. */
   readonly eventCount: number;
 }
 
-/** Who runs code: a life. */
+/** The incarnation whose code runs. */
 export interface Actor {
   readonly host: string;
   readonly alive: boolean;
@@ -40,8 +40,9 @@ export interface Actor {
   eventCount: number;
 }
 
+/** The world as its parts see it. */
 export interface WorldContext {
-  /** Notes that a life has begun. */
+  /** Notes that an incarnation has begun. */
   begin(life: ClockUser): void;
   readonly timeline: Timeline;
   readonly trace: Trace;
@@ -52,10 +53,10 @@ export interface WorldContext {
   readonly logLevel: LogLevel;
   readonly wasm: WasmSupplies;
   readonly httpWays: HttpWays;
-  /** Notes whose code runs from now on (until the next event), so that a failure in it has a name. */
+  /** Notes whose code runs from now on (until the next event), so that a failure in it is attributed. */
   enter(actor: Actor): void;
-  /** Between two batches of events: code of the engine that runs now was woken by no door. */
+  /** True between two batches of events: code of the engine that runs then was not woken through a port. */
   readonly outside: boolean;
-  /** Enters a failure. `host` is `''` for the world's own. */
+  /** Records a failure. `host` is `''` for the world's own. */
   fail(host: string, what: string, error: unknown): void;
 }

@@ -1,4 +1,4 @@
-/** What the harness of every door's laws has in common in the world. */
+/** What the harnesses of all ports' laws share in the world. */
 import { expect } from 'vitest';
 import type { Clock } from '../../../engine/io/clock.ts';
 import type { Harness } from '../../../engine/io/law.contract.ts';
@@ -7,7 +7,7 @@ import type { World } from '../world.ts';
 /** Longer than any law's conversation: 200 virtual days. */
 const budgetUs = 200 * 86_400 * 1_000_000;
 
-/** Runs the world until a law's conversation is over; a law leaves no failure behind, but those it is about. */
+/** Runs the world until a law's conversation is over. A law may leave only the failures that it is about. */
 export function worldHarness(world: World, clock: Clock, expectedFailures: readonly string[] = []): Harness {
   return {
     clock,

@@ -1,6 +1,6 @@
 /**
- * Bytes that a writer has lent to the door until they are released. The door reads them where they lie until they have
- * left the host, and looks once more before it lets go: who changed them meanwhile has broken the door's contract.
+ * Buffers that a writer has lent to the network port until the port releases them. The port sends a copy; at release it
+ * compares the copy with the buffer. A writer that changed the buffer in between broke the port's contract.
  */
 import type { BytesOwner } from '../../../engine/io/network.ts';
 import type { WorldContext } from '../core/world-context.ts';
@@ -9,19 +9,20 @@ interface Loan {
   readonly view: Uint8Array;
   readonly copy: Buffer;
   readonly owner: BytesOwner;
-  /** Place in the stream after the last of them. */
+  /** Position in the stream after the last of its bytes. */
   readonly end: number;
 }
 
-/** So many released ones are taken off at once. */
+/** How many released entries are removed at once. */
 const compactFrom = 64;
 
+/** The lent buffers of one connection. */
 export class BorrowedBuffers {
   readonly #ground: WorldContext;
   readonly #host: string;
   readonly #remote: string;
   readonly #loans: Loan[] = [];
-  /** Those before are released. */
+  /** Entries before this index are released. */
   #first = 0;
 
   constructor(ground: WorldContext, host: string, remote: string) {
@@ -30,7 +31,7 @@ export class BorrowedBuffers {
     this.#remote = remote;
   }
 
-  /** Lends the bytes that end at `end` of the stream; gives what is to be sent. */
+  /** Registers a buffer whose bytes end at `end` of the stream; returns the bytes to send. */
   lend(view: Uint8Array, owner: BytesOwner, end: number): Uint8Array {
     const copy = Buffer.allocUnsafe(view.length);
     copy.set(view);
@@ -38,7 +39,7 @@ export class BorrowedBuffers {
     return copy;
   }
 
-  /** Releases what lies before `departed` of the stream. */
+  /** Releases the buffers before position `departed` of the stream. */
   release(departed: number): void {
     for (let loan = this.#loans[this.#first]; loan !== undefined; loan = this.#loans[this.#first]) {
       if (loan.end > departed) return;
@@ -49,7 +50,7 @@ export class BorrowedBuffers {
   }
 
   #takeOff(): void {
-    // Mostly there is one. To empty an array by its length would give its memory away, to be made again.
+    // Mostly there is one. Setting the length of an array to 0 would free its memory, only to allocate it again.
     if (this.#loans.length === 1) {
       this.#loans.pop();
       return;
@@ -66,14 +67,14 @@ export class BorrowedBuffers {
     this.#ground.fail(this.#host, 'network', error);
   }
 
-  /** The connection is over: everything is let go, without a word. */
+  /** The connection is over: drops all buffers without releasing them. */
   forget(): void {
     this.#loans.length = 0;
     this.#first = 0;
   }
 }
 
-/** Short runs byte by byte, which is faster than a call out of JavaScript. */
+/** Short runs are compared byte by byte, which is faster than a call out of JavaScript. */
 function sameBytes(left: Buffer, right: Uint8Array): boolean {
   if (left.length > shortBytesMax) return left.equals(right);
   for (let at = 0; at < left.length; at++) if (left[at] !== right[at]) return false;

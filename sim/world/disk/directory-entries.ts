@@ -1,6 +1,6 @@
 /**
- * The names on a disk, twice: as the living system sees them, and as a crash certainly leaves them. A name that was
- * made, moved or removed is durable once its directory is synced; until then a crash finds its old or its new state.
+ * The names on a disk, twice: as the running system sees them, and as every crash leaves them. A name that was created,
+ * moved or removed is durable once its directory is synced; until then a crash finds its old or its new state.
  */
 import type { Random } from '../../../engine/io/random.ts';
 import { parentOf } from '../../../engine/io/disk.ts';
@@ -12,17 +12,20 @@ export class Directory {
   readonly kind = 'directory';
 }
 
+/** What a name stands for. */
 export type Entry = FileImage | Directory;
 
+/** How many unsynced names a crash kept in their new state, or reverted to the old one. */
 export interface NameCounts {
   kept: number;
   reverted: number;
 }
 
+/** The names of one disk. */
 export class Names {
   #current = new Map<string, Entry>();
   #durable = new Map<string, Entry>();
-  /** Directory -> paths in it that have changed since it was synced. */
+  /** By directory: paths in it that have changed since its last sync. */
   readonly #changed = new Map<string, Set<string>>();
 
   get count(): number {
@@ -38,7 +41,7 @@ export class Names {
     return entry instanceof FileImage ? entry : undefined;
   }
 
-  /** There is a directory of that path (`''` always). */
+  /** Whether there is a directory of that path (`''` always exists). */
   isDirectory(path: string): boolean {
     return path === '' || this.#current.get(path) instanceof Directory;
   }
@@ -61,7 +64,7 @@ export class Names {
     return names;
   }
 
-  /** Makes the names in a directory durable; the paths whose state that changed. */
+  /** Makes the names in a directory durable; returns the paths whose durable state changed. */
   sync(directory: string): readonly string[] {
     const paths = [...(this.#changed.get(directory) ?? [])];
     this.#changed.delete(directory);
@@ -69,14 +72,14 @@ export class Names {
     return paths;
   }
 
-  /** The file is found under this path after any crash. */
+  /** Whether the file is found under this path after any crash. */
   isDurable(path: string, image: FileImage): boolean {
     return this.#durable.get(path) === image && this.#current.get(path) === image && this.#isReachable(path);
   }
 
   /**
-   * Files that are found under these paths after any crash, by path. One that is being replaced (renamed over) is what
-   * it was until that is durable: a crash finds the old or the new one, never none.
+   * Files that are found under their paths after any crash. A file that is being replaced (renamed over) counts as the
+   * old one until the rename is durable: a crash finds the old or the new file, never none.
    */
   durableFiles(): readonly (readonly [path: string, image: FileImage])[] {
     const found: (readonly [string, FileImage])[] = [];
@@ -87,14 +90,14 @@ export class Names {
     return found;
   }
 
-  /** Files by path, as the living system sees them. */
+  /** Files by path, as the running system sees them. */
   files(): readonly (readonly [path: string, image: FileImage])[] {
     const found: (readonly [string, FileImage])[] = [];
     for (const [path, entry] of this.#current) if (entry instanceof FileImage) found.push([path, entry]);
     return found;
   }
 
-  /** Paths of directories, those above before those in them. */
+  /** Paths of directories, parents first. */
   directories(): readonly string[] {
     const paths = [...this.#current].filter(([, entry]) => entry instanceof Directory).map(([path]) => path);
     return paths.sort();
@@ -110,8 +113,8 @@ export class Names {
   }
 
   /**
-   * The machine loses its power: each changed name is found in its old or its new state. The files themselves have
-   * lost theirs before (`FileImage.losePower`).
+   * The machine loses its power: each changed name is found in its old or its new state. The files themselves have lost
+   * power before (`FileImage.losePower`).
    */
   losePower(survival: Survival, random: Random, nextId: () => number): NameCounts {
     const counts = { kept: 0, reverted: 0 };
@@ -129,14 +132,14 @@ export class Names {
     return counts;
   }
 
-  /** Every name is gone. */
+  /** Removes every name. */
   clear(): void {
     this.#current = new Map();
     this.#durable = new Map();
     this.#changed.clear();
   }
 
-  /** The directories above it are durable. */
+  /** Whether the directories above the path are durable. */
   #isReachable(path: string): boolean {
     for (let above = parentOf(path); above !== ''; above = parentOf(above)) {
       if (!(this.#durable.get(above) instanceof Directory)) return false;
@@ -157,7 +160,7 @@ function assign(names: Map<string, Entry>, path: string, entry: Entry | undefine
   else names.set(path, entry);
 }
 
-/** Without what lies in directories that are gone; a file found under two names (a rename in part) is two files. */
+/** Drops what lies in directories that are gone. A file found under two names (a rename in part) becomes two files. */
 function reachable(found: ReadonlyMap<string, Entry>, nextId: () => number): Map<string, Entry> {
   const kept = new Map<string, Entry>();
   const seen = new Set<Entry>();

@@ -1,22 +1,23 @@
-/** What a disk holds, apart from it: for wiping, swapping and rolling back. */
+/** Copies of a disk's contents, for wiping, exchanging and rolling back disks. */
 import type { Names } from './directory-entries.ts';
 import { Directory } from './directory-entries.ts';
 import { FileImage } from './file-image.ts';
 import { parentOf } from '../../../engine/io/disk.ts';
 
+/** The contents of a disk, independent of it. */
 export interface DiskCopy {
   readonly files: ReadonlyMap<string, Buffer>;
   readonly directories: readonly string[];
-  /** Where files do not hold what their writers believe, as (from, to) pairs. */
+  /** By path, the ranges that do not hold what their writers believe, as (from, to) pairs. */
   readonly altered?: ReadonlyMap<string, readonly number[]>;
 }
 
-/** The files, as the living system sees them. */
+/** The files, as the running system sees them. */
 export function currentFiles(names: Names): ReadonlyMap<string, Buffer> {
   return new Map(names.files().map(([path, image]) => [path, Buffer.from(image.view(0, image.length))]));
 }
 
-/** The files and bytes that a crash now would certainly leave (Names.durableFiles); by path, in order. */
+/** The files and bytes that every crash would leave (`Names.durableFiles`), ordered by path. */
 export function certainFiles(names: Names): ReadonlyMap<string, Buffer> {
   return new Map(
     names
@@ -26,7 +27,7 @@ export function certainFiles(names: Names): ReadonlyMap<string, Buffer> {
   );
 }
 
-/** A copy of the disk that holds these of its files. */
+/** A copy of the disk with the given files. */
 export function copyOf(names: Names, files: ReadonlyMap<string, Buffer>): DiskCopy {
   const altered = names
     .files()
@@ -35,7 +36,7 @@ export function copyOf(names: Names, files: ReadonlyMap<string, Buffer>): DiskCo
   return { files, directories: names.directories(), altered: new Map(altered) };
 }
 
-/** Makes the disk hold what the copy does and nothing else, all of it durable. */
+/** Makes the disk hold exactly what the copy holds, all of it durable. */
 export function layDown(names: Names, { files, directories, altered }: DiskCopy, nextId: () => number): void {
   names.clear();
   for (const directory of directories.toSorted()) {

@@ -5,23 +5,24 @@ import type { Latency } from '../core/latency.ts';
 import { drawLatency } from '../core/latency.ts';
 import type { FaultLog } from '../core/fault-log.ts';
 
+/** The kinds of faults that are rules. */
 export type DiskFaultKind =
   'read-error' | 'write-error' | 'sync-error' | 'slow-disk' | 'lying-sync' | 'misdirected-io';
 
 /**
- * `read-error`: reads fail. `write-error`: writes fail. `sync-error`: syncs fail and drop what they covered.
+ * One rule. `read-error`: reads fail. `write-error`: writes fail. `sync-error`: syncs fail and drop what they covered.
  * `slow-disk`: operations take longer. `lying-sync`: syncs succeed and do nothing. `misdirected-io`: writes go
  * elsewhere in the file, or reads come from elsewhere.
  */
 export interface DiskFault {
   readonly kind: DiskFaultKind;
-  /** Only files whose path begins so. Default: all. */
+  /** Only files whose path begins with this. Default: all. */
   readonly pathPrefix?: string;
-  /** Only files whose path this holds for. Default: all. */
+  /** Only files for whose path this returns true. Default: all. */
   readonly matches?: (path: string) => boolean;
   /** In how many of how many cases. Default: always. */
   readonly chance?: readonly [numerator: number, denominator: number];
-  /** Strikes at most so often. Default: no limit. */
+  /** Strikes at most this often. Default: no limit. */
   readonly count?: number;
   /** `slow-disk`: how much longer it takes. */
   readonly delay?: Latency;
@@ -38,6 +39,7 @@ interface Rule {
   left: number;
 }
 
+/** The rules that act on one disk. */
 export class DiskFaults {
   readonly #ledger: FaultLog;
   readonly #host: string;
@@ -61,7 +63,7 @@ export class DiskFaults {
     this.#rules.length = 0;
   }
 
-  /** The fault of this kind that strikes an operation on a file now, if any. */
+  /** The fault of this kind that strikes an operation on a file now; undefined if none does. */
   strike(kind: DiskFaultKind, path: string, operation?: DiskOperation): DiskFault | undefined {
     if (this.#rules.length === 0) return undefined;
     const concerns = ({ fault }: Rule): boolean =>
@@ -69,7 +71,7 @@ export class DiskFaults {
     return this.#rules.find((rule) => concerns(rule) && this.#strikes(rule, path))?.fault;
   }
 
-  /** `slow-disk`. How much longer an operation takes. */
+  /** `slow-disk`: how much longer an operation takes, in microseconds. */
   delayUs(operation: DiskOperation, path: string): number {
     if (this.#rules.length === 0) return 0;
     let delayUs = 0;

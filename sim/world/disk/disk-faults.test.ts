@@ -1,4 +1,4 @@
-/** What faults do to disks, what a crash leaves by each survival, and the ground truth of what is durable. */
+/** What faults do to disks, what a crash leaves under each survival, and what the world reports as durable. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Disk, DiskFile } from '../../../engine/io/disk.ts';
@@ -181,7 +181,7 @@ describe('a disk fault', () => {
     expect(room.world.ledger.total({ kind: 'read-error', effect: 'operationFailed' })).toBe(1);
   });
 
-  it('of a sync drops what it covered; a lie does so without a word', async () => {
+  it('of a sync drops what it covered, with an error or (lying) without one', async () => {
     for (const kind of ['sync-error', 'lying-sync'] as const) {
       const room = diskRoom(1);
       await room.run(async (disk) => {
@@ -198,7 +198,7 @@ describe('a disk fault', () => {
     }
   });
 
-  it('of space lets a write fill the room there is, and the next fail until there is more', async () => {
+  it('of space lets a write fill the space there is, and fails the next until there is more', async () => {
     const room = diskRoom(1);
     const counts = await room.run(async (disk) => {
       const file = await disk.open('log', 'create');
@@ -287,7 +287,7 @@ describe('a disk fault', () => {
   });
 });
 
-/** A crash finds one of the two, so that what it certainly leaves is never neither. */
+/** A crash finds one of the two files, so the durable state is never without one. */
 it('a file that is being replaced is the old one until its name is durable', async () => {
   const room = diskRoom(1);
   const held = (): (string | undefined)[] =>
@@ -308,7 +308,7 @@ it('a file that is being replaced is the old one until its name is durable', asy
   });
 });
 
-/** Two writes that overlap and are under way at once break the door's contract. */
+/** Two overlapping writes under way at once break the port's contract. */
 it('writes that overlap while under way are a failure of the caller', async () => {
   const room = diskRoom(1);
   await room.run(async (disk) => {
@@ -323,9 +323,9 @@ it('writes that overlap while under way are a failure of the caller', async () =
 interface DiskRoom {
   readonly world: World;
   readonly host: Host;
-  /** Runs a conversation with the disk of the life that the host has now. */
+  /** Runs a conversation with the disk of the host's current incarnation. */
   run<T>(conversation: (disk: Disk) => Promise<T>): Promise<T>;
-  /** Crashes, boots, and reads a whole file; empty when there is none. */
+  /** Crashes, boots, and reads a whole file; empty if there is none. */
   afterCrash(survival: Survival, path: string): Promise<Buffer>;
 }
 

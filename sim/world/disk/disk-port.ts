@@ -1,6 +1,6 @@
 /**
- * The disk door of one life. Every call is answered in an event of its own, after the latency of its kind; what it
- * does to the disk happens in that event, just before the answer. Only a sync looks at the disk when it is called: it
+ * The disk port of one incarnation. Every call is answered in a separate event, after the latency of its kind; its
+ * effect on the disk happens in that event, just before the answer. Only a sync looks at the disk when it is called: it
  * covers the writes that had been answered by then.
  */
 import { Deferred } from '../../../engine/base/deferred.ts';
@@ -15,6 +15,7 @@ import { worldEvents } from '../core/trace.ts';
 import type { DiskWatcher } from '../core/watchers.ts';
 import type { OpenFile, Write } from './pending-writes.ts';
 
+/** The disk port of one incarnation. */
 export class IncarnationDisk implements Disk {
   readonly life: Incarnation;
   readonly host: HostDisk;
@@ -86,8 +87,8 @@ export class IncarnationDisk implements Disk {
   }
 
   /**
-   * Answers a call in an event of its own. Only a `DiskError` is the disk's answer; anything else that `perform` throws
-   * is a failure of the world.
+   * Answers a call in a separate event. Only a `DiskError` is the disk's answer; any other error of `perform` is a
+   * failure of the world.
    */
   operate<T>(
     operation: DiskOperation,
@@ -116,11 +117,11 @@ export class IncarnationDisk implements Disk {
   #settle<T>(outcome: Deferred<T>, path: string, perform: () => T): void {
     try {
       const value = perform();
-      // Whoever listens to the trace may have ended the life.
+      // A listener of the trace may have ended the incarnation.
       if (this.life.alive) outcome.resolve(value);
     } catch (error) {
       if (!(error instanceof DiskError)) throw error;
-      // A durable write may fail at its sync: what the process is told is what happened.
+      // A durable write may fail at its sync: watchers get the operation that really failed.
       const { operation, failure } = error;
       for (const watcher of this.host.watchers) {
         watcher.failed?.(this.life.host, this.life.number, operation, path, failure);
@@ -206,7 +207,7 @@ class LifeFile implements DiskFile, Holding {
     this.#beginWrite(write);
     const perform = (): number => {
       const { count, at } = this.#finishWrite(write);
-      // Whoever heard of the write may have ended the life before the bytes were durable.
+      // A watcher of the write may have ended the incarnation before the bytes were durable.
       if (!life.alive) return count;
       const durable = host.finishDurably(this.#file, at, at + count);
       this.#happened(worldEvents.fileSynced, durable);
@@ -332,12 +333,12 @@ class LifeLock implements DiskLock, Holding {
   }
 }
 
-/** Without one that does, a write is spared the views of its file. */
+/** Without such a watcher, a write creates no views of its file. */
 function hearsOfWrites(watcher: DiskWatcher): boolean {
   return watcher.wrote !== undefined;
 }
 
-/** Refuses paths that leave the directory or have two spellings. */
+/** Refuses paths that leave the directory or are not in normal form. */
 function checkPath(operation: DiskOperation, path: string): void {
   const plain = path.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
   if (!plain || path.includes('\0')) throw new DiskError('invalid', operation, path);

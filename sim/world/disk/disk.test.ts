@@ -1,4 +1,4 @@
-/** The disk door's laws in the world. */
+/** The laws of the disk port in the world. */
 import { diskContract } from '../../../engine/io/disk.contract.ts';
 import type { DiskHarness, Unsynced } from '../../../engine/io/disk-harness.fixture.ts';
 import type { Survival } from '../cluster/host.ts';
@@ -12,7 +12,7 @@ diskContract('world', makeHarness);
 async function makeHarness(seed: number): Promise<DiskHarness> {
   const world = new World({ seed });
   const host = world.addHost('n1');
-  // The clock is another host's: a law waits for a crash that its own host would not survive.
+  // The clock is another host's: a law waits for a crash that its own host does not survive.
   const watch = world.addHost('watch').boot();
   const { disk } = host.boot();
   return {

@@ -1,6 +1,6 @@
 /**
- * The disk of a host, which outlives the lives on it: names, files, locks, what was written and what is durable, and
- * the faults that act on it. The door of a life is disk-port.ts.
+ * The disk of a host, which outlives the incarnations on it: names, files, locks, what was written and what is durable,
+ * and the faults that act on it. `disk-port.ts` is the port of an incarnation.
  */
 import { assert } from '../../../engine/base/assert.ts';
 import type { DiskOperation } from '../../../engine/io/disk.ts';
@@ -22,6 +22,7 @@ import type { DiskWatcher } from '../core/watchers.ts';
 import type { OpenFile, Write } from './pending-writes.ts';
 import { WritesUnderWay } from './pending-writes.ts';
 
+/** The disk of one host. */
 export class HostDisk {
   readonly watchers: DiskWatcher[] = [];
   readonly #ground: WorldContext;
@@ -47,13 +48,15 @@ export class HostDisk {
 
   /**
    * Injects a fault of operations (`read-error`, `write-error`, `sync-error`, `slow-disk`, `lying-sync`,
-   * `misdirected-io`) until it is lifted, or its count is spent.
+   * `misdirected-io`) until it is lifted, or its count is used up.
    */
   inject(fault: DiskFault): { lift(): void } {
     return this.#faults.inject(fault);
   }
 
-  /** `disk-full`. Bytes that fit; undefined for no limit. A write fills what room there is, and the next one fails. */
+  /**
+   * `disk-full`: how many bytes fit; undefined for no limit. A write fills the space there is, and the next one fails.
+   */
   setCapacity(bytes: number | undefined): void {
     this.#capacityBytes = bytes ?? Infinity;
     if (bytes !== undefined) this.#ground.ledger.enter('disk-full', this.#host, 'injected');
@@ -64,7 +67,7 @@ export class HostDisk {
     this.#transferBytesMax = bytesMax ?? Infinity;
   }
 
-  /** `bit-rot`. Flips one bit of a file, durably; false when there is no such byte. */
+  /** `bit-rot`: flips one bit of a file, durably; false if there is no such byte. */
   rot(path: string, offset: number, bit: number): boolean {
     if (this.#names.file(path)?.rot(offset, bit) !== true) return false;
     this.#ground.ledger.enter('bit-rot', `${this.#host}:${path}`, 'injected');
@@ -72,7 +75,7 @@ export class HostDisk {
     return true;
   }
 
-  /** `disk-wipe`. Everything is gone. Between two lives only. */
+  /** `disk-wipe`: removes everything. Only between two incarnations. */
   wipe(): void {
     this.#replace('disk-wipe', { files: new Map(), directories: [] });
   }
@@ -82,22 +85,25 @@ export class HostDisk {
     return copyOf(this.#names, currentFiles(this.#names));
   }
 
-  /** What a crash now would certainly leave: an image as storage takes it beneath a running system. */
+  /** What every crash now would leave: an image as storage takes it beneath a running system. */
   durableCopy(): DiskCopy {
     return copyOf(this.#names, certainFiles(this.#names));
   }
 
-  /** `disk-rollback` (an older copy of this disk), `foreign-disk` (a copy of another one). Between two lives only. */
+  /**
+   * `disk-rollback` (an older copy of this disk), `foreign-disk` (a copy of another disk). Only between two
+   * incarnations.
+   */
   mount(kind: 'disk-rollback' | 'foreign-disk', copy: DiskCopy): void {
     this.#replace(kind, copy);
   }
 
-  /** The disk is again as it was when it was copied. Between two lives only. */
+  /** Makes the disk what it was when it was copied. Only between two incarnations. */
   restore(copy: DiskCopy): void {
     this.#replace(undefined, copy);
   }
 
-  /** `log-truncation`. Of a file only the first bytes are left, durably; false when it was no longer than that. */
+  /** `log-truncation`: keeps the first bytes of a file, durably; false if it is not longer than that. */
   cutShort(path: string, bytes: number): boolean {
     const image = this.#names.file(path);
     if (image === undefined || image.length <= bytes) return false;
@@ -108,10 +114,7 @@ export class HostDisk {
     return true;
   }
 
-  /**
-   * `file-loss`. A file is gone, or holds nothing any more, durably. Between two lives only; false when there is
-   * none.
-   */
+  /** `file-loss`: removes or empties a file, durably. Only between two incarnations; false if there is no such file. */
   loseFile(path: string, how: 'removed' | 'emptied'): boolean {
     assert(this.#open.size === 0, 'a file is lost between two lives');
     const image = this.#names.file(path);
@@ -139,27 +142,29 @@ export class HostDisk {
     this.#transferBytesMax = Infinity;
   }
 
-  /** Files that a crash now would certainly leave, with the bytes it would certainly leave; by path, in order. */
+  /** Files that every crash now would leave, with the bytes that it would leave, ordered by path. */
   durableFiles(): ReadonlyMap<string, Buffer> {
     return certainFiles(this.#names);
   }
 
-  /** Hears of every run of bytes at the moment it becomes durable under a durable name. */
+  /** Calls `listener` for every run of bytes at the moment it becomes durable under a durable name. */
   onDurable(listener: DurableListener): void {
     this.#durableRuns.listen(listener);
   }
 
-  /** Has every write and sync told to `watcher`. */
+  /** Reports every write and sync to `watcher`. */
   watch(watcher: DiskWatcher): void {
     this.watchers.push(watcher);
   }
 
-  /** Names and files, for the memory that a process needs to know them. */
+  /** Number of names, for the memory that a process needs to know them. */
   get nameCount(): number {
     return this.#names.count;
   }
 
-  /** The life that used the disk is over: its handles and locks are gone, its files are what the survival leaves. */
+  /**
+   * The incarnation that used the disk is over: its handles and locks are gone; its files are what `survival` leaves.
+   */
   endLife(survival: Survival, cause: FaultId | undefined): void {
     this.#writes.abandon(this.#random);
     this.#open.clear();
@@ -181,7 +186,7 @@ export class HostDisk {
     this.#durableRuns.tellAll();
   }
 
-  // What the door asks.
+  // What the port calls.
 
   get random(): WorldRandom {
     return this.#random;
@@ -231,7 +236,7 @@ export class HostDisk {
     );
   }
 
-  /** Answers how many bytes were written, and where (`misdirected-io`). */
+  /** Returns how many bytes were written, and where (`misdirected-io`). */
   finishWrite(write: Write): { readonly count: number; readonly at: number } {
     const { file, chunks, offset, bytes } = write;
     this.#writes.end(write);
@@ -249,7 +254,7 @@ export class HostDisk {
     return { count, at };
   }
 
-  /** The bytes of a durable write, just written, become durable. Answers how many did. */
+  /** Makes the bytes of a durable write durable, just after they were written. Returns how many are. */
   finishDurably(file: OpenFile, from: number, to: number): number {
     if (!this.#syncs(file, [from, to], () => file.image.dropRange(from, to))) return 0;
     const bytes = file.image.syncRange(from, to);
@@ -265,7 +270,7 @@ export class HostDisk {
     return file.image.beginSync();
   }
 
-  /** Answers how many bytes became durable. */
+  /** Returns how many bytes became durable. */
   finishSync(file: OpenFile, covered: Covered): number {
     if (!this.#syncs(file, covered.ranges, () => file.image.dropSync(covered))) return 0;
     const bytes = file.image.finishSync(covered);
@@ -297,7 +302,7 @@ export class HostDisk {
     return this.#names.list(directory).sort();
   }
 
-  /** Makes a directory and those above it, durably. */
+  /** Creates a directory and its parents, durably. */
   makeDirectory(directory: string): void {
     const parts = directory === '' ? [] : directory.split('/');
     for (let depth = 1; depth <= parts.length; depth++) {
@@ -308,7 +313,7 @@ export class HostDisk {
     }
   }
 
-  /** Answers how many names became durable. */
+  /** Returns how many names became durable. */
   syncDirectory(directory: string): number {
     if (!this.#names.isDirectory(directory)) throw new DiskError('notFound', 'syncDirectory', directory);
     const paths = this.#names.sync(directory);
@@ -331,7 +336,7 @@ export class HostDisk {
     if (this.#locks.get(path) === life) this.#locks.delete(path);
   }
 
-  /** `write-error`. An error in the middle of a write: an unknown part of it was written. */
+  /** `write-error`: an error in the middle of a write, of which an unknown part was written. */
   #failWrite({ file, chunks, offset, bytes }: Write): void {
     const fault = this.#faults.strike('write-error', file.path);
     if (fault === undefined) return;
@@ -342,7 +347,7 @@ export class HostDisk {
     throw new DiskError(failure, 'write', file.path);
   }
 
-  /** `sync-error`: throws; `lying-sync`: false. In both cases `drop` lets go of what would have become durable. */
+  /** `sync-error`: throws; `lying-sync`: returns false. In both cases `drop` forgets what would have become durable. */
   #syncs(file: OpenFile, ranges: readonly number[], drop: () => void): boolean {
     const place = `${this.#host}:${file.path}`;
     if (this.#faults.strike('sync-error', file.path) !== undefined) {
@@ -359,7 +364,7 @@ export class HostDisk {
     return false;
   }
 
-  /** `misdirected-io`. Where a write really goes: elsewhere in the file, in whole sectors. */
+  /** `misdirected-io`: where a write really goes: elsewhere in the file, by whole sectors. */
   #aim(file: OpenFile, offset: number): number {
     if (this.#faults.strike('misdirected-io', file.path, 'write') === undefined) return offset;
     const sectors = Math.max(1, Math.floor(file.image.length / sectorBytes));
@@ -367,7 +372,7 @@ export class HostDisk {
     return this.#random.below(sectors) * sectorBytes + (offset % sectorBytes);
   }
 
-  /** `misdirected-io`. Where a read really reads: whole sectors away, within the file. */
+  /** `misdirected-io`: where a read really reads: whole sectors away, within the file. */
   #aimRead(file: OpenFile, offset: number, bytes: number): number {
     const sectors = Math.floor((file.image.length - bytes - (offset % sectorBytes)) / sectorBytes);
     if (sectors <= 0 || this.#faults.strike('misdirected-io', file.path, 'read') === undefined) return offset;
@@ -376,7 +381,7 @@ export class HostDisk {
     return this.#random.below(sectors + 1) * sectorBytes + (offset % sectorBytes);
   }
 
-  /** Neither where the bytes belong nor where they went does the file hold what its writer believes. */
+  /** The file differs from what its writer believes both where the bytes belong and where they went. */
   #noteMisdirected(file: OpenFile, offset: number, at: number, count: number): void {
     for (const from of [offset, at]) {
       file.image.noteAltered(from, from + count);

@@ -1,6 +1,5 @@
 /**
- * Tells whoever listens of bytes at the moment they become durable under a durable name: the ground truth of
- * `durable-before-ack`.
+ * Reports bytes to listeners at the moment they become durable under a durable name: the basis of `durable-before-ack`.
  */
 import { FileImage } from './file-image.ts';
 import type { Names } from './directory-entries.ts';
@@ -10,14 +9,16 @@ import { Directory } from './directory-entries.ts';
 export interface DurableRun {
   readonly host: string;
   readonly path: string;
-  /** The file's durable bytes, all of them: look around `from` and `to` for what straddles the edges. Not to be kept. */
+  /** All durable bytes of the file, because a value may cross `from` or `to`. A view that must not be kept. */
   readonly image: Buffer;
   readonly from: number;
   readonly to: number;
 }
 
+/** Receives each run. */
 export type DurableListener = (run: DurableRun) => void;
 
+/** The listeners of one disk. */
 export class DurableRuns {
   readonly #host: string;
   readonly #names: Names;
@@ -32,7 +33,7 @@ export class DurableRuns {
     this.#listeners.push(listener);
   }
 
-  /** Ranges, as (from, to) pairs, of a file have become durable; told when its name is. */
+  /** Ranges of a file, as (from, to) pairs, have become durable; reported if its name is durable too. */
   tellRanges(path: string, image: FileImage, ranges: readonly number[]): void {
     if (this.#listeners.length === 0 || !this.#names.isDurable(path, image)) return;
     for (let index = 0; index + 1 < ranges.length; index += 2) {
@@ -40,7 +41,7 @@ export class DurableRuns {
     }
   }
 
-  /** Names have become durable: with them all durable bytes behind them. */
+  /** Names have become durable, and with them all durable bytes of their files. */
   tellNames(paths: readonly string[]): void {
     if (this.#listeners.length === 0) return;
     for (const path of paths) {
@@ -50,7 +51,7 @@ export class DurableRuns {
     }
   }
 
-  /** Everything on the disk is as durable as it is now. */
+  /** Reports everything on the disk: after a power loss all of it is durable. */
   tellAll(): void {
     if (this.#listeners.length > 0) this.#tellFilesUnder('');
   }

@@ -5,7 +5,7 @@ import type { Covered } from './file-image.ts';
 import { FileImage } from './file-image.ts';
 import { WorldRandom } from '../core/random.ts';
 
-/** The same in two plain lists: every range is copied, and nothing is shared. */
+/** The model: two plain lists, every range copied, nothing shared. */
 class TwinImage {
   content: number[] = [];
   durable: number[] = [];
@@ -121,7 +121,7 @@ it('both images hold what two lists of bytes hold', () => {
       for (const act of list) {
         act(room);
         expect([...room.image.view(0, room.image.length)]).toEqual(room.twin.content);
-        // Whoever looks at the durable image must not make a difference to it.
+        // Reading the durable image must not change it.
         if (looks.next().value === true) expect([...room.image.durable]).toEqual(room.twin.durable);
       }
       expect([...room.image.durable]).toEqual(room.twin.durable);
@@ -130,7 +130,7 @@ it('both images hold what two lists of bytes hold', () => {
   );
 });
 
-it('after a loss of power without any survivor both images are the durable one', () => {
+it('after a power loss that keeps nothing both images are the durable one', () => {
   fc.assert(
     fc.property(fc.array(acts, { maxLength: 20 }), place, content, (list, offset, bytes) => {
       const room: Room = { image: new FileImage(1), twin: new TwinImage(), syncs: [] };

@@ -1,75 +1,78 @@
 /**
- * A file as two images: what the living system sees, and what is certainly on the disk. Between them stand the ranges
- * that were written and not yet synced; a sync copies the ranges that it covers, so it costs what it covers, and a
- * crash decides sector by sector what of them is found afterwards.
+ * A file as two images: what the running system sees, and what is certainly on the disk. Between them stand the ranges
+ * that were written and not yet synced. A sync copies the ranges that it covers, so it costs what it covers. A crash
+ * decides sector by sector which unsynced bytes are found afterwards.
  *
- * Bytes past an image's length are zeros, always.
+ * Bytes past an image's length are always zeros.
  *
- * Mostly a write is made durable before the next one, and both images are one and the same: they stay in one memory,
- * with what the last write covered put aside, and part at whatever else makes them differ.
+ * Mostly a write becomes durable before the next one, and both images are equal. They then share one buffer, with a
+ * copy of what the last write overwrote, and separate when anything else makes them differ.
  */
 import type { Random } from '../../../engine/io/random.ts';
 
+/** Bytes of a sector: a crash keeps or drops whole sectors. */
 export const sectorBytes = 512;
 
-/** What a crash leaves of what was never synced. Each draws from the host's own stream. */
+/** What a crash leaves of what was never synced. Each choice is drawn from the host's own stream. */
 export type Survival =
-  /** The process died, the system lived on: everything written is there. */
+  /** The process died, the system survived: everything written is there. */
   | 'keepAll'
-  /** Nothing that was not synced is there. */
+  /** Nothing unsynced is there. */
   | 'dropAll'
-  /** Each sector and each name by a draw of its own. */
+  /** A separate draw for each sector and each name. */
   | 'subset'
-  /** Per file, in the order of writing up to a drawn sector. */
+  /** For each file, in the order of writing, up to a drawn sector. */
   | 'prefix'
-  /** As `prefix`, and the sector there is found in part. */
+  /** As `prefix`, and the next sector is found in part. */
   | 'torn'
-  /** `lost-directory-entries`. Everything written is there, and every name is as its directory's last sync left it. */
+  /** `lost-directory-entries`: all bytes written are there, and every name is as its directory's last sync left it. */
   | 'namesLost';
 
-/** What a sync that is under way covers: ranges as (from, to) pairs in the order of writing, and the length. */
+/** What a sync under way covers: ranges as (from, to) pairs in the order of writing, and the length. */
 export interface Covered {
   readonly ranges: readonly number[];
   length: number;
 }
 
+/** What a crash did to the unsynced sectors of a file. */
 export interface SectorCounts {
   kept: number;
   dropped: number;
   torn: number;
 }
 
-/** What a write covered: the bytes that were durable there; past them are zeros. */
+/** The durable bytes that a write overwrote; past them are zeros. */
 interface Overwritten {
   readonly from: number;
   readonly to: number;
   readonly bytes: Uint8Array;
 }
 
+/** One file of a disk. */
 export class FileImage {
   readonly id: number;
   #content = Buffer.alloc(0);
   #length = 0;
-  /** Undefined while it is the content with `#overwritten` put back. */
+  /** Undefined while the durable image is the content with `#overwritten` put back. */
   #parted: Buffer<ArrayBuffer> | undefined;
   #durableLength = 0;
   #overwritten: Overwritten | undefined;
-  /** Written since the last sync began. */
+  /** Ranges written since the last sync began, as (from, to) pairs. */
   #dirty: number[] = [];
   readonly #syncing = new Set<Covered>();
-  /** Bytes that are not as they were written: (from, to) pairs. */
+  /** Bytes that are not as they were written, as (from, to) pairs. */
   #altered: number[] = [];
 
   constructor(id: number) {
     this.id = id;
   }
 
-  /** Length in bytes, as the living system sees it. */
+  /** Length in bytes, as the running system sees it. */
   get length(): number {
     return this.#length;
   }
 
-  /** The bytes that any crash leaves. A view: not to be kept. */
+  /** The bytes that every crash leaves. A view that must not be kept. */
   get durable(): Buffer {
     const whole = this.#overwritten === undefined ? (this.#parted ?? this.#content) : this.#part();
     return whole.subarray(0, this.#durableLength);
@@ -80,7 +83,7 @@ export class FileImage {
     return this.#content.subarray(from, to);
   }
 
-  /** Copies bytes from `offset` into `into`, at most `bytesMax`; how many. */
+  /** Copies bytes from `offset` into `into`, at most `bytesMax`; returns how many. */
   read(into: Uint8Array, offset: number, bytesMax: number): number {
     const count = Math.max(0, Math.min(into.length, bytesMax, this.#length - offset));
     if (count > 0) into.set(this.#content.subarray(offset, offset + count));
@@ -108,7 +111,7 @@ export class FileImage {
     this.#part();
     if (length < this.#length) {
       this.#content.fill(0, length, this.#length);
-      // What grows here again must be found as zeros, not as what was there.
+      // If the file grows again, zeros must be found here, not the old bytes.
       this.#noteDirty(length, this.#length);
     } else if (length > this.#content.length) {
       this.#content = grown(this.#content, this.#length, length);
@@ -116,7 +119,7 @@ export class FileImage {
     this.#length = length;
   }
 
-  /** A sync begins: it covers all that was written before. */
+  /** A sync begins: it covers everything that was written before. */
   beginSync(): Covered {
     const covered = { ranges: this.#dirty, length: this.#length };
     this.#dirty = [];
@@ -139,7 +142,7 @@ export class FileImage {
     return bytes;
   }
 
-  /** A durable write succeeds: these bytes are durable and nothing else is. Returns how many. */
+  /** A durable write succeeds: these bytes become durable and nothing else. Returns how many. */
   syncRange(from: number, until: number): number {
     const to = Math.min(until, this.#length);
     this.#clean(from, until);
@@ -150,13 +153,13 @@ export class FileImage {
     return bytes;
   }
 
-  /** A durable write fails, or lies: its bytes are clean for the system and not on the disk, for ever. */
+  /** A durable write fails or lies: the system regards its bytes as clean, but they never reach the disk. */
   dropRange(from: number, to: number): void {
     this.#part();
     this.#clean(from, to);
   }
 
-  /** The sync fails, or lies: what it covered is clean for the system and not on the disk, for ever. */
+  /** A sync fails or lies: the system regards what it covered as clean, but it never reaches the disk. */
   dropSync(covered: Covered): void {
     this.#part();
     this.#syncing.delete(covered);
@@ -168,7 +171,7 @@ export class FileImage {
     this.#syncing.clear();
   }
 
-  /** `bit-rot`. Flips a bit in both images; false when there is no such byte. */
+  /** `bit-rot`: flips a bit in both images; false if there is no such byte. */
   rot(offset: number, bit: number): boolean {
     if (offset >= this.#length) return false;
     const durable = this.#part();
@@ -178,7 +181,7 @@ export class FileImage {
     return true;
   }
 
-  /** From now on a range does not hold what its writer believes, until it is written again. */
+  /** Notes that a range does not hold what its writer believes, until it is written again. */
   noteAltered(from: number, to: number): void {
     this.#altered.push(from, to);
   }
@@ -194,7 +197,7 @@ export class FileImage {
     return found;
   }
 
-  /** Another file of the same bytes, all of them durable. */
+  /** Another file with the same bytes, all of them durable. */
   copy(id: number): FileImage {
     const copy = new FileImage(id);
     copy.write([this.#content.subarray(0, this.#length)], 0, this.#length);
@@ -219,7 +222,7 @@ export class FileImage {
     });
     this.#setDurableLength(this.#drawLength(survival, keptEnd, random));
     const isOne = this.#parted === undefined && this.#overwritten === undefined;
-    // Sectors may have been kept past the length that was.
+    // Sectors may have been kept past the final length.
     if (!isOne) this.#content = this.#part().fill(0, this.#durableLength);
     this.#parted = undefined;
     this.#length = this.#durableLength;
@@ -228,7 +231,7 @@ export class FileImage {
     return counts;
   }
 
-  /** The length found after a crash: a growth may be there without its bytes, a cut may be undone. */
+  /** The length found after a crash: a growth may be there without its bytes, a truncation may be undone. */
   #drawLength(survival: Survival, keptEnd: number, random: Random): number {
     if (survival === 'dropAll') return this.#durableLength;
     if (survival === 'namesLost') return this.#length;
@@ -249,7 +252,7 @@ export class FileImage {
   #clean(from: number, to: number): void {
     const dirty = this.#dirty;
     if (dirty.length === 2 && dirty[0] === from && dirty[1] === to) {
-      // Mostly it is all there is, and the next write is noted in the same list.
+      // Mostly the only range; popping keeps the array for the next write.
       dirty.pop();
       dirty.pop();
       return;
@@ -261,25 +264,25 @@ export class FileImage {
     if (from >= to) return;
     const last = this.#dirty.length - 1;
     const lastTo = this.#dirty[last];
-    // Appending, the common case, makes one range.
+    // Appending, the common case, extends the last range.
     if (lastTo === from) this.#dirty[last] = to;
     else this.#dirty.push(from, to);
   }
 
-  /** A write is about to cover a range: while the images are one, its durable bytes are put aside. */
+  /** Called before a write covers a range: while the images share a buffer, keeps a copy of the durable bytes there. */
   #putAside(from: number, to: number): void {
     if (this.#parted !== undefined || from >= to) return;
     if (this.#overwritten !== undefined) {
       this.#part();
       return;
     }
-    // Zeros that make a file longer are many: of what is not durable there is nothing to keep.
+    // A file can grow by many zeros: bytes that are not durable need no copy.
     const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(to, this.#durableLength) - from));
     this.#content.copy(bytes, 0, from, from + bytes.length);
     this.#overwritten = { from, to, bytes };
   }
 
-  /** The last write becomes durable, in the one memory of both images. False when it was not that range. */
+  /** Makes the last write durable in the shared buffer. Returns false if it was not that range. */
   #settleLast(from: number, to: number): boolean {
     const last = this.#overwritten;
     if (last?.from !== from || last.to !== to) return false;
@@ -287,10 +290,10 @@ export class FileImage {
     return true;
   }
 
-  /** From now on the durable image has a memory of its own. */
+  /** Gives the durable image a buffer of its own. */
   #part(): Buffer<ArrayBuffer> {
     if (this.#parted !== undefined) return this.#parted;
-    // What lies behind is zeros, which are made when they are needed.
+    // Behind the durable length are zeros, which are added when they are needed.
     const length = this.#durableLength;
     const durable = Buffer.allocUnsafeSlow(length);
     this.#content.copy(durable, 0, 0, length);
@@ -316,7 +319,7 @@ export class FileImage {
     this.#durableLength = length;
   }
 
-  /** The durable image's own memory, with room for so many bytes. */
+  /** The durable image's own buffer, with space for at least `bytes`. */
   #partedTo(bytes: number): Buffer<ArrayBuffer> {
     const parted = this.#part();
     if (bytes <= parted.length) return parted;
@@ -369,7 +372,7 @@ function eachSector(ranges: readonly number[], see: (from: number, to: number) =
   }
 }
 
-/** Room for `bytes`, the first `used` copied, the rest zeros. */
+/** A larger buffer for at least `bytes`: the first `used` copied, the rest zeros. */
 function grown(buffer: Buffer, used: number, bytes: number): Buffer<ArrayBuffer> {
   const room = Buffer.alloc(Math.max(bytes, buffer.length * 2, 4096));
   buffer.copy(room, 0, 0, used);

@@ -1,13 +1,14 @@
-/** The writes of a disk that were called and have not been answered: a crash finds all, a part or nothing of each. */
+/** The writes of a disk that were called and have not been answered. A crash finds all, a part or nothing of each. */
 import type { Random } from '../../../engine/io/random.ts';
 import type { FileImage } from './file-image.ts';
 
-/** An open file as the disk knows it: the path follows renames. */
+/** An open file as the disk knows it; the path follows renames. */
 export interface OpenFile {
   readonly image: FileImage;
   path: string;
 }
 
+/** One write. */
 export interface Write {
   readonly file: OpenFile;
   readonly chunks: readonly Uint8Array[];
@@ -16,11 +17,12 @@ export interface Write {
   readonly bytes: number;
 }
 
+/** The unanswered writes of one disk. */
 export class WritesUnderWay {
   /** In the order of their calls. */
   readonly #writes: Write[] = [];
 
-  /** Enters a write. False: it overlaps another one that is under way, which the door forbids. */
+  /** Adds a write. Returns false if it overlaps another write under way, which the port forbids. */
   begin(write: Write): boolean {
     let clear = true;
     for (const other of this.#writes) if (overlap(other, write)) clear = false;

@@ -1,9 +1,10 @@
-/** Reads one body in chunks (RFC 9112, 7.1) from a queue of bytes. Extensions and trailers are read over. */
+/** Reads one body in chunks (RFC 9112, 7.1) from a queue of bytes. Skips extensions and trailers. */
 import type { ByteQueue } from '../network/byte-queue.ts';
 import { HttpRefusal } from './http-refusal.ts';
 
 const lineBytesMax = 4096;
 
+/** The reader of one chunked body. */
 export class ChunkReader {
   readonly #received: ByteQueue;
   readonly #bytesMax: number;
@@ -18,12 +19,12 @@ export class ChunkReader {
     this.#bytesMax = bytesMax;
   }
 
-  /** Of the body, as far as it was read. */
+  /** Bytes of the body that have been read so far. */
   get heldBytes(): number {
     return this.#bytes - this.#left;
   }
 
-  /** The whole body once it has arrived. Throws `HttpRefusal`. */
+  /** The whole body once it has arrived; undefined before. Throws `HttpRefusal`. */
   read(): Buffer | undefined {
     for (;;) {
       if (this.#state === 'data') {

@@ -1,4 +1,4 @@
-/** A client of HTTP listeners over the doors of a life: one connection per request, closed afterwards. */
+/** A client of HTTP listeners over the ports of an incarnation: one connection per request, closed afterwards. */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import type { HttpMethod, HttpResponse } from '../../../engine/io/http.ts';
 import type { Io } from '../../../engine/io/io.ts';
@@ -12,6 +12,7 @@ export class HttpClientError extends Error {
   override readonly name = 'HttpClientError';
 }
 
+/** One request. */
 export interface HttpClientRequest {
   readonly method: HttpMethod | 'HEAD';
   /** With the query, percent-encoded. */
@@ -36,17 +37,18 @@ export interface HttpCall {
 const answerBytesMax = 256 * 1024 * 1024;
 const statusLine = /^HTTP\/1\.1 (\d{3})\b/;
 
+/** The HTTP client of a simulated client or operator. */
 export class HttpClient {
   readonly #io: Pick<Io, 'network' | 'clock'>;
   readonly #authorization: Readonly<Record<string, string>>;
 
-  /** `token`: by which it comes in, where a request does not say otherwise. */
+  /** `token`: the credentials of requests that carry no `Authorization` header themselves. */
   constructor(io: Pick<Io, 'network' | 'clock'>, token?: string) {
     this.#io = io;
     this.#authorization = token === undefined ? {} : { Authorization: `Bearer ${token}` };
   }
 
-  /** Rejects with `ConnectError`, or with `HttpClientError` when the connection ends early or `timeoutUs` pass. */
+  /** Rejects with `ConnectError`, or with `HttpClientError` if the connection ends early or `timeoutUs` pass. */
   request(address: Address, request: HttpClientRequest, timeoutUs: number): Promise<HttpClientResponse> {
     const { method, path, headers, body } = request;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
@@ -59,7 +61,7 @@ export class HttpClient {
     return this.exchange(address, call, timeoutUs);
   }
 
-  /** The same, for what only a test would send. */
+  /** As `request`, for requests that only a test would send. */
   async exchange(address: Address, call: HttpCall, timeoutUs: number): Promise<HttpClientResponse> {
     const { clock, network } = this.#io;
     const startedUs = clock.nowUs();
@@ -109,7 +111,7 @@ class Exchange implements ConnectionHandler {
   }
 
   onDrain(): void {
-    // The request is written whole; nothing waits for room.
+    // The request is one write; the client waits for no write buffer space.
   }
 
   onEnd(): void {

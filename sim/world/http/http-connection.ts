@@ -14,7 +14,7 @@ export interface HttpEdge {
   readonly service: HttpService;
   readonly router: HttpRouter;
   readonly clock: Clock;
-  /** No more requests are wanted: every answer is a connection's last. */
+  /** The listener is stopping: every answer is its connection's last. */
   readonly stopping: boolean;
   /** A handler threw. */
   handlerFailed(error: unknown): void;
@@ -25,6 +25,7 @@ export interface HttpEdge {
 const keepAliveUs = 72_000_000;
 const requestLine = /^([A-Z]+) (\S+) HTTP\/(1\.[01])$/;
 
+/** One connection of one client. */
 export class HttpConnection implements ConnectionHandler {
   readonly #edge: HttpEdge;
   readonly #connection: Connection;
@@ -33,17 +34,17 @@ export class HttpConnection implements ConnectionHandler {
   /** When its last answer was given, or when it opened. */
   #sinceUs: number;
   #timer: Timer | undefined;
-  /** Runs while more of an answer is pending than leaves at once. */
+  /** Runs while more of an answer is pending than the connection sends at once. */
   #takingTimer: Timer | undefined;
   #answering = false;
-  /** The answer's body, while it is made and sent. */
+  /** The answer's body, while it is produced and sent. */
   #stream: StreamSending | undefined;
-  /** Who wants to know when the client of the request under way has gone. */
+  /** Called when the client of the request under way has gone. */
   readonly #goneListeners: (() => void)[] = [];
   #last = false;
   #gone = false;
   #blame: 'eof' | 'error' | 'closedHere' = 'eof';
-  /** Counted against the budget of all bodies. */
+  /** Bytes counted against the budget of all bodies. */
   #heldBytes = 0;
 
   /** `surplus`: one connection too many, closed at once and not counted. */
@@ -73,7 +74,7 @@ export class HttpConnection implements ConnectionHandler {
   }
 
   onEnd(): void {
-    // As on the machine: a client that sends no more is gone, whether it waits for an answer or not.
+    // As on the machine: a client that sends no more counts as gone, whether it waits for an answer or not.
     this.#last = true;
     this.#leave();
     this.#connection.end();
@@ -89,14 +90,14 @@ export class HttpConnection implements ConnectionHandler {
     this.#edge.closed(this);
   }
 
-  /** The client is gone: who works for it hears of it. */
+  /** The client is gone: tells the handler that works for it. */
   #leave(): void {
     this.#gone = true;
     this.#stream?.gone();
     for (const listener of this.#goneListeners.splice(0)) listener();
   }
 
-  /** The listener stops: goes now, or after the answer that is under way. */
+  /** The listener stops: closes the connection now, or after the answer under way. */
   stop(): void {
     if (this.#blame === 'eof') this.#blame = 'closedHere';
     if (this.#answering) this.#last = true;
@@ -107,17 +108,17 @@ export class HttpConnection implements ConnectionHandler {
     this.#connection.destroy();
   }
 
-  /** Since when its next request has not begun, or is not whole; undefined while one is answered. */
+  /** Since when the next request has not begun, or is not whole; undefined while the node answers one. */
   get waitedForSinceUs(): number | undefined {
     return this.#answering || this.#connection.pendingBytes > 0 ? undefined : this.#sinceUs;
   }
 
-  /** Since when what is pending of its answers has not been taken. */
+  /** Since when the client has not read what is pending of its answers; undefined if nothing is. */
   get unreadSinceUs(): number | undefined {
     return this.#connection.pendingBytes > 0 ? this.#sinceUs : undefined;
   }
 
-  /** Gives up its place for another client. */
+  /** Closes the connection to make place for another client. */
   cut(): void {
     this.#closeSilent();
   }
@@ -132,14 +133,15 @@ export class HttpConnection implements ConnectionHandler {
       this.#serve(message);
     } catch (error) {
       if (!(error instanceof HttpRefusal)) throw error;
-      // A body that is too long, or has no room, is read away, so that the client, still sending, sees the answer.
+      // A body that is too long, or finds no space, is read and dropped, so that the client, still sending, sees the
+      // answer.
       if (error.status !== 413 && error.status !== 417 && error.status !== 503)
         this.#refuseAndEnd(error.status, error.message);
       else this.#refuse(error.status, error.message);
     }
   }
 
-  /** A body that is not whole counts with those of all clients; of one that is, nothing is held any more. */
+  /** A body that is not whole counts against the budget of all clients; a whole one no longer does. */
   #countBody(): void {
     if (this.#hold(this.#reader.bodyBytesHeld)) return;
     const refusal = this.#edge.service.bodyBudget?.refuse();
@@ -256,14 +258,14 @@ export class HttpConnection implements ConnectionHandler {
     this.#refuse(status, reason);
   }
 
-  /** The service's word for what the door refuses. */
+  /** Answers with the service's text for a request that the listener itself refuses. */
   #refuse(status: number, reason: string): void {
     const [, , target] = requestLine.exec(this.#reader.start) ?? [];
     const path = target === undefined ? undefined : pathOf(target);
     this.#send(this.#edge.service.refused(status, reason, path), false);
   }
 
-  /** Who takes nothing of what is pending for `answerTimeoutMs` is cut off. */
+  /** Closes the connection of a client that reads nothing of what is pending for `answerTimeoutMs`. */
   #expectReading(): void {
     this.#takingTimer?.cancel();
     const { pendingBytes } = this.#connection;

@@ -1,4 +1,4 @@
-/** What arrived is no HTTP that is understood, or exceeds a limit; `status` is the answer to it. */
+/** The received bytes are not valid HTTP, or exceed a limit; `status` is the status of the answer. */
 export class HttpRefusal extends Error {
   override readonly name = 'HttpRefusal';
   readonly status: number;

@@ -1,6 +1,6 @@
 /**
- * Routes of a service, by the router that fastify uses on the machine. Paths reach it with every `%` escaped once more,
- * so that parameters come out as they stand on the wire.
+ * Routes the requests of a service, with the router that fastify uses on the machine. Every `%` of a path is escaped
+ * once more before routing, so that parameters keep the form that they have on the wire.
  */
 import findMyWay from 'find-my-way';
 import type { HttpMethod, HttpRequest, HttpResponse, HttpService } from '../../../engine/io/http.ts';
@@ -8,23 +8,25 @@ import type { HttpMethod, HttpRequest, HttpResponse, HttpService } from '../../.
 const methods: readonly HttpMethod[] = ['GET', 'PUT', 'POST', 'DELETE'];
 const paramBytesMax = 512 * 1024;
 
+/** A handler: a route's, or the service's refusal. */
 export type Answer = (request: HttpRequest) => HttpResponse | Promise<HttpResponse>;
 
+/** The handler of a request and the parameters in its path. */
 export interface Found {
   readonly answer: Answer;
   readonly params: HttpRequest['params'];
 }
 
-/** Where the paths of a service lead: methods and paths alone, nothing of the service. */
+/** The router of one list of methods and paths, independent of the service. */
 interface Ways {
   readonly router: ReturnType<typeof findMyWay>;
-  /** By what the router finds: which of the service's routes it is. */
+  /** By the function that the router finds: the index of the route. */
   readonly places: ReadonlyMap<unknown, number>;
 }
 
 /**
- * The ways of all services of a world, by their routes. All its nodes, in all their lives, serve the same few lists, and
- * the ways of fifty routes take milliseconds to make: find-my-way compiles code for each.
+ * The routers of all services of a world, by their lists of routes. All nodes, in all their incarnations, serve the
+ * same few lists. A router of fifty routes takes milliseconds to build, because find-my-way compiles code for each.
  */
 export class HttpWays {
   readonly #known = new Map<string, Ways>();
@@ -43,7 +45,7 @@ function makeWays(routes: HttpService['routes']): Ways {
   const router = findMyWay({ maxParamLength: paramBytesMax, ignoreTrailingSlash: true });
   const places = new Map<unknown, number>();
   for (const [place, { method, path }] of routes.entries()) {
-    // The router finds a function, not a route: one of its own for each leads back to the route's place.
+    // The router finds a function, not a route: a separate function for each route leads back to the route's index.
     const key = (): undefined => undefined;
     places.set(key, place);
     router.on(method, path, key);
@@ -51,6 +53,7 @@ function makeWays(routes: HttpService['routes']): Ways {
   return { router, places };
 }
 
+/** Finds the handler of a service's requests. */
 export class HttpRouter {
   readonly #service: HttpService;
   readonly #ways: Ways;
@@ -60,7 +63,7 @@ export class HttpRouter {
     this.#ways = ways.of(service.routes);
   }
 
-  /** Who answers a request: a route's handler, or the service's own refusal. */
+  /** The handler of a request: a route's, or the service's own refusal (not found, method not allowed). */
   find(method: string, path: string): Found {
     const routed = methods.find((known) => known === (method === 'HEAD' ? 'GET' : method));
     const found = routed === undefined ? null : this.#ways.router.find(routed, escaped(path));

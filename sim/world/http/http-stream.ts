@@ -1,4 +1,4 @@
-/** A body that is made while it is sent, in chunks of HTTP/1.1 onto a simulated connection. */
+/** Sends a body while it is produced, as HTTP/1.1 chunks on a simulated connection. */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';
 import type { HttpStream } from '../../../engine/io/http.ts';
@@ -6,11 +6,11 @@ import type { Connection } from '../../../engine/io/network.ts';
 
 const lastChunk = Buffer.from('0\r\n\r\n');
 
-/** One body on its way. `gone` and `drained` are told by the connection's handler. */
+/** One body under way. The connection's handler calls `gone` and `drained`. */
 export class StreamSending {
   readonly #connection: Connection;
   readonly #chunks: AsyncIterator<Uint8Array, unknown>;
-  /** Told that the client is waited for. */
+  /** Called when sending waits for the client to read. */
   readonly #pending: () => void;
   #gone = false;
   #returned: Promise<unknown> | undefined;
@@ -22,7 +22,7 @@ export class StreamSending {
     this.#pending = pending;
   }
 
-  /** Resolves when the last chunk was written, with false when the client has gone or the stream has failed. */
+  /** Resolves after the last chunk was written; with false if the client has gone or the stream has failed. */
   async run(failed: (error: unknown) => void): Promise<boolean> {
     try {
       return await this.#pump();
@@ -33,11 +33,11 @@ export class StreamSending {
     }
   }
 
-  /** The connection has closed: nothing more is wanted. */
+  /** The connection has closed: no more chunks are wanted. */
   gone(): void {
     this.#gone = true;
     this.#returned = this.#chunks.return?.();
-    // Heard of by the pump, once it gets there.
+    // `#pump` awaits this promise later; until then its rejection must not count as unhandled.
     this.#returned?.catch(() => undefined);
     this.drained();
   }

@@ -1,22 +1,24 @@
 /**
- * HTTP/1.1 as text, as far as the world speaks it: a head of lines, and a body as long as `Content-Length` says or in
- * chunks. Both the simulated edge and the simulated client read with it. What is not understood (another transfer
- * coding, a malformed head) is a typed refusal.
+ * Parses and formats HTTP/1.1 as far as the world needs it: a head of lines, and a body by `Content-Length` or in
+ * chunks. The simulated listener and the simulated client both read with it. Anything else (another transfer coding, a
+ * malformed head) throws `HttpRefusal`.
  */
 import type { BodyBudget } from '../../../engine/io/http.ts';
 import { ByteQueue } from '../network/byte-queue.ts';
 import { ChunkReader } from './http-chunks.ts';
 import { HttpRefusal } from './http-refusal.ts';
 
+/** The head of a request or an answer. */
 export interface MessageHead {
   /** The request line or the status line. */
   readonly start: string;
-  /** Names and values of all headers in turn, as they came. */
+  /** Names and values of all headers in turn, as received. */
   readonly lines: readonly string[];
   /** Names in lower case; repeated headers joined by `, `. */
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 
+/** A whole request or answer. */
 export interface HttpMessage extends MessageHead {
   readonly body: Buffer;
 }
@@ -36,12 +38,12 @@ export class HttpReader {
   #start = '';
   #bodyBytes = 0;
   #skipBytes = 0;
-  /** Of the message whose body comes in chunks. */
+  /** Set while the message's body comes in chunks. */
   #chunks: ChunkReader | undefined;
 
   /**
-   * `budget`: what a body must have room in to be begun; who reads asks it for more as the body grows. `check` throws
-   * `HttpRefusal` for a head that is not to be followed by reading a body.
+   * `budget`: must have space for a body before the reader begins it; the caller asks it for more as the body grows.
+   * `check` throws `HttpRefusal` for a head whose body must not be read.
    */
   constructor(bodyBytesMax: number, budget?: BodyBudget, check?: (head: MessageHead) => void) {
     this.#bodyBytesMax = bodyBytesMax;
@@ -49,18 +51,18 @@ export class HttpReader {
     this.#check = check;
   }
 
-  /** Something of a message has arrived that is not whole. */
+  /** Whether part of a message has arrived. */
   get begun(): boolean {
     return this.#message !== undefined || this.#head.length > 0 || this.#received.length > 0;
   }
 
-  /** What has come of a body that is not whole. */
+  /** Bytes received of a body that is not whole. */
   get bodyBytesHeld(): number {
     if (this.#message === undefined) return 0;
     return this.#received.length + (this.#chunks?.heldBytes ?? 0);
   }
 
-  /** The first line of the newest message whose head is whole; empty once another one has begun. */
+  /** The first line of the newest message with a whole head; empty once the next one has begun. */
   get start(): string {
     return this.#start;
   }
@@ -70,8 +72,8 @@ export class HttpReader {
   }
 
   /**
-   * The next whole message; undefined when more must arrive first. `bodiless` says that no body follows whatever the
-   * headers say. Throws `HttpRefusal`; after a body that is too large, or has no room, the reader goes on behind it.
+   * The next whole message; undefined if more must arrive first. `bodiless`: no body follows whatever the headers say.
+   * Throws `HttpRefusal`; after a body that is too large or finds no space, the reader continues behind it.
    */
   next(bodiless = false): HttpMessage | undefined {
     this.#skip();
@@ -124,7 +126,7 @@ export class HttpReader {
     return true;
   }
 
-  /** Reads a refused body away, as far as it has arrived. */
+  /** Drops a refused body, as far as it has arrived. */
   #skip(): void {
     const bytes = Math.min(this.#skipBytes, this.#received.length);
     if (bytes > 0) this.#received.take(bytes);
@@ -132,7 +134,9 @@ export class HttpReader {
   }
 }
 
-/** A message's bytes. `Content-Length` is added when `lengthOf` is given (the body's, even where none follows). */
+/**
+ * A message's bytes. `Content-Length` is added if `lengthOf` is given (the length of the body, even if none follows).
+ */
 export function formatMessage(
   start: string,
   headers: readonly (readonly [name: string, value: string])[],

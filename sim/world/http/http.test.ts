@@ -1,4 +1,4 @@
-/** The HTTP edge's laws in the world. */
+/** The laws of the HTTP port in the world. */
 import { describe, expect, it } from 'vitest';
 import { present } from '../../../engine/base/assert.ts';
 import { sleep } from '../../../engine/io/clock.ts';
@@ -17,7 +17,7 @@ async function makeHarness(seed: number): Promise<HttpHarness> {
   const visitor = world.addHost('visitor');
   const { clock, network } = visitor.boot();
   return {
-    // A handler that throws is a bug wherever it is; one law makes it do so.
+    // A handler that throws is a bug; one law provokes it.
     ...worldHarness(world, clock, ['http.handler']),
     http,
     listenAddress: 'server:0',
@@ -46,7 +46,7 @@ async function makeHarness(seed: number): Promise<HttpHarness> {
 }
 
 describe('the HTTP edge in the world', () => {
-  it('answers garbage 400 and closes, a head too long 431, a request too slow 408', async () => {
+  it('answers 400 to malformed input and closes, 431 to a long head, 408 to a slow request', async () => {
     for (const [bytes, status] of [
       ['what is this\r\n\r\n', '400'],
       ['GET / HTTP/1.1\r\nno colon\r\n\r\n', '400'],
@@ -71,7 +71,7 @@ describe('the HTTP edge in the world', () => {
     }
   });
 
-  it('counts what has come of a body until it is whole, refused or its connection gone', async () => {
+  it('counts the received bytes of a body until it is whole, refused or its connection closed', async () => {
     const world = new World({ seed: 5 });
     const { http } = world.addHost('server').boot();
     const visitor = world.addHost('visitor').boot();
@@ -109,7 +109,7 @@ describe('the HTTP edge in the world', () => {
     expect(world.failures).toEqual([]);
   });
 
-  it('goes on with a client that takes an answer slowly, and some of it in time', async () => {
+  it('keeps the connection of a client that reads an answer slowly but steadily', async () => {
     const world = new World({ seed: 6 });
     const { http } = world.addHost('server').boot();
     const { clock, network } = world.addHost('visitor').boot();
@@ -137,7 +137,7 @@ describe('the HTTP edge in the world', () => {
     expect(counted).toEqual(['opened']);
   });
 
-  it('is cut by partitions and crashes as everything else is', async () => {
+  it('is subject to partitions and crashes', async () => {
     const { world } = await room();
     const visitor = world.mustGetHost('visitor');
     const ask = async (): Promise<string> => {

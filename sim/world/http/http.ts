@@ -1,6 +1,6 @@
 /**
- * The HTTP edge of the world: a service's routes behind a listener of the simulated network, so that latency, cuts,
- * resets and crashes act on HTTP as on everything else.
+ * The HTTP port of the world: a service's routes behind a listener of the simulated network, so that latency,
+ * partitions, resets and crashes act on HTTP as on everything else.
  */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import type { Clock } from '../../../engine/io/clock.ts';
@@ -13,6 +13,7 @@ import type { HttpWays } from './http-router.ts';
 import { HttpRouter } from './http-router.ts';
 import type { Incarnation } from '../cluster/incarnation.ts';
 
+/** The HTTP port of one incarnation. */
 export class IncarnationHttp implements Http {
   readonly #life: Incarnation;
   readonly #network: Network;
@@ -33,7 +34,7 @@ export class IncarnationHttp implements Http {
     return { address: listener.address, close: (drainMs) => edge.close(listener, drainMs) };
   }
 
-  /** The client is answered 500; for the world it is a bug all the same. */
+  /** The client is answered 500; for the world it is a bug nevertheless. */
   #handlerFailed(error: unknown): void {
     if (!this.#life.alive) return;
     const story = error instanceof Error ? error.message : String(error);
@@ -42,10 +43,10 @@ export class IncarnationHttp implements Http {
   }
 }
 
-/** Microseconds after which an answer that is not taken makes room for another client, as on the machine. */
+/** Microseconds after which an unread answer's connection may be closed for another client, as on the machine. */
 const unreadUsMin = 1_000_000;
 
-/** Undefined is never before, and after everything. */
+/** Undefined counts as later than everything. */
 function isBefore(sinceUs: number | undefined, otherUs: number | undefined): boolean {
   return sinceUs !== undefined && (otherUs === undefined || sinceUs < otherUs);
 }
@@ -67,7 +68,7 @@ class Edge implements HttpEdge {
     this.handlerFailed = handlerFailed;
   }
 
-  /** Made when it is first needed: most listeners of most runs are never asked anything, and it compiles its routes. */
+  /** Created at first use: most listeners of most runs get no request, and creation compiles the routes. */
   get router(): HttpRouter {
     return (this.#router ??= new HttpRouter(this.service, this.#ways));
   }
@@ -78,7 +79,7 @@ class Edge implements HttpEdge {
     connection.start(handler);
   }
 
-  /** Whether one more connection may open; as on the machine, another one may have been closed for it. */
+  /** Whether one more connection may open; as on the machine, another one may be closed for it. */
   #makeRoom(): boolean {
     if (this.#open.size < this.service.connectionCountMax) return true;
     const unreadUntilUs = this.clock.nowUs() - unreadUsMin;

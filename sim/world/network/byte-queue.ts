@@ -1,4 +1,7 @@
-/** Bytes in order, in chunks: put in at one end, taken out at the other in runs of any size. Copies only to join. */
+/**
+ * A queue of bytes in chunks: appended at one end, taken from the other in runs of any size. It copies only to join
+ * chunks.
+ */
 export class ByteQueue {
   #chunks: Uint8Array[] = [];
   #head = 0;
@@ -15,7 +18,7 @@ export class ByteQueue {
     this.#length += chunk.length;
   }
 
-  /** The next bytes, `lengthMax` at most; the queue must hold some. */
+  /** The next bytes, at most `lengthMax`; the queue must not be empty. */
   take(lengthMax: number): Uint8Array {
     const length = Math.min(lengthMax, this.#length);
     const first = this.#takeFromFirst(length);

@@ -1,4 +1,4 @@
-/** Two hosts of a world with one connection between them: the ground of the laws of network faults and of lives. */
+/** Two hosts of a world with one connection between them, for the laws of network faults and incarnations. */
 import { present } from '../../../engine/base/assert.ts';
 import { ConnectionRecorder } from '../../../engine/io/connection-recorder.fixture.ts';
 import type { Io } from '../../../engine/io/io.ts';
@@ -6,22 +6,24 @@ import type { Connection } from '../../../engine/io/network.ts';
 import type { TuningChange } from '../core/tuning.ts';
 import { World } from '../world.ts';
 
+/** One end of the connection: the host's ports, the connection, and a record of what arrived. */
 export interface Side {
   readonly io: Io;
   readonly connection: Connection;
   readonly heard: ConnectionRecorder;
 }
 
+/** The world and both ends. */
 export interface Talkers {
   readonly world: World;
-  /** Connects to `b`. */
+  /** The end that connects to `b`. */
   readonly a: Side;
   readonly b: Side;
-  /** Lets so many milliseconds pass. */
+  /** Lets `ms` milliseconds pass. */
   pass(ms: number): Promise<void>;
 }
 
-/** Latency within a millisecond, so that laws can count; a small window. */
+/** A latency within a millisecond, so that laws can count; a small window. */
 const quick: TuningChange = {
   network: {
     latency: { minUs: 200, meanUs: 0, tailOneIn: 0, tailUs: 0 },
@@ -32,6 +34,7 @@ const quick: TuningChange = {
   },
 };
 
+/** Creates the world, both hosts and the connection. */
 export async function talkers(seed: number | string, tuning: TuningChange = quick): Promise<Talkers> {
   const world = new World({ seed, tuning });
   const [a, b] = ['a', 'b'].map((name) => world.addHost(name).boot());

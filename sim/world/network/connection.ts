@@ -1,7 +1,7 @@
 /**
- * One side of a simulated connection: the door's `Connection` over two pipes, one out and one in. The kernel's part
- * (bytes that have arrived and wait to be read) goes on while the process is paused; handlers are called only in
- * events of the process, one call each.
+ * One side of a simulated connection: the port's `Connection` over two pipes, one out and one in. The kernel's part
+ * (bytes that have arrived and wait to be read) goes on while the process is paused. Handlers are called only in events
+ * of the process, one call each.
  */
 import { assert, present } from '../../../engine/base/assert.ts';
 import type {
@@ -27,9 +27,10 @@ import type { TimelineEvent } from '../core/timeline.ts';
 import { worldEvents } from '../core/trace.ts';
 import type { ConnectionEnd, ConnectionWatcher } from '../core/watchers.ts';
 
-/** Hands the server's side to whoever listens (`accepted`), or refuses it. */
+/** Hands the server's side to the listener (`accepted`), or refuses it. */
 export type Accept = (connection: WorldConnection) => boolean;
 
+/** One side of a connection. */
 export class WorldConnection implements Connection, Holding, Sender, Receiver {
   readonly id: number;
   readonly remote: Address;
@@ -77,7 +78,9 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#patience = new Patience(shared.ground.timeline, pipes.out, () => this.#abandon('timedOut'));
   }
 
-  /** Both sides of a new connection. The server's is announced to `accept` when the news of it arrives there. */
+  /**
+   * Creates both sides of a connection. `accept` gets the server's side when the client's first packet arrives there.
+   */
   static makePair(
     shared: PipeContext,
     id: number,
@@ -104,7 +107,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     return this.#life.alive;
   }
 
-  /** Neither closed nor given up: a fault can still hit it. */
+  /** Whether a fault can still hit this side: it is neither closed nor given up. */
   get live(): boolean {
     return this.#life.alive && !this.#over;
   }
@@ -122,7 +125,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     return `${this.machine.name} to ${this.remote}`;
   }
 
-  // The door.
+  // The port.
 
   get pendingBytes(): number {
     return this.#out.pendingBytes;
@@ -176,16 +179,16 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   destroy(): void {
     if (!this.#life.awake()) return;
     this.#leaves();
-    // Nobody will ever be told of the close of a connection that was never started.
+    // A connection that was never started has no handler to learn of its close.
     if (this.#handler === undefined && this.#life.connections.delete(this)) {
       this.#watched((watcher, end) => watcher.closed(end, 'closedHere'));
     }
     this.#abandon('closedHere');
   }
 
-  // What faults and ends of lives do.
+  // What faults and ends of incarnations do.
 
-  /** The connection breaks here: the process is told, the other side is not. */
+  /** Breaks the connection at this side: the process learns of it, the other side does not. */
   break(reason: 'reset' | 'timedOut', cause: FaultId | undefined): void {
     if (this.#over) return;
     this.#over = true;
@@ -199,12 +202,15 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#close(reason);
   }
 
-  /** `connection-reset`. Breaks once so many more bytes have arrived here. */
+  /** `connection-reset`: breaks the connection once `bytes` more have arrived here. */
   breakAfter(bytes: number): void {
     this.#in.cutOffAfter(bytes);
   }
 
-  /** The life is over. With the machine on, its kernel says goodbye; otherwise the other side hears nothing. */
+  /**
+   * The incarnation is over. If the machine is on, its kernel closes the connection; otherwise the other side hears
+   * nothing.
+   */
   lifeEnded(machineOn: boolean, cause: FaultId | undefined): void {
     if (this.#over) return;
     if (machineOn) this.#leave(cause);
@@ -288,20 +294,20 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     return accepting.happen();
   }
 
-  /** The server's process has it from here on. */
+  /** From here on the server's process owns this side. */
   accepted(): void {
     this.#accept = undefined;
     this.#life.connections.add(this);
     this.#watched((watcher, end) => watcher.opened(end));
   }
 
-  /** Nobody accepts: the listener has gone since the client's first packet, and no process ever hears of it. */
+  /** The listener has closed since the client's first packet; no process ever learns of the connection. */
   refuse(): void {
     this.#over = true;
     this.#out.sendReset(undefined);
   }
 
-  /** The short way: nothing waits before these bytes, and the process takes them at once. */
+  /** Whether bytes may pass directly: nothing waits before them, and the process reads them at once. */
   #canHandOver(length: number): boolean {
     const isReady = this.#handler !== undefined && this.#reading && this.#life.runnable;
     return isReady && this.#inbox.mayPass(length);
@@ -366,7 +372,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#close(reason);
   }
 
-  /** This side goes: what is pending is lost, and the other side hears of an end, or of a reset when bytes were unread. */
+  /** This side closes: what is pending is lost. The other side gets an end, or a reset if bytes were unread. */
   #leave(cause: FaultId | undefined): void {
     this.#over = true;
     this.#overCause = cause;

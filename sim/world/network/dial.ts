@@ -1,7 +1,7 @@
 /**
- * An attempt to connect: a packet there, an answer back. A packet that cannot pass is sent again after a second, then
- * two, then four, as TCP does, until the caller's patience ends. The answer says only that the system at the other
- * end listens; the process there accepts when the third packet, the first of the new pipe, arrives.
+ * An attempt to connect: a packet there, an answer back. A packet that cannot pass is sent again after one second, then
+ * two, then four, as TCP does, until the caller's timeout. The answer says only that the other machine listens. The
+ * process there accepts when the third packet, the first of the new pipe, arrives.
  */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import type { Address, Connection, ConnectFailure } from '../../../engine/io/network.ts';
@@ -17,9 +17,10 @@ import { worldEvents } from '../core/trace.ts';
 
 const firstRetryUs = 1_000_000;
 
-/** Makes the two sides of a connection; the answer is the client's. */
+/** Creates both sides of a connection and returns the client's. */
 export type Establish = (serverLife: Incarnation) => Connection;
 
+/** One attempt of one incarnation. */
 export class Dial {
   readonly #shared: PipeContext;
   readonly #life: Incarnation;

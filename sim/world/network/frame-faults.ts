@@ -1,19 +1,18 @@
 /**
- * What may happen to whole frames of the peer plane between two hosts: `message-loss` (lost), `message-duplication`
- * (doubled), `message-replay` (an old one comes again), `message-reordering` (one overtakes others), `message-filter`
- * (one kind of message no longer passes). TCP does none of this; a meddling middlebox, a proxy, or a bug below does,
- * and the engine has to hold its promises all the same. `wire-version-skew` makes a node speak another version of the
- * format.
+ * Faults of whole frames between two peers: `message-loss`, `message-duplication`, `message-replay` (an old frame comes
+ * again), `message-reordering` (other frames overtake one), `message-filter` (one kind of message does not pass). TCP
+ * does none of this; a faulty middlebox, a proxy, or a bug below the engine does, and the engine must keep its promises
+ * nevertheless. `wire-version-skew` makes a node speak another version of the format.
  *
- * Frames are found by their header (engine/peer/wire/frames.ts). Bytes that are no whole frames of the plane pass as
- * they are, and so do greetings, `wire-version-skew` apart: a connection that cannot even begin is another fault's
- * story.
+ * Frames are found by their header (`engine/peer/wire/frames.ts`). Bytes that are not whole frames pass unchanged. So
+ * do greetings, except under `wire-version-skew`: other faults cover connections that cannot begin.
  */
 import { headerBytes } from '../../../engine/peer/wire/frames.ts';
 import { isReplyKind, isRequestKind } from '../../../engine/peer/wire/kinds.ts';
 import type { Effect, FaultId } from '../core/fault-log.ts';
 import type { WorldRandom } from '../core/random.ts';
 
+/** The kinds of frame faults. */
 export type FrameFaultKind =
   | 'message-loss'
   | 'message-duplication'
@@ -22,25 +21,26 @@ export type FrameFaultKind =
   | 'message-filter'
   | 'wire-version-skew';
 
+/** A rule that acts on the frames of one direction. */
 export interface FrameFault {
   readonly kind: FrameFaultKind;
-  /** It strikes one frame in so many. */
+  /** Strikes one in so many frames. */
   readonly oneIn: number;
-  /** Only frames of these kinds (engine/peer/wire/kinds.ts); undefined: every request and answer. */
+  /** Only frames of these kinds (`engine/peer/wire/kinds.ts`); undefined: every request and answer. */
   readonly frames?: ReadonlySet<number>;
-  /** `message-duplication`, `message-replay`, `message-reordering`: how late the frame comes, at most. */
+  /** `message-duplication`, `message-replay`: how late the frame comes, at most. */
   readonly delayUsMax?: number;
   /** `wire-version-skew`: added to the version that frames name, greetings included. */
   readonly versionBy?: number;
 }
 
-/** What a direction does with bytes that were meddled with. */
+/** What a direction provides to the faults. */
 export interface FrameFaultContext {
   readonly random: WorldRandom;
-  /** The direction's memory of frames that passed (`message-replay`); it outlives connections. */
+  /** The newest frames that passed the direction (`message-replay`); outlives connections. */
   readonly memory: Uint8Array[];
   send(bytes: Uint8Array): void;
-  /** Sends the bytes later, if the connection is still there. */
+  /** Sends the bytes later, if the connection still exists then. */
   sendLater(bytes: Uint8Array, delayUs: number): void;
   note(kind: FaultId, effect: Effect): void;
 }
@@ -51,7 +51,7 @@ const kindAt = 4;
 const lengthAt = 12;
 const remembered = 32;
 
-/** Passes what a process wrote on to the wire, as the faults of the direction have it. */
+/** Sends what a process wrote as the direction's faults change it. */
 export function meddle(bytes: Uint8Array, faults: readonly FrameFault[], ground: FrameFaultContext): void {
   const frames = framesOf(bytes);
   if (frames === undefined) return ground.send(bytes);
@@ -71,7 +71,7 @@ export function meddle(bytes: Uint8Array, faults: readonly FrameFault[], ground:
   for (const late of overtaken) ground.sendLater(late, 1 + ground.random.below(overtakenUsMax));
 }
 
-/** A frame that nothing followed at once waits so long for others to overtake it. */
+/** How long a frame waits at most if no other frame follows at once to overtake it, in microseconds. */
 const overtakenUsMax = 20_000;
 
 function act(fault: FrameFault, frame: Uint8Array, ground: FrameFaultContext): void {
@@ -86,7 +86,7 @@ function act(fault: FrameFault, frame: Uint8Array, ground: FrameFaultContext): v
       return ground.sendLater(frame, delayUs);
     case 'message-replay': {
       ground.send(frame);
-      // A request goes where requests go: on the connection of the one who asks.
+      // A request is replayed only where requests go: on a connection of the asking node.
       if (ground.memory.length === 0 || !isRequestKind(kindOf(frame))) return;
       const old = ground.memory[ground.random.below(ground.memory.length)] ?? frame;
       ground.note('message-replay', 'frameReplayed');
@@ -112,7 +112,7 @@ function strikes(fault: FrameFault, frame: Uint8Array, random: WorldRandom): boo
   return oneIn <= 1 || random.below(oneIn) === 0;
 }
 
-/** Requests only: an old answer is a stray to whoever hears it, as a doubled one is. */
+/** Remembers requests only: the receiver discards an old answer as it does a duplicated one. */
 function remember(frame: Uint8Array, { memory }: FrameFaultContext): void {
   if (!isRequestKind(kindOf(frame))) return;
   memory.push(new Uint8Array(frame));
@@ -123,7 +123,7 @@ function kindOf(frame: Uint8Array): number {
   return frame[kindAt] ?? 0;
 }
 
-/** The whole frames that these bytes are; undefined when they are anything else. */
+/** The whole frames that the bytes consist of; undefined if they are anything else. */
 function framesOf(bytes: Uint8Array): readonly Uint8Array[] | undefined {
   const frames: Uint8Array[] = [];
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);

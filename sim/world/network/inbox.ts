@@ -1,16 +1,18 @@
 /**
  * What has arrived at one side of a connection and was not handed to the process: bytes, and perhaps the end. It draws
- * where deliveries are cut (`stream-fragmentation`): mostly into small pieces, where decoders have their edges.
+ * where deliveries are cut (`stream-fragmentation`), mostly into small pieces, which exercise the boundaries in
+ * decoders.
  */
 import { ByteQueue } from './byte-queue.ts';
 import { placeOf } from './links.ts';
 import type { Machine } from './machine.ts';
 import type { PipeContext } from './pipe.ts';
 
-/** Bytes handed over in one call at most, as a socket's read buffer gives them. */
+/** Bytes handed over in one call at most, like a socket's read buffer. */
 const readBytesMax = 64 * 1024;
 const smallPieceBytes = 16;
 
+/** The unread bytes of one side. */
 export class Inbox {
   readonly #shared: PipeContext;
   readonly #from: Machine;
@@ -19,7 +21,7 @@ export class Inbox {
   #splitNext = false;
   /** The other side will send no more than what is here. */
   ends = false;
-  /** The process has been told so. */
+  /** The process has learned of the end. */
   endTold = false;
 
   constructor(shared: PipeContext, from: Machine, to: Machine) {
@@ -28,17 +30,17 @@ export class Inbox {
     this.#to = to;
   }
 
-  /** Bytes that wait. */
+  /** How many bytes wait. */
   get length(): number {
     return this.#bytes.length;
   }
 
-  /** There is something to tell the process. */
+  /** Whether there is something to hand to the process. */
   get waiting(): boolean {
     return this.#bytes.length > 0 || (this.ends && !this.endTold);
   }
 
-  /** Bytes that arrive now may go to the process as they are, without passing through here. */
+  /** Whether bytes that arrive now may go to the process directly, without passing through here. */
   mayPass(length: number): boolean {
     if (this.#bytes.length > 0 || length > readBytesMax) return false;
     this.#splitNext = this.#drawSplit();

@@ -1,6 +1,6 @@
 /**
  * The directions between machines: how long a packet takes, and whether it passes. Blocks and delays of one direction
- * add up and are lifted each by itself, so that overlapping partitions heal as they should.
+ * accumulate and are lifted separately, so that overlapping partitions heal correctly.
  */
 import { assert } from '../../../engine/base/assert.ts';
 import type { WorldContext } from '../core/world-context.ts';
@@ -14,22 +14,25 @@ import type { WorldRandom } from '../core/random.ts';
 /** Why packets of a direction do not pass. */
 export interface Block {
   readonly kind: FaultId;
-  /** Packets wait and pass when it is lifted; otherwise they are lost and sent again, until the sender gives up. */
+  /**
+   * Packets wait and pass once the block is lifted. Otherwise they are lost and sent again, until the sender gives up.
+   */
   readonly lossless: boolean;
 }
 
 const machinesMax = 128;
 const offBlock: Block = { kind: 'process-crash', lossless: false };
 
+/** All directions of one world. */
 export class Links {
   readonly #ground: WorldContext;
   readonly #random: WorldRandom;
-  /** Blocks of each direction, counted; the blocks themselves are needed only when something stalls. */
+  /** The number of blocks of each direction; the blocks themselves are needed only when something stalls. */
   readonly #blockCounts = new Uint8Array(machinesMax * machinesMax);
   readonly #blocks = new Map<number, Block[]>();
   readonly #slow = new Map<number, Latency[]>();
   readonly #frameFaults = new Map<number, FrameFault[]>();
-  /** Frames that passed a direction while it was meddled with; kept over connections and faults. */
+  /** Frames that passed a direction under a frame fault; kept over connections and faults. */
   readonly #frames = new Map<number, Uint8Array[]>();
   readonly #shredded = new Map<number, number>();
   readonly #randoms = new Array<WorldRandom | undefined>(machinesMax * machinesMax);
@@ -39,7 +42,7 @@ export class Links {
     this.#random = ground.random.fork('net');
   }
 
-  /** A packet that arrives now passes: the direction is open and the machine at its end answers. */
+  /** Whether a packet that arrives now passes: the direction is open and the machine at its end answers. */
   passable(from: Machine, to: Machine): boolean {
     return to.on && this.#blockCounts[directionOf(from, to)] === 0;
   }
@@ -49,7 +52,7 @@ export class Links {
     return this.#blocks.get(directionOf(from, to))?.at(-1) ?? offBlock;
   }
 
-  /** Draws how long a packet that leaves now is under way. */
+  /** Draws how long a packet that leaves now takes, in microseconds. */
   drawUs(from: Machine, to: Machine): number {
     const { latency, loopback } = this.#ground.tuning.network;
     const random = this.random(from, to);
@@ -58,13 +61,13 @@ export class Links {
     return drawLatency(random, this.#slow.get(directionOf(from, to))?.at(-1) ?? latency);
   }
 
-  /** Bytes leave now: when the direction is slow, that is in the ledger. */
+  /** Bytes leave now: records in the fault log that the direction is slow, if it is. */
   noteSent(from: Machine, to: Machine): void {
     if (this.#slow.size === 0 || !this.#slow.has(directionOf(from, to))) return;
     this.#ground.ledger.enter('network-delay', placeOf(from, to), 'deliveryDelayed');
   }
 
-  /** The direction's own stream of draws. */
+  /** The direction's own random stream. */
   random(from: Machine, to: Machine): WorldRandom {
     const direction = directionOf(from, to);
     return (this.#randoms[direction] ??= this.#random.fork(placeOf(from, to)));
@@ -86,7 +89,7 @@ export class Links {
     this.#countBlocks(direction);
   }
 
-  /** Gives a direction another latency until `unslow` with the same latency; the latest one counts. */
+  /** Gives a direction another latency until `unslow` with the same latency; the newest one counts. */
   slow(from: Machine, to: Machine, latency: Latency): void {
     const direction = directionOf(from, to);
     this.#slow.set(direction, [...(this.#slow.get(direction) ?? []), latency]);
@@ -100,7 +103,7 @@ export class Links {
     else this.#slow.delete(direction);
   }
 
-  /** Meddles with the frames of a direction until `leaveAlone` with the same fault. */
+  /** Applies a frame fault to a direction until `leaveAlone` with the same fault. */
   meddle(from: Machine, to: Machine, fault: FrameFault): void {
     const direction = directionOf(from, to);
     this.#frameFaults.set(direction, [...(this.#frameFaults.get(direction) ?? []), fault]);
@@ -114,12 +117,12 @@ export class Links {
     else this.#frameFaults.delete(direction);
   }
 
-  /** What is done to the frames of a direction now; undefined: nothing. */
+  /** The frame faults of a direction now; undefined if there are none. */
   frameFaults(from: Machine, to: Machine): readonly FrameFault[] | undefined {
     return this.#frameFaults.size === 0 ? undefined : this.#frameFaults.get(directionOf(from, to));
   }
 
-  /** Frames remembered of a direction. */
+  /** The frames remembered for a direction. */
   frameMemory(from: Machine, to: Machine): Uint8Array[] {
     const direction = directionOf(from, to);
     const known = this.#frames.get(direction);
@@ -130,7 +133,7 @@ export class Links {
   }
 
   /**
-   * `stream-fragmentation`. Every delivery of a direction is cut into pieces until `unshred`; counted, since they may
+   * `stream-fragmentation`: cuts every delivery of a direction into pieces until `unshred`; counted, since faults may
    * overlap.
    */
   shred(from: Machine, to: Machine): void {
@@ -155,7 +158,7 @@ export class Links {
   }
 }
 
-/** A direction's name in the ledger: `n1>n2`. */
+/** A direction's name in the fault log: `n1>n2`. */
 export function placeOf(from: Machine, to: Machine): string {
   return `${from.name}>${to.name}`;
 }

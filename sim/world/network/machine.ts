@@ -1,20 +1,24 @@
-/** A machine as the network sees it: whether it answers, who lives on it, and who listens on which port. */
+/**
+ * A machine as the network sees it: whether it answers, which incarnation runs on it, and which listener has which
+ * port.
+ */
 import { assert } from '../../../engine/base/assert.ts';
 import type { Address, Connection } from '../../../engine/io/network.ts';
 import type { Incarnation } from '../cluster/incarnation.ts';
 
-/** Somebody who listens on a port. */
+/** A listener on a port. */
 export interface Listening {
   readonly life: Incarnation;
   onConnection(connection: Connection): void;
 }
 
+/** One machine. */
 export interface Machine {
   readonly index: number;
   readonly name: string;
   /** The other name by which it can be reached: `10.0.0.7`. */
   readonly ip: string;
-  /** The system answers the network (the process on it may be dead all the same). */
+  /** Whether the operating system answers the network, even if the process is dead. */
   on: boolean;
   /** The process died of a fault and has not been started again. */
   crashed: boolean;
@@ -27,6 +31,7 @@ const firstPort = 32_768;
 const portMax = 65_535;
 const ownNames = ['127.0.0.1', 'localhost', '0.0.0.0'];
 
+/** The machines of one world. */
 export class Machines {
   readonly #all: Machine[] = [];
   readonly #byName = new Map<string, Machine>();
@@ -65,7 +70,7 @@ export class Machines {
     return machine;
   }
 
-  /** Where an address leads, seen from a machine; undefined when its host is unknown or it has no port. */
+  /** Where an address leads, seen from a machine; undefined if its host is unknown or it has no port. */
   resolve(address: Address, from: Machine): { readonly machine: Machine; readonly port: number } | undefined {
     const { host, port } = splitAddress(address);
     if (!Number.isInteger(port) || port < 0 || port > portMax) return undefined;
@@ -74,7 +79,7 @@ export class Machines {
   }
 }
 
-/** A port of the machine that nobody listens on, each in turn. */
+/** A port of the machine without a listener, each in turn. */
 export function freePort(machine: Machine): number {
   for (;;) {
     const port = machine.nextPort;
@@ -83,7 +88,7 @@ export function freePort(machine: Machine): number {
   }
 }
 
-/** `host:port`, or `[host]:port`. The port is NaN when there is none. */
+/** `host:port`, or `[host]:port`. The port is NaN if there is none. */
 export function splitAddress(address: Address): { readonly host: string; readonly port: number } {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, Math.max(colon, 0)).replace(/^\[(.*)\]$/, '$1');

@@ -1,4 +1,4 @@
-/** What faults do to connections: who hears what, when, and what the ledger says of it. */
+/** What faults do to connections: which side learns what and when, and what the fault log records. */
 import { describe, expect, it } from 'vitest';
 import { streamBytes, streamMismatch } from '../../../engine/io/connection-recorder.fixture.ts';
 import { ConnectError } from '../../../engine/io/network.ts';
@@ -42,7 +42,7 @@ describe('a partition', () => {
     expect(effects(world, 'network-partition')).toEqual({ injected: 2 });
   });
 
-  it('that lasts makes a sender give up within its limit, and the other side learn of it only when it sends', async () => {
+  it('that lasts makes a sender give up within its limit; the other side learns of it only when it sends', async () => {
     const { world, a, b, pass } = await talkers('give up');
     const partition = world.network.partition(['a'], ['b']);
     a.connection.write(Buffer.from('x'));

@@ -1,4 +1,4 @@
-/** The network door's laws in the world; what only the world promises is in partition.test.ts. */
+/** The laws of the network port in the world; `network-faults.test.ts` has what only the world promises. */
 import { networkContract } from '../../../engine/io/network.contract.ts';
 import type { NetworkHarness, RawPeer } from '../../../engine/io/network-harness.fixture.ts';
 import { ConnectionRecorder } from '../../../engine/io/connection-recorder.fixture.ts';
@@ -11,7 +11,7 @@ async function makeHarness(seed: number): Promise<NetworkHarness> {
   const world = new World({ seed });
   const server = world.addHost('server').boot();
   const client = world.addHost('client').boot();
-  // The machine is there and switched off: no word ever comes back.
+  // The machine exists and is switched off: it never answers.
   world.addHost('silent');
   let cut = world.network.partition([], []);
   return {

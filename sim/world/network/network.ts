@@ -1,8 +1,8 @@
 /**
- * The network between hosts. `WorldNetwork` is the side that faults act on; `IncarnationNetwork` is the door of one life.
+ * The network between hosts. `WorldNetwork` is what faults act on; `IncarnationNetwork` is the port of one incarnation.
  *
- * Connections are TCP's: see pipe.ts for what a blocked direction does to bytes, connection.ts for the two sides,
- * dial.ts for connecting. Hosts are named as in addresses (`n1:8101` is port 8101 of host `n1`).
+ * Connections are those of TCP: `pipe.ts` says what a blocked direction does to bytes, `connection.ts` has the two
+ * sides, `dial.ts` connects. Hosts have the names of addresses (`n1:8101` is port 8101 of host `n1`).
  */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import type { Address, Connection, Listener, Network } from '../../../engine/io/network.ts';
@@ -29,6 +29,7 @@ export interface Lasting {
 
 type Direction = readonly [from: Machine, to: Machine];
 
+/** The network of one world. */
 export class WorldNetwork {
   readonly #ground: WorldContext;
   readonly #machines: Machines;
@@ -44,17 +45,17 @@ export class WorldNetwork {
     this.#shared = { ground, links: new Links(ground), stalled, watchers: this.#watchers };
   }
 
-  /** Has every connection told to `watcher`. */
+  /** Reports every connection to `watcher`. */
   watch(watcher: ConnectionWatcher): void {
     this.#watchers.push(watcher);
   }
 
-  /** A life hears that its listener is closed. */
+  /** An incarnation learns that its listener is closed. */
   tellClosed({ host, number }: Incarnation, port: number): void {
     for (const watcher of this.#watchers) watcher.listenerClosed?.(host, number, port);
   }
 
-  /** `network-partition`. Nothing passes between the two sides, in either direction; nobody is told. */
+  /** `network-partition`: nothing passes between the two sides, in either direction; no process is notified. */
   partition(left: readonly string[], right: readonly string[]): Lasting {
     return this.#block('network-partition', false, [
       ...this.#directions(left, right),
@@ -62,25 +63,26 @@ export class WorldNetwork {
     ]);
   }
 
-  /** `one-way-partition`. Nothing passes from `from` to `to`; the other direction works. */
+  /** `one-way-partition`: nothing passes from `from` to `to`; the other direction works. */
   partitionOneWay(from: readonly string[], to: readonly string[]): Lasting {
     return this.#block('one-way-partition', false, this.#directions(from, to));
   }
 
   /**
-   * `network-clog`. Everything from `from` to `to` waits, nothing is lost or given up; it flows at once when lifted.
+   * `network-clog`: everything from `from` to `to` waits; nothing is lost or given up, and all of it passes once the
+   * clog is lifted.
    */
   clog(from: readonly string[], to: readonly string[]): Lasting {
     return this.#block('network-clog', true, this.#directions(from, to));
   }
 
   /**
-   * `network-delay`. Another latency from `from` to `to` (one way), for what is sent while it lasts. The latest one
+   * `network-delay`: another latency from `from` to `to` (one way), for what is sent while it lasts. The newest one
    * counts.
    */
   slow(from: readonly string[], to: readonly string[], latency: Latency): Lasting {
     const directions = this.#directions(from, to);
-    // An object of its own, so that lifting one of two equal delays lifts that one.
+    // A copy, so that lifting one of two equal delays lifts that one.
     const own = { ...latency };
     for (const [source, target] of directions) this.#shared.links.slow(source, target, own);
     return this.#last(() => {
@@ -89,8 +91,8 @@ export class WorldNetwork {
   }
 
   /**
-   * `message-loss`, `message-duplication`, `message-replay`, `message-reordering`, `message-filter`. Something
-   * happens to whole frames of the peer plane from `from` to `to`.
+   * `message-loss`, `message-duplication`, `message-replay`, `message-reordering`, `message-filter`,
+   * `wire-version-skew`: applies a fault to whole frames between peers from `from` to `to`.
    */
   meddle(from: readonly string[], to: readonly string[], fault: FrameFault): Lasting {
     const directions = this.#directions(from, to);
@@ -101,7 +103,7 @@ export class WorldNetwork {
     });
   }
 
-  /** `stream-fragmentation`. Whatever arrives from `from` at `to` comes in small pieces. */
+  /** `stream-fragmentation`: bytes from `from` arrive at `to` in small pieces. */
   shred(from: readonly string[], to: readonly string[]): Lasting {
     const directions = this.#directions(from, to);
     for (const [source, target] of directions) this.#shared.links.shred(source, target);
@@ -111,8 +113,8 @@ export class WorldNetwork {
   }
 
   /**
-   * `connection-reset`. Resets every connection that lives between two hosts, losing what is under way; returns how
-   * many those are. `side` says who is told at once; the other one learns of it when it next sends.
+   * `connection-reset`: resets every live connection between two hosts and loses what is under way; returns how many.
+   * `side` says which process learns of it at once; the other one learns of it when it next sends.
    */
   reset(left: string, right: string, side: 'left' | 'right' | 'both' = 'both'): number {
     const pairs = this.#pairs(left, right);
@@ -125,7 +127,7 @@ export class WorldNetwork {
   }
 
   /**
-   * `half-open-connection`. The connections between two hosts end for `told` only: to `untold` they are open until it
+   * `half-open-connection`: ends the connections between two hosts for `told` only. For `untold` they are open until it
    * next sends.
    */
   halfOpen(told: string, untold: string): number {
@@ -135,7 +137,7 @@ export class WorldNetwork {
     return pairs.length;
   }
 
-  /** `connection-reset`. The same, for each connection once `bytes` more of it have arrived at `to`. */
+  /** `connection-reset`: resets each connection once `bytes` more of it have arrived at `to`. */
   resetAfter(from: string, to: string, bytes: number): number {
     const pairs = this.#pairs(from, to);
     this.#enterReset('connection-reset', from, to);
@@ -143,7 +145,7 @@ export class WorldNetwork {
     return pairs.length;
   }
 
-  /** Live connections between two hosts. */
+  /** Number of live connections between two hosts. */
   connectionCount(left: string, right: string): number {
     return this.#pairs(left, right).length;
   }
@@ -153,28 +155,31 @@ export class WorldNetwork {
     for (const lasting of [...this.#lasting]) lasting.lift();
   }
 
-  /** A machine answers again, or no longer. */
+  /** A machine has been switched on or off. */
   machineChanged(): void {
     for (const pipe of [...this.#shared.stalled]) pipe.revive();
   }
 
-  /** The door of a life. */
+  /** The port of an incarnation. */
   door(life: Incarnation, machine: Machine): Network {
     return new IncarnationNetwork(this, life, machine);
   }
 
-  /** Ends what a life had: with the machine on, the other sides are told, because of `cause`. */
+  /**
+   * Ends the connections and listeners of an incarnation. If the machine is on, the other sides are notified, because
+   * of `cause`.
+   */
   endLife(life: Incarnation, machine: Machine, cause: FaultId | undefined): void {
     for (const connection of connectionsOf(life)) connection.lifeEnded(machine.on, cause);
     machine.listeners.clear();
   }
 
-  /** Bytes that the model holds for a life's connections. */
+  /** Bytes that the model holds for an incarnation's connections. */
   heldBytes(life: Incarnation): number {
     return connectionsOf(life).reduce((sum, connection) => sum + connection.heldBytes, 0);
   }
 
-  /** Listens for a life; throws `ListenError`. */
+  /** Listens for an incarnation; throws `ListenError`. */
   listen(life: Incarnation, machine: Machine, address: Address, entry: Listening): Address {
     const place = this.#machines.resolve(address, machine);
     if (place?.machine !== machine) throw new ListenError(`${address} is no address of ${machine.name}`);
@@ -185,7 +190,7 @@ export class WorldNetwork {
     return `${splitAddress(address).host}:${port}`;
   }
 
-  /** Connects for a life. */
+  /** Connects for an incarnation; rejects with `ConnectError`. */
   connect(life: Incarnation, machine: Machine, address: Address, timeoutUs: number): Promise<Connection> {
     const place = this.#machines.resolve(address, machine);
     if (place === undefined) {
@@ -262,7 +267,7 @@ export class WorldNetwork {
     );
   }
 
-  /** Connections between two hosts of which a side can still be told, as (side at left, side at right). */
+  /** Connections between two hosts of which a side is still live, as (side at left, side at right). */
   #pairs(left: string, right: string): readonly (readonly [WorldConnection, WorldConnection])[] {
     const machines = [this.#machines.mustGet(left), this.#machines.mustGet(right)] as const;
     const pairs = new Map<number, readonly [WorldConnection, WorldConnection]>();

@@ -1,11 +1,11 @@
 /**
- * One direction of a connection, as TCP carries it: what the sender writes arrives in order, each byte once, after the
+ * One direction of a connection, as TCP carries it: the sender's bytes arrive in order, each once, after the
  * direction's latency, within a window of bytes that are under way or unread.
  *
- * What comes due while the direction is blocked stalls in the sender's kernel, and everything behind it; it passes
- * after the block is lifted, or the sender gives the connection up when its retransmission limit comes first. The
- * acknowledgement travels the other direction: while that one is blocked, bytes still arrive, but the window stays
- * shut behind them. A reset is sent once: when it cannot pass, nobody ever hears of it (a half-open connection).
+ * Bytes that come due while the direction is blocked stall in the sender's kernel, and everything behind them. They
+ * pass after the block is lifted, unless the sender's retransmission limit comes first and it gives up the connection.
+ * Acknowledgements travel the other direction: while that one is blocked, bytes still arrive, but the window stays shut
+ * behind them. A reset is sent once: if it cannot pass, the receiver never learns of it (a half-open connection).
  */
 import type { Ticket } from '../core/agenda.ts';
 import { ByteQueue } from './byte-queue.ts';
@@ -32,11 +32,11 @@ export interface PipeContext {
 
 /** The sender's side of a pipe. */
 export interface Sender {
-  /** The process that writes lives. */
+  /** Whether the sending process is alive. */
   readonly alive: boolean;
-  /** What was not pending has left the host. */
+  /** More bytes have left the host; `pendingBytes` says how many have not. */
   departed(): void;
-  /** Some of what was pending has left. True when code of the engine ran. */
+  /** Some pending bytes have left. Returns true if code of the engine ran. */
   pumped(): boolean;
   /** The end has left. */
   endSent(): void;
@@ -44,13 +44,14 @@ export interface Sender {
   gaveUp(cause: FaultId): void;
 }
 
-/** The receiver's side of a pipe. Each answers whether code of the engine ran. */
+/** The receiver's side of a pipe. `arrive` returns whether code of the engine ran. */
 export interface Receiver {
   arrive(segment: Segment): boolean;
-  /** Both sides are reset at this point of the bytes (`connection-reset`). */
+  /** Both sides are reset at this position in the bytes (`connection-reset`). */
   cutOff(): void;
 }
 
+/** One direction of a connection. */
 export class Pipe implements Carrier {
   readonly #shared: PipeContext;
   readonly #connection: number;
@@ -70,7 +71,7 @@ export class Pipe implements Carrier {
   #endAsked = false;
   #endSent = false;
 
-  // On the way.
+  // Under way.
   #stalled: Segment[] = [];
   #unacknowledged = 0;
   #redelivering = false;
@@ -123,7 +124,7 @@ export class Pipe implements Carrier {
       sendLater: (frame, delayUs) => this.#carryLater(frame, delayUs),
       note: (kind, effect) => ground.ledger.enter(kind, placeOf(this.#from, this.#to), effect),
     });
-    // What was lost has left the host all the same.
+    // A lost frame has left the host nevertheless.
     ground.timeline.after(0, () => this.#sender?.departed());
   }
 
@@ -144,19 +145,19 @@ export class Pipe implements Carrier {
     }
   }
 
-  /** The end follows the last pending byte. */
+  /** Sends the end after the last pending byte. */
   end(): void {
     this.#endAsked = true;
     if (this.#pending.length === 0) this.#sendEnd();
   }
 
-  /** The process is gone or wants no more: what is pending is dropped. What is under way still arrives. */
+  /** The process is gone or wants no more: drops what is pending. What is under way still arrives. */
   dropPending(): void {
     this.#pending.clear();
     this.#endAsked = false;
   }
 
-  /** The sender's machine is off: its kernel repeats nothing any more. */
+  /** The sender's machine is off: its kernel no longer retransmits. */
   dropStalled(): void {
     this.#stalled = [];
     this.#unacknowledged = 0;
@@ -167,14 +168,14 @@ export class Pipe implements Carrier {
     this.#dispatch(new Segment(this, this.#shared.ground.timeline.count, 'reset', cause), 0);
   }
 
-  /** `connection-reset`. Cuts the connection off once so many more bytes have arrived. */
+  /** `connection-reset`: cuts the connection off once `bytes` more have arrived. */
   cutOffAfter(bytes: number): void {
     this.#cutOffAt = Math.min(this.#cutOffAt, this.#arrived + bytes);
   }
 
   /** A segment comes due at the receiver's machine. */
   arrive(segment: Segment): boolean {
-    // Its bytes are kept no longer than they are under way.
+    // Releases the segment's bytes as soon as it is no longer under way.
     if (this.#joinable === segment) this.#joinable = undefined;
     this.#sender?.departed();
     const open = this.#shared.links.passable(this.#from, this.#to);
@@ -185,7 +186,7 @@ export class Pipe implements Carrier {
     return false;
   }
 
-  /** The receiver has read bytes: the window moves on, once the sender hears of it. */
+  /** The receiver has read bytes: the window moves on once the sender gets the acknowledgement. */
   consumed(bytes: number): void {
     const { links } = this.#shared;
     if (this.#sender?.alive !== true) return;
@@ -198,7 +199,7 @@ export class Pipe implements Carrier {
     if (this.#pending.length > 0) this.#openWindow(0);
   }
 
-  /** A direction has opened, perhaps one of ours. */
+  /** Some direction has opened, perhaps this pipe's or the one back. */
   revive(): void {
     const { links, ground } = this.#shared;
     const backOffUs = this.#drawBackOffUs();
@@ -244,7 +245,7 @@ export class Pipe implements Carrier {
     this.#sender?.endSent();
   }
 
-  /** Puts a segment on the way, behind everything sent before. */
+  /** Puts a segment under way, behind everything sent before. */
   #dispatch(segment: Segment, transmissionUs: number): void {
     const { timeline } = this.#shared.ground;
     const nowUs = timeline.nowUs;
@@ -259,7 +260,7 @@ export class Pipe implements Carrier {
     if (receiver === undefined) return false;
     this.#arrived += segment.length;
     if (this.#arrived < this.#cutOffAt) return receiver.arrive(segment);
-    // What lies before the cut still arrives.
+    // Bytes before the cut still arrive.
     const kept = segment.length - (this.#arrived - this.#cutOffAt);
     this.#cutOffAt = Infinity;
     receiver.cutOff();
@@ -269,7 +270,7 @@ export class Pipe implements Carrier {
     return receiver.arrive(before);
   }
 
-  /** The sender hears that there is room again, and sends what fits. */
+  /** The sender learns that the window has space again, and sends what fits. */
   #openWindow(extraUs: number): void {
     if (this.#opening) return;
     this.#opening = true;
@@ -301,7 +302,7 @@ export class Pipe implements Carrier {
     this.#wait(block);
   }
 
-  /** Something waits for a direction to open: for ever when nothing is lost, for as long as the limit otherwise. */
+  /** Waits for a direction to open: without limit if the block is lossless, otherwise for the retransmission limit. */
   #wait(block: Block): void {
     this.#cause = block.kind;
     this.#shared.stalled.add(this);
@@ -325,7 +326,7 @@ export class Pipe implements Carrier {
     return false;
   }
 
-  /** Nothing waits any more: the limit is called off. */
+  /** Cancels the limit if nothing waits any more. */
   #settleStall(): void {
     if (this.#stalled.length > 0 && !this.#redelivering) return;
     if (this.#unacknowledged > 0) return;
@@ -346,7 +347,7 @@ export class Pipe implements Carrier {
     this.#redelivering = false;
     const { links, ground } = this.#shared;
     if (this.#stalled.length > 0 && !links.passable(this.#from, this.#to)) {
-      // Blocked again in the meantime; these deliveries are in the ledger already.
+      // Blocked again in the meantime; the fault log already counts these deliveries.
       this.#wait(links.blockOf(this.#from, this.#to));
       return false;
     }
@@ -356,7 +357,7 @@ export class Pipe implements Carrier {
     return segment !== undefined && this.#deliver(segment);
   }
 
-  /** Retransmission backs off while nothing gets through: what stalled passes some time after the direction opened. */
+  /** Retransmission backs off while nothing passes: what stalled passes some time after the direction opened. */
   #drawBackOffUs(): number {
     const { links, ground } = this.#shared;
     if (this.#limit === undefined) return 0;

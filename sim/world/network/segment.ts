@@ -2,18 +2,19 @@
 import type { FaultId } from '../core/fault-log.ts';
 import type { TimelineEvent } from '../core/timeline.ts';
 
-/** Who carries segments: told when one comes due. Answers whether code of the engine ran. */
+/** The pipe that carries segments; called when one comes due. Returns whether code of the engine ran. */
 export interface Carrier {
   arrive(segment: Segment): boolean;
 }
 
+/** One segment. */
 export class Segment implements TimelineEvent {
   readonly owner = undefined;
   readonly carrier: Carrier;
   readonly turn: number;
   /** The connection begins with it. */
   readonly opens: boolean;
-  /** Everything is over, and why when a fault did it. */
+  /** It resets the connection; `cause` is the fault that did it, if one did. */
   readonly reset: boolean;
   readonly cause: FaultId | undefined;
   /** The sender will send no more. */

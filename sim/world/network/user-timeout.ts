@@ -1,16 +1,17 @@
 /**
- * How long what a process has written may stand in its kernel while nothing of it leaves, as with TCP_USER_TIMEOUT
- * (RFC 5482). It is looked at once per such time, so who stops in between has up to twice of it.
+ * Limits how long a process's bytes may wait in its kernel while none leaves, as TCP_USER_TIMEOUT does (RFC 5482). It
+ * is checked once per such period, so a stall may last up to twice as long.
  */
 import type { Timeline } from '../core/timeline.ts';
 
 /** What a connection was given to send. */
 export interface Sending {
-  /** Not yet left. */
+  /** Bytes that have not left yet. */
   readonly pendingBytes: number;
   readonly leftBytes: number;
 }
 
+/** The timeout of one connection's side. */
 export class Patience {
   readonly #timeline: Timeline;
   readonly #sending: Sending;
@@ -18,7 +19,7 @@ export class Patience {
   #us = Infinity;
   #looking = false;
 
-  /** `lost` is called once something was pending and nothing left for as long as `set` says. */
+  /** `lost` is called once bytes were pending and none left for as long as `set` says. */
   constructor(timeline: Timeline, sending: Sending, lost: () => void) {
     this.#timeline = timeline;
     this.#sending = sending;
@@ -30,7 +31,7 @@ export class Patience {
     this.wrote();
   }
 
-  /** Something may be pending now. */
+  /** Call after a write: bytes may be pending now. */
   wrote(): void {
     if (this.#looking || this.#us === Infinity || this.#sending.pendingBytes === 0) return;
     this.#looking = true;
