@@ -221,7 +221,6 @@ describe('a scenario of their own', () => {
       }),
       'tiny-crashes.cluster.spares[0].name: two nodes are called "n2"',
     ],
-    [(own) => ({ ...own, invariants: { durability: 0 } }), 'one invariant at least with a floor above 0'],
     [
       (own) => ({ ...own, invariants: { INV44: 1 } }),
       'tiny-crashes.invariants.INV44: there is no invariant "INV44"; the nearest are ',

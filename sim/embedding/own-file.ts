@@ -18,14 +18,18 @@ import { mustBeScenario } from '../plan/scenario-validation.ts';
 export async function loadOwn(file: string | undefined): Promise<Own> {
   if (file === undefined) return nothingOwn;
   const module = await importFile(file);
-  const scenarios = listIn<Scenario>(module, 'scenarios', file);
+  const given = listIn<Scenario>(module, 'scenarios', file);
   const invariants = listIn<Invariant>(module, 'invariants', file);
-  if (scenarios.length + invariants.length === 0) {
+  if (given.length + invariants.length === 0) {
     const detail = `${file} exports no scenarios: "export const scenarios = […]", "export const invariants = […]" or both are expected`;
     throw new LockstepError('BadRequest', detail);
   }
   const taken = builtIn.map(({ name }) => name);
-  for (const scenario of scenarios) taken.push(mustBeScenario(scenario, taken).name);
+  const scenarios = given.map((one) => {
+    const scenario = mustBeScenario(one, taken);
+    taken.push(scenario.name);
+    return scenario;
+  });
   mustBeInvariants(invariants);
   return { scenarios, invariants };
 }

@@ -102,14 +102,6 @@ export function readNamed<Row extends Named>(field: Field, rows: readonly Row[],
   );
 }
 
-/** As `readNamed`, for files that people write today: rejects an old code and names its replacement. */
-export function readNewName<Row extends Named>(field: Field, rows: readonly Row[], what: string): Row {
-  const row = readNamed(field, rows, what);
-  return row.name === field.value
-    ? row
-    : refuse(field, `${row.code} is the old code of the ${what} ${row.name}; write the name`);
-}
-
 function asRecord(field: Field): Readonly<Record<string, unknown>> {
   const { value } = field;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -62,15 +62,21 @@ function unread(scenario: unknown): Scenario {
   return scenario as Scenario;
 }
 
-it('a scenario with an old code is refused with the name to write', () => {
+it('a scenario with old codes is read as one with names', () => {
   const faults = [{ kind: 'FP1', count: [1, 1] }];
-  expect(() => mustBeScenario(unread({ ...crashAndRestart, faults }), [])).toThrow(
-    'crash-and-restart.faults[0].kind: FP1 is the old code of the kind of fault process-crash; write the name',
+  const given = unread({ ...crashAndRestart, faults, invariants: { INV4: 1, determinism: 0 } });
+  const scenario = mustBeScenario(given, []);
+  expect(scenario.faults).toEqual([{ kind: 'process-crash', count: [1, 1] }]);
+  expect(scenario.invariants).toEqual({ durability: 1, determinism: 0 });
+  const twice = { INV4: 1, durability: 1 };
+  expect(() => mustBeScenario(unread({ ...crashAndRestart, invariants: twice }), [])).toThrow(
+    'crash-and-restart.invariants.durability: durability (INV4) is given twice',
   );
-  const invariants = { INV4: 1 };
-  expect(() => mustBeScenario(unread({ ...crashAndRestart, invariants }), [])).toThrow(
-    'crash-and-restart.invariants.INV4: INV4 is the old code of the invariant durability; write the name',
-  );
+});
+
+it('a scenario whose floors are all 0 must compare something', () => {
+  const scenario = mustBeScenario(unread({ ...crashAndRestart, invariants: { durability: 0 } }), []);
+  expect(scenario.invariants).toEqual({ durability: 0, 'no-silent-failures': 1 });
 });
 
 describe.each<readonly [string, readonly Named[]]>([

@@ -332,7 +332,8 @@ export function readSettings(field: Field): Plan['settings'] {
   return settings;
 }
 
-function readFloors(field: Field): Plan['floors'] {
+/** Comparisons that each invariant must make at least, by name. An old code is read as the name. */
+export function readFloors(field: Field): Plan['floors'] {
   const floors: Partial<Record<InvariantName, number>> = {};
   for (const [name, floor] of readEntries(field, invariantTable.length)) {
     const row = readNamed({ path: floor.path, value: name }, invariantTable, 'invariant');

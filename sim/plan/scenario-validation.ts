@@ -5,9 +5,9 @@
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import { consistencyLevels } from '../../engine/replication/requests.ts';
-import { invariantTable } from '../check/invariants.ts';
 import { jobKinds } from '../evidence/jobs.ts';
 import { redisKinds } from '../evidence/redis.ts';
+import { findNamed } from '../check/named.ts';
 import type { FaultKindRow } from '../faults/kinds/fault-kind-row.ts';
 import { faultKinds, faultRows } from '../faults/kinds/fault-kinds.ts';
 import type { Field } from '../plan/fields.ts';
@@ -17,7 +17,7 @@ import {
   readFlag,
   readInteger,
   readList,
-  readNewName,
+  readNamed,
   readObject,
   readText,
   refuse,
@@ -25,20 +25,34 @@ import {
 import { generatePlan } from './plan-generation.ts';
 import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';
-import { parsePlan, readSettings } from './plan-validation.ts';
+import { parsePlan, readFloors, readSettings } from './plan-validation.ts';
+import type { Plan } from './plan.ts';
 import { formatPlan, needNames, operationKinds, transactionKinds } from './plan.ts';
 import type { Scenario } from './scenario.ts';
 
 /** How many seeds' plans are drawn to see whether they are valid. */
 const seedsTried = 4;
 
-/** Returns the scenario itself. `taken`: names that it must not have. Throws `PlanInvalid`. */
-export function mustBeScenario(scenario: Scenario, taken: readonly string[]): Scenario {
-  const given: unknown = scenario;
+/**
+ * The scenario, with faults and invariants by their names where it has their old codes. One without a floor above 0 gets one
+ * for `no-silent-failures`: a run that need compare nothing proves nothing. `taken`: names that the scenario must not have.
+ * Throws `PlanInvalid`.
+ */
+export function mustBeScenario(given: Scenario, taken: readonly string[]): Scenario {
+  const value: unknown = given;
   const named =
-    typeof given === 'object' && given !== null && 'name' in given && typeof given.name === 'string';
-  const field = { path: named ? scenario.name : 'scenario', value: given };
-  readScenario(field, taken);
+    typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string';
+  const field = { path: named ? given.name : 'scenario', value };
+  const floors = readScenario(field, taken);
+  const isFloored = Object.values(floors).some((floor) => floor > 0);
+  const scenario: Scenario = {
+    ...given,
+    faults: given.faults.map((draw) => ({
+      ...draw,
+      kind: findNamed(faultRows, draw.kind)?.name ?? draw.kind,
+    })),
+    invariants: isFloored ? floors : { ...floors, 'no-silent-failures': 1 },
+  };
   for (let seed = 0; seed < seedsTried; seed++) tryToDraw(field, scenario, seed);
   return scenario;
 }
@@ -52,7 +66,7 @@ function tryToDraw({ path }: Field, scenario: Scenario, seed: number): void {
   }
 }
 
-function readScenario(field: Field, taken: readonly string[]): void {
+function readScenario(field: Field, taken: readonly string[]): Plan['floors'] {
   const { name, story, cluster, load, faults, stormMs, calmMs, settleMsMax, invariants, ...rest } =
     readObject(
       field,
@@ -70,12 +84,13 @@ function readScenario(field: Field, taken: readonly string[]): void {
   readInteger(calmMs, 0, planLimits.durationUsMax / 1000);
   readInteger(settleMsMax, 1, planLimits.durationUsMax / 1000);
   readList(faults, faultRows.length * 4, (item) => readDraw(item, storm * 1000));
-  readInvariants(invariants);
+  const floors = readFloors(invariants);
   if (rest.redis !== undefined) readRedis(rest.redis);
   if (rest.jobs !== undefined) readJobs(rest.jobs);
   if (rest.mendedBy !== undefined) readChoice(rest.mendedBy, ['sweeps']);
   if (rest.levels !== undefined) readLevels(rest.levels);
   if (rest.settings !== undefined) readSettings(rest.settings);
+  return floors;
 }
 
 function readCluster(field: Field): void {
@@ -177,7 +192,7 @@ function readDraw(field: Field, stormUs: number): void {
     ['kind', 'count'],
     ['forUs', 'params', 'words', 'targets', 'atUs', 'group', 'sideMax', 'after', 'always'],
   );
-  const { name: kind } = readNewName(draw.kind, faultRows, 'kind of fault');
+  const { name: kind } = readNamed(draw.kind, faultRows, 'kind of fault');
   const { lasting, params, aim } = faultKinds[kind];
   readRange(draw.count, 0, planLimits.faultsMax);
   if (draw.forUs !== undefined) {
@@ -216,19 +231,6 @@ function readDraw(field: Field, stormUs: number): void {
 function namesOf(params: FaultKindRow['params'], kind: 'integer' | 'choice'): string {
   const names = Object.entries(params).flatMap(([name, range]) => (range.kind === kind ? [name] : []));
   return names.length === 0 ? 'none' : names.join(', ');
-}
-
-/** At least one floor must be above 0: a run that need not compare anything proves nothing. */
-function readInvariants(field: Field): void {
-  const floors = readEntries(field, invariantTable.length).map(([name, floor]) => {
-    readNewName({ path: floor.path, value: name }, invariantTable, 'invariant');
-    return readInteger(floor, 0, Number.MAX_SAFE_INTEGER);
-  });
-  if (!floors.some((floor) => floor > 0))
-    refuse(
-      field,
-      "one invariant at least with a floor above 0 is expected ({ 'no-silent-failures': 1 }): fewer prove nothing",
-    );
 }
 
 function readClients(field: Field): void {
