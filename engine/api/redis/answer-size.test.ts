@@ -1,4 +1,7 @@
-/** Laws of how much one answer to a Redis client may hold: many large values are refused, never gathered without end. */
+/**
+ * Tests of the bytes that one answer to a Redis client may hold: many large values are refused before they are
+ * collected.
+ */
 import { expect, test } from 'vitest';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
@@ -16,7 +19,7 @@ async function withLarge(...names: string[]): Promise<TestingRedis> {
   return redis;
 }
 
-test('a value asked for many times over is refused before its copies are made', async () => {
+test('a value that is requested many times is refused before it is copied', async () => {
   const redis = await withLarge('a');
   const peer = redis.join();
   expect(await peer.ask('MGET', 'a', 'a')).toHaveLength(20_024);
@@ -26,7 +29,7 @@ test('a value asked for many times over is refused before its copies are made', 
   expect(await peer.ask('GET', 'b')).toBe('$-1\r\n');
 });
 
-test('values that together are too large are not read to the end', async () => {
+test('a read of several values stops once they are too large together', async () => {
   const names = Array.from({ length: 90 }, (_, index) => `k${index}`);
   const redis = await withLarge(...names);
   const peer = redis.join();
@@ -36,7 +39,7 @@ test('values that together are too large are not read to the end', async () => {
   expect(await peer.ask('WATCH', ...names)).toBe(`-${refused}`);
 });
 
-test('commands that look at no value take as many large ones as they like', async () => {
+test('commands that look at no value accept any number of large ones', async () => {
   const names = Array.from({ length: 20 }, (_, index) => `k${index}`);
   const redis = await withLarge(...names);
   const peer = redis.join();
@@ -48,7 +51,7 @@ test('commands that look at no value take as many large ones as they like', asyn
   expect(await peer.ask('DEL', ...names)).toBe(':20\r\n');
 });
 
-test('names that together are too long: KEYS is refused, SCAN ends its page sooner', async () => {
+test('names that are too long together: KEYS is refused, SCAN ends its page early', async () => {
   const redis = await TestingRedis.start();
   const name = (token: number): ByteString => byteStringOf(`${token}`.padEnd(1000, 'n'));
   redis.listed = Array.from({ length: 60 }, (_, token) => ({ name: name(token), token: token as Token }));
@@ -61,12 +64,12 @@ test('names that together are too long: KEYS is refused, SCAN ends its page soon
   expect(await peer.ask('SCAN', cursor, 'COUNT', '60')).toMatch(/^\*2\r\n\$1\r\n0\r\n\*30/);
 });
 
-test('large replies make fewer commands be under way, small ones more again', async () => {
+test('large replies shrink the window of commands under way, small ones grow it', async () => {
   const redis = await TestingRedis.start({ owedBytesMax: 10_000, inFlightMax: 500 });
   const peer = redis.join();
   await peer.ask('SET', 'large', large);
   await peer.ask('SET', 'small', '1');
-  /** How many are under way while none is answered. */
+  /** The most commands under way while none is answered. */
   const under = async (name: string): Promise<number> => {
     redis.dispatcher.holding = true;
     await peer.send(`GET ${name}\r\n`.repeat(300));

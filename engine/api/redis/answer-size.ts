@@ -1,6 +1,7 @@
 /**
- * How much one command or transaction may hold in memory: what it reads, what it makes of it and what it answers. A few
- * bytes can ask for very much (one large key named a million times), so it is counted before the copies are made.
+ * Bounds what one command or transaction holds in memory: the values that it reads and computes, and its answer. A
+ * short request can ask for very much, such as one large key named a million times. So bytes are counted before values
+ * are copied.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
@@ -15,26 +16,26 @@ export class AnswerSize {
     this.#bytesMax = bytesMax;
   }
 
-  /** Throws `TooLarge` beyond the bound. */
+  /** Adds `bytes`. Throws `TooLarge` beyond the bound. */
   add(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes > this.#bytesMax) throw new LockstepError('TooLarge', tooLarge(this.#bytesMax));
   }
 }
 
-/** Throws the same refusal for an answer whose size is known beforehand. */
+/** Throws a `Refusal` with the same text, for an answer whose size is known in advance. */
 export function refuseAnswerBeyond(bytesMax: number, bytes: number): void {
   if (bytes > bytesMax) throw new Refusal(`ERR ${tooLarge(bytesMax)}`);
 }
 
-/** Of all siblings' values. */
+/** Bytes of the values of all siblings. */
 export function valueBytesOf(object: StoredObject | undefined): number {
   let bytes = 0;
   for (const { value } of object?.siblings ?? []) bytes += value.length;
   return bytes;
 }
 
-/** The object without the bytes of its values, for commands that look at none. */
+/** The object with empty values, for commands that look at none. */
 export function withoutValues(object: StoredObject): StoredObject {
   return { ...object, siblings: object.siblings.map((sibling) => ({ ...sibling, value: noBytes })) };
 }

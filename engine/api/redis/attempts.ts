@@ -1,6 +1,6 @@
 /**
- * The patience of one command that has to win against others: a deadline, a bounded number of attempts, and random waits
- * between them that grow, so that two who collide do not go on colliding.
+ * Bounds the attempts of one command that competes with others: a deadline, a maximum number of attempts, and random
+ * waits between them. The waits grow, so that two commands that collide do not keep colliding.
  */
 import type { Io } from '../../io/io.ts';
 import { sleep } from '../../io/clock.ts';
@@ -9,6 +9,7 @@ const attemptsMax = 100;
 const waitUsMin = 500;
 const waitUsMax = 50_000;
 
+/** The attempts of one command; `timeoutMs` bounds them all. */
 export class Attempts {
   readonly #io: Pick<Io, 'clock' | 'random'>;
   readonly #endUs: number;
@@ -19,12 +20,12 @@ export class Attempts {
     this.#endUs = io.clock.nowUs() + timeoutMs * 1000;
   }
 
-  /** Milliseconds that remain, 1 at least. */
+  /** Milliseconds until the deadline, at least 1. */
   get leftMs(): number {
     return Math.max(1, Math.floor((this.#endUs - this.#io.clock.nowUs()) / 1000));
   }
 
-  /** Waits before the next attempt; false when there is none. */
+  /** Waits before the next attempt; false if no attempt is left. */
   async again(): Promise<boolean> {
     this.#count += 1;
     const ceilingUs = Math.min(waitUsMax, waitUsMin << Math.min(this.#count, 10));

@@ -1,10 +1,10 @@
 /**
- * Commands on several keys in one step: MSET, DEL of many, and what stands between MULTI and EXEC. All keys are read,
- * the commands are applied in order, and what they changed is committed as one atomic batch (across nodes too) on
- * condition that everything read is still so. A transaction that only reads ends in a batch that only checks; a command
+ * Runs commands on several keys as one step: MSET, DEL of many keys, and the commands between MULTI and EXEC. It reads
+ * all keys, applies the commands in order, and commits their changes as one atomic batch, across nodes too. The commit
+ * depends on everything read being unchanged. A transaction that only reads commits a batch of checks; a single command
  * that only reads (MGET) reads each key by itself.
  *
- * Keys under WATCH must still be what they were; otherwise the batch is given up, which is no error.
+ * If a key under WATCH has changed, the batch is abandoned; that is not an error.
  */
 import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -32,24 +32,25 @@ import type { Request } from './request-reader.ts';
 import { applyCommand } from './key-queue.ts';
 import { WorkingKeys } from './working-set.ts';
 
-/** One command of a batch. `immediate`: its reply where it needs no keys. */
+/** One command of a batch. `immediate`: its reply if it needs no keys. */
 export interface Step {
   readonly command: Command;
   readonly request: Request;
   readonly immediate: Buffer | undefined;
 }
 
-/** A key under WATCH, as it was. */
+/** A key under WATCH, as it was when WATCH read it. */
 export interface Watched {
   readonly key: ObjectKey;
   readonly object: StoredObject | undefined;
-  /** It held a value then. */
+  /** Whether the key held a value. */
   readonly present: boolean;
 }
 
+/** The result of a batch: one reply per step, or the line of an error. */
 export type BatchResult =
   | { readonly kind: 'done'; readonly replies: readonly Buffer[] }
-  /** A watched key has changed. */
+  /** A watched key has changed, so nothing was done. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'failed'; readonly text: string };
 
@@ -59,6 +60,7 @@ interface Loaded {
   readonly object: StoredObject | undefined;
 }
 
+/** The batches of one listener. */
 export class Batches {
   readonly #parts: RedisDependencies;
 
@@ -66,10 +68,10 @@ export class Batches {
     this.#parts = parts;
   }
 
-  /** What WATCH remembers. Rejects as reads do. */
+  /** Reads the keys for WATCH. Rejects with the errors of reads. */
   async watch(keys: readonly ObjectKey[]): Promise<readonly Watched[]> {
     if (keys.length > 1) this.#parts.observer.fragmented(keys.length);
-    // Its value is what a read within the watch may not be older than.
+    // A later read under the watch may not be older than the value read here.
     const wanted = keys.map((key) => ({ key, value: true }));
     const objects = await loadKeys(this.#parts, wanted, this.#parts.timeoutMs);
     const nowMs = this.#parts.io.clock.wallMs();
@@ -81,9 +83,9 @@ export class Batches {
   }
 
   /**
-   * `isolated`: what is only read is of one instant too, and a watched key that has changed ends it; `loose`: neither, but
-   * watched keys are read as no older than they were. Rejects with a `LockstepError` when keys cannot be read, are no keys,
-   * or hold too much; nothing has been done then.
+   * Runs the steps. With `isolated`, all keys are read at one instant, and a changed watched key ends the batch. With
+   * `loose`, neither holds, but watched keys are read no older than WATCH saw them. Rejects with a `LockstepError` if
+   * keys cannot be read, are invalid, or hold too much; nothing has been done then.
    */
   async run(
     steps: readonly Step[],
@@ -101,7 +103,7 @@ export class Batches {
       const replies = this.#apply(steps, working, version);
       const operations = this.#operationsOf(loaded, working);
       const reads = operations.every(({ check }) => check === true);
-      // One key is read in one step anyway.
+      // A read of one key is atomic anyway.
       const loose = reads && (mode === 'loose' || loaded.length <= 1);
       const ending = loose ? done : await this.#commit(operations, attempts.leftMs);
       if (ending.kind === 'done') return { kind: 'done', replies };
@@ -138,7 +140,7 @@ export class Batches {
     throw new LockstepError('TooLarge', `${names.size} keys in one step; at most ${keyCountMax} are allowed`);
   }
 
-  /** The keys as they are now, those under WATCH no older than they were. */
+  /** The current objects of the keys, merged with what WATCH saw. */
   async #loadAll(
     names: ReadonlyMap<ByteString, WantedKey>,
     watched: readonly Watched[],
@@ -151,7 +153,7 @@ export class Batches {
     });
   }
 
-  /** A watched key was written, or its value has expired. */
+  /** Whether a watched key was written, or its value has expired. */
   #isChanged(watched: readonly Watched[], loaded: readonly Loaded[]): boolean {
     const nowMs = this.#parts.io.clock.wallMs();
     return watched.some((before) => {
@@ -168,7 +170,7 @@ export class Batches {
     return working;
   }
 
-  /** Throws `TooLarge`, before anything of it was committed. */
+  /** Applies the steps to the working set. Throws `TooLarge` before anything is committed. */
   #apply(steps: readonly Step[], working: WorkingKeys, version: RespVersion): readonly Buffer[] {
     const { io, limits, answerBytesMax } = this.#parts;
     const nowMs = io.clock.wallMs();
@@ -194,7 +196,7 @@ export class Batches {
 
 const done: Ending = { kind: 'done' };
 
-/** What two reads know together. */
+/** The merge of two reads of a key. */
 export function mergedWith(
   before: StoredObject | undefined,
   now: StoredObject | undefined,

@@ -1,7 +1,7 @@
 /**
- * From what commands left in their working sets to one atomic batch, and from its outcome to an error or none. Each
- * changed key states what it was computed from, so the batch commits only on top of that: what commands read and what
- * they wrote are one step. A key that was only read is checked in the same step.
+ * Turns what commands left in their working sets into one atomic batch, and the batch's outcome into an error or none.
+ * Each change states the context that it was computed from, so the batch commits only if the key is unchanged. Reading
+ * and writing are thus one step. Keys that were only read are checked in the same step.
  */
 import type { ObjectKey } from '../../base/object-key.ts';
 import { tombstone } from '../../replica/object/content.ts';
@@ -13,7 +13,7 @@ import type { Entry } from './entries.ts';
 import { contentOf } from './entries.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 
-/** The change of one key on top of what was read under it. Throws `TooLarge`. */
+/** The change of one key, conditional on what was read. Throws `TooLarge`. */
 export function changeOf(
   { limits }: Pick<RedisDependencies, 'limits'>,
   key: ObjectKey,
@@ -25,7 +25,7 @@ export function changeOf(
   return { key, content, ...conditionOn(read) };
 }
 
-/** What was read under a key still holds. */
+/** The check that a key is still what was read. */
 export function checkOf(key: ObjectKey, read: StoredObject | undefined): Operation {
   return { key, content: tombstone, check: true, ...conditionOn(read) };
 }
@@ -39,12 +39,13 @@ function conditionOn(read: StoredObject | undefined): {
 }
 
 /**
- * `again`: others changed a key in the meantime, nothing was done. `failed`: the line of the error; unless its word is
- * ABORTED, NOTARGETS, DISKFULL or SHUTTINGDOWN the batch may have been carried out.
+ * The end of one attempt. `again`: another client changed a key meanwhile, and nothing was done. `failed`: the line of
+ * the error. Unless it begins with ABORTED, NOTARGETS, DISKFULL or SHUTTINGDOWN, the batch may have been applied.
  */
 export type Ending =
   { readonly kind: 'done' } | { readonly kind: 'again' } | { readonly kind: 'failed'; readonly text: string };
 
+/** The end that a transaction's outcome stands for. */
 export function endingOf(outcome: TransactionOutcome): Ending {
   switch (outcome.kind) {
     case 'committed':

@@ -1,4 +1,4 @@
-/** Who may send which command, in the words that redis-server 7.0.15 has for it. */
+/** Tests of the access that each command needs, with the error texts of redis-server 7.0.15. */
 import { expect, test } from 'vitest';
 
 import { names, threeCredentials, tokens } from '../../auth/credentials.fixture.ts';
@@ -11,19 +11,19 @@ const wrong = '-WRONGPASS invalid username-password pair or user is disabled.\r\
 const notFor = (command: string) =>
   `-NOPERM this user has no permissions to run the '${command}' command\r\n`;
 
-test('every row is of a command that is served, and the names of all commands are known', () => {
+test('every row names a served command, and every command has a row', () => {
   expect([...commandAccess.keys()].sort()).toEqual([...commands.keys()].sort());
   expect(commands.size).toBeGreaterThan(50);
 });
 
-test('a command that writes asks for the role to write, and one that reads for no more than to read', () => {
+test('a command that writes needs write access, and one that reads needs at most read access', () => {
   for (const { name, kind, access } of commands.values()) {
     if (kind === 'write') expect([name, access]).toEqual([name, 'write']);
     else expect([name, ['read', 'open'].includes(access)]).toEqual([name, true]);
   }
 });
 
-test('without a password nothing is done, and each is told so', async () => {
+test('without a password every command is refused and has no effect', async () => {
   const redis = await TestingRedis.start({}, threeCredentials);
   const peer = redis.join();
   expect(await peer.send('GET a\r\nSET a 1\r\nPING\r\nMULTI\r\nKEYS *\r\n')).toBe(noAuth.repeat(5));
@@ -41,14 +41,14 @@ test.each([
   [['AUTH', 'will', tokens.write]],
   [['AUTH', 'default', tokens.write]],
   [['HELLO', '2', 'AUTH', 'default', tokens.write]],
-])('%j lets a client write', async (words) => {
+])('a client can write after %j', async (words) => {
   const redis = await TestingRedis.start({}, threeCredentials);
   const peer = redis.join();
   await peer.ask(...words);
   expect(await peer.send('SET a 1\r\nGET a\r\n')).toBe('+OK\r\n$1\r\n1\r\n');
 });
 
-test('a wrong password changes nothing of who the client is', async () => {
+test('a wrong password leaves the identity of the client unchanged', async () => {
   const redis = await TestingRedis.start({}, threeCredentials);
   const peer = redis.join();
   for (const words of [['guess'], ['anna', tokens.read], ['nobody', tokens.admin], ['default', '']]) {
@@ -67,7 +67,7 @@ test('ten wrong passwords in a row end the connection', async () => {
   expect(peer.serverEnded).toBe(true);
 });
 
-test('a role that does not suffice refuses the command, and a transaction that holds it', async () => {
+test('a command beyond the role is refused, and so is a transaction with it', async () => {
   const redis = await TestingRedis.start({}, threeCredentials);
   const peer = redis.join();
   await peer.ask('AUTH', names.read, tokens.read);
@@ -80,7 +80,7 @@ test('a role that does not suffice refuses the command, and a transaction that h
   expect(redis.transactions.requests).toEqual([]);
 });
 
-test('RESET takes back who the client was, and so does the loss of the credential', async () => {
+test('RESET and a revoked credential end the identity of the client', async () => {
   const redis = await TestingRedis.start({}, threeCredentials);
   const peer = redis.join();
   await peer.ask('AUTH', tokens.read);
@@ -90,7 +90,7 @@ test('RESET takes back who the client was, and so does the loss of the credentia
   expect(await peer.send('GET a\r\nHELLO\r\n')).toContain(noAuth);
 });
 
-test('what a client may not is counted, each time', async () => {
+test('every refused command is counted', async () => {
   const redis = await TestingRedis.start({}, threeCredentials);
   const peer = redis.join();
   await peer.send('GET a\r\nAUTH guess\r\nAUTH guess\r\n');

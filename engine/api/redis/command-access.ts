@@ -1,6 +1,6 @@
 /**
- * What each command asks of who sends it, by its name in small letters. A command without a row is not served
- * (commands.ts builds its table over this one; command-access.test.ts).
+ * The access that each command needs, by its name in lower case. A command without a row is not served: `commands.ts`
+ * builds its table from this one.
  */
 import type { Access } from '../../auth/role.ts';
 
@@ -8,13 +8,14 @@ function rows(access: Access, names: string): readonly [string, Access][] {
   return names.split(' ').map((name) => [name, access]);
 }
 
+/** Access by command name. */
 export const commandAccess: ReadonlyMap<string, Access> = new Map([
-  // As Redis: what a client says before it has given its password.
+  // As in Redis: commands that a client may send before its password.
   ...rows('open', 'auth hello quit reset'),
   ...rows('read', 'ping echo select command info client'),
   ...rows('read', 'get mget strlen getrange substr exists type ttl pttl expiretime pexpiretime'),
   ...rows('read', 'keys scan dbsize randomkey'),
-  // A transaction's commands ask for themselves.
+  // The commands within a transaction need access of their own.
   ...rows('read', 'multi exec discard watch unwatch'),
   ...rows('write', 'set setnx setex psetex getset getdel getex append setrange mset msetnx'),
   ...rows('write', 'incr incrby decr decrby incrbyfloat del unlink'),

@@ -1,6 +1,6 @@
 /**
- * The commands that are understood, as one table: how many arguments each takes, which of them are keys, what it does to
- * them, and which counter it belongs to. Dispatch, COMMAND, the counters and the documentation read it.
+ * The table of all served commands: number of arguments, which arguments are keys, what the command does to them, and
+ * its counter. Dispatch, COMMAND, the counters and the documentation use it.
  */
 import type { Access } from '../../auth/role.ts';
 import { commandAccess } from './command-access.ts';
@@ -8,7 +8,7 @@ import * as keys from './key-commands.ts';
 import type { Apply } from './value-commands.ts';
 import * as values from './value-commands.ts';
 
-/** The counters of the server codec, `redis_req_…`. */
+/** The counters of the server statistics, `redis_req_…`. */
 export type RedisField =
   | 'get'
   | 'set'
@@ -27,27 +27,28 @@ export type RedisField =
   | 'sortedsets'
   | 'other';
 
-/** Which arguments are keys: from the first, up to the last (negative: from the end), every so many. */
+/** Which arguments are keys: from `first` to `last` (negative: counted from the end), every `step`. */
 export interface KeyPlaces {
   readonly first: number;
   readonly last: number;
   readonly step: number;
 }
 
-/** Of the connection, of transactions, of the whole keyspace, or of the keys that it names. */
+/** Whether a command concerns the connection, a transaction, the whole keyspace, or the keys that it names. */
 export type CommandKind = 'connection' | 'transaction' | 'keyspace' | 'read' | 'write';
 
+/** One served command. */
 export interface Command {
-  /** In small letters. */
+  /** In lower case. */
   readonly name: string;
-  /** Arguments with the name; negative: at least so many. */
+  /** Arguments including the name; negative: the minimum. */
   readonly arity: number;
   readonly kind: CommandKind;
   readonly field: RedisField;
   readonly places: KeyPlaces | undefined;
-  /** What it does to its keys; undefined for those without. */
+  /** The function over the working set; undefined for commands without keys. */
   readonly apply: Apply | undefined;
-  /** What it asks of who sends it. */
+  /** The access that the client needs. */
   readonly access: Access;
 }
 
@@ -128,7 +129,7 @@ const list: readonly Unguarded[] = [
   without('connection', 'other', -2, 'client'),
 ];
 
-/** By name, in small letters: those of the list that command-access.ts has a row for. */
+/** Commands by name in lower case: those of the list that have a row in `command-access.ts`. */
 export const commands: ReadonlyMap<string, Command> = new Map(
   list.flatMap((command) => {
     const access = commandAccess.get(command.name);
@@ -136,7 +137,7 @@ export const commands: ReadonlyMap<string, Command> = new Map(
   }),
 );
 
-/** Commands of Redis that are refused, by the counter that they belong to all the same. */
+/** Commands of Redis that this listener refuses, by their counter. */
 const refusedFields: readonly (readonly [RedisField, string])[] = [
   ['sort', 'sort sort_ro'],
   ['lreqm', 'lrem'],
@@ -163,21 +164,23 @@ const fieldsOfRefused: ReadonlyMap<string, RedisField> = new Map(
   refusedFields.flatMap(([field, names]) => names.split(' ').map((name) => [name, field] as const)),
 );
 
-/** The counter of a command by its name in small letters, known or not. */
+/** The counter of a command by its name in lower case, served or not. */
 export function fieldOf(name: string): RedisField {
   return commands.get(name)?.field ?? fieldsOfRefused.get(name) ?? 'other';
 }
 
-/** Commands on keys that ask whether there is a value, and until when, but not what it is. */
+/** Commands on keys that need to know whether there is a value, and until when, but not the value itself. */
 const valueless: ReadonlySet<string> = new Set(
   'exists type ttl pttl expiretime pexpiretime mset msetnx setnx setex psetex del unlink'.split(' '),
 );
 
+/** Whether the command needs the values of its keys. */
 export function looksAtValues({ name }: Command, request: readonly Buffer[]): boolean {
   if (name === 'set') return request.slice(3).some((word) => word.toString('latin1').toUpperCase() === 'GET');
   return !valueless.has(name);
 }
 
+/** Whether the command accepts `count` arguments, its name included. */
 export function hasArity({ arity }: Command, count: number): boolean {
   return arity >= 0 ? count === arity : count >= -arity;
 }

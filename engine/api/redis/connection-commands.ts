@@ -1,6 +1,6 @@
 /**
- * Commands about the connection itself: who talks, in which version, with what name; and what the server is. They are
- * answered at once.
+ * Answers commands about the connection itself (client, protocol version, name) and about the server. They need nothing
+ * that is stored, so they are answered at once.
  */
 import type { Command } from './commands.ts';
 import { commands } from './commands.ts';
@@ -24,10 +24,10 @@ import {
 import type { Request } from './request-reader.ts';
 import { argument } from './value-commands.ts';
 
-/** The version of Redis whose commands and words these are. */
+/** The version of Redis whose commands and texts this listener has. */
 export const redisVersion = '7.0.15';
 
-/** What one connection is, as CLIENT, HELLO and INFO tell it. */
+/** The state of one connection, as CLIENT, HELLO and INFO show it. */
 export interface ConnectionState {
   readonly id: number;
   readonly remote: string;
@@ -39,7 +39,7 @@ export interface ConnectionState {
   lastCommand: string;
 }
 
-/** The listener around the connection. */
+/** The listener of the connection. */
 export interface ListenerState {
   readonly node: string;
   readonly productVersion: string;
@@ -49,7 +49,7 @@ export interface ListenerState {
   connections(): Iterable<ConnectionState>;
 }
 
-/** Answers a connection command. Throws `Refusal`. QUIT, RESET and AUTH's effects are the session's. */
+/** Answers a connection command. Throws `Refusal`. The session carries out QUIT, RESET and AUTH. */
 export function answerConnection(
   { name }: Command,
   request: Request,
@@ -76,7 +76,7 @@ export function answerConnection(
   }
 }
 
-/** HELLO's options: the version asked for, a user with a password, a name. Throws `Refusal`. */
+/** HELLO's options: the version, a user with a password, a name. Throws `Refusal`. */
 export function helloOptions(request: Request): {
   readonly version: RespVersion | undefined;
   readonly user: string | undefined;
@@ -110,6 +110,7 @@ export function helloOptions(request: Request): {
   return { version, user, password, name };
 }
 
+/** HELLO's reply: the properties of server and connection. */
 export function helloReply({ version, id }: ConnectionState): Buffer {
   return mapReply(version, [
     ...[textReply('server'), textReply('redis')],
@@ -159,7 +160,8 @@ function answerClient(request: Request, state: ConnectionState, listener: Listen
     case 'NO-TOUCH':
       return mustBeOnOrOff(argument(request, 2));
     case 'REPLY':
-      // To keep silent would take replies apart from their commands; nobody's library asks for it unasked.
+      // Without replies, a client could not match later replies to its commands. Libraries do not send this by
+      // themselves.
       if (argument(request, 2).toString('latin1').toUpperCase() === 'ON') return okReply;
       throw new Refusal('ERR CLIENT REPLY OFF and SKIP are not supported');
     default:
@@ -209,7 +211,7 @@ function describe(state: ConnectionState, listener: ListenerState): string {
   ].join(' ');
 }
 
-/** The sections that clients look into; an unknown one is empty, as in Redis. */
+/** The sections that clients read; an unknown one is empty, as in Redis. */
 function infoText(request: Request, listener: ListenerState): string {
   const uptimeSeconds = Math.floor((listener.nowUs() - listener.startedUs) / 1_000_000);
   const sections: readonly (readonly [string, readonly string[]])[] = [
@@ -280,7 +282,9 @@ function groupOf({ kind }: Command): string {
   return kind === 'keyspace' ? 'generic' : 'string';
 }
 
-/** Name, arity, flags, first and last key, step; then categories, tips, key specifications and subcommands. */
+/**
+ * Name, arity, flags, first and last key, step; then categories, tips, key specifications and subcommands, all empty.
+ */
 function describeCommand({ name, arity, kind, places }: Command): Buffer {
   const flags =
     kind === 'write' ? ['write'] : kind === 'read' || kind === 'keyspace' ? ['readonly'] : ['fast'];

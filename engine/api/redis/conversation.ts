@@ -1,6 +1,6 @@
 /**
- * What one client has said so far, and what its next command therefore is: its transaction, its watched keys, its name
- * and version. Plans, and does what needs no replica; the session decides when the rest runs.
+ * Holds the state of one client's conversation: its transaction, watched keys, identity, name and protocol version. It
+ * plans each command and answers those that need no replica; `session.ts` decides when the others run.
  */
 import type { Identity } from '../../auth/gate.ts';
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
@@ -17,48 +17,50 @@ import { errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import type { SessionDependencies } from './session-dependencies.ts';
 
-/** What is to be done with a command. */
+/** What to do with a command. */
 export type Plan =
-  /** It has been done. */
+  /** The command is done. */
   | { readonly kind: 'answer'; readonly reply: Buffer; readonly ends: boolean }
   | { readonly kind: 'read' | 'write'; readonly key: ObjectKey }
-  /** A task of its own, when nothing else of this connection is under way. */
+  /** A task that runs while nothing else of this connection is under way. */
   | { readonly kind: 'alone'; readonly task: Task; readonly purpose: Purpose };
 
+/** The tasks that run alone; `tasks.ts` runs them. */
 export type Task = 'steps' | 'exec' | 'watch' | 'unwatch' | 'walk';
 
-/** What MULTI began. */
+/** The transaction that MULTI began. */
 interface Multi {
   readonly steps: Step[];
-  /** A command was refused: EXEC will be too. */
+  /** A command was refused, so EXEC will be refused. */
   spoilt: boolean;
   bytes: number;
 }
 
+/** The conversation of one client. */
 export class Conversation {
   readonly state: ConnectionState;
-  readonly #rooms: SessionDependencies;
+  readonly #dependencies: SessionDependencies;
   #multi: Multi | undefined;
-  /** Who the client has shown itself to be. */
+  /** The identity that the client has proved. */
   #identity: Identity | undefined;
   #wrongCount = 0;
   watched: readonly Watched[] = [];
 
-  constructor(rooms: SessionDependencies, state: ConnectionState) {
-    this.#rooms = rooms;
+  constructor(dependencies: SessionDependencies, state: ConnectionState) {
+    this.#dependencies = dependencies;
     this.state = state;
   }
 
-  /** So many passwords were wrong that no further one is heard. */
+  /** Whether the client has sent so many wrong passwords that the session must close the connection. */
   get gaveUp(): boolean {
     return this.#wrongCount >= wrongCountMax;
   }
 
-  /** Throws `Refusal` or `LockstepError`; `refused` says what to answer then. */
+  /** Plans a command. Throws `Refusal` or `LockstepError`, which the session passes to `refused` for the reply. */
   plan(command: Command, request: Request): Plan {
     const { name } = command;
     if (!hasArity(command, request.length)) throw wrongArity(name);
-    if (!this.#rooms.parts.gate.open) this.#admit(command);
+    if (!this.#dependencies.parts.gate.open) this.#admit(command);
     if (this.#multi !== undefined && !neverQueued.includes(name)) {
       return answer(this.#queue(this.#multi, command, request));
     }
@@ -74,11 +76,11 @@ export class Conversation {
       case 'write':
         this.#checkSizes(command, request);
         if (!isOnOneKey(command, request)) return { kind: 'alone', task: 'steps', purpose: command.kind };
-        return { kind: command.kind, key: keyOf(this.#rooms.parts, request[1] ?? noBytes) };
+        return { kind: command.kind, key: keyOf(this.#dependencies.parts, request[1] ?? noBytes) };
     }
   }
 
-  /** The answer to a command that was refused, after what that does to the transaction it stands in. */
+  /** The reply to a refused command. It also updates the transaction that the command belongs to. */
   refused({ name }: Command, caught: unknown): Buffer {
     const text = caught instanceof Refusal ? caught.message : refusalText(asLockstepError(caught));
     if (name === 'exec' && text !== texts.noMulti) {
@@ -90,12 +92,12 @@ export class Conversation {
     return errorReply(text);
   }
 
-  /** A command of the transaction was none. */
+  /** Marks the transaction as having a refused command. */
   spoil(): void {
     if (this.#multi !== undefined) this.#multi.spoilt = true;
   }
 
-  /** What EXEC carries out; from now on there is no transaction. */
+  /** Ends the transaction and returns it for EXEC. */
   takeTransaction(): { readonly steps: readonly Step[]; readonly watched: readonly Watched[] } {
     const taken = { steps: this.#multi?.steps ?? [], watched: this.watched };
     this.#forgetTransaction();
@@ -121,7 +123,7 @@ export class Conversation {
         if (this.#multi !== undefined) throw new Refusal('ERR WATCH inside MULTI is not allowed');
         return { kind: 'alone', task: 'watch', purpose: 'read' };
       case 'unwatch':
-        // A WATCH before it may still be under way.
+        // An earlier WATCH may still be under way.
         return { kind: 'alone', task: 'unwatch', purpose: undefined };
       default:
         return this.#planExec();
@@ -142,7 +144,7 @@ export class Conversation {
   }
 
   #queue(multi: Multi, command: Command, request: Request): Buffer {
-    const { parts, limits } = this.#rooms;
+    const { parts, limits } = this.#dependencies;
     if (command.kind === 'keyspace' || command.name === 'hello' || command.name === 'auth') {
       throw new Refusal('ERR Command not allowed inside a transaction');
     }
@@ -168,9 +170,9 @@ export class Conversation {
     }
   }
 
-  /** What is too large is refused before it can spoil a turn that others share. */
+  /** Refuses too large arguments before they can fail a turn that other commands share. */
   #checkSizes({ kind }: Command, request: Request): void {
-    const { valueBytesMax } = this.#rooms.parts.limits;
+    const { valueBytesMax } = this.#dependencies.parts.limits;
     if (kind !== 'write') return;
     for (const one of request) if (one.length > valueBytesMax) throw new Refusal(texts.tooLong);
   }
@@ -190,20 +192,20 @@ export class Conversation {
       case 'hello':
         return this.#hello(request);
       default:
-        return answerConnection(command, request, this.state, this.#rooms.listener);
+        return answerConnection(command, request, this.state, this.#dependencies.listener);
     }
   }
 
   #authenticate(request: Request): Buffer {
     if (request.length > 3) throw new Refusal(texts.syntax);
-    if (request.length === 2 && this.#rooms.parts.gate.open) throw new Refusal(texts.noPassword);
+    if (request.length === 2 && this.#dependencies.parts.gate.open) throw new Refusal(texts.noPassword);
     const user = request.length === 3 ? (request[1] ?? noBytes).toString('utf8') : openUser;
     this.#logIn(user, request.at(-1) ?? noBytes);
     return okReply;
   }
 
   #logIn(user: string, password: Buffer): void {
-    const { gate } = this.#rooms.parts;
+    const { gate } = this.#dependencies.parts;
     if (gate.open) {
       if (user !== openUser) throw new Refusal(texts.wrongPassword);
       return;
@@ -218,10 +220,10 @@ export class Conversation {
     this.#identity = identity;
   }
 
-  /** Throws in Redis's words when the client may not send this command. */
+  /** Throws Redis's text if the client may not send this command. */
   #admit({ name, access }: Command): void {
     try {
-      this.#rooms.parts.gate.admit('redis', this.state.remote, this.#identity, access);
+      this.#dependencies.parts.gate.admit('redis', this.state.remote, this.#identity, access);
     } catch (caught) {
       if (!(caught instanceof LockstepError)) throw caught;
       if (caught.code === 'Unauthorized') throw new Refusal(texts.noAuth);
@@ -229,9 +231,9 @@ export class Conversation {
     }
   }
 
-  /** HELLO says in its own words that a password is wanted. */
+  /** HELLO has its own text for a missing password. */
   #mustBeKnown(): void {
-    const { gate } = this.#rooms.parts;
+    const { gate } = this.#dependencies.parts;
     if (gate.open || (this.#identity !== undefined && !this.#identity.revoked)) return;
     gate.refuse('redis', this.state.remote, 'missing');
     throw new Refusal(texts.helloNoAuth);
@@ -248,9 +250,9 @@ export class Conversation {
 }
 
 const noBytes = Buffer.alloc(0);
-/** The user of a listener that stands open, as Redis calls it. */
+/** Redis's name of the user of a listener without credentials. */
 const openUser = 'default';
-/** Wrong passwords of one connection; the last one ends it. */
+/** The number of wrong passwords in a row after which the connection ends. */
 const wrongCountMax = 10;
 const neverQueued: readonly string[] = ['exec', 'discard', 'multi', 'watch', 'quit', 'reset'];
 

@@ -1,23 +1,24 @@
 /**
- * An object as Redis sees it: one value and when it expires (replica/object/expiry.ts). An entry is absent from its instant on,
- * by the clock of the node that is asked; the reaper deletes it later.
+ * Converts objects to and from Redis's view: one value and its expiry (`replica/object/expiry.ts`). An entry is absent
+ * from that instant on, by the clock of the node that the client asked. The reaper deletes it later.
  */
 import type { Content } from '../../replica/object/content.ts';
 import { plainContent } from '../../replica/object/content.ts';
 import { expiryOf, metaWithExpiry, newestValue } from '../../replica/object/expiry.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 
+/** The value of a key. */
 export interface Entry {
   readonly value: Uint8Array;
   /** Milliseconds since the epoch; 0: never. */
   readonly expiresAtMs: number;
-  /** What else describes the value; undefined for one that a Redis command wrote anew. */
+  /** The content whose metadata the value keeps; undefined for a value that a Redis command wrote anew. */
   readonly like: Content | undefined;
 }
 
 const fresh = plainContent(new Uint8Array(0), 'application/octet-stream');
 
-/** The entry of an object at an instant; undefined when there is nothing, or no more. */
+/** The entry of an object at an instant; undefined if there is no value, or it has expired. */
 export function entryOf(object: StoredObject | undefined, nowMs: number): Entry | undefined {
   const sibling = object === undefined ? undefined : newestValue(object);
   if (sibling === undefined) return undefined;
@@ -26,7 +27,7 @@ export function entryOf(object: StoredObject | undefined, nowMs: number): Entry 
   return { value: sibling.value, expiresAtMs, like: sibling };
 }
 
-/** What is to be stored for an entry. */
+/** The content to store for an entry. */
 export function contentOf({ value, expiresAtMs, like }: Entry): Content {
   const base = like ?? fresh;
   return {

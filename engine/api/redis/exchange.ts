@@ -1,4 +1,4 @@
-/** One command of a connection, from its beginning to its reply. */
+/** One command of a connection, from its start to its reply. */
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { Failure } from '../client-observer.ts';
@@ -7,32 +7,35 @@ import type { RespVersion } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import type { Edit } from './key-queue.ts';
 
-/** What a command does about the order of commands: `alone` runs when nothing else does. */
+/**
+ * The order that a command needs: `alone` runs when nothing else does, `read` and `write` by key, `free` at any time.
+ */
 export type Order = 'free' | 'read' | 'write' | 'alone';
 
-/** What a request is counted as; undefined: not as a request for objects. */
+/** What a command is counted as; undefined: not as a request for objects. */
 export type Purpose = 'read' | 'write' | undefined;
 
-/** Whose exchange it is. */
+/** The session that an exchange belongs to. */
 export interface ExchangeOwner {
   settled(exchange: Exchange, reply: Buffer): void;
   failed(exchange: Exchange, error: LockstepError | undefined, text: string): void;
 }
 
+/** A command with its state; the key queue treats it as an edit. */
 export class Exchange implements Edit {
   readonly command: Command;
   readonly request: Request;
   readonly version: RespVersion;
   readonly order: Order;
-  /** Of the one key that it reads or writes. */
+  /** The key that the command reads or writes; undefined unless it is exactly one. */
   readonly key: PackedKey | undefined;
   readonly startUs: number;
   readonly purpose: Purpose;
-  /** The reply, while it waits for those before it. */
+  /** The reply, while it waits for earlier ones. */
   reply: Buffer | undefined;
-  /** What an error reply is counted as, where its text does not say all of it. */
+  /** What an error reply is counted as, if its text does not say all of it. */
   failure: Failure | undefined;
-  /** Bytes of the value that is sent; undefined: none. */
+  /** Bytes of the value in the reply; undefined: none. */
   payloadBytes: number | undefined;
   readonly #owner: ExchangeOwner;
 

@@ -1,17 +1,19 @@
-/** When a key shall expire, as commands say it: seconds or milliseconds, from now or since the epoch. */
+/** Parses when a key expires: in seconds or milliseconds, from now or since the epoch. */
 import { mustReadInteger } from './numbers.ts';
 import { invalidExpiry } from './refusals.ts';
 
+/** Seconds or milliseconds from now, seconds or milliseconds since the epoch. */
 export type ExpiryUnit = 'EX' | 'PX' | 'EXAT' | 'PXAT';
 
-/** Latest instant that is kept: it has 15 digits at most. */
+/** The latest instant: it has at most 15 digits. */
 const instantMsMax = 999_999_999_999_999n;
 
+/** The unit of that name in upper case; undefined for another word. */
 export function expiryUnitOf(word: string): ExpiryUnit | undefined {
   return word === 'EX' || word === 'PX' || word === 'EXAT' || word === 'PXAT' ? word : undefined;
 }
 
-/** The instant in milliseconds since the epoch. Throws `Refusal` for what is no instant; `command` is named in it. */
+/** The instant in milliseconds since the epoch. Throws `Refusal`, naming `command`, if the argument is out of range. */
 export function instantOf(
   unit: ExpiryUnit,
   argument: Buffer | undefined,
@@ -25,7 +27,7 @@ export function instantOf(
   return Number(at);
 }
 
-/** The same for commands that set a value: it may not be in the past by its own words. */
+/** The same for commands that set a value: the argument must be positive. */
 export function futureInstantOf(
   unit: ExpiryUnit,
   argument: Buffer | undefined,

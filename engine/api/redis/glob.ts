@@ -1,11 +1,12 @@
 /**
- * Patterns as KEYS and SCAN take them: `*`, `?`, `[abc]`, `[^a-z]`, `\` before a character that stands for itself. They
- * are matched by a table of steps in time of at most pattern by name, never by a regular expression that could run away.
+ * Matches names against the patterns of KEYS and SCAN: `*`, `?`, `[abc]`, `[^a-z]`, and `\` before a literal character.
+ * The matcher takes at most pattern length times name length steps. It uses no regular expression, whose time could
+ * explode.
  */
 
 type Step = { readonly kind: 'any' } | { readonly kind: 'one'; readonly matches: (code: number) => boolean };
 
-/** The test of a name (a byte string) against a pattern's bytes. */
+/** Compiles a pattern to a test of names (byte strings). */
 export function compileGlob(pattern: Buffer): (name: string) => boolean {
   const steps = stepsOf(pattern);
   return (name) => matchSteps(steps, name);
@@ -30,7 +31,9 @@ function stepsOf(pattern: Buffer): readonly Step[] {
   return steps;
 }
 
-/** A set of characters; one that is not closed goes on to the end, as in Redis. `end`: its last character. */
+/**
+ * A set of characters. One that is not closed extends to the end, as in Redis. `end`: the offset of its last character.
+ */
 function classAt(pattern: Buffer, from: number): { matches: (code: number) => boolean; end: number } {
   const negated = pattern[from] === caret;
   const ranges: (readonly [number, number])[] = [];
@@ -48,7 +51,7 @@ function classAt(pattern: Buffer, from: number): { matches: (code: number) => bo
   return { matches: negated ? (code) => !inside(code) : inside, end: Math.min(at, pattern.length - 1) };
 }
 
-/** Goes back to the last `*` only: what an earlier one could still take, the last one can take too. */
+/** Backtracks to the last `*` only: whatever an earlier one could match, the last one can match too. */
 function matchSteps(steps: readonly Step[], name: string): boolean {
   let step = 0;
   let at = 0;

@@ -1,4 +1,8 @@
-/** Commands on keys whatever they hold, as pure functions over a working set (source: the Redis command reference). */
+/**
+ * Commands on keys, whatever their values, as pure functions over a working set.
+ *
+ * Source: the Redis command reference.
+ */
 import type { ExpiryUnit } from './expiry-options.ts';
 import { instantOf } from './expiry-options.ts';
 import { Refusal } from './refusals.ts';
@@ -7,22 +11,25 @@ import type { Request } from './request-reader.ts';
 import type { Apply } from './value-commands.ts';
 import { argument } from './value-commands.ts';
 
+/** DEL and UNLINK: the number of keys deleted. */
 export const del: Apply = (keys, request) => {
   let count = 0;
   for (let at = 1; at < request.length; at++) if (keys.delete(argument(request, at))) count += 1;
   return integerReply(count);
 };
 
+/** EXISTS: how many of the named keys exist; a key named twice counts twice. */
 export const exists: Apply = (keys, request) => {
   let count = 0;
   for (let at = 1; at < request.length; at++) if (keys.get(argument(request, at)) !== undefined) count += 1;
   return integerReply(count);
 };
 
+/** TYPE: `string` or `none`. */
 export const type: Apply = (keys, request) =>
   simpleReply(keys.get(argument(request, 1)) === undefined ? 'none' : 'string');
 
-/** Conditions on the expiry that is there. */
+/** Conditions on the present expiry. */
 interface ExpireOptions {
   readonly nx: boolean;
   readonly xx: boolean;
@@ -46,7 +53,7 @@ function expireOptions(request: Request): ExpireOptions {
   return options;
 }
 
-/** A key without an expiry lives longest of all. */
+/** A key without an expiry counts as expiring last. */
 function permits({ nx, xx, gt, lt }: ExpireOptions, presentMs: number, wantedMs: number): boolean {
   if (nx && presentMs !== 0) return false;
   if (xx && presentMs === 0) return false;
@@ -67,11 +74,16 @@ function expireBy(unit: ExpiryUnit, name: string): Apply {
   };
 }
 
+/** EXPIRE: seconds from now. */
 export const expire = expireBy('EX', 'expire');
+/** PEXPIRE: milliseconds from now. */
 export const pexpire = expireBy('PX', 'pexpire');
+/** EXPIREAT: seconds since the epoch. */
 export const expireat = expireBy('EXAT', 'expireat');
+/** PEXPIREAT: milliseconds since the epoch. */
 export const pexpireat = expireBy('PXAT', 'pexpireat');
 
+/** PERSIST: removes the expiry; 0 if there was none. */
 export const persist: Apply = (keys, request) => {
   const key = argument(request, 1);
   const entry = keys.get(key);
@@ -87,12 +99,16 @@ function timeLeft(unitMs: number, since: 'now' | 'epoch'): Apply {
     if (entry === undefined) return integerReply(-2);
     if (entry.expiresAtMs === 0) return integerReply(-1);
     const ms = since === 'now' ? entry.expiresAtMs - nowMs : entry.expiresAtMs;
-    // Seconds are rounded, as Redis does.
+    // Redis rounds seconds, too.
     return integerReply(unitMs === 1 ? ms : Math.floor((ms + unitMs / 2) / unitMs));
   };
 }
 
+/** TTL: the seconds left. */
 export const ttl = timeLeft(1000, 'now');
+/** PTTL: the milliseconds left. */
 export const pttl = timeLeft(1, 'now');
+/** EXPIRETIME: the expiry in seconds since the epoch. */
 export const expiretime = timeLeft(1000, 'epoch');
+/** PEXPIRETIME: the expiry in milliseconds since the epoch. */
 export const pexpiretime = timeLeft(1, 'epoch');

@@ -1,14 +1,14 @@
 /**
- * Commands that write one key. At each node the writes of a key take turns: one turn is under way, and those that come
- * meanwhile make up the next one together, so a key that everybody increments costs two syncs for all who wait, not one
- * each. A turn applies its commands in the order in which they came, and ends in one step:
+ * Queues commands that write one key. At each node the writes of a key take turns. One turn is under way, and the
+ * commands that arrive meanwhile form the next one. So a counter that many clients increment costs two syncs for all
+ * that wait, not one each. A turn applies its commands in the order of arrival, and ends in one step:
  *
- * - When none of them asks what is there (plain SETs), the last one's value is written as a put on top of a read. But
- *   where a value may expire that was read there, the put would race with the reaper: then as below.
- * - Otherwise the key is read, the commands are applied, and the result is committed at the key's primary on condition
- *   that the key is still what was read; when others were faster, the turn reads and applies again.
+ * - If no command depends on the present value (plain SETs), the turn writes the last value as a put on top of a read.
+ *   If the value read may expire, the put would race with the reaper; then the second way applies.
+ * - Otherwise the turn reads the key, applies the commands, and commits the result at the key's primary, on condition
+ *   that the key is unchanged. If another client was faster, the turn reads and applies again.
  *
- * All commands of a turn succeed or fail together, but for their own refusals.
+ * All commands of a turn succeed or fail together, except for their own refusals.
  */
 import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
@@ -36,9 +36,9 @@ export interface Edit {
   readonly command: Command;
   readonly request: Request;
   readonly version: RespVersion;
-  /** Called once. */
+  /** Called once, with the reply. */
   settle(reply: Buffer): void;
-  /** Called once instead: the turn could not be carried out, or nobody knows. */
+  /** Called once instead of `settle`: the turn failed, or its outcome is unknown. */
   fail(error: LockstepError | undefined, text: string): void;
 }
 
@@ -47,6 +47,7 @@ interface Turn {
   waiting: Edit[];
 }
 
+/** The queues of all keys at this node. */
 export class KeyQueue {
   readonly #parts: RedisDependencies;
   readonly #turns = new Map<PackedKey, Turn>();
@@ -55,11 +56,12 @@ export class KeyQueue {
     this.#parts = parts;
   }
 
-  /** Keys with turns under way. */
+  /** The number of keys with turns under way. */
   get size(): number {
     return this.#turns.size;
   }
 
+  /** Adds a command to the key's next turn, and starts one if none is under way. */
   submit(key: ObjectKey, edit: Edit): void {
     const turn = this.#turns.get(key.packed);
     if (turn !== undefined) {
@@ -89,7 +91,10 @@ export class KeyQueue {
     }
   }
 
-  /** Nobody asked what is there. False: nothing was done, a value that may expire is in the way. */
+  /**
+   * Runs a turn of commands that do not depend on the present value. False if nothing was done, since a value that may
+   * expire is there.
+   */
   async #write(key: ObjectKey, edits: readonly Edit[]): Promise<boolean> {
     const { dispatcher, limits, timeoutMs } = this.#parts;
     const working = new WorkingKey(undefined);
@@ -97,7 +102,7 @@ export class KeyQueue {
     if (working.entry !== undefined) {
       const content = contentOf(working.entry);
       checkContent(content, limits);
-      // Clocks differ: a write must have seen what was acknowledged before, or it could count as the older one.
+      // Clocks differ: a write must include the context of acknowledged writes, or it could count as older than they.
       const seen = this.#parts.isAlone() ? undefined : await this.#read(key, timeoutMs);
       if (seen !== undefined && mayExpire(seen)) return false;
       await dispatcher.put({ key, need: 'default', context: seen?.context ?? [], content, timeoutMs });
@@ -166,7 +171,7 @@ export class KeyQueue {
 const done: Ending = { kind: 'done' };
 const nothing = Buffer.alloc(0);
 
-/** The reply of a command that was applied, or of its refusal. */
+/** Applies a command to the working set and returns its reply, or the reply of its refusal. */
 export function applyCommand(
   { apply }: Command,
   request: Request,

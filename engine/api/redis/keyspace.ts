@@ -1,6 +1,6 @@
 /**
- * Commands over all keys: KEYS, SCAN, DBSIZE, RANDOMKEY. They read the whole cluster, as a listing does: a key written or
- * deleted a moment ago may be missed or met.
+ * Runs commands over all keys: KEYS, SCAN, DBSIZE, RANDOMKEY. They read the whole cluster, like a listing: a key that
+ * was written or deleted a moment ago may or may not be included.
  */
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
@@ -14,28 +14,30 @@ import { arrayReply, bulkReply, integerReply, nilReply, textReply } from './repl
 import type { Request } from './request-reader.ts';
 import { argument } from './value-commands.ts';
 
-/** A key and its place on the ring. */
+/** A key and its token. */
 export interface ListedKey {
   readonly name: ByteString;
   readonly token: Token;
 }
 
-/** The keys of the bucket that hold a value, in the order of their tokens, from the first at or after `from` on. */
+/** Lists the bucket's keys that hold a value, in the order of their tokens, starting at `from`. */
 export type ListKeys = (from: Token, deadlineUs: number) => AsyncIterable<readonly ListedKey[]>;
 
-/** SCAN's COUNT when it is not given, as in Redis. */
+/** SCAN's COUNT if the client gives none, as in Redis. */
 const countDefault = 10;
 
+/** SCAN's options: MATCH and TYPE as a test of names, and COUNT. */
 export interface ScanOptions {
   readonly matches: (name: ByteString) => boolean;
   readonly count: number;
 }
 
+/** The commands over all keys of one listener. */
 export class Keyspace {
   readonly #io: Pick<Io, 'clock' | 'random'>;
   readonly #list: ListKeys;
   readonly #timeoutMs: number;
-  /** Bytes that an answer may have. */
+  /** The most bytes of an answer. */
   readonly #bytesMax: number;
 
   constructor(io: Pick<Io, 'clock' | 'random'>, list: ListKeys, timeoutMs: number, bytesMax: number) {
@@ -45,7 +47,7 @@ export class Keyspace {
     this.#bytesMax = bytesMax;
   }
 
-  /** Rejects with `Refusal`, or with the `LockstepError` of a listing. */
+  /** Runs a command. Rejects with `Refusal`, or with the `LockstepError` of a listing. */
   async answer(command: Command, request: Request, version: RespVersion): Promise<Buffer> {
     switch (command.name) {
       case 'keys':
@@ -80,8 +82,8 @@ export class Keyspace {
   }
 
   /**
-   * The cursor is the token where to go on, so it stays good whatever happens between two calls and whichever node is
-   * asked. Keys of one token come together: a call may return more than COUNT. Long names end it sooner.
+   * The cursor is the token at which to continue. So it stays valid whatever happens between two calls, on every node.
+   * Keys with the same token are returned together, so a call may return more than COUNT. Long names end it sooner.
    */
   async #scan(request: Request): Promise<Buffer> {
     const from = cursorOf(argument(request, 1));
@@ -92,7 +94,7 @@ export class Keyspace {
     let last: Token | undefined;
     for await (const page of this.#pages(from)) {
       for (const { name, token } of page) {
-        // Beyond `count`, up to the end of the token that is being listed.
+        // Beyond `count`, continues to the end of the current token.
         if ((seen >= count || bytes >= this.#bytesMax) && token !== last) return scanReply(token, found);
         seen += 1;
         last = token;
@@ -104,7 +106,7 @@ export class Keyspace {
     return scanReply(0, found);
   }
 
-  /** The first key at or after a random place. */
+  /** The first key at or after a random token. */
   async #any(version: RespVersion): Promise<Buffer> {
     const from = this.#io.random.u32() as Token;
     for (const start of [from, firstToken]) {
@@ -130,7 +132,7 @@ function scanReply(cursor: number, found: readonly Buffer[]): Buffer {
   return arrayReply([textReply(String(cursor)), arrayReply(found)]);
 }
 
-/** 0 begins; any other number is a token that an earlier call answered. */
+/** 0 starts a scan; any other number is a token that an earlier call returned. */
 function cursorOf(given: Buffer): Token {
   const text = given.toString('latin1');
   if (!/^[0-9]{1,10}$/.test(text) || Number(text) > 0xffffffff) throw new Refusal('ERR invalid cursor');

@@ -1,4 +1,4 @@
-/** What the Redis listener works with. */
+/** The dependencies of the Redis listener, and the object of a key. */
 import type { Gate } from '../../auth/gate.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
@@ -13,38 +13,39 @@ import type { ContentLimits } from '../content-limits.ts';
 import type { ReplicaTerms } from '../../replication/needs.ts';
 import type { RedisField } from './commands.ts';
 
+/** What the Redis listener works with. */
 export interface RedisDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'network' | 'random' | 'spawn'>;
   readonly dispatcher: Dispatcher;
   readonly transactions: Pick<TransactionService, 'run'>;
   readonly observer: ClientObserver;
   readonly gate: Gate;
-  /** Of the requests of all clients being received. */
+  /** Budget of the requests of all clients that are being received. */
   readonly requests: BodyBudget;
-  /** A command was received. */
+  /** Counts a received command. */
   readonly count: (field: RedisField) => void;
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
-  /** This node is the whole cluster. */
+  /** Whether this node is the whole cluster. */
   readonly isAlone: () => boolean;
-  /** Bucket type and bucket that all keys live in. */
+  /** Bucket type and bucket of all keys. */
   readonly type: ByteString;
   readonly bucket: ByteString;
-  /** How long a command may take, milliseconds. */
+  /** Milliseconds that a command may take. */
   readonly timeoutMs: number;
   /** Bytes that one command on several keys, or one transaction, may hold and answer. */
   readonly answerBytesMax: number;
-  /** Keys that one command or transaction may name. */
+  /** The most keys that one command or transaction may name. */
   readonly keyCountMax: number;
   readonly serverInfo: { readonly node: string; readonly version: string };
 }
 
-/** The object behind a key of Redis. Throws `BadRequest` for an empty key, `TooLarge` for one beyond its limit. */
+/** The object of a Redis key. Throws `BadRequest` for an empty key, `TooLarge` for one beyond its limit. */
 export function keyOf({ type, bucket }: Pick<RedisDependencies, 'type' | 'bucket'>, key: Buffer): ObjectKey {
   return objectKey(type, bucket, byteStringFrom(key));
 }
 
-/** Who is asked before a key is changed: a majority at least, whatever level reads have. */
+/** The replicas to ask before a key is changed: at least a majority, whatever level reads have. */
 export function editNeed({ terms }: Pick<RedisDependencies, 'terms'>): Need {
   return terms.readLevel === 'DC_ONE' ? 'quorum' : 'default';
 }

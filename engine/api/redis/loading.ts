@@ -1,6 +1,6 @@
 /**
- * Reads the keys of one step, some at a time, and ends as soon as their values are more than one step may hold. Values
- * that no command of the step looks at are let go at once: EXISTS and DEL take keys of any size.
+ * Reads the keys of one step, a bounded number at a time, and stops as soon as their values exceed what one step may
+ * hold. Values that no command of the step needs are dropped at once, so EXISTS and DEL accept keys of any size.
  */
 import { present } from '../../base/assert.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
@@ -9,16 +9,17 @@ import { AnswerSize, valueBytesOf, withoutValues } from './answer-size.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { editNeed } from './listener-dependencies.ts';
 
+/** A key that a step reads. */
 export interface WantedKey {
   readonly key: ObjectKey;
-  /** A command looks at its value. */
+  /** Whether a command needs its value. */
   readonly value: boolean;
 }
 
-/** Reads under way for one step: what they bring is counted when it is there. */
+/** Concurrent reads of one step. The size of their values is known only when they have arrived. */
 const readsMax = 64;
 
-/** In the order of `wanted`. Rejects with the error of a read, or `TooLarge`. */
+/** The objects in the order of `wanted`. Rejects with the error of a read, or `TooLarge`. */
 export async function loadKeys(
   parts: Pick<RedisDependencies, 'io' | 'dispatcher' | 'terms' | 'answerBytesMax'>,
   wanted: readonly WantedKey[],

@@ -1,11 +1,11 @@
-/** Numbers in arguments and values, read as strictly as Redis does. */
+/** Parses numbers in arguments and values, as strictly as Redis does. */
 import { Refusal, texts } from './refusals.ts';
 
 const least = -(2n ** 63n);
 const most = 2n ** 63n - 1n;
 const integerForm = /^(?:0|-?[1-9][0-9]{0,18})$/;
 const floatForm = /^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,4}))?$/;
-/** Digits after the point that Redis writes at most. */
+/** The most digits after the point that Redis writes. */
 const fractionDigits = 17;
 const exponentMax = 308;
 
@@ -18,14 +18,14 @@ export function readInteger(bytes: Uint8Array): bigint | undefined {
   return inRange(value) ? value : undefined;
 }
 
-/** Throws `Refusal` for what is no signed 64-bit integer. */
+/** A signed 64-bit integer. Throws `Refusal` for anything else. */
 export function mustReadInteger(bytes: Uint8Array | undefined): bigint {
   const value = bytes === undefined ? undefined : readInteger(bytes);
   if (value === undefined) throw new Refusal(texts.notInteger);
   return value;
 }
 
-/** As a number, for offsets and counts: what is beyond its exact range becomes the range's end. */
+/** An integer as a number, for offsets and counts. A value beyond the exact range becomes the range's end. */
 export function mustReadCount(bytes: Uint8Array | undefined): number {
   const value = mustReadInteger(bytes);
   if (value > BigInt(Number.MAX_SAFE_INTEGER)) return Number.MAX_SAFE_INTEGER;
@@ -33,17 +33,21 @@ export function mustReadCount(bytes: Uint8Array | undefined): number {
   return Number(value);
 }
 
+/** Whether the value fits in a signed 64-bit integer. */
 export function inRange(value: bigint): boolean {
   return value >= least && value <= most;
 }
 
-/** A decimal number without loss: `units` of 10 to the power of minus `scale`. */
+/** A decimal number without loss: `units` times 10 to the power of minus `scale`. */
 interface Decimal {
   readonly units: bigint;
   readonly scale: number;
 }
 
-/** The sum of two numbers in decimal, as INCRBYFLOAT stores it: at most 17 digits after the point, none in vain. */
+/**
+ * The sum of two decimal numbers as INCRBYFLOAT stores it: at most 17 digits after the point, without trailing zeros.
+ * Throws `Refusal` if one of them is no number.
+ */
 export function addFloats(value: Uint8Array, increment: Uint8Array): string {
   const left = mustReadFloat(value);
   const right = mustReadFloat(increment);

@@ -1,4 +1,7 @@
-/** How long a Redis client may take over one command: a law by hand, and arbitrary cuts and silences beside a dumb twin. */
+/**
+ * Tests of how long a Redis client may take to send one command: chosen cases, and random cuts and pauses against a
+ * model.
+ */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -7,7 +10,7 @@ import { TestingRedis, encodeRequest } from './redis.fixture.ts';
 const limitUs = 1_000_000;
 const late = '-ERR Protocol error: a command was not whole 1000 ms after it began\r\n';
 
-test('a command must be whole in time, however its bytes trickle; between commands a client may be silent', async () => {
+test('a command must be complete in time; between commands a client may be silent', async () => {
   const redis = await TestingRedis.start({ messageUsMax: limitUs });
   const peer = redis.join();
   const command = encodeRequest(['SET', 'a', '1']);
@@ -29,7 +32,7 @@ test('a command must be whole in time, however its bytes trickle; between comman
   expect([replies, peer.serverEnded]).toEqual([`+PONG\r\n${late}`, true]);
 });
 
-test('a command that waits for earlier ones is not late, nor is what follows it', async () => {
+test('a command that waits for earlier ones is not late, nor are its followers', async () => {
   const redis = await TestingRedis.start({ messageUsMax: limitUs });
   const peer = redis.join();
   redis.dispatcher.holding = true;
@@ -42,7 +45,7 @@ test('a command that waits for earlier ones is not late, nor is what follows it'
   expect(peer.serverEnded).toBe(false);
 });
 
-test('commands that are not whole hold no more than they may together; small ones go on, and what ends gives back', async () => {
+test('incomplete commands share one budget; small ones proceed, and a close releases its share', async () => {
   const redis = await TestingRedis.start({
     argumentBytesMax: 500_000,
     requestBytesMax: 500_000,
@@ -61,7 +64,7 @@ test('commands that are not whole hold no more than they may together; small one
   expect(await redis.join().send(most)).toBe('');
 });
 
-/** Commands cut into pieces, and how long the client is silent before each piece. */
+/** Commands cut into pieces, with the client's pause before each piece. */
 const conversation = fc
   .array(fc.array(fc.stringMatching(/^[a-z]{1,6}$/), { minLength: 0, maxLength: 2 }), {
     minLength: 1,
@@ -80,7 +83,7 @@ const conversation = fc
     });
   });
 
-test('whatever the cuts and silences, exactly the commands that were whole in time are answered', async () => {
+test('for any cuts and pauses, exactly the commands that were complete in time are answered', async () => {
   await fc.assert(
     fc.asyncProperty(conversation, async ({ wire, lengths, cuts }) => {
       const redis = await TestingRedis.start({ messageUsMax: limitUs });
@@ -95,7 +98,7 @@ test('whatever the cuts and silences, exactly the commands that were whole in ti
       }
       redis.clock.advance(limitUs);
       replies += await peer.turn();
-      const expected = twin(lengths, cuts);
+      const expected = model(lengths, cuts);
       expect(replies.split('\r\n').length - 1 - (replies.match(/\$/g)?.length ?? 0)).toBe(
         expected.answered + (expected.late ? 1 : 0),
       );
@@ -106,8 +109,8 @@ test('whatever the cuts and silences, exactly the commands that were whole in ti
   );
 });
 
-/** Bytes and instants alone: which commands end before anything is late, and whether anything is. */
-function twin(
+/** The model: from bytes and times alone, which commands complete before one is late, and whether one is. */
+function model(
   lengths: readonly number[],
   cuts: readonly { readonly bytes: number; readonly silenceUs: number }[],
 ): { readonly answered: number; readonly late: boolean } {

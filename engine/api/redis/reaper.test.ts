@@ -1,4 +1,4 @@
-/** Laws of the reaper, over the twins of the dispatcher and of transactions. */
+/** Tests of the reaper, over a dispatcher and transactions with maps. */
 import { expect, test } from 'vitest';
 import { byteStringOf } from '../../base/ids.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
@@ -23,7 +23,7 @@ async function room(names: readonly string[], primaries: readonly string[] = nam
     return redis.dispatcher.put({ key, need: 'default', context: [], content: mortal });
   };
   for (const key of keys) await write(key, nowMs + 1000);
-  /** What this node still has where the others have something newer. */
+  /** Objects that this node still has although the other replicas have newer ones. */
   const stale = new Map<PackedKey, StoredObject | undefined>();
   const parts = {
     io: {
@@ -48,7 +48,7 @@ async function room(names: readonly string[], primaries: readonly string[] = nam
   return { redis, keys, reaper, write, nowMs, stale, left: () => left().map(({ key }) => key) };
 }
 
-test('what has expired is deleted, round after round; what has not stays', async () => {
+test('expired values are deleted round by round; others stay', async () => {
   const { redis, reaper, left } = await room(['a', 'b', 'c']);
   expect(await reaper.round()).toBe(0);
   expect(left()).toEqual(['a', 'b', 'c']);
@@ -59,14 +59,14 @@ test('what has expired is deleted, round after round; what has not stays', async
   expect(left()).toEqual([]);
 });
 
-test('a key is left to its primary', async () => {
+test('a node deletes only keys that it is primary of', async () => {
   const { redis, reaper, left } = await room(['a', 'b'], ['b']);
   redis.clock.aheadMs = 1000;
   expect(await reaper.round()).toBe(1);
   expect(left()).toEqual(['a']);
 });
 
-test('a value written meanwhile stays', async () => {
+test('a value that is written meanwhile stays', async () => {
   const { redis, keys, reaper, write, nowMs, left } = await room(['a']);
   redis.clock.aheadMs = 1000;
   const { run } = redis.transactions;
@@ -84,7 +84,7 @@ test('a value written meanwhile stays', async () => {
   expect(left()).toEqual(['a']);
 });
 
-test('a newer value that its node has not heard of stays', async () => {
+test('a newer value that the primary lacks stays', async () => {
   const { redis, keys, reaper, write, nowMs, left, stale } = await room(['a']);
   const [key] = keys;
   if (key === undefined) return;
@@ -96,7 +96,7 @@ test('a newer value that its node has not heard of stays', async () => {
   expect(redis.transactions.requests.length).toBe(0);
 });
 
-test('it stops', async () => {
+test('no round begins after stop', async () => {
   const { redis, reaper, left } = await room(['a']);
   redis.clock.aheadMs = 1000;
   await reaper.stop();

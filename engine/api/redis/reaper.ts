@@ -1,11 +1,11 @@
 /**
- * Deletes values that have expired. Readers see them as gone already; this gives their room back. Each key is looked at
- * by its primary node alone. What has expired there takes a turn like any command (key-queue.ts): it is read from as many
- * replicas as a command would read, and deleted on condition that it is still the value that had expired. So a newer
- * value that this node has not heard of stays, and it does not matter much whether its clock is right.
+ * Deletes expired values to free their space; readers see them as absent already. Only the primary of a key checks it.
+ * An expired key takes a turn like any command (`key-queue.ts`). The turn reads it from as many replicas as a command
+ * would, and deletes it on condition that it is still the value that has expired. So a newer value that this node lacks
+ * stays, and an inaccurate clock does little harm.
  *
- * The keys are gone through all the time, a bounded number in each round, with a rest between rounds; as long as many of
- * them have expired, without a rest.
+ * The reaper goes through the keys continuously, a bounded number per round, with a rest between rounds. While more
+ * than a quarter of a round has expired, it does not rest.
  */
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import { unpackKey } from '../../base/object-key.ts';
@@ -18,25 +18,29 @@ import type { Command } from './commands.ts';
 import { okReply } from './replies.ts';
 import type { Edit, KeyQueue } from './key-queue.ts';
 
+/** What the reaper works with. */
 export interface ExpiryReaperDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly turns: Pick<KeyQueue, 'submit'>;
-  /** This node's keys of the bucket, in no order; may be iterated over a long time. */
+  /** This node's keys of the bucket, in any order. The iteration may last long. */
   keys(): Iterable<PackedKey>;
   isPrimary(key: ObjectKey): boolean;
-  /** What this node has under a key; undefined when that is nothing, or cannot be read. */
+  /** This node's copy of a key; undefined if there is none, or it cannot be read. */
   read(key: PackedKey): Promise<StoredObject | undefined>;
 }
 
+/** The pace of the reaper. */
 export interface ReaperOptions {
-  /** The rest between two rounds. */
+  /** Microseconds of rest between two rounds. */
   readonly intervalUs: number;
-  /** Keys looked at in one round. */
+  /** Keys checked in one round. */
   readonly roundCount: number;
 }
 
+/** The pace of a node whose configuration states none. */
 export const defaultReaperOptions: ReaperOptions = { intervalUs: 1_000_000, roundCount: 512 };
 
+/** The reaper of one node. */
 export class Reaper {
   readonly #parts: ExpiryReaperDependencies;
   readonly #options: ReaperOptions;
@@ -50,19 +54,20 @@ export class Reaper {
     this.#options = options;
   }
 
+  /** Starts with a rest. */
   start(): void {
     this.#stopped = false;
     this.#rest();
   }
 
-  /** Begins no further round; resolves when the one under way is over. */
+  /** Begins no further round; resolves when the current one has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
     await this.#running;
   }
 
-  /** One round; answers how many keys it deleted. */
+  /** Runs one round; resolves with the number of keys deleted. */
   async round(): Promise<number> {
     let deleted = 0;
     for (let looked = 0; looked < this.#options.roundCount && !this.#stopped; looked++) {
@@ -99,15 +104,15 @@ export class Reaper {
     if (key === undefined || !this.#parts.isPrimary(key)) return false;
     const object = await this.#parts.read(packed);
     if (object === undefined || !isExpired(object, this.#parts.io.clock.wallMs())) return false;
-    const burial = new Burial();
-    this.#parts.turns.submit(key, burial);
-    return burial.done.promise;
+    const deletion = new ExpiredDeletion();
+    this.#parts.turns.submit(key, deletion);
+    return deletion.done.promise;
   }
 }
 
 const noBytes = Buffer.alloc(0);
 
-/** Deletes what has expired, unless something else is there by now. */
+/** Deletes an expired value unless the key holds another one by now. */
 const bury: Command = {
   name: 'bury',
   arity: 1,
@@ -122,7 +127,7 @@ const bury: Command = {
   },
 };
 
-class Burial implements Edit {
+class ExpiredDeletion implements Edit {
   readonly command = bury;
   readonly request = [noBytes];
   readonly version = 2;
@@ -132,7 +137,7 @@ class Burial implements Edit {
     this.done.resolve(true);
   }
 
-  /** Whatever is left is looked at again. */
+  /** A later round checks the key again. */
   fail(): void {
     this.done.resolve(false);
   }

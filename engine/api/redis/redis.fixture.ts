@@ -1,4 +1,4 @@
-/** The Redis listener over the twins of the dispatcher and of transactions, and a client that writes bytes by hand. */
+/** The Redis listener over a dispatcher and transactions with maps, and a client that sends raw bytes. */
 import type { Credential } from '../../auth/credentials.ts';
 import { Gate } from '../../auth/gate.ts';
 import { RequestBudget } from '../session/request-budget.ts';
@@ -29,10 +29,10 @@ import type { RedisLimits } from './server.ts';
 import { RedisServer } from './server.ts';
 import { defaultSessionLimits } from './session-dependencies.ts';
 
-/** Transactions over a `MapDispatcher`, one at a time and all or none. */
+/** Transactions over a `MapDispatcher`: one at a time, all or nothing. */
 export class MapTransactions {
   readonly requests: TransactionRequest[] = [];
-  /** What the next transactions end in, oldest first. */
+  /** Outcomes of the next transactions, oldest first. */
   readonly outcomes: ('inDoubt' | AbortReason)[] = [];
   readonly #dispatcher: MapDispatcher;
   #counter = 0;
@@ -41,6 +41,7 @@ export class MapTransactions {
     this.#dispatcher = dispatcher;
   }
 
+  /** Runs a transaction, or gives the next scripted outcome. */
   async run(request: TransactionRequest): Promise<TransactionOutcome> {
     this.requests.push(request);
     const xid = makeXid(present(parseNodeId('n1'), 'a name'), '0123456789ab', ++this.#counter);
@@ -62,9 +63,9 @@ export class MapTransactions {
   }
 }
 
-/** A Redis client that a test leads by the hand; it hears replies as text. */
+/** A Redis client under a test's control; it returns replies as text. */
 export class RedisPeer extends TestingPeer<string> {
-  /** One command in RESP's form. */
+  /** Sends one command in RESP and returns the replies. */
   ask(...request: readonly (string | Buffer)[]): Promise<string> {
     return this.send(encodeRequest(request));
   }
@@ -74,6 +75,7 @@ export class RedisPeer extends TestingPeer<string> {
   }
 }
 
+/** A listener with everything that it works with. */
 export class TestingRedis {
   readonly dispatcher = new MapDispatcher();
   readonly transactions = new MapTransactions(this.dispatcher);
@@ -81,10 +83,10 @@ export class TestingRedis {
   readonly clock = new TestClock();
   readonly counts = new Map<RedisField, number>();
   readonly failed: string[] = [];
-  /** What a listing of the cluster answers. */
+  /** The keys that a listing of the cluster returns. */
   listed: readonly ListedKey[] = [];
   readonly gate: Gate;
-  /** The least that there can be: large requests take turns. */
+  /** The smallest budget: large requests take turns. */
   readonly requests = new RequestBudget(256 * 1024);
   readonly server: RedisServer;
   readonly #network = new TestingNetwork((highWaterBytes) => new RedisPeer(highWaterBytes));
@@ -136,6 +138,7 @@ export class TestingRedis {
     );
   }
 
+  /** Starts a listener with small limits; without credentials everyone has access. */
   static async start(
     limits: Partial<RedisLimits> = {},
     credentials?: readonly Credential[],
@@ -145,6 +148,7 @@ export class TestingRedis {
     return testing;
   }
 
+  /** Connects a client. */
   join(): RedisPeer {
     return this.#network.join();
   }
@@ -157,6 +161,7 @@ export class TestingRedis {
   }
 }
 
+/** One command as a RESP array of bulk strings. */
 export function encodeRequest(request: readonly (string | Buffer)[]): Buffer {
   const parts = request.flatMap((one) => {
     const bytes = Buffer.from(one);
@@ -165,7 +170,7 @@ export function encodeRequest(request: readonly (string | Buffer)[]): Buffer {
   return Buffer.concat([Buffer.from(`*${request.length}\r\n`), ...parts]);
 }
 
-/** A failure to come, for tests that want one. */
+/** An error for tests to inject. */
 export function noQuorum(): LockstepError {
   return new LockstepError('NoQuorum', 'too few');
 }

@@ -1,12 +1,16 @@
-/** Errors in Redis's words. A refused command has changed nothing, unless its word says otherwise. */
+/**
+ * Maps errors to Redis's error lines. A refused command has changed nothing, unless the first word of its line leaves
+ * that open.
+ */
 import type { ErrorCode, LockstepError } from '../../base/errors.ts';
 import type { Failure } from '../client-observer.ts';
 
-/** A refusal that is sent as it is, its word first: `ERR syntax error`. */
+/** A refusal whose message is sent unchanged, with the error's word first: `ERR syntax error`. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
 
+/** The error lines that several modules use. */
 export const texts = {
   syntax: 'ERR syntax error',
   notInteger: 'ERR value is not an integer or out of range',
@@ -36,18 +40,19 @@ const ownWords: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 /**
- * The line of an error of the table: its code in capitals, or Redis's word where it has one. `NOQUORUM`, `TIMEOUT`,
- * `STORAGEFAILED`, `PEERGONE`, `INTERNAL` and `INDOUBT` leave it open whether the command was carried out.
+ * The line of a `LockstepError`: its code in capitals, or Redis's word if there is one. `NOQUORUM`, `TIMEOUT`,
+ * `STORAGEFAILED`, `PEERGONE`, `INTERNAL` and `INDOUBT` leave open whether the command was applied.
  */
 export function refusalText({ code, message }: LockstepError): string {
   return `${wordOf(code)} ${message}`;
 }
 
+/** The first word of the line of an error with this code. */
 export function wordOf(code: ErrorCode): string {
   return ownWords[code] ?? code.toUpperCase();
 }
 
-/** Codes of those errors that are counted by their cause, by their words. */
+/** Codes of the errors that are counted by cause, by the first word of their line. */
 const codesByWord: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
   ...(
     ['NoTargets', 'NoQuorum', 'Timeout', 'ReplicasDisagree', 'Overloaded', 'ShuttingDown', 'Standby'] as const
@@ -56,22 +61,29 @@ const codesByWord: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
 ]);
 const definiteWords: readonly string[] = ['DISKFULL'];
 
-/** What an error line is counted as; `definite`: its error said so. What is only Redis's word has no cause. */
+/**
+ * What an error line is counted as. `definite`: the error itself says that nothing was done. Redis's own errors have no
+ * cause.
+ */
 export function failureOf(text: string, definite: boolean): Failure {
   if (text.startsWith('ABORTED prepare_timeout')) return { code: 'Timeout', definite: false };
   const word = text.slice(0, Math.max(0, text.indexOf(' ')));
   return { code: codesByWord.get(word) ?? 'BadRequest', definite: definite || definiteWords.includes(word) };
 }
 
+/** The refusal of a wrong number of arguments. */
 export function wrongArity(name: string): Refusal {
   return new Refusal(`ERR wrong number of arguments for '${name}' command`);
 }
 
+/** The refusal of an invalid expiry. */
 export function invalidExpiry(name: string): Refusal {
   return new Refusal(`ERR invalid expire time in '${name}' command`);
 }
 
-/** Redis shows at most 128 bytes of the name, and arguments up to about as much. */
+/**
+ * The error line of an unknown command. Redis shows at most 128 bytes of the name, and of the arguments about as many.
+ */
 export function unknownCommand(request: readonly Buffer[]): string {
   let shown = '';
   for (const argument of request.slice(1)) {
@@ -82,6 +94,7 @@ export function unknownCommand(request: readonly Buffer[]): string {
   return `ERR unknown command '${name}', with args beginning with: ${shown}`;
 }
 
+/** The refusal of an unknown subcommand. */
 export function unknownSubcommand(command: string, given: string): Refusal {
   return new Refusal(`ERR unknown subcommand '${given.slice(0, 128)}'. Try ${command} HELP.`);
 }

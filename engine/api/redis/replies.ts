@@ -1,47 +1,57 @@
 /**
- * Replies in RESP, as bytes. Version 2 and 3 differ in how they say "nothing", in maps and in marked texts; everything
- * else is the same in both (source: the Redis serialization protocol specification).
+ * Encodes replies in RESP. Versions 2 and 3 differ in nil, maps and verbatim texts; everything else is the same.
+ *
+ * Source: the Redis serialization protocol specification.
  */
 
+/** The protocol version that the client chose with HELLO. */
 export type RespVersion = 2 | 3;
 
+/** The reply of success. */
 export const okReply = Buffer.from('+OK\r\n');
+/** The reply to a command within MULTI. */
 export const queuedReply = Buffer.from('+QUEUED\r\n');
+/** The reply to PING. */
 export const pongReply = Buffer.from('+PONG\r\n');
+/** An array without elements. */
 export const emptyArray = Buffer.from('*0\r\n');
 
 const nil2 = Buffer.from('$-1\r\n');
 const nil3 = Buffer.from('_\r\n');
 const nilArray2 = Buffer.from('*-1\r\n');
 const lineEnd = Buffer.from('\r\n');
-/** Integers that are answered all the time. */
+/** Integers from -1 to 127, which are answered most often. */
 const smallIntegers: readonly Buffer[] = Array.from({ length: 129 }, (_, index) =>
   Buffer.from(`:${index - 1}\r\n`),
 );
 
-/** Errors are one line: what would end it is taken out. `text` begins with the error's word: `ERR syntax error`. */
+/** An error line. Line breaks in it become blanks. `text` begins with the error's word: `ERR syntax error`. */
 export function errorReply(text: string): Buffer {
   return Buffer.from(`-${text.replaceAll(/[\r\n]+/g, ' ')}\r\n`);
 }
 
+/** A simple string; `text` has no line break. */
 export function simpleReply(text: string): Buffer {
   return Buffer.from(`+${text}\r\n`);
 }
 
+/** An integer. */
 export function integerReply(value: number | bigint): Buffer {
   const known = typeof value === 'number' ? smallIntegers[value + 1] : undefined;
   return known ?? Buffer.from(`:${value}\r\n`);
 }
 
+/** The absence of a value. */
 export function nilReply(version: RespVersion): Buffer {
   return version === 2 ? nil2 : nil3;
 }
 
-/** Of what would have been an array. */
+/** The absence of an array. */
 export function nilArrayReply(version: RespVersion): Buffer {
   return version === 2 ? nilArray2 : nil3;
 }
 
+/** A bulk string of bytes. */
 export function bulkReply(value: Uint8Array): Buffer {
   const { length } = value;
   const digits = length < 10 ? 1 : length < 100 ? 2 : length < 1000 ? 3 : String(length).length;
@@ -59,21 +69,23 @@ export function bulkReply(value: Uint8Array): Buffer {
   return reply;
 }
 
+/** A bulk string of a UTF-8 text. */
 export function textReply(text: string): Buffer {
   return bulkReply(Buffer.from(text));
 }
 
+/** An array of encoded replies. */
 export function arrayReply(items: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from(`*${items.length}\r\n`), ...items]);
 }
 
-/** `entries`: names and values in turn. */
+/** A map. `entries`: encoded names and values alternately. */
 export function mapReply(version: RespVersion, entries: readonly Buffer[]): Buffer {
   const head = version === 2 ? `*${entries.length}\r\n` : `%${entries.length / 2}\r\n`;
   return Buffer.concat([Buffer.from(head), ...entries]);
 }
 
-/** A text for people. */
+/** A text for people: verbatim in version 3. */
 export function plainTextReply(version: RespVersion, text: string): Buffer {
   const bytes = Buffer.from(text);
   if (version === 2) return bulkReply(bytes);

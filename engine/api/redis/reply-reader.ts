@@ -1,7 +1,6 @@
-/**
- * The client's side of RESP: bytes to replies. The server does not use it; the simulator's clients and its witness do.
- */
+/** Decodes replies, the client's side of RESP. The server does not use it; the simulator's clients and observers do. */
 
+/** A decoded reply. */
 export type Reply =
   | { readonly kind: 'text' | 'error'; readonly text: string }
   | { readonly kind: 'integer'; readonly value: number }
@@ -12,20 +11,22 @@ export type Reply =
 const noBytes = Buffer.alloc(0);
 const depthMax = 32;
 
-/** A reply and where it ends. */
+/** A reply and the offset of its end. */
 interface Parsed {
   readonly reply: Reply;
   readonly end: number;
 }
 
+/** Splits a byte stream into replies. */
 export class ReplyReader {
   #bytes: Buffer = noBytes;
 
+  /** Takes the next bytes of the stream. */
   push(chunk: Uint8Array): void {
     this.#bytes = this.#bytes.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#bytes, chunk]);
   }
 
-  /** The next whole reply. Throws `Error` for bytes that no server sends. */
+  /** The next complete reply; undefined until more bytes arrive. Throws `Error` for bytes that no server sends. */
   next(): Reply | undefined {
     const parsed = parseAt(this.#bytes, 0, 0);
     if (parsed === undefined) return undefined;

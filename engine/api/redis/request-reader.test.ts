@@ -59,7 +59,7 @@ test('requests arrive whole and in order however their bytes are cut', () => {
   );
 });
 
-test('arbitrary bytes are requests, a wait for more, or a protocol error', () => {
+test('arbitrary bytes yield requests, undefined for more, or a protocol error', () => {
   const almost = fc.oneof(
     fc.uint8Array({ maxLength: 40 }),
     fc.string({ unit: fc.constantFrom('*', '$', '1', '2', '-', '\r', '\n', '"', 'x', ' '), maxLength: 30 }),
@@ -84,7 +84,7 @@ test('arbitrary bytes are requests, a wait for more, or a protocol error', () =>
   );
 });
 
-test('what is too large or no request is refused in words of Redis', () => {
+test('a too large or malformed request is refused with the texts of Redis', () => {
   expect(failureOf('*11\r\n')).toBe('ERR Protocol error: invalid multibulk length');
   expect(failureOf('*x\r\n')).toBe('ERR Protocol error: invalid multibulk length');
   expect(failureOf('*1\r\n$51\r\n')).toBe('ERR Protocol error: invalid bulk length');
@@ -108,13 +108,13 @@ test('inline words are split and unquoted', () => {
   expect(words('')).toEqual([]);
 });
 
-test('an HTTP request ends the conversation before its body is read as commands', () => {
+test('an HTTP request ends the connection before its body is read as commands', () => {
   const body = 'SET stolen 1\r\n';
   const reader = new RequestReader(limits);
   reader.push(Buffer.from(`PUT /x HTTP/1.1\r\nhOst: 127.0.0.1:8099\r\n\r\n${body}`));
   expect(reader.next()?.length).toBe(3);
   expect(() => reader.next()).toThrow('this is the Redis protocol, not HTTP');
   expect(failureOf(`POST / HTTP/1.1\r\n\r\n${body}`)).toContain('not HTTP');
-  // As an argument of a client's own request the words mean nothing.
+  // As arguments of a client's own request these words have no meaning.
   expect(failureOf(encodeRequest([Buffer.from('POST')]))).toBe('[["POST"]]');
 });

@@ -1,13 +1,14 @@
 /**
- * Bytes of a Redis client to requests: lists of arguments, in RESP's form (arrays of bulk strings) or inline, cut
- * anywhere, any number at once. What no client may send ends the conversation in Redis's own words (source: the Redis
- * serialization protocol specification, and the errors of Redis 7's networking).
+ * Decodes requests from a byte stream: lists of arguments, as RESP arrays of bulk strings or inline. Chunks may be cut
+ * anywhere and hold any number of requests. Malformed input ends the connection with Redis's own error texts.
  *
- * Arguments are views of the bytes pushed. Nothing is held beyond the limits: a request that will exceed them is
- * refused as soon as its lengths say so.
+ * Arguments are views of the bytes pushed. The reader holds nothing beyond the limits: it refuses a request as soon as
+ * its announced lengths exceed them.
+ *
+ * Sources: the Redis serialization protocol specification, and the errors of Redis 7's networking.
  */
 
-/** The bytes are no request; the message is Redis's, to be sent as an error before the connection closes. */
+/** Malformed input. The message is Redis's; the session sends it as an error before it closes the connection. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
 
@@ -16,6 +17,7 @@ export class ProtocolError extends Error {
   }
 }
 
+/** The largest request. */
 export interface RequestLimits {
   /** Arguments of one request, its name included. */
   readonly argumentCountMax: number;
@@ -28,25 +30,26 @@ export interface RequestLimits {
 /** A request's name and arguments. */
 export type Request = readonly Buffer[];
 
-/** Bytes of a line: an inline request, or a length. As in Redis. */
+/** The most bytes of a line (an inline request, or a length), as in Redis. */
 const lineBytesMax = 64 * 1024;
 const carriageReturn = 0x0d;
 const lineFeed = 0x0a;
 const star = 0x2a;
 const dollar = 0x24;
-/** What a piece of a request costs beside its bytes, about. */
+/** Approximate memory of a piece of a request in addition to its bytes. */
 const pieceBytes = 128;
 const noBytes = Buffer.alloc(0);
 
+/** Splits a byte stream into requests. */
 export class RequestReader {
   readonly #limits: RequestLimits;
   #buffer: Buffer = noBytes;
   #at = 0;
-  /** Came after `#buffer`; joined to it when there are `#neededBytes` in all. */
+  /** Chunks that arrived after `#buffer`. They are joined to it once there are `#neededBytes` in all. */
   #parked: Buffer[] = [];
   #parkedBytes = 0;
   #neededBytes = 0;
-  /** Arguments of the request that is being read, how many are missing, and the length of the next one once known. */
+  /** Arguments of the current request, how many are missing, and the length of the next one once known. */
   #arguments: Buffer[] = [];
   #missing = 0;
   #nextBytes = -1;
@@ -56,22 +59,22 @@ export class RequestReader {
     this.#limits = limits;
   }
 
-  /** Bytes taken that belong to no whole request yet. */
+  /** Received bytes that belong to no complete request yet. */
   get pendingBytes(): number {
     return this.#buffer.length - this.#at + this.#parkedBytes + this.#requestBytes;
   }
 
-  /** A request has begun and is not whole. */
+  /** Whether a request has begun and is incomplete. */
   get within(): boolean {
     return this.pendingBytes > 0 || this.#missing > 0;
   }
 
-  /** Bytes of memory that a request takes which is not whole, those of its pieces included. */
+  /** Bytes of memory that an incomplete request takes, including the overhead of its pieces. */
   get gatheredBytes(): number {
     return this.pendingBytes + (this.#parked.length + this.#arguments.length) * pieceBytes;
   }
 
-  /** Lets go of what is not handed out; the reader must not be used any more. */
+  /** Drops everything that has not been returned. The caller must not use the reader afterwards. */
   drop(): void {
     this.#buffer = noBytes;
     this.#at = 0;
@@ -82,6 +85,7 @@ export class RequestReader {
     this.#missing = 0;
   }
 
+  /** Takes the next bytes of the stream, and keeps the view. */
   push(chunk: Uint8Array): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     if (this.#parked.length === 0 && this.#at === this.#buffer.length) {
@@ -93,7 +97,9 @@ export class RequestReader {
     this.#parkedBytes += bytes.length;
   }
 
-  /** The next whole request; undefined when more bytes are needed. Throws `ProtocolError`; then it is of no more use. */
+  /**
+   * The next complete request; undefined until more bytes arrive. After a `ProtocolError` the reader must not be used.
+   */
   next(): Request | undefined {
     if (!this.#join()) return undefined;
     for (;;) {
@@ -109,7 +115,7 @@ export class RequestReader {
     }
   }
 
-  /** Joins what has come since; false when that is not enough to go on. */
+  /** Joins the chunks that have arrived; false if they are not enough to continue. */
   #join(): boolean {
     if (this.#parked.length === 0) return this.#buffer.length - this.#at >= this.#neededBytes;
     if (this.#buffer.length - this.#at + this.#parkedBytes < this.#neededBytes) return false;
@@ -121,7 +127,7 @@ export class RequestReader {
     return true;
   }
 
-  /** Begins a request: an inline one is whole at once; of an array `#missing` says how much is to come. */
+  /** Begins a request. An inline one is complete at once; for an array, `#missing` is the number of its arguments. */
   #open(): Request | 'array' | undefined {
     while (this.#at < this.#buffer.length) {
       if (this.#buffer[this.#at] !== star) {
@@ -140,7 +146,7 @@ export class RequestReader {
     return undefined;
   }
 
-  /** Reads the missing arguments as far as their bytes are there; true when the request is whole. */
+  /** Reads missing arguments as far as their bytes have arrived; true once the request is complete. */
   #readArguments(): boolean {
     while (this.#missing > 0) {
       if (this.#nextBytes < 0 && !this.#readArgumentLength()) return false;
@@ -176,7 +182,7 @@ export class RequestReader {
     return true;
   }
 
-  /** The number of a line such as `*3` or `$5`; undefined when the line is not whole. */
+  /** The number of a line such as `*3` or `$5`; undefined while the line is incomplete. */
   #readLength(lineName: string, numberName: string): number | undefined {
     const end = this.#buffer.indexOf(carriageReturn, this.#at + 1);
     if (end < 0 || end + 1 >= this.#buffer.length) {
@@ -191,7 +197,7 @@ export class RequestReader {
     return value;
   }
 
-  /** A line of words; an empty one holds no request. Undefined when it is not whole. */
+  /** An inline request; an empty line holds none. Undefined while the line is incomplete. */
   #readInline(): Request | undefined {
     const end = this.#buffer.indexOf(lineFeed, this.#at);
     const length = (end < 0 ? this.#buffer.length : end) - this.#at;
@@ -210,15 +216,15 @@ export class RequestReader {
 }
 
 /**
- * A page in a browser can have it send an HTTP request here, whose body would then be commands of that page's choice.
- * A POST says so in its first line, any other request by its Host header, and both before the body. Redis does the same.
+ * A web page can make a browser send an HTTP request here, whose body would be commands chosen by the page. A POST
+ * shows in its first line, any other request in its Host header, and both precede the body. Redis has the same check.
  */
 function isHttp(words: Request): boolean {
   const name = words[0]?.toString('latin1').toLowerCase();
   return name === 'post' || name === 'host:';
 }
 
-/** Digits, perhaps after a minus, without leading zeros; undefined for anything else or beyond 15 digits. */
+/** Digits, optionally after a minus, without leading zeros; undefined for anything else or beyond 15 digits. */
 function parseLength(bytes: Buffer, from: number, to: number): number | undefined {
   const negative = bytes[from] === 0x2d;
   const first = negative ? from + 1 : from;
@@ -233,7 +239,7 @@ function parseLength(bytes: Buffer, from: number, to: number): number | undefine
   return negative ? -value : value;
 }
 
-/** Words as a person types them, quoted where need be; undefined for quotes that do not close. */
+/** Splits an inline request into words, quoted where needed; undefined if a quote is not closed. */
 export function splitWords(line: Buffer): Buffer[] | undefined {
   const words: Buffer[] = [];
   let at = 0;
@@ -248,7 +254,7 @@ export function splitWords(line: Buffer): Buffer[] | undefined {
   }
 }
 
-/** Appends the word that begins at `at`; answers where it ends, or -1 when its quotes do not close. */
+/** Appends the word at `at`; returns the offset of its end, or -1 if a quote is not closed. */
 function readWord(line: Buffer, at: number, word: number[]): number {
   let next = at;
   while (next < line.length && !isSpace(line[next] ?? 0)) {
@@ -259,7 +265,7 @@ function readWord(line: Buffer, at: number, word: number[]): number {
       continue;
     }
     next = byte === 0x22 ? readDoubleQuoted(line, next + 1, word) : readSingleQuoted(line, next + 1, word);
-    // A closing quote ends the word.
+    // A closing quote must end the word.
     if (next < 0 || (next < line.length && !isSpace(line[next] ?? 0))) return -1;
   }
   return next;

@@ -1,6 +1,4 @@
-/**
- * The Redis protocol's listener: accepts connections up to a limit, gives each a session, and closes them in order.
- */
+/** The Redis protocol's listener: accepts connections up to a limit, gives each a session, and closes them in order. */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
@@ -14,26 +12,28 @@ import type { SessionLimits, SessionDependencies } from './session-dependencies.
 import { Session } from './session.ts';
 import { KeyQueue } from './key-queue.ts';
 
+/** Limits of the listener and of each session. */
 export interface RedisLimits extends SessionLimits {
-  /** Connections open at most; further ones are told so and closed. */
+  /** The most open connections. Further ones get an error and are closed. */
   readonly connectionCountMax: number;
 }
 
+/** The listener of one node. */
 export class RedisServer {
   readonly #parts: RedisDependencies;
   readonly #limits: RedisLimits;
-  readonly #rooms: SessionDependencies;
+  readonly #dependencies: SessionDependencies;
   readonly #sessions = new Set<Session>();
   #listener: Listener | undefined;
   #nextId = 1;
   #stopping = false;
-  /** Resolved when the last connection of a stopping server is over. */
+  /** Resolved when the last connection of a stopping server has closed. */
   readonly #emptied = new Deferred<void>();
 
   constructor(parts: RedisDependencies, limits: RedisLimits, keyspace: Keyspace) {
     this.#parts = parts;
     this.#limits = limits;
-    this.#rooms = {
+    this.#dependencies = {
       parts,
       limits,
       turns: new KeyQueue(parts),
@@ -43,9 +43,9 @@ export class RedisServer {
     };
   }
 
-  /** Where writes of a key take their turns. */
+  /** The queue of each key's writes; the reaper uses it, too. */
   get turns(): KeyQueue {
-    return this.#rooms.turns;
+    return this.#dependencies.turns;
   }
 
   /** Connections open now. */
@@ -53,15 +53,15 @@ export class RedisServer {
     return this.#sessions.size;
   }
 
-  /** Listens; resolves with the address (with the real port where 0 was asked for). Rejects with `ListenError`. */
+  /** Listens. Resolves with the address (with the real port if port 0 was requested); rejects with `ListenError`. */
   async start(address: Address): Promise<Address> {
     this.#listener = await this.#parts.io.network.listen(address, (connection) => this.#accept(connection));
     return this.#listener.address;
   }
 
   /**
-   * Accepts no more and takes no further commands; those under way are answered for at most `drainMs`, then every
-   * connection is closed. Resolves when all are.
+   * Accepts no more connections or commands. Commands under way are answered for at most `drainMs` milliseconds; then
+   * every connection is closed. Resolves when all are closed.
    */
   async stop(drainMs: number): Promise<void> {
     this.#stopping = true;
@@ -76,7 +76,7 @@ export class RedisServer {
   }
 
   #accept(connection: Connection): void {
-    const session = new Session(this.#rooms, connection, this.#nextId++, (over) => this.#forget(over));
+    const session = new Session(this.#dependencies, connection, this.#nextId++, (over) => this.#forget(over));
     this.#sessions.add(session);
     session.start(this.#refusal());
     if (this.#sessions.size > this.#limits.connectionCountMax + refusedAtOnceMax) session.destroy();

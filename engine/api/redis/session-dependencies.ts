@@ -1,4 +1,4 @@
-/** What the sessions of one listener share. */
+/** What all sessions of one listener share. */
 import type { Batches } from './batches.ts';
 import type { ListenerState } from './connection-commands.ts';
 import type { Keyspace } from './keyspace.ts';
@@ -6,19 +6,21 @@ import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RequestLimits } from './request-reader.ts';
 import type { KeyQueue } from './key-queue.ts';
 
+/** Bounds of one connection. */
 export interface SessionLimits extends RequestLimits {
   /** Commands of one connection under way. */
   readonly inFlightMax: number;
-  /** Bytes of replies that may wait for an earlier one before no further command is taken. */
+  /** Bytes of replies that may wait for an earlier one before the session takes no further command. */
   readonly owedBytesMax: number;
   /** Commands between MULTI and EXEC. */
   readonly queuedMax: number;
-  /** Microseconds that a command may take to become whole once it has begun. */
+  /** Microseconds from a command's first byte to its last. */
   readonly messageUsMax: number;
-  /** Microseconds in which a client has to take some of what waits for it. */
+  /** Microseconds within which a client must take some of the pending bytes. */
   readonly takingUsMax: number;
 }
 
+/** The bounds of a node whose configuration states none. */
 export const defaultSessionLimits: Omit<
   SessionLimits,
   'argumentBytesMax' | 'requestBytesMax' | 'messageUsMax' | 'takingUsMax'
@@ -29,6 +31,7 @@ export const defaultSessionLimits: Omit<
   queuedMax: 10_000,
 };
 
+/** What a session works with. */
 export interface SessionDependencies {
   readonly parts: RedisDependencies;
   readonly limits: SessionLimits;

@@ -1,4 +1,4 @@
-/** Laws of a Redis client's conversation, over the twins of the dispatcher and of transactions. */
+/** Tests of a Redis client's conversation, over a dispatcher and transactions with maps. */
 import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
 import { byteStringOf } from '../../base/ids.ts';
@@ -12,7 +12,7 @@ import { TestingRedis, encodeRequest, noQuorum } from './redis.fixture.ts';
 
 const keyOf = (name: string) => objectKey(defaultType, byteStringOf('redis'), byteStringOf(name));
 
-/** Sends, and lets time pass until there is an answer. */
+/** Sends bytes, and advances the clock until a reply arrives. */
 async function askPatiently(redis: TestingRedis, peer: RedisPeer, line: string): Promise<string> {
   let reply = await peer.send(line);
   for (let turn = 0; turn < 150 && reply === ''; turn++) {
@@ -22,7 +22,7 @@ async function askPatiently(redis: TestingRedis, peer: RedisPeer, line: string):
   return reply;
 }
 
-test('pipelined commands are answered in their order, and see what those before them did', async () => {
+test('pipelined commands are answered in order, and see the effects of earlier ones', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   const wire = ['SET a 1', 'GET a', 'INCR a', 'GET a', 'SET b 2', 'DEL a b', 'GET a', 'MGET a b', 'PING'];
@@ -33,7 +33,7 @@ test('pipelined commands are answered in their order, and see what those before 
   expect(await redis.join().send(...pieces)).toBe(wanted);
 });
 
-test('a key that everybody increments costs as few commits as there are turns', async () => {
+test('increments of one key cost one commit per turn', async () => {
   const redis = await TestingRedis.start({ connectionCountMax: 10 });
   const peers = Array.from({ length: 10 }, () => redis.join());
   const replies = await Promise.all(peers.map((peer) => peer.send('INCR n\r\nINCR n\r\n')));
@@ -44,7 +44,7 @@ test('a key that everybody increments costs as few commits as there are turns', 
   expect(redis.transactions.requests.length).toBeLessThanOrEqual(4);
 });
 
-test('plain writes of one key that wait for each other become one put', async () => {
+test('plain writes of one key that wait together become one put', async () => {
   const redis = await TestingRedis.start();
   redis.dispatcher.holding = true;
   const peer = redis.join();
@@ -56,7 +56,7 @@ test('plain writes of one key that wait for each other become one put', async ()
   expect(await peer.ask('GET', 'a')).toBe('$1\r\n4\r\n');
 });
 
-test('a command reads and writes in one step, and tries again when others were faster', async () => {
+test('a command reads and writes in one step, and retries after a conflict', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   await peer.ask('SET', 'n', '5');
@@ -66,14 +66,14 @@ test('a command reads and writes in one step, and tries again when others were f
   expect(first?.ifMatch?.length).toBe(1);
 });
 
-test('who never wins is told that nothing was done', async () => {
+test('a command that always conflicts is answered TRYAGAIN', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   redis.transactions.outcomes.push(...Array.from({ length: 200 }, () => 'conflict' as const));
   expect(await askPatiently(redis, peer, 'INCR n\r\n')).toMatch(/^-TRYAGAIN /);
 });
 
-test('an error says whether the command may have been carried out', async () => {
+test('an error shows whether the command may have been applied', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   redis.transactions.outcomes.push('inDoubt', 'no_targets', 'prepare_failed');
@@ -87,7 +87,7 @@ test('an error says whether the command may have been carried out', async () => 
   expect(await peer.ask('GET', 'n')).toBe('-OVERLOADED full\r\n');
 });
 
-test('a value expires by the clock of the node that is asked', async () => {
+test('a value expires by the clock of the node that the client asked', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   await peer.ask('SET', 'a', '1', 'PX', '1500');
@@ -102,7 +102,7 @@ test('a value expires by the clock of the node that is asked', async () => {
   expect(await peer.ask('TTL', 'a')).toBe(':-1\r\n');
 });
 
-test('siblings are read as the newest value, and settled by the next write', async () => {
+test('siblings are read as the newest value, and replaced by the next write', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   for (const value of ['left', 'right']) {
@@ -126,7 +126,7 @@ test('siblings are read as the newest value, and settled by the next write', asy
   expect(meta).toEqual(['kept', expiryName]);
 });
 
-test('a transaction checks what it watched and read, and writes nothing otherwise', async () => {
+test('a transaction checks its watched and read keys, and writes nothing if one has changed', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   const other = redis.join();
@@ -145,7 +145,7 @@ test('a transaction checks what it watched and read, and writes nothing otherwis
   expect(await peer.ask('GET', 'c')).toBe('$1\r\n3\r\n');
 });
 
-test('a transaction that only reads ends in checks; a command that only reads ends in nothing', async () => {
+test('a transaction that only reads commits checks; a command that only reads commits nothing', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   await peer.send('SET a 1\r\nSET b 1\r\n');
@@ -157,20 +157,20 @@ test('a transaction that only reads ends in checks; a command that only reads en
   expect(request?.operations.map(({ check }) => check)).toEqual([true, true]);
 });
 
-test('a watched key is read no older than it was seen', async () => {
+test('a watched key is read no older than WATCH saw it', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   await peer.ask('SET', 'a', 'old');
   const stale = await redis.dispatcher.get({ key: keyOf('a'), need: 'default' });
   await peer.ask('SET', 'a', 'new');
   await peer.ask('WATCH', 'a');
-  // A majority that has not heard of the last write yet.
+  // This majority has not received the last write yet.
   redis.dispatcher.get = () => Promise.resolve(stale);
   expect(await peer.ask('GET', 'a')).toBe('$3\r\nnew\r\n');
   expect(await peer.ask('MGET', 'a', 'a')).toBe('*2\r\n$3\r\nnew\r\n$3\r\nnew\r\n');
 });
 
-test('RESP3 says nothing, maps and texts in its own way', async () => {
+test('RESP3 encodes nil, maps and texts in its own way', async () => {
   const peer = (await TestingRedis.start()).join();
   expect(await peer.ask('HELLO', '3')).toMatch(/^%7\r\n\$6\r\nserver\r\n/);
   expect(await peer.ask('GET', 'none')).toBe('_\r\n');
@@ -192,7 +192,7 @@ test('a client that does not read is not read from', async () => {
   expect(peer.paused).toBe(false);
 });
 
-test('no more commands are under way than allowed', async () => {
+test('at most inFlightMax commands are under way', async () => {
   const redis = await TestingRedis.start({ inFlightMax: 4 });
   const peer = redis.join();
   redis.dispatcher.holding = true;
@@ -203,7 +203,7 @@ test('no more commands are under way than allowed', async () => {
   expect(redis.dispatcher.underWayMax).toBe(4);
 });
 
-test('a client that pipelines begins so many commands in a turn, and others are answered before its next ones', async () => {
+test('a pipelining client begins few commands per turn, and others are answered in between', async () => {
   const redis = await TestingRedis.start({ inFlightMax: 1000 });
   redis.clock.holdsTurns = true;
   const [greedy, modest] = [redis.join(), redis.join()];
@@ -218,7 +218,7 @@ test('a client that pipelines begins so many commands in a turn, and others are 
   redis.clock.advance(0);
   expect(await greedy.turn()).toBe('$-1\r\n'.repeat(requestsPerTurn - 10));
   expect(greedy.paused).toBe(false);
-  // It hears the end of its own input only after its last turn.
+  // The server handles the end of the client's input only after the client's last turn.
   await greedy.send(Buffer.from('PING\r\n'.repeat(20)));
   await greedy.endClient();
   expect(greedy.serverEnded).toBe(false);
@@ -227,7 +227,7 @@ test('a client that pipelines begins so many commands in a turn, and others are 
   expect(greedy.serverEnded).toBe(true);
 });
 
-test('bytes that are no command end the conversation after what came before', async () => {
+test('malformed input ends the connection after the earlier replies', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   const reply = await peer.send('PING\r\n*1\r\n+no\r\nPING\r\n');
@@ -244,7 +244,7 @@ test('QUIT is answered, then the connection ends', async () => {
   expect(peer.serverEnded).toBe(true);
 });
 
-test('one connection too many is told so', async () => {
+test('a connection beyond the limit gets an error', async () => {
   const redis = await TestingRedis.start({ connectionCountMax: 1 });
   const first = redis.join();
   const second = redis.join();
@@ -253,7 +253,7 @@ test('one connection too many is told so', async () => {
   expect(await first.ask('PING')).toBe('+PONG\r\n');
 });
 
-test('a stopping server answers what is under way and nothing more', async () => {
+test('a stopping server answers commands under way and takes no more', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   redis.dispatcher.holding = true;
@@ -263,14 +263,14 @@ test('a stopping server answers what is under way and nothing more', async () =>
   expect(peer.patienceUs).toBe(30_000_000);
   redis.dispatcher.release();
   expect(await peer.turn()).toBe('$-1\r\n');
-  // Who takes nothing of the last replies holds a stop up for a second.
+  // A client that takes nothing of the last replies delays a stop by a second.
   expect(peer.patienceUs).toBe(1_000_000);
   await peer.endClient();
   await stopped;
   expect(redis.server.connections).toBe(0);
 });
 
-test('every command counts once, the refused ones too', async () => {
+test('every command counts once, also if it is refused', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   await peer.send(

@@ -1,15 +1,19 @@
 /**
- * One Redis client's connection: takes its commands, answers them in the order in which they came, and bounds what
- * either side can make the other hold.
+ * Serves one Redis client's connection: runs its commands, answers them in the order in which they arrived, and bounds
+ * what either side can make the other hold.
  *
- * Several commands of a client may be under way (pipelining), at most `inFlightMax`. One that would be out of order
- * waits: a read behind a write of the same key and the other way round, and any command on several keys behind all.
- * Writes of one key go on together (key-queue.ts). While too much is under way or owed, or while the client does not read,
- * the session takes no command and stops reading. So it does between its turns (api/session/fair-turns.ts). Large replies make fewer be under way: what they will bring is not
- * known before they are there.
+ * A client may pipeline: at most `inFlightMax` of its commands are under way. A command that would be out of order
+ * waits. A read waits for writes of the same key, and a write for reads. A command on several keys waits for all
+ * earlier ones. Writes of one key run together (`key-queue.ts`).
  *
- * Bytes that are no command, and a command that is not whole in time or that all clients’ budget has no room for, end the conversation: what came before is
- * answered, then the error, then it closes.
+ * The session takes no command and stops reading in four cases:
+ * - `inFlightMax` commands are under way, or fewer if replies are large, since their size is not known in advance;
+ * - more than `owedBytesMax` bytes of replies wait for an earlier one;
+ * - the client does not read what was written;
+ * - it waits for its next turn (`api/session/fair-turns.ts`).
+ *
+ * Malformed input, a command that is not complete in time, and one beyond the budget of all clients end the connection.
+ * The session answers what came before, then the error, then closes.
  */
 import type { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
@@ -35,71 +39,73 @@ import { ProtocolError, RequestReader } from './request-reader.ts';
 import type { SessionDependencies } from './session-dependencies.ts';
 import { readKey, runTask } from './tasks.ts';
 
-/** What an error's line begins with. */
+/** The first byte of an error line. */
 const minus = 0x2d;
 
+/** One connection. The server creates it and calls `start`; `onOver` is called once, when the connection has closed. */
 export class Session implements ConnectionHandler, ExchangeOwner {
-  readonly #rooms: SessionDependencies;
+  readonly #dependencies: SessionDependencies;
   readonly #connection: Connection;
   readonly #onOver: (session: Session) => void;
   readonly #reader: RequestReader;
   readonly #conversation: Conversation;
-  /** Under way or waiting for an earlier reply, oldest first. */
+  /** Commands under way, or answered and waiting for an earlier reply; oldest first. */
   readonly #exchanges: Exchange[] = [];
   readonly #window: PipelineWindow;
-  /** Taken from the reader, but must wait for those under way. */
+  /** A request that was read but must wait for those under way. */
   #held: Request | undefined;
   #owedBytes = 0;
-  /** Replies that are ready and in order; they leave at the end of what is being done. */
+  /** Replies that are next in order; `#flush` writes them together at the end of a pump. */
   #ready: Buffer[] = [];
   #pumping = false;
   #writable = true;
   #paused = false;
   #clientEnded = false;
-  /** No further command is taken; the connection ends when the last reply is written. */
+  /** Set once the session takes no further command. The connection ends when the last reply is written. */
   #closing: 'eof' | 'error' | 'closedHere' | undefined;
   #over = false;
   readonly #fairTurns: FairTurns;
-  readonly #farewell: LingeringClose;
+  readonly #lingeringClose: LingeringClose;
   readonly #deadline: MessageDeadline;
   readonly #share: RequestShare;
 
   constructor(
-    rooms: SessionDependencies,
+    dependencies: SessionDependencies,
     connection: Connection,
     id: number,
     onOver: (session: Session) => void,
   ) {
-    this.#rooms = rooms;
+    this.#dependencies = dependencies;
     this.#connection = connection;
     this.#onOver = onOver;
-    this.#reader = new RequestReader(rooms.limits);
-    this.#window = new PipelineWindow(rooms.limits.owedBytesMax);
-    this.#fairTurns = new FairTurns(rooms.parts.io.clock, () => this.#pump());
-    this.#farewell = new LingeringClose(rooms.parts.io.clock, connection);
-    this.#share = new RequestShare(rooms.parts.requests);
-    const { messageUsMax } = rooms.limits;
-    this.#deadline = new MessageDeadline(rooms.parts.io.clock, messageUsMax, () => this.#late());
-    this.#conversation = new Conversation(rooms, {
+    this.#reader = new RequestReader(dependencies.limits);
+    this.#window = new PipelineWindow(dependencies.limits.owedBytesMax);
+    this.#fairTurns = new FairTurns(dependencies.parts.io.clock, () => this.#pump());
+    this.#lingeringClose = new LingeringClose(dependencies.parts.io.clock, connection);
+    this.#share = new RequestShare(dependencies.parts.requests);
+    const { messageUsMax } = dependencies.limits;
+    this.#deadline = new MessageDeadline(dependencies.parts.io.clock, messageUsMax, () => this.#late());
+    this.#conversation = new Conversation(dependencies, {
       id,
       remote: connection.remote,
-      sinceUs: rooms.parts.io.clock.nowUs(),
+      sinceUs: dependencies.parts.io.clock.nowUs(),
       version: 2,
       name: '',
       libraryName: '',
       libraryVersion: '',
       lastCommand: '',
     });
-    rooms.parts.observer.opened();
+    dependencies.parts.observer.opened();
   }
 
+  /** The connection as CLIENT, HELLO and INFO show it. */
   get state(): ConnectionState {
     return this.#conversation.state;
   }
 
-  /** Begins to serve; with a refusal, only to say so. */
+  /** Starts serving; with a refusal, only answers it and closes. */
   start(refusal?: LockstepError): void {
-    this.#connection.setPatience(this.#rooms.limits.takingUsMax);
+    this.#connection.setPatience(this.#dependencies.limits.takingUsMax);
     this.#connection.start(this);
     if (refusal === undefined) return;
     const text = refusal.code === 'Overloaded' ? 'ERR max number of clients reached' : refusalText(refusal);
@@ -107,20 +113,20 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#pump();
   }
 
-  /** Takes no further command; closes when those under way are answered. */
+  /** Takes no further command, and closes when those under way are answered. */
   close(): void {
     this.#closing ??= 'closedHere';
     this.#pump();
   }
 
-  /** Closes now. */
+  /** Closes at once. */
   destroy(): void {
     this.#closing ??= 'closedHere';
     this.#connection.destroy();
   }
 
   onData(chunk: Uint8Array): void {
-    // A closing session reads on, so that the client's own bytes do not reset the connection, but keeps nothing.
+    // A closing session keeps reading, so that the client's bytes do not reset the connection, but drops them.
     if (this.#closing !== undefined) return;
     this.#reader.push(chunk);
     this.#pump();
@@ -139,15 +145,15 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   onClose(reason: CloseReason): void {
     this.#over = true;
     this.#fairTurns.close();
-    this.#farewell.cancel();
+    this.#lingeringClose.cancel();
     this.#deadline.close();
     this.#share.hold(0);
     this.#exchanges.length = 0;
-    this.#rooms.parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
+    this.#dependencies.parts.observer.closed(this.#closing ?? (reason === 'ended' ? 'eof' : 'error'));
     this.#onOver(this);
   }
 
-  /** A command has its reply; it leaves when those before it have. */
+  /** A command has its reply, which is written when all earlier ones are. */
   settled(exchange: Exchange, reply: Buffer): void {
     if (this.#over) return;
     exchange.reply = reply;
@@ -157,15 +163,15 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.#pump();
   }
 
-  /** A command could not be carried out, or nobody knows. */
+  /** A command failed, or its outcome is unknown. */
   failed(exchange: Exchange, error: LockstepError | undefined, text: string): void {
-    const { io } = this.#rooms.parts;
+    const { io } = this.#dependencies.parts;
     exchange.failure = failureOf(text, error?.definite === true);
     if (error?.code === 'Internal') io.log.event('error', 'api.redis.failed', { detail: error.message });
     this.settled(exchange, errorReply(text));
   }
 
-  /** Does all that can be done now: takes commands, writes what is ready, and reads or pauses. */
+  /** Does everything that is possible now: takes commands, writes ready replies, and reads or pauses. */
   #pump(): void {
     if (this.#over || this.#pumping) return;
     this.#pumping = true;
@@ -184,7 +190,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   }
 
   #hasRoom(): boolean {
-    const { inFlightMax, owedBytesMax } = this.#rooms.limits;
+    const { inFlightMax, owedBytesMax } = this.#dependencies.limits;
     return (
       this.#closing === undefined &&
       this.#writable &&
@@ -212,10 +218,10 @@ export class Session implements ConnectionHandler, ExchangeOwner {
 
   #count(request: Request): void {
     const name = nameOf(request);
-    this.#rooms.parts.count(commands.get(name)?.field ?? fieldOf(name));
+    this.#dependencies.parts.count(commands.get(name)?.field ?? fieldOf(name));
   }
 
-  /** Begins a command; false when it has to wait for those under way. */
+  /** Begins a command; false if it must wait for those under way. */
   #take(request: Request): boolean {
     const command = commands.get(nameOf(request));
     if (command === undefined) {
@@ -235,7 +241,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
   }
 
   #begin(command: Command, request: Request, plan: Plan): boolean {
-    const { parts, turns } = this.#rooms;
+    const { parts, turns } = this.#dependencies;
     switch (plan.kind) {
       case 'answer':
         if (plan.ends) this.#closing = 'closedHere';
@@ -244,7 +250,9 @@ export class Session implements ConnectionHandler, ExchangeOwner {
       case 'alone': {
         if (this.#window.underWay > 0) return false;
         const exchange = this.#open(command, request, 'alone', undefined, plan.purpose);
-        parts.io.spawn('redis.command', () => runTask(this.#rooms, this.#conversation, exchange, plan.task));
+        parts.io.spawn('redis.command', () =>
+          runTask(this.#dependencies, this.#conversation, exchange, plan.task),
+        );
         return true;
       }
       case 'read':
@@ -254,7 +262,8 @@ export class Session implements ConnectionHandler, ExchangeOwner {
         const exchange = this.#open(command, request, kind, key.packed, kind);
         if (command.name === 'set') parts.observer.payload(request[2]?.length ?? 0);
         if (kind === 'write') turns.submit(key, exchange);
-        else parts.io.spawn('redis.read', () => readKey(this.#rooms, this.#conversation, exchange, key));
+        else
+          parts.io.spawn('redis.read', () => readKey(this.#dependencies, this.#conversation, exchange, key));
         return true;
       }
     }
@@ -270,7 +279,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     return false;
   }
 
-  /** A reply in its turn, known at once. */
+  /** Answers a command in its turn with a reply that is known at once. */
   #answer(command: Command, request: Request, reply: Buffer): void {
     this.settled(this.#open(command, request, 'free', undefined, undefined), reply);
   }
@@ -282,7 +291,7 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     key: PackedKey | undefined,
     purpose: Purpose,
   ): Exchange {
-    const { observer, io } = this.#rooms.parts;
+    const { observer, io } = this.#dependencies.parts;
     const { version } = this.state;
     const startUs = purpose === undefined ? 0 : io.clock.nowUs();
     const exchange = new Exchange(this, command, request, version, order, key, startUs, purpose);
@@ -293,10 +302,10 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     return exchange;
   }
 
-  /** The conversation cannot go on: an error in its turn, then the end. */
+  /** Ends the connection: an error in its turn, then the close. */
   #breakOff(text: string, detail: string, failure?: Failure): void {
     const { remote } = this.#connection;
-    this.#rooms.parts.io.log.event('info', 'redis.connection.refused', { remote, detail });
+    this.#dependencies.parts.io.log.event('info', 'redis.connection.refused', { remote, detail });
     this.#closing ??= 'error';
     this.#held = undefined;
     this.#reader.drop();
@@ -305,9 +314,9 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     this.settled(exchange, errorReply(text));
   }
 
-  /** Takes what is ready at the front of the queue; a command counts as answered when its turn has come. */
+  /** Moves the replies that are next in order to `#ready`. A command counts as answered at this point. */
   #gather(): void {
-    const { observer, io } = this.#rooms.parts;
+    const { observer, io } = this.#dependencies.parts;
     let count = 0;
     for (const { reply, failure, purpose, startUs, payloadBytes } of this.#exchanges) {
       if (reply === undefined) break;
@@ -344,36 +353,39 @@ export class Session implements ConnectionHandler, ExchangeOwner {
     else this.#deadline.begin();
   }
 
-  /** A command that is not whole counts with those of all clients; what waits while nothing is taken does not. */
+  /**
+   * Counts an incomplete command in the budget that all clients share, but not bytes that arrived while the session
+   * pauses.
+   */
   #countGathered(): void {
     if (this.#closing === undefined && this.#paused) return;
     if (this.#share.hold(this.#closing === undefined ? this.#reader.gatheredBytes : 0)) return;
-    const { message } = this.#rooms.parts.requests.refuse();
+    const { message } = this.#dependencies.parts.requests.refuse();
     this.#breakOff(`OVERLOADED ${message}`, message);
   }
 
-  /** A command that has begun did not become whole in time. */
+  /** A command was not complete in time. */
   #late(): void {
     if (this.#closing !== undefined) return;
-    const ms = this.#rooms.limits.messageUsMax / 1000;
+    const ms = this.#dependencies.limits.messageUsMax / 1000;
     const detail = `a command was not whole ${ms} ms after it began`;
     this.#breakOff(`ERR Protocol error: ${detail}`, detail);
     this.#pump();
   }
 
-  /** Ends the connection once nothing is owed: we are closing, or the client has sent its last command. */
+  /** Closes the connection once all replies are written, if the session is closing or the client has ended its side. */
   #endWhenDone(): void {
-    if (this.#exchanges.length > 0 || this.#farewell.begun) return;
+    if (this.#exchanges.length > 0 || this.#lingeringClose.begun) return;
     if (this.#closing === undefined) {
-      // Without room there may be whole commands left in the reader.
+      // While it takes no commands, the reader may hold complete ones.
       if (!this.#clientEnded || this.#held !== undefined || !this.#hasRoom()) return;
       this.#closing = this.#reader.within ? 'error' : 'eof';
     }
-    this.#farewell.begin(this.#closing === 'closedHere');
+    this.#lingeringClose.begin(this.#closing === 'closedHere');
   }
 }
 
-/** Stands for a command that is none. */
+/** Stands for a command that is not served. */
 const unknown: Command = {
   name: 'unknown',
   arity: -1,
@@ -384,7 +396,7 @@ const unknown: Command = {
   access: 'read',
 };
 
-/** In small letters. */
+/** The command's name in lower case; empty if there is none or it is too long. */
 function nameOf(request: Request): string {
   const name = request[0];
   if (name === undefined || name.length > 32) return '';

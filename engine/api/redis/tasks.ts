@@ -1,4 +1,4 @@
-/** Commands that ask the cluster, each from its exchange to its reply. They never reject. */
+/** Runs commands that need the cluster, from the exchange to its reply. These functions never reject. */
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { AnswerSize, valueBytesOf } from './answer-size.ts';
@@ -16,8 +16,8 @@ import { applyCommand } from './key-queue.ts';
 import { WorkingKey } from './working-set.ts';
 
 /**
- * A command that reads one key. A key under WATCH is read as no older than it was seen then: another majority may not
- * have heard yet of a write that is still spreading, and EXEC would take the older value for the watched one.
+ * Runs a command that reads one key. A key under WATCH is read no older than WATCH saw it: another majority may not
+ * have received a write that is still spreading, and EXEC would take the older value for the watched one.
  */
 export async function readKey(
   { parts }: SessionDependencies,
@@ -41,15 +41,15 @@ export async function readKey(
   }
 }
 
-/** A command that runs alone. */
+/** Runs a command that must be alone on its connection. */
 export async function runTask(
-  rooms: SessionDependencies,
+  dependencies: SessionDependencies,
   conversation: Conversation,
   exchange: Exchange,
   task: Task,
 ): Promise<void> {
   try {
-    exchange.settle(await replyOf(rooms, conversation, exchange, task));
+    exchange.settle(await replyOf(dependencies, conversation, exchange, task));
   } catch (caught) {
     if (caught instanceof Refusal) exchange.fail(undefined, caught.message);
     else failWith(exchange, caught);
@@ -57,7 +57,7 @@ export async function runTask(
 }
 
 async function replyOf(
-  rooms: SessionDependencies,
+  dependencies: SessionDependencies,
   conversation: Conversation,
   exchange: Exchange,
   task: Task,
@@ -67,7 +67,7 @@ async function replyOf(
     case 'steps': {
       const [reply] =
         repliesOf(
-          await rooms.batches.run(
+          await dependencies.batches.run(
             [{ command, request, immediate: undefined }],
             conversation.watched,
             version,
@@ -78,21 +78,21 @@ async function replyOf(
     }
     case 'exec': {
       const { steps, watched } = conversation.takeTransaction();
-      const replies = repliesOf(await rooms.batches.run(steps, watched, version, 'isolated'));
+      const replies = repliesOf(await dependencies.batches.run(steps, watched, version, 'isolated'));
       return replies === undefined ? nilArrayReply(version) : arrayReply(replies);
     }
     case 'watch':
-      await watch(rooms, conversation, exchange);
+      await watch(dependencies, conversation, exchange);
       return okReply;
     case 'unwatch':
       conversation.watched = [];
       return okReply;
     case 'walk':
-      return rooms.keyspace.answer(command, request, version);
+      return dependencies.keyspace.answer(command, request, version);
   }
 }
 
-/** Undefined: a watched key has changed. */
+/** The replies of a batch; undefined if a watched key has changed. Throws `Refusal` if it failed. */
 function repliesOf(result: BatchResult): readonly Buffer[] | undefined {
   if (result.kind === 'failed') throw new Refusal(result.text);
   return result.kind === 'done' ? result.replies : undefined;

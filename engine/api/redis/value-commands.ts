@@ -1,4 +1,8 @@
-/** Commands on values, as pure functions over a working set (source: the Redis command reference). */
+/**
+ * Commands on values, as pure functions over a working set.
+ *
+ * Source: the Redis command reference.
+ */
 import { bufferOf } from '../../base/ids.ts';
 import { refuseAnswerBeyond } from './answer-size.ts';
 import type { Entry } from './entries.ts';
@@ -11,22 +15,23 @@ import { arrayReply, bulkReply, integerReply, nilReply, okReply } from './replie
 import type { Request } from './request-reader.ts';
 import type { WorkingSet } from './working-set.ts';
 
-/** What a command knows beside its arguments. */
+/** What a command knows in addition to its arguments. */
 export interface CommandContext {
-  /** The wall clock of the node, milliseconds since the epoch. */
+  /** The node's wall clock, milliseconds since the epoch. */
   readonly nowMs: number;
   readonly version: RespVersion;
-  /** Largest value that is accepted. */
+  /** The most bytes of a value. */
   readonly valueBytesMax: number;
-  /** Bytes that an answer of several values may have. */
+  /** The most bytes of an answer with several values. */
   readonly answerBytesMax: number;
 }
 
-/** Does the command to the set and answers the reply. Throws `Refusal`; then nothing has changed. */
+/** Applies the command to the set and returns the reply. Throws `Refusal`; the set is unchanged then. */
 export type Apply = (set: WorkingSet, request: Request, context: CommandContext) => Buffer;
 
 const noBytes = Buffer.alloc(0);
 
+/** The argument at `index`; empty if it is missing. 0 is the command's name. */
 export function argument(request: Request, index: number): Buffer {
   return request[index] ?? noBytes;
 }
@@ -35,7 +40,7 @@ function fresh(value: Uint8Array, expiresAtMs = 0): Entry {
   return { value, expiresAtMs, like: undefined };
 }
 
-/** Another value in the place of the old one, which keeps its expiry and description. */
+/** A new value that keeps the expiry and metadata of the old one. */
 function renewed(old: Entry | undefined, value: Uint8Array): Entry {
   return { value, expiresAtMs: old?.expiresAtMs ?? 0, like: old?.like };
 }
@@ -44,6 +49,7 @@ function valueReply(entry: Entry | undefined, version: RespVersion): Buffer {
   return entry === undefined ? nilReply(version) : bulkReply(entry.value);
 }
 
+/** GET: the value, or nil. */
 export const get: Apply = (set, request, { version }) => valueReply(set.get(argument(request, 1)), version);
 
 /** The options of SET. */
@@ -63,7 +69,7 @@ const plainSet: SetOptions = {
   keepTtl: false,
 };
 
-/** Throws `Refusal`. */
+/** Parses SET's options. Throws `Refusal`. */
 export function setOptions(request: Request): SetOptions {
   if (request.length === 3) return plainSet;
   let { unit, time, only, get: wantsOld, keepTtl } = plainSet;
@@ -82,7 +88,7 @@ export function setOptions(request: Request): SetOptions {
   return { unit, time, only, get: wantsOld, keepTtl };
 }
 
-/** A SET that does not ask what is there and leaves a value, or nothing at all. */
+/** Whether the SET does not depend on the present value, and either leaves a value or is refused. */
 export function isBlindSet(request: Request): boolean {
   if (request.length === 3) return true;
   if (request.length !== 5) return false;
@@ -90,6 +96,7 @@ export function isBlindSet(request: Request): boolean {
   return word === 'EX' || word === 'PX';
 }
 
+/** SET with all its options. */
 export const set: Apply = (keys, request, { nowMs, version }) => {
   const key = argument(request, 1);
   const options = setOptions(request);
@@ -106,12 +113,13 @@ export const set: Apply = (keys, request, { nowMs, version }) => {
   return refused ? nilReply(version) : okReply;
 };
 
-/** An instant that has passed stores nothing. */
+/** Stores an entry; one that has already expired deletes the key. */
 function store(keys: WorkingSet, key: Buffer, entry: Entry, nowMs: number): void {
   if (entry.expiresAtMs !== 0 && entry.expiresAtMs <= nowMs) keys.delete(key);
   else keys.set(key, entry);
 }
 
+/** SETNX: 1 if the key was absent and is now set. */
 export const setnx: Apply = (keys, request) => {
   const key = argument(request, 1);
   if (keys.get(key) !== undefined) return integerReply(0);
@@ -127,9 +135,12 @@ function setWithExpiry(unit: 'EX' | 'PX', name: string): Apply {
   };
 }
 
+/** SETEX: expires in seconds. */
 export const setex = setWithExpiry('EX', 'setex');
+/** PSETEX: expires in milliseconds. */
 export const psetex = setWithExpiry('PX', 'psetex');
 
+/** GETSET: sets the value and returns the old one. */
 export const getset: Apply = (keys, request, { version }) => {
   const key = argument(request, 1);
   const reply = valueReply(keys.get(key), version);
@@ -137,6 +148,7 @@ export const getset: Apply = (keys, request, { version }) => {
   return reply;
 };
 
+/** GETDEL: deletes the key and returns its value. */
 export const getdel: Apply = (keys, request, { version }) => {
   const key = argument(request, 1);
   const reply = valueReply(keys.get(key), version);
@@ -144,6 +156,7 @@ export const getdel: Apply = (keys, request, { version }) => {
   return reply;
 };
 
+/** GETEX: returns the value and changes its expiry. */
 export const getex: Apply = (keys, request, { nowMs, version }) => {
   const key = argument(request, 1);
   const word = argument(request, 2).toString('latin1').toUpperCase();
@@ -160,6 +173,7 @@ export const getex: Apply = (keys, request, { nowMs, version }) => {
   return bulkReply(entry.value);
 };
 
+/** APPEND: the new length. */
 export const append: Apply = (keys, request, { valueBytesMax }) => {
   const key = argument(request, 1);
   const old = keys.get(key);
@@ -169,9 +183,11 @@ export const append: Apply = (keys, request, { valueBytesMax }) => {
   return integerReply(value.length);
 };
 
+/** STRLEN: the value's bytes; 0 if the key is absent. */
 export const strlen: Apply = (keys, request) =>
   integerReply(keys.get(argument(request, 1))?.value.length ?? 0);
 
+/** GETRANGE and SUBSTR: bytes from start to end, both included; negative offsets count from the end. */
 export const getrange: Apply = (keys, request) => {
   const start = mustReadCount(request[2]);
   const end = mustReadCount(request[3]);
@@ -182,6 +198,7 @@ export const getrange: Apply = (keys, request) => {
   return bulkReply(from > to ? noBytes : value.subarray(from, to + 1));
 };
 
+/** SETRANGE: overwrites from an offset, padding with zeros; the new length. */
 export const setrange: Apply = (keys, request, { valueBytesMax }) => {
   const key = argument(request, 1);
   const offset = mustReadCount(request[2]);
@@ -198,6 +215,7 @@ export const setrange: Apply = (keys, request, { valueBytesMax }) => {
   return integerReply(value.length);
 };
 
+/** MGET: a value or nil for each key. Throws `Refusal` if they exceed `answerBytesMax`. */
 export const mget: Apply = (keys, request, { version, answerBytesMax }) => {
   const entries = request.slice(1).map((key) => keys.get(key));
   let bytes = 0;
@@ -206,11 +224,13 @@ export const mget: Apply = (keys, request, { version, answerBytesMax }) => {
   return arrayReply(entries.map((entry) => valueReply(entry, version)));
 };
 
+/** MSET: sets all pairs. */
 export const mset: Apply = (keys, request) => {
   setAll(keys, request, 'mset');
   return okReply;
 };
 
+/** MSETNX: sets all pairs if none of the keys exists. */
 export const msetnx: Apply = (keys, request) => {
   if (request.length % 2 === 0) throw wrongArity('msetnx');
   for (let at = 1; at < request.length; at += 2) {
@@ -237,16 +257,21 @@ function add(keys: WorkingSet, key: Buffer, increment: bigint): Buffer {
   return integerReply(sum);
 }
 
+/** INCR: adds 1. */
 export const incr: Apply = (keys, request) => add(keys, argument(request, 1), 1n);
+/** DECR: subtracts 1. */
 export const decr: Apply = (keys, request) => add(keys, argument(request, 1), -1n);
+/** INCRBY: adds a signed 64-bit integer. */
 export const incrby: Apply = (keys, request) => add(keys, argument(request, 1), mustReadInteger(request[2]));
 
+/** DECRBY: subtracts a signed 64-bit integer. */
 export const decrby: Apply = (keys, request) => {
   const decrement = mustReadInteger(request[2]);
   if (!inRange(-decrement)) throw new Refusal(texts.decrementOverflow);
   return add(keys, argument(request, 1), -decrement);
 };
 
+/** INCRBYFLOAT: adds decimal numbers exactly. */
 export const incrbyfloat: Apply = (keys, request) => {
   const key = argument(request, 1);
   const old = keys.get(key);

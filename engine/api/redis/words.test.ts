@@ -1,4 +1,4 @@
-/** The words of Redis: every reply of the recorded conversation, byte by byte. */
+/** Replays a recorded conversation with redis-server and compares every reply byte by byte. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { splitWords } from './request-reader.ts';
@@ -6,7 +6,7 @@ import { TestingRedis } from './redis.fixture.ts';
 
 const recorded = readFileSync(new URL('testdata/redis-words.txt', import.meta.url), 'utf8').split('\n');
 
-test('every command is answered as a Redis server answers it', async () => {
+test('every command gets the reply of redis-server', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
   const differences: string[] = [];

@@ -1,23 +1,26 @@
 /**
- * The keys that a command works on, loaded before it runs: commands are pure functions from what is there to a reply and
- * what shall be there. `WorkingKey` is the case of one key, which most commands are.
+ * The keys that a command works on, loaded before it runs. Commands are pure functions from the present entries to a
+ * reply and new entries. `WorkingKey` is the case of one key, which most commands have.
  */
 import { byteStringFrom } from '../../base/ids.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { present } from '../../base/assert.ts';
 import type { Entry } from './entries.ts';
 
-/** What a command sees and does. */
+/** The entries of a command's keys. */
 export interface WorkingSet {
   get(key: Buffer): Entry | undefined;
   set(key: Buffer, entry: Entry): void;
-  /** False: there was nothing. */
+  /** Deletes the entry; false if there was none. */
   delete(key: Buffer): boolean;
-  /** Nothing shall be there: what has expired is deleted in truth. */
+  /**
+   * Marks the key as changed to absent, even if its entry is absent already: so an expired value is deleted from the
+   * store.
+   */
   bury(key: Buffer): void;
 }
 
-/** One key, whatever name it is asked for by. */
+/** One key; the key argument of the methods is ignored. */
 export class WorkingKey implements WorkingSet {
   entry: Entry | undefined;
   changed = false;
@@ -48,16 +51,18 @@ export class WorkingKey implements WorkingSet {
   }
 }
 
-/** Several keys. */
+/** Several keys. Every method but `add` fails for a key that was not added. */
 export class WorkingKeys implements WorkingSet {
   readonly #keys = new Map<ByteString, WorkingKey>();
-  /** Of all values that were set, those that were replaced again too. */
+  /** Bytes of all values that were set, including those replaced again. */
   writtenBytes = 0;
 
+  /** Adds a key with its present entry. */
   add(key: ByteString, entry: Entry | undefined): void {
     this.#keys.set(key, new WorkingKey(entry));
   }
 
+  /** The state of a key that was added. */
   find(key: ByteString): WorkingKey {
     return present(this.#keys.get(key), 'a key that was loaded');
   }
