@@ -1,7 +1,8 @@
 /**
- * `npm run bench aae`: two replicas with a million keys each, on real disks and in one process. What it costs to build
- * the tree, to find that nothing differs, to find and repair a hundred divergent keys, and what the tree costs puts.
- * Bytes are those of the peer plane's frames; processor time is of both sides together.
+ * `npm run bench aae`: anti-entropy between two replicas with a million keys each, on real disks and in one process.
+ * Measures the cost of building the tree, of an exchange without differences, of finding and repairing a hundred
+ * divergent keys, and of the tree to puts. Bytes are those of the peer plane's frames; processor time is that of both
+ * sides together.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,6 +37,7 @@ import type { PeerReply } from '../../engine/peer/wire/messages.ts';
 import { estimate, figure, median, table } from './figures.ts';
 import type { Estimate } from './figures.ts';
 
+/** Size of the measurement: `keys` per replica, of which `divergent` differ. */
 export interface AaeBenchOptions {
   readonly rounds: number;
   readonly keys: number;
@@ -63,7 +65,7 @@ interface Cost {
 const bucket = byteStringOf('bench');
 const batchCount = 1000;
 const rules = { allowMult: false, lastWriteWins: false };
-/** Header and checksum of a frame, about. */
+/** Approximate bytes of a frame's header and checksum. */
 const frameBytes = 24;
 const unsynced = { kind: 'interval', intervalUs: 1_000_000_000 } as const;
 const actor = byteStringOf('n1.bench') as Actor;
@@ -90,9 +92,9 @@ interface Figures {
 }
 
 interface PutCost {
-  /** Of processor time, without a tree. */
+  /** Puts per second of processor time, without a tree. */
   readonly putsPerSecond: number;
-  /** Rate with a tree, of that without. */
+  /** The rate with a tree, relative to the rate without. */
   readonly watched: Estimate;
 }
 
@@ -160,7 +162,7 @@ async function compare(left: Side, right: Side): Promise<Pick<Cost, 'bytes' | 'r
   return { bytes: count.bytes, repaired };
 }
 
-/** The way to the other side, without sockets; counts what would travel. */
+/** Links to the other side without sockets; counts the bytes that would travel. */
 function linksTo(from: Side, to: Side, count: { bytes: number }): PeerLinks {
   return {
     request: (_, request, _timeoutUs, onReply) => {
@@ -197,7 +199,7 @@ function linksTo(from: Side, to: Side, count: { bytes: number }): PeerLinks {
   };
 }
 
-/** Objects of 100 bytes; the same on every side for the same `version`. */
+/** Objects of 100 bytes; equal on both sides for the same `version`. */
 function writesFrom(from: number, count: number, version: number): StoreWrite[] {
   const none = '' as ByteString;
   return Array.from({ length: count }, (_, index) => {
@@ -232,8 +234,8 @@ function write(store: Store, batch: readonly StoreWrite[]): Promise<void> {
 }
 
 /**
- * Batches of 1,000 puts without syncs, into a store with a tree and into one without, batch by batch in turns: where the
- * tree's share is at its largest, and what disturbs one disturbs the other. By processor time; the median of neighbours.
+ * Batches of 1,000 puts without syncs into a store with a tree and into one without, in turns: the tree's share is
+ * largest here, and a disturbance affects both. By processor time; the median of neighbouring batches.
  */
 async function measurePuts(directory: string, rounds: number): Promise<PutCost> {
   const batches = Array.from({ length: batchesPerRound }, (_, index) =>
@@ -250,7 +252,7 @@ async function measurePuts(directory: string, rounds: number): Promise<PutCost> 
       const [first, second] = index % 2 === 0 ? [bare, watched] : [watched, bare];
       const costs = [await writeCostUs(first.store, batch), await writeCostUs(second.store, batch)];
       const [ofBare = NaN, ofWatched = NaN] = index % 2 === 0 ? costs : costs.toReversed();
-      // The round before the first warms the code and is not counted.
+      // Round 0 warms up the code and is not counted.
       if (round === 0) continue;
       ratios.push(ofBare / ofWatched);
       bareUs.push(ofBare);
@@ -304,10 +306,10 @@ const fanoutBits = 4;
 const leafBits = 16;
 
 /**
- * Bytes of the search alone, by formula, for so many differing segments of the default shape spread evenly: level by
- * level (of each node that differs, its children's hashes and its range), and as a plain Merkle exchange does it, all
- * leaves' hashes at once (Cassandra sends its whole tree). The keys of the segments found, and the objects, follow in
- * both.
+ * Bytes of the search alone, by formula, for so many differing segments of the default shape, spread evenly. One column
+ * is the search level by level: of each node that differs, its children's hashes and its range. The other is a plain
+ * Merkle exchange, which sends all leaves' hashes at once (Cassandra sends its whole tree). The keys of the differing
+ * segments, and the objects, follow in both.
  */
 function plainMerkle(): string[][] {
   return [0, 1, 10, 100, 1_000, 4_000, 10_000, 65_536].map((differing) => {

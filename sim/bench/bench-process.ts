@@ -1,6 +1,6 @@
 /**
- * What a benchmark has started: processes and directories. They end with it, however it ends: when its work is done, by
- * an error, by a signal, or with the process that started it (only its own SIGKILL leaves them behind).
+ * Owns the processes and directories that a benchmark creates. They end with the benchmark: when its work is done, by
+ * an error, by a signal, or with the process that started it. Only SIGKILL of the benchmark itself leaves them behind.
  */
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
-/** A process that has not ended so long after it was asked to is killed. */
+/** A process that has not ended this many milliseconds after it was asked to is killed. */
 const patienceMs = 15_000;
 
 interface Started {
@@ -17,19 +17,20 @@ interface Started {
   readonly signal: NodeJS.Signals;
 }
 
+/** The owner of a benchmark's processes and directories. */
 export class BenchProcess {
   readonly #children: Started[] = [];
   readonly #directories: string[] = [];
   #ending: Promise<void> | undefined;
 
-  /** Runs `work`, and ends whatever it has started. */
+  /** Runs `work`, then ends everything that it started. */
   static async run(work: (undertaking: BenchProcess) => Promise<void>): Promise<void> {
     const undertaking = new BenchProcess();
     let interruption: Promise<never> | undefined;
     const interrupted = (signal: (typeof signals)[number]): void => {
       interruption ??= undertaking.end().then(() => process.exit(128 + constants.signals[signal]));
     };
-    // A shell between npm and this process keeps signals to itself: by its end it is known that npm was stopped.
+    // A shell between npm and this process keeps signals to itself: the shell's end shows that npm was stopped.
     const parent = process.ppid;
     const watch = setInterval(() => process.ppid === parent || interrupted('SIGTERM'), 250);
     const abandoned = (): void => undertaking.#ask();
@@ -38,7 +39,7 @@ export class BenchProcess {
     try {
       await work(undertaking);
     } finally {
-      // Work that is interrupted loses its servers: what it says of that is not why it ended.
+      // Interrupted work loses its servers: the resulting error is not the reason of the end.
       await (interruption ?? undertaking.end());
       clearInterval(watch);
       for (const signal of signals) process.off(signal, interrupted);
@@ -46,7 +47,7 @@ export class BenchProcess {
     }
   }
 
-  /** A new directory that other users may enter: servers beside ours run as users of their own. */
+  /** A new directory that other users may enter, because servers under comparison may run as users of their own. */
   directory(): string {
     const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-'));
     chmodSync(directory, 0o755);
@@ -54,13 +55,13 @@ export class BenchProcess {
     return directory;
   }
 
-  /** A process that ends in order at `signal`. */
+  /** Registers a process that ends gracefully at `signal`. */
   add(child: ChildProcess, signal: NodeJS.Signals): void {
     this.#children.push({ child, signal });
     if (this.#ending !== undefined) child.kill(signal);
   }
 
-  /** Ends everything; once, however often it is called. */
+  /** Ends everything, once, however often it is called. */
   end(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
@@ -77,7 +78,7 @@ export class BenchProcess {
   }
 }
 
-/** A TCP port of this machine that nobody listens on now. */
+/** A TCP port of this machine on which no process listens now. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
@@ -90,7 +91,7 @@ export function freePort(): Promise<number> {
   });
 }
 
-/** Says on standard error what is being done: a benchmark is silent for minutes otherwise. */
+/** Reports the current step on standard error; otherwise a benchmark would be silent for minutes. */
 export function progress(words: string): void {
   process.stderr.write(`${words}\n`);
 }

@@ -1,14 +1,14 @@
-/** What the sections of the benchmark `clients` take and tell. */
+/** Options and results of the sections of the benchmark `clients`. */
 export interface ClientsBenchOptions {
   readonly rounds: number;
-  /** Objects that jobs run over. */
+  /** Number of objects over which jobs run. */
   readonly objects: number;
-  /** Of one measurement by redis-benchmark. */
+  /** Requests of one measurement by redis-benchmark. */
   readonly redisRequests: number;
   readonly json: boolean;
 }
 
-/** A section's figures, as text for people and as fields for programs. */
+/** A section's results, as text and as data. */
 export interface Section {
   readonly name: string;
   readonly text: string;

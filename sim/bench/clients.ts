@@ -1,8 +1,9 @@
-/** `npm run bench clients`: what clients of the protocols and of MapReduce wait for, section by section. */
+/** `npm run bench clients`: latency and throughput of the Redis protocol and of MapReduce, section by section. */
 import type { ClientsBenchOptions } from './client-section.ts';
 import { mapReduceSection } from './map-reduce.ts';
 import { redisSection } from './redis-section.ts';
 
+/** Runs all sections and prints their tables, or one line of JSON. */
 export async function run(options: ClientsBenchOptions): Promise<void> {
   const sections = [await redisSection(options), await mapReduceSection(options)];
   if (options.json) {

@@ -1,42 +1,46 @@
 /**
- * A closed loop of clients over real sockets: each connection has one request in flight. Used to compare servers, so
- * the loop is the same for all of them and only the conversation differs.
+ * A closed loop of clients over real sockets: each connection has one request in flight. Used to compare servers: the
+ * loop is the same for all, and only the protocol differs.
  */
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 
-/** How one connection talks: the bytes of a request, and how many bytes of a buffer are its whole answer. */
+/** The protocol of one connection: the bytes of a request, and the length of its complete answer. */
 export interface Conversation {
-  /** The next request's bytes; undefined when there is no more to say. */
+  /** The next request's bytes; undefined to end the connection's loop. */
   request(): Buffer | undefined;
-  /** Length of the answer at the front of `received`, or 0 while it is not whole. Throws what is wrong with it. */
+  /**
+   * Length in bytes of the answer at the front of `received`, or 0 while it is incomplete. Throws for an error answer.
+   */
   answerBytes(received: Buffer): number;
 }
 
-/** What went wrong, in the server's words, and how often. */
+/** Errors by their message, with their number. */
 export type ErrorCounts = Map<string, number>;
 
+/** The result of one loop. */
 export interface LoopResult {
   readonly operations: number;
   readonly errors: ErrorCounts;
   readonly seconds: number;
-  /** Microseconds per operation, in no order. */
+  /** Microseconds per operation, unordered. */
   readonly latenciesUs: readonly number[];
 }
 
+/** Address of a server. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
 
-/** A request still unanswered so long after the loop's end is given up, and counted as an error. */
+/** A request unanswered this many milliseconds after the loop's end is given up and counted as an error. */
 const answerPatienceMs = 15_000;
 
 const noBytes: Buffer = Buffer.alloc(0);
 
 /**
- * Runs `connections` loops, spread over the endpoints, for `seconds`; ends in bounded time whatever the servers do. What
- * is not answered within `answerPatienceMs` of the end is an error.
+ * Runs `connections` loops, spread over the endpoints, for `seconds`. Ends in bounded time whatever the servers do: a
+ * request not answered within `answerPatienceMs` of the end is an error.
  */
 export async function closedLoop(
   endpoints: readonly Endpoint[],
@@ -105,7 +109,7 @@ function loop(
   });
 }
 
-/** Counts an error under its words. */
+/** Counts an error under its message. */
 export function countError(errors: ErrorCounts, error: unknown): void {
   const words = error instanceof Error ? error.message : String(error);
   errors.set(words, (errors.get(words) ?? 0) + 1);

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- clusters`: what clusters of 3 to 100 nodes cost in the world: gossip per node and interval, processor
- * time until all have found each other, and virtual time against processor time, in calm. And a whole calm scenario of
- * a hundred nodes, as `lockstep-sim run` judges it: clients, checks, the start and the stop included.
+ * `npm run bench -- clusters`: the cost of clusters of 3 to 100 nodes in the world. Measures gossip per node and
+ * interval, processor time until all nodes have found each other, and virtual time per processor time in calm. Also a
+ * whole calm scenario of a hundred nodes, as `lockstep-sim run` judges it: clients, checks, start and stop included.
  */
 import process from 'node:process';
 
@@ -15,6 +15,7 @@ import { Cluster } from '../world/cluster/cluster.ts';
 import { World } from '../world/world.ts';
 import { figure, median, table } from './figures.ts';
 
+/** Number of rounds and form of the output. */
 export interface ClustersBenchOptions {
   readonly rounds: number;
   readonly json: boolean;
@@ -22,7 +23,7 @@ export interface ClustersBenchOptions {
 
 const sizes: readonly number[] = [3, 10, 30, 100];
 
-/** Two datacenters of five racks with ten nodes each; nothing goes wrong. */
+/** Two datacenters of five racks with ten nodes each; no faults. */
 const hundred: Scenario = {
   name: 'calm-hundred',
   story: 'nothing goes wrong among a hundred nodes',
@@ -43,6 +44,7 @@ const hundred: Scenario = {
   },
 };
 
+/** Runs the benchmark and prints its tables, or one line of JSON. */
 export async function run({ rounds, json }: ClustersBenchOptions): Promise<void> {
   const clusters: ClusterFigures[] = [];
   for (const size of sizes) clusters.push(await measureCluster(size));
@@ -55,15 +57,17 @@ export async function run({ rounds, json }: ClustersBenchOptions): Promise<void>
 
 interface ClusterFigures {
   readonly nodes: number;
-  /** Per node and gossip interval. */
+  /** Gossip messages per node and interval. */
   readonly gossipMessages: number;
   readonly gossipBytes: number;
-  /** Of processor time: all nodes start and find each other; then virtual seconds per second of it. */
+  /**
+   * Seconds of processor time until all nodes have started and found each other; then virtual seconds per second of it.
+   */
   readonly startCpuSeconds: number;
   readonly timesRealTime: number;
 }
 
-/** A calm cluster: it finds itself, then gossips for some seconds. */
+/** Starts a cluster without faults and lets it gossip for some seconds. */
 async function measureCluster(size: number): Promise<ClusterFigures> {
   const world = new World({ seed: `gossip/${size}` });
   const shape = { datacenters: 1, racks: 3, nodesPerRack: Math.ceil(size / 3) };

@@ -1,8 +1,8 @@
-/** How the load talks to a node: HTTP objects and the binary protocol. */
+/** The conversations of a load generator with a node: object requests over HTTP and over the binary protocol. */
 import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { Conversation } from './closed-loop.ts';
 
-/** Which keys a connection works on. */
+/** The keys on which a connection works. */
 export interface KeySpace {
   readonly prefix: string;
   readonly keys: number;
@@ -14,7 +14,7 @@ function nextKey(space: KeySpace, connection: number): () => string {
   return () => `${space.prefix}${(counter = (counter + 104729) % space.keys)}`;
 }
 
-/** Puts every key of the space once, shared out over the connections: a get of a key that was never put proves little. */
+/** Puts every key of the space once, divided among the connections, so that later gets find their keys. */
 export function pbFill(space: KeySpace, connection: number, connections: number): Conversation {
   let next = connection - connections;
   return {
@@ -26,6 +26,7 @@ export function pbFill(space: KeySpace, connection: number, connections: number)
   };
 }
 
+/** Puts of single objects over HTTP. */
 export function httpPut(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
   const body = 'v'.repeat(space.valueBytes);
@@ -36,6 +37,7 @@ export function httpPut(space: KeySpace, connection: number): Conversation {
   };
 }
 
+/** Gets of single objects over HTTP. */
 export function httpGet(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
   return {
@@ -45,6 +47,7 @@ export function httpGet(space: KeySpace, connection: number): Conversation {
   };
 }
 
+/** Puts over the binary protocol. */
 export function pbPut(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
   return {
@@ -61,6 +64,7 @@ function pbPutRequest(space: KeySpace, key: string): Buffer {
   });
 }
 
+/** Gets over the binary protocol. */
 export function pbGet(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
   const bucket = Buffer.from('bench');
@@ -70,7 +74,10 @@ export function pbGet(space: KeySpace, connection: number): Conversation {
   };
 }
 
-/** Length of the HTTP answer at the front, 0 while it is not whole. Throws where its status is not the expected one. */
+/**
+ * Length in bytes of the HTTP answer at the front, 0 while it is incomplete. Throws if its status is not the expected
+ * one.
+ */
 export function httpAnswer(received: Buffer, expected: string): number {
   const headEnd = received.indexOf('\r\n\r\n');
   if (headEnd < 0) return 0;

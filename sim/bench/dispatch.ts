@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- dispatch`: what the dispatcher adds to a request, with the store and the network in memory (a map,
- * and plain calls): microseconds of processor per quorum request and the peers asked for it, at a replica and through a
- * node that holds none. Medians of rounds, in one process.
+ * `npm run bench -- dispatch`: the cost that the dispatcher adds to a request, with store and network in memory (a map,
+ * and plain calls). Measures microseconds of processor time per quorum request and the number of peers asked, through a
+ * replica and through a node without a copy. Medians of rounds, in one process.
  */
 import { performance } from 'node:perf_hooks';
 import process from 'node:process';
@@ -30,6 +30,7 @@ import { tokensOfNode } from '../../engine/cluster/ring/token.ts';
 import { NodeStats } from '../../engine/metrics/node-stats.ts';
 import { figure, median, table } from './figures.ts';
 
+/** Number of rounds and form of the output. */
 export interface DispatchBenchOptions {
   readonly rounds: number;
   readonly json: boolean;
@@ -40,6 +41,7 @@ const keyCount = 1000;
 const valueBytes = 100;
 const settings: DispatchSettings = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 5000 };
 
+/** Runs the benchmark and prints its table, or one line of JSON. */
 export async function run({ rounds, json }: DispatchBenchOptions): Promise<void> {
   const requests = await measureRequests(rounds);
   console.log(json ? JSON.stringify({ requests }) : requestTable(requests));
@@ -52,13 +54,13 @@ interface RequestFigures {
   readonly hops: number;
 }
 
-/** Each node in memory: its dispatcher, and what peers ask of it. */
+/** A node in memory: its dispatcher, and its handlers for peers' requests. */
 interface Machine {
   readonly dispatcher: ClusterDispatcher;
   readonly service: PeerService;
 }
 
-/** Requests of peers are plain calls; counted, with the longest way of the request under way. */
+/** Requests of peers as plain calls; counts them, and the longest chain of the current request. */
 class Wires {
   readonly machines = new Map<NodeId, Machine>();
   asked = 0;
@@ -156,7 +158,7 @@ function makeMachines(wires: Wires): Ring {
   return ring;
 }
 
-/** A task that fails ends the measurement. */
+/** A failed task ends the measurement. */
 function fail(error: unknown): never {
   throw error;
 }
@@ -191,7 +193,7 @@ async function measureRequests(rounds: number): Promise<readonly RequestFigures[
   ];
   const taken = new Map<string, number[]>();
   const figures = new Map<string, Omit<RequestFigures, 'cpuUs'>>();
-  // One round more, to warm up; the ways take turns.
+  // One additional round warms up; the ways alternate.
   for (let round = 0; round <= rounds; round++) {
     for (const [name, way] of ways) {
       wires.asked = 0;

@@ -1,6 +1,6 @@
 /**
- * A 3-node etcd beside ours, where the program is installed: started on loopback with its own data directory, loaded
- * through its own protocol (gRPC unary calls over HTTP/2, one in flight per connection).
+ * A 3-node etcd for comparison, where it is installed: started on loopback with its own data directory, loaded through
+ * its own protocol (gRPC unary calls over HTTP/2, one in flight per connection).
  */
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -16,12 +16,13 @@ import type { Endpoint, ErrorCounts, LoopResult } from './closed-loop.ts';
 import { countError } from './closed-loop.ts';
 import type { KeySpace } from './conversations.ts';
 
+/** A running etcd. */
 export interface EtcdCluster {
   readonly endpoints: readonly Endpoint[];
   stop(): Promise<void>;
 }
 
-/** The installed etcd's version line, or undefined. */
+/** The version line of the installed etcd; undefined if there is none. */
 export function etcdVersion(): string | undefined {
   const found = spawnSync('etcd', ['--version'], { encoding: 'utf8' });
   return found.status === 0 ? found.stdout.split('\n')[0] : undefined;

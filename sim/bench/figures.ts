@@ -11,13 +11,14 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN;
 }
 
-/** A median, and between which values the true one lies with 95 % (order statistics: no shape is taken for granted). */
+/** A median with the 95 % interval of the true one (order statistics, without an assumption about the distribution). */
 export interface Estimate {
   readonly median: number;
   readonly low: number;
   readonly high: number;
 }
 
+/** The median of the values with its interval. */
 export function estimate(values: readonly number[]): Estimate {
   const sorted = values.toSorted((left, right) => left - right);
   const below = Math.max(1, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)));

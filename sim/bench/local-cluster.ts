@@ -1,4 +1,7 @@
-/** Nodes of the built command on this machine, three unless told, for a benchmark: real processes, real files in a directory. */
+/**
+ * Nodes of the built command on this machine for a benchmark, three by default: real processes with real files in a
+ * directory.
+ */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -7,10 +10,10 @@ import { fileURLToPath } from 'node:url';
 import type { Endpoint } from './closed-loop.ts';
 import { processorSeconds } from './processor-time.ts';
 
-/** Binary protocol port below the HTTP port, as `lockstep cluster` gives them. */
+/** Distance of the binary protocol's port below the HTTP port, as `lockstep cluster` assigns them. */
 const pbBelowHttp = 11;
 
-/** `racks`: as many copies of every key. */
+/** `racks`: number of racks, and so of copies of every key. */
 export interface ClusterForm {
   readonly nodes: number;
   readonly racks: number;
@@ -18,6 +21,7 @@ export interface ClusterForm {
 
 const usualForm: ClusterForm = { nodes: 3, racks: 3 };
 
+/** A running cluster. */
 export class LocalCluster {
   readonly #child: ChildProcess;
   readonly #basePort: number;
@@ -29,7 +33,7 @@ export class LocalCluster {
     this.#pids = pids;
   }
 
-  /** Resolves when all nodes serve. `began` hears of the process as soon as it exists. */
+  /** Resolves once all nodes serve. `began` receives each process as soon as it exists. */
   static async start(
     directory: string,
     basePort: number,
@@ -56,17 +60,17 @@ export class LocalCluster {
     );
   }
 
-  /** Seconds of processor time that all nodes have taken so far; NaN where the system does not tell. */
+  /** Seconds of processor time that all nodes have used so far; NaN where the system does not report it. */
   processorSeconds(): number {
     return this.#pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
   }
 
-  /** Where the nodes hear the binary protocol. */
+  /** Addresses of the nodes' binary protocol. */
   get endpoints(): readonly Endpoint[] {
     return this.#pids.map((_, node) => ({ host: '127.0.0.1', port: this.pbPort(node) }));
   }
 
-  /** Where the nodes hear HTTP. */
+  /** Addresses of the nodes' HTTP listeners. */
   get httpEndpoints(): readonly Endpoint[] {
     return this.#pids.map((_, node) => ({ host: '127.0.0.1', port: this.httpPort(node) }));
   }
@@ -79,7 +83,7 @@ export class LocalCluster {
     return this.httpPort(node) - pbBelowHttp;
   }
 
-  /** Stops all nodes in order. */
+  /** Stops all nodes gracefully. */
   async stop(): Promise<void> {
     const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
     this.#child.kill('SIGINT');

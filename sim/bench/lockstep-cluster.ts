@@ -1,18 +1,18 @@
-/** A cluster of three real processes of this build, for benchmarks that load it over sockets. */
+/** Starts a cluster of three real processes of this build, for benchmarks that load it over sockets. */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** Each further node has its ports 10 higher; the binary protocol's is 11 below HTTP's. */
+/** The port of a node's listener: each further node's ports are 10 higher; the binary protocol's is 11 below HTTP's. */
 export function clusterPort(basePort: number, node: number, offset: number): number {
   return basePort + node * 10 - offset;
 }
 
 /**
- * Starts three nodes of this build, `--base-port` as given; resolves when all answer. `variables`: of their environment,
- * beside this process's own.
+ * Starts three nodes of this build from `basePort` on; resolves once all answer. `variables`: environment variables of
+ * the nodes in addition to this process's own.
  */
 export async function startCluster(
   directory: string,
@@ -53,7 +53,7 @@ export function answers(port: number, path = '/ping'): Promise<boolean> {
   });
 }
 
-/** Asks a process to stop, and waits until it has; one that is gone already is not waited for. */
+/** Asks a process to stop and waits for its end; returns at once if it has ended already. */
 export function stopChild(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((resolve) => {

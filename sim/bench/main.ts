@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npm run bench -- <name>`: the benchmarks. Each is loaded only when asked for; some need development packages. */
+/** `npm run bench -- <name>`: the benchmarks. Each is loaded on demand, because some need development packages. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import type { Formats } from './scraping.ts';

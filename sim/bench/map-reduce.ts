@@ -1,7 +1,7 @@
 /**
- * MapReduce over a cluster of three real processes: objects that each hold a JSON list of words, and jobs that count
- * words, find the distinct ones, and only read. A job's time is from its request to the last byte of its answer; the
- * processor's is that of all three nodes, which says more than the clock does on a machine that others use.
+ * MapReduce over a cluster of three real processes: each object holds a JSON list of words; jobs count words, find the
+ * distinct ones, or only read. A job's time is that from its request to the last byte of its answer. Processor time is
+ * that of all three nodes and is more reliable than elapsed time on a shared machine.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -50,6 +50,7 @@ const jobs: readonly {
   },
 ];
 
+/** Runs the section. */
 export async function mapReduceSection({ rounds, objects }: ClientsBenchOptions): Promise<Section> {
   const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-'));
   const cluster = await LocalCluster.start(directory, basePort);
@@ -57,7 +58,7 @@ export async function mapReduceSection({ rounds, objects }: ClientsBenchOptions)
     await fill(cluster, objects);
     const seconds = new Map<string, number[]>();
     const processor = new Map<string, number[]>();
-    // The first round warms up and is not counted; each round asks another node.
+    // Round 0 warms up and is not counted; each round asks another node.
     for (let round = 0; round <= rounds; round++) {
       for (const { name, query, sound } of jobs) {
         const before = cluster.processorSeconds();
@@ -107,7 +108,7 @@ function sectionOf(
   return { name: 'mapreduce', text, results };
 }
 
-/** Puts all objects; the same key of every run holds the same words. */
+/** Puts all objects; a key holds the same words in every run. */
 async function fill(cluster: LocalCluster, objects: number): Promise<void> {
   const endpoints = [0, 1, 2].map((node) => ({ host: '127.0.0.1', port: cluster.pbPort(node) }));
   const { operations, errors } = await closedLoop(endpoints, connections, fillSecondsMax, (index) =>
@@ -144,7 +145,7 @@ function putOf(index: number): Buffer {
   return encodeRequest({ kind: 'put', message: { bucket, key: Buffer.from(`text${index}`), content } });
 }
 
-/** Seconds of one job. Rejects when its answer is none that is right. */
+/** Seconds of one job. Rejects if `sound` refuses its answer. */
 function timed(port: number, job: unknown, sound: (answer: unknown) => boolean): Promise<number> {
   const started = process.hrtime.bigint();
   return new Promise((resolve, reject) => {

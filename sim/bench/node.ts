@@ -1,6 +1,7 @@
 /**
- * `npm run bench node`: a 3-node cluster of real processes under closed-loop load, every write acknowledged after it
- * is synced on a majority, in turn with a 3-node etcd where that is installed. Medians of alternated rounds.
+ * `npm run bench node`: a 3-node cluster of real processes under closed-loop load, with every write synced on a
+ * majority before its acknowledgement. Alternates with a 3-node etcd where that is installed. Medians of alternated
+ * rounds.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,6 +16,7 @@ import { etcdFill, etcdLoop, etcdVersion, startEtcd } from './etcd.ts';
 import { answers, clusterPort, startCluster, stopChild } from './lockstep-cluster.ts';
 import { figure, median, quantile, table } from './figures.ts';
 
+/** Size of the load; `seconds` per round. */
 export interface NodeBenchOptions {
   readonly rounds: number;
   readonly seconds: number;
@@ -31,6 +33,7 @@ interface Contender {
 const basePort = 16_698;
 const etcdPort = 28379;
 
+/** Runs the benchmark and prints its table, or one line of JSON. */
 export async function run(options: NodeBenchOptions): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'lockstep-bench-'));
   const cluster = await startCluster(join(directory, 'lockstep'), basePort);
@@ -69,7 +72,7 @@ export async function run(options: NodeBenchOptions): Promise<void> {
   }
 }
 
-/** At most this long; a machine that needs longer has nothing to measure. */
+/** Time limit of the fill, in seconds; a slower machine cannot be measured. */
 const fillSecondsMax = 120;
 
 async function fill(space: KeySpace, { connections }: NodeBenchOptions): Promise<void> {
@@ -84,7 +87,9 @@ async function fill(space: KeySpace, { connections }: NodeBenchOptions): Promise
   }
 }
 
-/** Ports as `lockstep cluster --base-port` gives them: each further node 10 higher, the binary protocol 11 below HTTP. */
+/**
+ * Ports as `lockstep cluster --base-port` assigns them: each further node 10 higher, the binary protocol 11 below HTTP.
+ */
 function ours(
   name: string,
   portOffset: number,
@@ -102,12 +107,12 @@ function ours(
   };
 }
 
-/** Prometheus asks every 15 s or less often; this is thirty times that. */
+/** Prometheus scrapes every 15 s or less often; this is thirty times as often. */
 const scrapeIntervalMs = 500;
-/** The stats listener of node 1, as `lockstep cluster` moves it with the base port. */
+/** Port of node 1's stats listener, as `lockstep cluster` derives it from the base port. */
 const statsPort = 22222 + basePort - 8098;
 
-/** The same with every node's `/metrics` fetched twice a second meanwhile: what watching costs. */
+/** The same while every node's `/metrics` is fetched twice a second: the cost of scraping. */
 function scraped(contender: Contender): Contender {
   return {
     name: contender.name,
@@ -175,7 +180,7 @@ async function report(
   process.stdout.write(`${text.join('\n')}\n`);
 }
 
-/** So many kinds of error are shown. */
+/** Number of error kinds that are printed. */
 const errorKindsShown = 5;
 
 function errorLines(errors: ErrorCounts): readonly string[] {

@@ -1,11 +1,11 @@
-/** Makes the kernel forget the pages of files, so that the next read of them is one of the disk. */
+/** Drops files from the kernel's page cache, so that the next read of them goes to the disk. */
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Syncs every file under a directory and drops it from the page cache (posix_fadvise, by way of GNU dd: a process needs
- * no rights for that). Throws where there is no such dd.
+ * Syncs every file under a directory and drops it from the page cache (posix_fadvise through GNU dd, which needs no
+ * privileges). Throws where there is no such dd.
  */
 export function dropFromPageCache(directory: string): void {
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {

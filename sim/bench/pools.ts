@@ -1,7 +1,7 @@
 /**
- * What the pools of the frame path save (`npm run bench stats`): request records and chunks that are used again, beside
- * the same made anew each time. Each lives for as long as `underWay` others are taken, as behind a round trip: long
- * enough that the young generation copies it before it dies. Nanoseconds with the garbage collector's time in them.
+ * The gain of the frame path's pools (`npm run bench stats`): reused request records and chunks beside new ones. Each
+ * lives while `underWay` others are taken, as during a round trip: long enough that the young generation copies it
+ * before it dies. Nanoseconds, garbage collection included.
  */
 import { performance } from 'node:perf_hooks';
 
@@ -11,6 +11,7 @@ import type { Chunk } from '../../engine/peer/wire/chunk-pool.ts';
 import { FrameArena } from '../../engine/peer/wire/frame-arena.ts';
 import { median } from './figures.ts';
 
+/** Nanoseconds per use, with and without the pool. */
 export interface PoolCost {
   readonly name: string;
   readonly pooledNs: number;
@@ -23,7 +24,7 @@ const chunkBytes = 16 * 1024;
 const bodyBytes = 200;
 const limits = { frameBytesMax: 1024 * 1024 };
 
-/** Medians of `rounds`, pooled and anew in turns. */
+/** Medians of `rounds`, with and without the pool in turns. */
 export function poolCosts(rounds: number): readonly PoolCost[] {
   return [
     compare('a request record (msgs)', rounds, pooledRecords(), newRecords()),
@@ -43,7 +44,7 @@ function compare(name: string, rounds: number, pooled: Step, anew: Step): PoolCo
   const costs: { readonly pooled: number[]; readonly anew: number[] } = { pooled: [], anew: [] };
   for (let round = 0; round <= rounds; round++) {
     const [first, second] = [time(pooled), time(anew)];
-    // The first round warms up.
+    // Round 0 warms up.
     if (round === 0) continue;
     costs.pooled.push(first);
     costs.anew.push(second);
@@ -80,7 +81,7 @@ function newRecords(): Step {
   };
 }
 
-/** Makes a chunk whenever one is wanted, and keeps none. */
+/** A pool that creates every chunk anew and keeps none. */
 class Spendthrift extends ChunkPool {
   override give(chunk: Chunk): void {
     chunk.free = true;
@@ -100,7 +101,7 @@ function frames(pool: ChunkPool): Step {
 }
 
 function ownBuffers(): Step {
-  // A chunk of no more than a frame: every frame is too large for it.
+  // A chunk as long as a frame: every frame is too large for it.
   const arena = new FrameArena({ ...limits, chunkBytes: bodyBytes });
   const held: (Buffer | undefined)[] = Array.from({ length: underWay }, () => undefined);
   const body = Buffer.alloc(bodyBytes, 7);

@@ -1,8 +1,8 @@
 /**
- * PostgreSQL servers beside ours, where the program is installed: started on loopback with data directories of their
- * own, synced commits, and loaded with two-phase commits (`PREPARE TRANSACTION`, then `COMMIT PREPARED`) over the wire
+ * PostgreSQL servers for comparison, where PostgreSQL is installed: started on loopback with data directories of their
+ * own and synced commits, loaded with two-phase commits (`PREPARE TRANSACTION`, then `COMMIT PREPARED`) over the wire
  * protocol 3.0 (simple queries; PostgreSQL documentation, chapter 55). The client is the coordinator and keeps no log
- * of its decisions, which a real one would have to sync: the comparison leans toward PostgreSQL.
+ * of its decisions, which a real one would have to sync: the comparison favours PostgreSQL.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -16,18 +16,19 @@ import type { ErrorCounts, LoopResult } from './closed-loop.ts';
 import { countError } from './closed-loop.ts';
 import { familySeconds } from './processor-time.ts';
 
-/** A connection on which nothing is heard for so long is given up. */
+/** A connection without any message for this many milliseconds is given up. */
 const silenceMsMax = 15_000;
 const debianDirectory = '/usr/lib/postgresql';
 
+/** Running servers. */
 export interface PostgresServers {
   readonly version: string;
   readonly ports: readonly number[];
-  /** Seconds of processor time that all of them have taken so far. */
+  /** Seconds of processor time that all of them have used so far. */
   processorSeconds(): number;
 }
 
-/** Directory of the installed server's programs; undefined where there is none. */
+/** Directory of the installed server's programs; undefined if there is none. */
 export function postgresPrograms(): string | undefined {
   if (!existsSync(debianDirectory)) return undefined;
   const versions = readdirSync(debianDirectory).sort((left, right) => Number(right) - Number(left));
@@ -36,8 +37,8 @@ export function postgresPrograms(): string | undefined {
 }
 
 /**
- * Makes a server for each port and waits until they answer. Root may not run them: they get the user `postgres` then. `began` hears
- * of each process as soon as it exists; SIGINT ends one in order.
+ * Creates a server for each port and waits until all answer. Root may not run them: then the user `postgres` does.
+ * `began` receives each process as soon as it exists; SIGINT ends one gracefully.
  */
 export async function startPostgres(
   programs: string,
@@ -61,9 +62,9 @@ export async function startPostgres(
 }
 
 /**
- * `connections` coordinators, each with a session on all of the servers and keys of its own, for `seconds`: a transaction
- * writes one row on each server. No two of them write one key: each would get its lock on one of the servers and wait
- * for the other's for ever, which neither server can see (who finds a lock at ours is refused instead).
+ * Runs `connections` coordinators for `seconds`, each with a session on every server and keys of its own. A transaction
+ * writes one row on each server. No two coordinators write the same key: each could lock it on one server and wait
+ * forever for the other server's lock, a deadlock that neither server detects (Lockstep refuses a locked key instead).
  */
 export async function postgresLoop(
   { ports }: Pick<PostgresServers, 'ports'>,
@@ -102,11 +103,11 @@ export async function postgresLoop(
   return { operations: latenciesUs.length, errors, seconds: took, latenciesUs };
 }
 
-/** Takes back what may be left of a transaction on any server; false when a session is over. */
+/** Undoes what may remain of a transaction on any server; false if a session has ended. */
 async function recovered(pair: readonly Session[], name: string): Promise<boolean> {
   for (const session of pair) {
     for (const undo of ['rollback', `rollback prepared ${name}`]) {
-      // Whichever of the two the transaction does not need is an error, and changes nothing.
+      // The statement that the transaction does not need is an error, and changes nothing.
       await session.query(undo).catch(() => undefined);
     }
   }
@@ -153,7 +154,7 @@ async function untilServing(child: ChildProcess, port: number): Promise<void> {
       session.close();
       return;
     } catch {
-      // It is starting.
+      // The server is still starting.
       await sleep(200);
     }
   }
@@ -194,7 +195,7 @@ class Session {
     return session;
   }
 
-  /** Rejects with the server's words. */
+  /** Rejects with the server's error text. */
   query(text: string): Promise<void> {
     const body = Buffer.from(`${text}\0`);
     const head = Buffer.alloc(5);

@@ -1,16 +1,16 @@
-/** Processor time of processes, where Linux tells it: it says more than the clock on a machine that others use. */
+/** Processor time of processes, where Linux reports it: more reliable than elapsed time on a shared machine. */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second. */
 const ticksPerSecond = 100;
 
-/** Seconds that a process has taken so far; NaN where the system does not tell. */
+/** Seconds of processor time that a process has used so far; NaN where the system does not report it. */
 export function processorSeconds(pid: number): number {
   const fields = statOf(pid);
   return fields === undefined ? NaN : fields.own / ticksPerSecond;
 }
 
-/** The same of a process with its children, those that are over included. */
+/** The same for a process and its children, ended ones included. */
 export function familySeconds(pid: number): number {
   const fields = statOf(pid);
   if (fields === undefined) return NaN;
@@ -26,7 +26,7 @@ interface Stat {
   readonly parent: number;
   /** Ticks of the process itself. */
   readonly own: number;
-  /** Ticks of its children that are over. */
+  /** Ticks of its ended children. */
   readonly reaped: number;
 }
 
@@ -37,7 +37,7 @@ function statOf(pid: number): Stat | undefined {
   try {
     text = readFileSync(path, 'latin1');
   } catch {
-    // It ended a moment ago.
+    // The process has just ended.
     return undefined;
   }
   // Fields 3 and on of proc(5): the second is a name in parentheses.
@@ -46,7 +46,7 @@ function statOf(pid: number): Stat | undefined {
   return { parent: field(4), own: field(14) + field(15), reaped: field(16) + field(17) };
 }
 
-/** Nanoseconds that all threads of a process have run so far; NaN where the system does not tell. */
+/** Nanoseconds that all threads of a process have run so far; NaN where the system does not report it. */
 export function threadNanoseconds(pid: number): number {
   const tasks = `/proc/${pid}/task`;
   if (!existsSync(`${tasks}/${pid}/schedstat`)) return NaN;
@@ -56,13 +56,13 @@ export function threadNanoseconds(pid: number): number {
       // Its first number is the time on a processor.
       sum += Number(readFileSync(`${tasks}/${thread}/schedstat`, 'latin1').split(' ')[0]);
     } catch {
-      // The thread ended a moment ago.
+      // The thread has just ended.
     }
   }
   return sum;
 }
 
-/** The processes that a process has started and that still run. */
+/** Ids of the running child processes of a process. */
 export function childrenOf(pid: number): readonly number[] {
   if (!existsSync('/proc')) return [];
   const pids = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));

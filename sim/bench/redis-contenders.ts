@@ -1,6 +1,7 @@
 /**
- * What Redis clients may talk to beside ours: redis-server that syncs every write before it answers, and a proxy before it
- * (Dynomite's architecture: its nodes are proxies before redis; this one only passes bytes on, so it costs less).
+ * Servers for comparison with the Redis protocol: redis-server that syncs every write before its answer, and a proxy
+ * before it (Dynomite's architecture: its nodes are proxies before redis; this proxy only copies bytes, so it costs
+ * less).
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -13,12 +14,14 @@ import { parseConfig } from '../../engine/config/config.ts';
 import { stringify } from 'yaml';
 import { mkdirSync, writeFileSync } from 'node:fs';
 
+/** A running server with its processes. */
 export interface Contender {
   readonly name: string;
   readonly port: number;
   readonly children: readonly ChildProcess[];
 }
 
+/** Starts a redis-server that syncs every write. */
 export async function redisServer(directory: string, port: number): Promise<Contender> {
   mkdirSync(directory, { recursive: true });
   const words = ['--port', String(port), '--dir', directory, '--save', ''];
@@ -28,7 +31,7 @@ export async function redisServer(directory: string, port: number): Promise<Cont
   return { name: 'redis-server, appendfsync always', port, children: [child] };
 }
 
-/** A process that passes the bytes of each connection on to one of its own. */
+/** Starts a process that copies the bytes of each connection to one of its own to `target`. */
 export async function proxyBefore(target: number, port: number): Promise<Contender> {
   const text = [
     "const net = require('node:net');",
@@ -67,6 +70,7 @@ export async function ownNode(directory: string, port: number): Promise<Contende
   return { name: 'lockstep, one node', port, children: [child] };
 }
 
+/** Resolves once the port accepts connections; rejects after 20 seconds. */
 export async function untilOpen(port: number): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt++) {
     if (await canConnect(port)) return;

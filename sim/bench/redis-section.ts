@@ -1,7 +1,7 @@
 /**
- * The Redis protocol under redis-benchmark: SET and GET over 64 connections, pipelines of 1 and 16, one node and a cluster
- * of three, beside redis-server that syncs every write and beside a proxy before it. All in one run, in turns; both ends
- * share this machine's cores.
+ * The Redis protocol under redis-benchmark: SET and GET over 64 connections with pipelines of 1 and 16, for one node, a
+ * cluster of three, redis-server that syncs every write, and a proxy before it. All alternate in one run; load and
+ * servers share this machine's cores.
  */
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -24,6 +24,7 @@ const commands = ['SET', 'GET'] as const;
 
 type Measured = Map<string, number[]>;
 
+/** Runs the section; returns an explanation if the programs are not installed. */
 export async function redisSection(options: ClientsBenchOptions): Promise<Section> {
   if (!isInstalled('redis-benchmark') || !isInstalled('redis-server')) {
     const text =
@@ -53,7 +54,7 @@ async function ownCluster(directory: string): Promise<Contender> {
   return { name: 'lockstep, three nodes', port, children: [child] };
 }
 
-/** What else the machine did meanwhile, by its own account. */
+/** The load average of the machine before and after. */
 function loadsText(before: readonly number[], after: readonly number[]): string {
   const text = (loads: readonly number[]): string => loads.map((load) => load.toFixed(1)).join(' ');
   return `load averages (1, 5, 15 min): ${text(before)} before, ${text(after)} after`;
@@ -76,7 +77,7 @@ async function measure(contenders: readonly Contender[], options: ClientsBenchOp
   return measured;
 }
 
-/** Requests per second, by redis-benchmark's own account. */
+/** Requests per second, as redis-benchmark reports them. */
 async function rateOf(
   port: number,
   command: (typeof commands)[number],

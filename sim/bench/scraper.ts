@@ -1,24 +1,25 @@
 /**
- * Asks stats listeners as scrapers do, over connections that stay, on a thread of its own and with as little work as can
- * be: a scraper is another machine as a rule, and must not hold up the load that it is measured against.
+ * Scrapes stats listeners over persistent connections, on a thread of its own and with little work: a scraper usually
+ * is another machine and must not slow down the measured load.
  */
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 
-/** What to ask for, of all of these listeners of this machine. */
+/** The path to request from all of these listeners of this machine. */
 export interface Scrape {
   readonly ports: readonly number[];
   readonly paths: readonly string[];
 }
 
-/** Empty, or what went wrong. */
+/** Empty, or the error. */
 type Done = string;
 
+/** The scraping thread. */
 export class Scraper {
   readonly #worker = new Worker(new URL(import.meta.url));
 
-  /** Resolves when all of them have answered whole; rejects when one does not. One call at a time. */
+  /** Resolves once all listeners have answered completely; rejects if one does not. One call at a time. */
   scrape(wanted: Scrape): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#worker.once('message', (done: Done) => {
@@ -34,7 +35,7 @@ export class Scraper {
   }
 }
 
-/** A connection to a stats listener: one question at a time. */
+/** A connection to a stats listener: one request at a time. */
 class Scraped {
   readonly #socket: Socket;
   #missingBytes = 0;

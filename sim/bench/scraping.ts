@@ -1,14 +1,15 @@
 /**
- * `npm run bench scraping`: what it costs a cluster under load that every node is scraped twice a second.
+ * `npm run bench scraping`: the cost for a cluster under load of scraping every node twice a second.
  *
- * That is less than runs differ by, or seconds, or tenths of them. So one load goes on without a pause, in it short
- * stretches with scrapes stand between stretches without, and each is compared with one beside it: by puts answered, and
- * by processor time of the nodes for each put. The figures are medians with the interval that holds the true median with
- * 95 % (order statistics); stretches without scrapes, compared in the same way, tell what it makes of nothing. The idle
- * cluster says the same in processor time that nothing else moves.
+ * The cost is smaller than the difference between runs, and between seconds or tenths of one run. Therefore one load
+ * goes on without a pause, and short stretches with scrapes alternate with stretches without. Each stretch is compared
+ * with its neighbour, by answered puts and by the nodes' processor time per put. The results are medians with the
+ * interval that contains the true median with 95 % (order statistics). Stretches without scrapes, compared in the same
+ * way, show the noise. The idle cluster shows the cost in processor time without a load.
  *
- * With `--times 10` all happens ten times as often, publications too (in all stretches), and a tenth of the difference is
- * told: what a scrape costs does not depend on when the next one comes, and the noise is the same for ten as for one.
+ * With `--times 10` everything happens ten times as often, publications included (in all stretches), and a tenth of the
+ * difference is reported: the cost of a scrape does not depend on the interval, and the noise is the same for ten as
+ * for one.
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,33 +26,38 @@ import { clusterPort, startCluster, stopChild } from './lockstep-cluster.ts';
 import { childrenOf, threadNanoseconds } from './processor-time.ts';
 import { Scraper } from './scraper.ts';
 
+/** Size of the measurement. */
 export interface ScrapingBenchOptions {
-  /** Stretches with scrapes. */
+  /** Number of stretches with scrapes. */
   readonly rounds: number;
   readonly connections: number;
-  /** How many times as often as usual everything happens: 1 to 10. */
+  /** Factor of the frequency of all scrapes and publications: 1 to 10. */
   readonly times: number;
-  /** What a scrape asks for. */
+  /** The formats that a scrape requests. */
   readonly formats: Formats;
   readonly json: boolean;
 }
 
 const pathsOf = { text: ['/metrics'], both: ['/metrics', '/'] } as const;
+/** Names of the combinations of paths that a scrape requests. */
 export type Formats = keyof typeof pathsOf;
 
 const basePort = 16_398;
 const nodeCount = 3;
-/** The stats listeners, as `lockstep cluster` moves them with the base port. */
+/** Ports of the stats listeners, as `lockstep cluster` derives them from the base port. */
 const statsPorts: readonly number[] = [0, 1, 2].map((node) => 22222 + basePort - 8098 + node * 10);
-/** Files in memory, where there are such: a disk swings by more than scrapes cost, and puts that wait for none lose most. */
+/**
+ * Keeps files in memory where possible: a disk varies by more than scrapes cost, and puts that do not wait for a disk
+ * suffer most.
+ */
 const memory = '/dev/shm';
 const scrapesPerSecond = 2;
 const stretchMsMin = 100;
-/** Of an idle cluster, where the processor time of a stretch is moved by whatever else a node does by the second. */
+/** Longer stretches for an idle cluster, whose processor time varies with what a node does every second. */
 const idleStretchMs = 1_000;
 const warmUpMs = 4_000;
 const loadSecondsMax = 600;
-/** Scrapes beforehand: code that runs for the first time is not what is measured. */
+/** Scrapes before the measurement, so that the code is compiled. */
 const firstScrapes = 200;
 const keySpace: KeySpace = { prefix: 'k', keys: 10_000, valueBytes: 100 };
 const endpoints: readonly Endpoint[] = [0, 1, 2].map((node) => ({
@@ -61,11 +67,11 @@ const endpoints: readonly Endpoint[] = [0, 1, 2].map((node) => ({
 
 type Kind = 'scraped' | 'alone';
 
-/** What comes of scrapes twice a second, as shares of what there is without (as logarithms): 0.01 is one in a hundred. */
+/** The effect of scrapes twice a second, relative to none (as logarithms): 0.01 is one in a hundred. */
 interface Cost {
   readonly puts: Estimate;
   readonly processorPerPut: Estimate;
-  /** Of an idle cluster: share of a core, per node. */
+  /** In an idle cluster: share of a core, per node. */
   readonly idleShare: Estimate;
 }
 
@@ -75,10 +81,11 @@ interface Figures {
   readonly formats: Formats;
   readonly putsPerSecond: number;
   readonly scraped: Cost;
-  /** The same of stretches without scrapes, compared with one another: noise. */
+  /** The same between stretches without scrapes: the noise. */
   readonly alone: Cost;
 }
 
+/** Runs the benchmark and prints its table, or one line of JSON. */
 export async function run(options: ScrapingBenchOptions): Promise<void> {
   const directory = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'lockstep-scraping-'));
   const scraper = new Scraper();
@@ -102,7 +109,7 @@ export async function run(options: ScrapingBenchOptions): Promise<void> {
   }
 }
 
-/** Puts answered so far; once it is over no more are asked. */
+/** The number of answered puts so far; `over` ends the load. */
 interface Load {
   puts: number;
   over: boolean;
@@ -112,7 +119,7 @@ interface Stretch {
   readonly kind: Kind;
   readonly seconds: number;
   readonly puts: number;
-  /** Of all nodes. */
+  /** Processor time of all nodes. */
   readonly nanoseconds: number;
 }
 
@@ -159,9 +166,9 @@ const perPut = ({ puts, nanoseconds }: Stretch): number => nanoseconds / puts;
 const shareOf = ({ nanoseconds, seconds }: Stretch): number => nanoseconds / 1e9 / seconds / nodeCount;
 
 /**
- * Of every stretch of a kind and one without scrapes beside it: what makes the difference between them, per time. The one
- * before it and the one after it in turns, and never their mean: it would have more of the rare long pauses than most
- * stretches have, and the median would tell of that.
+ * Per time, the difference between each stretch of a kind and a neighbour without scrapes: the one before and the one
+ * after in turns, never their mean. The mean would contain more of the rare long pauses than most stretches do, and
+ * would bias the median.
  */
 function differences(
   stretches: readonly Stretch[],
@@ -169,7 +176,7 @@ function differences(
   times: number,
   difference: (now: Stretch, beside: Stretch) => number,
 ): Estimate {
-  // Every second stretch is one without scrapes: of those the next one is two away.
+  // Every second stretch is without scrapes: the next such stretch is two away.
   const away = kind === 'alone' ? 2 : 1;
   const found: number[] = [];
   const all = stretches.flatMap((one, at) => (one.kind === kind ? [at] : []));
@@ -181,7 +188,7 @@ function differences(
   return estimate(found);
 }
 
-/** Stretches with scrapes, and one without before each and after the last. */
+/** Stretches with scrapes, each between two without. */
 async function alternate(rounds: number, one: (kind: Kind) => Promise<Stretch>): Promise<readonly Stretch[]> {
   const stretches: Stretch[] = [];
   for (let round = 0; round < rounds; round++) stretches.push(await one('alone'), await one('scraped'));
@@ -222,7 +229,7 @@ function nanosecondsOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + threadNanoseconds(pid), 0);
 }
 
-/** The same, counted, until the load is over. */
+/** The same conversation, counted, until the load is over. */
 function counting(conversation: Conversation, load: Load): Conversation {
   return {
     request: () => (load.over ? undefined : conversation.request()),

@@ -1,10 +1,11 @@
 /**
- * `npm run bench sim`: how fast the simulator is on one core, with five nodes and faults on: events and client operations
- * per second of real time, and how much faster than real time the virtual clock runs. Runs as `lockstep-sim run` has
- * them: by a thread of the pool, one after another.
+ * `npm run bench sim`: the speed of the simulator on one core, with five nodes and faults: events and client operations
+ * per second of real time, and virtual time per real time. Runs as `lockstep-sim run` does: on a thread of the pool,
+ * one after another.
  *
- * An engine event is one of the world's agenda that ran code of a node: a delivery, a disk's answer, a timer. All events
- * of the agenda are those, what runs the clients' code, and what runs nobody's (bytes that wait for an open way).
+ * An engine event is an event of the world's agenda that ran code of a node: a delivery, a disk completion, a timer.
+ * The total also contains events that run the clients' code, and events that run neither (bytes that wait for a blocked
+ * link).
  */
 import { present } from '../../engine/base/assert.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
@@ -48,12 +49,13 @@ const scenario: Scenario = {
   invariants: {},
 };
 
+/** Number of rounds and form of the output. */
 export interface SimBenchOptions {
   readonly rounds: number;
   readonly json: boolean;
 }
 
-/** Per second of real time; processor time suffers less from what else the machine is doing. */
+/** Rates per second of real time; processor time depends less on what else the machine is doing. */
 interface Round {
   readonly engineEventsPerSecond: number;
   readonly engineEventsPerCpuSecond: number;
@@ -63,8 +65,8 @@ interface Round {
 }
 
 /**
- * Runs that do not count: code is compiled in the course of some fifteen of them, each a little faster than the one
- * before, and a thread that tries seeds runs hundreds.
+ * Runs that are not counted: some fifteen runs pass until the code is compiled, each a little faster than the one
+ * before, while a thread that runs seeds runs hundreds.
  */
 const warmUpRuns = 15;
 

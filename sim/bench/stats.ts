@@ -1,7 +1,6 @@
 /**
- * `npm run bench stats`: what counting costs where the work is done (nanoseconds and bytes of garbage per operation),
- * what a publication costs (milliseconds, both formats), and what the pools of the frame path save. Medians of rounds, in
- * one process.
+ * `npm run bench stats`: the cost of counting (nanoseconds and bytes of garbage per operation), of a publication
+ * (milliseconds, both formats), and the gain of the frame path's pools. Medians of rounds, in one process.
  */
 import { performance } from 'node:perf_hooks';
 
@@ -13,6 +12,7 @@ import { takeSnapshot } from '../../engine/metrics/snapshot.ts';
 import { figure, median, table } from './figures.ts';
 import { poolCosts } from './pools.ts';
 
+/** Number of rounds and form of the output. */
 export interface StatsBenchOptions {
   readonly rounds: number;
   readonly json: boolean;
@@ -35,6 +35,7 @@ const identity: StatsIdentity = {
 
 const repetitions = 1_000_000;
 
+/** Runs the benchmark and prints its tables, or one line of JSON. */
 export async function run(options: StatsBenchOptions): Promise<void> {
   const costs = recordingCosts(options.rounds);
   const publications = [
@@ -91,7 +92,7 @@ function measure(name: string, rounds: number, step: (index: number) => void): C
     for (let index = 0; index < repetitions; index++) step(index);
     const elapsed = performance.now() - start;
     const grown = process.memoryUsage().heapUsed - before;
-    // The first round warms up; a collection in between makes a round say nothing about garbage.
+    // Round 0 warms up; a garbage collection within a round invalidates its count of garbage.
     if (round > 0) nanoseconds.push((elapsed * 1e6) / repetitions);
     if (round > 0 && grown >= 0) garbage.push(grown / repetitions);
   }
@@ -117,7 +118,7 @@ async function publicationMs(peers: number, rounds: number): Promise<number> {
   return median(elapsed);
 }
 
-/** A node that has counted something in every family, for so many peers in three datacenters of five racks. */
+/** The metrics of a node that has counted something in every family, with peers in three datacenters of five racks. */
 function statsOf(peers: number): NodeStats {
   const stats = new NodeStats();
   stats.failures.startAt('dc1', 'rack1');

@@ -1,6 +1,4 @@
-/**
- * What `npm run bench store` measures of our store alone: memory per key, starts, and writes while a merge runs.
- */
+/** The part of `npm run bench store` without contenders: memory per key, starts, and writes during a merge. */
 import { closeSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -15,19 +13,20 @@ import { dropFromPageCache } from './page-cache.ts';
 import type { Entry } from './store-contenders.ts';
 import { entriesFrom, openStore, writeBatch } from './store-contenders.ts';
 
+/** The results. */
 export interface AloneFigures {
   readonly keys: number;
-  /** By the store's own account: tables, rows and key bytes, less 24 bytes a key. */
+  /** By the store's own account, in bytes: tables, rows and key bytes, less 24 bytes per key. */
   readonly bytesPerKey: number;
-  /** By the process: growth of heap and buffers over the open, less 24 bytes a key. */
+  /** By the process, in bytes: growth of heap and buffers over the open, less 24 bytes per key. */
   readonly processBytesPerKey: number;
   readonly openFromHintsS: number;
   readonly openByScanS: number;
   readonly quietP99Ms: number;
   readonly mergingP99Ms: number;
-  /** Median of the ratios of windows that followed one another. */
+  /** Median of the ratios of successive windows. */
   readonly mergingRatio: number;
-  /** What merges had copied at the ends of their windows, together. */
+  /** Bytes that merges had copied by the ends of their windows, in total. */
   readonly mergedBytes: number;
 }
 
@@ -35,16 +34,17 @@ const keyBytes = 24;
 const valueBytes = 100;
 const batchCount = 1000;
 const writers = 64;
-/** Opens of each kind. */
+/** Number of opens of each kind. */
 const startRounds = 3;
-/** Keys that are overwritten, in no order, so that old segments are neither alive nor wholly dead. */
+/** Keys that are overwritten in random order, so that old segments are partly alive. */
 const mergedKeys = 300_000;
-/** Windows of each kind, by turns; in those with merges one is copying all the time. */
+/** Number of windows of each kind, alternating; during those with merges, one is copying all the time. */
 const mergingRounds = 4;
 const windowMs = 1500;
 const warmMs = 300;
 const unsynced = { kind: 'interval', intervalUs: 1_000_000_000 } as const;
 
+/** Measures a store of `keys` keys in `directory`. */
 export async function measureAlone(directory: string, keys: number): Promise<AloneFigures> {
   await loadKeys(directory, keys);
   const memory = await measureMemory(directory, keys);
@@ -65,7 +65,7 @@ async function loadKeys(directory: string, keys: number): Promise<void> {
   await store.close();
 }
 
-/** The first open of the process: it warms the code, and is not timed. */
+/** The first open of the process warms up the code and is not timed. */
 async function measureMemory(
   directory: string,
   keys: number,
@@ -82,7 +82,7 @@ async function measureMemory(
   };
 }
 
-/** Opens with the hint files and without, by turns, each with the files dropped from the kernel's page cache; medians. */
+/** Opens with and without hint files in turns, each with the files dropped from the kernel's page cache; medians. */
 async function measureStarts(
   directory: string,
   keys: number,
@@ -114,7 +114,7 @@ function openAlone(directory: string): Promise<Store> {
   return openStore(directory, { cacheBytes: 0, merge: { ...mergeDefaults, enabled: false } });
 }
 
-/** Buffers and heap in use, once what is no longer needed is gone. */
+/** Buffers and heap in use after a garbage collection. */
 async function processBytes(): Promise<number> {
   setFlagsFromString('--expose-gc');
   const collect: unknown = runInNewContext('gc');
@@ -129,8 +129,8 @@ async function processBytes(): Promise<number> {
 }
 
 /**
- * Writes of 64 closed-loop writers that overwrite keys in no order: windows with merges off and on by turns, each on a
- * store with as much garbage, after a moment that warms. Medians of the windows' 99th percentiles.
+ * Writes of 64 closed-loop writers that overwrite keys in random order: windows with merges off and on in turns, each
+ * on a store with the same garbage, after a warm-up. Medians of the windows' 99th percentiles.
  */
 async function measureMerging(
   directory: string,
@@ -159,7 +159,7 @@ async function measureMerging(
   };
 }
 
-/** A store of whose keys about two in three were overwritten, with merges or without. */
+/** A store of whose keys about two in three were overwritten, with or without merges. */
 async function openWorn(directory: string, entries: readonly Entry[], merges: boolean): Promise<Store> {
   const options = { segmentBytes: 8 * 1024 * 1024, cacheBytes: 8 * 1024 * 1024 };
   const worn = await openStore(directory, { ...options, merge: { ...mergeDefaults, enabled: false } });
@@ -177,7 +177,7 @@ async function openWorn(directory: string, entries: readonly Entry[], merges: bo
   return store;
 }
 
-/** Latencies in milliseconds of 64 writers that overwrite keys for so long. */
+/** Latencies in milliseconds of 64 writers that overwrite keys for `forMs`. */
 async function writeFor(store: Store, entries: readonly Entry[], forMs: number): Promise<readonly number[]> {
   const latencies: number[] = [];
   const untilMs = performance.now() + forMs;
@@ -195,13 +195,13 @@ async function writeFor(store: Store, entries: readonly Entry[], forMs: number):
 
 let place = 1;
 
-/** The next of a full-period congruential generator's choices. */
+/** The next choice of a full-period congruential generator. */
 function anyOf(entries: readonly Entry[]): Entry {
   place = (Math.imul(place, 1_664_525) + 1_013_904_223) >>> 0;
   return present(entries[Math.floor((place / 0x100000000) * entries.length)], 'an entry');
 }
 
-/** Bytes of segments that merges have written, whole or not. */
+/** Bytes of segments that merges have written, complete or not. */
 function bytesOfMerges(directory: string): number {
   let bytes = 0;
   for (const name of readdirSync(directory)) {
@@ -216,7 +216,7 @@ function bytesOfMerges(directory: string): number {
   return bytes;
 }
 
-/** Renames the hint files; answers what they were called. */
+/** Renames the hint files; returns their original names. */
 function hideHints(directory: string): readonly string[] {
   const paths = readdirSync(directory)
     .filter((name) => name.endsWith('.hint'))

@@ -1,7 +1,8 @@
 /**
- * The stores that `npm run bench store` compares, behind one narrow face: ours, lmdb (a B+tree) and classic-level (an
- * LSM tree). Each is used as its documentation advises for speed, and all have the same durability: with `synced`, a
- * write is answered after an fdatasync that covers it (lmdb: `overlappingSync` off, since it answers before).
+ * The stores that `npm run bench store` compares, behind one narrow interface: Lockstep's, lmdb (a B+tree) and
+ * classic-level (an LSM tree). Each is used as its documentation advises for speed, with the same durability: with
+ * `synced`, a write is answered after an fdatasync that covers it (lmdb: `overlappingSync` off, since it answers
+ * before).
  */
 import { join } from 'node:path';
 
@@ -12,7 +13,7 @@ import { storeDefaults } from '../../engine/storage/options.ts';
 import type { StoreOptions } from '../../engine/storage/options.ts';
 import { Store } from '../../engine/storage/store.ts';
 
-/** One pair to write. It has the shape of our store's writes; the others take what they need of it. */
+/** One pair to write, in the form of Lockstep's store; the other stores use part of it. */
 export interface Entry {
   readonly key: PackedKey;
   readonly token: Token;
@@ -20,8 +21,8 @@ export interface Entry {
 }
 
 /**
- * The entries `from` to `from + count - 1`: keys of 24 bytes, tokens spread over the ring, values that do not compress
- * (classic-level would otherwise write, and read, a fraction of the bytes of the others).
+ * The entries `from` to `from + count - 1`: keys of 24 bytes, tokens spread over the ring, incompressible values (with
+ * others, classic-level would write and read a fraction of the bytes).
  */
 export function entriesFrom(from: number, count: number, valueBytes: number): readonly Entry[] {
   return Array.from({ length: count }, (_, index) => {
@@ -31,7 +32,7 @@ export function entriesFrom(from: number, count: number, valueBytes: number): re
   });
 }
 
-/** A megabyte of bytes without a pattern, the same in every run (a linear congruential generator's upper bits). */
+/** A megabyte of pseudorandom bytes, the same in every run (a linear congruential generator's upper bits). */
 const noise = makeNoise(1024 * 1024);
 
 function makeNoise(bytes: number): Buffer {
@@ -44,51 +45,58 @@ function makeNoise(bytes: number): Buffer {
   return made;
 }
 
+/** The key number `index`, 24 bytes. */
 export function keyOf(index: number): PackedKey {
   return Buffer.from(`key-${String(index).padStart(20, '0')}`, 'latin1').toString('latin1') as PackedKey;
 }
 
+/** A value that was read; undefined if there is none. */
 export type Value = Uint8Array | undefined;
 
-/** Called once, later: without an error when what was written is durable as was asked. */
+/** Called once, asynchronously: without an error once the write is as durable as requested. */
 export type PutDone = (error: unknown) => void;
 
+/** An open store. */
 export interface Opened {
-  /** One pair, by the store's own way of answering: ours calls back, the others' are promises. */
+  /** Writes one pair in the store's own style: Lockstep's calls back, the others return promises. */
   put(entry: Entry, done: PutDone): void;
   batch(entries: readonly Entry[]): Promise<unknown>;
-  /** The fastest way to read what is in memory. */
+  /** The fastest way to read a value that is in memory. */
   getHot(key: PackedKey): Value | Promise<Value>;
-  /** The fastest way to read what is not, without blocking the event loop where there is one. */
+  /** The fastest way to read a value that is not in memory, without blocking the event loop where possible. */
   getCold(key: PackedKey): Value | Promise<Value>;
-  /** Syncs so far that served writers, where the store counts them. */
+  /** Number of syncs so far that served writers, where the store counts them. */
   syncs?(): number;
   close(): Promise<void>;
 }
 
+/** How to open a store. */
 export interface OpenOptions {
   readonly synced: boolean;
-  /** Without a cache of values in this process, as far as the store can do without. */
+  /** Without a cache of values in this process, as far as the store allows. */
   readonly cold: boolean;
 }
 
+/** A store under comparison. */
 export interface Contender {
   readonly name: string;
   open(directory: string, options: OpenOptions): Promise<Opened>;
 }
 
+/** All stores; Lockstep's is the first. */
 export const contenders: readonly Contender[] = [
   { name: 'lockstep', open: openOurs },
   { name: 'lmdb', open: openLmdb },
   { name: 'classic-level', open: openLevel },
 ];
 
+/** Opens Lockstep's store with real ports. */
 export function openStore(directory: string, options: Partial<StoreOptions>): Promise<Store> {
   const io = createRealIo({ dataDirectory: directory, logLevel: 'error', node: 'bench' });
   return Store.open(io, 'store', { ...storeDefaults, nodeName: 'bench', ...options });
 }
 
-/** One batch, as a promise. */
+/** Writes one batch; resolves once it is answered. */
 export function writeBatch(store: Store, batch: readonly Entry[]): Promise<void> {
   return new Promise((resolve, reject) => {
     store.write(batch, (error) => (error === undefined ? resolve() : reject(error)));
@@ -132,7 +140,7 @@ async function openLmdb(directory: string, { synced }: OpenOptions): Promise<Ope
     },
     getHot: (key) => db.getBinaryFast(key),
     getCold: (key) => db.getBinary(key),
-    // One sync (and one write of its meta page that is as good as one) a transaction.
+    // One sync per transaction (and an equivalent write of its meta page).
     syncs: () => (db.getStats() as { readonly lastTxnId: number }).lastTxnId,
     close: () => db.close(),
   };

@@ -1,8 +1,8 @@
 /**
- * Synced puts of 64 writers, in short slices by turns: a disk that other machines share may be five times slower a few
- * seconds later, so only slices that follow one another are compared. All contenders stay open, in directories of one
- * file system; a slice of each makes a round, whose ratio counts; medians and the spread of the ratios are reported,
- * with how many writers one sync served where the store can say so.
+ * Synced puts of 64 writers, in short alternating slices. A shared disk may be five times slower a few seconds later,
+ * so only successive slices are compared. All contenders stay open, in directories of one file system. One slice of
+ * each makes a round, whose ratio counts. Reports medians and spreads of the ratios, and how many writers one sync
+ * served where the store can tell.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,13 +12,14 @@ import { present } from '../../engine/base/assert.ts';
 import { figure, quantile } from './figures.ts';
 import type { Contender, Entry, Opened, PutDone } from './store-contenders.ts';
 
+/** The results of one contender. */
 export interface SliceFigures {
   readonly name: string;
   /** Puts per second: the slow tenth, the median, the fast tenth of the slices. */
   readonly perSecond: readonly [number, number, number];
-  /** Our puts per second by this contender's, of the same round: the same three. */
+  /** Lockstep's puts per second relative to this contender's, of the same round: the same three quantiles. */
   readonly ratio: readonly [number, number, number];
-  /** Syncs per second and writers per sync; undefined where the store does not say. */
+  /** Syncs per second and writers per sync; undefined where the store does not count syncs. */
   readonly syncsPerSecond: number | undefined;
   readonly writersPerSync: number | undefined;
 }
@@ -36,7 +37,7 @@ interface Runner {
 
 const sliceMs = 1000;
 
-/** Rounds of slices after one that only warms; ours is the first contender. */
+/** Measures rounds of slices after one for warming up; Lockstep is the first contender. */
 export async function measureSlices(
   contenders: readonly Contender[],
   entries: readonly Entry[],
@@ -84,7 +85,7 @@ async function runSlice(
   runner.syncs += (opened.syncs?.() ?? 0) - syncsBefore;
 }
 
-/** Writers that wait for each answer, for so long and until the last is answered; without a promise of their own. */
+/** Runs writers that wait for each answer, for `forMs` and until the last answer; without a promise per write. */
 function writeFor(forMs: number, writers: number, write: (done: PutDone) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     let over = false;
@@ -121,6 +122,7 @@ function spread(values: readonly number[]): readonly [number, number, number] {
   return [quantile(values, 0.1), quantile(values, 0.5), quantile(values, 0.9)];
 }
 
+/** The results as rows of a table. */
 export function describeSlices(slices: readonly SliceFigures[]): readonly (readonly string[])[] {
   const heading = ['synced puts, 64 writers, slices by turns', 'slow tenth', 'median', 'fast tenth'];
   return [

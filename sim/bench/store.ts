@@ -1,14 +1,14 @@
 /**
- * `npm run bench store`: our store beside lmdb and classic-level, same data, same durability, in one run. The
- * contenders take turns, round by round, each round in a fresh directory; medians of the rounds and ratios to the
- * other two. Synced puts, where the disk decides, go in short slices by turns (store-slices.ts). Then what only concerns ours: memory per key, the start from hint files, writes during a
- * merge (store-alone.ts).
+ * `npm run bench store`: Lockstep's store beside lmdb and classic-level, with the same data and durability, in one run.
+ * The contenders alternate, round by round, each round in a fresh directory; reports medians of the rounds and ratios
+ * to the other two. Synced puts, where the disk decides, alternate in short slices (store-slices.ts). Measurements of
+ * Lockstep's store alone follow: memory per key, the start from hint files, writes during a merge (store-alone.ts).
  *
- * What is the same for all: 24-byte keys, 100-byte values, written from one list; 64 writers that wait for each answer;
- * batches of 1000 that are waited for one by one; an fdatasync (or O_DSYNC write) before a synced answer. Loads are
- * timed twice: with keys in ascending order, which is the best case of a B+tree and of an LSM tree, and in an order that
- * is none, as keys come that a ring has spread. For cold gets the stores are opened anew; once with their files in the
- * page cache of the kernel and once in slices, with the files dropped from it before each (page-cache.ts).
+ * All use 24-byte keys and 100-byte values from one list; 64 writers that wait for each answer; batches of 1000, one at
+ * a time; an fdatasync (or O_DSYNC write) before a synced answer. Loads are timed twice: with keys in ascending order,
+ * the best case of a B+tree and of an LSM tree, and in random order, as keys arrive that a ring has spread. For cold
+ * gets the stores are opened anew: once with their files in the kernel's page cache, and once in slices, with the files
+ * dropped from it before each (page-cache.ts).
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
@@ -24,21 +24,25 @@ import { describeSlices, measureSlices } from './store-slices.ts';
 import type { Contender, Entry, Opened, OpenOptions } from './store-contenders.ts';
 import { contenders, entriesFrom } from './store-contenders.ts';
 
+/** Size of the measurement. */
 export interface StoreBenchOptions {
   readonly rounds: number;
-  /** Keys of the start and memory measurements; a million by the issue. */
+  /** Number of keys of the start and memory measurements. */
   readonly keys: number;
   readonly json: boolean;
-  /** Only the tables and races whose names hold this. */
+  /** Only tables and races whose names contain this text. */
   readonly race?: string;
 }
 
-/** One kind of work: what it needs beforehand, and what is timed. Answers operations per second. */
+/** One kind of work: its preparation, and the timed part. Returns operations per second. */
 interface Race {
   readonly name: string;
   readonly target: string;
   readonly options: OpenOptions;
-  /** Runs so often; before each the store is closed, its files dropped from the page cache, and opened. The first only warms. */
+  /**
+   * Number of slices; before each the store is closed, its files are dropped from the page cache, and it is opened. The
+   * first only warms up.
+   */
   readonly slices?: number;
   prepare(opened: Opened): Promise<void>;
   run(opened: Opened, slice: number): Promise<number>;
@@ -61,17 +65,17 @@ const hotKeys = 20_000;
 const hotReads = 400_000;
 const coldKeys = 100_000;
 const coldReads = 40_000;
-/** With the page cache empty: slices of reads, few enough that most of a slice find their page not there yet. */
+/** Reads per slice with an empty page cache: few enough that most of them miss it. */
 const emptyReads = 2_000;
 const emptySlices = 8;
 const coldReaders = 64;
 
-/** What is written, made beforehand so that only the stores are timed. */
+/** The batches are made beforehand, so that only the stores are timed. */
 const batches: readonly (readonly Entry[])[] = Array.from({ length: loadCount / batchCount }, (_, index) =>
   entriesFrom(index * batchCount, batchCount, valueBytes),
 );
 const pairs = batches.flat();
-/** The same in an order that is none of the keys'. */
+/** The same pairs in random order. */
 const spreadPairs = spread(pairs);
 const spreadBatches = batches.map((_, index) =>
   spreadPairs.slice(index * batchCount, (index + 1) * batchCount),
@@ -79,7 +83,7 @@ const spreadBatches = batches.map((_, index) =>
 
 const aloneName = 'lockstep alone';
 
-/** Its target: at least twice the better of the two. */
+/** The target: at least twice the better of the two others. */
 const syncedPuts = 'synced puts, 64 writers';
 
 const races: readonly Race[] = [
@@ -141,7 +145,7 @@ export async function run(options: StoreBenchOptions): Promise<void> {
 
 async function measureRace(race: Race, rounds: number): Promise<RaceResult> {
   const rates = new Map<string, number[]>(contenders.map(({ name }) => [name, []]));
-  // The round before the first warms the code and is not counted.
+  // Round 0 warms up the code and is not counted.
   for (let round = 0; round <= rounds; round++) {
     for (const contender of contenders) {
       const rate = await inDirectory((directory) => measureOnce(contender, race, directory));
@@ -160,7 +164,7 @@ async function measureOnce(contender: Contender, race: Race, directory: string):
     await race.prepare(opened);
     for (let slice = 0; slice < slices; slice++) {
       if (race.options.cold) {
-        // A store that was just opened has nothing of its own in memory; what the kernel keeps, it keeps for all.
+        // A reopened store has nothing in its own memory; the kernel's cache serves all contenders alike.
         await opened.close();
         if (slices > 1) dropFromPageCache(directory);
         opened = await contender.open(directory, race.options);
@@ -183,7 +187,7 @@ async function load(opened: Opened, what: readonly (readonly Entry[])[]): Promis
   for (const batch of what) await opened.batch(batch);
 }
 
-/** Every value is read once: a load alone is none of what is hot. */
+/** Reads every value once, because a load alone does not fill the caches of all stores. */
 async function loadHot(opened: Opened): Promise<void> {
   await load(opened, batches.slice(0, hotKeys / batchCount));
   for (let index = 0; index < hotKeys; index++) await opened.getHot(keyAt(index));
@@ -193,7 +197,7 @@ function loadCold(opened: Opened): Promise<void> {
   return load(opened, batches.slice(0, coldKeys / batchCount));
 }
 
-/** A list's elements, each once, in the order of a full-period congruential generator. */
+/** The list shuffled (Fisher and Yates) by a linear congruential generator: the same order in every run. */
 function spread<T>(list: readonly T[]): readonly T[] {
   const left = [...list];
   let state = 1;
@@ -216,7 +220,7 @@ async function readHot(opened: Opened): Promise<void> {
   }
 }
 
-/** `reads` of the first `keys` keys, from the `from`th on of an order that is no order of theirs; each key at most once. */
+/** Reads `reads` of the first `keys` keys, from position `from` of a random order; each key at most once. */
 async function readCold(opened: Opened, from: number, reads: number, keys: number): Promise<void> {
   let next = from;
   const reader = async (): Promise<void> => {

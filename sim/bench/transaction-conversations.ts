@@ -1,4 +1,4 @@
-/** How the load talks of transactions to a node, in the binary protocol and over HTTP. */
+/** The conversations of a load generator about transactions, over the binary protocol and over HTTP. */
 import { decodeReply, encodeRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { ClientReply } from '../../engine/api/pbc/client-codec.ts';
 import type { Conversation } from './closed-loop.ts';
@@ -6,12 +6,15 @@ import { closedLoop } from './closed-loop.ts';
 import { httpAnswer } from './conversations.ts';
 import type { LocalCluster } from './local-cluster.ts';
 
-/** Keys of a cluster; every connection has some of each primary to itself. */
+/** Number of keys in a cluster; every connection has some keys of each primary to itself. */
 export const keyCount = 1500;
-/** Puts of a batch of several whose bytes together are those of one value. */
+/** Puts in a batch whose values together are as long as one value of the others. */
 export const partCount = 4;
 
-/** Writes every key in a transaction of its own, whose answer names its primary; the keys of each primary by its name. */
+/**
+ * Writes every key in a transaction of its own, whose answer names its primary; resolves with the keys of each primary
+ * by its name.
+ */
 export async function learnPrimaries(
   { endpoints }: LocalCluster,
   valueBytes: number,
@@ -37,8 +40,8 @@ export async function learnPrimaries(
 }
 
 /**
- * Transactions with one key of each list; connections keep apart: conflicts are not what is measured. `nextId` names each:
- * one name twice would be a repetition, which is answered from memory.
+ * Transactions with one key of each list. The connections use disjoint keys, because conflicts are not measured.
+ * `nextId` gives each an idempotency key; a repeated one would be a retry, answered from memory.
  */
 export function transactions(
   lists: readonly (readonly string[])[],
@@ -75,7 +78,7 @@ export function parts(
   };
 }
 
-/** The same over HTTP, with so many keys each. */
+/** The same over HTTP, with this many keys each. */
 export function httpTransactions(
   list: readonly string[],
   index: number,
@@ -96,7 +99,7 @@ export function httpTransactions(
   };
 }
 
-/** The keys of one transaction after another, of a part of the list that no other connection takes from. */
+/** The keys of successive transactions, from a part of the list that no other connection uses. */
 function partKeys(
   list: readonly string[],
   index: number,
@@ -123,7 +126,7 @@ function transactionFrame(keys: readonly string[], valueBytes: number, id?: stri
   return encodeRequest({ kind: 'transaction', message: { operations, ...name } });
 }
 
-/** The branches of a committed transaction. Throws how it ended otherwise. */
+/** The branches of a committed transaction. Throws its outcome otherwise. */
 function committed(reply: ClientReply): readonly { readonly node: Uint8Array }[] {
   if (reply.kind !== 'transacted')
     throw new Error(reply.kind === 'failed' ? reply.text : `answered ${reply.kind}`);

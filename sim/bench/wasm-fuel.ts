@@ -1,6 +1,6 @@
 /**
- * The time of equal fuel for every instruction: nanoseconds for a unit, in a first call into a module, as a node makes it.
- * The best of several calls: what others do on the machine only ever adds.
+ * The time of equal fuel for every instruction: nanoseconds per unit of fuel in a first call into a module, as a node
+ * makes it. Takes the best of several calls, because other load can only lengthen a call.
  */
 import { performance } from 'node:perf_hooks';
 
@@ -8,17 +8,18 @@ import { wasmLimitDefaults } from '../../engine/wasm/module-limits.ts';
 import { ownExports, prepareModule } from '../../engine/wasm/prepare.ts';
 import { instructionLoads } from './wasm-instructions.ts';
 
+/** The time of one instruction's fuel. */
 export interface FuelTime {
   readonly name: string;
-  /** For one unit of fuel. */
+  /** Nanoseconds per unit of fuel. */
   readonly nanoseconds: number;
 }
 
-/** A call that ends before it does anything, and compiles. */
+/** Fuel of a call that compiles the module and ends before it does any work. */
 const fuelToCompile = 1;
 const fuelOfACall = 500_000;
 
-/** All instructions, the cheapest for their fuel first. */
+/** All instructions, the fastest for their fuel first. */
 export function fuelTimes(wasmOf: (text: string) => Uint8Array, calls: number): FuelTime[] {
   const limits = { ...wasmLimitDefaults, moduleBytesMax: 2 * wasmLimitDefaults.moduleBytesMax };
   const times = instructionLoads().map(({ name, text }): FuelTime => {
@@ -30,7 +31,7 @@ export function fuelTimes(wasmOf: (text: string) => Uint8Array, calls: number): 
   return times.sort((left, right) => left.nanoseconds - right.nanoseconds);
 }
 
-/** The same module with another custom section: the engine has better code for one that it has run before. */
+/** The same module with another custom section: the engine has better code for a module that it has run before. */
 function unlike(bytes: Uint8Array, index: number): Buffer<ArrayBuffer> {
   return Buffer.from(Buffer.concat([bytes, Buffer.of(0, 2, 1, index)]));
 }
@@ -40,7 +41,7 @@ function firstCallMs(bytes: Buffer<ArrayBuffer>): number {
   const begin = exports[ownExports.begin] as (fuel: number, stack: number) => void;
   const apply = exports['phase_apply'] as (...parameters: number[]) => number;
   const runOut = (fuel: number): void => {
-    // What the module pays before its first instruction is no time of the instruction.
+    // Time before the first instruction is not the instruction's.
     begin(0, 0);
     const paidAhead = -Number((exports[ownExports.fuel] as WebAssembly.Global).value);
     begin(fuel + paidAhead, wholeStackBytes);
@@ -58,7 +59,7 @@ function firstCallMs(bytes: Buffer<ArrayBuffer>): number {
   runOut(fuelOfACall);
   const wallMs = performance.now() - start;
   const { user, system } = process.cpuUsage(processor);
-  // Other processes lengthen the one; compiling in the background lengthens the other.
+  // Other processes lengthen elapsed time; background compilation lengthens processor time.
   return Math.min(wallMs, (user + system) / 1000);
 }
 

@@ -1,26 +1,26 @@
 /**
- * For every instruction that modules may use, a module that does little else until its fuel is used up: so the time of
- * equal fuel can be compared. Operands come from locals and results go to locals, far more than there are registers, and
- * at the end of a turn to memory, so that no engine leaves the work out. An instruction whose work follows an operand
- * appears once for each of several lengths.
+ * For every allowed instruction, a module that executes almost only this instruction until its fuel is used up, so that
+ * the time of equal fuel can be compared. Operands come from locals and results go to locals, far more than there are
+ * registers, and at the end of a turn to memory, so that no engine eliminates the work. An instruction whose work
+ * depends on an operand appears once for each of several lengths.
  */
 export interface InstructionLoad {
-  /** The instruction's name, and a length or form where it has several. */
+  /** The instruction's name, with a length or form where it has several. */
   readonly name: string;
   readonly text: string;
 }
 
 interface Form {
   readonly name: string;
-  /** The instruction once, with operands and result of the place `index`. */
+  /** The instruction once, with operands and result at place `index`. */
   readonly unit: (index: number) => string;
-  /** How often it stands in a turn; less where it takes long by itself. */
+  /** Number of copies in a turn; fewer for a slow instruction. */
   readonly copies?: number;
 }
 
 type NumberType = 'i32' | 'i64' | 'f32' | 'f64';
 const types: readonly NumberType[] = ['i32', 'i64', 'f32', 'f64'];
-/** Locals of each type. */
+/** Number of locals of each type. */
 const places = 24;
 const rounds = 4;
 const tableElements = 3000;
@@ -31,6 +31,7 @@ const other = (type: NumberType, index: number): string => `(local.get $${type}y
 const set = (type: NumberType, index: number, value: string): string =>
   `(local.set $${type}x${index} ${value})`;
 
+/** The modules of all instructions. */
 export function instructionLoads(): readonly InstructionLoad[] {
   const forms = [
     ...integers(),
@@ -44,7 +45,9 @@ export function instructionLoads(): readonly InstructionLoad[] {
   return forms.map((form) => ({ name: form.name, text: textOf(form) }));
 }
 
-/** One operand of the type where the instruction takes one, else two; a result of 0 or 1 is made the type's again. */
+/**
+ * One operand where the instruction takes one, else two; a comparison's result of 0 or 1 is converted back to the type.
+ */
 function numeric(type: NumberType, names: string, operands: 1 | 2, result: (text: string) => string): Form[] {
   return names.split(' ').map((name) => ({
     name: `${type}.${name}`,
@@ -89,7 +92,7 @@ function floats(): Form[] {
   ]);
 }
 
-/** Each there and back. */
+/** Each conversion with its reverse. */
 function conversions(): Form[] {
   const both = (type: NumberType, there: string, back: string): Form => ({
     name: `${there}, ${back}`,
@@ -275,7 +278,7 @@ function tables(): Form[] {
   ];
 }
 
-/** The turn's results leave for memory, where locals hold any. */
+/** Stores the turn's results to memory, where locals hold any. */
 function stored({ unit, copies }: Form): string {
   if (copies !== undefined) return '';
   const written = types.filter((type) => unit(0).includes(`local.set $${type}x`));
@@ -297,7 +300,7 @@ function textOf(form: Form): string {
       everywhere((index) => `(local $${type}x${index} ${type}) (local $${type}y${index} ${type})`),
     )
     .join(' ');
-  // Out of memory, so that no engine knows them.
+  // Loaded from memory, so that no engine knows the values.
   const values = types
     .map((type) => {
       const value = type.startsWith('i') ? 3 : 1.0001;

@@ -1,4 +1,4 @@
-/** The modules that the benchmark of metering runs, as text: `work` is exported beside the phase role. */
+/** The modules of the metering benchmark, as text: each exports `work` beside the phase role. */
 
 const allocator = `(global $top (mut i32) (i32.const 1024))
   (func (export "phase_alloc") (param $n i32) (result i32)
@@ -10,7 +10,7 @@ function moduleOf(pages: number, fields: string): string {
   return `(module (memory (export "memory") ${pages}) ${allocator} ${fields})`;
 }
 
-/** Answers its input: what a call costs by itself. */
+/** Returns its input: the cost of a call itself. */
 export const echoText = moduleOf(1, '');
 
 /** FNV-1a over 64 KiB. */
@@ -64,6 +64,7 @@ const matrix = `(func (export "work") (result i32) (local $i i32) (local $j i32)
     (br_if $rows (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 64))))
   (i32.const 0))`;
 
+/** The modules with real work. */
 export const workloads: readonly { readonly name: string; readonly text: string }[] = [
   { name: 'fnv over 64 KiB', text: moduleOf(2, fnv) },
   { name: 'sieve of 200,000', text: moduleOf(4, sieve) },
@@ -71,7 +72,7 @@ export const workloads: readonly { readonly name: string; readonly text: string 
   { name: 'matrix product 64', text: moduleOf(2, matrix) },
 ];
 
-/** A module of many functions, for the rewriter's own time. */
+/** A module of many functions, to time the rewriter. */
 export function largeText(functions: number): string {
   const bodies = Array.from({ length: functions }, (_, index) =>
     sieve.replace('(export "work")', `$f${index}`),

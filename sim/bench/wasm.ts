@@ -1,7 +1,7 @@
 /**
- * `npm run bench wasm`: what a call into a module costs, what metering costs (each workload against itself without meters,
- * alternated in one process: read the ratio), how long it takes to prepare a module, and how long equal fuel lasts in each
- * instruction. Medians of rounds.
+ * `npm run bench wasm`: the cost of a call into a module, of metering (each workload with and without meters in turns,
+ * in one process: read the ratio), of preparing a module, and the time of equal fuel for each instruction. Medians of
+ * rounds.
  */
 import { performance } from 'node:perf_hooks';
 import wabt from 'wabt';
@@ -13,23 +13,25 @@ import { figure, median, table } from './figures.ts';
 import { fuelTimes } from './wasm-fuel.ts';
 import { echoText, largeText, workloads } from './wasm-modules.ts';
 
+/** Number of rounds and form of the output. */
 export interface WasmBenchOptions {
   readonly rounds: number;
   readonly json: boolean;
 }
 
-/** The instructions that are fastest and slowest for their fuel; --json has all. */
+/** How many of the fastest and of the slowest instructions are printed; --json has all. */
 const shownAtEnds = 5;
 const callsPerRound = 50_000;
-/** Modules cannot be called for the first time twice, and a first call is short. */
+/** A module has only one first call, which is short. */
 const firstCallsPerRound = 5;
-/** As long as the engine takes to bring a hot function into its best form. */
+/** Milliseconds until the engine has optimized a hot function. */
 const warmUpMs = 300;
 const roundMs = 150;
 const limits = { ...wasmLimitDefaults, fuelMax: 1_000_000_000 };
 
 type Work = () => unknown;
 
+/** Runs the benchmark and prints its tables, or one line of JSON. */
 export async function run({ rounds, json }: WasmBenchOptions): Promise<void> {
   const toolkit = await wabt();
   const wasmOf = (text: string): Buffer => {
@@ -102,7 +104,7 @@ function overheadOf(bytes: Buffer, rounds: number): { readonly plainMs: number; 
   return { plainMs: median(plainMs), ratio: median(ratios) };
 }
 
-/** Milliseconds of one run, the median of as many as fit. */
+/** Milliseconds per run, the median of as many as fit into `milliseconds`. */
 function timesIn(work: Work, milliseconds: number): number {
   const times: number[] = [];
   const end = performance.now() + milliseconds;

@@ -1,12 +1,14 @@
 /**
- * `npm run bench xa`: cross-node transactions of clusters of real processes, every one synced, beside two-phase commits
- * over two and over three PostgreSQL servers where that is installed, in turn; and one-node batches beside puts of the
- * same bytes. Medians of alternated rounds. A cluster with one copy of each key does what as many servers do, and
- * answers once the decision is synced, as it does where a level asks for one copy; one of three nodes with three copies
- * does three times as much, and answers when two copies have synced: no server beside it keeps more than one.
+ * `npm run bench xa`: cross-node transactions on clusters of real processes, all synced, beside two-phase commits over
+ * two and three PostgreSQL servers where that is installed; and one-node batches beside puts of the same bytes. Medians
+ * of alternated rounds.
  *
- * Per operation the processor time of all servers is told too: where others use the machine it is what can be compared,
- * since the scheduler gives a server of 128 processes more of it than one of three.
+ * A cluster with one copy of each key does the same work as equally many servers and answers once the decision is
+ * synced; so does a level that asks for one copy. A cluster of three nodes with three copies does three times as much
+ * work and answers once two copies are synced; no compared server keeps more than one copy.
+ *
+ * Also reports the processor time of all servers per operation. On a shared machine only that is comparable, because
+ * the scheduler gives a server of 128 processes more time than one of three.
  */
 import type { ChildProcess } from 'node:child_process';
 import { loadavg } from 'node:os';
@@ -31,48 +33,50 @@ import {
 } from './transaction-conversations.ts';
 import { BenchProcess, freePort, progress } from './bench-process.ts';
 
+/** Size of the measurement. */
 export interface TransactionBenchOptions {
   readonly rounds: number;
   readonly seconds: number;
   readonly valueBytes: number;
   readonly json: boolean;
-  /** Only the contenders whose names hold one of these, separated by semicolons. */
+  /** Only contenders whose names contain one of these texts, separated by semicolons. */
   readonly only?: string;
-  /** Only with so many; undefined: with 1, then with 64. */
+  /** Number of clients; undefined: 1, then 64. */
   readonly clients?: number;
 }
 
 interface Contender {
   readonly name: string;
   readonly connections: number;
-  /** Nodes, or servers, that a transaction writes on. */
+  /** Number of nodes, or servers, on which a transaction writes. */
   readonly branches: number;
-  /** The contender whose puts it stands beside. */
+  /** The contender with whose puts it is compared. */
   readonly put: string;
   run(seconds: number): Promise<LoopResult>;
-  /** Of its servers. */
+  /** Processor time of its servers. */
   processorSeconds(): number;
 }
 
-/** Nodes, and, in the order of their endpoints, the keys of each as a primary. */
+/** Nodes, and, in the order of their endpoints, the keys of which each is the primary. */
 interface Contestant {
   readonly cluster: LocalCluster;
   readonly primaries: readonly (readonly string[])[];
 }
 
-// Statistics listen 14,124 higher, which is to stay below the ports that systems give away.
+// Statistics listen 14,124 higher, which must stay below the system's ephemeral ports.
 const basePort = 17_098;
 const pairBasePort = 17_298;
 const singleCopyBasePort = 17_398;
 const loneBasePort = 17_498;
 const serverCounts = [2, 3];
-/** What the issue compares with, whatever stands beside it. */
+/** Branches of the transactions that the target compares with. */
 const theirBranches = 2;
 const theirName = (servers: number): string => `PostgreSQL, ${servers} servers`;
 const connectionCounts = [1, 64];
-/** How much longer the round is that is not counted: code is compiled for speed after some ten thousand turns. */
+/** Length of the uncounted round relative to a counted one: code is optimized after some ten thousand turns. */
 const warmUpFactor = 2;
 
+/** Runs the benchmark and prints its table, or one line of JSON. */
 export function run(options: TransactionBenchOptions): Promise<void> {
   return BenchProcess.run((undertaking) => measure(undertaking, options));
 }
@@ -115,7 +119,7 @@ async function measure(undertaking: BenchProcess, options: TransactionBenchOptio
   await report(contenders, options, note);
 }
 
-/** The clusters that are wanted. */
+/** The requested clusters. */
 interface Field {
   readonly triple: Contestant | undefined;
   readonly pair: Contestant | undefined;
@@ -124,10 +128,10 @@ interface Field {
   readonly postgres: PostgresServers | undefined;
 }
 
-/** What a connection says to the nodes of a contestant. */
+/** A connection's conversation with the nodes of a contestant. */
 type Talk = (contestant: Contestant, index: number, connections: number, valueBytes: number) => Conversation;
 
-/** The lists of keys that a connection's transactions take one key each of. */
+/** The lists of keys from each of which a transaction takes one key. */
 type Lists = (contestant: Contestant, index: number) => readonly (readonly string[])[];
 
 const ownOf = ({ primaries }: Contestant, index: number): readonly string[] =>
@@ -142,7 +146,7 @@ const first =
 const one =
   (listOf: typeof ownOf): Lists =>
   (contestant, index) => [listOf(contestant, index)];
-/** Transactions with a key of each list, and with ids where `nextId` makes them. */
+/** Transactions with a key of each list, and with ids if `nextId` is given. */
 const over =
   (listsOf: Lists, nextId?: () => string): Talk =>
   (contestant, index, connections, valueBytes) =>
@@ -160,13 +164,13 @@ const puts: Talk = (_, index, __, valueBytes) => pbPut(space(valueBytes), index)
 const httpPuts: Talk = (_, index, __, valueBytes) => httpPut(space(valueBytes), index);
 
 let idCount = 0;
-/** An id that no transaction of this process had, whichever round it is of. */
+/** An id that is unique within this process, over all rounds. */
 function nextId(): string {
   idCount += 1;
   return `b${idCount}`;
 }
 
-/** A row: its name, how many branches its transactions have, and what is said. */
+/** A row: its name, the branches of its transactions, and its conversation. */
 type Row = readonly [name: string, branches: number, talk: Talk];
 
 const pairRows: readonly Row[] = [['2 primaries, 1 copy', 2, over(first(2))]];
