@@ -1,7 +1,7 @@
 /**
- * Every way to damage one small snapshot, on a whole node: each byte flipped, each length that it may be cut to. The next
- * life rejects it for the right reason, counts it once, derives the tree anew, and serves. And every step of saving one is
- * crashed at: the next life finds the snapshot before or after, never anything else.
+ * Damages one small snapshot in every way, on a whole node: flips each byte, and cuts it to each length. The next
+ * incarnation must reject it for the right reason, count it once, derive the tree anew, and serve. Also crashes the
+ * node at every step of saving a snapshot: the next incarnation must find the old or the new one, never anything else.
  */
 import { expect, test } from 'vitest';
 
@@ -9,7 +9,7 @@ import { present } from '../../../engine/base/assert.ts';
 import { rejectedPath, snapshotPath } from '../../../engine/anti-entropy/snapshot.ts';
 import { TreeHarness, second } from './tree-harness.ts';
 
-/** A node alone, with a small tree. */
+/** A single node with a small tree. */
 const settings = { aae_segments: 16, aae_snapshot_interval_seconds: 1 };
 
 interface Start {
@@ -18,7 +18,7 @@ interface Start {
   readonly loads: number;
 }
 
-/** Starts the node over what lies on its disk, looks at its numbers, and crashes it. */
+/** Starts the node with what lies on its disk, reads its metrics, and crashes it. */
 async function startOver(room: TreeHarness): Promise<Start> {
   const reasons: unknown[] = [];
   const hearing = room.world.trace.on('aae.snapshot.rejected', ({ fields }) =>
@@ -70,7 +70,7 @@ test('a snapshot with any byte flipped, or cut to any length, is rejected once a
   }
   place(snapshot);
   expect(await startOver(room)).toEqual({ reasons: [], rejections: 0, loads: 1 });
-  // The rejected ones left nothing behind: the trees were derived anew each time.
+  // The rejected snapshots left nothing behind: the trees were derived anew each time.
   place(snapshot.subarray(1));
   await room.start('n1');
   await room.pass(3 * second);
@@ -103,7 +103,10 @@ test('a crash at any step of saving leaves the snapshot before or after it', asy
   expect(steps).toBeGreaterThanOrEqual(15);
 });
 
-/** Stops the node in order, and crashes it right after the nth step of its disk at its tree's files. False: no such step. */
+/**
+ * Stops the node gracefully, and crashes it right after the nth operation of its disk on its tree's files. Returns
+ * false if there is no such operation.
+ */
 async function crashWhileSaving(
   room: TreeHarness,
   nth: number,

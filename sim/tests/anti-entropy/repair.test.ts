@@ -1,4 +1,4 @@
-/** Replicas that diverged find it and repair it by themselves, and count it exactly. */
+/** Tests that replicas find and repair differences by themselves, and count them exactly. */
 import { describe, expect, test } from 'vitest';
 
 import { present } from '../../../engine/base/assert.ts';
@@ -9,7 +9,7 @@ import type { HostDisk } from '../../world/disk/disk.ts';
 const divergent = 'aae_exchange_divergent_keys_total';
 const repaired = 'aae_repair_dispatched_total';
 
-/** What `GET /aae` says of them. */
+/** The peers as `GET /aae` shows them. */
 interface Peers {
   readonly peers: readonly {
     readonly peer: string;
@@ -80,7 +80,7 @@ describe('a replica', () => {
     const cut = room.world.network.partition(['n1'], ['n2']);
     await room.http('n1', 'PUT', '/types/siblings/buckets/b/keys/k', 'left');
     await room.http('n2', 'PUT', '/types/siblings/buckets/b/keys/k', 'right');
-    // What waits in the connections is lost with them; otherwise each side would hear of the other's write after all.
+    // The reset loses what waits in the connections; otherwise each side would receive the other's write after all.
     room.world.network.reset('n1', 'n2');
     cut.lift();
     await room.pass(15 * second);
@@ -183,7 +183,7 @@ describe('the instant of the last full sweep', () => {
     await room.start();
     await room.put('n1', 'k', 10);
     await room.pass(3 * second);
-    // Its links are not known to be down yet: it is tried.
+    // n2 does not know yet that its links are down, so it tries an exchange.
     room.world.network.partition(['n2'], ['n3']);
     const earliest = Math.floor(room.cluster.host('n2').io.clock.wallMs() / 1000);
     expect((await room.http('n2', 'POST', '/aae/sweep')).status).toBe(202);
@@ -222,7 +222,7 @@ describe('an operator', () => {
     expect(again.body).toContain('"code":"Conflict"');
   });
 
-  test('who switched it off is told so', async () => {
+  test('who switched it off receives an error that says so', async () => {
     const room = new TreeHarness('off', 1, { aae_enabled: false });
     await room.start();
     const answer = await room.http('n1', 'GET', '/aae');

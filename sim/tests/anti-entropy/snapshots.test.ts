@@ -1,4 +1,6 @@
-/** The tree over restarts: what is kept, what is refused, and what an old snapshot may never say. */
+/**
+ * Tests the tree over restarts: which snapshots are loaded, which are rejected, and that an old one hides no change.
+ */
 import { describe, expect, test } from 'vitest';
 
 import { TreeHarness, second } from './tree-harness.ts';
@@ -70,7 +72,7 @@ describe('a snapshot', () => {
 
   test('that is old, after a crash, makes no changed key look equal', async () => {
     const room = await settledRoom('stale', { aae_snapshot_interval_seconds: 1 });
-    // The snapshot on the disk is of now; what follows is newer than it.
+    // The snapshot on the disk is current here; what follows is newer.
     await room.pass(3 * second);
     const saved = await room.count('n2', saves);
     expect(saved).toBeGreaterThan(0);

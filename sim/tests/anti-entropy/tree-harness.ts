@@ -1,7 +1,6 @@
 /**
- * Whole nodes in a world whose anti-entropy is watched from outside: objects by the peer-facing truth (each node's
- * durable store, opened on a copy of its disk once the node has stopped), counts by `/metrics`. The ground of
- * anti-entropy's laws.
+ * Whole nodes in a world, for the tests of anti-entropy. It reads a node's objects from its durable store, opened on a
+ * copy of its disk once the node has stopped, and its counts from `/metrics`.
  */
 import { assert, present } from '../../../engine/base/assert.ts';
 import type { PackedKey } from '../../../engine/base/object-key.ts';
@@ -17,9 +16,10 @@ import { Cluster } from '../../world/cluster/cluster.ts';
 import type { HttpClient } from '../../world/world.ts';
 import { World } from '../../world/world.ts';
 
+/** Microseconds of virtual time. */
 export const second = 1_000_000;
 
-/** The settings of a room: quick ticks, a small tree, and no hints, so that only anti-entropy can repair. */
+/** Settings of the harness: quick ticks, a small tree, and no hints, so that only anti-entropy can repair. */
 const quick = {
   aae_tick_interval_seconds: 1,
   aae_segments: 256,
@@ -27,9 +27,10 @@ const quick = {
   write_consistency: 'DC_ONE',
 };
 
-/** What a node stores: per packed key the bytes, in hex. */
+/** The contents of a node's store: per packed key its bytes, in hexadecimal digits. */
 export type Dump = ReadonlyMap<PackedKey, string>;
 
+/** A cluster with one client; requests let virtual time pass until they are answered. */
 export class TreeHarness {
   readonly world: World;
   readonly cluster: Cluster;
@@ -92,7 +93,10 @@ export class TreeHarness {
     return { status: answer.status, body: answer.body.toString() };
   }
 
-  /** Flips a bit of a value that is on a node's disk; once the node has forgotten it, that copy cannot be read. */
+  /**
+   * Flips a bit of a value on a node's disk; once the node has dropped it from memory, that copy cannot be read.
+   * Returns false if the value is not on the disk.
+   */
   rot(name: string, value: string): boolean {
     const { disk } = this.cluster.host(name);
     for (const [path, content] of disk.durableFiles()) {
@@ -102,12 +106,12 @@ export class TreeHarness {
     return false;
   }
 
-  /** The sum over a family's children on one node, as published at least a second from now. */
+  /** The sum of a family's samples at a node, as published at least a second from now. */
   async count(node: string, family: string): Promise<number> {
     return (await this.samples(node, family)).reduce((sum, { value }) => sum + value, 0);
   }
 
-  /** The family's children, likewise. */
+  /** The family's samples, likewise. */
   async samples(node: string, family: string): Promise<readonly ParsedSample[]> {
     await this.pass(2.1 * second);
     const { body } = await this.http(node, 'GET', '/metrics', '', 'stats');
@@ -118,7 +122,7 @@ export class TreeHarness {
     return found.samples;
   }
 
-  /** The same on the spot: what a serving node counts now. */
+  /** The same at once: what a serving node counts now. */
   countNow(node: string, family: string): number {
     const snapshot = present(this.cluster.statistics(node), `the statistics of ${node}`);
     const found = present(
@@ -128,7 +132,7 @@ export class TreeHarness {
     return found.samples.reduce((sum, { value }) => sum + value, 0);
   }
 
-  /** Puts a file on the disk of a stopped node. */
+  /** Writes a file to the disk of a stopped node; `bytes` undefined removes it. */
   async writeFile(name: string, path: string, bytes: Buffer | undefined): Promise<void> {
     assert(bytes !== undefined && !this.cluster.isUp(name), `${path} on ${name}`);
     const host = this.cluster.host(name);
@@ -138,7 +142,7 @@ export class TreeHarness {
     host.stop();
   }
 
-  /** What the store of a stopped node holds. */
+  /** The contents of a stopped node's store. */
   async dump(name: string): Promise<Dump> {
     assert(!this.cluster.isUp(name), `${name} must be down to be looked into`);
     const host = this.cluster.host(name);
@@ -159,7 +163,7 @@ export class TreeHarness {
     return present(found.dump, `the dump of ${name}`);
   }
 
-  /** Stops everyone and compares what they hold; every node holds every key in rooms with one node a rack. */
+  /** Stops all nodes and returns their contents; with one node per rack every node holds every key. */
   async dumps(): Promise<readonly Dump[]> {
     const dumps: Dump[] = [];
     for (const name of this.cluster.names) if (this.cluster.isUp(name)) await this.stop(name);

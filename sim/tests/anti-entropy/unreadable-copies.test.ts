@@ -1,14 +1,14 @@
-/** What clients see of a key whose copy on one node cannot be read. */
+/** Tests what clients see of a key whose copy on one node cannot be read. */
 import { describe, expect, test } from 'vitest';
 
 import { TreeHarness } from './tree-harness.ts';
 
 const path = '/buckets/b/keys/k';
 const value = 'x'.repeat(400);
-/** Where something is stored already, nothing is to be written. */
+/** The write must not happen if a value exists. */
 const ifNothing = { 'If-None-Match': '*' };
 
-/** Everybody has the key, and each of `names` a copy that has rotted; `meanwhile`, it is down. */
+/** All nodes have the key, and each of `names` a rotten copy; `meanwhile` is down during that. */
 async function rottenAt(
   seed: string,
   names: readonly string[],

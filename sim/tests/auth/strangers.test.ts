@@ -1,7 +1,7 @@
 /**
- * Strangers at the door, over whole nodes in the world: clients without credentials, with wrong ones, and with a role that
- * is too small, on every listener, at the same time as those who may. Nothing of theirs has an effect, and each node
- * counts exactly the tries that it heard, by listener and reason.
+ * Tests unauthorized requests on whole nodes: clients without credentials, with wrong ones, and with an insufficient
+ * role, on every listener, at the same time as authorized ones. Their requests have no effect, and each node counts
+ * exactly the attempts that it received, by listener and reason.
  */
 import { expect, test } from 'vitest';
 
@@ -27,7 +27,7 @@ const patienceUs = 5 * second;
 type Guise = 'missing' | 'wrong' | 'forbidden';
 type Tries = Map<string, number>;
 
-/** What a try comes to: where, how, and the answer's first words. */
+/** An attempt and its result: listener, disguise, and the first words of the answer. */
 interface Try {
   readonly node: string;
   readonly listener: 'http' | 'pb' | 'redis' | 'stats';
@@ -39,7 +39,7 @@ class GuardedRoom {
   readonly cluster: Cluster;
   readonly io: Io;
   readonly http: HttpClient;
-  /** Tries by `node listener reason`. */
+  /** Attempts by `node listener reason`. */
   readonly tries: Tries = new Map();
   /** Answers that were no refusal. */
   readonly successes: string[] = [];
@@ -138,7 +138,7 @@ class GuardedRoom {
     return this.through(this.asking(role, node, method, path, body));
   }
 
-  /** The same, while somebody else lets time pass. */
+  /** The same, while another task lets time pass. */
   async asking(role: Role, node: string, method: 'GET' | 'PUT', path: string, body: string): Promise<string> {
     const headers = { Authorization: `Bearer ${worldTokens[role]}`, 'Content-Type': 'text/plain' };
     const request = { method, path, headers, ...(method === 'PUT' ? { body } : {}) };
@@ -146,7 +146,7 @@ class GuardedRoom {
     return `${answer.status} ${answer.body.toString()}`.trim();
   }
 
-  /** What the nodes count, in the form of `tries`. */
+  /** The nodes' counts, in the form of `tries`. */
   counted(): Tries {
     const counted: Tries = new Map();
     for (const node of names) {
@@ -186,7 +186,7 @@ function authAs(name: string, token: string): ClientRequest {
   return { kind: 'auth', message: { user: Buffer.from(name), password: Buffer.from(token) } };
 }
 
-/** Statistics ask for the smallest role, so nobody's there is too small. */
+/** Statistics need the smallest role, so no role is insufficient there. */
 const doors: readonly (readonly [Try['listener'], readonly Guise[]])[] = [
   ['http', ['missing', 'wrong', 'forbidden']],
   ['pb', ['missing', 'wrong', 'forbidden']],
@@ -208,7 +208,7 @@ test.each(['guarded-1', 'guarded-2', 'guarded-3'])(
         guises.flatMap((guise) => Array.from({ length: 4 }, () => ({ node, listener, guise }))),
       ),
     );
-    // All at once, and somebody who may in their midst.
+    // All attempts at once, among authorized requests.
     const all = Promise.all(tries.map((one) => room.attempt(one)));
     const welcome = room.asking('write', 'n3', 'PUT', '/buckets/kept/keys/k3', 'ours');
     const [answer] = await room.through(Promise.all([welcome, all]));

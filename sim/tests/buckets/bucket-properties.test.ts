@@ -1,4 +1,4 @@
-/** Bucket properties over whole nodes in the world: partitions, power cuts and the keys of buckets that route otherwise. */
+/** Tests bucket properties on whole nodes: partitions, power losses, and keys of buckets with another routing. */
 import { expect, test } from 'vitest';
 
 import { assert } from '../../../engine/base/assert.ts';
@@ -61,7 +61,7 @@ class PropertyRoom {
   }
 }
 
-test('settings on both sides of a cut become the same everywhere, and outlive a power cut', async () => {
+test('settings on both sides of a cut become the same everywhere, and survive a power loss', async () => {
   const room = new PropertyRoom('props');
   await room.start(...names);
   expect(await room.set('n1', 'b', { allow_mult: true })).toBe('204');

@@ -1,4 +1,7 @@
-/** What becomes of the keys that a node has given away: kept until their owners surely hold them, and removed then. */
+/**
+ * Tests the cleanup of keys that a node no longer owns: it keeps them until their owners surely hold them, then removes
+ * them.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 
 import type { NodeId } from '../../../engine/base/ids.ts';
@@ -10,11 +13,11 @@ import { MemberHarness, second } from './member-harness.ts';
 const keys = Array.from({ length: 40 }, (_, key) => `k${key}`);
 const delaySeconds = 4;
 /**
- * The engine's own among a joiner's keys: since when its log of transactions reaches back, which lives kept it, which
- * files the node has had, and that it has heard of all that was set of buckets.
+ * The engine's own keys of a joined node: its log horizon, the incarnations that kept the log, the incarnations of its
+ * files, and that it has received all bucket properties.
  */
 const joinersRecords = 4;
-/** Whoever is a member from the start has one more: that its empty disk has been filled. */
+/** An initial member has one more: that its empty disk has been filled. */
 const ownRecords = joinersRecords + 1;
 const joiner = {
   node: 'n4' as NodeId,
@@ -60,7 +63,7 @@ describe('keys that a node has given away', () => {
     expect(await room.count('n2', 'svc_transfer_keys_dropped_total')).toBe(0);
     for (const key of keys) expect(await ask('n1', 'GET', key)).toBe(`value of ${key}`);
     room.cluster.change('n4');
-    // It hands everything back and leaves.
+    // The node hands its keys over and leaves.
     await room.pass(10 * second);
     expect(room.cluster.isUp('n4')).toBe(false);
     expect(await room.count('n1', 'svc_store_keys')).toBe(ownRecords + keys.length);

@@ -1,4 +1,4 @@
-/** Who is called down, when, and who never is (`failure-detection`); and what gossip costs. */
+/** Tests which nodes are called DOWN, when, and which never are (`failure-detection`); and the cost of gossip. */
 import { describe, expect, test } from 'vitest';
 
 import { MemberHarness, nodeOf, second } from './member-harness.ts';
@@ -8,8 +8,8 @@ const toleranceUs = 18.4 * second;
 /** The last heartbeat was up to an interval old. */
 const earlyUs = 1.5 * second;
 /**
- * It is passed on for a few intervals more, silence is judged once in each, and among nine nodes the mean interval that
- * phi goes by is up to 1.2 seconds (12 deaths measured: all called down after 20.9 to 25.6 s).
+ * Gossip passes it on for a few intervals more, nodes judge silence once per interval, and among nine nodes the mean
+ * interval used by phi is up to 1.2 seconds (12 deaths measured: all called down after 20.9 to 25.6 s).
  */
 const lateUs = 9 * second;
 
@@ -164,14 +164,14 @@ describe('gossip', () => {
     };
     const [before, startUs] = [await sum(), room.world.nowUs];
     const after = await sum();
-    // Every node is asked once in each of the two sums, one after the other: as far apart for each.
+    // Both sums read the nodes in the same order: the two readings of each node are equally far apart.
     return ((after - before) * second) / (room.world.nowUs - startUs);
   }
 
   test.each([3, 10, 30])('of %i nodes is at most four messages per node and interval', async (count) => {
     const messages = await messagesPerInterval(count);
     expect(messages).toBeGreaterThan(count);
-    // A beat more or less falls between the two looks.
+    // A heartbeat more or less may fall between the two readings.
     expect(messages).toBeLessThanOrEqual(4.2 * count);
   });
 

@@ -1,4 +1,4 @@
-/** A node whose store has failed takes no writes until it is started again; what it holds it still answers. */
+/** Tests a node whose store has failed: it accepts no writes until it is restarted, and still answers reads. */
 import { expect, test } from 'vitest';
 
 import { MemberHarness, second } from './member-harness.ts';

@@ -1,4 +1,7 @@
-/** A node that nobody knows for a member answers no client, whatever its own configuration has it own. */
+/**
+ * Tests fencing: a node that the cluster does not know as a member answers no client, whatever its own configuration
+ * claims.
+ */
 import { expect, test } from 'vitest';
 
 import type { HostDisk } from '../../world/disk/disk.ts';
@@ -14,7 +17,7 @@ async function statusOf(
   return (await room.ask(name, method, path, method === 'PUT' ? 'v' : undefined)).status;
 }
 
-test('a node that claims to be a member and is none answers nobody, at the lowest level either', async () => {
+test('a node that falsely claims to be a member answers no client, not even at the lowest level', async () => {
   const room = new MemberHarness('claims', 3);
   await room.startAll();
   expect(await statusOf(room, 'n1', 'PUT', '?w=1')).toBe(204);
@@ -27,7 +30,7 @@ test('a node that claims to be a member and is none answers nobody, at the lowes
   expect(room.world.failures).toEqual([]);
 });
 
-test('a node that was replaced while it stood still answers nobody once it goes on', async () => {
+test('a node that was replaced during a pause answers no client afterwards', async () => {
   const room = new MemberHarness('replaced', 3);
   await room.startAll();
   const host = room.cluster.host('n3');
@@ -63,7 +66,7 @@ test('a node that has left does not start again on what it held then', async () 
   expect(room.cluster.serves('n4')).toBe(false);
 });
 
-test('a node that is to join holds nothing: one with keys of a time that it has forgotten refuses to start', async () => {
+test('a joining node must be empty: one with keys from a forgotten membership refuses to start', async () => {
   const room = new MemberHarness('leftovers', 3);
   await room.startAll();
   const refused: string[] = [];
@@ -83,7 +86,7 @@ test('a node that is to join holds nothing: one with keys of a time that it has 
   expect(room.cluster.serves('n3')).toBe(true);
 });
 
-/** Rots what the store knows of the file of members; in how many places. */
+/** Damages the store's record of the members; returns the number of places. */
 function forgetMembers(disk: HostDisk): number {
   let places = 0;
   for (const [path, bytes] of disk.durableFiles()) {
@@ -122,7 +125,7 @@ test('a node does not start on what it held in another cluster, and does again i
   expect(await room.until(() => room.allAre('NORMAL', ['n3'], ['n1', 'n2']), 10 * second)).toBe(true);
 });
 
-test('a first member stays one, whatever its file says in its next life', async () => {
+test('an initial member stays one, whatever its file says in its next incarnation', async () => {
   const room = new MemberHarness('founders', 3);
   await room.startAll();
   room.cluster.crash('n3', 'keepAll', 'silent');
@@ -131,7 +134,7 @@ test('a first member stays one, whatever its file says in its next life', async 
   expect(await room.until(() => room.allAre('NORMAL', ['n3'], ['n1', 'n2']), 10 * second)).toBe(true);
 });
 
-test('a member whose peers are away goes on at the lowest level: nobody has disowned it', async () => {
+test('a member whose peers are away still serves at the lowest level, since no peer has fenced it', async () => {
   const room = new MemberHarness('alone', 3);
   await room.startAll();
   for (const name of ['n2', 'n3']) room.cluster.crash(name, 'keepAll', 'silent');

@@ -1,4 +1,7 @@
-/** A join that is interrupted, and goes on when what it had copied has been deleted and forgotten by everybody. */
+/**
+ * Tests an interrupted join that continues after the copied keys were deleted and their tombstones reaped by all
+ * members.
+ */
 import { expect, test } from 'vitest';
 
 import { MemberHarness, second } from './member-harness.ts';
@@ -25,7 +28,7 @@ test('what a joining node copied in an earlier life is not back once it is a mem
     room.count('n4', 'svc_transfer_keys_total', { direction: 'in' });
   for (let tries = 0; tries < 20 && (await copied()) < 5; tries++) await room.pass(second / 4);
   expect(await copied()).toBeGreaterThanOrEqual(5);
-  // It starts again, and waits for another one that was to wait for it.
+  // The node starts again and waits for another joining node, which was to wait for it.
   room.cluster.add({ name: 'n5', datacenter: 'dc1', rack: 'r2' }, { join: 'joining' });
   await room.start('n5');
   room.cluster.crash('n4', 'keepAll', 'silent');

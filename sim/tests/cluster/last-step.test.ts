@@ -1,4 +1,4 @@
-/** A node that leaves and loses its power at its last step: the others learn that it has left, and it ends. */
+/** Tests a leaving node that loses its power at its last step: the others learn that it has left, and it stops. */
 import { describe, expect, test } from 'vitest';
 
 import { MemberHarness, second } from './member-harness.ts';
@@ -11,7 +11,9 @@ async function roomOf(seed: string): Promise<MemberHarness> {
   return room;
 }
 
-/** The power of `name` goes as often as it says `event`, for a second each time, three times at most. */
+/**
+ * The node loses its power each time it logs `event`, for a second each, three times at most. Returns the count so far.
+ */
 function losesPowerAt(room: MemberHarness, name: string, event: string): () => number {
   let losses = 0;
   room.world.trace.on(event, ({ host }) => {

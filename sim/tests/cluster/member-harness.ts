@@ -1,6 +1,5 @@
 /**
- * Whole nodes in a world, watched through what they tell: the states of their peers from the trace, their counts from
- * `/metrics`. The ground of membership's laws.
+ * Whole nodes in a world, for the tests of membership. It reads peer states from the trace and counts from `/metrics`.
  */
 import { assert, present } from '../../../engine/base/assert.ts';
 import type { PeerState } from '../../../engine/cluster/membership/states.ts';
@@ -11,13 +10,14 @@ import { Cluster } from '../../world/cluster/cluster.ts';
 import type { HttpClient } from '../../world/world.ts';
 import { World } from '../../world/world.ts';
 
+/** Microseconds of virtual time. */
 export const second = 1_000_000;
 
 type Request = Parameters<HttpClient['request']>[1];
 type Method = Request['method'];
 type Answer = Awaited<ReturnType<HttpClient['request']>>;
 
-/** A change of a peer's state as one life of a node saw it. */
+/** A change of a peer's state, as one incarnation of a node saw it. */
 export interface Move {
   readonly atUs: number;
   readonly by: string;
@@ -27,11 +27,12 @@ export interface Move {
   readonly text: string;
 }
 
+/** A cluster with one client; requests let virtual time pass until they are answered. */
 export class MemberHarness {
   readonly world: World;
   readonly cluster: Cluster;
   readonly moves: Move[] = [];
-  /** What each node's present life thinks of the others. */
+  /** The current opinions of each node's current incarnation. */
   readonly #views = new Map<string, Map<string, string>>();
 
   /** Hosts n1, n2, ... in racks of their own, unless `racks` are fewer; none is started. */
@@ -70,18 +71,18 @@ export class MemberHarness {
     return this.world.run({ untilUs: this.world.nowUs + us });
   }
 
-  /** Lets time pass until `holds` or the budget is spent; says whether it does. */
+  /** Lets time pass until `holds` returns true or the budget is spent; resolves with whether it does. */
   async until(holds: () => boolean, budgetUs: number): Promise<boolean> {
     await this.world.runUntil(holds, budgetUs);
     return holds();
   }
 
-  /** What a node thinks of a peer. */
+  /** A node's opinion of a peer. */
   state(by: string, peer: string): string {
     return this.#views.get(by)?.get(peer) ?? 'UNKNOWN';
   }
 
-  /** Every one of `observers` calls every one of `peers` so. */
+  /** Every one of `observers` assigns this state to every one of `peers`. */
   allAre(
     state: PeerState,
     peers: readonly string[] = this.cluster.names,
@@ -131,7 +132,7 @@ export class MemberHarness {
     return wanted.reduce((sum, sample) => sum + sample.value, 0);
   }
 
-  /** Of a host that is no node. */
+  /** A client on a host without a node. */
   #client(): HttpClient {
     const known = this.world.hosts.find((host) => host.name === 'observer');
     const host = known ?? this.world.addHost('observer');

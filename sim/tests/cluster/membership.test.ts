@@ -1,4 +1,4 @@
-/** How nodes come to know each other, and what they do with those who are not who they say. */
+/** Tests how nodes discover each other, and how they treat impostors. */
 import { describe, expect, test } from 'vitest';
 
 import type { NodeId } from '../../../engine/base/ids.ts';
@@ -25,7 +25,7 @@ describe('a cluster', () => {
     const room = new MemberHarness('seeds down', 4);
     await room.start('n3');
     await room.pass(60 * second);
-    // Whom nobody hears for so long is down, whether he was heard before or not.
+    // A node that is silent for that long is down, whether or not it was heard before.
     expect(room.moves.map(({ by, peer, text }) => `${by}: ${peer} ${text}`)).toEqual([
       'n3: n1 UNKNOWN>DOWN',
       'n3: n2 UNKNOWN>DOWN',
@@ -87,7 +87,7 @@ describe('nodes whose lists of seeds differ', () => {
 });
 
 describe('a node that returns', () => {
-  test('begins a new life that everyone takes note of, once', async () => {
+  test('begins a new incarnation, which all members note once', async () => {
     const room = new MemberHarness('restart', 3);
     await room.startAll();
     room.forget();
@@ -114,7 +114,7 @@ describe('a node that returns', () => {
     expect(await room.count('n1', 'svc_peer_state', { peer: 'n2', state: 'up' })).toBe(1);
   });
 
-  test('with a wiped disk and a clock in the past outbids the life that its peers have seen', async () => {
+  test('with a wiped disk and a clock in the past outbids the incarnation that its peers have seen', async () => {
     const room = new MemberHarness('wiped', 3);
     const raised: unknown[] = [];
     room.world.trace.on('membership.identity.raised', ({ host, fields }) =>
@@ -136,7 +136,7 @@ describe('a node that returns', () => {
     expect(room.allAre('NORMAL')).toBe(true);
   });
 
-  test('keeps the greater number of a life when it starts again', async () => {
+  test('keeps the greater incarnation number when it starts again', async () => {
     const room = new MemberHarness('numbers', 1);
     const numbers: number[] = [];
     room.world.trace.on('membership.started', ({ fields }) => numbers.push(Number(fields['generation'])));
@@ -163,7 +163,7 @@ describe('a node that returns', () => {
     expect(await room.look('n3', '/cluster_describe')).toContain('"name":"n2","host":"n2","port":9101');
   });
 
-  test('with a damaged identity file is told which life its peers have seen', async () => {
+  test('with a damaged identity file learns from its peers which incarnation they have seen', async () => {
     const room = new MemberHarness('damaged', 2);
     const rejected: string[] = [];
     room.world.trace.on('membership.identity.rejected', ({ host }) => rejected.push(host));
@@ -177,7 +177,7 @@ describe('a node that returns', () => {
 });
 
 describe('a node that is not who it says', () => {
-  /** n1, n2 and n3, and a host `stranger` with settings of its own; all started, and a minute later. */
+  /** Starts n1, n2, n3 and a host `stranger` with settings of its own, and waits a minute. */
   async function visited(seed: string, own: Readonly<Record<string, unknown>>): Promise<MemberHarness> {
     const room = new MemberHarness(seed, 3);
     await room.startAll();
@@ -189,7 +189,7 @@ describe('a node that is not who it says', () => {
   }
 
   async function expectUnmoved(room: MemberHarness, reason: string): Promise<void> {
-    // Nobody talks to it: to the stranger they are down.
+    // No member talks to it: to the stranger they are down.
     expect(room.moves.filter(({ by }) => by !== 'stranger')).toEqual([]);
     const counted = await room.count('n1', refusals, { reason, direction: 'inbound' });
     expect(counted).toBeGreaterThan(0);
@@ -198,7 +198,7 @@ describe('a node that is not who it says', () => {
     expect(room.world.failures).toEqual([]);
   }
 
-  test('but has a member’s name, is refused while that one lives, though its life is newer', async () => {
+  test('but has a member’s name, is refused while that member lives, though its incarnation is newer', async () => {
     const room = await visited('twin', { name: 'n2' });
     await expectUnmoved(room, 'sameName');
   });
@@ -269,7 +269,7 @@ describe('a node that joins', () => {
     for (const away of ['n2', 'n3']) room.cluster.crash(away, 'keepAll', 'silent');
     room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
     await room.start('n4');
-    // They count as away long before that.
+    // The members count as away long before that.
     await room.pass(60 * second);
     expect(room.state('n1', 'n4')).toBe('JOINING');
     room.cluster.start('n3');

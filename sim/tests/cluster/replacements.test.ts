@@ -1,11 +1,14 @@
-/** Nodes that die for good in the middle of a move, and others that come in their place: no move waits for the dead. */
+/**
+ * Tests nodes that die for good in the middle of a ring change, and their replacements: no ring change waits for a dead
+ * node.
+ */
 import { expect, test } from 'vitest';
 
 import { tokensOfNode } from '../../../engine/cluster/ring/token.ts';
 import type { NodeId } from '../../../engine/base/ids.ts';
 import { MemberHarness, nodeOf, second } from './member-harness.ts';
 
-/** A move lasts until somebody ends it. */
+/** Settings that make a ring change last until the test ends it. */
 const crawling = { transfer_bytes_per_second: 1_024, transfer_batch_bytes: 1_024, gossip_interval_ms: 200 };
 
 async function roomWithKeys(seed: string): Promise<MemberHarness> {
@@ -18,7 +21,7 @@ async function roomWithKeys(seed: string): Promise<MemberHarness> {
   return room;
 }
 
-/** The member's record as a node shows it. */
+/** A member's record as a node shows it. */
 async function shown(
   room: MemberHarness,
   by: string,
@@ -91,7 +94,7 @@ test('a replacement that dies before it has taken over gives way to the next one
   await comesInto(room, 'n8', 'r2', 'n5', 'n5');
   expect(await isIn(room, 'n8')).toBe(true);
   for (const gone of ['n5', 'n7']) expect(await shown(room, 'n1', gone)).toBeUndefined();
-  // The first one comes back after all: its place is taken.
+  // The first replacement returns after all, but its place is taken.
   room.cluster.start('n7');
   await room.pass(10 * second);
   expect((await shown(room, 'n1', 'n8'))?.['state']).toBe('NORMAL');
@@ -99,7 +102,7 @@ test('a replacement that dies before it has taken over gives way to the next one
   expect(room.world.failures).toEqual([]);
 });
 
-test('of two that would replace one node the first takes its place, and the other stays outside', async () => {
+test('of two replacements for one node the first takes its place, and the other stays outside', async () => {
   const room = await roomWithKeys('rivals');
   await dies(room, 'n5');
   await comesInto(room, 'n7', 'r2', 'n5', 'n5');
@@ -116,7 +119,7 @@ test('of two that would replace one node the first takes its place, and the othe
   expect(room.world.failures).toEqual([]);
 });
 
-/** Who has taken over n5's part of the ring, and has been heard of, shows it as its own. */
+/** A node that has taken over n5's part of the ring shows that part as its own. */
 async function hasShareOfN5(room: MemberHarness, name: string, share: unknown): Promise<void> {
   expect(await isIn(room, name)).toBe(true);
   await room.pass(5 * second);
@@ -142,12 +145,12 @@ test('one that replaces a replacement is told which tokens that one had, and kee
   room.cluster.add({ name: 'n8', datacenter: 'dc1', rack: 'r2' }, { join: 'joining', replace: 'n7' });
   room.cluster.start('n8');
   expect(await room.until(() => told.length === 1, 10 * second)).toBe(true);
-  // It is told again when it dies before it has got anywhere.
+  // It receives the tokens again if it dies before it has taken anything over.
   room.cluster.crash('n8', 'dropAll', 'silent');
   await room.start('n8');
   await hasShareOfN5(room, 'n8', share);
   expect(told).toEqual(['n8', 'n8']);
-  // By then its disk knows.
+  // By now its disk holds the tokens.
   room.cluster.crash('n8', 'dropAll', 'silent');
   await room.start('n8');
   await room.pass(2 * second);
@@ -192,7 +195,7 @@ async function outage(room: MemberHarness): Promise<void> {
   await room.start(...allButN5(room));
 }
 
-test('one that nobody has heard since an outage of all is down, and is replaced', async () => {
+test('a node that no member has heard since an outage of all is down, and is replaced', async () => {
   const room = new MemberHarness('outage', 6, crawling, 3);
   await room.startAll();
   room.cluster.lose('n5');
@@ -211,7 +214,7 @@ test('one that nobody has heard since an outage of all is down, and is replaced'
   expect(room.world.failures).toEqual([]);
 });
 
-test('who was heard of for a minute is remembered through an outage of all: its replacement is told its tokens', async () => {
+test('a node known for a minute is remembered through an outage of all: its replacement receives its tokens', async () => {
   const room = new MemberHarness('remembered', 6, crawling, 3);
   await room.startAll();
   const share = (await shown(room, 'n1', 'n5'))?.['share'];

@@ -1,4 +1,6 @@
-/** A member in STANDBY: it serves no client, takes every write, is read last, and all that outlives restarts. */
+/**
+ * Tests a member in STANDBY: it serves no client, takes every write, is read last, and stays in STANDBY over restarts.
+ */
 import { beforeEach, describe, expect, test } from 'vitest';
 
 import { RouteObserver } from '../../observe/route-observer.ts';
@@ -26,7 +28,7 @@ function codeOf({ headers, body }: Answer): unknown {
   return headers['x-lockstep-error'] ?? (JSON.parse(body.toString()) as { code: unknown }).code;
 }
 
-/** What a node says of itself. */
+/** A node's own state. */
 async function stateOf(name: string): Promise<unknown> {
   const { body } = await room.ask(name, 'GET', '/cluster');
   const { members } = JSON.parse(body.toString()) as { members: { node: string; state: string }[] };
@@ -39,7 +41,7 @@ async function goStandby(name: string): Promise<void> {
   expect(await room.until(() => room.allAre('STANDBY', [name], others), 5 * second)).toBe(true);
 }
 
-/** Reads of others that the node has answered so far. */
+/** Number of reads for peers that the node has answered so far. */
 function readsAt(name: string): number {
   return routes.answers.filter(({ peer }) => peer === name).length;
 }
@@ -81,7 +83,7 @@ describe('a member in STANDBY', () => {
       expect((await room.ask(name, 'GET', '/buckets/b/keys/k')).status).toBe(200);
     expect(readsAt('n1')).toBe(before);
     room.cluster.crash('n3', 'keepAll', 'silent');
-    // n3 has not answered: n1 has to, and it has the write.
+    // n3 has not answered, so n1 must; n1 has the write.
     expect((await room.ask('n2', 'GET', '/buckets/b/keys/k')).body.toString()).toBe('v');
     expect(readsAt('n1')).toBe(before + 1);
   });

@@ -1,6 +1,6 @@
 /**
- * Every error answer of every listener counts once, by its cause, whatever was asked: at a node that is left of six, which
- * owns some of the keys and knows that all other owners are down.
+ * Tests that every error answer of every listener counts once, by its cause. Five of six nodes are down: the remaining
+ * one owns some of the keys and knows that all other owners are down.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 
@@ -29,7 +29,7 @@ interface Counts {
 
 type Counted = Partial<Counts>;
 
-/** One request that ends without targets counts so. */
+/** The counts of one request that ends without targets. */
 const once: Counted = { errors: 1, dropped: 1, noTargets: 1 };
 
 class Remaining {
@@ -49,7 +49,7 @@ class Remaining {
     this.#io = room.world.addHost('c2').boot();
   }
 
-  /** A key of the bucket of which this node has a copy, or of which it has none. */
+  /** A key of the bucket of which this node has a copy (`held`), or has none. */
   key(held: boolean): string {
     for (let index = 0; ; index++) {
       const token = routeToken('STD', byteStringOf('things'), byteStringOf(`k${index}`));

@@ -1,4 +1,4 @@
-/** MapReduce while things go wrong: nodes that die in the middle of a job, partitions, clients that go, modules. */
+/** Tests MapReduce under faults: nodes that die during a job, partitions, clients that disconnect, modules. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { marksBytes } from '../../workload/work-modules.ts';
 import { JobHarness, jobNodes } from './job-harness.ts';

@@ -1,5 +1,5 @@
 /**
- * A cluster of six nodes on three racks, so that no node holds everything, and a client that puts objects and runs
+ * A cluster of six nodes on three racks, in which no node holds every key, and a client that puts objects and runs
  * MapReduce jobs over HTTP.
  */
 import { Deferred } from '../../../engine/base/deferred.ts';
@@ -8,17 +8,20 @@ import { Cluster } from '../../world/cluster/cluster.ts';
 import type { Host } from '../../world/cluster/host.ts';
 import { World } from '../../world/world.ts';
 
+/** The nodes of the cluster. */
 export const jobNodes = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'] as const;
 
 const startUsMax = 20_000_000;
 const answerUsMax = 60_000_000;
 
+/** An HTTP answer to a job. */
 export interface JobAnswer {
   readonly status: number;
   readonly text: string;
   readonly headers: Readonly<Record<string, string | undefined>>;
 }
 
+/** The cluster; requests let virtual time pass until they are answered. */
 export class JobHarness {
   readonly world: World;
   readonly cluster: Cluster;
@@ -45,14 +48,14 @@ export class JobHarness {
     await this.world.run({ untilUs });
   }
 
-  /** Resolves after so much virtual time, for what runs beside others. */
+  /** Resolves after so much virtual time, for concurrent tasks. */
   wait(us: number): Promise<void> {
     const over = new Deferred<void>();
     this.world.after(us, 'room', () => over.resolve());
     return over.promise;
   }
 
-  /** A number that a node counts now. */
+  /** The current value of a node's metric. */
   counted(node: string, family: string, labels: Readonly<Record<string, string>> = {}): number {
     const families = this.cluster.statistics(node)?.families ?? [];
     const samples = families.find((one) => one.family.name === family)?.samples ?? [];
@@ -61,7 +64,7 @@ export class JobHarness {
     return found.reduce((sum, { value }) => sum + value, 0);
   }
 
-  /** Starts a node again and lets the others hear of it. */
+  /** Starts a node again and lets the others notice it. */
   async restart(node: string): Promise<void> {
     this.cluster.start(node);
     await this.world.runUntil(() => this.cluster.serves(node), startUsMax);
@@ -87,7 +90,7 @@ export class JobHarness {
     }
   }
 
-  /** Sends a request and lets time pass until its answer is there. */
+  /** Sends a request and lets time pass until it is answered. */
   async call(
     node: string,
     method: 'GET' | 'PUT' | 'POST' | 'DELETE',
@@ -100,7 +103,7 @@ export class JobHarness {
     return { status, headers, text: body.toString() };
   }
 
-  /** Starts a job; the answer is there once enough time has passed. */
+  /** Starts a job; the promise resolves once enough time has passed. */
   begin(node: string, job: unknown, query = '', timeoutUs = answerUsMax): Promise<JobAnswer> {
     const headers = { 'Content-Type': 'application/json' };
     const body = JSON.stringify(job);
@@ -111,7 +114,7 @@ export class JobHarness {
     }));
   }
 
-  /** Runs a job to its end; its results, or the text of its error. */
+  /** Runs a job to its end; resolves with its results, or the text of its error. */
   async run(node: string, job: unknown): Promise<unknown> {
     const answer = this.begin(node, job);
     await this.world.runUntil(answer, answerUsMax);

@@ -1,6 +1,7 @@
 /**
- * A request whose quorum is not met hears so in Riak's words: which parameter asked for more answers than there are, and
- * how many there are, over HTTP and in the binary protocol, as soon as a replica is lost and once it is known to be down.
+ * Tests the error of a request whose quorum is not met, in Riak's terms: which parameter asked for more answers than
+ * there are, and how many there are. Covers HTTP and the binary protocol, right after the loss of a replica and once it
+ * is known to be down.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 
@@ -84,7 +85,7 @@ describe('a quorum that is not met', () => {
   ] as const;
 
   async function compareAll(): Promise<void> {
-    // A deletion that was told to be unmet may have been carried out.
+    // A deletion with an unmet quorum may have been applied.
     expect(await cluster.http('PUT', path)).toBe('204 ');
     for (const [method, query, text] of all)
       expect([method, query, await cluster.http(method, `${path}?${query}`)]).toEqual([

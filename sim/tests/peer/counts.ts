@@ -1,16 +1,17 @@
-/** A `PeerObserver` that counts what it is told, by name: what the laws of the peer plane are checked against. */
+/** A `PeerObserver` that counts the reported events by name, for the tests of the peer plane. */
 import type { CloseCause, Direction, PeerObserver } from '../../../engine/peer/observer.ts';
 import type { PeerTarget } from '../../../engine/peer/options.ts';
 
+/** The counts of one plane. */
 export class Counts implements PeerObserver {
   readonly #counts = new Map<string, number>();
 
-  /** How often `name` (`linkClosed`, or in full `linkClosed.eof`) was told. */
+  /** How often `name` was reported (`linkClosed`, or in full `linkClosed.eof`). */
   of(name: string): number {
     return this.#counts.get(name) ?? 0;
   }
 
-  /** Everything that was told, for messages of failed laws. */
+  /** All counts, for the messages of failed assertions. */
   all(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#counts);
   }

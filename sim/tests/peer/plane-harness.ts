@@ -1,6 +1,6 @@
 /**
- * Peer planes on the hosts of a world, without the rest of a node: the ground of the plane's laws. Every node answers
- * a read with its own name and the key that was asked for, so that a crossed answer shows.
+ * Peer planes on the hosts of a world, without the rest of a node, for the tests of the plane. Every node answers a
+ * read with its own name and the requested key, so that a crossed answer shows.
  */
 import { present } from '../../../engine/base/assert.ts';
 import type { NodeId, Token } from '../../../engine/base/ids.ts';
@@ -18,42 +18,44 @@ import type { Leaks } from '../../world/cluster/host.ts';
 import { World } from '../../world/world.ts';
 import { Counts } from './counts.ts';
 
+/** The port of every plane. */
 export const peerPort = 8101;
 
-/** What a life of a node differs in from the usual. */
+/** Deviations of one incarnation from the usual node. */
 export interface NodeChange {
   readonly options?: Partial<PlaneOptions>;
   readonly admission?: Admission;
   readonly handle?: RequestHandler;
 }
 
-/** One life of one node's plane. */
+/** One incarnation of one node's plane. */
 export interface PlaneNode {
   readonly io: Io;
   readonly plane: Plane;
   readonly counts: Counts;
 }
 
-/** What became of one request. */
+/** The outcome of one request. */
 export interface Asked {
   readonly outcome: string;
-  /** Every answer that its handler was given: one at the end, if the law holds. */
+  /** Every answer that its handler received: exactly one at the end, if the plane is correct. */
   readonly replies: PeerReply[];
 }
 
+/** The hosts and their planes. */
 export class PlaneHarness {
   readonly world: World;
   readonly names: readonly string[];
   readonly #targets: readonly PeerTarget[];
   readonly #seats = new Map<string, PlaneNode>();
-  /** Lets in who is in the list, where the list has it. */
+  /** Admits peers of the list with the attributes that the list has. */
   readonly #listed: Admission = {
     judge: (hello) => refusalOf(hello, this.#targets),
     admitted: () => undefined,
     refused: () => undefined,
   };
 
-  /** Hosts for `names`; the last of them is in another datacenter. None is started. */
+  /** Creates hosts for `names`; the last of them is in another datacenter. None is started. */
   constructor(seed: string | number, names: readonly string[] = ['n1', 'n2', 'n3']) {
     this.world = new World({ seed });
     this.names = names;
@@ -132,7 +134,7 @@ export class PlaneHarness {
     return this.world.run({ untilUs: this.world.nowUs + us });
   }
 
-  /** Stops a plane in order, and says what its life left behind. */
+  /** Stops a plane gracefully; resolves with the resources that it leaked. */
   async stop(name: string): Promise<Leaks> {
     const { io, plane } = this.seat(name);
     const outcome = { stopped: false };
@@ -154,7 +156,7 @@ export class PlaneHarness {
     return names.every((from) => names.every((to) => from === to || this.linked(from, to)));
   }
 
-  /** Lets time pass until `holds` or the budget is spent; says whether it does. */
+  /** Lets time pass until `holds` returns true or the budget is spent; resolves with whether it does. */
   async until(holds: () => boolean, budgetUs: number): Promise<boolean> {
     await this.world.runUntil(holds, budgetUs);
     return holds();
@@ -171,7 +173,7 @@ export class PlaneHarness {
     return { outcome, replies };
   }
 
-  /** Asks for a key; the answer is `wanted(to, key)` when all is well. */
+  /** Requests a key; the answer is `wanted(to, key)` unless a fault interferes. */
   read(from: string, to: string, key: string, timeoutUs?: number): Asked {
     return this.ask(from, to, readOf(key), timeoutUs);
   }
@@ -184,10 +186,12 @@ function refusalOf(hello: Hello, targets: readonly PeerTarget[]): Refusal | unde
   return { kind: 'refusal', reason: 'location', detail: 'listed elsewhere' };
 }
 
+/** A read of the key. */
 export function readOf(key: string): PeerRequest {
   return { kind: 'readObject', key: packed(key), token: 7 as Token };
 }
 
+/** A merge of the object under the key. */
 export function mergeOf(key: string, object: Uint8Array): PeerRequest {
   return { kind: 'mergeObject', key: packed(key), token: 7 as Token, object };
 }
@@ -202,6 +206,7 @@ export function echoFrom(name: string): RequestHandler {
   return (_from, request, reply) => reply(echo(name, request));
 }
 
+/** The answer of node `name` to a request: reads echo, everything else is `written`. */
 export function echo(name: string, request: PeerRequest): PeerReply {
   if (request.kind === 'readObject')
     return { kind: 'object', object: Buffer.from(`${name} ${request.key}`, 'latin1') };

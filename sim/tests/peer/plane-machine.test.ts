@@ -1,4 +1,4 @@
-/** The peer plane on the machine's own doors: what the world cannot prove of real sockets. */
+/** Tests the peer plane on the machine's real ports: properties of real sockets that the world cannot prove. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ async function freeAddress(io: Io): Promise<string> {
   return listener.address;
 }
 
-/** Two planes that answer every read with the last object merged, linked to each other. */
+/** Two linked planes that answer every read with the last merged object. */
 async function twoLinked(): Promise<readonly [Seat, Seat]> {
   const ios = ['n1', 'n2'].map((node) =>
     createRealIo({ dataDirectory: join(directory, node), logLevel: 'error', node }),
@@ -115,7 +115,7 @@ describe('on the machine', () => {
     expect([first.io.failedTasks(), second.io.failedTasks()]).toEqual([0, 0]);
   });
 
-  test('garbage closes its connection only', async () => {
+  test('malformed bytes close their connection only', async () => {
     const [first, second] = await twoLinked();
     const [host, port] = (second.plane.address ?? '').split(':');
     const closed = new Deferred<void>();

@@ -1,4 +1,4 @@
-/** The laws of the peer plane, in a world of hosts that crash and a network that fails. */
+/** Tests the peer plane in a world of hosts that crash and a network that fails. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodeId } from '../../../engine/base/ids.ts';
@@ -8,7 +8,7 @@ import type { Asked } from './plane-harness.ts';
 import { echo, echoFrom, mergeOf, PlaneHarness, readOf, wanted } from './plane-harness.ts';
 
 const second = 1_000_000;
-/** By then a dead peer has been noticed. */
+/** After this time, in virtual microseconds, a dead peer has been noticed. */
 const noticedUs = defaultPeerTimeouts.idleUs + 2 * defaultPeerTimeouts.pingUs;
 const noLeaks = { timers: 0, connections: [], listeners: [], files: [], locks: [], tasks: [] };
 
@@ -88,7 +88,7 @@ describe('links', () => {
     },
   );
 
-  test('that say nothing stay up for as long as the peer lives', async () => {
+  test('that are idle stay up for as long as the peer lives', async () => {
     const room = await linkedRoom('idle');
     await room.pass(300 * second);
     for (const name of room.names) {
@@ -143,7 +143,7 @@ describe('requests', () => {
     expect(room.seat('n1').plane.gauges()).toMatchObject({ local: idle, remote: idle });
   });
 
-  test('whose deadline passes fail with Timeout; the late answer goes to nobody and is counted', async () => {
+  test('whose deadline passes fail with Timeout; the late answer is dropped and counted', async () => {
     const late: (() => void)[] = [];
     const room = await linkedRoom('late', {
       n2: { handle: (_from, request, reply) => late.push(() => reply(echo('n2', request))) },
@@ -231,7 +231,7 @@ describe('requests', () => {
     expect(room.linked('n1', 'n2')).toBe(true);
   });
 
-  test('to nobody, or to a plane that has stopped, are closed', async () => {
+  test('to an unknown peer, or from a plane that has stopped, are closed', async () => {
     const room = await linkedRoom('nobody');
     expect(room.read('n1', 'n9', 'k').outcome).toBe('closed');
     await room.stop('n1');
@@ -294,7 +294,7 @@ describe('requests', () => {
   });
 });
 
-/** Begins a trouble of `node`; gives what ends it. */
+/** Starts a fault at `node`; returns the function that ends it. */
 function makeTrouble(room: PlaneHarness, kind: string, node: string): () => void {
   const { network } = room.world;
   const host = room.world.mustGetHost(node);

@@ -1,4 +1,4 @@
-/** Somebody who speaks to a peer plane by hand: right words, wrong words, or no words at all. */
+/** A scripted peer that sends arbitrary bytes to a peer plane: valid frames, invalid ones, or none. */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import type { Io } from '../../../engine/io/io.ts';
 import type { Address, CloseReason, Connection } from '../../../engine/io/network.ts';
@@ -8,11 +8,12 @@ import { FrameDecoder } from '../../../engine/peer/wire/frames.ts';
 
 const limits = { frameBytesMax: 1 << 20, chunkBytes: 4096 };
 
+/** One scripted connection, incoming or outgoing. */
 export class UnauthenticatedPeer {
   readonly arena = new FrameArena(limits);
-  /** Whole frames that came. */
+  /** Complete frames that arrived. */
   readonly frames: Frame[] = [];
-  /** Why the connection is over, once it is. */
+  /** Why the connection ended; undefined while it is open. */
   closed: CloseReason | undefined;
   readonly #decoder = new FrameDecoder(limits);
   #connection: Connection | undefined;
@@ -23,7 +24,7 @@ export class UnauthenticatedPeer {
     io.spawn('stranger', async () => this.take(await io.network.connect(address, 1_000_000)));
   }
 
-  /** Listens on a host of the world and takes every connection; `greet` is called for each. */
+  /** Listens on a host of the world and accepts every connection; calls `greet` for each. */
   listen(io: Io, address: Address, greet: () => void): void {
     io.spawn('stranger', async () => {
       await io.network.listen(address, (connection) => {

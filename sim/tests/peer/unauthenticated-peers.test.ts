@@ -1,4 +1,4 @@
-/** What the peer plane does with those who should not be there, or who do not speak as they should. */
+/** Tests how the peer plane treats unauthenticated peers, and peers that violate the protocol. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodeId } from '../../../engine/base/ids.ts';
@@ -13,7 +13,7 @@ import { UnauthenticatedPeer } from './unauthenticated-peer.ts';
 
 const second = 1_000_000;
 
-/** Two linked nodes, and a third host from which a stranger has called n1. */
+/** Two linked nodes, and a third host from which an unauthenticated peer has connected to n1. */
 async function visited(seed: string): Promise<{ room: PlaneHarness; stranger: UnauthenticatedPeer }> {
   const room = new PlaneHarness(seed);
   room.start('n1');
@@ -25,7 +25,7 @@ async function visited(seed: string): Promise<{ room: PlaneHarness; stranger: Un
   return { room, stranger };
 }
 
-/** The node lives on: its other link serves. */
+/** The node still serves over its other link. */
 async function expectServing(room: PlaneHarness): Promise<void> {
   const asked = room.read('n2', 'n1', 'k');
   await room.pass(second);
@@ -35,7 +35,7 @@ async function expectServing(room: PlaneHarness): Promise<void> {
 }
 
 describe('a connection of a stranger', () => {
-  test('that brings garbage is closed and counted, and nothing else happens', async () => {
+  test('that sends malformed bytes is closed and counted, and nothing else happens', async () => {
     const garbage = fc.oneof(
       fc.uint8Array({ minLength: 24, maxLength: 200 }),
       fc.constant(Buffer.from('GET /buckets/b/keys/k HTTP/1.1\r\nHost: n1\r\n\r\n')),
@@ -54,7 +54,7 @@ describe('a connection of a stranger', () => {
     );
   });
 
-  test('that says nothing is cut at the deadline of the greeting', async () => {
+  test('that sends nothing is cut at the deadline of the greeting', async () => {
     const { room, stranger } = await visited('mute');
     await room.pass(defaultPeerTimeouts.handshakeUs - 100_000);
     expect(stranger.connected).toBe(true);
@@ -174,7 +174,7 @@ test('nodes that refuse each other for ever say so once on each side, and count 
 });
 
 describe('a link to a stranger', () => {
-  /** n1, and a stranger where n2 should be. */
+  /** n1, and an unauthenticated peer at n2's address. */
   async function misled(room: PlaneHarness, change: NodeChange = {}): Promise<UnauthenticatedPeer> {
     const stranger = new UnauthenticatedPeer();
     const { hello } = room.options('n2');
@@ -187,7 +187,7 @@ describe('a link to a stranger', () => {
     return stranger;
   }
 
-  // Who waited for what a greeting tells goes on in that very event.
+  // A caller that waits for the greeting continues in the same event.
   test('takes requests by the time that anybody hears what its greeting says', async () => {
     const outcomes: string[] = [];
     const admission: Admission = {

@@ -38,7 +38,7 @@ it('a writer that is answered reads what it has written in the same instant, by 
     const names = Object.keys(ways);
     store.write([{ key, token, value }], (error) => {
       answered += 1;
-      // Each writer's rounds look in another way first.
+      // Each writer's rounds begin with another way of reading.
       const name = names[(writer + round) % names.length] ?? 'get';
       if (error !== undefined || ways[name]?.() !== true) missed.push(name);
       if (round + 1 < rounds) write(writer, round + 1);

@@ -1,4 +1,7 @@
-/** A store that closes while a merge moves its keys to their copies: the merge has happened, and its inputs go. */
+/**
+ * Tests a store that closes while a merge moves its keys to their copies: the merge completes, and its inputs are
+ * removed.
+ */
 import { expect, it } from 'vitest';
 
 import type { DiskFile, OpenMode } from '../../../engine/io/disk.ts';
@@ -15,7 +18,7 @@ import {
 } from '../../explore/store-harness.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
-/** Tells when the first hint file of a merge's output is opened to be read: its keys are about to move. */
+/** Notifies when a merge output's first hint file is opened for reading: the merge is about to move its keys. */
 class WatchedDisk extends JournalDisk {
   onMove: (() => void) | undefined;
 

@@ -22,7 +22,7 @@ import { WorldRandom } from '../../world/core/random.ts';
 
 type Counts = Record<keyof StoreObserver, number>;
 
-/** The next read waits at the gate. */
+/** A disk whose next read waits until the test releases it. */
 class GatedDisk extends JournalDisk {
   gate: Deferred<void> | undefined;
 
@@ -92,7 +92,7 @@ async function stage(
 
 const one = writesOf([{ key: 1, value: Buffer.from('one') }]);
 
-/** Of a read: the value as text, or what there is instead. */
+/** Records a read's value as text, or its error code. */
 function textOr(answers: string[]): ReadDone {
   return (_error, value, withheldBytes) => {
     if (withheldBytes !== undefined) answers.push(`${withheldBytes} bytes withheld`);
@@ -237,7 +237,7 @@ describe('the driver', () => {
     expect(answers).toEqual(['one', 'nothing']);
   });
 
-  it('answers who reads from a store that closes before it has closed', async () => {
+  it('answers reads of a closing store before it has closed', async () => {
     const { driver, store, disk } = await stage({}, 0);
     driver.tryWrite(one, () => undefined);
     await turns();

@@ -18,7 +18,7 @@ import { WorldRandom } from '../../world/core/random.ts';
 const keyCount = 6;
 const options = { ...smallOptions, segmentBytes: 100_000, merge: { ...smallOptions.merge, enabled: false } };
 
-/** Values, an overwritten one, a removal, a batch of several: one small segment. */
+/** Values, an overwritten one, a removal, and a batch of several changes: one small segment. */
 const batches: readonly Batch[] = [
   [{ key: 0, value: Buffer.from('zero') }],
   [{ key: 1, value: Buffer.from('one, to be replaced') }],
@@ -36,7 +36,7 @@ const batches: readonly Batch[] = [
 ];
 const twin = batches.reduce<Twin>(applyBatch, new Map());
 
-/** The files of a store that took the batches; with `closed`, after an orderly stop. */
+/** The files of a store that took the batches; with `closed`, after a graceful stop. */
 async function written(closed: boolean): Promise<DiskImage> {
   const disk = new JournalDisk();
   const store = await openStore(makeStoreHarness(disk, WorldRandom.root('flips')), options);
@@ -45,7 +45,7 @@ async function written(closed: boolean): Promise<DiskImage> {
   return disk.image();
 }
 
-/** What a store over these files answers for each key: its value, `absent`, or an error's code. */
+/** The answers of a store over these files for each key: its value, `absent`, or an error's code. */
 async function answers(image: DiskImage): Promise<readonly string[]> {
   try {
     const store = await openStore(
@@ -83,7 +83,7 @@ function fileOf(image: DiskImage, ending: string): [string, Buffer] {
   return found;
 }
 
-/** Every byte of the file wrong in one bit, and then every byte zero: true answers or refusals, nothing else. */
+/** Flips one bit of each byte of the file, and then zeroes each byte: every answer is correct or an error. */
 async function expectNoLie(image: DiskImage, ending: string): Promise<number> {
   const [path, bytes] = fileOf(image, ending);
   let refusals = 0;
@@ -132,7 +132,7 @@ describe('a flipped byte', () => {
   it('of the open segment, before what was synced last, is never answered', async () => {
     const image = await written(false);
     const [path, bytes] = fileOf(image, '.log');
-    // The last group may look like one that a crash tore: it alone may be missing.
+    // The last group may look torn by a crash: only that group may be missing.
     const lastGroup = bytes.lastIndexOf('LGRP');
     for (let at = 0; at < lastGroup; at++) {
       const rotten = Buffer.from(bytes);

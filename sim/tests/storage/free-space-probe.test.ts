@@ -1,4 +1,7 @@
-/** A store whose disk was full says when there is room again: not before, and nothing of its looking is left. */
+/**
+ * Tests the probe of a store whose disk was full: it reports free space once there is some, not before, and leaves
+ * nothing behind.
+ */
 import { describe, expect, it } from 'vitest';
 
 import type { Io } from '../../../engine/io/io.ts';
@@ -8,7 +11,7 @@ import type { Host } from '../../world/cluster/host.ts';
 import { World } from '../../world/world.ts';
 
 const second = 1_000_000;
-/** Longer than from one look to the next, however long there was no room. */
+/** Longer than the interval between two probes, however long the disk has been full. */
 const aWhile = 17 * second;
 const batch = [{ key: 1, value: Buffer.alloc(300, 1) }];
 
@@ -20,7 +23,7 @@ interface Stage {
   found: number;
 }
 
-/** Runs a task of the host's until it is over. */
+/** Runs a task of the host until it ends. */
 async function run<T>({ world, io }: Pick<Stage, 'world' | 'io'>, task: () => Promise<T>): Promise<T> {
   const outcome: { value?: T } = {};
   io.spawn('task', async () => {
@@ -30,7 +33,7 @@ async function run<T>({ world, io }: Pick<Stage, 'world' | 'io'>, task: () => Pr
   return outcome.value as T;
 }
 
-/** A store that has just found its disk full: it has written something, and has room for so many bytes. */
+/** A store that has just found its disk full: it has written something, and `roomBytes` are free. */
 async function full(seed: string, roomBytes: number): Promise<Stage> {
   const world = new World({ seed });
   const host = world.addHost('n1');
@@ -69,7 +72,7 @@ describe('a store that has found its disk full', () => {
     expect(stage.world.failures).toEqual([]);
   });
 
-  it('does not take a few bytes for room', async () => {
+  it('ignores a few free bytes', async () => {
     const stage = await full('few', 0);
     stage.host.disk.setCapacity(stage.host.disk.usedBytes + 600);
     const before = stage.host.disk.usedBytes;
@@ -77,7 +80,7 @@ describe('a store that has found its disk full', () => {
     expect([stage.found, stage.host.disk.usedBytes]).toEqual([0, before]);
   });
 
-  it('says nothing when it is closed, and leaves nothing, however far its look has come', async () => {
+  it('reports nothing when it is closed, and leaves no file, however far its probe has come', async () => {
     for (let untilUs = 2 * second; untilUs < 2 * second + 4000; untilUs += 100) {
       const stage = await full('closed', 0);
       stage.host.disk.setCapacity(undefined);
@@ -105,7 +108,7 @@ describe('a store that has found its disk full', () => {
     await run(stage, () => again.store.close());
   });
 
-  it('of a life that ended amid its look leaves nothing to the next', async () => {
+  it('leaves nothing to the next incarnation when it ends during a probe', async () => {
     const stage = await full('crash', 0);
     await run(stage, async () => {
       const left = await stage.io.disk.open('store/ROOM', 'create');

@@ -1,4 +1,4 @@
-/** A store whose disk is full gives back by itself what nobody needs. */
+/** Tests that a store whose disk is full frees segments without live records by itself. */
 import { describe, expect, it } from 'vitest';
 
 import { JournalDisk } from '../../explore/journal-disk.ts';
@@ -18,7 +18,7 @@ const valueBytes = 200;
 const put = (...keys: readonly number[]): Batch =>
   keys.map((key) => ({ key, value: Buffer.alloc(valueBytes, key) }));
 
-/** A disk that holds what was written without any merge, and from then on no more than `roomBytes` beyond it. */
+/** A disk with what was written without any merge, and from then on space for `roomBytes` more. */
 async function filled(batches: readonly Batch[], roomBytes: number): Promise<JournalDisk> {
   const before = new JournalDisk();
   const store = await openStore(makeStoreHarness(before, WorldRandom.root('full')), unmerged);
@@ -34,11 +34,11 @@ function usedBytes(disk: JournalDisk): number {
   return [...disk.image().values()].reduce((sum, bytes) => sum + bytes.length, 0);
 }
 
-/** Rounds that write the first keys over and over, and a key of their own each. */
+/** Rounds that overwrite the first keys repeatedly and write one key of their own each. */
 const rounds = Array.from({ length: 12 }, (_, round) => put(1, 2, 3, 4, 10 + round));
 const keyCount = 22;
 
-/** What a store that is opened on the disk makes of it, once it has nothing more to do. */
+/** The contents of a store opened on the disk, once it is idle. */
 async function tidied(disk: JournalDisk): Promise<Twin> {
   const store = await openStore(makeStoreHarness(disk, WorldRandom.root('full')), smallOptions);
   await store.settle();

@@ -1,4 +1,4 @@
-/** A store whose disk fails once, at any of its operations: what becomes of its files. */
+/** Tests that no file stays open when any one operation of a store's disk fails. */
 import { expect, it } from 'vitest';
 
 import { LockstepError } from '../../../engine/base/errors.ts';
@@ -17,7 +17,7 @@ import { WorldRandom } from '../../world/core/random.ts';
 const batches = rewriting(6, 40);
 
 interface Life {
-  /** Operations of the disk, from the store's opening to its end. */
+  /** Number of disk operations from the store's opening to its end. */
   readonly operations: number;
   /** The operation that failed. */
   readonly failed: string;
@@ -26,7 +26,7 @@ interface Life {
   readonly image: DiskImage;
 }
 
-/** A life that writes over and over, with the operation number `failing` of its disk failed. */
+/** An incarnation that overwrites keys repeatedly while the disk operation number `failing` fails. */
 async function live(failing: number, before?: DiskImage): Promise<Life> {
   const disk = new JournalDisk(before);
   let operations = 0;
@@ -46,7 +46,7 @@ async function live(failing: number, before?: DiskImage): Promise<Life> {
     merges = store.mergeCount;
     await store.close();
   } catch (error) {
-    // It did not open, or could not give up its directory.
+    // The store did not open, or could not release its directory.
     expect(error instanceof LockstepError || error instanceof DiskError, `${failed}: ${String(error)}`).toBe(
       true,
     );
@@ -55,7 +55,7 @@ async function live(failing: number, before?: DiskImage): Promise<Life> {
   return { operations, failed, leftOpen: disk.openFiles, merges, image: disk.image() };
 }
 
-/** What stays open after which failure of a life on that disk. */
+/** The files that stay open, by the failed operation. */
 async function leaks(before?: DiskImage): Promise<readonly string[]> {
   const { operations, leftOpen, merges } = await live(0, before);
   expect(leftOpen).toEqual([]);

@@ -1,7 +1,7 @@
 /**
- * Every durable file of a node, removed or emptied while the node is down, one at a time: what was written and what was
- * set of buckets is there again before a client is answered, or the start is refused and says what to do; and what is
- * missing stands in the log.
+ * Removes or empties every durable file of a stopped node, one at a time. Either what was written and the bucket
+ * properties are back before the node answers a client, or the node refuses to start and says what to do. The log names
+ * what is missing.
  */
 import { describe, expect, test } from 'vitest';
 
@@ -13,7 +13,7 @@ import { World } from '../../world/world.ts';
 
 const second = 1_000_000;
 const ways = ['removed', 'emptied'] as const;
-/** Events by which a node says that something of its disk is not as it was left. */
+/** Events by which a node reports that its disk is not as it was left. */
 const complaints = [
   'node.file.missing',
   'store.damage.found',
@@ -24,7 +24,10 @@ const complaints = [
   'membership.members.rejected',
   'aae.snapshot.rejected',
 ];
-/** Files that no start needs: whoever takes a lock makes it, and what these say is found out anew. */
+/**
+ * Files that no start needs: a lock file is created when the lock is taken, and the contents of the others are derived
+ * anew.
+ */
 const spared = /LOCK$|\.hint$|^aae\//u;
 
 class Machines {
@@ -47,14 +50,14 @@ class Machines {
     for (const event of complaints) this.world.trace.on(event, () => void this.#complaints.push(event));
   }
 
-  /** What n1 has complained of since it was asked last. */
+  /** The events that n1 has logged since the last call. */
   complaints(): readonly string[] {
     const found = this.#complaints;
     this.#complaints = [];
     return found;
   }
 
-  /** Starts them; whether all serve. */
+  /** Starts the nodes; resolves with whether all serve. */
   async start(...names: readonly string[]): Promise<boolean> {
     for (const name of names) this.cluster.start(name);
     const refused = this.cluster.refusedStarts.length;
@@ -92,7 +95,7 @@ class Machines {
     }
   }
 
-  /** What `fill` has written, as this node shows it: nothing is missing, and nothing is another. */
+  /** This node shows everything that `fill` has written, complete and unchanged. */
   async mustHoldAll(node: string): Promise<void> {
     expect(await this.ask(node, 'GET', '/buckets/sib/props')).toContain('"allow_mult":true');
     const siblings = await this.ask(node, 'GET', '/buckets/sib/keys/k');
@@ -103,7 +106,7 @@ class Machines {
   }
 }
 
-/** A node's files that hold something, when it has been filled and stopped. */
+/** A node's non-empty files after it has been filled and stopped. */
 async function filesOf(count: number): Promise<readonly string[]> {
   const machines = await filled('files', count);
   return [...machines.cluster.host('n1').disk.durableFiles()]
@@ -141,7 +144,7 @@ describe('a node alone', () => {
         else if (!isLog) expect([path, how, refused]).toEqual([path, how, []]);
         if (!spared.test(path) && serves) expect([path, how, said]).toEqual([path, how, true]);
         if (serves && !isLog) await machines.mustHoldAll('n1');
-        // A lost log is data lost: what it held is refused as such, or the start is, and nothing older is shown.
+        // A lost log is lost data: reads of it, or the start, are refused, and no older value is shown.
         if (serves && isLog)
           expect(await machines.ask('n1', 'GET', '/buckets/b/keys/k0')).not.toMatch(/^404/u);
       }

@@ -1,4 +1,4 @@
-/** A merge whose copies the disk refuses to read back: nothing that lives is dropped, now or by a merge to come. */
+/** Tests a merge whose copies the disk refuses to read back: neither this merge nor a later one drops a live record. */
 import { expect, it } from 'vitest';
 
 import type { DiskFile, OpenMode } from '../../../engine/io/disk.ts';
@@ -13,7 +13,7 @@ import {
 } from '../../explore/store-harness.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 
-/** Its logs and hint files cannot be read while it `refuses`; those that are open already can. */
+/** While it `refuses`, its logs and hint files cannot be opened for reading; open ones can be read. */
 class ForgetfulDisk extends JournalDisk {
   refuses: 'nothing' | 'hints' | 'copies too' = 'nothing';
 

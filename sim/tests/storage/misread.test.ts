@@ -24,11 +24,11 @@ const batches: readonly Batch[] = Array.from({ length: 40 }, (_, index) => [
 ]);
 const twin = batches.reduce<Twin>(applyBatch, new Map());
 
-/** What a read that went astray brings: the bytes of another place, of another file, or none but zeros. */
+/** What a misdirected read returns: the bytes of another place or another file, or zeros. */
 type Astray = 'sector before' | 'sector behind' | 'other file' | 'zeros';
 const strays: readonly Astray[] = ['sector before', 'sector behind', 'other file', 'zeros'];
 
-/** The start whose read number `nth` goes astray; undefined when it has not so many. */
+/** The contents after a start whose read number `nth` is misdirected; undefined if it makes fewer reads. */
 async function contentsAfter(image: DiskImage, nth: number, astray: Astray): Promise<string | undefined> {
   const disk = new JournalDisk(image);
   const reads = { left: nth, struck: false };
@@ -80,7 +80,7 @@ async function written(
   return store;
 }
 
-/** Strikes every read of a start, one start each; how many there were. */
+/** Misdirects every read of a start, one start each; resolves with the number of reads. */
 async function readsStruck(image: DiskImage): Promise<number> {
   for (let nth = 1; ; nth++) {
     for (const astray of strays) {

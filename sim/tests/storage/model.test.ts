@@ -43,7 +43,7 @@ type Step =
       readonly after: number;
       readonly seed: number;
     }
-  /** The so-manieth write or sync from now fails, and the process is started again. */
+  /** The write or sync with this number from now fails, and the process is started again. */
   | {
       readonly kind: 'fault';
       readonly batches: readonly Batch[];
@@ -71,12 +71,12 @@ function dying<K extends 'crash' | 'fault'>(
   return fc.record({ kind: fc.constant(kind), batches: burst, after: fc.nat(12), seed: fc.nat(1 << 30) });
 }
 
-/** A store and its twin, through everything that may happen to them. */
+/** A store and its expected contents, through every kind of event. */
 class Pair {
   readonly #random = WorldRandom.root('model');
   readonly #chunkBytesMax: number;
   readonly #options: StoreOptions;
-  /** What the store held at each moment since it was opened. */
+  /** The store's contents at each moment since it was opened. */
   #life: Twin[] = [];
   #disk: JournalDisk;
   #room: StoreHarness;
@@ -120,7 +120,7 @@ class Pair {
     this.#life.push(twin);
   }
 
-  /** Batches are under way when the host dies: those answered are kept, the others may be, in order. */
+  /** The host dies with batches in progress: answered ones remain, the others may remain, in order. */
   async #crash(store: Store, batches: readonly Batch[], after: number, seed: number): Promise<void> {
     const disk = this.#disk;
     let left = after;
@@ -138,7 +138,7 @@ class Pair {
     const writing = Promise.all(batches.map((one) => writeBatch(store, one).then(() => (answered += 1))));
     await Promise.race([writing, quiet(() => left < 0)]);
     if (left >= 0) {
-      // It outlived what was to kill it: it dies now, with all that was answered.
+      // The planned crash never came: the host dies now, with everything that was answered.
       moment = disk.moment();
       answeredThen = answered;
       disk.halt();
@@ -147,13 +147,13 @@ class Pair {
     const { images } = crashImages(moment, 12, random);
     const image = images[random.below(images.length)];
     const later = this.#twinsAfter(batches, answeredThen);
-    // Answered is not durable in interval mode, but what is found is a state that was, or might have been, once.
+    // In interval mode an answered write is not durable, but the contents found must be a state of some earlier moment.
     const earlier =
       this.#options.sync.kind === 'interval' ? [...this.#life, ...this.#twinsAfter(batches, 0)] : [];
     await this.#restart(new JournalDisk(image), [...earlier, ...later]);
   }
 
-  /** A write or sync fails: what was answered is kept, the rest refused or in doubt; reads go on. */
+  /** A write or sync fails: answered writes remain, the others are refused or in doubt; reads continue. */
   async #fault(store: Store, batches: readonly Batch[], after: number, seed: number): Promise<void> {
     const disk = this.#disk;
     let left = after;
@@ -166,7 +166,7 @@ class Pair {
     const kept = batches.slice(0, answered).reduce(applyBatch, this.#twin);
     expectSame(await contentsOf(store, keyCount), kept);
     await store.settle();
-    // The operating system still has what the disk refused; a crash of the host after the restart must not undo what
+    // The operating system still holds what the disk refused; a crash of the host after the restart must not undo what
     // the restart showed.
     const moment = disk.moment();
     disk.halt();
@@ -189,7 +189,7 @@ class Pair {
     await this.#start(possible);
   }
 
-  /** Opens the store, which holds one of the possible twins (none given: the one it had). */
+  /** Opens the store, which must hold one of the possible contents (by default: its previous ones). */
   async #start(possible: readonly Twin[]): Promise<void> {
     expect(this.#room.failures).toEqual([]);
     this.#room = makeStoreHarness(this.#disk, this.#random.fork('life'));
@@ -225,16 +225,16 @@ function isWriting(operation: DiskOperation): boolean {
   return operation === 'write' || operation === 'sync';
 }
 
-/** Resolves once `over` holds, or when nothing can happen any more: everything here runs in microtasks. */
+/** Resolves once `over` holds, or when nothing can happen any more, because everything here runs in microtasks. */
 async function quiet(over: () => boolean): Promise<void> {
   for (let turn = 0; turn < 2000 && !over(); turn++) await Promise.resolve();
 }
 
-/** How much one read or write moves: everything, or so little that it takes many. */
+/** Bytes that one read or write moves: all, or so few that it takes many calls. */
 const chunkBytesMax = fc.constantFrom(1e9, 700, 97);
 
 describe('a store', () => {
-  it('is its dumb twin, through bursts, merges, stops, crashes and faults, with short reads and writes', async () => {
+  it('equals its model, through bursts, merges, stops, crashes and faults, with short reads and writes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), chunkBytesMax, async (steps, chunk) => {
         await new Pair(chunk, smallOptions).run(steps);
@@ -266,7 +266,7 @@ describe('a store', () => {
     for (const batch of [[old], [filler], [{ key: 0, value: Buffer.from('new') }]])
       await writeBatch(store, batch);
     await store.compact();
-    // Nothing that was not synced survives.
+    // Nothing unsynced survives.
     const image = crashImages(disk.moment(), 2, WorldRandom.root('none')).images[0];
     const again = await openStore(
       makeStoreHarness(new JournalDisk(image), WorldRandom.root('again')),

@@ -1,6 +1,6 @@
 /**
- * A manifest that is older than the files beside it: what a disk leaves that said of a newer one that it was durable,
- * and lost it. The start must say so, or serve everything; it must not remove what it does not know.
+ * Tests a manifest that is older than the files beside it, as after a disk that acknowledged a newer one and lost it.
+ * The start must refuse, or serve everything; it must not remove unknown files.
  */
 import { describe, expect, it } from 'vitest';
 
@@ -88,7 +88,7 @@ async function valueOrDoubt(
   }
 }
 
-/** Every manifest there ever was but the last, and the files of a process that was killed. */
+/** Every earlier manifest, and the files of a process that was killed. */
 async function written(merges: boolean): Promise<{ older: readonly Buffer[]; image: DiskImage }> {
   const disk = new JournalDisk();
   const options = { ...smallOptions, merge: { ...smallOptions.merge, enabled: merges } };

@@ -1,4 +1,7 @@
-/** The records of bucket properties in a store whose disk rots, and those of the file that earlier versions wrote. */
+/**
+ * Tests the records of bucket properties in a store whose disk rots, and the migration of the file that earlier
+ * versions wrote.
+ */
 import { expect, test } from 'vitest';
 
 import { crc32 } from '../../../engine/base/checksum.ts';
@@ -26,7 +29,7 @@ function setting(bucket: string, counter: number): NamedRecord {
   return { name, record: settingOf(set, { counter, node: 'n1' as NodeId }) };
 }
 
-/** A store behind an interface that takes every write at once. */
+/** A store that accepts every write at once. */
 function shelfStore(store: Store): Parameters<StoredProperties['writeTo']>[0] {
   return {
     tryWrite: (batch, done) => {
@@ -127,7 +130,7 @@ test('a record that rots is lost with its name, until a peer tells it or an oper
   await third.store.close();
 });
 
-/** Flips a bit of the text, where the first segment of the log holds it. */
+/** Flips a bit of the text in the first segment of the log. */
 async function rotLastByteOf(disk: JournalDisk, text: string): Promise<void> {
   const name = (await disk.list('store')).find((one) => one.endsWith('.log')) ?? '';
   const file = await disk.open(`store/${name}`, 'readWrite');

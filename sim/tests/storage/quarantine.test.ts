@@ -1,4 +1,4 @@
-/** A store of hints that cannot be read does not keep its node from starting: it is set aside, wherever a crash comes. */
+/** Tests that an unreadable hint store does not prevent its node's start: it is quarantined, wherever a crash comes. */
 import { describe, expect, it } from 'vitest';
 
 import { openOrQuarantine } from '../../../engine/storage/recovery/quarantine.ts';
@@ -46,7 +46,7 @@ describe('a store that is set aside', () => {
   });
 });
 
-/** What the disk is like before each operation of an opening. */
+/** The disk before each operation of an opening. */
 async function momentsOfOpening(image: DiskImage): Promise<readonly DiskMoment[]> {
   const disk = new JournalDisk(image);
   const moments: DiskMoment[] = [];

@@ -59,7 +59,7 @@ describe('a store whose manifest is lost', () => {
     expect(findings.some(({ file }) => second.endsWith(file))).toBe(true);
     const store = await open(disk);
     expect(store.damages.length).toBeGreaterThan(0);
-    // Later values of every key are in later segments.
+    // Later segments hold later values of every key.
     const value = await store.get(keyNumber(1));
     expect(value?.length).toBe(twin.get(1)?.length);
   });

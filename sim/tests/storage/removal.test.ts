@@ -1,4 +1,4 @@
-/** A merge keeps what says that a key was removed for as long as an older value of it lies in a segment that stays. */
+/** Tests that a merge keeps a removal record for as long as an older value of its key lies in a segment that stays. */
 import { describe, expect, it } from 'vitest';
 
 import { JournalDisk } from '../../explore/journal-disk.ts';
@@ -22,10 +22,10 @@ describe('a removed key', () => {
     const write = async (batch: Batch): Promise<void> => {
       expect(await writeBatch(store, batch)).toBeUndefined();
     };
-    // The first segment: the value, among others that live on.
+    // The first segment: the value, among live values.
     await write([{ key: removed, value: Buffer.from('old') }]);
     for (let key = 1; key <= 4; key++) await write(filler(key));
-    // The second one and more: the removal, among what is overwritten at once.
+    // The second segment and further ones: the removal, among values that are overwritten at once.
     await write([{ key: removed, value: undefined }]);
     for (let round = 0; round < 20; round++) await write(filler(5));
     await store.settle();

@@ -42,7 +42,7 @@ describe('the file of a dropped segment', () => {
     const { manifest } = present(await readManifest(new JournalDisk(image), storeDirectory), 'a manifest');
     const number = manifest.nextNumber;
     const path = `${storeDirectory}/${segmentName(number)}`;
-    // A crash may leave it with the head that it had, too.
+    // After a crash, the file may still have its previous head, too.
     for (const head of [number, number - 1]) {
       const bytes = Buffer.alloc(smallOptions.segmentBytes + 100);
       encodeSegmentHead(manifest.storeId, head, 'log').copy(bytes);
@@ -63,7 +63,7 @@ describe('the file of a dropped segment', () => {
   });
 });
 
-/** A store that was written over and over, and stopped: how many segments' files got another name, or were removed. */
+/** A store that was overwritten repeatedly and stopped, with the numbers of segment files renamed and removed. */
 async function rewritten(): Promise<{ image: DiskImage; renamed: number; freed: number }> {
   const disk = new JournalDisk();
   let renamed = 0;

@@ -1,4 +1,4 @@
-/** A bucket's own quorums bind transactions as they bind puts. */
+/** Tests that a bucket's own quorums apply to transactions as they do to puts. */
 import { describe, expect, it } from 'vitest';
 
 import { TransactionHarness, put } from '../../explore/transaction-harness.ts';

@@ -1,4 +1,4 @@
-/** What is remembered of transactions that are over is bounded: by time at any rate of load, and by count. */
+/** Tests that the record of completed transactions is bounded: by time at any load, and by count. */
 import { describe, expect, it } from 'vitest';
 
 import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
@@ -15,7 +15,10 @@ async function started(
   return room;
 }
 
-/** Transactions over keys of n1 and n2, each under keys of its own, so many at a time; their ids. */
+/**
+ * Commits `count` transactions over keys of n1 and n2, each with its own keys, several at a time; resolves with their
+ * ids.
+ */
 async function commitMany(room: TransactionHarness, count: number): Promise<readonly string[]> {
   const ids: string[] = [];
   const names = Array.from({ length: 8 * count }, (_, index) => `x${index}`);
@@ -49,13 +52,14 @@ describe('transactions that are over', () => {
     const ids = await commitMany(room, 2200);
     expect(room.world.nowUs).toBeLessThan(retentionSeconds * 1_000_000);
     expect(await knows(room, ids[0])).toBe(true);
-    // One tick (250 ms) at least, and two at most, after the last one's time: with 1,000 a tick some would be left.
+    // At least one tick (250 ms) after the retention of the last one, and two at most: with 1,000 a tick some would
+    // remain.
     await room.pass(retentionSeconds * 1_000_000 + 300_000);
     expect(await knows(room, ids[0])).toBe(false);
     expect(await knows(room, ids.at(-1))).toBe(false);
   });
 
-  it('make room for younger ones, oldest first, when more are remembered than may be', async () => {
+  it('are dropped oldest first when there are more than the bound', async () => {
     const room = await started('count', { transaction_remembered_max: 20 });
     const ids = await commitMany(room, 70);
     await room.pass(600_000);
@@ -68,7 +72,7 @@ describe('transactions that are over', () => {
 });
 
 describe('ids of clients', () => {
-  it('are refused when as many as may be are remembered, but for repetitions, until their time is over', async () => {
+  it('are refused at the bound, except for retries, until older ones expire', async () => {
     const room = await started('ids', { transaction_remembered_max: 2, transaction_retention_seconds: 2 });
     const commit = (id: string): Promise<HarnessAnswer | undefined> =>
       room.call('n1', 'POST', '/transactions', { id, operations: [put(room.key('n2'), id)] });

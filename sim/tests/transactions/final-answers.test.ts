@@ -1,6 +1,6 @@
 /**
- * A definite answer under a client's id is final: after `aborted` nothing under the id becomes visible, whichever attempt is
- * still on its way or on a disk; what cannot be fenced in time is in doubt.
+ * Tests that a definite answer under an idempotency key is final. After `aborted` nothing under the key becomes
+ * visible, whichever attempt is still on its way or on a disk; what cannot be fenced in time is in doubt.
  */
 import { describe, expect, it } from 'vitest';
 
@@ -9,7 +9,7 @@ import type { HarnessAnswer, HarnessNode } from '../../explore/transaction-harne
 import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
-/** Nothing but the transactions themselves moves data. */
+/** Only the transactions themselves move data. */
 const alone = { hinted_handoff: false, aae_enabled: false };
 
 async function started(seed: string, settings: object = {}): Promise<TransactionHarness> {
@@ -33,7 +33,7 @@ async function answered(
   return (await answer)?.body;
 }
 
-/** Asks every node until none is in doubt any more; the outcome, which all agree on. */
+/** Asks every node until none is in doubt any more; resolves with the outcome, on which all agree. */
 async function settled(
   room: TransactionHarness,
   ask: (node: string) => Promise<HarnessAnswer | undefined>,
@@ -135,7 +135,7 @@ describe('an answer under an id (way i: its coordinator dies)', () => {
 
 describe('an answer under an id (way ii: an order is on its way)', () => {
   it('"aborted" stands, though the first order arrives long after it', async () => {
-    // Branches wait for a while before they ask for their outcome.
+    // Branches wait for a while before they inquire for their outcome.
     const room = await started('way ii', { transaction_inquiry_ms: 1500 });
     const key = room.key('n2');
     const ask = asking(room, [put(key, 'X')]);

@@ -1,11 +1,11 @@
-/** The record of a branch goes when nobody needs it any more, whatever crash came between. */
+/** Tests that a branch record is removed once no node needs it any more, whatever crash came between. */
 import { describe, expect, it } from 'vitest';
 
 import { branchesOn } from '../../observe/branches-left.ts';
 import type { HarnessNode } from '../../explore/transaction-harness.ts';
 import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
-/** Several intervals of inquiry, and what it takes to tell and to write. */
+/** Several intervals of inquiry, and the time to notify and to write, in virtual microseconds. */
 const soonUs = 3_000_000;
 
 const delay = { minUs: 3_000_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
@@ -20,7 +20,7 @@ async function started(
   return room;
 }
 
-/** What becomes of the keys, as one transaction. */
+/** Commits the puts of the keys as one transaction; resolves with its id. */
 async function commit(room: TransactionHarness, keys: readonly string[], more: object = {}): Promise<string> {
   const operations = keys.map((key) => put(key, '1'));
   const answer = await room.call('n1', 'POST', '/transactions', { operations, ...more });
@@ -91,7 +91,7 @@ describe('the record of a branch that was carried out', () => {
   it('stays while its coordinator is away, and while that one still asks what became of it', async () => {
     const room = await started('away');
     let armed = true;
-    // The answer is lost: the coordinator is cut off, and asks when it is back.
+    // The answer is lost: the coordinator is cut off, and inquires when it is back.
     room.onStep('p.applied.synced', ({ host }) => {
       if (host !== 'n2' || !armed) return;
       armed = false;
@@ -113,7 +113,7 @@ describe('the record of a branch that was carried out', () => {
   it('stays while its answer to the coordinator is not there, and may be lost', async () => {
     const room = await started('late answer', { transaction_inquiry_ms: 50 });
     let armed = true;
-    // No other replica has it in time: that is known at the end of the patience only, and the node dies before.
+    // No other replica has it in time: the node learns so only at the end of its patience, and dies before.
     const cut = room.world.network.partition(['n3'], ['n1', 'n2']);
     room.cluster.host('n1').disk.inject(slowSyncs);
     room.onStep('p.applied.synced', ({ host }) => {

@@ -1,4 +1,4 @@
-/** A primary whose disk is full says so, to the client that asks it and to the one that asks another node. */
+/** Tests that a primary whose disk is full reports so, to its own clients and to those of other nodes. */
 import { expect, test } from 'vitest';
 
 import { assert } from '../../../engine/base/assert.ts';

@@ -1,4 +1,4 @@
-/** What an operator decides by hand, and what the coordinator and the other branches make of it. */
+/** Tests heuristic decisions of operators, and how the coordinator and the other branches treat them. */
 import { describe, expect, it } from 'vitest';
 
 import { checkAtomicity } from '../../check/transactions.ts';
@@ -17,7 +17,7 @@ async function openAt(room: TransactionHarness, node: string): Promise<readonly 
   return list?.body['transactions'] as Entry[];
 }
 
-/** Resolves the one transaction that waits on n2; its name. */
+/** Resolves the one transaction that waits on `node`; returns its id. */
 async function decideAt(room: TransactionHarness, node: string, heuristic: Decision): Promise<string> {
   const [entry] = await openAt(room, node);
   const xid = String(entry?.transaction_id);
@@ -26,7 +26,7 @@ async function decideAt(room: TransactionHarness, node: string, heuristic: Decis
   return xid;
 }
 
-/** n2 is cut off once the commit of `n1` is durable, for so long. */
+/** Cuts n2 off once the commit of `n1` is durable, for a while. */
 async function cutOffAtDecision(
   room: TransactionHarness,
   forUs: number,
@@ -46,7 +46,7 @@ async function cutOffAtDecision(
   await room.pass(300_000);
 }
 
-describe('a decision by hand that the coordinator’s is compared with', () => {
+describe('a heuristic decision that is compared with the coordinator’s', () => {
   let room: TransactionHarness;
   let told: string[];
   const begin = async (seed: string): Promise<void> => {
@@ -93,7 +93,7 @@ describe('a decision by hand that the coordinator’s is compared with', () => {
   });
 });
 
-describe('a decision by hand over one branch', () => {
+describe('a heuristic decision over one branch', () => {
   it.each(['commit', 'rollback'] as const)('is no word for the others: %s', async (decision) => {
     const room = new TransactionHarness(`alone-${decision}`);
     await room.start();
@@ -126,7 +126,7 @@ describe('a decision by hand over one branch', () => {
   });
 });
 
-describe('a decision by hand for a coordinator that has lost its disk', () => {
+describe('a heuristic decision for a coordinator that has lost its disk', () => {
   it('may be abandoned once that has said so', async () => {
     const room = new TransactionHarness('forgotten');
     await room.start();
@@ -151,7 +151,7 @@ describe('a decision by hand for a coordinator that has lost its disk', () => {
   });
 });
 
-describe('a decision by hand that the store does not take', () => {
+describe('a heuristic decision that the store does not take', () => {
   it.each(['commit', 'rollback'] as const)(
     'leaves the branch as it was, to be resolved again: %s',
     async (decision) => {

@@ -1,6 +1,6 @@
 /**
- * A client's id is known to whoever leads the keys next: a newcomer, an heir, a node with an empty disk. A repetition
- * hears of the first transaction, or is in doubt.
+ * Tests that the next primary of a key knows its idempotency keys: a joined node, a replacement, a node with an empty
+ * disk. A retry receives the first transaction's outcome, or is in doubt.
  */
 import { describe, expect, it } from 'vitest';
 
@@ -16,7 +16,7 @@ import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
 import { TransactionHarness, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
-/** Nothing but the move itself brings anybody what it does not know. */
+/** Only the ring change itself brings a node what it lacks. */
 const alone = { hinted_handoff: false, aae_enabled: false };
 
 function commit(
@@ -28,7 +28,7 @@ function commit(
   return room.call(node, 'POST', '/transactions', { id: 'mine', operations: [put(key, '1')], ...more });
 }
 
-/** A key of n1 that n4 leads once it has joined. */
+/** A key of n1 of which n4 becomes the primary once it has joined. */
 function movingKey(room: TransactionHarness): string {
   const joiner = {
     node: 'n4' as NodeId,
@@ -53,7 +53,7 @@ async function joinN4(room: TransactionHarness): Promise<void> {
 
 describe('an id of a client', () => {
   for (const copies of [1, 3] as const) {
-    it(`is known to a newcomer that leads its key, with ${copies} of each key`, async () => {
+    it(`is known to a joined node that becomes the primary of its key, with ${copies} of each key`, async () => {
       const room = new TransactionHarness('names', alone, copies);
       await room.start();
       const key = movingKey(room);
@@ -78,7 +78,7 @@ describe('an id of a client', () => {
   }
 
   it('reaches the next primary before that leads anything, though the batch that tells it is lost', async () => {
-    // Nobody is told again for a while.
+    // No further notification for a while.
     const room = new TransactionHarness('names', { ...alone, transaction_inquiry_ms: 60_000 });
     await room.start();
     const key = movingKey(room);
@@ -87,7 +87,7 @@ describe('an id of a client', () => {
     let gossip: Lasting | undefined;
     room.world.trace.on('membership.move.declared', ({ host, fields }) => {
       if (host !== 'n4' || fields['move'] !== 'switching') return;
-      // n1 does not hear of it yet, and what it writes reaches nobody.
+      // n1 does not learn of it yet, and its writes reach no other node.
       gossip = losing([requestKinds.gossip]);
       losing([requestKinds.mergeObject, requestKinds.mergeBatch]);
       const operations = [put(key, '1')];
@@ -104,7 +104,7 @@ describe('an id of a client', () => {
     expect(again?.body['transaction_id']).toBe((await first)?.body['transaction_id']);
   });
 
-  it('is known to the heirs of who led its key and has left', async () => {
+  it('is known to the new owners when the primary of its key has left', async () => {
     const room = new TransactionHarness('names', alone, 1);
     await room.start();
     const key = room.key('n1');
@@ -146,7 +146,7 @@ describe('an id of a client', () => {
       expect(first?.body).toMatchObject({ outcome: 'committed' });
       await room.pass(second);
       room.cluster.crash('n1', 'keepAll', 'silent');
-      // It is thought to be there, and then it is not.
+      // Its peers consider it up, and then they do not.
       for (const waitUs of [0, 30 * second]) {
         await room.pass(waitUs);
         const again = await ask();
@@ -193,7 +193,7 @@ describe('an id of a client', () => {
     expect(await ask('n3')).toBeUndefined();
     const again = await ask('n1');
     expect(again).toMatchObject({ status: 202, body: { outcome: 'in_doubt', transaction_id: began[0] } });
-    // Its coordinator had not decided: it comes to nothing, and the name is free.
+    // Its coordinator had not decided: it aborts, and the idempotency key is free.
     room.cluster.start('n3');
     await room.pass(20 * second);
     const last = await ask('n1');

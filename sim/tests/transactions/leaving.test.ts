@@ -1,4 +1,4 @@
-/** A node that leaves while transactions that it coordinates are not over. */
+/** Tests a node that leaves while transactions that it coordinates are not finished. */
 import { describe, expect, it } from 'vitest';
 
 import { present } from '../../../engine/base/assert.ts';
@@ -6,10 +6,13 @@ import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
 
-/** A lab with a fourth node that has joined, and leaves right after it has decided a transaction that n2 never heard of. */
+/**
+ * A cluster with a fourth node that has joined, and leaves right after it has decided a transaction whose outcome n2
+ * never received.
+ */
 class Departure {
   readonly room: TransactionHarness;
-  /** Errors and warnings of n4, and that it left, with their instants. */
+  /** Errors and warnings of n4, and its departure, with their times. */
   readonly told: { readonly name: string; readonly atUs: number }[] = [];
 
   constructor(seed: string, settings: Readonly<Record<string, unknown>> = {}) {

@@ -1,4 +1,7 @@
-/** Batches of several puts at the one primary of their keys, struck at every step: all of it stays, or nothing, on every replica. */
+/**
+ * Batches of several puts at the one primary of their keys, struck at every step: every replica has all of a batch, or
+ * nothing.
+ */
 import { expect, it } from 'vitest';
 
 import { checkAtomicity, checkOnce } from '../../check/transactions.ts';
@@ -25,7 +28,7 @@ it('is heard of by nobody before it is durable', async () => {
   await strike(3, 'p.applied', 'dropAll', 5_000);
 });
 
-/** `laterUs`: the crash comes so long after the step, on a disk whose syncs take longer. */
+/** `laterUs`: the crash comes that long after the step, on a disk with slower syncs. */
 async function strike(
   copies: 1 | 3,
   step: StepName,

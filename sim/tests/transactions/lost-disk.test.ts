@@ -1,4 +1,4 @@
-/** A branch whose disk is lost, and what its coordinator makes of it: nothing is acknowledged that is not there. */
+/** Tests a branch whose disk is lost, and its coordinator's reaction: nothing is acknowledged that is not there. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
@@ -19,7 +19,7 @@ describe('a primary that returns with an empty disk', () => {
       timeout_ms: 800,
     });
 
-  /** n2 loses its power and its disk when n1 has heard its vote, and is there again after a while. */
+  /** n2 loses its power and its disk when n1 has received its vote, and returns after a while. */
   function wipeOnceVoted(): void {
     let armed = true;
     room.onStep('c.vote.recv', ({ host, fields }) => {
@@ -31,7 +31,7 @@ describe('a primary that returns with an empty disk', () => {
     });
   }
 
-  /** Holds back what n1 hears of n2 and says to it, from the moment of a step until later. */
+  /** From a step on, delays the messages between n1 and n2. */
   function cutAt(step: string, forUs: number): void {
     let armed = true;
     room.onStep(step, ({ host }) => {
@@ -84,7 +84,7 @@ describe('a primary that returns with an empty disk', () => {
     expect(applied).toHaveLength(1);
   });
 
-  it('is no reason to acknowledge: the coordinator is in doubt for as long as it holds nothing to give', async () => {
+  it('is not acknowledged: the coordinator stays in doubt while it has no prepare request to resend', async () => {
     wipeOnceVoted();
     const answer = batch('after');
     let armed = true;
@@ -133,7 +133,7 @@ describe('a primary that returns with an empty disk', () => {
   it('does not take back what was decided: that it knows nothing of it proves nothing', async () => {
     await settled(batch('before'));
     await room.pass(500_000);
-    // n2 never hears the decision, n1 dies with it, and n3, which has carried it out, returns with an empty disk.
+    // n2 never receives the decision, n1 dies with it, and n3, which has applied it, returns with an empty disk.
     cutAt('c.decision.synced', 700_000);
     let armed = true;
     room.onStep('c.ack.recv', ({ host, fields }) => {

@@ -1,4 +1,7 @@
-/** Whoever lost its disk knows nothing of what it decided, or carried out, before: it says so, and nobody takes it for a no. */
+/**
+ * Tests that a node which lost its disk does not know what it decided or applied before: it says so, and no node takes
+ * that for an abort.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { checkAtomicity } from '../../check/transactions.ts';
@@ -37,14 +40,14 @@ async function expectCertain(): Promise<void> {
 const resolved = (node: HarnessNode, xid: unknown, heuristic: string): Promise<HarnessAnswer | undefined> =>
   room.call(node, 'POST', `/transactions/${String(xid)}/resolve`, { heuristic });
 
-/** The node loses its power; `wiped`: and its disk. It is there again after a while. */
+/** The node loses its power, and with `wiped` its disk; it returns after a while. */
 function strike(node: HarnessNode, wiped: boolean): void {
   room.cluster.crash(node, 'dropAll', 'silent');
   if (wiped) room.cluster.host(node).disk.wipe();
   room.world.after(300_000, 'restart', () => room.cluster.start(node));
 }
 
-/** Once: when `node` has told of the step. */
+/** Calls `act` once, when `node` traces the step. */
 function onceAt(step: string, node: HarnessNode, act: () => void, where: Entry = {}): void {
   let armed = true;
   room.onStep(step, ({ host, fields }) => {
@@ -63,7 +66,9 @@ describe('a coordinator that returns with an empty disk', () => {
     await room.pass(500_000);
   });
 
-  /** n2 does not hear the decision, n3 has acknowledged it, n1 has lost it; n2 and n3 hear each other again later. */
+  /**
+   * n2 does not receive the decision, n3 has acknowledged it, n1 has lost it; n2 and n3 can communicate again later.
+   */
   function loseTheDecision(then: () => void): void {
     onceAt('c.decision.synced', 'n1', () => {
       const cuts = (['n1', 'n3'] as const).map((other) => room.world.network.partition(['n2'], [other]));
@@ -106,7 +111,7 @@ describe('a coordinator that returns with an empty disk', () => {
     expectWhole();
   });
 
-  it('leaves to an operator what nobody has decided, and says nothing of it to who asks', async () => {
+  it('leaves an undecided transaction to an operator, and does not answer inquiries about it', async () => {
     onceAt('c.decision.beforeLog', 'n1', () => strike('n1', true));
     const answer = batch(keys, 'after');
     await room.pass(4_000_000);

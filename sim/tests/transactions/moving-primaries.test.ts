@@ -1,4 +1,4 @@
-/** Transactions on keys that get another primary meanwhile: a node joins, and takes over what another one led. */
+/** Tests transactions on keys whose primary changes meanwhile: a joining node takes keys over from another one. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { present } from '../../../engine/base/assert.ts';
@@ -15,11 +15,11 @@ const second = 1_000_000;
 
 describe('a key that gets another primary', () => {
   let room: TransactionHarness;
-  /** Led by n1, and by n4 once that has joined. */
+  /** A key whose primary is n1, and n4 once that has joined. */
   let moving: string;
 
   beforeEach(async () => {
-    // Nothing but the move itself brings anybody what it does not know.
+    // Only the ring change itself brings a node what it lacks.
     room = new TransactionHarness('moving', {
       hinted_handoff: false,
       aae_enabled: false,
@@ -51,7 +51,7 @@ describe('a key that gets another primary', () => {
 
   const moveOfN4 = (): Promise<unknown> => moveOf('n4');
 
-  /** n1 dies as n3 hears its vote, and decides: n1's part is nowhere but on n1's disk. */
+  /** n1 dies when n3 has received its vote and decides: n1's part is only on n1's disk. */
   async function votesAndDies(die: () => void): Promise<void> {
     const subscription = room.onStep('c.vote.recv', ({ host, fields }) => {
       if (host === 'n3' && fields['from'] === 'n1') die();
@@ -86,7 +86,7 @@ describe('a key that gets another primary', () => {
     await joinN4();
     await room.pass(40 * second);
     expect(await moveOfN4()).toBe('switching');
-    // Who waits says for whom, and who holds it up says why.
+    // The waiting node names the node that it waits for, and that node names the reason.
     const joining = await room.call('n4', 'GET', '/cluster');
     const holding = await room.call('n1', 'GET', '/cluster');
     expect(joining?.body['transfer']).toMatchObject({
@@ -106,11 +106,11 @@ describe('a key that gets another primary', () => {
     expect(room.world.failures).toEqual([]);
   });
 
-  it('is locked by the next one only once the last one knows that it leads it no more', async () => {
+  it('is locked by the new primary only once the old one knows that it is primary no longer', async () => {
     let cut: Lasting | undefined;
     room.world.trace.on('membership.move.declared', ({ host, fields }) => {
       if (host !== 'n4' || fields['move'] !== 'switching') return;
-      // n1 does not hear of it.
+      // n1 does not learn of it.
       cut ??= room.world.network.partition(['n1'], ['n2', 'n3', 'n4']);
     });
     await joinN4();
@@ -173,7 +173,8 @@ describe('a key that gets another primary', () => {
       let first: Promise<HarnessAnswer | undefined> | undefined;
       room.world.trace.on('membership.move.declared', ({ host, fields }) => {
         if (host !== 'n4' || fields['move'] !== 'switching') return;
-        // n1 does not hear of it, and writes by the ring of before: the others refuse that after a second, or never get it.
+        // n1 does not learn of it, and writes by the old ring: the others refuse those writes after a second, or never
+        // receive them.
         gossip = losing([requestKinds.gossip]);
         if (how === 'lost') losing([requestKinds.mergeObject, requestKinds.mergeBatch]);
         const operations = [put(moving, 'written')];

@@ -1,4 +1,6 @@
-/** Transactions over keys with one copy each: answered once they are decided, and what comes next comes after them. */
+/**
+ * Tests transactions over keys with one copy each: they are answered once decided, and later operations follow them.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { TransactionHarness, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
@@ -20,7 +22,7 @@ describe('a transaction over keys with one copy each', () => {
     room.world.network.slow(['n1'], ['n2'], { minUs: 30_000, meanUs: 1, tailOneIn: 1000, tailUs: 1 });
   };
 
-  it('comes before the reads and the writes of whoever has heard that it is committed', async () => {
+  it('precedes the reads and writes of every client that knows that it is committed', async () => {
     slowLink();
     for (const round of ['1', '2', '3']) {
       const answer = await room.call('n1', 'POST', '/transactions', batch(round, keys.a, keys.b));
@@ -37,7 +39,7 @@ describe('a transaction over keys with one copy each', () => {
     expect(room.world.failures).toEqual([]);
   });
 
-  it('lets the next one have its keys as soon as the disk has taken it', async () => {
+  it('releases its keys as soon as it is on disk', async () => {
     const delay = { minUs: 20_000, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
     for (const node of labNodes)
       room.cluster.host(node).disk.inject({ kind: 'slow-disk', operations: ['sync'], delay });

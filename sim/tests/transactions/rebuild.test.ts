@@ -1,11 +1,14 @@
-/** A primary that lost its disk leads nothing before it has got back what it held, and what it had promised is over. */
+/**
+ * Tests that a primary which lost its disk is not ready until its contents are rebuilt and the transactions that it had
+ * voted for are finished.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { put } from '../../explore/transaction-harness.ts';
 import type { HarnessAnswer, HarnessNode } from '../../explore/transaction-harness.ts';
 import { TransactionHarness, labNodes } from '../../explore/transaction-harness.ts';
 
-/** Nothing but the refill itself brings a replica what it missed; reminders take their time. */
+/** Only the rebuild itself brings a replica what it lacks; reminders are slow. */
 const alone = { hinted_handoff: false, aae_enabled: false, transaction_inquiry_ms: 2_000 };
 
 let room: TransactionHarness;
@@ -43,7 +46,7 @@ async function untilServing(node: HarnessNode): Promise<void> {
   await room.world.runUntil(() => room.cluster.serves(node), 20_000_000);
 }
 
-/** n2 has led a write of the key, lost its disk, and is back while n3 cannot be asked. */
+/** n2 was the primary of a write of the key, lost its disk, and is back while n3 cannot be reached. */
 async function waitingForN3(): Promise<{ readonly key: string; readonly cut: { lift(): void } }> {
   const key = room.key('n2');
   expect((await transact('n2', [put(key, 'first')]))?.status).toBe(200);
@@ -81,7 +84,7 @@ describe('a primary that returns with an empty disk', () => {
     expect(refused).toMatchObject({ status: 409, body: { reason: 'no_targets' } });
     expect(refused?.body['detail']).toContain('it waits for n3');
     expect(await room.read('n1', key, 'primary')).toBeUndefined();
-    // One whole copy and an empty one are no quorum.
+    // One complete copy and an empty one are no quorum.
     expect(await room.read('n1', key, 2)).toBeUndefined();
     expect(await room.read('n2', key, 2)).toBeUndefined();
     expect(await room.read('n1', key, 1)).toBe('first');

@@ -1,4 +1,4 @@
-/** Single puts through a node that is not their primary: what their clients hear when the answer between the two is lost. */
+/** Tests single puts through a node that is not their primary, when the answer between the two nodes is lost. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
@@ -23,7 +23,7 @@ describe('a single put through a node that is not its primary', () => {
     return asked;
   }
 
-  /** What every node says of the transaction, and that n1 lists nothing. */
+  /** Every node reports the transaction's outcome, and n1 lists nothing in doubt. */
   async function expectKnown(answer: HarnessAnswer | undefined, outcome: string): Promise<void> {
     const id = String(answer?.body['transaction_id']);
     for (const node of labNodes) {
@@ -95,7 +95,7 @@ describe('a single put through a node that is not its primary', () => {
     expect(answer).toMatchObject({ status: 202, body: { outcome: 'in_doubt' } });
     await room.pass(3_000_000);
     await expectKnown(answer, 'in_doubt');
-    // The others had it before the primary died: nobody says that it is not there.
+    // The other replicas had it before the primary died: no node reports it as missing.
     expect(await room.read('n1', key)).toBe('1');
     expect(await answered(ask('2'))).toMatchObject({ status: 200 });
   });
@@ -129,7 +129,7 @@ describe('a single put through a node that is not its primary', () => {
   });
 
   it('replayed in the next life of its primary does nothing', async () => {
-    // What passes is remembered while it is meddled with.
+    // The network records messages only while it is told to meddle with them.
     const listening = room.world.network.meddle(['n1'], ['n2'], { kind: 'message-replay', oneIn: 1_000_000 });
     expect(await answered(ask('a'))).toMatchObject({ status: 200 });
     room.cluster.crash('n2', 'dropAll', 'reset');

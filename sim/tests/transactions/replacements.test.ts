@@ -1,4 +1,4 @@
-/** A node dies for good with a vote to commit on its disk: whoever replaces it carries out what was decided. */
+/** Tests a node that dies for good with a commit vote on its disk: its replacement applies what was decided. */
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { requestKinds } from '../../../engine/peer/wire/kinds.ts';
@@ -10,7 +10,7 @@ import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
 import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
-/** Who replaced whom. */
+/** The replacements, by the node that they replace. */
 const heirs = new Map([['n2', 'n4']]);
 
 let room: TransactionHarness;
@@ -30,7 +30,7 @@ function transfer(value: string, by = 'n1', some = keys): Promise<HarnessAnswer 
   return room.call(by, 'POST', '/transactions', { operations, timeout_ms: 800 });
 }
 
-/** n2 dies for good as its vote is heard: n1 decides, and n2's part is nowhere but on n2's disk. */
+/** n2 dies for good when its vote is received: n1 decides, and n2's part is only on n2's disk. */
 async function diesAfterItsVote(): Promise<HarnessAnswer | undefined> {
   room.onStep('c.vote.recv', ({ host, fields }) => {
     if (host === 'n1' && fields['from'] === 'n2') room.cluster.lose('n2');
@@ -60,7 +60,7 @@ async function expectWhole(value: string): Promise<void> {
   expect(room.world.failures).toEqual([]);
 }
 
-describe('what was decided by hand for a coordinator that died', () => {
+describe('a heuristic decision for a coordinator that died', () => {
   it('is kept for as long as that may come back, and until an operator abandons it', async () => {
     room.onStep('c.decision.beforeLog', ({ host }) => {
       if (host === 'n2') room.cluster.lose('n2');
@@ -104,7 +104,7 @@ describe('what a dead node had voted for', () => {
     expect((await transfer('next', 'n4'))?.body).toMatchObject({ outcome: 'committed' });
   });
 
-  it('is waited for by who replaces it, which leads nothing meanwhile', async () => {
+  it('is awaited by its replacement, which is not ready meanwhile', async () => {
     await diesAfterItsVote();
     await room.pass(5 * second);
     let lost: Lasting | undefined;
@@ -134,7 +134,7 @@ describe('what a dead node had voted for', () => {
     expect(await inDoubtAt('n1')).toMatchObject([{ state: 'committing', lost: ['n2'] }]);
   });
 
-  it('is carried out by who replaces it, though that crashes as it takes it over', async () => {
+  it('is applied by its replacement, even one that crashes during the takeover', async () => {
     await diesAfterItsVote();
     await room.pass(5 * second);
     let crashes = 0;

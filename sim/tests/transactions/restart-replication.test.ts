@@ -1,16 +1,19 @@
-/** A node that dies between its commit and telling the other replicas of it spreads it when it is back. */
+/**
+ * Tests that a node which dies between its commit and its replication sends the writes to the other replicas when it is
+ * back.
+ */
 import { describe, expect, it } from 'vitest';
 
 import { TransactionHarness, bucket, put } from '../../explore/transaction-harness.ts';
 
 describe('what a start finds applied and not spread', () => {
-  // Nothing else would bring it about in that time: no exchange of trees, no look through the hints.
+  // No other mechanism would replicate it in that time: no anti-entropy exchange, no hint delivery.
   const settings = { aae_enabled: false, hint_drain_interval_ms: 3_600_000 };
 
   it.each([0, 400_000])('reaches the other replicas at once, syncs taking %i us', async (syncUs) => {
     const room = new TransactionHarness('restart spread', settings);
     await room.start();
-    // Where values stand beside each other nothing is sent before it is durable.
+    // In a bucket with siblings nothing is sent before it is durable.
     const set = room.send('n1', 'PUT', `/buckets/${bucket}/props`, { props: { allow_mult: true } });
     await room.world.runUntil(set, 20_000_000);
     await room.pass(1_000_000);

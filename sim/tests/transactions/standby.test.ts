@@ -1,4 +1,4 @@
-/** Transactions and a node in STANDBY: it begins none, ends those that it has begun, and stays the primary of its keys. */
+/** Tests transactions with a node in STANDBY: it begins none, finishes its own, and remains the primary of its keys. */
 import { expect, it } from 'vitest';
 
 import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
@@ -16,7 +16,7 @@ it('a node in STANDBY begins no transaction, and is the primary of its keys for 
   expect([...voted].sort()).toEqual(['n1', 'n2']);
   for (const key of [lab.key('n1'), lab.key('n2')]) {
     expect(await lab.read('n2', key)).toBe('1');
-    // Nobody but the primary can answer this.
+    // Only the primary can answer this.
     expect(await lab.read('n2', key, 'primary')).toBe('1');
   }
 });

@@ -1,11 +1,11 @@
-/** How many rounds of syncs a client waits for: on disks that take 20 ms to sync, and a network that takes nothing. */
+/** Tests how many rounds of syncs a client waits for: the disks take 20 ms to sync, and the network has no delay. */
 import { describe, expect, it } from 'vitest';
 
 import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 const syncUs = 20_000;
 
-/** Milliseconds until the answer, in units of one sync. */
+/** Time until the answer, in units of one sync. */
 async function roundsOf(
   level: string,
   keys: (lab: TransactionHarness) => readonly string[],

@@ -96,7 +96,7 @@ describe('transactions', () => {
     room.cluster.start('n2');
     await room.world.runUntil(cut, 20_000_000);
     await room.pass(2_000_000);
-    // The condition holds still, and what it lets happen is all there is.
+    // The condition holds, and the transaction applies only what it allows.
     expect((await room.call('n2', 'POST', '/transactions', swap('3')))?.status).toBe(200);
     await room.pass(2_000_000);
     for (const node of labNodes) expect(await room.read(node, key)).toBe('3');
@@ -126,7 +126,8 @@ describe('transactions', () => {
     await room.call('n1', 'POST', '/transactions', all('1'));
     const answer = await room.call('n1', 'POST', '/transactions', all('2', { force_abort: true }));
     expect(answer).toMatchObject({ status: 200, body: { outcome: 'aborted', reason: 'force_abort' } });
-    // Of its own branch's vote the coordinator hears at once; it stands with the decision, which there is none.
+    // The coordinator learns its own branch's vote at once; that vote becomes durable with the decision, which does not
+    // exist here.
     const heard = room.steps.filter(({ name }) => name === 'xa.c.vote.recv').slice(3);
     expect(heard.map(({ fields }) => fields['vote'])).toEqual(['commit', 'commit', 'commit']);
     const given = room.steps.filter(({ name }) => name === 'xa.p.vote.sent').slice(3);

@@ -1,6 +1,6 @@
 /**
- * Levels across datacenters: what a client is told holds in the datacenter of the node that it asked, wherever the primary
- * of the key is. The replicas near the client hear late of everything that the far datacenter sends.
+ * Tests levels across datacenters: what a client is told holds in the datacenter of the node that it asked, wherever
+ * the key's primary is. Replicas near the client receive the far datacenter's messages late.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 
@@ -17,7 +17,7 @@ import { World } from '../../world/world.ts';
 const near = ['a1', 'a2', 'a3'] as const;
 const far = ['b1', 'b2', 'b3'] as const;
 const lateUs = 100_000;
-/** What replicates a transaction's writes. */
+/** The requests that replicate a transaction's writes. */
 const writes = new Set([requestKinds.mergeObject, requestKinds.mergeBatch]);
 
 class Datacenters {
@@ -43,7 +43,7 @@ class Datacenters {
     for (const name of names) this.cluster.start(name);
     await this.world.runUntil(() => names.every((name) => this.cluster.serves(name)), 10_000_000);
     await this.pass(300_000);
-    // Of the client's datacenter the node that it asks is near the others; the rest hears late of them.
+    // In the client's datacenter only the node that it asks is near the far one; the others receive its messages late.
     const late = { minUs: lateUs, meanUs: 1, tailOneIn: 1_000_000, tailUs: 1 };
     this.world.network.slow([...far], ['a2', 'a3'], late);
   }
@@ -54,7 +54,7 @@ class Datacenters {
     await this.world.run({ untilUs });
   }
 
-  /** Keys whose primary is in the datacenter, or is that node. */
+  /** Keys whose primary is in that datacenter, or is that node. */
   keys(place: string, count: number): readonly string[] {
     const keys: string[] = [];
     for (let index = 0; keys.length < count; index++) {
@@ -71,7 +71,7 @@ class Datacenters {
     return answer.body;
   }
 
-  /** What a read of a majority near the node shows. */
+  /** The result of a majority read near the node. */
   async read(node: string, key: string): Promise<string> {
     const { status, body } = await this.#ask(node, 'GET', `/buckets/b/keys/${key}?r=quorum`);
     return status === 200 ? body : String(status);

@@ -9,12 +9,14 @@ import { World } from '../../world/world.ts';
 
 const second = 1_000_000;
 
+/** An HTTP answer. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 }
 
+/** The cluster with a client; requests let virtual time pass until they are answered. */
 export class ModuleHarness {
   readonly world: World;
   readonly cluster: Cluster;
@@ -71,7 +73,7 @@ export class ModuleHarness {
     return this.ask(node, 'PUT', `/wasm/modules/${id}`, body);
   }
 
-  /** The first digits of the digest of every module that a node knows, and whether it knows another: `words=1f0a…`. */
+  /** The modules that a node knows, each with the first digits of its digest: `words=1f0a…`. */
   async known(node: string): Promise<readonly string[]> {
     const { text } = await this.ask(node, 'GET', '/wasm/modules');
     const { modules } = JSON.parse(text) as {
@@ -101,6 +103,7 @@ export class ModuleHarness {
   }
 }
 
+/** Node `n<number>` in a rack of its own. */
 export function nodeOf(number: number): PlanNode {
   return { name: `n${number}`, datacenter: 'dc1', rack: `r${number}` };
 }

@@ -1,4 +1,7 @@
-/** Modules of a cluster: registered at a start and at run time, spread, kept, replaced, deleted, and what routes by them. */
+/**
+ * Tests a cluster's modules: registration at a start and at run time, replication, restarts, replacement, deletion, and
+ * routing by them.
+ */
 import { expect, test } from 'vitest';
 import wabt from 'wabt';
 
@@ -17,7 +20,7 @@ const allocator = `(global $top (mut i32) (i32.const 4096))
   (func $alloc (param $n i32) (result i32)
     (global.get $top) (global.set $top (i32.add (global.get $top) (local.get $n))))`;
 
-/** A phase that answers its input; `mark` makes contents differ. */
+/** A phase that returns its input; `mark` makes contents differ. */
 function phase(mark: number): string {
   return `(module (memory (export "memory") 1) ${allocator} (export "phase_alloc" (func $alloc))
     (func (export "phase_apply") (param i32 i32 i32 i32) (result i32)
@@ -120,7 +123,7 @@ test('the configuration names modules; what was registered since then stands', a
   room.cluster.crash('n1', 'dropAll', 'silent');
   await room.start('n1');
   expect(await room.known('n1')).toEqual(since);
-  // The file is another one now: it is registered anew.
+  // The file has changed: its module is registered anew.
   room.cluster.crash('n1', 'dropAll', 'silent');
   files.set('echo.wat', Buffer.from(phase(8)));
   await room.start('n1');
@@ -221,7 +224,7 @@ test('a CUSTOM bucket routes by its module; without it, or when it fails, the re
   await room.put('n1', 'first', keyfun());
   expect(await put()).toBe('204 ');
   expect((await room.ask('n3', 'GET', path)).text).toBe('x');
-  // It routes keys: it is neither replaced nor deleted, whoever asks.
+  // The module routes keys: it can be neither replaced nor deleted.
   const other = await room.put('n1', 'first', keyfun('(nop)'));
   expect([other.status, other.headers['content-type']]).toEqual([409, 'application/problem+json']);
   expect(JSON.parse(other.text)).toMatchObject({ code: 'Conflict' });
