@@ -4,9 +4,9 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 export const bitRotHeals: Scenario = {
   name: 'bit-rot-heals',
   story:
-    'bits of what one node has stored flip: what it lost comes back from the others, found by a sweep or by its next start',
+    'stored bits flip on one node: a sweep or the next start finds the damage, and the other replicas restore the data',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  // One copy may rot away: whoever is to read back at a quorum must have written to all.
+  // One copy may rot: a write can be read back at a quorum only if all replicas acknowledged it.
   load: { ...seldomRead, needs: { all: 100 } },
   faults: [
     { kind: 'bit-rot', count: [2, 5], targets: ['n3'], words: { role: ['log'] }, always: true },

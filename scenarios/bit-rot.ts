@@ -4,7 +4,7 @@ import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
 export const bitRot: Scenario = {
   name: 'bit-rot',
   story:
-    'bits flip, writes and reads go astray and logs are cut on the disk of a node: what is not as it was written is never served',
+    "bits flip, writes and reads are misdirected and logs are truncated on one node's disk: altered data is never served",
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },
   faults: [
@@ -17,7 +17,7 @@ export const bitRot: Scenario = {
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
-  // What has rotted unread is found by a sweep, and comes back from the others.
+  // A sweep finds bytes that rotted unread, and the other replicas restore them.
   settings: { ...smallStore, aae_full_sweep_interval_seconds: 3 },
   invariants: { ...invariantsOfLoss, convergence: 5, 'data-integrity': 8 },
 };

@@ -191,7 +191,7 @@ export const scenarios: readonly Scenario[] = [
   strangersAtTheDoor,
 ];
 
-/** The scenario of that name; undefined when there is none. */
+/** The scenario of that name; undefined if there is none. */
 export function findScenario(name: string): Scenario | undefined {
   return scenarios.find((scenario) => scenario.name === name);
 }

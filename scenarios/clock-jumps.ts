@@ -3,13 +3,14 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const clockJumps: Scenario = {
   name: 'clock-jumps',
-  story: 'wall clocks drift, jump, swing and stand, timers come early and late: nobody trusts them',
+  story:
+    'wall clocks drift, jump, oscillate and freeze, timers fire early and late: no promise depends on them',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 150_000] },
   faults: [
     { kind: 'clock-skew', count: [0, 3] },
     { kind: 'clock-jump', count: [1, 5], always: true },
-    // Set back while a node is silent: whoever measures silence by the wall clock never notices.
+    // The clock is set back while a node is silent: a detector that measures silence by the wall clock never notices.
     {
       kind: 'clock-jump',
       count: [2, 4],

@@ -4,7 +4,7 @@ import { onTheMove, quietly, transactionInvariants, transactionSettings, transfe
 export const coordinatorIsReplaced: Scenario = {
   name: 'coordinator-is-replaced',
   story:
-    'a node dies with transactions under way and another one takes its place: what it coordinated is ended, what it had voted for is carried out, and nothing is kept for it',
+    'a node dies with transactions under way and is replaced: the replacement ends what it coordinated, applies what it had voted for, and no record of it remains',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -17,7 +17,7 @@ export const coordinatorIsReplaced: Scenario = {
       kind: 'membership-change',
       count: [1, 1],
       targets: ['n4'],
-      // n2 dies as it has voted, or has heard a vote.
+      // n2 dies just after it has voted, or has received a vote.
       after: { event: 'xa.p.vote.sent', host: 'n2', nth: [5, 30], delayUs: [0, 600] },
       atUs: [600_000, 3_000_000],
       always: true,
@@ -27,7 +27,7 @@ export const coordinatorIsReplaced: Scenario = {
       count: [1, 2],
       targets: ['n1', 'n3'],
       sideMax: 1,
-      // What n4 asks as it takes over is answered late.
+      // What n4 asks while it takes over is answered late.
       after: { event: 'membership.move.declared', host: 'n4', nth: [2, 2], delayUs: [0, 100_000] },
       forUs: [100_000, 800_000],
     },

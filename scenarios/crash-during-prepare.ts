@@ -4,7 +4,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 export const crashDuringPrepare: Scenario = {
   name: 'crash-during-prepare',
   story:
-    "nodes die and lose power between a branch's lock and its vote: whole or not there, and the locks are held again",
+    "nodes crash and lose power between a branch's lock and its vote: transactions are atomic, and recovered branches hold their locks again",
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },
   faults: [

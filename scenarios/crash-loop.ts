@@ -3,8 +3,7 @@ import { invariants, onDisks, smallStore } from './shared.ts';
 
 export const crashLoop: Scenario = {
   name: 'crash-loop',
-  story:
-    'nodes lose their power again and again while they recover, and names that were not synced: recovery goes on where it was',
+  story: 'nodes repeatedly lose power and unsynced names while they recover: recovery continues where it was',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, operations: [180, 270] },
   faults: [

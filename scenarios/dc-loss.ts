@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const dcLoss: Scenario = {
   name: 'dc-loss',
-  story: 'a whole datacenter dies and returns: the other one serves, and it catches up',
+  story: 'a whole datacenter crashes and returns: the other one serves, and it catches up',
   cluster: { datacenters: 2, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [

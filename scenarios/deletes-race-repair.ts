@@ -4,9 +4,9 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 export const deletesRaceRepair: Scenario = {
   name: 'deletes-race-repair',
   story:
-    'objects are deleted while replicas that missed it repair one another: what was deleted stays deleted, forgotten or not',
+    'objects are deleted while replicas that missed it repair one another: deleted objects stay deleted, with or without tombstones',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  // Of fewer keys too few would be left at the end to be compared (`convergence`).
+  // With fewer keys, too few would remain at the end for `convergence` to compare.
   load: { ...seldomRead, keys: 32, siblingKeys: 8, kinds: { get: 6, put: 54, delete: 40 } },
   faults: [
     { kind: 'network-partition', count: [2, 4], forUs: [300_000, 2_500_000], sideMax: 1, always: true },
@@ -18,6 +18,6 @@ export const deletesRaceRepair: Scenario = {
   settleMsMax: 30_000,
   mendedBy: 'sweeps',
   settings: { ...mendingAlone, tombstone_grace_seconds: 1 },
-  // Few reads have an answer to be compared.
+  // Few reads have an answer to compare.
   invariants: { ...mendingInvariants, 'quorum-intersection': 30 },
 };

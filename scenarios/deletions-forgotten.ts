@@ -2,13 +2,13 @@ import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants, mending } from './shared.ts';
 
 /**
- * No hints: what a replica missed while it was away it learns by comparison. A grace of one second in a world where
- * nodes are away for longer: whether a deletion may be forgotten is never a matter of time alone.
+ * Without hints, a replica learns what it missed by comparison alone. The grace is one second, while nodes are away for
+ * longer: time alone never decides whether a deletion may be forgotten.
  */
 export const deletionsForgotten: Scenario = {
   name: 'deletions-forgotten',
   story:
-    'deletions are forgotten within seconds while replicas are cut off, die and return: nothing deleted comes back',
+    'tombstones are removed within seconds while replicas are partitioned away, crash and return: no deleted object comes back',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...everyday,
@@ -26,13 +26,13 @@ export const deletionsForgotten: Scenario = {
     { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
     { kind: 'connection-reset', count: [0, 4] },
   ],
-  // Long enough for clients to do something although two of three are away for the most part of it.
+  // Long enough for clients to make progress although two of three nodes are away for most of it.
   stormMs: 9_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: { ...mending, hinted_handoff: false, tombstone_grace_seconds: 1 },
-  // Replicas are away for most of it: in one of 300 runs a single operation was one that nothing may have held up
+  // Replicas are away for most of the run: in one of 300 runs, faults may have delayed all operations but one
   // (`session-guarantees`).
   invariants: {
     ...invariants,

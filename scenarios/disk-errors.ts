@@ -4,7 +4,7 @@ import { invariants, onDisks, smallStore } from './shared.ts';
 export const diskErrors: Scenario = {
   name: 'disk-errors',
   story:
-    'disks fail reads, writes and syncs, are full, are slow: nothing is acknowledged that is not there, and nodes return',
+    'disks fail reads, writes and syncs, are full or slow: no write is acknowledged that is not durable, and nodes return',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: onDisks,
   faults: [
@@ -26,6 +26,6 @@ export const diskErrors: Scenario = {
   settleMsMax: 30_000,
   mendedBy: 'sweeps',
   settings: smallStore,
-  // Clients are refused a lot.
+  // Nodes refuse many requests.
   invariants: { ...invariants, 'session-guarantees': 5 },
 };

@@ -3,7 +3,8 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const doubledCommits: Scenario = {
   name: 'doubled-commits',
-  story: 'prepares, votes and commits are lost, doubled, replayed and overtake each other: each works once',
+  story:
+    'prepare requests, votes and commits are lost, duplicated, replayed and reordered: each takes effect once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },
   faults: [

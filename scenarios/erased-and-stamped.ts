@@ -4,7 +4,7 @@ import { hotly, quietly, transactionInvariants, transactionSettings } from './sh
 export const erasedAndStamped: Scenario = {
   name: 'erased-and-stamped',
   story:
-    'a few triples are stamped, erased and read by all at once: who erases nothing waits for the others too, nobody sees half',
+    'all clients write, delete and read a few triples of keys at once: a deletion of absent keys waits for the others too, and no read sees half a transaction',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...quietly,
@@ -16,7 +16,7 @@ export const erasedAndStamped: Scenario = {
     },
   },
   faults: [
-    // A prepare arrives when other transactions have come and gone.
+    // A prepare request arrives after other transactions have come and gone.
     {
       kind: 'one-way-partition',
       count: [6, 14],

@@ -4,14 +4,14 @@ import { invariantsOnTheMove, seldomRead } from './shared.ts';
 export const everythingAtOnce: Scenario = {
   name: 'everything-at-once',
   story:
-    'a node joins while others are cut off, die and lose snapshots and bits: what is missing is found, and goes where it belongs now',
+    'a node joins while others are partitioned away, crash and lose snapshots and bits: missing data is found and goes to its new owners',
   cluster: {
     datacenters: 1,
     racks: 3,
     nodesPerRack: 1,
     spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r1' }],
   },
-  // One copy may rot away: whoever is to read back at a quorum must have written to all.
+  // One copy may rot: a write can be read back at a quorum only if all replicas acknowledged it.
   load: { ...seldomRead, operations: [240, 320], needs: { all: 50, quorum: 50 } },
   faults: [
     { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [1_000_000, 5_000_000], always: true },

@@ -4,7 +4,7 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 export const exchangeCutMidway: Scenario = {
   name: 'exchange-cut-midway',
   story:
-    'exchanges of hash trees are cut by resets, partitions, pauses and crashes: nothing is reported or repaired that was right',
+    'resets, partitions, pauses and crashes interrupt exchanges of hash trees: no correct key is reported or repaired',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: seldomRead,
   faults: [

@@ -4,10 +4,10 @@ import { everyday, invariants } from './shared.ts';
 export const flappingPeer: Scenario = {
   name: 'flapping-peer',
   story:
-    'peers are silent for longer than is tolerated and return, again and again: requests go where somebody is',
+    'peers are silent for longer than is tolerated and return, again and again: requests go to live replicas',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 120_000] },
-  // Heartbeats so quick, and patience so short, that a storm has room for many a fall and return.
+  // Heartbeats are frequent and the tolerated silence is short, so that a storm contains many failures and returns.
   settings: { gossip_interval_ms: 100, phi_mean_ms_min: 100, phi_threshold_milli: 2000 },
   faults: [
     { kind: 'process-pause', count: [3, 8], forUs: [100_000, 2_000_000], always: true },

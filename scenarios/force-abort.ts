@@ -3,7 +3,8 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const forceAbort: Scenario = {
   name: 'force-abort',
-  story: 'transactions that are told to abort prepare everywhere and leave nothing, whoever dies meanwhile',
+  story:
+    'transactions that must abort prepare everywhere and leave no trace, whichever node crashes meanwhile',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: { ...transfers, forcedPercent: 50 } },
   faults: [

@@ -4,14 +4,14 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 export const heirLeaves: Scenario = {
   name: 'heir-leaves',
   story:
-    'a node is replaced, its heir leaves while clients write, and the dead one starts again: nothing is lost or returns',
+    'a node is replaced, its replacement leaves while clients write, and the dead node starts again: nothing is lost, nothing deleted returns',
   cluster: {
     datacenters: 1,
     racks: 3,
     nodesPerRack: 2,
     spares: [{ name: 'n7', datacenter: 'dc1', rack: 'r2', replaces: 'n2' }],
   },
-  // Much is written while the heir hands over, and half of what is read of one copy was written to all.
+  // Clients write much while the replacement hands over, and half of the single-copy reads are of keys written to all.
   load: {
     ...slowly,
     clients: 8,
@@ -22,7 +22,7 @@ export const heirLeaves: Scenario = {
   },
   faults: [
     { kind: 'membership-change', count: [1, 1], targets: ['n7'], atUs: [200_000, 400_000], always: true },
-    // By then it has what n2 owned.
+    // By then it owns what n2 owned.
     { kind: 'membership-change', count: [1, 1], targets: ['n7'], atUs: [6_000_000, 7_000_000], always: true },
     {
       kind: 'network-partition',

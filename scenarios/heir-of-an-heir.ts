@@ -4,7 +4,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 export const heirOfAnHeir: Scenario = {
   name: 'heir-of-an-heir',
   story:
-    'a node is replaced, and later the one that replaced it: the last one is told which tokens it takes over, and nothing is lost',
+    'a node is replaced, and later its replacement is: peers assign the tokens to the last one, and nothing is lost',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -17,7 +17,7 @@ export const heirOfAnHeir: Scenario = {
   load: { ...slowly, operations: [400, 600], thinkUs: [30_000, 250_000] },
   faults: [
     { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_500_000], always: true },
-    // By then n4 has what n2 owned, and n2's tokens, which do not follow from its own name.
+    // By then n4 owns what n2 owned, with n2's tokens, which do not follow from n4's own name.
     { kind: 'membership-change', count: [1, 1], targets: ['n5'], atUs: [7_000_000, 8_000_000], always: true },
     { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
     {
@@ -28,7 +28,7 @@ export const heirOfAnHeir: Scenario = {
       atUs: [8_000_000, 10_000_000],
       always: true,
     },
-    // It dies before it is let in, as it copies, or after, when its disk alone knows its tokens.
+    // n5 dies before it is admitted, while it copies, or afterwards, when its disk alone knows its tokens.
     {
       kind: 'process-crash',
       count: [2, 3],

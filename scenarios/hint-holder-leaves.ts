@@ -3,9 +3,10 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const hintHolderLeaves: Scenario = {
   name: 'hint-holder-leaves',
-  story: 'a node that keeps writes for a dead one leaves before it returns: they reach it all the same',
+  story:
+    'a node that holds hints for a dead one leaves before that one returns: the hints reach it nevertheless',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
-  // Some are left for when the dead one is back: what it answers then is compared.
+  // Some operations remain for the time after the dead node's return: its answers are compared.
   load: { ...slowly, operations: [340, 440], needs: { one: 50, quorum: 50 } },
   faults: [
     {
@@ -30,8 +31,8 @@ export const hintHolderLeaves: Scenario = {
   calmMs: 6_000,
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
-  // Nothing but hints brings the dead one what it missed, and it is soon called so; whoever leaves does not wait for
-  // it.
+  // Only hints bring the dead node what it missed. The others soon regard it as down, so the leaving node does not wait
+  // for it.
   settings: {
     ...onTheMove,
     hinted_handoff: true,

@@ -3,8 +3,7 @@ import { everyday, invariants } from './shared.ts';
 
 export const hintsAlone: Scenario = {
   name: 'hints-alone',
-  story:
-    'replicas miss writes again and again: what was kept for them is all that brings them what they missed',
+  story: 'replicas repeatedly miss writes: hints alone bring them what they missed',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, kinds: { get: 15, put: 80, delete: 5 }, needs: { one: 50, quorum: 50 } },
   faults: [
@@ -16,7 +15,7 @@ export const hintsAlone: Scenario = {
   calmMs: 3_000,
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
-  // Nodes are down soon, so that writes are not even tried; nothing but hints repairs.
+  // Nodes are soon regarded as down, so that writes to them are not even tried; only hints repair.
   settings: {
     aae_enabled: false,
     hint_drain_interval_ms: 500,

@@ -3,7 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const hintsOfTheDead: Scenario = {
   name: 'hints-of-the-dead',
-  story: 'writes are kept for a node that dies for good: they reach those who own its keys in its place',
+  story: 'nodes hold hints for a node that dies for good: the hints reach the new owners of its keys',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -34,14 +34,15 @@ export const hintsOfTheDead: Scenario = {
   stormMs: 6_000,
   calmMs: 6_000,
   settleMsMax: 40_000,
-  // Hints bring the heir what only one of the others has; what died with the dead one's own hints, reads mend.
+  // Hints bring the replacement what only one other node has; reads repair what was lost with the dead node's own
+  // hints.
   settings: {
     ...onTheMove,
     hinted_handoff: true,
     hint_drain_interval_ms: 500,
     phi_threshold_milli: 2000,
   },
-  // Few read.
+  // There are few reads.
   invariants: {
     ...invariantsOnTheMove,
     convergence: 30,

@@ -2,13 +2,14 @@ import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants, mending } from './shared.ts';
 
 /**
- * Answers are lost while their connections live: a write that a replica has long taken becomes a hint when its deadline
- * passes. Clocks jump forward, so that deletions are due before that, though everybody has held them for an instant only.
+ * Answers are lost while their connections live: a write that a replica took long ago becomes a hint when its deadline
+ * passes. Clocks jump forward, so that deletions become due before that, although all replicas have held them for an
+ * instant only.
  */
 export const hintsOutliveDeletions: Scenario = {
   name: 'hints-outlive-deletions',
   story:
-    'answers to writes are lost, and clocks jump to where deletions are due: what is kept of them brings nothing back',
+    'answers to writes are lost, and clocks jump until tombstones are due: the hints bring no deleted object back',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...everyday,

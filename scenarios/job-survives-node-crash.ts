@@ -4,7 +4,7 @@ import { everyday, invariants, jobLoad, mending } from './shared.ts';
 export const jobSurvivesNodeCrash: Scenario = {
   name: 'job-survives-node-crash',
   story:
-    'nodes die and are cut off while jobs run over their keys, and clients leave theirs: a job that answers tells of every input',
+    'nodes crash and are partitioned away while jobs run over their keys, and clients abandon theirs: a job that answers covers every input',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,
   jobs: { ...jobLoad, count: [24, 40], thinkUs: [0, 400_000] },

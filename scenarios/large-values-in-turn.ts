@@ -4,9 +4,9 @@ import { everyday, invariants } from './shared.ts';
 export const largeValuesInTurn: Scenario = {
   name: 'large-values-in-turn',
   story:
-    'clients read large values at once while nodes are cut off, die or cannot read: few fit at a time, and all have their turn',
+    'clients read large values at once while nodes are partitioned away, crash or fail reads: the budget admits few at a time, and all are served',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
-  // Of one length, so that nobody tells values apart by that; what is deleted is small.
+  // All values have one length, so that lengths do not distinguish them; deletions are small.
   load: {
     ...everyday,
     clients: 24,
@@ -51,7 +51,7 @@ export const largeValuesInTurn: Scenario = {
     client_read_bytes_max: 1_048_576,
     request_timeout_ms: 2_000,
   },
-  // Two dozen clients with a handful of operations each: in some seeds hardly one reads what it has written.
+  // There are two dozen clients with a handful of operations each: in some seeds hardly any reads what it has written.
   invariants: {
     ...invariants,
     'durable-before-ack': 4,

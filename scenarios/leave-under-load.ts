@@ -3,7 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const leaveUnderLoad: Scenario = {
   name: 'leave-under-load',
-  story: 'a node hands over what it owns and leaves while clients write: nothing is lost with it',
+  story: 'a node hands over its ranges and leaves while clients write: nothing is lost',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: slowly,
   faults: [

@@ -4,7 +4,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 export const leaverStartsAgain: Scenario = {
   name: 'leaver-starts-again',
   story:
-    'a node that has left is started again on its old disk, once deletions since then are forgotten: it refuses to',
+    'a node that has left is started again on its old disk, after tombstones written since then are gone: it refuses to start',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: { ...slowly, keys: 40, kinds: { get: 25, put: 45, delete: 30 } },
   faults: [

@@ -3,10 +3,10 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const longPauses: Scenario = {
   name: 'long-pauses',
-  story: 'processes stand still, get the processor now and then, or are stopped in the middle of work',
+  story: 'processes are paused, get the processor now and then, or are stopped in the middle of work',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 100_000] },
-  // Nothing new goes wrong in the last seconds: where everybody stood still or was stopped at once, clients work again.
+  // No new fault strikes in the last seconds: even if all nodes were paused or stopped at once, clients work again.
   faults: [
     { kind: 'process-pause', count: [1, 4], forUs: [10_000, 6_000_000], atUs: [0, 8_000_000], always: true },
     { kind: 'cpu-starvation', count: [0, 3], forUs: [200_000, 3_000_000], atUs: [0, 8_000_000] },

@@ -4,7 +4,7 @@ import { everyday, invariants, mending } from './shared.ts';
 export const lostAndDoubledMessages: Scenario = {
   name: 'lost-and-doubled-messages',
   story:
-    'messages are lost, doubled, replayed and overtaken, connections end for one side only: each works once',
+    'messages are lost, duplicated, replayed and reordered, and connections end for one side only: each write takes effect once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [

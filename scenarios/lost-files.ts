@@ -4,7 +4,7 @@ import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
 export const lostFiles: Scenario = {
   name: 'lost-files',
   story:
-    'nodes return without one of their files, or with an empty disk: they know what was set of buckets before they serve',
+    'nodes return without one of their files, or with an empty disk: they know all bucket properties before they serve',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },
   faults: [
@@ -22,7 +22,7 @@ export const lostFiles: Scenario = {
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
-  // What is set of buckets lies on the nodes alone.
+  // Only the nodes hold the properties that were set on buckets.
   settings: { ...smallStore, types_at_run_time: true },
   invariants: {
     ...invariantsOfLoss,

@@ -4,7 +4,7 @@ import { everyday, invariants, jobLoad } from './shared.ts';
 export const moduleSwappedMidJob: Scenario = {
   name: 'module-swapped-mid-job',
   story:
-    'a module is replaced again and again while jobs run by it: each job sees one version, all nodes end with the same',
+    'a module is repeatedly replaced while jobs use it: each job sees one version, and all nodes end with the same one',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,
   jobs: jobLoad,

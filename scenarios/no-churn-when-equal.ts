@@ -3,14 +3,14 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
 export const noChurnWhenEqual: Scenario = {
   name: 'no-churn-when-equal',
-  story: 'replicas that hold the same find that out over and over, after restarts too, and repair nothing',
+  story: 'equal replicas compare repeatedly, after restarts too, and repair nothing',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...seldomRead, operations: [100, 160], thinkUs: [0, 40_000] },
   faults: [
     { kind: 'graceful-restart', count: [1, 3], forUs: [10_000, 300_000], always: true },
     { kind: 'leaf-corruption', count: [0, 2], forUs: [10_000, 300_000] },
     { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },
-    // No leaf knows what time it is.
+    // No leaf depends on the time.
     { kind: 'clock-skew', count: [0, 2] },
     { kind: 'clock-jump', count: [0, 3] },
   ],

@@ -4,7 +4,7 @@ import { onDisks } from './shared.ts';
 export const noReplicaHelps: Scenario = {
   name: 'no-replica-helps',
   story:
-    'a cluster of one node loses its power and unsynced names, while it works and while it recovers: its own disk has all',
+    'a cluster of one node loses power and unsynced names, at work and in recovery: its own disk has every acknowledged write',
   cluster: { datacenters: 1, racks: 1, nodesPerRack: 1 },
   load: { ...onDisks, keys: 40, siblingKeys: 20, garbage: [0, 1], scrapes: [3, 5] },
   faults: [

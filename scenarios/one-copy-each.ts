@@ -4,7 +4,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 export const oneCopyEach: Scenario = {
   name: 'one-copy-each',
   story:
-    'keys have one copy: clients hear of commits once they are decided, and crashes and cuts come before the rest',
+    'keys have one copy: clients learn of commits once they are decided, and crashes and partitions come before branches apply them',
   cluster: { datacenters: 1, racks: 1, nodesPerRack: 3 },
   load: {
     ...quietly,

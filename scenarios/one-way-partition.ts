@@ -4,7 +4,7 @@ import { everyday, invariants } from './shared.ts';
 export const oneWayPartition: Scenario = {
   name: 'one-way-partition',
   story:
-    'some nodes are no longer heard, or hear nothing, while they think that all is well: nothing acknowledged is lost',
+    "some nodes' messages, or messages to them, are lost in one direction: no acknowledged write is lost",
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
   load: { ...everyday, operations: [300, 450], thinkUs: [0, 80_000] },
   settings: { gossip_interval_ms: 200, phi_mean_ms_min: 200, phi_threshold_milli: 3000 },

@@ -1,10 +1,10 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants, mending } from './shared.ts';
 
-/** Long after the clock is right again: what is still dated by it then was reached by it. */
+/** Begins long after the clock is right again: a version with the wrong date was then dated by another one. */
 export const oneWrongClock: Scenario = {
   name: 'one-wrong-clock',
-  story: 'one clock is a day ahead for a second: nothing that is written later is dated by it',
+  story: 'one clock is a day ahead for a second: no later write gets its date',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, operations: [240, 320], keys: 24, thinkUs: [50_000, 240_000] },
   faults: [
@@ -16,7 +16,7 @@ export const oneWrongClock: Scenario = {
       params: { byMs: [80_000_000, 86_400_000] },
       always: true,
     },
-    // Whoever sets clocks sets it again.
+    // The operator sets the clock back.
     {
       kind: 'clock-skew',
       count: [1, 1],

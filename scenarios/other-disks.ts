@@ -4,11 +4,11 @@ import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
 export const otherDisks: Scenario = {
   name: 'other-disks',
   story:
-    "a node returns on an older image of its disk, after syncs that lied, or on another node's disk, which it refuses",
+    "a node returns on an older image of its disk, after lying syncs, or on another node's disk, which it refuses",
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },
   faults: [
-    // A lie about the manifest costs the store: nothing but its operator helps then.
+    // A lie about the manifest costs the store; then only an operator can help.
     {
       kind: 'lying-sync',
       count: [0, 2],

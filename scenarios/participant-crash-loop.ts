@@ -4,7 +4,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 export const participantCrashLoop: Scenario = {
   name: 'participant-crash-loop',
   story:
-    'a node dies again and again while it prepares, hears decisions and recovers: every branch is carried out once',
+    'a node crashes repeatedly while it prepares, receives decisions and recovers: every branch is applied once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },
   faults: [

@@ -4,7 +4,7 @@ import { atEveryLevel, everyLevel, invariants, mending } from './shared.ts';
 export const partitionBetweenDcs: Scenario = {
   name: 'partition-between-dcs',
   story:
-    'two datacenters do not hear of each other again and again: each goes on alone, and they become equal',
+    'two datacenters are repeatedly partitioned from each other: each serves alone, and they become equal',
   cluster: { datacenters: 2, racks: 3, nodesPerRack: 1 },
   load: atEveryLevel,
   levels: everyLevel,

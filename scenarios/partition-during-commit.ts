@@ -3,7 +3,8 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const partitionDuringCommit: Scenario = {
   name: 'partition-during-commit',
-  story: 'a node is cut off just as a decision falls: branches that voted wait for it and guess nothing',
+  story:
+    'a node is partitioned away just as a coordinator decides: branches that voted wait for the decision',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },
   faults: [

@@ -4,7 +4,7 @@ import { atEveryLevel, everyLevel, invariants } from './shared.ts';
 export const partitionMinority: Scenario = {
   name: 'partition-minority',
   story:
-    'a minority of the nodes is cut off again and again: the majority goes on, nothing acknowledged is lost',
+    'a minority of the nodes is partitioned away repeatedly: the majority serves, and no acknowledged write is lost',
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
   load: atEveryLevel,
   levels: everyLevel,

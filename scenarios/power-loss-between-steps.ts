@@ -4,7 +4,7 @@ import { onTheMove, quietly, transactionInvariants, transactionSettings, transfe
 export const powerLossBetweenSteps: Scenario = {
   name: 'power-loss-between-steps',
   story:
-    'the power goes at a node that joins, at one that hands keys over, and at one that leaves, between two steps of it or at the last one: members agree in the end',
+    'nodes that join, hand over keys or leave lose power between two steps of the ring change or at the last one: members agree in the end',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -17,8 +17,8 @@ export const powerLossBetweenSteps: Scenario = {
   },
   faults: [
     { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [300_000, 900_000], always: true },
-    // n1 has voted, and its disk takes the new ring slowly, when its power goes; it is away for longer than a silence
-    // lasts.
+    // n1 has voted, and its disk writes the new ring slowly, when its power fails. It is away for longer than the
+    // tolerated silence.
     {
       kind: 'slow-disk',
       count: [1, 1],
@@ -38,7 +38,7 @@ export const powerLossBetweenSteps: Scenario = {
       forUs: [2_500_000, 4_500_000],
       always: true,
     },
-    // Then it leaves, and its power goes between two steps of that, or at the last one.
+    // Then it leaves, and loses power between two steps of that, or at the last one.
     {
       kind: 'membership-change',
       count: [1, 1],

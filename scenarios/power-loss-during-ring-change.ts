@@ -6,7 +6,7 @@ export const powerLossDuringRingChange: Scenario = {
   ...transactionsOnTheMove,
   name: 'power-loss-during-ring-change',
   story:
-    'the power goes at members on slow disks while a node joins and one leaves, under transactions: members agree in the end, and no transaction is torn',
+    'members on slow disks lose power while a node joins and another leaves, under transactions: members agree in the end, and every transaction is atomic',
   faults: [
     ...transactionsOnTheMove.faults.filter(({ kind }) => kind === 'membership-change'),
     {

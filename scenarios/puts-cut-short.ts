@@ -4,7 +4,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 export const putsCutShort: Scenario = {
   name: 'puts-cut-short',
   story:
-    'batches of one put through every node: messages come twice, primaries die over them, and clocks go back',
+    'batches of one put through every node: messages are duplicated, primaries crash during them, and clocks go back',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...quietly,

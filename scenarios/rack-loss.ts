@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const rackLoss: Scenario = {
   name: 'rack-loss',
-  story: 'all nodes of a rack die at once and return: the other racks serve, and it catches up',
+  story: 'all nodes of a rack crash at once and return: the other racks serve, and it catches up',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,
   faults: [

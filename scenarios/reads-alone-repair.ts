@@ -1,11 +1,11 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants } from './shared.ts';
 
-/** No hints, no sweeps: each key is read once after the calm, at one node, and by that all replicas become equal. */
+/** Without hints and sweeps: each key is read once after the calm, at one node, which makes all its replicas equal. */
 export const readsAloneRepair: Scenario = {
   name: 'reads-alone-repair',
   story:
-    'replicas miss writes, and nothing but reads repairs: one read of a key at any node mends all its copies',
+    'replicas miss writes, and only reads repair: one read of a key at any node makes all its copies equal',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...everyday,
@@ -24,6 +24,6 @@ export const readsAloneRepair: Scenario = {
   calmMs: 2_000,
   settleMsMax: 40_000,
   settings: { aae_enabled: false, hinted_handoff: false },
-  // Few read before the end.
+  // There are few reads before the end.
   invariants: { ...invariants, 'session-guarantees': 1 },
 };

@@ -5,7 +5,7 @@ import { mending } from './shared.ts';
 export const redisCounters: Scenario = {
   name: 'redis-counters',
   story:
-    'Redis clients increment the same counters while nodes are cut off and die: each acknowledged increment counts once',
+    'Redis clients increment the same counters while nodes are partitioned away and crash: each acknowledged increment counts once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: fewer,
   redis: {

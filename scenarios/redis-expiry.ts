@@ -5,7 +5,7 @@ import { mending } from './shared.ts';
 export const redisExpiry: Scenario = {
   name: 'redis-expiry',
   story:
-    'values that expire are written and looked at through nodes whose clocks differ and which die and are cut off: gone in time everywhere, and not before',
+    'clients write and read values that expire through nodes whose clocks differ and which crash and are partitioned away: each is gone everywhere in time, and not before',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: fewer,
   redis: {

@@ -5,7 +5,7 @@ import { mending } from './shared.ts';
 export const redisMulti: Scenario = {
   name: 'redis-multi',
   story:
-    'Redis clients move amounts between accounts by WATCH, MULTI and EXEC, and pipeline commands, while nodes are cut off and die: nothing is lost, made or mixed up on the way',
+    'Redis clients move amounts by WATCH, MULTI and EXEC, and pipeline commands, while nodes are partitioned away and crash: no amount is lost or created, and replies stay in order',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: fewer,
   redis: {

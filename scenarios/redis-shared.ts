@@ -1,10 +1,11 @@
-/** What the stories of Redis clients have in common. */
+/** What the scenarios of Redis clients share. */
 import type { LoadShape, RedisLoad, Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants } from './shared.ts';
 
-/** Others are at work beside them, but not many. */
+/** A light load of other clients beside the Redis clients. */
 export const fewer: LoadShape = { ...everyday, clients: 2, operations: [30, 50], garbage: [0, 1] };
 
+/** The load of the Redis clients. */
 export const redisLoad: RedisLoad = {
   clients: 5,
   operations: [200, 300],
@@ -16,6 +17,7 @@ export const redisLoad: RedisLoad = {
   kinds: { incr: 1 },
 };
 
+/** The invariants that hold beside the Redis ones. */
 export const invariantsBesideRedis: Scenario['invariants'] = {
   ...invariants,
   durability: 10,
@@ -23,6 +25,6 @@ export const invariantsBesideRedis: Scenario['invariants'] = {
   convergence: 5,
   'input-robustness': 3,
   'quorum-intersection': 8,
-  // The plain operations beside are few.
+  // There are few single-key operations beside the Redis commands.
   'session-guarantees': 0,
 };

@@ -3,7 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const replaceDeadNode: Scenario = {
   name: 'replace-dead-node',
-  story: 'a node dies for good and another takes its place while clients write: what it held is there again',
+  story: 'a node dies for good and is replaced while clients write: its data is restored',
   cluster: {
     datacenters: 1,
     racks: 3,

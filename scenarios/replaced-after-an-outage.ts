@@ -6,7 +6,7 @@ const outageUs = [1_000_000, 1_300_000] as const;
 export const replacedAfterAnOutage: Scenario = {
   name: 'replaced-after-an-outage',
   story:
-    'all nodes lose their power and one does not come back: nobody that is there has ever heard of it, and it is replaced all the same',
+    'all nodes lose power and one does not return: no running node has been in contact with it, and it can be replaced nevertheless',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -16,7 +16,7 @@ export const replacedAfterAnOutage: Scenario = {
   load: slowly,
   faults: [
     { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
-    // Whoever goes first is not back before the other has gone, too.
+    // The first node to go is not back before the others have gone, too.
     {
       kind: 'power-loss',
       count: [1, 1],

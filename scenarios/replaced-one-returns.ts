@@ -3,15 +3,14 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const replacedOneReturns: Scenario = {
   name: 'replaced-one-returns',
-  story:
-    'a node that was replaced starts again on its old disk, and clients keep to it: it answers none of them',
+  story: 'a replaced node starts again on its old disk, and clients stay with it: it serves none of them',
   cluster: {
     datacenters: 1,
     racks: 3,
     nodesPerRack: 1,
     spares: [{ name: 'n4', datacenter: 'dc1', rack: 'r2', replaces: 'n2' }],
   },
-  // What was written to all is not to be missed by whoever reads one copy.
+  // A read of a single copy must not miss what was written to all.
   load: { ...slowly, needs: { all: 50, quorum: 50 } },
   faults: [
     { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [500_000, 1_000_000], always: true },
@@ -27,7 +26,7 @@ export const replacedOneReturns: Scenario = {
       kind: 'sticky-clients',
       count: [1, 2],
       targets: ['n2'],
-      // It waits for its peers for two seconds before it serves.
+      // It waits two seconds for its peers before it serves.
       atUs: [4_500_000, 6_500_000],
       forUs: [3_000_000, 4_000_000],
       always: true,

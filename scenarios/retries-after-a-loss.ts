@@ -5,9 +5,9 @@ import { mendingAlone, quietly, transactionInvariants, transactionSettings } fro
 export const retriesAfterALoss: Scenario = {
   name: 'retries-after-a-loss',
   story:
-    'clients ask again under the same id for what a node did before it lost its disk: each effect is there once',
+    'clients retry under the same idempotency key what a node applied before it lost its disk: each transaction is applied once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  // What one replica alone has acknowledged goes with its disk.
+  // What only one replica acknowledged is lost with its disk.
   load: { ...quietly, transactions: { ...named, onePercent: 0 } },
   faults: [
     {

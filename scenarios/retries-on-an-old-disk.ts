@@ -9,9 +9,9 @@ const { 'outcome-stability': _, ...judged } = transactionInvariants;
 export const retriesOnAnOldDisk: Scenario = {
   name: 'retries-on-an-old-disk',
   story:
-    'a node returns on an older image of its disk, and clients ask it again for what it did since: others tell it',
+    'a node returns on an older image of its disk, and clients retry what it applied since: it learns the outcomes from other replicas',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  // What one replica alone has acknowledged goes with its disk, and conditions are checked against what it holds.
+  // What only one replica acknowledged is lost with its disk, and conditions are checked against what it holds.
   load: { ...quietly, transactions: { ...named, kinds: { put: 100 }, forcedPercent: 0, onePercent: 0 } },
   faults: [
     {

@@ -1,7 +1,10 @@
 import type { Scenario, TransactionLoad } from '../sim/plan/scenario.ts';
 import { onTheMove, quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
 
-/** Mostly named, and of a kind that nothing keeps from being carried out twice: puts state no conditions, and have one primary. */
+/**
+ * Most have an idempotency key, and nothing but that key keeps them from being applied twice: puts state no conditions
+ * and have one primary.
+ */
 export const named: TransactionLoad = {
   ...transfers,
   clients: 6,
@@ -10,13 +13,13 @@ export const named: TransactionLoad = {
   namedPercent: 95,
   forcedPercent: 2,
   kinds: { transfer: 10, append: 10, stamp: 10, put: 70 },
-  // Beside each triple is a single key: several of each primary.
+  // Beside each triple is a single key, so each primary has several.
   structures: { accounts: 5, lists: 5, twins: 0, triples: 24 },
 };
 
 const clients = ['x0', 'x1', 'x2', 'x3', 'x4', 'x5'];
 
-/** Clients ask again, soon or long after they have heard. */
+/** Clients retry soon or long after they have an answer. */
 export const askedAgain: Scenario['faults'] = [
   { kind: 'late-retry', count: [40, 60], targets: clients, atUs: [1_500_000, 5_500_000], always: true },
   { kind: 'immediate-retry', count: [0, 20], targets: clients, params: { afterUs: [0, 8_000] } },
@@ -24,7 +27,8 @@ export const askedAgain: Scenario['faults'] = [
 
 export const retriesOnTheMove: Scenario = {
   name: 'retries-on-the-move',
-  story: 'clients ask again under the same id while a node joins and one leaves: each effect is there once',
+  story:
+    'clients retry under the same idempotency key while a node joins and another leaves: each transaction is applied once',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -33,7 +37,7 @@ export const retriesOnTheMove: Scenario = {
   },
   load: { ...quietly, transactions: named },
   faults: [
-    // What n3 misses, n1 and n2 alone know; then n4 takes keys over from n1.
+    // Only n1 and n2 know what n3 misses; then n4 takes keys over from n1.
     {
       kind: 'network-partition',
       count: [1, 1],

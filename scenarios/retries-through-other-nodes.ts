@@ -7,7 +7,7 @@ const clients = ['x0', 'x1', 'x2', 'x3', 'x4', 'x5'];
 export const retriesThroughOtherNodes: Scenario = {
   name: 'retries-through-other-nodes',
   story:
-    'coordinators die and links are cut under transactions with an id, others use the same keys, and clients ask again through other nodes at once: a definite answer is final',
+    'coordinators crash and links break under transactions with an idempotency key, others use the same keys, and clients retry through other nodes at once: a definite answer is final',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...quietly,
@@ -20,7 +20,7 @@ export const retriesThroughOtherNodes: Scenario = {
     },
   },
   faults: [
-    // They leave before they are answered, and ask again at once, through another node.
+    // Clients disconnect before they have an answer, and retry at once through another node.
     {
       kind: 'immediate-retry',
       count: [40, 80],
@@ -29,7 +29,7 @@ export const retriesThroughOtherNodes: Scenario = {
       always: true,
     },
     { kind: 'late-retry', count: [40, 60], targets: clients, atUs: [800_000, 5_500_000], always: true },
-    // What was sent on a cut link arrives once it is whole.
+    // What was sent over a partitioned link arrives once the partition heals.
     { kind: 'network-delay', count: [6, 12], forUs: [100_000, 1_200_000], always: true },
     { kind: 'network-partition', count: [1, 3], forUs: [100_000, 900_000], sideMax: 1, always: true },
     { kind: 'process-crash', count: [3, 6], forUs: [50_000, 700_000], always: true },

@@ -3,8 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const ringDisagreement: Scenario = {
   name: 'ring-disagreement',
-  story:
-    'nodes join while gossip comes late or not at all: those who disagree about the ring give each other no data',
+  story: 'nodes join while gossip is late or lost: nodes with different ring views exchange no data',
   cluster: {
     datacenters: 1,
     racks: 3,

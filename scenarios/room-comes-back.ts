@@ -3,8 +3,7 @@ import { invariants, onDisks, smallStore } from './shared.ts';
 
 export const roomComesBack: Scenario = {
   name: 'room-comes-back',
-  story:
-    'disks fill up and are given room again: their nodes take writes again, though nobody starts them anew',
+  story: 'disks fill up and get space again: their nodes accept writes again without a restart',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: onDisks,
   faults: [
@@ -22,6 +21,6 @@ export const roomComesBack: Scenario = {
   calmMs: 4_000,
   settleMsMax: 30_000,
   settings: smallStore,
-  // Clients are refused a lot.
+  // Nodes refuse many requests.
   invariants: { ...invariants, 'durable-before-ack': 4, causality: 60, 'session-guarantees': 5 },
 };

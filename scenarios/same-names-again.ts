@@ -4,7 +4,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 export const sameNamesAgain: Scenario = {
   name: 'same-names-again',
   story:
-    'one node leaves, one is replaced, both names join again with empty disks and other tokens; a sleeper hears it all late',
+    'one node leaves and one is replaced, both names join again with empty disks and other tokens, and a paused node learns all of it late',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -13,7 +13,7 @@ export const sameNamesAgain: Scenario = {
   },
   load: { ...slowly, operations: [500, 700], thinkUs: [50_000, 200_000] },
   faults: [
-    // n5 sleeps from when the first change begins, which it remembers, until long after the last one.
+    // n5 sleeps from the beginning of the first change, which it remembers, until long after the last one.
     {
       kind: 'process-crash',
       count: [1, 1],

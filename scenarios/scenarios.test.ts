@@ -1,6 +1,6 @@
 /**
- * The laws of the house: every scenario over a few seeds, each run twice, and every kept plan once more. More seeds:
- * `npx lockstep-sim run --seeds 1000`.
+ * Runs every scenario over a few seeds, each twice, and every kept plan once more. More seeds: `npx lockstep-sim run
+ * --seeds 1000`.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ import { judgePlan, planOfSeed } from '../sim/runner/task.ts';
 import { scenarios } from './catalogue.ts';
 
 const seedsPerScenario = 2;
-/** Of the many stories about transactions; every crash point of one is in sim/tests/transactions besides. */
+/** For the many scenarios with transactions; sim/tests/transactions also covers every crash point of one. */
 const seedsPerTransactionStory = 1;
 
 /** Fails with what a person needs: the invariant, the first bad event, and how to replay it. */
@@ -42,14 +42,14 @@ describe('kept plans', () => {
     const names = new Set(scenarios.map((scenario) => scenario.name));
     for (const file of files) {
       const { scenario } = parsePlan(readFileSync(new URL(file, directory), 'utf8'));
-      // A scenario that was given more faults is named after it: `calm-x-power`.
+      // A scenario with additional faults has a name that says so: `calm-x-power`.
       expect(names).toContain(scenario.replace(/-x-[a-z-]+$/, ''));
     }
   });
 });
 
 describe('the README', () => {
-  it('tells every story once', () => {
+  it('lists every scenario once', () => {
     const text = readFileSync(new URL('README.md', import.meta.url), 'utf8');
     const rows = [...text.matchAll(/^\| \[`([a-z-]+)`\]\(([a-z-]+)\.ts\)/gm)];
     expect(rows.map(([, name]) => name)).toEqual(scenarios.map(({ name }) => name));

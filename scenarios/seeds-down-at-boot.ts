@@ -3,8 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const seedsDownAtBoot: Scenario = {
   name: 'seeds-down-at-boot',
-  story:
-    'everybody dies, and some start while all the others are still away: they serve once they are enough',
+  story: 'all nodes crash, and some start while the others are still down: they serve once a quorum is up',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 100_000] },
   faults: [
@@ -17,6 +16,6 @@ export const seedsDownAtBoot: Scenario = {
   settleMsMax: 40_000,
   mendedBy: 'sweeps',
   settings: mending,
-  // While nobody is there, nobody can be looked at: up to 6 of the 7 seconds.
+  // While all nodes are down, none can be scraped: up to 6 of the 7 seconds.
   invariants: { ...invariants, durability: 40, 'resource-bounds': 100, 'metrics-reconcile': 1_500 },
 };

@@ -1,9 +1,10 @@
 /**
- * What scenarios have in common: the everyday load of a few clients on a few keys (few, so that writes meet), and the
- * invariants that hold always, with the comparisons that even an unlucky seed makes.
+ * What scenarios share: the everyday load of a few clients on a few keys (few, so that writes meet), and the invariants
+ * that always hold, with floors that even an unlucky seed reaches.
  */
 import type { JobLoad, LoadShape, Scenario, TransactionLoad } from '../sim/plan/scenario.ts';
 
+/** The load from which most scenarios start. */
 export const everyday: LoadShape = {
   clients: 4,
   operations: [160, 240],
@@ -17,20 +18,23 @@ export const everyday: LoadShape = {
   scrapes: [2, 5],
 };
 
-/** Every consistency level, of reads and of writes. */
+/** Every consistency level, for reads and for writes. */
 export const everyLevel: NonNullable<Scenario['levels']> = {
   read: { DC_ONE: 15, DC_QUORUM: 25, DC_SAFE_QUORUM: 35, DC_EACH_SAFE_QUORUM: 25 },
   write: { DC_ONE: 15, DC_QUORUM: 35, DC_SAFE_QUORUM: 20, DC_EACH_SAFE_QUORUM: 30 },
 };
 
-/** The everyday load at the nodes' levels, by words and by numbers: `r`, `w`, `rw`, `pr`, `pw`, `dw` of at most 3 copies. */
+/**
+ * The everyday load at the nodes' levels, by words and by numbers: `r`, `w`, `rw`, `pr`, `pw`, `dw` of at most 3
+ * copies.
+ */
 export const atEveryLevel: LoadShape = {
   ...everyday,
   needs: { level: 55, quorum: 35, one: 5, all: 5 },
   numbered: { percent: 20, copiesMax: 3 },
 };
 
-/** MapReduce jobs over the keys that others write meanwhile. */
+/** MapReduce jobs over keys that other clients write meanwhile. */
 export const jobLoad: JobLoad = {
   clients: 3,
   count: [10, 18],
@@ -39,6 +43,7 @@ export const jobLoad: JobLoad = {
   keysMax: 12,
 };
 
+/** The invariants that hold in every scenario. */
 export const invariants: Scenario['invariants'] = {
   durability: 30,
   'durable-before-ack': 10,
@@ -60,7 +65,7 @@ export const invariants: Scenario['invariants'] = {
   'no-silent-failures': 4,
 };
 
-/** Where members come and go. */
+/** For scenarios in which members join or leave. */
 export const invariantsOnTheMove: Scenario['invariants'] = {
   durability: 30,
   'durable-before-ack': 10,
@@ -82,8 +87,8 @@ export const invariantsOnTheMove: Scenario['invariants'] = {
 };
 
 /**
- * Writes over a longer time to more keys, for stories in which the cluster changes meanwhile: many keys are written while
- * a replica is cut off and not again before they change hands.
+ * Writes over a longer time to more keys, for scenarios with ring changes: many keys are written while a replica is cut
+ * off, and not again before they change owners.
  */
 export const slowly: LoadShape = {
   ...everyday,
@@ -95,7 +100,7 @@ export const slowly: LoadShape = {
 };
 
 /**
- * Changes of the ring within seconds: signs of life are frequent, silence is judged soon, batches are small. Nothing but
+ * Settings for ring changes within seconds: heartbeats are frequent, silence is judged soon, batches are small. Only
  * the change itself brings a replica what it missed.
  */
 export const onTheMove: NonNullable<Scenario['settings']> = {
@@ -108,14 +113,17 @@ export const onTheMove: NonNullable<Scenario['settings']> = {
   transfer_drop_delay_seconds: 1,
 };
 
-/** Replicas mend themselves within seconds: kept writes are looked through often, hash trees are small and compared often. */
+/**
+ * Settings with which replicas become equal within seconds: hints are retried often, hash trees are small and compared
+ * often.
+ */
 export const mending: NonNullable<Scenario['settings']> = {
   hint_drain_interval_ms: 500,
   aae_tick_interval_seconds: 1,
   aae_segments: 256,
 };
 
-/** Fewer operations with larger values, for stories about disks: logs rotate and merge, and a run stays short. */
+/** Fewer operations with larger values, for scenarios about disks: logs rotate and merge, and a run stays short. */
 export const onDisks: LoadShape = {
   ...everyday,
   operations: [90, 140],
@@ -124,13 +132,13 @@ export const onDisks: LoadShape = {
   kinds: { get: 30, put: 64, delete: 6 },
 };
 
-/** Small segments of the log, and replicas that mend themselves. */
+/** Small segments of the log, and replicas that repair themselves. */
 export const smallStore: NonNullable<Scenario['settings']> = {
   store_segment_bytes_max: 65_536,
   ...mending,
 };
 
-/** A disk that lost data without noticing says nothing of it to anti-entropy: replicas need not become equal by themselves. */
+/** Anti-entropy does not learn that a disk lost data silently, so replicas need not become equal by themselves. */
 export const invariantsOfLoss: Scenario['invariants'] = {
   durability: 60,
   'durable-before-ack': 10,
@@ -144,7 +152,7 @@ export const invariantsOfLoss: Scenario['invariants'] = {
   'no-silent-failures': 4,
 };
 
-/** Plain operations beside transactions: few. */
+/** A few single-key operations beside transactions. */
 export const quietly: LoadShape = {
   ...everyday,
   clients: 2,
@@ -166,7 +174,7 @@ export const transfers: TransactionLoad = {
   onePercent: 15,
 };
 
-/** More clients, hardly a pause, and a handful of keys. */
+/** More clients with hardly a pause, on a handful of keys. */
 export const hotly: TransactionLoad = {
   ...transfers,
   clients: 8,
@@ -176,13 +184,14 @@ export const hotly: TransactionLoad = {
   structures: { accounts: 3, lists: 4, twins: 1, triples: 1 },
 };
 
-/** Whoever waits asks soon, and clients hear before they lose their patience. */
+/** Branches inquire soon, and clients have an answer before they give up. */
 export const transactionSettings: NonNullable<Scenario['settings']> = {
   request_timeout_ms: 1_000,
   transaction_inquiry_ms: 250,
   transaction_read_wait_ms: 500,
 };
 
+/** The invariants of scenarios with transactions. */
 export const transactionInvariants: Scenario['invariants'] = {
   atomicity: 10,
   'outcome-stability': 5,
@@ -210,7 +219,7 @@ export const seldomRead: LoadShape = {
   kinds: { get: 8, put: 84, delete: 8 },
 };
 
-/** Nobody keeps hints: only anti-entropy mends, every second, and small trees are saved often. */
+/** Without hints: only anti-entropy repairs, every second; trees are small and saved often. */
 export const mendingAlone: NonNullable<Scenario['settings']> = {
   hinted_handoff: false,
   aae_tick_interval_seconds: 1,
@@ -218,12 +227,12 @@ export const mendingAlone: NonNullable<Scenario['settings']> = {
   aae_snapshot_interval_seconds: 2,
 };
 
-/** What anti-entropy promises, beside what always holds. */
+/** What anti-entropy promises, in addition to what always holds. */
 export const mendingInvariants: Scenario['invariants'] = {
   ...invariants,
   'exchange-soundness': 20,
   'repair-soundness': 60,
   'snapshot-rejection': 0,
-  // Few read.
+  // There are few reads.
   'session-guarantees': 0,
 };

@@ -4,7 +4,7 @@ import { everyday, invariants, mending } from './shared.ts';
 export const siblingsAfterPartition: Scenario = {
   name: 'siblings-after-partition',
   story:
-    'clients write the same keys on both sides of a cut: once it heals, every value is there, as siblings',
+    'clients write the same keys on both sides of a partition: once it heals, every value is there, as siblings',
   cluster: { datacenters: 2, racks: 2, nodesPerRack: 1 },
   load: {
     ...everyday,

@@ -4,7 +4,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 export const sleptThroughAChange: Scenario = {
   name: 'slept-through-a-change',
   story:
-    'a node sleeps while another one joins, and is told nothing when it wakes: nobody serves it by the ring of before',
+    'a node is paused while another one joins, and hears no gossip when it resumes: no node serves it by the old ring',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -29,7 +29,7 @@ export const sleptThroughAChange: Scenario = {
       forUs: [1_500_000, 1_850_000],
       always: true,
     },
-    // What it says and hears of the members is lost from before it sleeps until long after it has woken.
+    // Its messages about members are lost in both directions, from before it sleeps until long after it has woken.
     {
       kind: 'message-filter',
       count: [1, 1],

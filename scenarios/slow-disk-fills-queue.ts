@@ -4,7 +4,7 @@ import { everyday, invariants, mending } from './shared.ts';
 export const slowDiskFillsQueue: Scenario = {
   name: 'slow-disk-fills-queue',
   story:
-    "disks turn slow: the store's queue fills, what does not fit is refused and counted, and others answer",
+    "disks become slow: the store's queue fills, further writes are refused and counted, and other replicas answer",
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, clients: 12, operations: [400, 600], thinkUs: [0, 3_000], keys: 60, siblingKeys: 20 },
   faults: [

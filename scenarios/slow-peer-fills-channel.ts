@@ -4,7 +4,7 @@ import { everyday, invariants, mending } from './shared.ts';
 export const slowPeerFillsChannel: Scenario = {
   name: 'slow-peer-fills-channel',
   story:
-    'a peer takes nothing: its channel fills, what does not fit is refused and counted, and others answer',
+    'a peer reads nothing: its channel fills, further requests are refused and counted, and other replicas answer',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, clients: 12, operations: [500, 700], thinkUs: [0, 3_000], valueBytes: [2_000, 9_000] },
   faults: [

@@ -1,13 +1,13 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
-/** Every node has saved a tree by then; who dies earlier has none to return with. */
+/** By then every node has saved a tree; a node that dies earlier has none to return with. */
 const hasSnapshot: [number, number] = [3_500_000, 8_500_000];
 
 export const staleSnapshot: Scenario = {
   name: 'stale-snapshot',
   story:
-    'nodes return from crashes, or from an older copy, with a hash tree of before: no key that changed since is called equal',
+    'nodes return with an old hash tree, after a crash or because an older snapshot was put back: no key that changed since is considered equal',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: seldomRead,
   faults: [

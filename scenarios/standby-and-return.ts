@@ -22,7 +22,7 @@ export const standbyAndReturn: Scenario = {
       forUs: [5_000_000, 7_500_000],
       always: true,
     },
-    // The one that dies may be the one in STANDBY: it is so when it returns.
+    // The node that dies may be the one in STANDBY; it is still in STANDBY when it returns.
     {
       kind: 'process-crash',
       count: [1, 2],
@@ -36,7 +36,7 @@ export const standbyAndReturn: Scenario = {
   stormMs: 9_000,
   calmMs: 5_000,
   settleMsMax: 30_000,
-  // Nothing compares replicas by itself: what the member has after its return it got as writes, as hints, or by reads.
+  // No sweep compares replicas: after its return the member has only what it got as writes, as hints, or by reads.
   settings: { aae_enabled: false, gossip_interval_ms: 100, hint_drain_interval_ms: 500 },
   invariants: { ...invariants, 'standby-routing': 40 },
 };

@@ -3,7 +3,8 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const swizzleClog: Scenario = {
   name: 'swizzle-clog',
-  story: 'nodes are clogged one after another and freed in another order: nothing is lost, all flows again',
+  story:
+    'nodes are clogged one after another and freed in another order: nothing is lost, and all messages arrive',
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
   load: everyday,
   faults: [

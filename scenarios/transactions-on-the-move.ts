@@ -4,7 +4,7 @@ import { onTheMove, quietly, transactionInvariants, transactionSettings, transfe
 export const transactionsOnTheMove: Scenario = {
   name: 'transactions-on-the-move',
   story:
-    'keys get new primaries, by a node that joins and one that leaves, under transactions: one at a time',
+    'a node joins and another leaves under transactions, so keys change primaries: each key has one primary at a time',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -33,7 +33,7 @@ export const transactionsOnTheMove: Scenario = {
       atUs: [400_000, 1_800_000],
       sideMax: 1,
       words: { message: ['gossip'] },
-      // What n1 carries out by the ring of before waits at n4, and is refused there after a second.
+      // A branch that n1 executes by the old ring waits at n4, which refuses it after a second.
       after: { event: 'membership.move.declared', host: 'n4', nth: [2, 2], delayUs: [0, 100_000] },
     },
     { kind: 'connection-reset', count: [0, 4] },

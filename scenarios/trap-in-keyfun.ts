@@ -4,7 +4,7 @@ import { everyday, invariants, jobLoad } from './shared.ts';
 export const trapInKeyfun: Scenario = {
   name: 'trap-in-keyfun',
   story:
-    'modules that route keys, or are phases, trap or answer nonsense for some requests: no other call shows a trace of it',
+    'Wasm modules for routes or phases trap or return invalid results for some requests: no other call is affected',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,
   jobs: jobLoad,

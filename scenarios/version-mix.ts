@@ -3,7 +3,8 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const versionMix: Scenario = {
   name: 'version-mix',
-  story: 'a node speaks another version of the wire format for a while: it is kept apart, and counted',
+  story:
+    'a node speaks another version of the wire format for a while: its peers refuse and count its frames',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [

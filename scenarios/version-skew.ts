@@ -4,7 +4,7 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 export const versionSkew: Scenario = {
   name: 'version-skew',
   story:
-    'nodes find hash trees of another version, of another node, cut short or grown when they return: each is refused for its reason',
+    'nodes return to hash trees of another version, of another node, truncated or extended: each is rejected for its reason',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: seldomRead,
   faults: [

@@ -3,8 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const wipedDiskReturns: Scenario = {
   name: 'wiped-disk-returns',
-  story:
-    'a node returns without its disk, or with an old one: no name of a write is given twice, nothing is lost',
+  story: 'a node returns without its disk, or with an old one: no dot is used twice, and nothing is lost',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...everyday,

@@ -4,7 +4,7 @@ import { mendingAlone, quietly, transactionInvariants, transactionSettings, tran
 export const wipedPrimary: Scenario = {
   name: 'wiped-primary',
   story:
-    'a node loses its disk amid transactions: it leads none before it has got back what it held, and they are whole',
+    'a node loses its disk amid transactions: it is primary of none before it has rebuilt its data, and all are atomic',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...quietly,
@@ -12,9 +12,9 @@ export const wipedPrimary: Scenario = {
       ...transfers,
       kinds: { transfer: 20, append: 25, twin: 15, stamp: 30, erase: 2, put: 8, look: 20 },
       structures: { accounts: 5, lists: 5, twins: 2, triples: 1 },
-      // Few primaries: while one node is cut off, the others go on.
+      // There are few primaries: while one node is cut off, the others go on.
       placesMax: 2,
-      // What one replica alone has acknowledged goes with its disk.
+      // What only one replica acknowledged is lost with its disk.
       onePercent: 0,
       namedPercent: 0,
     },
@@ -29,7 +29,7 @@ export const wipedPrimary: Scenario = {
       atUs: [700_000, 1_500_000],
       always: true,
     },
-    // One of those that it has to ask lacks what was written meanwhile.
+    // One of the nodes that it must ask lacks what was written meanwhile.
     {
       kind: 'network-partition',
       count: [1, 1],
@@ -53,7 +53,7 @@ export const wipedPrimary: Scenario = {
   calmMs: 3_000,
   settleMsMax: 60_000,
   mendedBy: 'sweeps',
-  // Coordinators take their time to give again what was lost.
+  // Coordinators take long to send again what was lost.
   settings: { ...transactionSettings, ...mendingAlone, transaction_inquiry_ms: 1_000 },
   invariants: transactionInvariants,
 };

@@ -3,9 +3,9 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
 export const wipedReplicaRefills: Scenario = {
   name: 'wiped-replica-refills',
-  story: 'a node returns with an empty disk, or with one of before: what it lacks comes back from the others',
+  story: 'a node returns with an empty or an older disk: the other replicas restore what it lacks',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  // One copy may be lost: whoever is to read back at a quorum must have written to all.
+  // One copy may be lost: a write can be read back at a quorum only if all replicas acknowledged it.
   load: { ...seldomRead, needs: { all: 100 } },
   faults: [
     { kind: 'disk-wipe', count: [1, 2], forUs: [10_000, 900_000], targets: ['n3'], always: true },

@@ -3,7 +3,7 @@ import { everyday, invariantsOfLoss } from './shared.ts';
 
 export const writtenOverRot: Scenario = {
   name: 'written-over-rot',
-  story: 'clients write keys, unread, whose copies rot away on one node: every value is there, as siblings',
+  story: 'clients write keys, unread, whose copies rot on one node: every value is there, as siblings',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...everyday,
@@ -13,12 +13,12 @@ export const writtenOverRot: Scenario = {
     thinkUs: [5_000, 100_000],
     valueBytes: [200, 3_000],
     kinds: { get: 4, put: 94, delete: 2 },
-    // One copy may rot away: whoever is to read back at a quorum must have written to all.
+    // One copy may rot: a write can be read back at a quorum only if all replicas acknowledged it.
     needs: { all: 100 },
   },
   faults: [
     { kind: 'bit-rot', count: [20, 40], targets: ['n3'], words: { role: ['log'] }, always: true },
-    // Merges take long on a slow disk: some are under way when the sizes are compared, or when a node stops.
+    // Merges take long on a slow disk: some are under way when sizes are compared, or when a node stops.
     {
       kind: 'slow-disk',
       count: [1, 2],
@@ -29,7 +29,7 @@ export const writtenOverRot: Scenario = {
   stormMs: 5_000,
   calmMs: 1_500,
   settleMsMax: 30_000,
-  // Merges of the log find what has rotted; nothing heals it but what is written, and at the end what is read.
+  // Merges of the log find rotten bytes. Only writes, and the reads at the end, repair them.
   settings: { hinted_handoff: false, aae_enabled: false, store_segment_bytes_max: 65_536 },
   invariants: {
     ...invariantsOfLoss,

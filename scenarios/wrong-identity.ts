@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const wrongIdentity: Scenario = {
   name: 'wrong-identity',
-  story: 'strangers come with a name, a cluster or a token that is not theirs: nobody takes them in',
+  story: 'impostors claim a name, a cluster or a token that is not theirs: no member accepts them',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [

@@ -3,7 +3,8 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const zombieCoordinator: Scenario = {
   name: 'zombie-coordinator',
-  story: 'a coordinator stands still at its decision and goes on when the others have long asked about it',
+  story:
+    'a coordinator is paused at its decision, and resumes long after the branches have inquired about it',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },
   faults: [
@@ -20,7 +21,7 @@ export const zombieCoordinator: Scenario = {
       forUs: [700_000, 2_500_000],
       after: { event: 'xa.c.decision.written', nth: [1, 20], delayUs: [0, 400] },
     },
-    // A branch whose vote comes when the coordinator has given it up.
+    // A branch's vote that arrives after the coordinator has given up the branch.
     {
       kind: 'process-pause',
       count: [1, 3],

@@ -166,7 +166,7 @@ describe('a pause', () => {
     expect([...a.heard.received()]).toEqual(Array.from({ length: 50 }, (_, index) => index));
   });
 
-  it('in which a listener closes: later connections are refused without the process seeing them', async () => {
+  it('in which a listener closes: connections made meanwhile are reset, and the process never sees them', async () => {
     const { world, a, b, pass } = await talkers('listener gone');
     const host = world.mustGetHost('b');
     const listening = b.io.network.listen('b:2', () => expect.unreachable());
