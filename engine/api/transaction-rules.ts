@@ -32,6 +32,7 @@ import { parseContext, timeoutMsMax } from './objects.ts';
 
 /** The largest transaction that a client may send, and the bucket types that it may name. */
 export interface TransactionLimits {
+  /** Operations of one transaction. */
   readonly operationCountMax: number;
   /** Bytes of values, names and metadata of all operations together. */
   readonly bytesMax: number;
@@ -41,7 +42,9 @@ export interface TransactionLimits {
 
 /** A refused transaction: the index of the operation (undefined: the whole batch), and the rule that it breaks. */
 export class BatchError extends LockstepError {
+  /** The index of the refused operation; undefined: the whole batch. */
   readonly index: number | undefined;
+  /** The name of the broken rule, as clients receive it. */
   readonly rule: string;
 
   constructor(code: ErrorCode, rule: string, detail: string, index?: number) {

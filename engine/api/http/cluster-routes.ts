@@ -49,7 +49,7 @@ export interface ClusterView {
       readonly hints: number;
     };
   };
-  /** Set while this node has not adopted a changed ring: since when, and which transactions it waits for. */
+  /** For how many seconds this node has held back a new ring view (0: it has not), and the transactions it waits for. */
   readonly held: { readonly seconds: number; readonly transactions: readonly string[] };
 }
 

@@ -58,6 +58,7 @@ export class FrameWriter {
     this.frame = frame;
   }
 
+  /** Writes a bytes field; nothing if it is absent. */
   bytes(field: number, bytes: Uint8Array | undefined): void {
     if (bytes === undefined) return;
     this.begin(field, bytes.length);
@@ -72,12 +73,14 @@ export class FrameWriter {
     for (let index = 0; index < text.length; index++) this.frame[this.#at++] = text.charCodeAt(index);
   }
 
+  /** Writes a number as an unsigned 32-bit varint; nothing if it is absent. */
   number(field: number, value: number | undefined): void {
     if (value === undefined) return;
     this.#tag(field * 8);
     this.#at = writeVarint(this.frame, this.#at, value >>> 0);
   }
 
+  /** Writes a flag; nothing if it is absent. */
   flag(field: number, flag: boolean | undefined): void {
     if (flag === undefined) return;
     this.#tag(field * 8);

@@ -38,12 +38,14 @@ interface Multi {
 
 /** The conversation of one client. */
 export class Conversation {
+  /** The connection as CLIENT, HELLO and INFO show it. */
   readonly state: ConnectionState;
   readonly #dependencies: SessionDependencies;
   #multi: Multi | undefined;
   /** The identity that the client has proved. */
   #identity: Identity | undefined;
   #wrongCount = 0;
+  /** The keys under WATCH, as WATCH read them. */
   watched: readonly Watched[] = [];
 
   constructor(dependencies: SessionDependencies, state: ConnectionState) {

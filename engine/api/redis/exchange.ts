@@ -25,10 +25,12 @@ export interface ExchangeOwner {
 export class Exchange implements Edit {
   readonly command: Command;
   readonly request: Request;
+  /** The protocol version of the reply: the one in effect when the command was taken. */
   readonly version: RespVersion;
   readonly order: Order;
   /** The key that the command reads or writes; undefined unless it is exactly one. */
   readonly key: PackedKey | undefined;
+  /** When the command was taken, in microseconds of the monotonic clock; 0 if `purpose` is undefined. */
   readonly startUs: number;
   readonly purpose: Purpose;
   /** The reply, while it waits for earlier ones. */

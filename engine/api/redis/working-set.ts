@@ -9,7 +9,9 @@ import type { Entry } from './entries.ts';
 
 /** The entries of a command's keys. */
 export interface WorkingSet {
+  /** The present entry; undefined if the key is absent. */
   get(key: Buffer): Entry | undefined;
+  /** Replaces the entry. */
   set(key: Buffer, entry: Entry): void;
   /** Deletes the entry; false if there was none. */
   delete(key: Buffer): boolean;
@@ -22,7 +24,9 @@ export interface WorkingSet {
 
 /** One key; the key argument of the methods is ignored. */
 export class WorkingKey implements WorkingSet {
+  /** The entry after the commands applied so far. */
   entry: Entry | undefined;
+  /** Whether a command has written or deleted the entry. */
   changed = false;
 
   constructor(entry: Entry | undefined) {
