@@ -49,7 +49,7 @@ export interface ClusterView {
       readonly hints: number;
     };
   };
-  /** For how many seconds this node has held back a new ring view (0: it has not), and the transactions it waits for. */
+  /** Seconds for which this node has held back a new ring view (0: not held), and the transactions it waits for. */
   readonly held: { readonly seconds: number; readonly transactions: readonly string[] };
 }
 
