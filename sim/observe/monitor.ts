@@ -5,6 +5,7 @@
  * `timestamp-accuracy`, and the read-memory part of `resource-bounds`.
  */
 import type { Token } from '../../engine/base/ids.ts';
+import { Ring } from '../../engine/cluster/ring/ring.ts';
 import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
 import type { Sample } from '../../engine/metrics/family.ts';
 import { checkDates } from '../check/dates.ts';
@@ -62,6 +63,8 @@ export class Monitor {
   readonly #absences: DetectorDisturbance[] = [];
   /** Virtual time since when each host has been silent. */
   readonly #silent = new Map<string, number>();
+  /** Nodes that have left durably; the cluster counts one as a member until its process has ended. */
+  readonly #left = new Set<string>();
   #quiet: readonly QuietRecord[] = [];
   #balances: readonly HintBalance[] = [];
 
@@ -74,11 +77,9 @@ export class Monitor {
     const nowUs = (): number => world.nowUs;
     this.#dates = new DateObserver(nowUs);
     const heirs: ReplacementsOf = (peer, token) => {
-      if (cluster.members.includes(peer)) return undefined;
-      return cluster
-        .owners()
-        .placement(token as Token)
-        .map(({ node }) => node);
+      if (cluster.members.includes(peer) && !this.#left.has(peer)) return undefined;
+      const owners = cluster.owners().members.filter(({ node }) => !this.#left.has(node));
+      return new Ring(owners).placement(token as Token).map(({ node }) => node);
     };
     this.#objects = new ObjectObserver(
       nowUs,
@@ -100,7 +101,14 @@ export class Monitor {
         const files = cluster.host(host).disk.durableFiles();
         this.#objects.cut(host, String(fields['path']), Number(fields['offset']), files);
       });
-      world.trace.on('membership.left', ({ host }) => this.#objects.departed(host));
+      world.trace.on('membership.left', ({ host }) => {
+        this.#left.add(host);
+        this.#objects.departed(host);
+      });
+      // The name comes back as a new member.
+      world.trace.on('membership.started', ({ host, fields }) => {
+        if (fields['state'] === 'JOINING') this.#left.delete(host);
+      });
     }
     if (this.#wants('quorum-intersection', 'node-identity', 'standby-routing'))
       world.network.watch(this.#routes.watcher);
