@@ -1,7 +1,7 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants, mending } from './shared.ts';
 
-/** Begins long after the clock is right again: a version with the wrong date was then dated by another one. */
+/** Runs long after the clock is right again: a version with the wrong date was then dated by another one. */
 export const oneWrongClock: Scenario = {
   name: 'one-wrong-clock',
   story: 'one clock is a day ahead for a second: no later write gets its date',

@@ -56,7 +56,7 @@ export class Faults {
   /** The faults that have not struck, in the plan's order. */
   readonly #missed = new Map<PlanFault, MissedFault['why']>();
   readonly #snapshots: SnapshotFaults;
-  readonly #troubles: DetectorDisturbance[] = [];
+  readonly #disturbances: DetectorDisturbance[] = [];
   readonly #stage: Stage;
   readonly #disks: DiskStrikes;
   readonly #returns: Returns;
@@ -112,7 +112,7 @@ export class Faults {
 
   /** Disturbances that a failure detector may notice. Crashes and pauses are missing: the trace holds those. */
   get troubles(): readonly DetectorDisturbance[] {
-    return this.#troubles;
+    return this.#disturbances;
   }
 
   /** What was done to snapshots of hash trees. */
@@ -192,7 +192,7 @@ export class Faults {
     // `Load.givenUp` counts these when the client really gives up its request.
     if (fault.kind === 'immediate-retry' || fault.kind === 'client-disconnect') return;
     this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);
-    this.#troubles.push(...troublesOf(fault, this.#world.nowUs));
+    this.#disturbances.push(...disturbancesOf(fault, this.#world.nowUs));
   }
 
   /** Injects one fault. Returns false if there was nothing to strike. */
@@ -346,7 +346,7 @@ function resume(host: Host): void {
  * Whom the fault disturbs as failure detectors see it: a fault of the network all nodes (`node` is ''), one of a link
  * its two ends, a late timer its node.
  */
-function troublesOf(
+function disturbancesOf(
   { kind, targets, forUs, params }: PlanFault,
   fromUs: number,
 ): readonly DetectorDisturbance[] {

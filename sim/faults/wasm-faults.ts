@@ -23,7 +23,7 @@ const timeoutUs = 2_000_000;
 const retryUs = 200_000;
 
 /** The first letter of a key or of a phase's argument that makes the module fail, and the error code of the answer. */
-const troubles: Readonly<Record<string, { readonly letter: string; readonly code: string }>> = {
+const failures: Readonly<Record<string, { readonly letter: string; readonly code: string }>> = {
   'wasm-trap': { letter: 't', code: 'WasmTrap' },
   'wasm-infinite-loop': { letter: 'l', code: 'WasmOutOfFuel' },
   'wasm-memory-exhaustion': { letter: 'g', code: 'WasmMemoryLimit' },
@@ -167,9 +167,9 @@ export class ModuleWork {
   }
 
   #provoke({ kind, params }: WasmPlanFault, node: string): boolean {
-    const trouble = troubles[kind];
-    if (trouble === undefined || !this.#cluster.serves(node)) return false;
-    const letter = params['how'] === 'refusal' ? 'r' : trouble.letter;
+    const failure = failures[kind];
+    if (failure === undefined || !this.#cluster.serves(node)) return false;
+    const letter = params['how'] === 'refusal' ? 'r' : failure.letter;
     const key = `${letter}${String(params['key'])}`;
     const what = String(params['what']);
     const inPhase = what === 'map' || what === 'reduce';
@@ -177,7 +177,7 @@ export class ModuleWork {
       const atUs = this.#world.nowUs;
       const answered = await this.#ask(io, node, key, what);
       const asked = inPhase ? `a ${what} phase ${letter}` : key;
-      this.#provoked.push({ node, atUs, asked, inPhase, expected: trouble.code, answered });
+      this.#provoked.push({ node, atUs, asked, inPhase, expected: failure.code, answered });
     });
     return true;
   }

@@ -157,17 +157,19 @@ function namesOf(
 
 /** An object as `map_identity` returns it. */
 function foundIn(value: unknown): FoundKey {
-  const told = value as {
+  const found = value as {
     readonly not_found?: { readonly bucket: string; readonly key: string };
     readonly bucket: string;
     readonly key: string;
     readonly values: readonly { readonly data: string }[];
   };
-  if (told.not_found !== undefined)
-    return { key: `${told.not_found.bucket}/${told.not_found.key}`, tags: [] };
+  if (found.not_found !== undefined)
+    return { key: `${found.not_found.bucket}/${found.not_found.key}`, tags: [] };
   // The padding after the tag is not text, and JSON cannot hold it.
-  const tags = told.values.map(({ data }) => tagAt(Buffer.from(data), 0) ?? `(no tag: ${data.slice(0, 16)})`);
-  return { key: `${told.bucket}/${told.key}`, tags };
+  const tags = found.values.map(
+    ({ data }) => tagAt(Buffer.from(data), 0) ?? `(no tag: ${data.slice(0, 16)})`,
+  );
+  return { key: `${found.bucket}/${found.key}`, tags };
 }
 
 function textOf(bytes: Uint8Array): string {

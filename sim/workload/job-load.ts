@@ -24,11 +24,11 @@ const retryUs = 200_000;
 /** The MapReduce clients of one run and the records of their jobs. */
 export class JobLoad {
   readonly records: JobRecord[] = [];
-  readonly #room: JobLoadContext;
+  readonly #context: JobLoadContext;
   readonly #impatience = new Map<string, Impatience>();
 
-  constructor(room: JobLoadContext) {
-    this.#room = room;
+  constructor(context: JobLoadContext) {
+    this.#context = context;
   }
 
   get impatience(): ReadonlyMap<string, Impatience> {
@@ -36,7 +36,7 @@ export class JobLoad {
   }
 
   begin(stopped: () => boolean): void {
-    const { jobs, spawn } = this.#room;
+    const { jobs, spawn } = this.#context;
     for (const index of new Set(jobs.map(({ client }) => client))) {
       const mine = jobs.filter(({ client }) => client === index);
       const name = `j${index}`;
@@ -50,7 +50,7 @@ export class JobLoad {
 
   /** Asks every node for every key by name, and for each bucket, until it has answered or `stopped` returns true. */
   lookAtAll(stopped: () => boolean): void {
-    const { jobs, targets, keys, spawn } = this.#room;
+    const { jobs, targets, keys, spawn } = this.#context;
     if (jobs.length === 0) return;
     const all = keys().map((_, key) => key);
     const first = keys().findIndex(({ siblings }) => siblings);
@@ -78,7 +78,7 @@ export class JobLoad {
   }
 
   #client(name: string, io: Io): JobClient {
-    const { targets, keys, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#room;
+    const { targets, keys, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#context;
     const records = this.records;
     return new JobClient({
       ...{ name, io, targets: targets(), keys: keys(), records, nowUs },

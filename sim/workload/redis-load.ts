@@ -21,18 +21,18 @@ export interface RedisLoadContext {
 /** The Redis clients of one run and the records of their operations. */
 export class RedisLoad {
   readonly records: RedisRecord[] = [];
-  readonly #room: RedisLoadContext;
+  readonly #context: RedisLoadContext;
   readonly #clients = new Map<string, RedisClient>();
 
-  constructor(room: RedisLoadContext) {
-    this.#room = room;
+  constructor(context: RedisLoadContext) {
+    this.#context = context;
   }
 
   begin(stopped: () => boolean): void {
-    const { operations } = this.#room;
+    const { operations } = this.#context;
     for (const index of new Set(operations.map(({ client }) => client))) {
       const mine = operations.filter(({ client }) => client === index);
-      this.#room.spawn(`r${index}`, (io) => {
+      this.#context.spawn(`r${index}`, (io) => {
         const client = this.#client(`r${index}`, io);
         this.#clients.set(`r${index}`, client);
         return client.work(mine, stopped);
@@ -51,31 +51,31 @@ export class RedisLoad {
 
   /** Makes that many clients increment the plan's first counter at once. Returns false if the plan has none. */
   crowd(id: string, clients: number): boolean {
-    const counted = this.#room.operations.find(({ kind }) => kind === 'incr');
+    const counted = this.#context.operations.find(({ kind }) => kind === 'incr');
     if (counted === undefined) return false;
     for (let index = 0; index < clients; index++) {
       const name = `${id}.r${index}`;
       const operation = { ...counted, id: name, thinkUs: 0 };
-      this.#room.spawn(name, (io) => this.#client(name, io).work([operation], () => false));
+      this.#context.spawn(name, (io) => this.#client(name, io).work([operation], () => false));
     }
     return true;
   }
 
   readBack(stopped: () => boolean): void {
-    const { operations, targets } = this.#room;
+    const { operations, targets } = this.#context;
     if (operations.length === 0) return;
-    this.#room.spawn('redis-reader', (io) =>
+    this.#context.spawn('redis-reader', (io) =>
       readBackRedis(this.#client('redis-reader', io), targets(), operations, io, stopped),
     );
   }
 
   #client(name: string, io: Io): RedisClient {
-    const { operations, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#room;
+    const { operations, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#context;
     const transfers = operations.filter(({ kind }) => kind === 'transfer');
     return new RedisClient({
       name,
       io,
-      targets: this.#room.targets(),
+      targets: this.#context.targets(),
       accounts: Math.max(0, ...transfers.map(({ key, other }) => Math.max(key, other) + 1)),
       records: this.records,
       nowUs,

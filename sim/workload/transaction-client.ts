@@ -62,12 +62,12 @@ export class TransactionClient {
   readonly impatience: Impatience;
   readonly #setup: TransactionClientSetup;
   readonly #connections = new Map<string, PbConnection>();
-  readonly #repetitions: Retries;
+  readonly #retries: Retries;
 
   constructor(setup: TransactionClientSetup) {
     this.#setup = setup;
-    this.#repetitions = new Retries(setup);
-    this.impatience = new Impatience(setup.io.clock, (count) => this.#repetitions.repeat(count));
+    this.#retries = new Retries(setup);
+    this.impatience = new Impatience(setup.io.clock, (count) => this.#retries.repeat(count));
   }
 
   /** Runs `transactions` in order until `stopped` returns true or none is left. */
@@ -273,7 +273,7 @@ export class TransactionClient {
       ...(planned.forced ? { force_abort: true } : {}),
       ...(record.clientId === '' ? {} : { id: Buffer.from(record.clientId) }),
     };
-    if (planned.named) this.#repetitions.keep(record, message);
+    if (planned.named) this.#retries.keep(record, message);
     for (let attempt = 0; attempt < (planned.named ? attemptsMax : 1); attempt++) {
       if (attempt > 0 && !this.impatience.takeHurry()) await sleep(this.#setup.io.clock, retryUs);
       const { targets, io } = this.#setup;

@@ -71,9 +71,9 @@ export class UnauthenticatedClients {
 
   /** Uses the binary protocol, which the observer follows. */
   async #look(node: string, io: Io): Promise<string | undefined> {
-    const door = { address: this.#cluster.address(node, 'pb'), token: this.#token };
+    const target = { address: this.#cluster.address(node, 'pb'), token: this.#token };
     try {
-      const connection = await PbConnection.open(io, door, patienceUs);
+      const connection = await PbConnection.open(io, target, patienceUs);
       const exchange = await connection.ask({ kind: 'get', message: strangersPlace }, patienceUs);
       connection.close();
       // The request was lost, or too few replicas answered: the node has said nothing.

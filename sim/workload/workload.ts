@@ -47,7 +47,7 @@ export const answerTimeoutUs = 2_000_000;
 /** Longer than for other requests: a job waits some seconds for a silent replica before it asks the next. */
 const jobTimeoutUs = 12_000_000;
 
-type RoomOfClients = Pick<JobLoadContext, 'nowUs' | 'connectTimeoutUs' | 'answerTimeoutUs' | 'spawn'>;
+type ClientContext = Pick<JobLoadContext, 'nowUs' | 'connectTimeoutUs' | 'answerTimeoutUs' | 'spawn'>;
 
 /** The load of one run and its records. */
 export class Load {
@@ -71,7 +71,7 @@ export class Load {
   readonly #impatience = new Map<string, Impatience>();
   /** The clients' credentials, if nodes demand any. */
   readonly #token: string | undefined;
-  readonly #strangers: UnauthenticatedClients;
+  readonly #unauthenticated: UnauthenticatedClients;
   #ended = false;
   #busy = 0;
 
@@ -92,7 +92,7 @@ export class Load {
     this.#durable = durable;
     this.#keys = new ClientKeys(plan, cluster.ring);
     this.#token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
-    this.#strangers = new UnauthenticatedClients(world, cluster, this.#token);
+    this.#unauthenticated = new UnauthenticatedClients(world, cluster, this.#token);
     this.#redis = this.#redisLoad();
     this.#jobs = this.#jobLoad();
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
@@ -132,7 +132,7 @@ export class Load {
     for (let index = 0; index < plan.transactionClients; index++) this.#beginTransactions(index);
     this.#redis.begin(() => this.#ended);
     this.#jobs.begin(() => this.#ended);
-    this.#beginStranger(startUs);
+    this.#beginMalformedInput(startUs);
     this.#beginOperator(startUs);
   }
 
@@ -193,11 +193,11 @@ export class Load {
 
   /** Sends a request without sufficient credentials. Returns false if the nodes demand none. */
   strange(id: string, node: string, params: PlanFault['params']): boolean {
-    return this.#strangers.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
+    return this.#unauthenticated.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
   }
 
   get strangers(): Pick<UnauthenticatedClients, 'records' | 'untouched'> {
-    return this.#strangers;
+    return this.#unauthenticated;
   }
 
   /** Clients begin no further operation. */
@@ -208,7 +208,7 @@ export class Load {
   /** Reads every key in every datacenter, and asks every node, until all have answered or `stopped` returns true. */
   readBack(stopped: () => boolean): void {
     this.#redis.readBack(stopped);
-    this.#strangers.lookAfter(stopped, (io, task) => this.#spawn(io, 'strangers', task));
+    this.#unauthenticated.lookAfter(stopped, (io, task) => this.#spawn(io, 'strangers', task));
     const datacenters = new Set(this.#plan.nodes.map((node) => node.datacenter));
     for (const datacenter of datacenters) {
       const name = `reader-${datacenter}`;
@@ -294,7 +294,7 @@ export class Load {
     return new RedisLoad({
       operations: this.#plan.redisOperations ?? [],
       targets: () => this.#targetsAt('redis'),
-      ...this.#roomOfClients(answerTimeoutUs),
+      ...this.#clientContext(answerTimeoutUs),
     });
   }
 
@@ -304,11 +304,11 @@ export class Load {
       jobs: this.#plan.jobs ?? [],
       targets: () => this.#targetsAt('pb'),
       keys: () => this.#keys.of(datacenter),
-      ...this.#roomOfClients(jobTimeoutUs),
+      ...this.#clientContext(jobTimeoutUs),
     });
   }
 
-  #roomOfClients(timeoutUs: number): RoomOfClients {
+  #clientContext(timeoutUs: number): ClientContext {
     return {
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
@@ -325,7 +325,7 @@ export class Load {
     });
   }
 
-  #beginStranger(startUs: number): void {
+  #beginMalformedInput(startUs: number): void {
     const io = this.#world.addHost('stranger').boot();
     for (const burst of this.#plan.garbage) {
       this.#world.at(startUs + burst.atUs, `garbage ${burst.id}`, () => {

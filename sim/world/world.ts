@@ -146,7 +146,7 @@ export class World {
 
   /** Calls `act` at an instant (now, if it has passed), as an event of the world's own. `name` goes to the trace. */
   at(atUs: number, name: string, act: () => void): Appointment {
-    const happening: TimelineEvent = {
+    const event: TimelineEvent = {
       owner: undefined,
       happen: () => {
         this.#ground.leave();
@@ -155,7 +155,7 @@ export class World {
         return true;
       },
     };
-    const ticket = this.#timeline.schedule(Math.ceil(atUs), happening);
+    const ticket = this.#timeline.schedule(Math.ceil(atUs), event);
     return { cancel: () => this.#timeline.cancel(ticket) };
   }
 
@@ -195,7 +195,7 @@ export class World {
   async #drive(untilUs: number, reached: () => boolean): Promise<void> {
     assert(!this.#running, 'a world runs once at a time');
     this.#running = true;
-    const calm = guardAmbientTime((name) => this.#machineCalled(name));
+    const unguard = guardAmbientTime((name) => this.#machineCalled(name));
     try {
       await drive({
         step: () => !reached() && this.#step(untilUs),
@@ -203,7 +203,7 @@ export class World {
         unhandled: (reason) => this.#unhandled(reason),
       });
     } finally {
-      calm();
+      unguard();
       this.#ground.outside = false;
       this.#ground.leave();
       this.#running = false;

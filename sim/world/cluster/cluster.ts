@@ -46,7 +46,7 @@ export class Cluster {
   readonly #nodes: readonly PlanNode[];
   readonly #settings: Readonly<Record<string, unknown>>;
   readonly #clocks: Random;
-  readonly #seats = new Map<string, NodeSlot>();
+  readonly #slots = new Map<string, NodeSlot>();
   readonly #lives: IncarnationRecord[] = [];
   readonly #endings: IncarnationEndListener[] = [];
   readonly #doubleStarts: DoubleStart[] = [];
@@ -62,11 +62,11 @@ export class Cluster {
     this.#settings = settings;
     this.#clocks = world.random.fork('clocks');
     for (const node of nodes) this.add(node, node.spare === true ? spareSettings(node) : {});
-    const members = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
+    const members = [...this.#slots.values()].filter(({ standing }) => standing === 'member');
     this.ring = new Ring(members.map(memberOf));
     world.trace.on('membership.departed', ({ host }) => {
-      const seat = this.#seats.get(host);
-      if (seat !== undefined) seat.departed = true;
+      const slot = this.#slots.get(host);
+      if (slot !== undefined) slot.departed = true;
     });
   }
 
@@ -82,43 +82,43 @@ export class Cluster {
     const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
     const standing = node.spare === true ? 'spare' : 'member';
     const nobody = { told: undefined, life: undefined, departed: false };
-    this.#seats.set(node.name, { ...nobody, config, host, node, standing });
+    this.#slots.set(node.name, { ...nobody, config, host, node, standing });
   }
 
   /** Gives a node other settings of its own, from its next incarnation on. */
   reconfigure(node: PlanNode, own: Readonly<Record<string, unknown>>): void {
-    const seat = this.#seat(node.name);
-    seat.config = configOf(node, this.#nodes, { ...this.#settings, ...own });
-    seat.told = undefined;
+    const slot = this.#slot(node.name);
+    slot.config = configOf(node, this.#nodes, { ...this.#settings, ...own });
+    slot.told = undefined;
   }
 
   get names(): readonly string[] {
-    return [...this.#seats.keys()];
+    return [...this.#slots.keys()];
   }
 
   /** Nodes that must be up once everything is healed: without spares and without removed nodes. */
   get members(): readonly string[] {
-    const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
-    return seats.map(({ host }) => host.name);
+    const slots = [...this.#slots.values()].filter(({ standing }) => standing === 'member');
+    return slots.map(({ host }) => host.name);
   }
 
   /** Members that are gone. */
   get gone(): Gone {
-    const seats = [...this.#seats.values()].filter(({ standing }) => standing !== 'spare');
+    const slots = [...this.#slots.values()].filter(({ standing }) => standing !== 'spare');
     const namesOf = (some: readonly NodeSlot[]): readonly string[] => some.map(({ host }) => host.name);
     return {
-      lost: namesOf(seats.filter(({ standing }) => standing !== 'member')),
-      missed: namesOf(seats.filter(({ standing }) => standing === 'lost')),
+      lost: namesOf(slots.filter(({ standing }) => standing !== 'member')),
+      missed: namesOf(slots.filter(({ standing }) => standing === 'lost')),
       heirs: new Map(
-        seats.flatMap(({ node: { name, replaces } }) => (replaces === undefined ? [] : [[replaces, name]])),
+        slots.flatMap(({ node: { name, replaces } }) => (replaces === undefined ? [] : [[replaces, name]])),
       ),
     };
   }
 
   /** The ring of the nodes that are members now. */
   owners(): Ring {
-    const seats = [...this.#seats.values()].filter(({ standing }) => standing === 'member');
-    return new Ring(seats.map(memberOf));
+    const slots = [...this.#slots.values()].filter(({ standing }) => standing === 'member');
+    return new Ring(slots.map(memberOf));
   }
 
   /**
@@ -126,15 +126,15 @@ export class Cluster {
    * leaves. Returns false if the node is down, already changing, or gone.
    */
   change(name: string): boolean {
-    const seat = this.#seat(name);
-    if (seat.standing === 'member') return this.#leave(seat);
-    if (seat.standing !== 'spare') return false;
-    const { replaces } = seat.node;
+    const slot = this.#slot(name);
+    if (slot.standing === 'member') return this.#leave(slot);
+    if (slot.standing !== 'spare') return false;
+    const { replaces } = slot.node;
     if (replaces !== undefined) {
-      this.#seat(replaces).standing = 'replaced';
+      this.#slot(replaces).standing = 'replaced';
       this.crash(replaces, 'keepAll', 'silent');
     }
-    seat.standing = 'member';
+    slot.standing = 'member';
     this.start(name);
     return true;
   }
@@ -145,17 +145,17 @@ export class Cluster {
    * undefined if it is not removed, or its last incarnation has not ended.
    */
   returns(name: string, join: ReturnMode): 'left' | 'replaced' | undefined {
-    const seat = this.#seat(name);
-    const { standing } = seat;
-    if ((standing !== 'left' && standing !== 'replaced') || seat.life !== undefined) return undefined;
+    const slot = this.#slot(name);
+    const { standing } = slot;
+    if ((standing !== 'left' && standing !== 'replaced') || slot.life !== undefined) return undefined;
     if (join === 'anew') {
-      seat.host.disk.wipe();
-      seat.standing = 'member';
-      seat.departed = false;
-      this.reconfigure(seat.node, newcomerSettings(seat.config));
+      slot.host.disk.wipe();
+      slot.standing = 'member';
+      slot.departed = false;
+      this.reconfigure(slot.node, newcomerSettings(slot.config));
     } else {
       this.#returned.add(name);
-      this.reconfigure(seat.node, { join });
+      this.reconfigure(slot.node, { join });
     }
     this.start(name);
     return standing;
@@ -163,7 +163,7 @@ export class Cluster {
 
   /** The spare that replaces the node; undefined if there is none. */
   heirOf(name: string): string | undefined {
-    return [...this.#seats.values()].find(({ node }) => node.replaces === name)?.host.name;
+    return [...this.#slots.values()].find(({ node }) => node.replaces === name)?.host.name;
   }
 
   /** Whether the node was removed and started again on its old disk: what it holds counts as no copy. */
@@ -173,9 +173,9 @@ export class Cluster {
 
   /** `permanent-node-loss`: a member dies for good. Returns false if it is gone already. */
   lose(name: string): boolean {
-    const seat = this.#seat(name);
-    if (seat.standing !== 'member') return false;
-    seat.standing = 'lost';
+    const slot = this.#slot(name);
+    if (slot.standing !== 'member') return false;
+    slot.standing = 'lost';
     this.crash(name, 'keepAll', 'silent');
     return true;
   }
@@ -185,7 +185,7 @@ export class Cluster {
    * refuses.
    */
   standby(name: string, ends: boolean): boolean {
-    const { life, host } = this.#seat(name);
+    const { life, host } = this.#slot(name);
     if (life?.node === undefined) return false;
     const { node } = life;
     let accepted = true;
@@ -211,12 +211,12 @@ export class Cluster {
     return accepted;
   }
 
-  #leave(seat: NodeSlot): boolean {
-    const { life } = seat;
+  #leave(slot: NodeSlot): boolean {
+    const { life } = slot;
     if (life?.node === undefined) return false;
     const { node } = life;
     let leaving = true;
-    seat.host.ask(() => {
+    slot.host.ask(() => {
       try {
         node.leave();
       } catch (error) {
@@ -230,7 +230,7 @@ export class Cluster {
 
   /** `wrong-identity`: a process on a host of its own claims to be a member, or to be one beside `victim`. */
   impose(id: string, victim: string, claim: Claim): void {
-    const { node, config } = this.#seat(victim);
+    const { node, config } = this.#slot(victim);
     this.impostors.impose(id, { node, config }, claim, this.#nodes, this.#settings);
   }
 
@@ -239,14 +239,14 @@ export class Cluster {
    * Returns false if no process serves there.
    */
   startTwice(name: string): boolean {
-    const seat = this.#seat(name);
-    const { life } = seat;
+    const slot = this.#slot(name);
+    const { life } = slot;
     if (life?.node === undefined) return false;
     const start: DoubleStart = { node: name, atUs: this.#world.nowUs, refused: '' };
     this.#doubleStarts.push(start);
     life.io.spawn('second', async () => {
       try {
-        const second = await Node.start(life.io, seat.config, secrets);
+        const second = await Node.start(life.io, slot.config, secrets);
         await second.stop();
         start.refused = 'nothing: it served';
       } catch (error) {
@@ -267,26 +267,26 @@ export class Cluster {
 
   /** The configuration of the node's current incarnation, or of its next one. */
   configOf(name: string): NodeConfig {
-    return this.#seat(name).config;
+    return this.#slot(name).config;
   }
 
   host(name: string): Host {
-    return this.#seat(name).host;
+    return this.#slot(name).host;
   }
 
   /** Whether a process runs on the node's host, whether it serves yet or not. */
   isUp(name: string): boolean {
-    return this.#seat(name).life !== undefined;
+    return this.#slot(name).life !== undefined;
   }
 
   /** Whether the node has started and serves. */
   serves(name: string): boolean {
-    return this.#seat(name).life?.node !== undefined;
+    return this.#slot(name).life?.node !== undefined;
   }
 
   /** The node's counters now; undefined while it does not serve. */
   statistics(name: string): StatsSnapshot | undefined {
-    return this.#seat(name).life?.node?.statistics();
+    return this.#slot(name).life?.node?.statistics();
   }
 
   /** Calls `listener` at the end of every incarnation, while its counters can still be read. */
@@ -311,23 +311,23 @@ export class Cluster {
 
   /** `tokens`: those that peers have assigned to the node. */
   #start(name: string, tokens: readonly Token[] | undefined): void {
-    const seat = this.#seat(name);
-    if (seat.life !== undefined) return;
-    const io = seat.host.boot();
+    const slot = this.#slot(name);
+    if (slot.life !== undefined) return;
+    const io = slot.host.boot();
     const life: SlotIncarnation = { io, node: undefined };
-    seat.life = life;
+    slot.life = life;
     io.spawn('node', async () => {
       try {
-        const node = await Node.start(io, { ...seat.config, ...(tokens && { tokens }) }, secrets);
+        const node = await Node.start(io, { ...slot.config, ...(tokens && { tokens }) }, secrets);
         life.node = node;
         // As `lockstep start` does (`engine/cli/start.ts`).
         const startAnew = (told: readonly Token[] | undefined): void => {
-          if (seat.life === life) this.beginStop(name, () => this.#start(name, told));
+          if (slot.life === life) this.beginStop(name, () => this.#start(name, told));
         };
         node.onRoom(() => startAnew(tokens));
         const over = (): void => {
-          if (seat.life !== life) return;
-          seat.standing = 'left';
+          if (slot.life !== life) return;
+          slot.standing = 'left';
           this.beginStop(name, () => undefined);
         };
         // No code expects a rejection: it is rethrown, and fails the run (`no-silent-failures`).
@@ -335,26 +335,26 @@ export class Cluster {
           throw error;
         });
         node.onTokens((told) => {
-          seat.told = told;
+          slot.told = told;
           startAnew(told);
         });
       } catch (error) {
         if (!(error instanceof LockstepError)) throw error;
-        this.#refuse(seat, life, error);
+        this.#refuse(slot, life, error);
       }
     });
   }
 
   /** Ends the process, as a program that cannot start exits; in a separate event. */
-  #refuse(seat: NodeSlot, life: SlotIncarnation, { code, message: detail }: LockstepError): void {
-    const { host } = seat;
+  #refuse(slot: NodeSlot, life: SlotIncarnation, { code, message: detail }: LockstepError): void {
+    const { host } = slot;
     this.#world.after(0, `refused ${host.name}`, () => {
-      if (seat.life !== life) return;
-      this.#endLife(seat);
+      if (slot.life !== life) return;
+      this.#endLife(slot);
       const left = host.stop();
       // The power failed between its last write and its exit: the node had left before it started.
-      const departed = seat.departed && code === 'StoreForeign';
-      if (departed && seat.standing === 'member') seat.standing = 'left';
+      const departed = slot.departed && code === 'StoreForeign';
+      if (departed && slot.standing === 'member') slot.standing = 'left';
       const { nowUs: atUs } = this.#world;
       const refused = { node: host.name, life: host.lives, atUs, code, detail, departed, left };
       this.#refused.push(refused);
@@ -364,17 +364,17 @@ export class Cluster {
 
   /** Ends a node's incarnation without notice; does nothing if it is down. */
   crash(name: string, survival: Survival, connections: 'silent' | 'reset'): void {
-    const seat = this.#seat(name);
-    if (seat.life === undefined) return;
-    this.#record(seat, seat.life, 'crashed');
-    seat.life = undefined;
-    seat.host.crash(survival, connections);
+    const slot = this.#slot(name);
+    if (slot.life === undefined) return;
+    this.#record(slot, slot.life, 'crashed');
+    slot.life = undefined;
+    slot.host.crash(survival, connections);
   }
 
   /** Asks every node that serves to stop, lets time pass until it has, and reports what each left behind. */
   async stopAll(budgetUs: number): Promise<ReadonlyMap<string, Leaks | 'stuck'>> {
     const left = new Map<string, Leaks | 'stuck'>();
-    for (const { host, life } of this.#seats.values()) {
+    for (const { host, life } of this.#slots.values()) {
       if (life?.node !== undefined) left.set(host.name, await this.stop(host.name, budgetUs));
     }
     return left;
@@ -388,7 +388,7 @@ export class Cluster {
     const outcome: { left: Leaks | 'stuck' } = { left: 'stuck' };
     this.beginStop(name, (leaks) => (outcome.left = leaks));
     await this.#world.runUntil(() => outcome.left !== 'stuck', budgetUs);
-    if (outcome.left === 'stuck') this.#endLife(this.#seat(name));
+    if (outcome.left === 'stuck') this.#endLife(this.#slot(name));
     return outcome.left;
   }
 
@@ -397,31 +397,31 @@ export class Cluster {
    * serve.
    */
   beginStop(name: string, onStopped: (left: Leaks) => void): boolean {
-    const seat = this.#seat(name);
-    const { life } = seat;
+    const slot = this.#slot(name);
+    const { life } = slot;
     if (life?.node === undefined) return false;
     const { node } = life;
     const stop = async (): Promise<void> => {
       await node.stop();
       // In a separate event, after this task has ended: otherwise the task itself would count as left behind.
       this.#world.after(0, `stopped ${name}`, () => {
-        if (seat.life !== life) return;
-        this.#endLife(seat);
-        onStopped(seat.host.stop());
+        if (slot.life !== life) return;
+        this.#endLife(slot);
+        onStopped(slot.host.stop());
       });
     };
-    seat.host.ask(() => life.io.spawn('stop', stop));
+    slot.host.ask(() => life.io.spawn('stop', stop));
     return true;
   }
 
-  #endLife(seat: NodeSlot): void {
-    if (seat.life !== undefined) this.#record(seat, seat.life, 'stopped');
-    seat.life = undefined;
+  #endLife(slot: NodeSlot): void {
+    if (slot.life !== undefined) this.#record(slot, slot.life, 'stopped');
+    slot.life = undefined;
   }
 
   /** Every incarnation so far, running ones included. */
   lives(): readonly IncarnationRecord[] {
-    const running = [...this.#seats.values()].flatMap(({ host, life }) =>
+    const running = [...this.#slots.values()].flatMap(({ host, life }) =>
       life === undefined ? [] : [this.#recordOf(host, life)],
     );
     return [...this.#lives, ...running];
@@ -436,7 +436,7 @@ export class Cluster {
     return { node: host.name, life: host.lives, failedTasks: io.failedTasks(), atUs: this.#world.nowUs };
   }
 
-  #seat(name: string): NodeSlot {
-    return present(this.#seats.get(name), `the node ${name}`);
+  #slot(name: string): NodeSlot {
+    return present(this.#slots.get(name), `the node ${name}`);
   }
 }

@@ -102,7 +102,7 @@ export class Host {
     this.#machine.crashed = false;
     this.#ground.trace.happened(worldEvents.hostBooted, this.#machine.index, life.number);
     this.#network.machineChanged();
-    this.#io = this.#doors(life);
+    this.#io = this.#ports(life);
     return this.#io;
   }
 
@@ -170,7 +170,7 @@ export class Host {
     return life;
   }
 
-  #doors(life: Incarnation): Io {
+  #ports(life: Incarnation): Io {
     const clock = new IncarnationClock(life, this.clock);
     const network = this.#network.door(life, this.#machine);
     const log = new IncarnationLog(life);

@@ -93,10 +93,10 @@ export class Incarnation {
    * Called before anything runs this incarnation's code: true if it may run now. Otherwise the incarnation is dead and
    * nothing happens, or it is paused and the event waits.
    */
-  mayRun(happening: TimelineEvent): boolean {
+  mayRun(event: TimelineEvent): boolean {
     if (!this.#alive) return false;
     if (this.#paused || (this.#held.length > 0 && !this.#releasing)) {
-      this.#held.push(happening);
+      this.#held.push(event);
       return false;
     }
     this.ground.enter(this);
@@ -134,15 +134,15 @@ export class Incarnation {
 
   /** An event that runs `act` when the incarnation may run, and does nothing once it is over. */
   #turnOf(act: () => void): TimelineEvent {
-    const happening: TimelineEvent = {
+    const event: TimelineEvent = {
       owner: this,
       happen: () => {
-        if (!this.mayRun(happening)) return false;
+        if (!this.mayRun(event)) return false;
         act();
         return true;
       },
     };
-    return happening;
+    return event;
   }
 
   #scheduleRelease(): void {

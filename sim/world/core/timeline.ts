@@ -46,8 +46,8 @@ export class Timeline {
     return this.#agenda.nextUs;
   }
 
-  schedule(atUs: number, happening: TimelineEvent): Ticket {
-    return this.#agenda.schedule(atUs > this.#nowUs ? atUs : this.#nowUs, happening);
+  schedule(atUs: number, event: TimelineEvent): Ticket {
+    return this.#agenda.schedule(atUs > this.#nowUs ? atUs : this.#nowUs, event);
   }
 
   /** Schedules an action of the world itself in `us` microseconds. */
@@ -65,7 +65,7 @@ export class Timeline {
 
   /** Forgets every event that belongs to an owner. */
   forget(owner: object): void {
-    this.#agenda.cancelWhere((happening) => happening.owner === owner);
+    this.#agenda.cancelWhere((event) => event.owner === owner);
   }
 
   /**
@@ -79,13 +79,13 @@ export class Timeline {
         if (untilUs !== Infinity && untilUs > this.#nowUs) this.#nowUs = untilUs;
         return false;
       }
-      const happening = this.#agenda.take();
-      assert(happening !== undefined && nextUs >= this.#nowUs, 'time moves forward');
+      const event = this.#agenda.take();
+      assert(event !== undefined && nextUs >= this.#nowUs, 'time moves forward');
       if (nextUs > this.#nowUs) this.#countBefore = this.#count;
       else if (this.#count - this.#countBefore > sameInstantMax) throw new StandstillError(`at ${nextUs} us`);
       this.#nowUs = nextUs;
       this.#count += 1;
-      if (happening.happen()) return true;
+      if (event.happen()) return true;
     }
   }
 }

@@ -5,7 +5,7 @@
 import type { BytesOwner } from '../../../engine/io/network.ts';
 import type { WorldContext } from '../core/world-context.ts';
 
-interface Loan {
+interface Lent {
   readonly view: Uint8Array;
   readonly copy: Buffer;
   readonly owner: BytesOwner;
@@ -21,7 +21,7 @@ export class BorrowedBuffers {
   readonly #ground: WorldContext;
   readonly #host: string;
   readonly #remote: string;
-  readonly #loans: Loan[] = [];
+  readonly #lent: Lent[] = [];
   /** Entries before this index are released. */
   #first = 0;
 
@@ -35,29 +35,29 @@ export class BorrowedBuffers {
   lend(view: Uint8Array, owner: BytesOwner, end: number): Uint8Array {
     const copy = Buffer.allocUnsafe(view.length);
     copy.set(view);
-    this.#loans.push({ view, copy, owner, end });
+    this.#lent.push({ view, copy, owner, end });
     return copy;
   }
 
   /** Releases the buffers before position `departed` of the stream. */
   release(departed: number): void {
-    for (let loan = this.#loans[this.#first]; loan !== undefined; loan = this.#loans[this.#first]) {
-      if (loan.end > departed) return;
+    for (let lent = this.#lent[this.#first]; lent !== undefined; lent = this.#lent[this.#first]) {
+      if (lent.end > departed) return;
       this.#takeOff();
-      if (!sameBytes(loan.copy, loan.view)) this.#fail();
-      loan.owner.released(loan.view);
+      if (!sameBytes(lent.copy, lent.view)) this.#fail();
+      lent.owner.released(lent.view);
     }
   }
 
   #takeOff(): void {
     // Mostly there is one. Setting the length of an array to 0 would free its memory, only to allocate it again.
-    if (this.#loans.length === 1) {
-      this.#loans.pop();
+    if (this.#lent.length === 1) {
+      this.#lent.pop();
       return;
     }
     this.#first += 1;
-    if (this.#first === this.#loans.length) this.#loans.length = 0;
-    else if (this.#first >= compactFrom) this.#loans.splice(0, this.#first);
+    if (this.#first === this.#lent.length) this.#lent.length = 0;
+    else if (this.#first >= compactFrom) this.#lent.splice(0, this.#first);
     else return;
     this.#first = 0;
   }
@@ -69,7 +69,7 @@ export class BorrowedBuffers {
 
   /** The connection is over: drops all buffers without releasing them. */
   forget(): void {
-    this.#loans.length = 0;
+    this.#lent.length = 0;
     this.#first = 0;
   }
 }

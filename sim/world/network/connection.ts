@@ -47,7 +47,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   #reading = true;
   #readScheduled = false;
 
-  readonly #loans: BorrowedBuffers;
+  readonly #borrowed: BorrowedBuffers;
   readonly #patience: Patience;
   readonly #end: ConnectionEnd;
   #left = false;
@@ -74,7 +74,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#out = pipes.out;
     this.#in = pipes.in;
     this.#inbox = new Inbox(shared, other, machine);
-    this.#loans = new BorrowedBuffers(shared.ground, machine.name, remote);
+    this.#borrowed = new BorrowedBuffers(shared.ground, machine.name, remote);
     this.#patience = new Patience(shared.ground.timeline, pipes.out, () => this.#abandon('timedOut'));
   }
 
@@ -147,7 +147,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
       return false;
     }
     this.#written += bytes.length;
-    this.#out.write(owner === undefined ? bytes : this.#loans.lend(bytes, owner, this.#written));
+    this.#out.write(owner === undefined ? bytes : this.#borrowed.lend(bytes, owner, this.#written));
     this.#patience.wrote();
     if (this.#out.pendingBytes < this.#shared.ground.tuning.network.highWaterBytes) return true;
     this.#needsDrain = true;
@@ -252,7 +252,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
   }
 
   departed(): void {
-    if (this.live) this.#loans.release(this.#written - this.#out.pendingBytes);
+    if (this.live) this.#borrowed.release(this.#written - this.#out.pendingBytes);
   }
 
   pumped(): boolean {
@@ -396,7 +396,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     if (!this.#life.mayRun(closing)) return false;
     const reason = present(this.#closed, 'the reason of the close');
     this.#life.connections.delete(this);
-    this.#loans.forget();
+    this.#borrowed.forget();
     this.#watched((watcher, end) => watcher.closed(end, reason));
     const { trace } = this.#shared.ground;
     trace.happened(worldEvents.closed, this.#life.hostIndex, this.id, closeReasons.indexOf(reason));
