@@ -39,7 +39,7 @@ describe('the terminal report', () => {
     );
   });
 
-  it('names what was planted in every line that runs it again', () => {
+  it('names the mutant in every command that replays the run', () => {
     const shrunk = {
       plan: planOfSeed('calm', 1),
       result,

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { World } from '../world/world.ts';
 import { checkClockUse } from './clock-use.ts';
 
-it('no-ambient-time counts the lives that read their clock, and accuses one that asks the machine (negative control)', async () => {
+it('no-ambient-time counts incarnations that use their clock port, and accuses one that uses the machine (negative control)', async () => {
   const world = new World({ seed: 1 });
   const fine = world.addHost('n1').boot();
   const sly = world.addHost('n2').boot();

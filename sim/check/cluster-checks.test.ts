@@ -59,7 +59,7 @@ describe('quorum-intersection', () => {
     expect(verdict(checkQuorums(skipped, [], nobody, []))).toEqual([true, 0, 2]);
   });
 
-  it('breaks when a refusal calls a peer away that was NORMAL to the node', () => {
+  it('breaks when a refusal names a peer as away that the node called NORMAL', () => {
     const reason = '2 replicas of dc1 are needed and 1 can be reached (away: n2)';
     const refused = putAt(20, 'a', { outcome: 'fail', reason });
     const normal = [move(1, 'UNKNOWN', 'NORMAL')];
@@ -68,7 +68,7 @@ describe('quorum-intersection', () => {
     expect(checkQuorums([refused], [], new Opinions(normal), ['n1', 'n2']).ok).toBe(false);
   });
 
-  it('holds a refusal to what its coordinator thought', () => {
+  it('judges a refusal by its coordinator’s opinions', () => {
     const reason =
       'NoQuorum: n3: the write was refused: 2 replicas of dc1 are needed and 1 can be reached (away: n2)';
     const refused = putAt(20, 'a', { outcome: 'fail', reason });
@@ -84,7 +84,7 @@ describe('quorum-intersection', () => {
     expect(verdictWith(down, normal)).toBe(false);
   });
 
-  it('holds a refusal to what the present life has heard, not to what an earlier one thought', () => {
+  it('judges a refusal by the opinions of the current incarnation, not of an earlier one', () => {
     const reason = '2 replicas of dc1 are needed and 1 can be reached (away: n2)';
     const refused = putAt(20, 'a', { outcome: 'fail', reason });
     const verdictWith = (moves: readonly OpinionMove[], observer = 'n1'): boolean => {
@@ -185,7 +185,7 @@ describe('failure-detection', () => {
     for (const over of bad) expect(checkDetector({ ...truth, ...over }).ok).toBe(false);
   });
 
-  it('breaks over an absence that nobody noticed, unless the observer was hindered', () => {
+  it('breaks over an absence that a node did not notice, unless that node was disturbed', () => {
     const unnoticed = checkDetector({ ...truth, troubles: [away] });
     expect([unnoticed.ok, unnoticed.firstBad?.atUs]).toEqual([false, 3 * second]);
     const cut = { node: '', fromUs: 0, toUs: 2 * second, away: false };

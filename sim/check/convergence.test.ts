@@ -43,7 +43,7 @@ describe('convergence', () => {
     expect([report.ok, report.checked, report.skipped]).toEqual([true, 0, 1]);
   });
 
-  it('calls writes that nobody heard the end of in flight, and reads never', () => {
+  it('counts writes of unknown outcome as in progress, and reads never', () => {
     const history = [
       putAt(1, 'a', { key: 'b/heard' }),
       putAt(2, 'b', { key: 'b/silent', completedUs: undefined }),

@@ -21,7 +21,7 @@ describe('data-integrity', () => {
     expect(outcome).toMatchObject({ ok: true, checked: 2, skipped: 1 });
   });
 
-  it('accuses a value that nobody wrote so (negative control)', () => {
+  it('accuses a value that differs from what a client wrote (negative control)', () => {
     const outcome = checkCorruption([readAt(30, ['(changed: a)'])], { ...nothing, altered: [flip] });
     expect(outcome.firstBad?.text).toContain('(changed: a)');
   });

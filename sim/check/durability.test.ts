@@ -51,7 +51,7 @@ describe('durability, a bucket with siblings', () => {
     expect(checkDurability([unsure, readAt(20, [], final)]).ok).toBe(true);
   });
 
-  it('accuses a value whose writer was told that it did not happen, and one that nobody wrote (negative control)', () => {
+  it('accuses a value whose write was certainly refused, and one that no client wrote (negative control)', () => {
     const refused = putAt(10, 'a', { outcome: 'fail' });
     expect(broken([refused, readAt(20, ['a'], final)])).toContain('told that it did not happen');
     expect(broken([readAt(20, ['ghost'], final)])).toContain('nobody wrote');
@@ -105,7 +105,7 @@ describe('durability, a bucket without siblings', () => {
     expect(broken(newestWins(history))).toContain('a replaced value is back');
   });
 
-  it('accuses an empty key that nobody deleted (negative control)', () => {
+  it('accuses an empty key without a deletion (negative control)', () => {
     expect(broken(newestWins([putAt(10, 'a'), readAt(20, [], final)]))).toContain(
       'an acknowledged write is lost',
     );

@@ -85,7 +85,7 @@ describe('isolation', () => {
     expect(anomaliesOf(...told.map((one) => ({ ...one, atUs: [0, 500] as const })))).toEqual([]);
   });
 
-  it('counts a transaction of unknown outcome once somebody has seen it', () => {
+  it('counts a transaction of unknown outcome once a read shows its append', () => {
     const told: readonly Told[] = [
       { reads: { a: [], b: [] }, outcome: 'unknown' },
       { reads: { a: [0], b: [] } },

@@ -50,7 +50,7 @@ describe('triples (atomicity)', () => {
   const reasons = (tags: readonly string[], outcome: TransactionRecord['outcome']): readonly string[] =>
     checkTransactionValues([restamp(tags, outcome)], 0, 100, new Set()).reasons;
 
-  it('are one transaction’s, or nobody’s, to who reads them and commits', () => {
+  it('hold one transaction’s values, or none’s, for a committed transaction that reads them', () => {
     expect(reasons(['«w:x1:t5.0»', '«w:x1:t5.1»', '«w:x1:t5.2»'], 'ok')).toEqual([]);
     expect(reasons(['', '', ''], 'ok')).toEqual([]);
     const [torn] = reasons(['«w:x1:t5.0»', '', '«w:x1:t5.2»'], 'ok');
@@ -65,7 +65,7 @@ describe('accounts (atomicity)', () => {
     expect(reasonsOf({ ...moved, 'bank/b': holding('t0.1', 110), 'bank/c': undefined })).toEqual([]);
   });
 
-  it('are told apart when one of a transfer moved and the other did not', () => {
+  it('break the check when a transfer moved one of them and not the other', () => {
     const [sum, torn] = reasonsOf({ ...moved, 'bank/c': undefined });
     expect(sum).toContain('the accounts hold 290, not 300');
     expect(torn).toContain('did not move bank/c');

@@ -52,7 +52,7 @@ describe('atomicity (INV1)', () => {
     expect(half.reasons).toEqual(['n3 never carried out t1, decided']);
   });
 
-  it('breaks when a branch carries out what nobody decided, or before the decision', () => {
+  it('breaks when a branch applies an undecided transaction, or applies before the decision', () => {
     const undecided = checkAtomicity(story(without('n1 c.decision.synced t1')));
     expect(undecided.reasons[0]).toBe('n2 carried out t1, which nobody decided');
     const early = checkAtomicity(story(`${without('n1 c.decision.synced t1')}\nn1 c.decision.synced t1`));

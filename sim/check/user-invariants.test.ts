@@ -65,7 +65,7 @@ describe('an invariant of the caller', () => {
     }
   });
 
-  it('that is async fails by itself: what it does later is told where it is done, and to no other run', async () => {
+  it('that is async fails by itself: its later comparisons throw at their caller, and affect no other run', async () => {
     const heard: unknown[] = [];
     const hear = (reason: unknown): void => void heard.push(reason);
     process.on('unhandledRejection', hear);

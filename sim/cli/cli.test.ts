@@ -234,7 +234,7 @@ describe('lockstep-sim', () => {
     });
   });
 
-  it('says which faults of a plan did not strike, and why', () => {
+  it('names the faults of a plan that were not injected, and why', () => {
     const whole = planOfSeed('calm', 3);
     const crash = { kind: 'process-crash', targets: ['n1'], forUs: 50_000, params: {} } as const;
     const faults: Plan['faults'] = [
@@ -271,7 +271,7 @@ describe('lockstep-sim', () => {
     expect(stderr).toMatch(/at Run\.storm .*run\.js:/);
   });
 
-  it('notices the planted bug ack-before-sync within 50 seeds, and its last line replays the smallest plan', () => {
+  it('detects the mutant ack-before-sync within 50 seeds, and its last line replays the smallest plan', () => {
     const out = join(directory, 'out');
     const run = call('run', '--plant', 'ack-before-sync', '--seeds', '50', '--until-failure', '--out', out);
     expect(run.status).toBe(1);

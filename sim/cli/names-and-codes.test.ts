@@ -88,7 +88,7 @@ describe('the list', () => {
   });
 });
 
-describe('a planted bug', () => {
+describe('a mutant', () => {
   it('is found by its name and by its code', () => {
     expect(mutantNamed('M01')).toBe(mutantNamed('ack-before-sync'));
     expect(mustGetEnumeratedBug('M04')).toBe(mustGetEnumeratedBug('vote-before-durable'));

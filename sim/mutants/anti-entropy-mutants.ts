@@ -17,7 +17,7 @@ export const antiEntropyBugs: readonly Mutant[] = [
   {
     name: 'key-only-tree-hash',
     code: 'M25',
-    title: "the tree's hashes cover keys and not what is stored under them",
+    title: "the tree's hashes cover keys, but not their values",
     file: 'engine/anti-entropy/entry-hash.js',
     find: "return hash('sha256', scratch.subarray(0, bytes), 'buffer');",
     replace: "return hash('sha256', scratch.subarray(0, 4 + key.length), 'buffer');",
@@ -28,7 +28,7 @@ export const antiEntropyBugs: readonly Mutant[] = [
   {
     name: 'stale-snapshot-accepted',
     code: 'M26',
-    title: 'a snapshot older than the store is taken for the tree of now',
+    title: 'a snapshot older than the store is loaded as the current tree',
     file: 'engine/anti-entropy/snapshot.js',
     find: 'if (seq > position)',
     replace: 'if (seq > position && seq < 0)',

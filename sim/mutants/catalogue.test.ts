@@ -12,7 +12,7 @@ import { transactionBugs } from './transaction-mutants.ts';
 /** `npm test` builds before it tests. */
 const build = fileURLToPath(new URL('../../dist', import.meta.url));
 
-describe('planted bugs', () => {
+describe('mutants', () => {
   it.each(mutants)('$name finds its place in the built engine exactly once', async (bug) => {
     const text = await readFile(join(build, bug.file), 'utf8');
     const edited = plantInto(text, bug);
@@ -30,7 +30,7 @@ describe('planted bugs', () => {
     expect(checked).toEqual(expect.arrayContaining([...oracles]));
   });
 
-  it('an edit whose place is gone, or is there twice, is refused', () => {
+  it('refuse an edit whose place is missing, or occurs twice', () => {
     const bug = mutantNamed('ack-before-sync');
     expect(() => plantInto('nothing of the kind', bug)).toThrow(LockstepError);
     expect(() => plantInto(bug.find + bug.find, bug)).toThrow('found 2 times');

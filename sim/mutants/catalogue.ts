@@ -13,7 +13,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'ack-before-sync',
     code: 'M01',
-    title: 'writes are acknowledged before the sync that covers them has come back',
+    title: 'writes are acknowledged before the sync that covers them has completed',
     file: 'engine/storage/log/group-commit.js',
     find: 'const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);',
     replace: `const written = writeFully(file, gathering.chunks.map(bytesOf), gathering.at).then(() => {
@@ -37,7 +37,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'job-runs-newest-module',
     code: 'M45',
-    title: 'a node runs the newest version of a module, whichever the job began with',
+    title: 'a node runs the newest version of a module, whichever version the job began with',
     file: 'engine/wasm/registry.js',
     find: 'content !== undefined && (digest === undefined || content.digest === digest)',
     replace: 'content !== undefined && digest !== null',
@@ -48,7 +48,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'wasm-memory-not-cleared',
     code: 'M39',
-    title: 'what a call did to its module’s memory, before a trap too, is there at the next call',
+    title: "a call's changes of its module's memory, also before a trap, are visible to the next call",
     file: 'engine/wasm/instance.js',
     find: 'bytes.fill(0, start.length);',
     replace: 'bytes.fill(0, 4096);',
@@ -59,7 +59,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'reap-despite-unreachable-replica',
     code: 'M30',
-    title: 'a deletion is forgotten although a replica that cannot be asked may not hold it',
+    title: 'a tombstone is reaped although an unreachable replica may not hold it',
     file: 'engine/replication/tombstones/reaper.js',
     find: "if (holding === 'same' || holding === 'forgotten')",
     replace: "if (holding === undefined || holding === 'same' || holding === 'forgotten')",
@@ -70,7 +70,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'reap-without-grace',
     code: 'M83',
-    title: 'a deletion is forgotten as soon as all have said once that they hold it',
+    title: 'a tombstone is reaped as soon as all replicas have confirmed once that they hold it',
     file: 'engine/replication/tombstones/reaper.js',
     find: 'const agreedUs = this.#parts.io.clock.nowUs();\n',
     replace: `const items = answers.filter(({ answer }) => answer === 'agreed').map(({ item }) => item);
@@ -86,7 +86,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'read-timeout-counted-twice',
     code: 'M35',
-    title: 'a read that runs out of time is counted twice',
+    title: 'a read that times out is counted twice',
     file: 'engine/replication/failure-causes.js',
     find: "if (code === 'Timeout')",
     replace: `if (code === 'Timeout' && what === 'read')
@@ -99,7 +99,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'write-timeout-uncounted',
     code: 'M91',
-    title: 'a write that runs out of time is not counted',
+    title: 'a write that times out is not counted',
     file: 'engine/replication/failure-causes.js',
     find: "if (code === 'Timeout')",
     replace: "if (code === 'Timeout' && what === 'read')",
@@ -110,7 +110,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'read-timeout-uncounted',
     code: 'M92',
-    title: 'a read that runs out of time is not counted',
+    title: 'a read that times out is not counted',
     file: 'engine/replication/failure-causes.js',
     find: "if (code === 'Timeout')",
     replace: "if (code === 'Timeout' && what === 'write')",
@@ -121,8 +121,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'unreachable-primary-uncounted',
     code: 'M119',
-    title:
-      'a transaction that ends because its primary cannot be reached is an answer like any other, and not counted',
+    title: 'a transaction that fails because its primary is unreachable is not counted as a failure',
     file: 'engine/api/transaction-rules.js',
     find: "no_targets: { code: 'NoTargets', definite: true }",
     replace: 'no_targets: undefined',
@@ -133,7 +132,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'stream-error-counted-twice',
     code: 'M120',
-    title: 'an error answer of a job or a listing is counted where it is made, and once more where it leaves',
+    title: 'an error answer of a job or a listing is counted where it is made and again where it is sent',
     file: 'engine/api/pbc/session.js',
     find: 'reply = this.#errorReply(asLockstepError(caught), purpose);',
     replace: `if (isStreamed(call))

@@ -6,7 +6,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'idempotency-key-not-stored',
     code: 'M46',
-    title: 'nodes do not remember under which name of a client a transaction was carried out',
+    title: 'nodes do not store the idempotency key of an applied transaction',
     file: 'engine/transactions/idempotency/idempotency-keys.js',
     find: 'this.#records.set(clientId, record);',
     replace: 'this.#records.set(`${clientId} once more`, record);',
@@ -17,7 +17,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'idempotency-key-not-replicated',
     code: 'M88',
-    title: 'the other replicas are not told under which name of a client they get a batch',
+    title: 'a batch is sent to the other replicas without its idempotency key',
     file: 'engine/replication/batch-round.js',
     find: 'const named = clientName === undefined ? {} : { clientName };',
     replace: 'const named = clientName === null ? { clientName } : {};',
@@ -28,7 +28,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'idempotency-key-not-looked-up',
     code: 'M89',
-    title: 'a primary does not ask the other owners of a key for what it cannot know of a client’s name',
+    title: 'a primary does not ask the other owners of a key about idempotency keys that it cannot know',
     file: 'engine/transactions/idempotency/lookup.js',
     find: 'if (nodes.size === 0)',
     replace: 'if (nodes.size >= 0)',
@@ -39,7 +39,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'idempotency-keys-not-transferred',
     code: 'M90',
-    title: 'whoever takes over a range does not learn under which names of clients it was written',
+    title: 'the new owner of a range does not receive the idempotency keys of its writes',
     file: 'engine/cluster/changes/transfer.js',
     find: 'await this.#parts.names.pull(from.node, range);',
     replace: 'await this.#parts.names.pull.name;',
@@ -50,7 +50,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'blind-read-modify-write',
     code: 'M47',
-    title: 'commands that read and write do not make their commit depend on what they read',
+    title: 'read-modify-write commands do not make their commit conditional on what they read',
     file: 'engine/api/redis/changes.js',
     find: 'ifMatch: read?.context, ifAbsent: read === undefined',
     replace: 'ifMatch: undefined, ifAbsent: false',
@@ -61,7 +61,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'redis-no-backpressure',
     code: 'M48',
-    title: 'a Redis connection takes commands although its client reads nothing',
+    title: 'a Redis connection accepts commands although its client reads nothing',
     file: 'engine/api/redis/session.js',
     find: `this.#writable &&
             this.#exchanges.length < inFlightMax`,
@@ -73,7 +73,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'dead-replica-inputs-dropped',
     code: 'M49',
-    title: 'inputs whose replica died in the middle of a job are left out of its answer',
+    title: 'inputs whose replica died during a job are missing from its answer',
     file: 'engine/mapreduce/map-stage.js',
     find: 'return entries.map(({ pending }) => pending);',
     replace: 'return entries.slice(0, 0).map(({ pending }) => pending);',
@@ -84,7 +84,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'job-results-misplaced',
     code: 'M50',
-    title: 'what a replica answers goes to the first places of a job, not to those of its inputs',
+    title: "a replica's results take the first places of a job's answer, not those of their inputs",
     file: 'engine/mapreduce/map-stage.js',
     find: 'results[pending.place] = done.results[index]',
     replace: 'results[index] = done.results[index]',
@@ -95,7 +95,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'failed-phase-inputs-dropped',
     code: 'M55',
-    title: 'an object at which a phase runs out of its fuel, or traps, is left out of the job',
+    title: 'an input at which a phase exhausts its fuel, or traps, is missing from the job',
     file: 'engine/mapreduce/phase-worker.js',
     find: 'done.fail(failureOf(error));',
     replace: 'done.add([failureOf(error)].slice(1));',
@@ -106,7 +106,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'redis-replies-out-of-order',
     code: 'M56',
-    title: 'replies of a Redis connection leave in the order in which they are ready',
+    title: 'replies of a Redis connection leave in the order of completion',
     file: 'engine/api/redis/session.js',
     find: `exchange.reply = reply;
         this.#window.answered(reply.length);
@@ -124,7 +124,7 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'redis-role-check-skipped',
     code: 'M57',
-    title: 'whoever has any token may do everything over one of the listeners',
+    title: 'one of the listeners allows everything to a client with any valid token',
     file: 'engine/auth/gate.js',
     find: 'if (mayUse(role, needed))',
     replace: "if (mayUse(role, needed) || listener === 'redis')",

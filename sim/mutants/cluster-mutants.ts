@@ -19,7 +19,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'ring-disagreement-served',
     code: 'M20',
-    title: 'a peer is served though it sees another ring',
+    title: 'a peer with another view of the ring is served',
     file: 'engine/node/peer-requests.js',
     find: 'membership.agrees(from)',
     replace: 'membership.agrees !== from',
@@ -42,7 +42,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'quorum-of-reachable',
     code: 'M22',
-    title: 'a quorum is the majority of the replicas that can be reached',
+    title: 'a quorum is a majority of the reachable replicas',
     file: 'engine/replication/plan.js',
     find: 'const copies = view.rackCount(local);',
     replace:
@@ -65,7 +65,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'actor-reused-after-wipe',
     code: 'M31',
-    title: 'a node without its disk names its writes as it did before',
+    title: 'a node that lost its disk reuses its former actor for its writes',
     file: 'engine/replica/actor-ids.js',
     find: 'return { actor: this.#actorOf(key), counter };',
     replace: `this.writes = (this.writes ?? 0) + 1;
@@ -77,7 +77,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'actor-kept-over-unreadable-copy',
     code: 'M61',
-    title: 'a write over a copy that cannot be read is named as if all before it were known',
+    title: 'a write over an unreadable copy keeps the actor, as if all earlier writes were known',
     file: 'engine/replica/key-slots.js',
     find: `if (lost)
             this.#estranged(key);`,
@@ -89,7 +89,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'version-dated-by-dot',
     code: 'M81',
-    title: 'a version is dated by its dot',
+    title: 'a version takes its date from its dot',
     file: 'engine/replica/replica.js',
     find: 'dateOfWrite(current, nowMs)',
     replace: 'Math.floor(dot.counter / 1024)',
@@ -100,7 +100,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'clock-jump-kept-in-dots',
     code: 'M82',
-    title: 'a node whose clock was ahead for a moment counts from there ever after',
+    title: 'a node whose clock was ahead for a moment counts its dots from that time ever after',
     file: 'engine/replica/actor-ids.js',
     find: 'const staleMsMin = 2 * clockSkewMsMax;',
     replace: 'const staleMsMin = 2 ** 53;',
@@ -123,7 +123,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'down-peer-never-returns',
     code: 'M34',
-    title: 'a peer that was called down stays so',
+    title: 'a peer that was called DOWN stays DOWN',
     file: 'engine/cluster/membership/table.js',
     find: "this.#move(peer, record.left || record.away ? 'DOWN' : record.state);",
     replace:
@@ -135,7 +135,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'token-overflow-saturates',
     code: 'M37',
-    title: 'a token beyond 32 bits is taken for the highest one',
+    title: 'a token beyond 32 bits is accepted as the highest one',
     file: 'engine/base/ids.js',
     find: 'Number.isInteger(value) && value >= 0 && value <= tokenMax ? value : undefined',
     replace: 'Number.isInteger(value) && value >= 0 ? Math.min(value, tokenMax) : undefined',
@@ -146,7 +146,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'hint-removed-before-ack',
     code: 'M38',
-    title: 'a hint is removed before its replica has taken it',
+    title: 'a hint is removed before its replica has acknowledged it',
     file: 'engine/replication/hints/hints.js',
     find: 'const outcome = await way(peer, key, hint);',
     replace: `await this.#remove(hintKey);
@@ -158,7 +158,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'leave-without-hint-handoff',
     code: 'M51',
-    title: 'a node leaves with the writes that it keeps for others',
+    title: 'a node leaves with hints that it has not handed off',
     file: 'engine/cluster/changes/leave-drain.js',
     find: 'await this.#parts.handOnHints()',
     replace: 'await Promise.resolve(0)',
@@ -169,7 +169,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'replaced-node-hints-kept',
     code: 'M52',
-    title: 'what was kept for a node that was replaced is kept for ever',
+    title: 'hints for a node that was replaced are kept for ever',
     file: 'engine/replication/hints/hints.js',
     find: 'if (members.has(peer))',
     replace: 'if (members.size > 0)',
@@ -180,7 +180,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'ambient-random-in-gossip',
     code: 'M42',
-    title: 'gossip chooses its partners by a chance of its own',
+    title: 'gossip draws its partners from ambient randomness',
     file: 'engine/cluster/membership/gossip.js',
     find: 'this.#round = shuffled(this.#random, there);',
     replace: 'this.#round = [...there].sort(() => Math.random() - 0.5);',
@@ -191,7 +191,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'send-full-counted-as-closed',
     code: 'M58',
-    title: 'what a full channel refused is counted as refused by a closed one',
+    title: 'a rejection by a full channel is counted as one by a closed channel',
     file: 'engine/replication/round-dependencies.js',
     find: `if (outcome === 'full')
         failures.peerSendFull(`,
@@ -204,7 +204,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'full-channel-reported-closed',
     code: 'M59',
-    title: 'a full channel says that it is closed',
+    title: 'a full channel reports that it is closed',
     file: 'engine/peer/link-session.js',
     find: `pool.give(pending);
         }
@@ -219,7 +219,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'peer-return-uncounted',
     code: 'M60',
-    title: "a peer's return is not counted, and neither was its fall",
+    title: "neither a peer's failure nor its return is counted",
     file: 'engine/node/membership-observer.js',
     find: 'failures.peerStateTransition(index, from, to);',
     replace: "if (![from, to].includes('DOWN')) failures.peerStateTransition(index, from, to);",
@@ -230,7 +230,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'store-full-counted-as-closed',
     code: 'M62',
-    title: "what the store's full queue refused is counted as refused by a closed one",
+    title: "a rejection by the store's full queue is counted as one by a closed store",
     file: 'engine/node/observers.js',
     find: `if (outcome === 'full')
                 failures.backendSendFull(`,
@@ -243,7 +243,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'removed-node-serves',
     code: 'M66',
-    title: 'a node that its peers know for no member serves what it believes to own',
+    title: 'a removed node still serves the keys that it believes to own',
     file: 'engine/cluster/membership/fencing.js',
     find: 'return this.#by === undefined || this.#isHeard();',
     replace: 'return this.#by !== null || this.#isHeard();',
@@ -254,7 +254,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'left-node-starts-again',
     code: 'M67',
-    title: 'a node that has left starts again on what it held then',
+    title: 'a node that has left starts again with its old data',
     file: 'engine/node/node.js',
     find: '        refuseLeaver(config.name, members);\n',
     replace: '',
@@ -265,7 +265,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'handover-write-misses-new-owner',
     code: 'M68',
-    title: 'what is written while a former replacement hands over is not written to who comes after it',
+    title: 'a write during the handover by a former replacement does not reach the new owner',
     file: 'engine/cluster/view/ownership.js',
     find: "record.state === 'LEAVING' ? undefined : record.replaces;",
     replace: '[record.replaces][0];',
@@ -276,7 +276,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'replacement-covers-later-namesakes',
     code: 'M69',
-    title: 'who has replaced a node stands for every later one of that name too',
+    title: 'a replacement of a node also stands for later nodes of that name',
     file: 'engine/cluster/membership/member-record.js',
     find: 'return !isLater(other.joined, heir.supersedes);',
     replace: 'return heir.replaces.length > 0;',
@@ -287,7 +287,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'rejoin-held-to-old-tokens',
     code: 'M70',
-    title: 'a name that joins again is held to the tokens that it had before',
+    title: 'a node that joins again under an old name is held to its former tokens',
     file: 'engine/cluster/membership/table.js',
     find: '!known.left && !isLater(claim.joined, known.joined)',
     replace: 'known.left === false',
@@ -298,7 +298,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'replacement-not-told-tokens',
     code: 'M95',
-    title: 'nobody tells a replacement which tokens it takes over',
+    title: 'a replacement does not learn which tokens it takes over',
     file: 'engine/cluster/membership/greeting.js',
     find: 'model.generation === 0',
     replace: 'model.generation >= 0',
@@ -309,7 +309,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'tokens-from-config-file',
     code: 'M96',
-    title: 'a member that starts again has the tokens of its file, not those of its disk',
+    title: 'a restarted member takes its tokens from its configuration file, not from its disk',
     file: 'engine/node/node.js',
     find: 'if (tokens === undefined)',
     replace: 'if (tokens !== null)',
@@ -320,7 +320,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'silence-needs-prior-contact',
     code: 'M101',
-    title: 'silence counts only of whom this life has heard',
+    title: 'only peers that this incarnation has heard can be called silent',
     file: 'engine/cluster/membership/gossip.js',
     find: 'this.#table.listen(this.#io.clock.nowUs());',
     replace: '',
@@ -331,7 +331,7 @@ export const clusterBugs: readonly Mutant[] = [
   {
     name: 'replacement-ignores-dead-owner',
     code: 'M102',
-    title: 'a replacement does not count the dead node as an owner until it hears of it',
+    title: 'a replacement does not count the dead node as an owner until it learns of it',
     file: 'engine/cluster/membership/membership.js',
     find: 'dead !== undefined && this.#table.placeFault(dead) === undefined',
     replace: 'dead === null',
@@ -346,7 +346,7 @@ export const harmlessEdits: readonly Mutant[] = [
   {
     name: 'reversed-send-order',
     code: 'AN1',
-    title: 'a write is sent to its replicas in another order',
+    title: 'a write is sent to its replicas in reverse order',
     file: 'engine/replication/write-round.js',
     find: `for (let index = 0; index < this.#plan.targets.length; index++)
             this.#send(index, bytes);`,
@@ -359,7 +359,7 @@ export const harmlessEdits: readonly Mutant[] = [
   {
     name: 'serial-hint-handoff',
     code: 'AN2',
-    title: 'hints are handed over one by one',
+    title: 'hints are handed off one by one',
     file: 'engine/node/storage.js',
     find: 'windowMax: 16',
     replace: 'windowMax: 2 / 2',

@@ -17,7 +17,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'ack-before-durable-decision',
     code: 'M06x',
-    title: 'a client hears of a commit, of keys with one copy each, before the decision is durable',
+    title: 'with one copy of each key, a client receives `committed` before the decision is durable',
     file: 'engine/transactions/coordinator/coordinator.js',
     find: 'const error = await forced;',
     replace: `if (active.answersEarly) this.#settle(active, committedOf(active));
@@ -29,7 +29,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'log-forced-without-sync',
     code: 'M07',
-    title: 'records of the in-doubt log count as forced once they are handed over, not when they are synced',
+    title: 'records of the in-doubt log count as forced once they are written, not once they are synced',
     file: 'engine/transactions/recovery/transaction-log.js',
     find: `if (outcome === 'ok')
             then.handedOver?.();
@@ -46,7 +46,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'in-doubt-scan-skips-first',
     code: 'M08x',
-    title: 'a start leaves out the first record of the in-doubt log',
+    title: 'a start skips the first record of the in-doubt log',
     file: 'engine/transactions/recovery/transaction-log.js',
     find: '[...this.#store.keysOfBucket(prefix)].sort()',
     replace: '[...this.#store.keysOfBucket(prefix)].sort().slice(1)',
@@ -57,7 +57,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'late-vote-commits',
     code: 'M11',
-    title: 'a vote that comes too late turns the abort into a commit',
+    title: 'a late vote turns the abort into a commit',
     file: 'engine/transactions/protocol/coordinator-protocol.js',
     find: "return { state, commands: vote === 'abort' ? [] : [undoing(node, vote)] };",
     replace: `const late = state.branches.map((one) => (one.node === node ? { ...one, vote } : one));
@@ -71,7 +71,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'early-inquiry-aborts',
     code: 'M12',
-    title: 'a branch that asks before the decision is told to roll back, and the delayed commit goes on',
+    title: 'an inquiry before the decision is answered with rollback, and the delayed commit continues',
     file: 'engine/transactions/protocol/coordinator-protocol.js',
     find: "return state.phase === 'aborted' ? 'aborted' : 'undecided';",
     replace: "return state.phase === 'committing' ? 'undecided' : 'aborted';",
@@ -82,7 +82,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'late-prepare-accepted',
     code: 'M17',
-    title: 'a prepare that comes once more when its transaction is over begins it anew',
+    title: 'a duplicate prepare request of a finished transaction begins it anew',
     file: 'engine/transactions/participant/branches.js',
     find: "this.#ended.enter(xid, checked ? 'readOnly' : 'refused');",
     replace: "this.#ended.of(checked ? 'readOnly' : 'refused');",
@@ -93,7 +93,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'write-branch-taken-for-read-only',
     code: 'M18',
-    title: 'a branch with one write is taken for one that only reads',
+    title: 'a branch with one write is treated as read-only',
     file: 'engine/transactions/formats/prepare-request.js',
     find: "return clientId === '' && operations.every(({ check }) => check);",
     replace: "return clientId === '' && operations.filter(({ check }) => !check).length <= 1;",
@@ -104,7 +104,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'read-only-branch-unlocks-early',
     code: 'M71',
-    title: 'a branch that has nothing to write lets its keys go with its vote, before the others have theirs',
+    title: 'a read-only branch unlocks its keys with its vote, before the others have locked theirs',
     file: 'engine/transactions/participant/branch-driver.js',
     find: 'this.#vote(branch, votedReadOnly());',
     replace: `this.#vote(branch, votedReadOnly());
@@ -124,7 +124,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'heuristic-told-as-outcome',
     code: 'M76',
-    title: 'what an operator decided over one branch is told to the others as the transaction’s outcome',
+    title: "an operator's decision over one branch is sent to the others as the outcome",
     file: 'engine/transactions/protocol/branch-protocol.js',
     find: "return phase === 'applied' ? 'committed' : 'undecided';",
     replace: `if (phase === 'heuristicRolledBack')
@@ -150,7 +150,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'forwarded-put-applied-twice',
     code: 'M63',
-    title: 'a put asked for by another node is carried out again when its message comes twice',
+    title: 'a forwarded put is applied again when its message is duplicated',
     file: 'engine/transactions/one-phase/remote-puts.js',
     find: `if (known !== undefined)
             return { kind: 'told', state: saidOf(known) };`,
@@ -162,7 +162,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'forwarded-put-denied-after-restart',
     code: 'M64',
-    title: 'a node that has been restarted says of a put that it was asked for before that it never was',
+    title: 'a restarted node denies a forwarded put that it received before the restart',
     file: 'engine/transactions/one-phase/remote-puts.js',
     find: 'if (life !== this.#context.lives.own())',
     replace: 'if (life === 0)',
@@ -173,7 +173,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'conditional-put-replicated-early',
     code: 'M65',
-    title: 'the other replicas get a put on condition before it is durable at its primary',
+    title: 'a conditional put reaches the other replicas before it is durable at its primary',
     file: 'engine/transactions/one-phase/local-puts.js',
     find: 'this.tentative = write.ifContext !== undefined;',
     replace: 'this.tentative = false;',
@@ -184,7 +184,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'applied-branches-never-cleaned',
     code: 'M78',
-    title: 'a branch that was carried out and is never told to forget does not ask who needs it',
+    title: 'an applied branch without a message to forget does not ask whether it is still needed',
     file: 'engine/transactions/transactions.js',
     find: 'this.#leftovers.tick();',
     replace: '',
@@ -195,7 +195,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'lead-before-rebuild',
     code: 'M84',
-    title: 'a primary that has lost its disk leads transactions before it has got back what it held',
+    title: 'a primary that lost its disk serves transactions before its data is rebuilt',
     file: 'engine/cluster/changes/rebuild.js',
     find: 'if (this.#lack === undefined)\n            return undefined;\n        const { members',
     replace: 'if (this.#lack !== null)\n            return undefined;\n        const { members',
@@ -206,7 +206,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'voted-branch-not-restored',
     code: 'M87',
-    title: 'nobody tells a node that has lost its disk of transactions for which it had voted',
+    title: 'a node that lost its disk does not receive the transactions for which it had voted',
     file: 'engine/transactions/recovery/lost-disk-state.js',
     find: 'coordinator.all.some((active) => isOpenAt(active, node, life))',
     replace: 'coordinator.all.some((active) => isOpenAt(active, node, 0))',
@@ -217,7 +217,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'replaced-coordinator-branches-kept',
     code: 'M97',
-    title: 'what was carried out for a coordinator that was replaced is kept for ever',
+    title: 'applied branches of a replaced coordinator are kept for ever',
     file: 'engine/transactions/participant/applied-branch-cleanup.js',
     find: 'lives.isOver(coordinator)',
     replace: 'lives.isOver(coordinator) && coordinator === node',
@@ -228,7 +228,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'replaced-branch-never-abandoned',
     code: 'M98',
-    title: 'a branch whose node was replaced is asked to commit for ever, and nobody can abandon it',
+    title: 'a branch whose node was replaced is sent its commit for ever and cannot be abandoned',
     file: 'engine/transactions/coordinator/coordinator.js',
     find: "reply.kind === 'noAnswer' && this.#context.lives.isOver(node)",
     replace: "reply.kind === 'noAnswer' && this.#context.lives.isOver(xid)",
@@ -239,7 +239,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'replacement-not-given-branches',
     code: 'M99',
-    title: 'a coordinator gives nothing to whoever replaces a node that had voted',
+    title: 'a coordinator does not resend the branches of a replaced node to its replacement',
     file: 'engine/transactions/coordinator/coordinator.js',
     find: 'this.#redo(active, node, heir);',
     replace: 'void heir, this.#lose(active, node);',
@@ -250,7 +250,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'unlock-before-handoff',
     code: 'M100',
-    title: 'a node lets a key go before the next primary has what was carried out there',
+    title: 'a node unlocks a key before the next primary has its applied writes',
     file: 'engine/transactions/transactions.js',
     find: '...this.#handed.astray((token) => this.#leads(token)),',
     replace: '',
@@ -261,7 +261,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'abort-before-fence',
     code: 'M110',
-    title: 'a client hears "aborted" under its id before the id is fenced',
+    title: 'a client receives "aborted" under its idempotency key before the key is fenced',
     file: 'engine/transactions/coordinator/coordinator.js',
     find: "request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid",
     replace: "request.clientId === '' && told.kind === 'aborted' && told.xid === xid",
@@ -272,7 +272,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'id-claim-forgotten',
     code: 'M111',
-    title: 'an owner of a key forgets that a primary has claimed an id',
+    title: 'an owner of a key forgets that a primary has claimed an idempotency key',
     file: 'engine/transactions/idempotency/key-service.js',
     find: 'this.#claims.enter(clientId, { xid, leader, digest, sinceUs: io.clock.nowUs() });',
     replace: 'void leader, digest, io;',
@@ -283,7 +283,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'fence-by-one-owner',
     code: 'M112',
-    title: 'one owner that has fenced an id is enough for "aborted"',
+    title: 'one owner that has fenced an idempotency key is enough for "aborted"',
     file: 'engine/transactions/idempotency/fence.js',
     find: 'return voters.length * 2 > near.length;',
     replace: 'return voters.length > 0;',
@@ -294,7 +294,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
   {
     name: 'fenced-id-accepted',
     code: 'M113',
-    title: 'an order that arrives after its id was fenced is carried out',
+    title: 'a prepare request under a fenced idempotency key is carried out',
     file: 'engine/transactions/idempotency/idempotency-keys.js',
     find: "return votedAbort('conflict', fencedDetail);",
     replace: 'return void fencedDetail;',

@@ -6,7 +6,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'read-budget-leak',
     code: 'M72',
-    title: 'a read does not give back its room when a fetch of a large object has failed',
+    title: 'a read does not release its memory when a fetch of a large object has failed',
     file: 'engine/replication/large-answers.js',
     find: 'this.#fetching -= 1;',
     replace: 'if (error === undefined) this.#fetching -= 1;',
@@ -17,7 +17,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'digests-compared-by-length',
     code: 'M73',
-    title: 'large objects of one length are taken for the same',
+    title: 'large objects of equal length count as equal',
     file: 'engine/replication/large-answers.js',
     find: 'Buffer.compare(heard, digest) === 0',
     replace: 'heard.length === digest.length',
@@ -28,7 +28,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'read-budget-unbounded',
     code: 'M74',
-    title: 'reads of large objects are let in however much the others hold',
+    title: 'reads of large objects are admitted whatever memory other reads hold',
     file: 'engine/replication/read-budget.js',
     find: 'this.#heldBytes + bytes > this.#bytesMax',
     replace: 'this.#heldBytes + bytes > this.#bytesMax * 64',
@@ -39,7 +39,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'description-sends-object',
     code: 'M75',
-    title: 'a replica sends what it was asked to describe',
+    title: 'a replica sends an object that it was asked to describe',
     file: 'engine/replication/peer-service.js',
     find: 'object.length <= bytesMax',
     replace: 'object.length <= bytesMax * 1024',
@@ -50,7 +50,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'read-repair-local-only',
     code: 'M85',
-    title: 'a read brings nobody but its own node up to date',
+    title: "a read repairs only the coordinator's own copy",
     file: 'engine/replication/read-round.js',
     find: 'if (stale || this.#corrupt.includes(index))',
     replace: 'if (this.#plan.targets[index]?.member === this.#parts.self)',
@@ -61,7 +61,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'update-clears-expiry',
     code: 'M86',
-    title: 'what changes a value takes its time to live from it',
+    title: 'a change of a value clears its time to live',
     file: 'engine/api/redis/value-commands.js',
     find: 'expiresAtMs: old?.expiresAtMs ?? 0, like: old?.like',
     replace: 'expiresAtMs: 0, like: old?.like',
@@ -72,7 +72,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'equal-answers-counted-apart',
     code: 'M114',
-    title: 'equal answers that come out of order count as different ones at a SAFE level',
+    title: 'equal answers that arrive out of order count as different at a SAFE level',
     file: 'engine/replication/read-round.js',
     find: 'found = this.#classes[other] ?? other;',
     replace: 'found = Math.min(other, index);',
@@ -83,7 +83,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'primary-quorum-ignored',
     code: 'M116',
-    title: 'a read does not wait for as many replicas as pr asks for',
+    title: "a read ignores the number of primaries that its request's pr requires",
     file: 'engine/replication/needs.js',
     find: 'atLeast(asked.pr, bucket.pr)',
     replace: "atLeast('default', bucket.pr)",
@@ -105,7 +105,7 @@ export const readBugs: readonly Mutant[] = [
   {
     name: 'standby-replica-read',
     code: 'M121',
-    title: 'a read asks replicas in STANDBY as it asks all others of its datacenter',
+    title: 'a read asks replicas in STANDBY like any others of its datacenter',
     file: 'engine/replication/plan.js',
     find: 'if (before < needed || (isLocal && !isSpared(target)))',
     replace: 'if (before < needed || isLocal)',

@@ -6,8 +6,7 @@ export const storeBugs: readonly Mutant[] = [
   {
     name: 'later-flushes-acked-early',
     code: 'M41',
-    title:
-      'a loop over the flushes under way takes those that were begun while it awaited the first for written too',
+    title: 'flushes that begin while an earlier one is awaited count as written too',
     file: 'engine/storage/log/group-commit.js',
     find: 'this.#land(flight.gathering);',
     replace: `this.#land(flight.gathering);
@@ -22,7 +21,7 @@ export const storeBugs: readonly Mutant[] = [
   {
     name: 'no-directory-sync',
     code: 'M02',
-    title: 'a replaced file is renamed, and the directory that holds its name is not synced',
+    title: 'a replaced file is renamed without a sync of its directory',
     file: 'engine/io/disk.js',
     find: `await disk.rename(beside, path);
     await disk.syncDirectory(parentOf(path));`,
@@ -34,7 +33,7 @@ export const storeBugs: readonly Mutant[] = [
   {
     name: 'sync-error-ignored',
     code: 'M03',
-    title: 'the error of a sync is taken for success',
+    title: 'the error of a sync is treated as success',
     file: 'engine/storage/log/group-commit.js',
     find: 'const error = await flight.written;',
     replace: 'const error = (await flight.written, undefined);',
@@ -56,7 +55,7 @@ export const storeBugs: readonly Mutant[] = [
   {
     name: 'free-space-never-probed',
     code: 'M94',
-    title: 'a store that found its disk full does not look for room',
+    title: 'a store that found its disk full does not probe for free space',
     file: 'engine/storage/store.js',
     find: 'if (full)',
     replace: "if (full && this.#state === 'open')",
@@ -67,7 +66,7 @@ export const storeBugs: readonly Mutant[] = [
   {
     name: 'empty-store-assumes-no-properties',
     code: 'M107',
-    title: 'a node with an empty store takes it that nothing was set of buckets',
+    title: 'a node with an empty store assumes that no bucket has properties',
     file: 'engine/node/stored-properties.js',
     find: "const condition = isLost ? 'lost' : isWhole",
     replace: "const condition = isLost ? 'lost' : true",

@@ -10,7 +10,7 @@ import { transactionBugs } from './transaction-mutants.ts';
 /** `npm test` builds before it tests. */
 const build = fileURLToPath(new URL('../../dist', import.meta.url));
 
-describe('planted bugs of transactions', () => {
+describe('mutants of transactions', () => {
   it.each(transactionBugs)('$name finds its place in the built engine exactly once', async (bug) => {
     const text = await readFile(join(build, bug.file), 'utf8');
     expect(plantInto(text, bug)).not.toBe(text);

@@ -26,7 +26,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     name: 'own-branch-split-from-decision',
     code: 'M05x',
-    title: 'the coordinator’s own branch is carried out after its decision, not in one step with it',
+    title: "the coordinator's own branch is applied after its decision, not together with it",
     file: 'engine/transactions/participant/branch-driver.js',
     find: 'const written = this.#write(branch, as);',
     replace: `const write = async () => {
@@ -44,7 +44,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     name: 'missing-decision-commits',
     code: 'M09',
-    title: 'a missing decision is taken for a commit',
+    title: 'a missing decision is treated as a commit',
     file: 'engine/transactions/coordinator/coordinator.js',
     find: "return decided?.state === 'committing' ? 'committed' : 'aborted';",
     replace: "return 'committed';",
@@ -75,7 +75,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     name: 'branch-never-inquires',
     code: 'M14',
-    title: 'a branch whose coordinator died in the prepare never asks, and keeps its locks',
+    title: 'a branch whose coordinator died during the prepare phase never inquires, and keeps its locks',
     file: 'engine/transactions/transactions.js',
     find: 'this.#inquiries.tick();',
     replace: '',
@@ -85,7 +85,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     name: 'commit-not-resent',
     code: 'M15',
-    title: 'a commit that did not arrive is not sent again',
+    title: 'a lost commit message is not sent again',
     file: 'engine/transactions/coordinator/coordinator.js',
     find: "this.#post(active, { kind: 'reminded' });",
     replace: '',
@@ -95,7 +95,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     name: 'commit-applied-twice',
     code: 'M16',
-    title: 'a commit that comes twice is carried out twice',
+    title: 'a duplicate commit is applied twice',
     file: 'engine/transactions/protocol/branch-protocol.js',
     find: "return to(phase, { kind: 'acknowledge' });",
     replace: "return to(phase, { kind: 'apply', as: 'decided' }, { kind: 'acknowledge' });",
@@ -105,7 +105,7 @@ export const transactionBugs: readonly EnumeratedBug[] = [
   {
     name: 'timeout-reported-as-commit',
     code: 'M80',
-    title: 'a client is told of a commit when the votes stayed out and all was rolled back',
+    title: 'a client receives "committed" when votes timed out and everything was rolled back',
     file: 'engine/api/transaction-rules.js',
     find: "if (outcome.kind !== 'committed' || outcome.operationCount === operations.length)",
     replace: `if (outcome.kind === 'aborted' && outcome.reason === 'prepare_timeout')

@@ -70,7 +70,7 @@ describe('a version', () => {
     expect(new Scene().told(1, startMs).verdict(written(startMs + day, startMs))).toEqual([false, 1, 0]);
   });
 
-  it('of a clock that nobody asked is skipped', () => {
+  it('of a clock without observed readings is skipped', () => {
     expect(new Scene().verdict(written(startMs, startMs))).toEqual([true, 0, 1]);
   });
 });

@@ -284,7 +284,7 @@ export class ObjectObserver {
   }
 }
 
-/** The newest record of every key of both stores, removals too, as (room, key, record). */
+/** The newest record of every key of both stores, removals too, as (store, key, record). */
 function newestRecords(
   files: ReadonlyMap<string, Buffer>,
 ): readonly (readonly [room: string, key: PackedKey, record: LogRecord])[] {

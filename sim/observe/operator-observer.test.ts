@@ -27,7 +27,7 @@ const rolledBack = `
 `;
 
 describe('an operator’s decision', () => {
-  it('is mixed once, where the coordinator has committed and the branch was told so', () => {
+  it('is mixed once, where the coordinator has committed and the branch has received the commit', () => {
     expect(mixedAfter(rolledBack, ['t1'])).toBe(1);
     expect(mixedAfter(`${rolledBack}p.decision.recv commit\nbranch.mixed\np.ack.sent`, ['t1'])).toBe(1);
     expect(mixedAfter('branch.decided rollback', ['t1'])).toBe(0);
@@ -44,7 +44,7 @@ describe('an operator’s decision', () => {
     expect(mixedAfter(found.replace('heuristicRolledBack', 'heuristicMixed'), ['t1'])).toBe(0);
   });
 
-  it('that agrees with the coordinator’s is not, whatever the branch was told and says', () => {
+  it('that agrees with the coordinator’s is not, whatever the branch received and reports', () => {
     const agreed = 'branch.decided commit\np.decision.recv rollback\nbranch.mixed';
     expect(mixedAfter(agreed, ['t1'])).toBe(0);
     expect(mixedAfter('branch.decided rollback\np.decision.recv rollback', [])).toBe(0);

@@ -15,7 +15,7 @@ const identityBytes = groupHeadBytes + recordHeadBytes;
 /** Offset in a segment's head of its kind: log or merge output. */
 const kindAt = 32;
 
-/** Identities of a node's batches, by the life that first wrote them. */
+/** Identities of a node's batches, by the incarnation that first wrote them. */
 export class KnownBatches {
   readonly lives = new Map<string, number>();
   /** Whether each file is a merge output, by its head when it was written. */
@@ -46,7 +46,7 @@ export class StoreObserver {
   #repeated = 0;
   #repeatedBytes = 0;
 
-  /** `known`: what earlier lives of the node wrote; a recovery may write the last of it once more. */
+  /** `known`: batches of the node's earlier incarnations; a recovery may write the last of them again. */
   constructor(life: number, known: KnownBatches) {
     this.#life = life;
     this.#known = known;

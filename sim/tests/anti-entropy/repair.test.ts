@@ -222,7 +222,7 @@ describe('an operator', () => {
     expect(again.body).toContain('"code":"Conflict"');
   });
 
-  test('who switched it off receives an error that says so', async () => {
+  test('who switched anti-entropy off receives an error that says so', async () => {
     const room = new TreeHarness('off', 1, { aae_enabled: false });
     await room.start();
     const answer = await room.http('n1', 'GET', '/aae');

@@ -70,7 +70,7 @@ describe('keys that a node has given away', () => {
     expect(room.world.failures).toEqual([]);
   });
 
-  test('are given to every owner before they go: nobody else may have had them', async () => {
+  test('are sent to every owner before their removal, because no other node may hold them', async () => {
     const alone = new MemberHarness('surplus-alone', 3, {
       transfer_drop_delay_seconds: delaySeconds,
       aae_enabled: false,

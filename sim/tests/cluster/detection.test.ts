@@ -56,7 +56,7 @@ describe('a node that dies', () => {
     expect(await room.until(() => room.allAre('DOWN', ['n2'], ['n1', 'n3']), second)).toBe(true);
   });
 
-  test('in order says so, and is called down at once', async () => {
+  test('by a graceful stop announces it, and is called DOWN at once', async () => {
     const room = new MemberHarness('orderly', 3);
     await room.startAll();
     room.forget();
@@ -98,7 +98,7 @@ describe('a node that lives', () => {
     expect(room.moves).toEqual([]);
   });
 
-  test('is called down for a long pause only, and calls nobody down when it wakes', async () => {
+  test('is called DOWN for a long pause only, and calls no peer DOWN when it continues', async () => {
     const room = new MemberHarness('pause', 3);
     await room.startAll();
     await room.pass(30 * second);

@@ -8,7 +8,7 @@ import { MemberHarness, second } from './member-harness.ts';
 
 const keys = Array.from({ length: 60 }, (_, key) => `k${key}`);
 
-test('what a joining node copied in an earlier life is not back once it is a member', async () => {
+test('keys that a joining node copied in an earlier incarnation do not return once it is a member', async () => {
   const room = new MemberHarness('joins-again', 3, {
     transfer_bytes_per_second: 1_024,
     transfer_batch_bytes: 1_024,

@@ -55,7 +55,7 @@ describe('a node that leaves', () => {
     },
   );
 
-  test('goes on saying so in its next life, where nobody had heard it, and then starts no more', async () => {
+  test('repeats its announcement in its next incarnation, if no member had received it, and then starts no more', async () => {
     const room = await roomOf('unheard');
     const said: string[] = [];
     for (const name of ['membership.left', 'membership.departed', 'membership.started'])

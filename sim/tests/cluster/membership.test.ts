@@ -73,7 +73,7 @@ describe('nodes whose lists of seeds differ', () => {
     expect(room.world.failures).toEqual([]);
   });
 
-  test('remember whom they met: a node finds the others though all its seeds are dead', async () => {
+  test('remember their peers: a node finds the others although all its seeds are down', async () => {
     const room = new MemberHarness('dead seeds', 4);
     room.cluster.reconfigure(nodeOf(4, 4), { seeds: seeds(1) });
     await room.startAll();
@@ -176,7 +176,7 @@ describe('a node that returns', () => {
   });
 });
 
-describe('a node that is not who it says', () => {
+describe('an impostor', () => {
   /** Starts n1, n2, n3 and a host `stranger` with settings of its own, and waits a minute. */
   async function visited(seed: string, own: Readonly<Record<string, unknown>>): Promise<MemberHarness> {
     const room = new MemberHarness(seed, 3);
@@ -198,20 +198,20 @@ describe('a node that is not who it says', () => {
     expect(room.world.failures).toEqual([]);
   }
 
-  test('but has a member’s name, is refused while that member lives, though its incarnation is newer', async () => {
+  test('with a member’s name is refused while that member lives, though its incarnation is newer', async () => {
     const room = await visited('twin', { name: 'n2' });
     await expectUnmoved(room, 'sameName');
   });
 
-  test('but of another cluster, is refused', async () => {
+  test('of another cluster is refused', async () => {
     await expectUnmoved(await visited('cluster', { cluster_id: 'other' }), 'cluster');
   });
 
-  test('but claims to be a member, is refused', async () => {
+  test('that claims to be a member is refused', async () => {
     await expectUnmoved(await visited('claim', {}), 'unknown');
   });
 
-  test('but has another one’s token, is refused', async () => {
+  test('with another node’s token is refused', async () => {
     const room = new MemberHarness('token', 3);
     const [token] = room.cluster.ring.members.find((member) => member.node === 'n2')?.tokens ?? [];
     const seeds = [1, 3].map((number) => ({ ...nodeOf(number, 3), address: `n${number}:8101` }));

@@ -136,7 +136,7 @@ async function roomOfAnHeir(seed: string): Promise<{ room: MemberHarness; share:
   return { room, share };
 }
 
-test('one that replaces a replacement is told which tokens that one had, and keeps them', async () => {
+test('a replacement of a replacement receives the tokens that the latter had, and keeps them', async () => {
   const { room, share } = await roomOfAnHeir('told');
   const told: unknown[] = [];
   room.world.trace.on('membership.tokens.told', ({ host }) => told.push(host));
@@ -159,7 +159,7 @@ test('one that replaces a replacement is told which tokens that one had, and kee
   expect(room.world.failures).toEqual([]);
 });
 
-test('a replacement that has lost its disk is told which tokens it had', async () => {
+test('a replacement that has lost its disk receives its tokens again', async () => {
   const { room, share } = await roomOfAnHeir('lost');
   room.cluster.crash('n7', 'dropAll', 'silent');
   room.cluster.host('n7').disk.wipe();

@@ -99,7 +99,7 @@ describe('a quorum that is not met', () => {
     await compareAll();
   });
 
-  it('is told as for Riak’s absent object where too few replicas say that they have none', async () => {
+  it('is reported as for Riak’s absent object where too few replicas report none', async () => {
     let absent = '';
     for (let index = 100; absent === ''; index++) {
       const token = routeToken('STD', byteStringOf('things'), byteStringOf(`k${index}`));

@@ -391,7 +391,7 @@ describe('a node that is asked', () => {
     expect([counts.of('linkClosed'), room.seat('n2').counts.of('inboundOverloaded')]).toEqual([0, 0]);
   });
 
-  test('answers Overloaded to reads whose objects find no room, and keeps the connection', async () => {
+  test('answers Overloaded to reads whose objects exceed its memory, and keeps the connection', async () => {
     const object = Buffer.alloc(100_000);
     const held: (() => void)[] = [];
     const limits = { ...defaultPeerLimits, answers: { countMax: 20_000, bytesMax: 1_000_000 } };

@@ -34,7 +34,7 @@ async function expectServing(room: PlaneHarness): Promise<void> {
   expect(room.world.failures).toEqual([]);
 }
 
-describe('a connection of a stranger', () => {
+describe('a connection of an unauthenticated peer', () => {
   test('that sends malformed bytes is closed and counted, and nothing else happens', async () => {
     const garbage = fc.oneof(
       fc.uint8Array({ minLength: 24, maxLength: 200 }),
@@ -173,7 +173,7 @@ test('nodes that refuse each other for ever say so once on each side, and count 
   ]);
 });
 
-describe('a link to a stranger', () => {
+describe('a link to an unauthenticated peer', () => {
   /** n1, and an unauthenticated peer at n2's address. */
   async function misled(room: PlaneHarness, change: NodeChange = {}): Promise<UnauthenticatedPeer> {
     const stranger = new UnauthenticatedPeer();
@@ -214,7 +214,7 @@ describe('a link to a stranger', () => {
     expect(answers.some((answer) => answer.kind === 'refusal' && answer.reason === 'identity')).toBe(true);
   });
 
-  test('gives an answer to nobody but the request that it names, once, and of its kind', async () => {
+  test('gives an answer only to the request that it names, once, and of its kind', async () => {
     const room = new PlaneHarness('crossed');
     const stranger = await misled(room);
     const asked = room.read('n1', 'n2', 'k', 5 * second);

@@ -52,7 +52,7 @@ const pass = ({ world }: Stage, us: number): Promise<void> => world.run({ untilU
 const files = ({ io }: Stage): Promise<readonly string[]> => io.disk.list('store');
 
 describe('a store that has found its disk full', () => {
-  it('says once that there is room, when there is', async () => {
+  it('reports free space once, when there is some', async () => {
     const stage = await full('room', 0);
     await pass(stage, 10 * aWhile);
     expect(stage.found).toBe(0);
@@ -61,7 +61,7 @@ describe('a store that has found its disk full', () => {
     expect(stage.found).toBe(1);
     await pass(stage, 10 * aWhile);
     expect(stage.found).toBe(1);
-    // A node may take longer to start than its disk to have room.
+    // A node may take longer to start than its disk takes to have free space.
     stage.store.onRoom(() => (stage.found += 1));
     expect(stage.found).toBe(2);
     expect(await run(stage, () => files(stage))).not.toContain('ROOM');

@@ -49,7 +49,7 @@ async function tidied(disk: JournalDisk): Promise<Twin> {
 }
 
 describe('a full disk', () => {
-  it('loses the segments in which nothing lives, though nothing that lives could be copied', async () => {
+  it('frees segments without live records, although no live record could be copied', async () => {
     const batches = [...rounds, put(...Array.from({ length: 6 }, (_, index) => 10 + index))];
     const disk = await filled(batches, 1);
     const before = usedBytes(disk);

@@ -243,7 +243,7 @@ describe('a store', () => {
     );
   });
 
-  it('that syncs at intervals is, after a crash, what it was at some moment of its last life', async () => {
+  it('that syncs at intervals has, after a crash, its contents of some moment of its last incarnation', async () => {
     const options: StoreOptions = { ...smallOptions, sync: { kind: 'interval', intervalUs: 1_000_000 } };
     const faultless = fc.array(
       step.filter(({ kind }) => kind !== 'fault'),

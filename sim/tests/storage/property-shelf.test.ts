@@ -61,7 +61,7 @@ async function files(disk: JournalDisk): Promise<readonly string[]> {
   return [path, `${path}.damaged`].filter((_, index) => sizes[index] !== undefined);
 }
 
-test('what is saved is there in the next life, and a store is whole once all has been heard', async () => {
+test('saved properties are there in the next incarnation, and a store is complete once it has received all', async () => {
   const disk = new JournalDisk();
   const first = await openShelf(disk);
   expect(first.shelf.condition).toBe('new');

@@ -21,7 +21,7 @@ const keyCount = 9;
 const fresh = { key: 1, value: Buffer.from('fresh') };
 
 describe('a store that is set aside', () => {
-  it('makes room for an empty one after every crash, and loses no segment when its process is killed', async () => {
+  it('is replaced by an empty one after every crash, and loses no segment when its process is killed', async () => {
     const { older, image } = await written();
     const rotten = Buffer.alloc(5000, 0xff);
     for (const manifest of [rotten, undefined, older]) {

@@ -17,7 +17,7 @@ import {
 import { WorldRandom } from '../../world/core/random.ts';
 
 describe('verify', () => {
-  it('finds nothing wrong with a store that was stopped in order, and hints that say what its segments hold', async () => {
+  it('finds nothing wrong with a store that was stopped gracefully, and hint files that match its segments', async () => {
     const disk = new JournalDisk(await stoppedStore());
     const report = await verifyStore(disk, storeDirectory, () => undefined);
     expect(report.findings).toEqual([]);

@@ -83,7 +83,7 @@ describe('an answer under an id (way i: its coordinator dies)', () => {
     });
   }
 
-  it('is not "aborted" when its only primary has the batch on its disk, and nobody else has heard of it', async () => {
+  it('is not "aborted" when its only primary alone has the batch, on its disk', async () => {
     const room = await started('way i alone');
     const key = room.key('n3');
     const ask = asking(room, [put(key, 'X')]);

@@ -56,7 +56,7 @@ describe('a heuristic decision that is compared with the coordinator’s', () =>
     await room.start();
   };
 
-  it('is counted and told as mixed once, though the commit is repeated and another branch is away', async () => {
+  it('is counted and reported as mixed once, although the commit is resent and another branch is away', async () => {
     await begin('mixed-once');
     await cutOffAtDecision(room, 2_000_000, () => room.cluster.crash('n3', 'keepAll', 'silent'));
     await decideAt(room, 'n2', 'rollback');

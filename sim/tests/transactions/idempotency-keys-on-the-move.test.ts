@@ -230,7 +230,7 @@ describe('an id of a client', () => {
     }
   });
 
-  it('is known where its primary has forgotten it, though who has missed it answers first', async () => {
+  it('is known where its primary has forgotten it, although a replica that missed it answers first', async () => {
     const room = new TransactionHarness('names', alone);
     await room.start();
     const key = room.key('n1');

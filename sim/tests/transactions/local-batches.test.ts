@@ -24,7 +24,7 @@ it.each([1, 3] as const)('with copies: %i', async (copies) => {
     for (const keeps of ['keepAll', 'dropAll'] as const) await strike(copies, step, keeps);
 });
 
-it('is heard of by nobody before it is durable', async () => {
+it('reaches no other node before it is durable', async () => {
   await strike(3, 'p.applied', 'dropAll', 5_000);
 });
 

@@ -74,7 +74,7 @@ describe('a primary that returns with an empty disk', () => {
     await expectAll('after');
   });
 
-  it('is given it once, however often it asks to be told', async () => {
+  it('receives its branch once, however often it inquires', async () => {
     wipeOnceVoted();
     const answer = batch('after');
     expect((await settled(answer))?.body).toMatchObject({ outcome: 'committed' });

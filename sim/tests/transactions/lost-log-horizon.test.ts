@@ -124,7 +124,7 @@ describe('a coordinator that returns with an empty disk', () => {
     expect((await settled(batch(keys, 'next')))?.body).toMatchObject({ outcome: 'committed' });
   });
 
-  it('frees what was only checked: whatever became of it, nobody takes a key for it any more', async () => {
+  it('releases keys that were only checked, because the outcome no longer affects them', async () => {
     onceAt('c.decision.beforeLog', 'n1', () => strike('n1', true));
     const checked = { op: 'delete', bucket: 'b', key: room.key('n3', 1) };
     const operations = [put(keys[0] ?? '', 'after'), checked];
@@ -136,7 +136,7 @@ describe('a coordinator that returns with an empty disk', () => {
   });
 });
 
-it('a coordinator that kept its disk through several lives still says that what it has not decided is aborted', async () => {
+it('a coordinator that kept its disk through several incarnations still answers that an undecided transaction is aborted', async () => {
   const keys = [room.key('n2'), room.key('n3')];
   onceAt('c.decision.beforeLog', 'n1', () => {
     const cut = room.world.network.partition(['n1'], ['n2', 'n3']);

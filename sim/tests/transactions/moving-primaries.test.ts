@@ -125,7 +125,7 @@ describe('a key that gets another primary', () => {
     expect(room.world.failures).toEqual([]);
   });
 
-  it('is led by nobody while the last one is away with a vote on it, and by the next one after that', async () => {
+  it('has no primary while the old one is away with a vote on it, and the new one after that', async () => {
     await votesAndDies(() => room.cluster.crash('n1', 'dropAll', 'silent'));
     await joinN4();
     await room.pass(30 * second);

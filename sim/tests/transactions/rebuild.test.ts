@@ -159,7 +159,7 @@ describe('a primary that returns with an empty disk', () => {
     expect(await room.read('n2', key, 'primary')).toBe('first');
   });
 
-  it('lets nobody have the keys of a transaction that it had voted for, until it has carried it out again', async () => {
+  it('keeps the keys of a transaction that it had voted for locked until it has applied it again', async () => {
     const keys = labNodes.map((node) => room.key(node));
     const batch = (value: string): readonly object[] => keys.map((key) => put(key, value));
     let armed = true;
@@ -184,7 +184,7 @@ describe('a primary that returns with an empty disk', () => {
 });
 
 describe('a new cluster', () => {
-  it('has nothing to wait for, not even for a member that nobody has ever heard of', async () => {
+  it('has nothing to wait for, not even a member that no node has ever heard of', async () => {
     const fresh = new TransactionHarness('fresh', alone);
     await fresh.start(['n1', 'n2']);
     const operations = [put(fresh.key('n1'), 'first'), put(fresh.key('n2'), 'first')];
@@ -192,7 +192,7 @@ describe('a new cluster', () => {
     expect(answer?.body).toMatchObject({ outcome: 'committed' });
   });
 
-  it('is not taken for granted by a node that meets nobody', async () => {
+  it('is not assumed by a node that meets no peer', async () => {
     const fresh = new TransactionHarness('fresh', alone);
     await fresh.start(['n1']);
     const body = { operations: [put(fresh.key('n1'), 'first')], consistency: 'DC_ONE' };

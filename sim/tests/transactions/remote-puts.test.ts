@@ -128,7 +128,7 @@ describe('a single put through a node that is not its primary', () => {
     expect(await room.read('n2', key)).toBe('b');
   });
 
-  it('replayed in the next life of its primary does nothing', async () => {
+  it('replayed in the next incarnation of its primary does nothing', async () => {
     // The network records messages only while it is told to meddle with them.
     const listening = room.world.network.meddle(['n1'], ['n2'], { kind: 'message-replay', oneIn: 1_000_000 });
     expect(await answered(ask('a'))).toMatchObject({ status: 200 });

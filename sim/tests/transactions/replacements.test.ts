@@ -96,7 +96,7 @@ describe('a heuristic decision for a coordinator that died', () => {
 });
 
 describe('what a dead node had voted for', () => {
-  it('is carried out by who replaces it', async () => {
+  it('is applied by its replacement', async () => {
     await diesAfterItsVote();
     await room.pass(5 * second);
     await replaced();
@@ -123,7 +123,7 @@ describe('what a dead node had voted for', () => {
     await expectWhole('decided');
   });
 
-  it('stays lost where its coordinator was started anew, and holds nobody up', async () => {
+  it('stays lost where its coordinator was restarted, and blocks no other transaction', async () => {
     await diesAfterItsVote();
     room.cluster.crash('n1', 'keepAll', 'silent');
     await room.pass(second);

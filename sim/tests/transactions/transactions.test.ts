@@ -248,7 +248,7 @@ describe('transactions', () => {
     expect(await room.read('n1', keys.a)).toBe('');
   });
 
-  it('whose coordinator does not return can be resolved by hand, and the decision is on record', async () => {
+  it('whose coordinator does not return can be resolved by an operator, and the decision is on record', async () => {
     let crashed = false;
     room.onStep('c.decision.beforeLog', () => {
       if (crashed) return;
