@@ -46,6 +46,16 @@ test('add stores the digest of the printed token, and not the token', async () =
   expect(statSync(file).mode & 0o777).toBe(0o600);
 });
 
+test('a change keeps the mode of the file, which a node of another user may read by its group', async () => {
+  const file = join(directory, 'credentials');
+  await credentials('add', file, 'a', '--role', 'read');
+  chmodSync(file, 0o640);
+  await credentials('add', file, 'b', '--role', 'read');
+  expect(statSync(file).mode & 0o777).toBe(0o640);
+  expect(await credentials('remove', file, 'a')).toBe(0);
+  expect(statSync(file).mode & 0o777).toBe(0o640);
+});
+
 test('list shows names and roles; remove keeps the other credentials and the comments', async () => {
   const file = join(directory, 'credentials');
   await credentials('add', file, 'a', '--role', 'read');

@@ -2,7 +2,18 @@
  * Reads and changes the credentials file (its format: `auth/credentials.ts`). A change keeps the comments that people
  * wrote in the file, and is atomic: a new, synced file replaces the old one.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  fchownSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
 import type { Credential } from '../auth/credentials.ts';
@@ -62,15 +73,42 @@ function textOf(file: string): string {
   return readSecretFile(file, credentialsBytesMax, 'credentials').toString('utf8');
 }
 
+/**
+ * Replaces the file durably. The new file has the mode and the owner of the old one, since the node may run as another user
+ * of the file's group.
+ */
 function replaceFile(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const directory = dirname(file);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const old = statSync(file, { throwIfNoEntry: false });
   const fresh = `${file}.new`;
-  const handle = openSync(fresh, 'w', 0o600);
+  synced(openSync(fresh, 'w', 0o600), (handle) => {
+    if (old !== undefined) {
+      fchmodSync(handle, old.mode & 0o777);
+      keepOwner(handle, old);
+    }
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length;) at += writeSync(handle, bytes, at);
+  });
+  renameSync(fresh, file);
+  // A removed credential must not come back after a power loss. Windows opens no directories.
+  if (process.platform !== 'win32') synced(openSync(directory, 'r'), () => undefined);
+}
+
+function synced(handle: number, write: (handle: number) => void): void {
   try {
-    writeSync(handle, text);
+    write(handle);
     fsyncSync(handle);
   } finally {
     closeSync(handle);
   }
-  renameSync(fresh, file);
+}
+
+/** Only a privileged user may give a file away; for others the file stays theirs. */
+function keepOwner(handle: number, { uid, gid }: { readonly uid: number; readonly gid: number }): void {
+  try {
+    fchownSync(handle, uid, gid);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) throw error;
+  }
 }

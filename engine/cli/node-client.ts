@@ -54,6 +54,10 @@ export class NodeClient {
     const named = /^https?:\/\//.test(address);
     const scheme = secure || options.ca !== undefined ? 'https' : 'http';
     this.#origin = named ? address.replace(/\/+$/, '') : `${scheme}://${address}`;
+    if (named && options.ca !== undefined && !this.#origin.startsWith('https:'))
+      throw new UsageError(
+        `${address} is plain HTTP, and --ca asks for TLS; write https://, or leave --ca out`,
+      );
     if (!URL.canParse(this.#origin)) throw new UsageError(`${address} is no address; allowed: host:port`);
     this.#token = tokenFrom(options.tokenFile, environment);
     this.#ca = options.ca === undefined ? undefined : readOpenFile(options.ca, caBytesMax, 'CA certificate');

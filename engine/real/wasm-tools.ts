@@ -52,7 +52,17 @@ async function readAtMost(path: string, bytesMax: number): Promise<Uint8Array> {
       if (size > bytesMax) {
         throw new LockstepError('TooLarge', `the file has ${size} bytes; allowed: at most ${bytesMax}`);
       }
-      return await file.readFile();
+      // The file may grow meanwhile, and a device has no size.
+      const bytes = Buffer.alloc(bytesMax + 1);
+      let length = 0;
+      for (let read = -1; read !== 0 && length < bytes.length; length += read)
+        read = (await file.read(bytes, length, bytes.length - length)).bytesRead;
+      if (length > bytesMax)
+        throw new LockstepError(
+          'TooLarge',
+          `the file has more than ${bytesMax} bytes; allowed: at most that`,
+        );
+      return Uint8Array.prototype.slice.call(bytes, 0, length);
     } finally {
       await file.close();
     }

@@ -357,7 +357,7 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
     'DELETE /wasm/modules/:id',
     {
       summary: 'Removes a Wasm module from all nodes',
-      responses: { '204': done, '404': absent, '409': conflict, ...errors },
+      responses: { ...shown('deleted; which nodes know'), '404': absent, '409': conflict, ...errors },
     },
   ],
   [
