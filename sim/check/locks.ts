@@ -118,7 +118,7 @@ class LockPhases {
         if (!this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
         break;
       case 'p.locks.taken': {
-        // A branch that is `prepared` at its first step was decided earlier and is restored after the loss of a disk.
+        // Locks taken in phase `prepared` belong to a decided branch that is restored after the loss of its disk.
         const first = fields['phase'] === 'prepared' ? undefined : this.#shrinking.get(xid);
         if (first !== undefined) this.#late.set(`${node} ${xid}`, first);
         break;

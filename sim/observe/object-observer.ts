@@ -265,7 +265,10 @@ export class ObjectObserver {
     }
   }
 
-  /** True when this owner settles the question: it lacks the versions, or its disk cannot be read. */
+  /**
+   * Judges whether the owner holds all versions of the hint. Returns true if they are missing: either a violation is
+   * recorded, or the hint is skipped because the owner's context no longer knows the versions' actors (pruned).
+   */
   #mustHave(owner: string, key: PackedKey, hinted: StoredObject, what: string): boolean {
     const held = this.#held.get(`${owner} ${key}`)?.object;
     const missing = hinted.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
