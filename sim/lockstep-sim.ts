@@ -1,10 +1,10 @@
 /**
  * The simulator as a library, for tests: `import { checkSeeds, plans, checkPlan } from 'lockstep/sim'`.
  *
- * `checkSeeds` runs seeds of a scenario and throws at the first that fails; the error describes the violation and how to
- * replay it. `plans` is a fast-check arbitrary of a scenario's plans; `checkPlan` and `runPlan` run one plan. A scenario
- * is the name of a built-in one or a `Scenario` of your own. An `Invariant` of your own is judged beside the built-in
- * ones. The same plan gives the same run, and the same digest, here and on the command line.
+ * `checkSeeds` runs seeds of a scenario and throws at the first that fails; the error describes the violation and how
+ * to replay it. `plans` is a fast-check arbitrary of a scenario's plans; `checkPlan` and `runPlan` run one plan. A
+ * scenario is the name of a built-in one or a `Scenario` of your own. An `Invariant` of your own is judged beside the
+ * built-in ones. The same plan gives the same run, and the same digest, here and on the command line.
  */
 /// <reference types="node" preserve="true" />
 
