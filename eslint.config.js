@@ -1,4 +1,4 @@
-/** Lint rules: typed rules for all TypeScript, and the door rules (.ci/doors.js) for code behind the doors. */
+/** Lint rules: typed rules for all TypeScript, and the port rules (.ci/doors.js) for code behind the ports. */
 import eslint from '@eslint/js';
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
@@ -11,6 +11,7 @@ import {
   restrictedSyntax,
   seedrandomBans,
 } from './.ci/doors.js';
+import { retiredWords } from './.ci/retired-words.js';
 
 const tests = ['**/*.test.ts', '**/*.contract.ts', '**/*.fixture.ts'];
 
@@ -87,6 +88,13 @@ export default defineConfig(
   { ignores: ['dist', 'dist-*', 'coverage', 'data', 'node_modules'] },
   { linterOptions: { noInlineConfig: true, reportUnusedDisableDirectives: 'error' } },
   eslint.configs.recommended,
+  {
+    name: 'lockstep/words',
+    files: ['**/*.ts', '.ci/*.js'],
+    ignores: ['.ci/retired-words.js'],
+    plugins: { lockstep: { rules: { 'retired-words': retiredWords } } },
+    rules: { 'lockstep/retired-words': 'error' },
+  },
   {
     files: ['**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked],

@@ -338,3 +338,20 @@ function recordIn(value: unknown, name?: string): Readonly<Record<string, unknow
   if (typeof found !== 'object' || found === null) throw new Error(`${name ?? 'the value'} is no object`);
   return found as Readonly<Record<string, unknown>>;
 }
+
+describe('the words', () => {
+  it('that were given up for standard terms are refused in comments and in exported names, with the term', async () => {
+    const eslint = new ESLint({
+      cwd: root,
+      overrideConfig: { files: ['**/*.ts'], languageOptions: { parserOptions: { project: null } } },
+      ruleFilter: ({ ruleId }) => ruleId === 'lockstep/retired-words',
+    });
+    const snippet =
+      '/** Whoever asks. */\nexport const heirOf = 1;\n/** `kin` is code. */\nexport const roomy = heirOf;\n';
+    const [result] = await eslint.lintText(snippet, { filePath: join(root, 'engine/base/snippet.ts') });
+    expect(result?.messages.map(({ line, message }) => [line, message])).toEqual([
+      [1, '"Whoever" is a retired word; write the actor: the coordinator, a replica, the client, the caller'],
+      [2, '"heirOf" has a retired word; say replacement, or new owner'],
+    ]);
+  });
+});

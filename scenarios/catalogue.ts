@@ -22,8 +22,8 @@ import { crashDuringPrepare } from './crash-during-prepare.ts';
 import { diskFullAtPrepare } from './disk-full-at-prepare.ts';
 import { flappingPeer } from './flapping-peer.ts';
 import { forceAbort } from './force-abort.ts';
-import { heirLeaves } from './heir-leaves.ts';
-import { heirOfAnHeir } from './heir-of-an-heir.ts';
+import { replacementLeaves } from './heir-leaves.ts';
+import { replaceTheReplacement } from './heir-of-an-heir.ts';
 import { hintHolderLeaves } from './hint-holder-leaves.ts';
 import { hintsAlone } from './hints-alone.ts';
 import { readsAloneRepair } from './reads-alone-repair.ts';
@@ -59,7 +59,7 @@ import { replacedOneReturns } from './replaced-one-returns.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
 import { ringDisagreement } from './ring-disagreement.ts';
 import { rollingRestart } from './rolling-restart.ts';
-import { roomComesBack } from './room-comes-back.ts';
+import { diskSpaceRecovers } from './room-comes-back.ts';
 import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
@@ -71,7 +71,7 @@ import { snapshotCorruption } from './snapshot-corruption.ts';
 import { swizzleClog } from './swizzle-clog.ts';
 import { tornLogTail } from './torn-log-tail.ts';
 import { trapInKeyfun } from './trap-in-keyfun.ts';
-import { strangersAtTheDoor } from './strangers-at-the-door.ts';
+import { unauthenticatedClients } from './strangers-at-the-door.ts';
 import { versionMix } from './version-mix.ts';
 import { wipedDiskReturns } from './wiped-disk-returns.ts';
 import { wipedPrimary } from './wiped-primary.ts';
@@ -128,7 +128,7 @@ export const scenarios: readonly Scenario[] = [
   erasedAndStamped,
   snapshotCorruption,
   diskErrors,
-  roomComesBack,
+  diskSpaceRecovers,
   bitRot,
   crashLoop,
   otherDisks,
@@ -177,8 +177,8 @@ export const scenarios: readonly Scenario[] = [
   versionMix,
   ringDisagreement,
   sleptThroughAChange,
-  heirLeaves,
-  heirOfAnHeir,
+  replacementLeaves,
+  replaceTheReplacement,
   sameNamesAgain,
   runawayModule,
   trapInKeyfun,
@@ -188,7 +188,7 @@ export const scenarios: readonly Scenario[] = [
   clientRetriesWithId,
   jobSurvivesNodeCrash,
   moduleSwappedMidJob,
-  strangersAtTheDoor,
+  unauthenticatedClients,
 ];
 
 /** The scenario of that name; undefined if there is none. */

@@ -1,7 +1,7 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
-export const heirLeaves: Scenario = {
+export const replacementLeaves: Scenario = {
   name: 'heir-leaves',
   story:
     'a node is replaced, its replacement leaves while clients write, and the dead node starts again: nothing is lost, nothing deleted returns',

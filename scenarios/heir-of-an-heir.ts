@@ -1,7 +1,7 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
-export const heirOfAnHeir: Scenario = {
+export const replaceTheReplacement: Scenario = {
   name: 'heir-of-an-heir',
   story:
     'a node is replaced, and later its replacement is: peers assign the tokens to the last one, and nothing is lost',

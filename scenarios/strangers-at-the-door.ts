@@ -2,7 +2,7 @@ import type { Scenario } from '../sim/plan/scenario.ts';
 import { redisLoad } from './redis-shared.ts';
 import { everyday, invariants } from './shared.ts';
 
-export const strangersAtTheDoor: Scenario = {
+export const unauthenticatedClients: Scenario = {
   name: 'strangers-at-the-door',
   story:
     'clients without sufficient credentials send requests to every listener while nodes crash and other clients work: all are refused and have no effect',

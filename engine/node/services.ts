@@ -14,7 +14,7 @@ import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../mapreduce/listing/coverage.ts';
 import { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
 import type { RoundDependencies, DispatchSettings } from '../replication/round-dependencies.ts';
-import { lackAt } from '../replication/round-dependencies.ts';
+import { lackingAt } from '../replication/round-dependencies.ts';
 import type { Viewpoint } from '../replication/plan.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import { tellingLinks } from '../replication/peer-links.ts';
@@ -423,7 +423,7 @@ function composePlane(
   const handlers: RequestHandlers = {
     ping: replicate,
     readObject: (request, reply) => {
-      const lacking = lackAt(parts, request.token);
+      const lacking = lackingAt(parts, request.token);
       if (lacking === undefined) service.handle(request, reply);
       else reply({ kind: 'failed', code: 'Overloaded', detail: lacking });
     },

@@ -88,7 +88,7 @@ export class BatchRound {
     places: readonly Place[],
     objects: readonly Uint8Array[],
     level: BatchLevel,
-    groups = kinOf(parts, places, level),
+    groups = replicaGroupOf(parts, places, level),
     clientName: Uint8Array | undefined = undefined,
   ) {
     this.#clientName = clientName;
@@ -228,7 +228,7 @@ function voteOf(group: ReplicaGroup): Vote {
 }
 
 /** Groups the positions of a batch by replicas and properties. Most batches form one group. */
-export function kinOf(
+export function replicaGroupOf(
   parts: RoundDependencies,
   places: readonly Place[],
   level: BatchLevel,

@@ -21,7 +21,7 @@ import { countCause } from './failure-causes.ts';
 import type { ReadQuorum, ReplicaTerms, WriteQuorum } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
 import type { ReplyFailure, RoundDependencies } from './round-dependencies.ts';
-import { askPeer, fullQueue, lackAt, replyError, termsOf, unaskedError } from './round-dependencies.ts';
+import { askPeer, fullQueue, lackingAt, replyError, termsOf, unaskedError } from './round-dependencies.ts';
 import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
 import { planForward, planRead, planWrite } from './plan.ts';
 import { ReadRound } from './read-round.ts';
@@ -183,7 +183,7 @@ export class ClusterDispatcher implements Dispatcher {
     const level = settings.readLevel;
     checkTime(deadlineUs - clock.nowUs());
     // Before its rebuild is complete this node is not read as the key's primary; it tells peers the same.
-    const lacking = lackAt(this.#parts, token);
+    const lacking = lackingAt(this.#parts, token);
     if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
     const away: Member[] = lacking === undefined ? [] : [this.#parts.self];
     // The previous primary may still be applying a transaction on the key.
@@ -277,7 +277,7 @@ export class ClusterDispatcher implements Dispatcher {
       ifNoneMatch: request.ifNoneMatch ?? false,
       ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
     };
-    let unreadable: LockstepError | undefined;
+    let refused: LockstepError | undefined;
     const unsent: ReplyFailure[] = [];
     for (const member of targets) {
       const asked = this.#ask(member, message, timeoutUs);
@@ -288,11 +288,12 @@ export class ClusterDispatcher implements Dispatcher {
       try {
         return await asked;
       } catch (error) {
-        if (!isUnreadable(error)) throw error;
-        unreadable = error;
+        // Nothing was written there. After a change of the ring that node may not hold the key any more; the next may.
+        if (!isUnreadable(error) && !isNoTarget(error)) throw error;
+        refused = error;
       }
     }
-    if (unreadable !== undefined) throw unreadable;
+    if (refused !== undefined) throw refused;
     this.#parts.stats.pool.forward_error += 1;
     const overloaded = unaskedError(unsent);
     if (overloaded !== undefined) throw overloaded;
@@ -361,6 +362,11 @@ function levelText(level: ConsistencyLevel, need: WriteNeed): string {
  * The coordinating replica cannot read its own copy, against which the write's condition had to be checked. Nothing was
  * written.
  */
+/** The node asked took no write: it owns the key no more, does not serve, or reaches too few replicas. */
+function isNoTarget(error: unknown): error is LockstepError {
+  return error instanceof LockstepError && error.code === 'NoTargets';
+}
+
 function isUnreadable(error: unknown): error is LockstepError {
   return error instanceof LockstepError && error.code === 'Corrupted';
 }

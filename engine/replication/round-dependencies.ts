@@ -80,7 +80,7 @@ export interface RoundDependencies {
  * Why this node must not be read as the token's primary yet. Undefined if it is not the primary or its data is
  * complete.
  */
-export function lackAt(
+export function lackingAt(
   { ring, self, refilling }: Pick<RoundDependencies, 'ring' | 'self' | 'refilling'>,
   token: Token,
 ): string | undefined {

@@ -1,7 +1,7 @@
 /** Tests the checks of the cluster layer: each accepts correct evidence and rejects the faults that it must detect. */
 import { describe, expect, it } from 'vitest';
 
-import { atlasOf } from './disk-losses.ts';
+import { diskLossesOf } from './disk-losses.ts';
 import { checkDots } from './dots.ts';
 import type { DetectorTruth } from './failure-detector.ts';
 import { checkDetector } from './failure-detector.ts';
@@ -153,7 +153,11 @@ describe('session-guarantees', () => {
 
   it('skips quorums that need not meet, also because a disk was lost between', () => {
     const history = [putAt(1, 'a'), readAt(10, [])];
-    expect(verdict(checkSessions(history, atlasOf([{ node: 'n2', atUs: 5 }], false)))).toEqual([true, 0, 1]);
+    expect(verdict(checkSessions(history, diskLossesOf([{ node: 'n2', atUs: 5 }], false)))).toEqual([
+      true,
+      0,
+      1,
+    ]);
   });
 });
 

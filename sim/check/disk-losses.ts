@@ -21,7 +21,7 @@ export interface DiskLosses {
 export const wholeDisks: DiskLosses = { healed: false, lostBetween: () => 0 };
 
 /** Indexes the losses of a run. */
-export function atlasOf(losses: readonly Loss[], healed: boolean): DiskLosses {
+export function diskLossesOf(losses: readonly Loss[], healed: boolean): DiskLosses {
   if (losses.length === 0) return wholeDisks;
   return {
     healed,

@@ -12,7 +12,7 @@ import { formatPlan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
 import { runPlan } from '../runner/run.ts';
 import { planOfSeed } from '../runner/task.ts';
-import { plant } from './planting.ts';
+import { mutateBuild } from './planting.ts';
 
 const build = fileURLToPath(new URL('../../dist/', import.meta.url));
 const program = join(build, 'sim/main.js');
@@ -262,7 +262,7 @@ describe('lockstep-sim', () => {
       find,
       replace: `${find} null.x;`,
     };
-    const broken = join(await plant(edit, build), 'sim/main.js');
+    const broken = join(await mutateBuild(edit, build), 'sim/main.js');
     const words = ['run', 'calm', '--seed', '3', '--jobs', '1'];
     const { status, stderr } = spawnSync(process.execPath, [broken, ...words], { encoding: 'utf8' });
     expect(status).toBe(70);

@@ -42,7 +42,7 @@ function mustGet<Bug extends MutantEdit>(
 }
 
 /** The edited text. Throws `Conflict` unless `find` occurs exactly once: otherwise the catalogue is out of date. */
-export function plantInto(text: string, bug: MutantEdit): string {
+export function mutateInto(text: string, bug: MutantEdit): string {
   const found = text.split(bug.find).length - 1;
   if (found !== 1) {
     throw new LockstepError(
@@ -54,8 +54,8 @@ export function plantInto(text: string, bug: MutantEdit): string {
 }
 
 /** Copies the build to `dist-plants/<name>` beside it, applies the edit there, and returns that directory. */
-export async function plant(bug: MutantEdit, build: string = buildDirectory): Promise<string> {
-  const edited = plantInto(await readFile(join(build, bug.file), 'utf8'), bug);
+export async function mutateBuild(bug: MutantEdit, build: string = buildDirectory): Promise<string> {
+  const edited = mutateInto(await readFile(join(build, bug.file), 'utf8'), bug);
   const plants = join(dirname(join(build, '.')), 'dist-plants');
   const target = join(plants, bug.name);
   const fresh = join(plants, `${bug.name}.${process.pid}`);

@@ -22,7 +22,7 @@ import { exitCodes } from './complaints.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import { listJson, listText } from './list-command.ts';
-import { mustGetEnumeratedBug, mutantNamed, plant } from './planting.ts';
+import { mustGetEnumeratedBug, mutantNamed, mutateBuild } from './planting.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
 import { runScenarios } from './run-command.ts';
 
@@ -223,7 +223,8 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       }
       if (what !== 'xa')
         throw new LockstepError('BadRequest', `"${what}" cannot be enumerated; xa and store-batch can`);
-      const build = flags.plant === undefined ? undefined : await plant(mustGetEnumeratedBug(flags.plant));
+      const build =
+        flags.plant === undefined ? undefined : await mutateBuild(mustGetEnumeratedBug(flags.plant));
       const enumeration = await enumerateTransactions({
         pairs: flags.pairs === true,
         only: flags.only,
@@ -256,7 +257,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
 
 /** Runs the command in the mutant's copy of this program. */
 async function replayPlanted(what: string, flags: ReplayFlags, id: string): Promise<number> {
-  const build = await plant(mutantNamed(id));
+  const build = await mutateBuild(mutantNamed(id));
   const words = ['replay', what];
   if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
   if (flags.trace === true) words.push('--trace');

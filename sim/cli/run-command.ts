@@ -17,7 +17,7 @@ import { brokenInvariant, summarize, summarizeAll } from '../runner/result.ts';
 import type { Task } from '../runner/task.ts';
 import { mustFindScenario, planOfSeed } from '../runner/task.ts';
 import { judgedBy } from '../runner/judges.ts';
-import { mutantNamed, plant } from './planting.ts';
+import { mutantNamed, mutateBuild } from './planting.ts';
 import { startProgress } from './progress.ts';
 
 /** Options of `run`. */
@@ -56,7 +56,7 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
   const { forMs } = options;
   const own = await loadOwn(options.ownFile);
   const names = namesToRun(options, own);
-  const build = options.plant === undefined ? buildDirectory : await plant(mutantNamed(options.plant));
+  const build = options.plant === undefined ? buildDirectory : await mutateBuild(mutantNamed(options.plant));
   const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + forMs;
   const pool = new Pool(build, options.jobs, options.ownFile);
   try {

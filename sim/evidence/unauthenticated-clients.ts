@@ -4,14 +4,14 @@
  */
 
 /** The listeners that such a client can address. */
-export const strangerListeners = ['http', 'pb', 'redis', 'stats'] as const;
+export const guardedListeners = ['http', 'pb', 'redis', 'stats'] as const;
 /** One listener that demands credentials. */
-export type GuardedListener = (typeof strangerListeners)[number];
+export type GuardedListener = (typeof guardedListeners)[number];
 
 /** The client sends no credentials, wrong ones, or those of a role that lacks the permission. */
-export const strangerGuises = ['missing', 'wrong', 'forbidden'] as const;
+export const falseCredentials = ['missing', 'wrong', 'forbidden'] as const;
 /** How the credentials of an unauthenticated client are false. */
-export type FalseCredential = (typeof strangerGuises)[number];
+export type FalseCredential = (typeof falseCredentials)[number];
 
 /** One request that the node must refuse, and its answer. */
 export interface UnauthenticatedRecord {

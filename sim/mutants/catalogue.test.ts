@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { findScenario } from '../../scenarios/catalogue.ts';
-import { mutantNamed, plantInto } from '../cli/planting.ts';
+import { mutantNamed, mutateInto } from '../cli/planting.ts';
 import { mutants } from './catalogue.ts';
 import { transactionBugs } from './transaction-mutants.ts';
 
@@ -15,7 +15,7 @@ const build = fileURLToPath(new URL('../../dist', import.meta.url));
 describe('mutants', () => {
   it.each(mutants)('$name finds its place in the built engine exactly once', async (bug) => {
     const text = await readFile(join(build, bug.file), 'utf8');
-    const edited = plantInto(text, bug);
+    const edited = mutateInto(text, bug);
     expect(edited).not.toBe(text);
     expect(edited).toContain(bug.replace);
   });
@@ -32,8 +32,8 @@ describe('mutants', () => {
 
   it('refuse an edit whose place is missing, or occurs twice', () => {
     const bug = mutantNamed('ack-before-sync');
-    expect(() => plantInto('nothing of the kind', bug)).toThrow(LockstepError);
-    expect(() => plantInto(bug.find + bug.find, bug)).toThrow('found 2 times');
+    expect(() => mutateInto('nothing of the kind', bug)).toThrow(LockstepError);
+    expect(() => mutateInto(bug.find + bug.find, bug)).toThrow('found 2 times');
     expect(() => mutantNamed('M999')).toThrow('there is no planted bug "M999"');
   });
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
-import { mustGetEnumeratedBug, plantInto } from '../cli/planting.ts';
+import { mustGetEnumeratedBug, mutateInto } from '../cli/planting.ts';
 import { allCrashPoints, describePoint } from '../explore/crash-points.ts';
 import { transactionBugs } from './transaction-mutants.ts';
 
@@ -13,7 +13,7 @@ const build = fileURLToPath(new URL('../../dist', import.meta.url));
 describe('mutants of transactions', () => {
   it.each(transactionBugs)('$name finds its place in the built engine exactly once', async (bug) => {
     const text = await readFile(join(build, bug.file), 'utf8');
-    expect(plantInto(text, bug)).not.toBe(text);
+    expect(mutateInto(text, bug)).not.toBe(text);
   });
 
   it.each(transactionBugs)('$name names crash points that exist', ({ exposedBy }) => {

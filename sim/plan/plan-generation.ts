@@ -23,7 +23,13 @@ import type {
   PlanOperation,
   PlanScrape,
 } from './plan.ts';
-import { garbageForms, garbageListeners, noStructures, planFormat, quorumForms } from './plan.ts';
+import {
+  malformedInputForms,
+  malformedInputListeners,
+  noStructures,
+  planFormat,
+  quorumForms,
+} from './plan.ts';
 import { jobsOf } from './job-plans.ts';
 import { redisOperationsOf } from './redis-generation.ts';
 import { transactionsOf } from './transaction-generation.ts';
@@ -253,8 +259,8 @@ function garbageOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Un
   return fc.record({
     atUs: fc.integer({ min: 0, max: stormUs }),
     node: fc.constantFrom(...nodes.map((node) => node.name)),
-    listener: fc.constantFrom(...garbageListeners),
-    form: fc.constantFrom(...garbageForms),
+    listener: fc.constantFrom(...malformedInputListeners),
+    form: fc.constantFrom(...malformedInputForms),
     bytes: fc.integer({ min: 1, max: 4096 }),
   });
 }

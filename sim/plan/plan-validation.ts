@@ -31,8 +31,8 @@ import type {
   PlanScrape,
 } from './plan.ts';
 import {
-  garbageForms,
-  garbageListeners,
+  malformedInputForms,
+  malformedInputListeners,
   needNames,
   quorumForms,
   noStructures,
@@ -41,7 +41,7 @@ import {
 } from './plan.ts';
 import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';
-import { mustLeaveSomebody } from './survivors.ts';
+import { mustLeaveMembers } from './survivors.ts';
 import { readJob } from './job-plans.ts';
 import { readRedisOperation } from './redis-validation.ts';
 import { readStructures, readTransaction } from './transaction-validation.ts';
@@ -62,7 +62,7 @@ export function parsePlan(text: string): Plan {
     throw new LockstepError('PlanInvalid', `the plan is not JSON: ${why}`, { cause });
   }
   const plan = readPlan({ path: 'plan', value });
-  mustLeaveSomebody(plan);
+  mustLeaveMembers(plan);
   return plan;
 }
 
@@ -311,8 +311,8 @@ function readGarbage(field: Field, hosts: Hosts): PlanMalformedInput {
     id: readText(fields.id, 32),
     atUs: readDuration(fields.atUs),
     node: hosts.readNode(fields.node),
-    listener: readChoice(fields.listener, garbageListeners),
-    form: readChoice(fields.form, garbageForms),
+    listener: readChoice(fields.listener, malformedInputListeners),
+    form: readChoice(fields.form, malformedInputForms),
     bytes: readInteger(fields.bytes, 1, planLimits.valueBytesMax),
   };
 }

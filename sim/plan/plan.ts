@@ -168,19 +168,25 @@ export interface PlanFault {
 }
 
 /** The forms of malformed input. */
-export const garbageForms = ['random', 'oversized', 'truncated', 'unknown-code', 'corrupt-body'] as const;
+export const malformedInputForms = [
+  'random',
+  'oversized',
+  'truncated',
+  'unknown-code',
+  'corrupt-body',
+] as const;
 /** One form of malformed input. */
-export type MalformedInputForm = (typeof garbageForms)[number];
+export type MalformedInputForm = (typeof malformedInputForms)[number];
 
 /** The listeners that malformed input is sent to. */
-export const garbageListeners = ['pb', 'peer'] as const;
+export const malformedInputListeners = ['pb', 'peer'] as const;
 
 /** One burst of bytes that no client would send, to one listener of one node. */
 export interface PlanMalformedInput {
   readonly id: string;
   readonly atUs: number;
   readonly node: string;
-  readonly listener: (typeof garbageListeners)[number];
+  readonly listener: (typeof malformedInputListeners)[number];
   readonly form: MalformedInputForm;
   readonly bytes: number;
 }

@@ -7,7 +7,7 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import type { Plan, PlanNode } from './plan.ts';
 
 /** Throws `PlanInvalid` if a datacenter has no member from the start, or may lose the last one for good. */
-export function mustLeaveSomebody({ nodes, faults }: Pick<Plan, 'nodes' | 'faults'>): void {
+export function mustLeaveMembers({ nodes, faults }: Pick<Plan, 'nodes' | 'faults'>): void {
   const struckBy = (kind: 'permanent-node-loss' | 'membership-change'): ReadonlySet<string> =>
     new Set(faults.filter((fault) => fault.kind === kind).flatMap(({ targets }) => targets));
   const [dying, moving] = [struckBy('permanent-node-loss'), struckBy('membership-change')];

@@ -16,7 +16,7 @@ import { checkSnapshotRejection, type SnapshotRejectionRecord } from '../check/s
 import { checkResources } from '../check/resources.ts';
 import { checkClockUse } from '../check/clock-use.ts';
 import { checkReconciliation } from '../check/reconcile/reconciliation.ts';
-import { atlasOf } from '../check/disk-losses.ts';
+import { diskLossesOf } from '../check/disk-losses.ts';
 import { checkCorruption } from '../check/corruption.ts';
 import { checkMalformedInput } from '../check/malformed-input.ts';
 import type { InvariantName } from '../check/invariants.ts';
@@ -32,7 +32,7 @@ import { checkSessions } from '../check/sessions.ts';
 import { checkUnauthenticatedClients } from '../check/unauthenticated-clients.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import type { Plan } from '../plan/plan.ts';
-import { mustLeaveSomebody } from '../plan/survivors.ts';
+import { mustLeaveMembers } from '../plan/survivors.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
 import { Load } from '../workload/workload.ts';
@@ -99,7 +99,7 @@ const lastWordsUs = 5_000_000;
  * `SimulatorFault` if a run cannot continue.
  */
 export async function runPlan(plan: Plan, settings: RunSettings = {}): Promise<RunOutcome> {
-  mustLeaveSomebody(plan);
+  mustLeaveMembers(plan);
   try {
     return await performRun(plan, settings);
   } catch (error) {
@@ -339,7 +339,7 @@ class Run {
   #reports(): readonly CheckReport[] {
     const { history } = this.#recorder;
     const { floors, mendedBy } = this.#plan;
-    const atlas = atlasOf(this.#disks.losses, mendedBy === 'sweeps' && floors.convergence !== undefined);
+    const atlas = diskLossesOf(this.#disks.losses, mendedBy === 'sweeps' && floors.convergence !== undefined);
     const accounts = this.#witness?.accounts ?? [];
     const parse = expositionReader();
     const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({

@@ -33,7 +33,7 @@ export async function sendMalformedInput(
   life: () => string,
   still: () => boolean,
 ): Promise<MalformedInputRecord> {
-  const bytes = garbageBytes(burst, io.random.fork(burst.id));
+  const bytes = malformedBytes(burst, io.random.fork(burst.id));
   const before = life();
   const ended = await send(io, address, bytes, burst.form === 'truncated', still);
   // A node that crashed in between owes no answer.
@@ -51,7 +51,7 @@ export async function sendMalformedInput(
 }
 
 /** The bytes of a burst: the head that its form demands, then random bytes. */
-export function garbageBytes(
+export function malformedBytes(
   { form, bytes }: Pick<PlanMalformedInput, 'form' | 'bytes'>,
   random: Random,
 ): Buffer {

@@ -10,7 +10,7 @@ import { AskingConnection } from './asking-connection.ts';
 const frameBytesMax = 64 * 1024 * 1024;
 
 /** Where a client connects, and its credentials. */
-export interface Door {
+export interface ClientPort {
   readonly address: Address;
   readonly token?: string | undefined;
 }
@@ -34,7 +34,7 @@ export class PbConnection {
   }
 
   /** Connects, and authenticates if there is a token. Rejects with `ConnectError`, or with `NotLetIn`. */
-  static async open(io: Io, { address, token }: Door, timeoutUs: number): Promise<PbConnection> {
+  static async open(io: Io, { address, token }: ClientPort, timeoutUs: number): Promise<PbConnection> {
     const connection = new PbConnection(io, await io.network.connect(address, timeoutUs));
     if (token === undefined) return connection;
     const message = { user: Buffer.alloc(0), password: Buffer.from(token) };

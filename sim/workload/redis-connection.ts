@@ -5,7 +5,7 @@ import type { Io } from '../../engine/io/io.ts';
 import type { Connection } from '../../engine/io/network.ts';
 import type { Exchange } from './asking-connection.ts';
 import { AskingConnection } from './asking-connection.ts';
-import type { Door } from './pb-connection.ts';
+import type { ClientPort } from './pb-connection.ts';
 import { NotLetIn } from './pb-connection.ts';
 
 /** One command: its name and its arguments. */
@@ -26,7 +26,7 @@ export class RedisConnection {
   }
 
   /** Connects, and authenticates if there is a token. Rejects with `ConnectError`, or with `NotLetIn`. */
-  static async open(io: Io, { address, token }: Door, timeoutUs: number): Promise<RedisConnection> {
+  static async open(io: Io, { address, token }: ClientPort, timeoutUs: number): Promise<RedisConnection> {
     const connection = new RedisConnection(io, await io.network.connect(address, timeoutUs));
     if (token === undefined) return connection;
     const exchange = await connection.ask([['AUTH', token]], timeoutUs);

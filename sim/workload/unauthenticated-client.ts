@@ -29,7 +29,7 @@ export interface UnauthenticatedAnswer {
 }
 
 /** The key that these clients try to write over HTTP and the binary protocol. */
-export const strangersPlace = { bucket: Buffer.from('kept'), key: Buffer.from('theirs') };
+export const unauthenticatedPlace = { bucket: Buffer.from('kept'), key: Buffer.from('theirs') };
 
 const patienceUs = 3_000_000;
 const nobodysToken = 'a-token-of-nobody-at-all';
@@ -50,7 +50,7 @@ const statsTries: readonly HttpTry[] = [
   ['GET', '/stats'],
 ];
 const pbTries: readonly ClientRequest[] = [
-  { kind: 'put', message: { ...strangersPlace, content: { value: Buffer.from('theirs') } } },
+  { kind: 'put', message: { ...unauthenticatedPlace, content: { value: Buffer.from('theirs') } } },
   { kind: 'delete', message: { bucket: Buffer.from('newest'), key: Buffer.from('k0') } },
   { kind: 'setBucket', message: { bucket: Buffer.from('newest'), props: { allow_mult: true } } },
 ];

@@ -14,7 +14,7 @@ import type { PlanFault } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { HttpClient, World } from '../world/world.ts';
 import { PbConnection } from './pb-connection.ts';
-import { strangersPlace, visit } from './unauthenticated-client.ts';
+import { unauthenticatedPlace, visit } from './unauthenticated-client.ts';
 
 const retryUs = 200_000;
 const patienceUs = 2_000_000;
@@ -74,7 +74,7 @@ export class UnauthenticatedClients {
     const target = { address: this.#cluster.address(node, 'pb'), token: this.#token };
     try {
       const connection = await PbConnection.open(io, target, patienceUs);
-      const exchange = await connection.ask({ kind: 'get', message: strangersPlace }, patienceUs);
+      const exchange = await connection.ask({ kind: 'get', message: unauthenticatedPlace }, patienceUs);
       connection.close();
       // The request was lost, or too few replicas answered: the node has said nothing.
       if (exchange.kind === 'lost' || exchange.answer.kind !== 'got') return undefined;

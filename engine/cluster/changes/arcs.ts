@@ -71,7 +71,7 @@ export function sourcesOf(
  * Returns pairs of a member and a range, in ring order; neighbouring parts are merged. Replicas with a whole disk are
  * preferred. Replicas that hold nothing count toward the number, and are not read.
  */
-export function refillSources(
+export function rebuildSources(
   ring: Ring,
   self: Member,
   stateOf: (member: Member) => { readonly holds: boolean; readonly whole: boolean },

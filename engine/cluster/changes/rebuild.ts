@@ -7,7 +7,7 @@
  * What must be back:
  *
  * - Every write that a quorum has acknowledged. A quorum of this datacenter may have counted the lost disk; a quorum of
- *   another datacenter has enough other replicas (`refillSources`).
+ *   another datacenter has enough other replicas (`rebuildSources`).
  * - Every transaction of another coordinator that an earlier incarnation has voted for must be over, or be one for
  *   which no node has the prepare request any more. Its coordinator sends the prepare request again
  *   (transactions/recovery/redo.ts); the lock that was lost with the vote is missing until then.
@@ -27,7 +27,7 @@ import type { LostDiskState } from '../membership/lost-disk-state.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { TokenRange } from '../ring/arc.ts';
 import type { Member } from '../ring/ring.ts';
-import { refillSources } from './arcs.ts';
+import { rebuildSources } from './arcs.ts';
 import type { RebuildMark } from './rebuild-mark.ts';
 import type { Transfer } from './transfer.ts';
 
@@ -222,7 +222,7 @@ export class Rebuild {
     judged: Deferred<void>,
   ): Promise<NodeId | undefined> {
     const { membership, self, io } = this.#parts;
-    const sources = refillSources(membership.ring, self, ({ node }) => {
+    const sources = rebuildSources(membership.ring, self, ({ node }) => {
       const state = states.get(node);
       return { holds: state?.holds === true, whole: state?.whole === true };
     });

@@ -2,7 +2,7 @@
  * The faults that clients cause by their own behaviour, as rows of the table of fault kinds; `faults/client-faults.ts`
  * injects them.
  */
-import { strangerGuises, strangerListeners } from '../../evidence/unauthenticated-clients.ts';
+import { falseCredentials, guardedListeners } from '../../evidence/unauthenticated-clients.ts';
 import type { FaultKindRow } from './fault-kind-row.ts';
 
 /** Their names, in the order of the list command. */
@@ -66,8 +66,8 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     aim: 'node',
     lasting: false,
     params: {
-      listener: { kind: 'choice', of: strangerListeners },
-      guise: { kind: 'choice', of: strangerGuises },
+      listener: { kind: 'choice', of: guardedListeners },
+      guise: { kind: 'choice', of: falseCredentials },
       what: { kind: 'integer', min: 0, max: 11 },
     },
   },

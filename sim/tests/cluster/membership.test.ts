@@ -189,7 +189,7 @@ describe('an impostor', () => {
   }
 
   async function expectUnmoved(room: MemberHarness, reason: string): Promise<void> {
-    // No member talks to it: to the stranger they are down.
+    // No member talks to it: to the refused process they are down.
     expect(room.moves.filter(({ by }) => by !== 'stranger')).toEqual([]);
     const counted = await room.count('n1', refusals, { reason, direction: 'inbound' });
     expect(counted).toBeGreaterThan(0);
