@@ -159,8 +159,11 @@ async function askAgain(
       message: { transaction_id: Buffer.from(xid) },
     });
     if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') continue;
-    const outcome = text(exchange.answer.message.outcome);
-    if (outcome === 'committed' || outcome === 'aborted') heard.push({ atUs: nowUs(), xid, outcome });
+    const { transaction_id: answered, outcome: bytes } = exchange.answer.message;
+    const outcome = text(bytes);
+    if (outcome !== 'committed' && outcome !== 'aborted') continue;
+    // A retry whose idempotency key another attempt has used has that attempt's outcome, and the answer names it.
+    heard.push({ atUs: nowUs(), xid: text(answered), outcome });
   }
   return heard;
 }
