@@ -79,6 +79,7 @@ const typedRules = {
   '@typescript-eslint/no-unused-vars': 'off',
   eqeqeq: 'error',
   'max-lines': ['error', { max: 600 }],
+  'max-lines-per-function': ['error', { max: 80 }],
   'no-restricted-syntax': ['error', ...houseSyntax],
   'object-shorthand': 'error',
   'prefer-const': 'error',
@@ -143,6 +144,7 @@ export default defineConfig(
       '@typescript-eslint/unbound-method': 'off',
       '@typescript-eslint/no-unsafe-assignment': 'off',
       'max-lines': 'off',
+      'max-lines-per-function': 'off',
     },
   },
   {

@@ -162,14 +162,11 @@ export const tableNumbers = { init: 12, copy: 14, grow: 15, size: 16 } as const;
 /** Opcodes that create references to functions: table.get and ref.func. */
 export const referenceCodes: readonly number[] = [0x25, 0xd2];
 
-function buildTable(): (Operation | undefined)[] {
-  const rows: (Operation | undefined)[] = [];
-  const row = (code: number, operation: Row): void => void (rows[code] = withPrices(operation));
-  /** Adds instructions of one shape with consecutive opcodes. */
-  const run = (first: number, names: string, pops: number, pushes: number, more: Partial<Row> = {}) =>
-    names.split(' ').forEach((name, index) => {
-      row(first + index, { name, immediate: 'none', pops, pushes, ...more });
-    });
+/** Adds instructions of one shape with consecutive opcodes. */
+type AddRun = (first: number, names: string, pops: number, pushes: number, more?: Partial<Row>) => void;
+
+/** Control flow, locals, globals and tables. */
+function addControl(run: AddRun): void {
   run(0x00, 'unreachable', 0, 0);
   run(0x01, 'nop', 0, 0);
   run(0x02, 'block loop', 0, 0, { immediate: 'block' });
@@ -192,6 +189,17 @@ function buildTable(): (Operation | undefined)[] {
   run(0x24, 'global.set', 1, 0, { immediate: 'index' });
   run(0x25, 'table.get', 1, 1, { immediate: 'index' });
   run(0x26, 'table.set', 2, 0, { immediate: 'index' });
+}
+
+function buildTable(): (Operation | undefined)[] {
+  const rows: (Operation | undefined)[] = [];
+  const row = (code: number, operation: Row): void => void (rows[code] = withPrices(operation));
+  /** Adds instructions of one shape with consecutive opcodes. */
+  const run: AddRun = (first, names, pops, pushes, more = {}) =>
+    names.split(' ').forEach((name, index) => {
+      row(first + index, { name, immediate: 'none', pops, pushes, ...more });
+    });
+  addControl(run);
   const memory = { immediate: 'memoryArgument' } as const;
   run(0x28, 'i32.load i64.load f32.load f64.load i32.load8_s i32.load8_u i32.load16_s', 1, 1, memory);
   run(0x2f, 'i32.load16_u i64.load8_s i64.load8_u i64.load16_s i64.load16_u i64.load32_s', 1, 1, memory);

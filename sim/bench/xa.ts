@@ -253,11 +253,19 @@ interface Measured {
   readonly processorUs: number[];
 }
 
-async function report(
+/** What the rounds of all contenders came to. */
+interface Rounds {
+  readonly measured: ReadonlyMap<Contender, Measured>;
+  readonly errors: ErrorCounts;
+  /** The load average before each round. */
+  readonly loads: readonly number[];
+}
+
+/** Runs the contenders in turn, round by round; the warm-up round is not counted. */
+async function runRounds(
   contenders: readonly Contender[],
   options: TransactionBenchOptions,
-  note: string,
-): Promise<void> {
+): Promise<Rounds> {
   const measured = new Map<Contender, Measured>(
     contenders.map((one) => [one, { rates: [], p50: [], p99: [], processorUs: [] }]),
   );
@@ -284,6 +292,15 @@ async function report(
       processorUs.push(((contender.processorSeconds() - before) * 1e6) / result.operations);
     }
   }
+  return { measured, errors, loads };
+}
+
+async function report(
+  contenders: readonly Contender[],
+  options: TransactionBenchOptions,
+  note: string,
+): Promise<void> {
+  const { measured, errors, loads } = await runRounds(contenders, options);
   const measurementOf = (name: string, connections: number): Measured | undefined =>
     [...measured].find(([one]) => one.name === name && one.connections === connections)?.[1];
   const results = [...measured].map(([{ name, connections, branches, put }, own]) => {

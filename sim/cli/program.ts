@@ -111,6 +111,23 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .addHelpText('after', examples)
     .showHelpAfterError('(lockstep-sim --help tells more)');
 
+  const output: Output = { print, setExitCode };
+  addRun(program, output);
+  addReplay(program, output);
+  addDigest(program, output);
+  addEnumerate(program, output);
+  addList(program, output);
+  return program;
+}
+
+/** Where a command's results go. */
+interface Output {
+  /** Text for stdout. */
+  readonly print: (text: string) => void;
+  readonly setExitCode: (code: number) => void;
+}
+
+function addRun(program: Command, { print, setExitCode }: Output): void {
   program
     .command('run')
     .description('run seeds of scenarios (all when none is named) and check every invariant')
@@ -156,7 +173,9 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));
       setExitCode(exitCodeOf(summary));
     });
+}
 
+function addReplay(program: Command, { print, setExitCode }: Output): void {
   program
     .command('replay')
     .description('run one seed of a scenario, or a plan file, again')
@@ -189,7 +208,9 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       print(flags.json === true ? JSON.stringify(result) : renderRun(result, paint()));
       setExitCode(exitCodes[result.verdict]);
     });
+}
 
+function addDigest(program: Command, { print }: Output): void {
   program
     .command('digest')
     .description('print the digest of a run: 64 hex digits, the same wherever it is made')
@@ -199,7 +220,9 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
     .action(async (what: string, flags: ReplayFlags) => {
       print(await digestOf(await planToReplay(what, flags.seed, await loadOwn(flags.scenarios))));
     });
+}
 
+function addEnumerate(program: Command, { print, setExitCode }: Output): void {
   program
     .command('enumerate')
     .description(
@@ -236,7 +259,9 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       print(flags.json === true ? JSON.stringify(enumeration) : enumerationText(enumeration));
       setExitCode(enumeration.failures.length === 0 ? exitCodes.passed : exitCodes.failed);
     });
+}
 
+function addList(program: Command, { print }: Output): void {
   program
     .command('list')
     .description('the scenarios, a line each; all of one by its name; or the tables of what may be named')
@@ -251,8 +276,6 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       const wanted = { name, ...tables };
       print(json === true ? listJson(wanted, own) : listText(wanted, own, paint(), columns()));
     });
-
-  return program;
 }
 
 /** Runs the command in the mutant's copy of this program. */

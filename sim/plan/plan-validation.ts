@@ -66,42 +66,56 @@ export function parsePlan(text: string): Plan {
   return plan;
 }
 
+function readNodes(field: Field): Plan['nodes'] {
+  const names = new Set<string>();
+  const nodes = readList(field, planLimits.nodesMax, (item) => readNode(item, names));
+  if (nodes.every((node) => node.spare === true))
+    refuse(field, 'at least one node is needed that is no spare');
+  const orphan = nodes.find(({ replaces }) => replaces !== undefined && !names.has(replaces));
+  if (orphan !== undefined)
+    refuse(field, `${orphan.name} replaces "${orphan.replaces}", which is none of the nodes`);
+  return nodes;
+}
+
+const requiredFields = [
+  'format',
+  'scenario',
+  'seed',
+  'nodes',
+  'clients',
+  'keys',
+  'siblingKeys',
+  'stormUs',
+  'calmUs',
+  'settleUsMax',
+  'settings',
+  'operations',
+  'faults',
+  'garbage',
+  'scrapes',
+  'floors',
+] as const;
+
+/** Fields that plans have only where their scenario asks for them, or that older plans do not have. */
+const optionalFields = [
+  'mendedBy',
+  'transactionClients',
+  'structures',
+  'transactions',
+  'redisOperations',
+  'jobs',
+  'judgedBy',
+] as const;
+
 function readPlan(field: Field): Plan {
-  const fields = readObject(
-    field,
-    [
-      'format',
-      'scenario',
-      'seed',
-      'nodes',
-      'clients',
-      'keys',
-      'siblingKeys',
-      'stormUs',
-      'calmUs',
-      'settleUsMax',
-      'settings',
-      'operations',
-      'faults',
-      'garbage',
-      'scrapes',
-      'floors',
-    ],
-    ['mendedBy', 'transactionClients', 'structures', 'transactions', 'redisOperations', 'jobs', 'judgedBy'],
-  );
+  const fields = readObject(field, requiredFields, optionalFields);
   if (fields.format.value !== planFormat) {
     refuse(
       fields.format,
       `this version reads plans of format ${planFormat}, not ${JSON.stringify(fields.format.value)}`,
     );
   }
-  const names = new Set<string>();
-  const nodes = readList(fields.nodes, planLimits.nodesMax, (item) => readNode(item, names));
-  if (nodes.every((node) => node.spare === true))
-    refuse(fields.nodes, 'at least one node is needed that is no spare');
-  const stranger = nodes.find(({ replaces }) => replaces !== undefined && !names.has(replaces));
-  if (stranger !== undefined)
-    refuse(fields.nodes, `${stranger.name} replaces "${stranger.replaces}", which is none of the nodes`);
+  const nodes = readNodes(fields.nodes);
   const clients = readInteger(fields.clients, 1, planLimits.clientsMax);
   const keys = readInteger(fields.keys, 1, planLimits.keysMax);
   // Plans written before transactions existed have none.
