@@ -165,9 +165,12 @@ export class IdempotencyService implements NameKeeper {
 
   /** A primary on another node wants to apply the attempt under the key. */
   #claim(request: ClaimRequest): BranchReply {
-    const { names, io } = this.#context;
+    const { names, io, parts } = this.#context;
     const { xid, leader, clientId, clientDigest: digest } = request;
     const record = names.get(clientId, this.#untilMs);
+    // The fences of a lost disk are not back yet: one may have made an abort final.
+    const lacking = record === undefined ? parts.refilling() : undefined;
+    if (lacking !== undefined) throw new LockstepError('Overloaded', lacking);
     if (record !== undefined) return { kind: 'named', names: [record], more: false };
     // Every first attempt passes here, so this looks at branches alone. Attempts that this node only coordinates are
     // found by the owners and primaries that they ask.
