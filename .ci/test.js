@@ -14,8 +14,8 @@ import { clearTimeout, setTimeout } from 'node:timers';
 const lanes = [['types', 'arrows', 'format:check', 'build'], ['lint']];
 const checkCount = lanes.flat().length;
 
-/** Tests that take longer have hung. They take seven minutes on two idle cores, and much longer on a busy machine. */
-const testMinutesMax = 120;
+/** Tests that take longer have hung. They take seven minutes on two idle cores, and several times that on busy ones. */
+const testMinutesMax = 60;
 
 /**
  * Runs a command. Resolves with whether it succeeded, its output and its seconds. The command has a process group of

@@ -63,7 +63,7 @@ export function bucketReadNeed(terms: ReplicaTerms, bucket: BucketProperties, as
   const pr = atLeast(asked.pr, bucket.pr);
   const nodeConfirms = atLeast(asked.nodeConfirms, bucket.nodeConfirms);
   const least = r === 'primary' ? 'one' : r;
-  const quorum = strictest(terms, terms.readLevel, 'r', least, [['pr', pr]], nodeConfirms);
+  const quorum = strictest(terms, terms.readLevel, 'r', least, 'pr', pr, 'default', nodeConfirms);
   return { need: readNeed(terms, r, pr, nodeConfirms), quorum };
 }
 
@@ -77,11 +77,7 @@ export function bucketWriteNeed(
   const dw = atLeast(asked.dw, bucket.dw);
   const pw = atLeast(asked.pw, bucket.pw);
   const nodeConfirms = atLeast(asked.nodeConfirms, bucket.nodeConfirms);
-  const others = [
-    ['pw', pw],
-    ['dw', dw],
-  ] as const;
-  const quorum = strictest(terms, terms.writeLevel, 'w', w, others, nodeConfirms);
+  const quorum = strictest(terms, terms.writeLevel, 'w', w, 'pw', pw, dw, nodeConfirms);
   return { need: writeNeed(terms, w, dw, pw, nodeConfirms), quorum };
 }
 
@@ -139,32 +135,33 @@ export function writeNeed(terms: ReplicaTerms, w: Need, dw: Need, pw: Need, node
 }
 
 /**
- * The parameter that asks for the most replicas. If several ask for the same number, the order is: those of `others`,
- * then `base`, as Riak reports them (riak_kv_get_core, riak_kv_put_core), and `node_confirms` last.
+ * The parameter that asks for the most replicas. If several ask for the same number, the order is: that of the primaries
+ * (`pr` or `pw`), `dw`, then `base`, as Riak reports them (riak_kv_get_core, riak_kv_put_core), and `node_confirms` last.
+ * Runs for every request, so it allocates nothing.
  */
 function strictest(
   terms: ReplicaTerms,
   level: ConsistencyLevel,
-  base: QuorumName,
+  base: 'r' | 'w',
   need: Need,
-  others: readonly (readonly [QuorumName, Need])[],
+  primaries: 'pr' | 'pw',
+  primariesNeed: Need,
+  dw: Need,
   nodeConfirms: Need,
 ): QuorumName {
+  if (primariesNeed === 'default' && dw === 'default' && nodeConfirms === 'default') return base;
   const count = terms.replicaCount();
-  const ranked: readonly (readonly [QuorumName, Need])[] = [
-    ...others.filter(([, other]) => other !== 'default'),
-    [base, need],
-    ...(nodeConfirms === 'default' ? [] : [['node_confirms', nodeConfirms] as const]),
-  ];
-  let name = base;
-  let most = -1;
-  for (const [one, asked] of ranked) {
-    const number = numberOf(asked, level, count);
-    if (number <= most) continue;
-    name = one;
-    most = number;
+  let name: QuorumName = base;
+  let most = numberOf(need, level, count);
+  if (dw !== 'default' && numberOf(dw, level, count) >= most) {
+    name = 'dw';
+    most = numberOf(dw, level, count);
   }
-  return name;
+  if (primariesNeed !== 'default' && numberOf(primariesNeed, level, count) >= most) {
+    name = primaries;
+    most = numberOf(primariesNeed, level, count);
+  }
+  return nodeConfirms !== 'default' && numberOf(nodeConfirms, level, count) > most ? 'node_confirms' : name;
 }
 
 function strongest(
