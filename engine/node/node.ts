@@ -238,6 +238,7 @@ export class Node {
     mover.start();
     surplus.start();
     reaper.start();
+    this.#rooms.health.serving();
   }
 
   async #serveHttp(address: Address | undefined, service: HttpService): Promise<Address | undefined> {
@@ -252,6 +253,7 @@ export class Node {
     const { wasm, mapReduce, readBudget, refill } = this.#rooms;
     const { pbc, redis, driver, store, handoff, reaper } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
+    this.#rooms.health.stopping();
     this.#io.log.event('info', 'node.stopping');
     await Promise.all([
       pbc.stop(drainMs),

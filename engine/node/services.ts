@@ -52,6 +52,7 @@ import type { Transactions } from '../transactions/transactions.ts';
 import type { ClientListeners } from './client-listeners.ts';
 import { answeredHosts, composeListeners } from './client-listeners.ts';
 import { answerTree, composeAntiEntropy } from './anti-entropy.ts';
+import { Health } from './health.ts';
 import type { CountedDisk } from './counted-disk.ts';
 import { countPeers, countStore, handshakeFamily, provideGauges } from './observers.ts';
 import { countMembership } from './membership-observer.ts';
@@ -108,6 +109,7 @@ export interface NodeServices extends ClientListeners {
   readonly gossip: GossipHandler;
   readonly publisher: StatsPublisher;
   readonly statistics: HttpService;
+  readonly health: Health;
   /** Keeps the bucket properties in agreement with the peers'. */
   readonly keeper: PropertyKeeper;
 }
@@ -142,6 +144,7 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
   provideGauges(stats, driver, dispatch.plane);
   stats.providePoolGauge('peer_forward_error', () => dispatch.dispatcher.failingForwards);
   const publisher = new StatsPublisher(io, stats, identityOf(config), config.statsIntervalMs);
+  const health = new Health({ store, ...dispatch });
   const statistics = statsService({
     stats,
     publisher,
@@ -150,6 +153,7 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
     clock: io.clock,
     headerLinesMax: config.clientHeaderLinesMax,
     servers: () => clusterServers(dispatch.membership),
+    health,
   });
   return {
     store,
@@ -172,6 +176,7 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
     gossip: new GossipHandler(dispatch.membership, stats.failures),
     publisher,
     statistics,
+    health,
     ...composeListeners({ io, config, gate, stats, publisher, buckets, store, driver, ...dispatch }),
   };
 }
@@ -199,6 +204,9 @@ interface Dispatch extends RingChanges {
   readonly handoff: Handoff | undefined;
   readonly antiEntropy: AntiEntropy | undefined;
   readonly wasm: WasmServices;
+  readonly fencing: Fencing;
+  /** Why this node leads no keys; undefined if it does. */
+  readonly refilling: () => string | undefined;
 }
 
 /**
@@ -287,7 +295,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
   const plane = later.plane.set(composePlane(io, config, foundation, cluster, served, later));
   const ringChanges = composeRingChanges(io, config, foundation, cluster, transactions, later);
   for (const family of ringChangeFamilies(ringChanges, membership)) stats.register(family);
-  const { readBudget } = parts;
+  const { readBudget, refilling } = parts;
   return {
     dispatcher,
     readBudget,
@@ -301,6 +309,8 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
     coverage,
     wasm,
     mapReduce,
+    fencing: cluster.fencing,
+    refilling,
     ...ringChanges,
   };
 }

@@ -9,6 +9,8 @@ import { takeSnapshot } from '../../metrics/snapshot.ts';
 import { AnsweredHosts } from '../answered-hosts.ts';
 import { textOfAnswer } from '../http/client.fixture.ts';
 import { TestClock, TestLog } from '../testing/test-io.fixture.ts';
+import type { NotReadyCode } from './health.ts';
+import { notReadyReasons } from './health.ts';
 import { statsService } from './service.ts';
 
 const identity = { source: 'n1', version: '0', rack: 'r', dc: 'd', pool: 'lockstep', server: 'store_local' };
@@ -17,6 +19,8 @@ const servers = [
   { name: 'n2', dc: 'd1', rack: 'r2', host: '127.0.0.1', port: 8102, tokens: [] },
   { name: 'n1', dc: 'd1', rack: 'r2', host: '127.0.0.1', port: 8101, tokens: [3, 9] },
 ];
+
+const health: { node: string; notReady: NotReadyCode[] } = { node: 'n1', notReady: [] };
 
 function publish(stats: NodeStats, sequence: number): Publication {
   const instant = { sequence, uptimeSeconds: 1, timestampSeconds: 2, residentBytes: 3 };
@@ -40,6 +44,7 @@ function setting(): {
     clock: new TestClock(),
     headerLinesMax: 256,
     servers: () => servers,
+    health,
   });
   const get = async (target: string): Promise<HttpResponse> => {
     const request = requestFor(target);
@@ -103,6 +108,23 @@ describe('the stats listener', () => {
         '{"name":"d2","racks":[{"name":"r1","servers":[' +
         '{"name":"n3","host":"127.0.0.1","port":8103,"token":7}]}]}]}',
     );
+  });
+
+  it('answers probes with the health of the node, and names every reason', async () => {
+    const { get } = setting();
+    health.notReady = [];
+    const ready = await get('/health/ready');
+    expect([ready.status, ready.body]).toEqual([200, '{"status":"ready","node":"n1","reasons":[]}\n']);
+    health.notReady = ['disk_full', 'ring_not_agreed'];
+    const live = await get('/health/live');
+    expect([live.status, live.body]).toEqual([200, '{"status":"live","node":"n1"}\n']);
+    const refused = await get('/health/ready');
+    expect(refused.status).toBe(503);
+    expect(JSON.parse(textOfAnswer(refused))).toEqual({
+      status: 'not_ready',
+      node: 'n1',
+      reasons: health.notReady.map((code) => ({ code, detail: notReadyReasons[code] })),
+    });
   });
 
   it('answers an unknown path with a 404 that names the four paths', async () => {

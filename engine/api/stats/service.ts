@@ -1,6 +1,6 @@
 /**
  * Serves the statistics of a node over HTTP: `/`, `/info`, `/stats` (legacy JSON), `/metrics` (text exposition), and
- * Dynomite's `/ping` and `/cluster_describe`. It answers with the publisher's current snapshot. The first reader of a
+ * Dynomite's `/ping` and `/cluster_describe`; and the node's health (`health.ts`). It answers with the publisher's current snapshot. The first reader of a
  * format triggers its rendering, and all readers of one snapshot share the bytes. So scraping costs at most one
  * rendering a second.
  *
@@ -22,6 +22,8 @@ import type { RouteAccess } from '../http-guard.ts';
 import { guardService } from '../http-guard.ts';
 import type { ClusterServer } from './cluster-description.ts';
 import { describeCluster } from './cluster-description.ts';
+import type { HealthAnswer, HealthSource } from './health.ts';
+import { liveAnswer, readyAnswer } from './health.ts';
 
 /** What the stats listener of one node works with. */
 export interface StatsServiceOptions {
@@ -35,6 +37,7 @@ export interface StatsServiceOptions {
   readonly headerLinesMax: number;
   /** All nodes of the cluster that this node knows, itself included. */
   readonly servers: () => readonly ClusterServer[];
+  readonly health: HealthSource;
 }
 
 type Answer = HttpResponse | Promise<HttpResponse>;
@@ -53,11 +56,13 @@ export const statsAccess: RouteAccess = new Map<string, Access>([
   ['GET /metrics', 'read'],
   ['GET /ping', 'open'],
   ['GET /cluster_describe', 'read'],
+  ['GET /health/live', 'open'],
+  ['GET /health/ready', 'open'],
 ]);
 
 /** The stats listener's routes, behind the guard. It registers the connection gauge. */
 export function statsService(options: StatsServiceOptions): HttpService {
-  const { stats, publisher, servers, gate, hosts, clock, headerLinesMax } = options;
+  const { stats, publisher, servers, gate, hosts, clock, headerLinesMax, health } = options;
   const legacy = (request: HttpRequest): HttpResponse => legacyJson(publisher.current, request);
   const handlers: readonly (readonly [string, (request: HttpRequest) => Answer])[] = [
     ['/', legacy],
@@ -66,6 +71,8 @@ export function statsService(options: StatsServiceOptions): HttpService {
     ['/metrics', () => metrics(publisher.current)],
     ['/ping', () => ok('text/plain; charset=utf-8', 'OK\r\n')],
     ['/cluster_describe', () => ok(jsonType, describeCluster(servers()))],
+    ['/health/live', () => healthAnswer(liveAnswer(health))],
+    ['/health/ready', () => healthAnswer(readyAnswer(health))],
   ];
   const service: HttpService = {
     serverName,
@@ -122,6 +129,10 @@ function published(publication: Publication, type: string, body: Uint8Array | st
 
 function ok(type: string, body: string): HttpResponse {
   return { status: 200, headers: { 'Content-Type': type, 'Cache-Control': 'no-store' }, body };
+}
+
+function healthAnswer({ status, body }: HealthAnswer): HttpResponse {
+  return { ...ok(jsonType, body), status };
 }
 
 /** An error answer (RFC 9457). */

@@ -143,7 +143,7 @@ export class Membership {
     this.handover = new Handover({
       self: settings.self.node,
       ownership: this.#ownership,
-      hasPublished: () => this.view === this.#ownership.view,
+      hasPublished: () => this.hasPublished,
       agrees: (peer) => this.agrees(peer),
       isRoutable: (peer) => this.isRoutable(peer),
       movers: () => this.movers,
@@ -192,6 +192,11 @@ export class Membership {
     return this.#publisher.view;
   }
 
+  /** True if this node's published ring view is the one that follows from the records that it knows. */
+  get hasPublished(): boolean {
+    return this.view === this.#ownership.view;
+  }
+
   /** True if the peer has the same ring view as this node. */
   agrees(node: NodeId): boolean {
     return this.#agreement.agrees(node);
@@ -206,7 +211,7 @@ export class Membership {
 
   /** True if this node's own ring view is published, and no reachable member has another one. */
   get agreed(): boolean {
-    if (this.view !== this.#ownership.view) return false;
+    if (!this.hasPublished) return false;
     return this.members().every(({ node }) => {
       return node === this.#table.self.node || !this.isRoutable(node) || this.follows(node);
     });
@@ -480,7 +485,7 @@ export class Membership {
    * after a crash.
    */
   #forgetDeparted(): void {
-    if (this.view !== this.#ownership.view) return;
+    if (!this.hasPublished) return;
     for (const node of this.#departing) this.#forget(node);
     this.#departing.clear();
   }
