@@ -42,6 +42,11 @@ export class FrameReader {
     return this.#partialBytes + this.#unparsedBytes;
   }
 
+  /** Whether a frame has begun and is incomplete. */
+  get within(): boolean {
+    return this.pendingBytes > 0;
+  }
+
   /** Bytes of memory that an incomplete frame over several chunks takes. */
   get gatheredBytes(): number {
     return this.#partial?.length ?? 0;

@@ -1,4 +1,5 @@
 /** What all sessions of one listener share. */
+import type { ConnectionLimits } from '../session/client-session.ts';
 import type { Batches } from './batches.ts';
 import type { ListenerState } from './connection-commands.ts';
 import type { Keyspace } from './keyspace.ts';
@@ -7,17 +8,9 @@ import type { RequestLimits } from './request-reader.ts';
 import type { KeyQueue } from './key-queue.ts';
 
 /** Bounds of one connection. */
-export interface SessionLimits extends RequestLimits {
-  /** Commands of one connection under way. */
-  readonly inFlightMax: number;
-  /** Bytes of replies that may wait for an earlier one before the session takes no further command. */
-  readonly owedBytesMax: number;
+export interface SessionLimits extends ConnectionLimits, RequestLimits {
   /** Commands between MULTI and EXEC. */
   readonly queuedMax: number;
-  /** Microseconds from a command's first byte to its last. */
-  readonly messageUsMax: number;
-  /** Microseconds within which a client must take some of the pending bytes. */
-  readonly takingUsMax: number;
 }
 
 /** The bounds of a node whose configuration states none. */
