@@ -7,7 +7,7 @@
  * If a key under WATCH has changed, the batch is abandoned; that is not an error.
  */
 import { present } from '../../base/assert.ts';
-import { LockstepError } from '../../base/errors.ts';
+import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
@@ -26,7 +26,7 @@ import type { WantedKey } from './loading.ts';
 import { loadKeys } from './loading.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { keyOf } from './listener-dependencies.ts';
-import { texts } from './refusals.ts';
+import { texts, unread } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { applyCommand } from './key-queue.ts';
@@ -96,8 +96,12 @@ export class Batches {
     const names = this.#namesOf(steps, mode === 'isolated' ? watched : []);
     if (names.size > 1) this.#parts.observer.fragmented(names.size);
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
+    const writes = steps.some(({ command }) => command.kind === 'write');
+    const seen = mode === 'loose' ? watched : [];
     for (;;) {
-      const loaded = await this.#loadAll(names, mode === 'loose' ? watched : [], attempts.leftMs);
+      const loaded = await this.#loadAll(names, seen, attempts.leftMs).catch((caught: unknown) => {
+        throw writes ? unread(asLockstepError(caught)) : caught;
+      });
       if (mode === 'isolated' && this.#isChanged(watched, loaded)) return { kind: 'changed' };
       const working = this.#workingSet(loaded);
       const replies = this.#apply(steps, working, version);

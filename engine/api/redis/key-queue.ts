@@ -23,7 +23,7 @@ import type { Command } from './commands.ts';
 import { contentOf, entryOf } from './entries.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { editNeed } from './listener-dependencies.ts';
-import { Refusal, refusalText, texts } from './refusals.ts';
+import { Refusal, texts, unread, writeRefusalText } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
@@ -87,7 +87,7 @@ export class KeyQueue {
       if (!edits.every(isBlind) || !(await this.#write(key, edits))) await this.#edit(key, edits);
     } catch (caught) {
       const error = asLockstepError(caught);
-      for (const edit of edits) edit.fail(error, refusalText(error));
+      for (const edit of edits) edit.fail(error, writeRefusalText(error));
     }
   }
 
@@ -147,9 +147,14 @@ export class KeyQueue {
     return endingOf(outcome);
   }
 
+  /** Reads the key before a write. Rejects with a definite error: nothing has been sent for the write. */
   async #read(key: ObjectKey, timeoutMs: number): Promise<StoredObject | undefined> {
     const need = editNeed(this.#parts);
-    return (await this.#parts.dispatcher.get({ key, need, timeoutMs })).object;
+    try {
+      return (await this.#parts.dispatcher.get({ key, need, timeoutMs })).object;
+    } catch (caught) {
+      throw unread(asLockstepError(caught));
+    }
   }
 
   #apply(edits: readonly Edit[], working: WorkingKey): Buffer[] {

@@ -2,7 +2,8 @@
  * Maps errors to Redis's error lines. A refused command has changed nothing, unless the first word of its line leaves
  * that open.
  */
-import type { ErrorCode, LockstepError } from '../../base/errors.ts';
+import type { ErrorCode } from '../../base/errors.ts';
+import { LockstepError, errorTable } from '../../base/errors.ts';
 import type { Failure } from '../client-observer.ts';
 
 /** A refusal whose message is sent unchanged, with the error's word first: `ERR syntax error`. */
@@ -47,28 +48,78 @@ export function refusalText({ code, message }: LockstepError): string {
   return `${wordOf(code)} ${message}`;
 }
 
+/**
+ * The read that a write begins with failed. Nothing was sent for the write itself, so the error is definite whatever
+ * its code leaves open.
+ */
+class UnreadError extends LockstepError {
+  constructor(read: LockstepError) {
+    super(read.code, read.message, { definite: true, cause: read });
+  }
+}
+
+/** The error of a write whose own read failed. A read that was refused before anything was sent keeps its error. */
+export function unread(read: LockstepError): LockstepError {
+  return read.definite ? read : new UnreadError(read);
+}
+
+/**
+ * The line of the error of a write. A definite error whose code leaves the outcome open begins with `ABORTED` and the
+ * code in lower case, behind `read_` if the write's own read failed: `ABORTED read_no_quorum: 1 of 2 replicas …`.
+ */
+export function writeRefusalText(error: LockstepError): string {
+  const { code, message, definite } = error;
+  if (!definite || errorTable[code].definite) return refusalText(error);
+  return `${error instanceof UnreadError ? unreadPrefix : abortedPrefix}${snakeCase(code)}: ${message}`;
+}
+
+const abortedPrefix = 'ABORTED ';
+const unreadPrefix = 'ABORTED read_';
+
+/** `no_quorum` of `NoQuorum`. */
+function snakeCase(code: ErrorCode): string {
+  return code.replaceAll(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase();
+}
+
 /** The first word of the line of an error with this code. */
-export function wordOf(code: ErrorCode): string {
+function wordOf(code: ErrorCode): string {
   return ownWords[code] ?? code.toUpperCase();
 }
 
-/** Codes of the errors that are counted by cause, by the first word of their line. */
-const codesByWord: ReadonlyMap<string, ErrorCode> = new Map<string, ErrorCode>([
-  ...(
-    ['NoTargets', 'NoQuorum', 'Timeout', 'ReplicasDisagree', 'Overloaded', 'ShuttingDown', 'Standby'] as const
-  ).map((code) => [wordOf(code), code] as const),
-  ['DISKFULL', 'StorageFailed'],
+/** Codes of the errors that are counted by cause. */
+const countedCodes = [
+  ...([
+    'NoTargets',
+    'NoQuorum',
+    'Timeout',
+    'ReplicasDisagree',
+    'Overloaded',
+    'ShuttingDown',
+    'Standby',
+  ] as const),
+  'StorageFailed',
+] as const;
+/** What a line is counted as, by its first word, or its first two if it begins with ABORTED. */
+const failuresByWords: ReadonlyMap<string, Failure> = new Map<string, Failure>([
+  ...countedCodes.map((code) => [wordOf(code), { code, definite: false }] as const),
+  ...countedCodes.map((code) => [abortedPrefix + snakeCase(code), { code, definite: true }] as const),
+  // Replicas were asked, though for nothing that changes anything.
+  ...countedCodes.map((code) => [unreadPrefix + snakeCase(code), { code, definite: false }] as const),
+  ['ABORTED prepare_timeout', { code: 'Timeout', definite: false }],
+  ['DISKFULL', { code: 'StorageFailed', definite: true }],
 ]);
-const definiteWords: readonly string[] = ['DISKFULL'];
+const firstWords = /^(?:ABORTED )?[^ :]*/;
 
 /**
- * What an error line is counted as. `definite`: the error itself says that nothing was done. Redis's own errors have no
- * cause.
+ * What an error line is counted as: its cause, and whether no replica was asked. `definite`: the error itself says that
+ * nothing was done. Redis's own errors have no cause.
  */
 export function failureOf(text: string, definite: boolean): Failure {
-  if (text.startsWith('ABORTED prepare_timeout')) return { code: 'Timeout', definite: false };
-  const word = text.slice(0, Math.max(0, text.indexOf(' ')));
-  return { code: codesByWord.get(word) ?? 'BadRequest', definite: definite || definiteWords.includes(word) };
+  const failure = failuresByWords.get(firstWords.exec(text)?.[0] ?? '');
+  if (failure === undefined) return { code: 'BadRequest', definite };
+  return text.startsWith(abortedPrefix)
+    ? failure
+    : { code: failure.code, definite: definite || failure.definite };
 }
 
 /** The refusal of a wrong number of arguments. */

@@ -81,10 +81,44 @@ test('an error shows whether the command may have been applied', async () => {
   expect(await peer.ask('INCR', 'n')).toMatch(/^-NOTARGETS /);
   expect(await peer.ask('INCR', 'n')).toMatch(/^-ABORTED prepare_failed/);
   redis.dispatcher.failure = noQuorum();
-  expect(await peer.ask('SET', 'n', '1')).toBe('-NOQUORUM too few\r\n');
   expect(await peer.ask('GET', 'n')).toBe('-NOQUORUM too few\r\n');
   redis.dispatcher.failure = new LockstepError('Overloaded', 'full');
   expect(await peer.ask('GET', 'n')).toBe('-OVERLOADED full\r\n');
+});
+
+test.each([
+  ['SET', 'n', '1'],
+  ['INCR', 'n'],
+  ['MSET', 'n', '1', 'm', '2'],
+  ['DEL', 'n', 'm'],
+])('%s whose own read fails says that nothing was done', async (...command) => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  redis.dispatcher.failure = noQuorum();
+  expect(await peer.ask(...command)).toBe('-ABORTED read_no_quorum: too few\r\n');
+  redis.dispatcher.failure = new LockstepError('Timeout', 'silence');
+  expect(await peer.ask(...command)).toBe('-ABORTED read_timeout: silence\r\n');
+  redis.dispatcher.failure = new LockstepError('PeerGone', 'cut');
+  expect(await peer.ask(...command)).toBe('-ABORTED read_peer_gone: cut\r\n');
+  expect(redis.transactions.requests).toEqual([]);
+  // Replicas were asked: no cause but the read's own, and no refusal.
+  expect(redis.observer.causes).toEqual(['NoQuorum write', 'Timeout write', 'BadRequest write']);
+  expect(redis.observer.counts.get('dropped')).toBeUndefined();
+  // What was refused before any replica was asked keeps its own word.
+  redis.dispatcher.failure = new LockstepError('NoQuorum', 'refused', { definite: true });
+  expect(await peer.ask(...command)).toBe('-ABORTED no_quorum: refused\r\n');
+  redis.dispatcher.failure = new LockstepError('Overloaded', 'full');
+  expect(await peer.ask(...command)).toBe('-OVERLOADED full\r\n');
+  expect(redis.observer.counts.get('dropped')).toBe(2);
+});
+
+test('EXEC whose own read fails says that nothing was done', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.ask('MULTI');
+  await peer.ask('SET', 'n', '1');
+  redis.dispatcher.failure = noQuorum();
+  expect(await peer.ask('EXEC')).toBe('-ABORTED read_no_quorum: too few\r\n');
 });
 
 test('a value expires by the clock of the node that the client asked', async () => {

@@ -9,7 +9,7 @@ import type { Conversation, Task } from './conversation.ts';
 import { entryOf } from './entries.ts';
 import type { Exchange } from './exchange.ts';
 import { keyOf } from './listener-dependencies.ts';
-import { Refusal, refusalText } from './refusals.ts';
+import { Refusal, refusalText, writeRefusalText } from './refusals.ts';
 import { arrayReply, errorReply, nilArrayReply, okReply } from './replies.ts';
 import type { SessionDependencies } from './session-dependencies.ts';
 import { applyCommand } from './key-queue.ts';
@@ -122,5 +122,5 @@ async function watch(
 
 function failWith(exchange: Exchange, caught: unknown): void {
   const error = asLockstepError(caught);
-  exchange.fail(error, refusalText(error));
+  exchange.fail(error, exchange.purpose === 'write' ? writeRefusalText(error) : refusalText(error));
 }

@@ -99,9 +99,10 @@ function failureEquations(
     writes: sumOf(clients.writeErrors, codes) + sumOf(ended, ends) + sumOf(redis.writeErrors, words),
   });
   const noTargets = told(['NoTargets'], ['no_targets'], ['NOTARGETS']);
-  const late = ['TIMEOUT', 'ABORTED prepare_timeout'];
+  const late = ['TIMEOUT', 'ABORTED prepare_timeout', 'ABORTED timeout', 'ABORTED read_timeout'];
+  const short = ['NOQUORUM', 'ABORTED no_quorum', 'ABORTED read_no_quorum'];
   const timeouts = told(['Timeout'], ['prepare_timeout'], late);
-  const unmet = told(unmetCodes, ['prepare_timeout'], [...late, 'NOQUORUM', 'REPLICASDISAGREE']);
+  const unmet = told(unmetCodes, ['prepare_timeout'], [...late, ...short, 'REPLICASDISAGREE']);
   const { abandonedGets, abandonedWrites } = clients;
   const unseen = abandonedGets + abandonedWrites;
   const byCause = (what: string, { reads, writes }: Failures): Claim =>

@@ -16,8 +16,11 @@ const outcomes: readonly string[] = ['PreconditionFailed', 'Conflict'];
  */
 const refusals: readonly string[] = ['Overloaded', 'NoTargets', 'ShuttingDown', 'Standby'];
 const refusalsIfDefinite: readonly string[] = ['NoQuorum', 'Timeout', 'StorageFailed'];
-const redisRefusals: readonly string[] = ['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN', 'STANDBY'];
-/** Redis error codes that may be refusals: the protocol does not distinguish them. */
+const redisRefusals: readonly string[] = [
+  ...['OVERLOADED', 'NOTARGETS', 'DISKFULL', 'SHUTTINGDOWN', 'STANDBY'],
+  ...['ABORTED no_quorum', 'ABORTED timeout', 'ABORTED storage_failed'],
+];
+/** Redis error codes of reads that may be refusals: the protocol does not distinguish them. */
 const redisMaybe: readonly string[] = ['NOQUORUM', 'TIMEOUT'];
 /** Outcomes of failed transactions, by their answer; and those for which no branch was asked. */
 const failedEnds: readonly string[] = ['prepare_failed', 'prepare_timeout', 'no_targets', 'disk_full'];
@@ -83,7 +86,7 @@ export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount)
       'client_dropped_requests',
       numbers.pool('client_dropped_requests'),
       refused,
-      abandoned + redisErrors.reduce((sum, words) => sum + sumOf(words, redisMaybe), 0),
+      abandoned + sumOf(redis.readErrors, redisMaybe),
     ),
     upTo(
       'svc_read_disagreements_total, refused',

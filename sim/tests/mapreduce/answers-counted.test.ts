@@ -91,7 +91,7 @@ class Remaining {
     return this.counted(async () => {
       const talking = this.#overRedis(command);
       await this.room.world.runUntil(talking, 60_000_000);
-      expect(await talking).toMatch(/^NOTARGETS|^NOQUORUM|^OVERLOADED/);
+      expect(await talking).toMatch(/^NOTARGETS|^NOQUORUM|^ABORTED no_quorum|^OVERLOADED/);
     });
   }
 
