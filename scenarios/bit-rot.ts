@@ -3,7 +3,7 @@ import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
 
 export const bitRot: Scenario = {
   name: 'bit-rot',
-  story:
+  description:
     "bits flip, writes and reads are misdirected and logs are truncated on one node's disk: altered data is never served",
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },

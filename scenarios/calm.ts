@@ -3,7 +3,7 @@ import { atEveryLevel, everyLevel, invariants } from './shared.ts';
 
 export const calm: Scenario = {
   name: 'calm',
-  story: 'nothing goes wrong: every operation is answered, and everything acknowledged is there',
+  description: 'nothing goes wrong: every operation is answered, and everything acknowledged is there',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: atEveryLevel,
   levels: everyLevel,

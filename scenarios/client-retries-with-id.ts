@@ -6,7 +6,7 @@ const clients = ['c0', 'c1', 'x0', 'x1', 'x2', 'x3', 'r0', 'r1', 'r2'];
 
 export const clientRetriesWithId: Scenario = {
   name: 'client-retries-with-id',
-  story:
+  description:
     'clients disconnect before an answer and retry under the same idempotency key, crowd one key, or do not read: each transaction is applied once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {

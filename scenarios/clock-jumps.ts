@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const clockJumps: Scenario = {
   name: 'clock-jumps',
-  story:
+  description:
     'wall clocks drift, jump, oscillate and freeze, timers fire early and late: no promise depends on them',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 150_000] },
@@ -34,7 +34,7 @@ export const clockJumps: Scenario = {
   stormMs: 11_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...mending, gossip_interval_ms: 100, phi_mean_ms_min: 100, phi_threshold_milli: 2000 },
   invariants: { ...invariants, 'timestamp-accuracy': 20 },
 };

@@ -3,7 +3,7 @@ import { hotly, quietly, transactionInvariants, transactionSettings } from './sh
 
 export const conflictingBatches: Scenario = {
   name: 'conflicting-batches',
-  story:
+  description:
     'many clients write the same few keys at once: some abort, none blocks another for ever, and all are serializable',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: hotly },

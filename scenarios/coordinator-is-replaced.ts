@@ -3,7 +3,7 @@ import { onTheMove, quietly, transactionInvariants, transactionSettings, transfe
 
 export const coordinatorIsReplaced: Scenario = {
   name: 'coordinator-is-replaced',
-  story:
+  description:
     'a node dies with transactions under way and is replaced: the replacement ends what it coordinated, applies what it had voted for, and no record of it remains',
   cluster: {
     datacenters: 1,

@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const coordinatorNeverReturns: Scenario = {
   name: 'coordinator-never-returns',
-  story:
+  description:
     'a node dies for good with transactions under way: the others finish what one of them knows the outcome of, the operator the rest',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },

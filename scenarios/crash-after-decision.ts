@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const crashAfterDecision: Scenario = {
   name: 'crash-after-decision',
-  story:
+  description:
     'coordinators crash once the decision is durable, before or while branches learn of it: every branch commits',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },

@@ -3,7 +3,8 @@ import { atEveryLevel, everyLevel, invariants } from './shared.ts';
 
 export const crashAndRestart: Scenario = {
   name: 'crash-and-restart',
-  story: 'nodes crash and restart, with and without what they had not synced: no acknowledged write is lost',
+  description:
+    'nodes crash and restart, with and without what they had not synced: no acknowledged write is lost',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: atEveryLevel,
   levels: everyLevel,

@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const crashDuringPrepare: Scenario = {
   name: 'crash-during-prepare',
-  story:
+  description:
     "nodes crash and lose power between a branch's lock and its vote: transactions are atomic, and recovered branches hold their locks again",
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },

@@ -3,7 +3,8 @@ import { invariants, onDisks, smallStore } from './shared.ts';
 
 export const crashLoop: Scenario = {
   name: 'crash-loop',
-  story: 'nodes repeatedly lose power and unsynced names while they recover: recovery continues where it was',
+  description:
+    'nodes repeatedly lose power and unsynced names while they recover: recovery continues where it was',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, operations: [180, 270] },
   faults: [
@@ -26,7 +27,7 @@ export const crashLoop: Scenario = {
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: smallStore,
   invariants: { ...invariants, 'session-guarantees': 5 },
 };

@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const dcLoss: Scenario = {
   name: 'dc-loss',
-  story: 'a whole datacenter crashes and returns: the other one serves, and it catches up',
+  description: 'a whole datacenter crashes and returns: the other one serves, and it catches up',
   cluster: { datacenters: 2, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [
@@ -20,7 +20,7 @@ export const dcLoss: Scenario = {
   stormMs: 6_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants: { ...invariants, convergence: 40, 'metrics-reconcile': 4_000 },
 };

@@ -3,7 +3,7 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
 export const deletesRaceRepair: Scenario = {
   name: 'deletes-race-repair',
-  story:
+  description:
     'objects are deleted while replicas that missed it repair one another: deleted objects stay deleted, with or without tombstones',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   // With fewer keys, too few would remain at the end for `convergence` to compare.
@@ -16,7 +16,7 @@ export const deletesRaceRepair: Scenario = {
   stormMs: 9_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...mendingAlone, tombstone_grace_seconds: 1 },
   // Few reads have an answer to compare.
   invariants: { ...mendingInvariants, 'quorum-intersection': 30 },

@@ -3,7 +3,7 @@ import { invariants, onDisks, smallStore } from './shared.ts';
 
 export const diskErrors: Scenario = {
   name: 'disk-errors',
-  story:
+  description:
     'disks fail reads, writes and syncs, are full or slow: no write is acknowledged that is not durable, and nodes return',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: onDisks,
@@ -24,7 +24,7 @@ export const diskErrors: Scenario = {
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: smallStore,
   // Nodes refuse many requests.
   invariants: { ...invariants, 'session-guarantees': 5 },

@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const diskFullAtPrepare: Scenario = {
   name: 'disk-full-at-prepare',
-  story:
+  description:
     'a disk is full, or a sync fails, as a branch writes its record: the branch votes abort or not at all',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },

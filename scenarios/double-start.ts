@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const doubleStart: Scenario = {
   name: 'double-start',
-  story: 'a node is started a second time on its directory: the second is refused, the first goes on',
+  description: 'a node is started a second time on its directory: the second is refused, the first goes on',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [
@@ -14,7 +14,7 @@ export const doubleStart: Scenario = {
   stormMs: 3_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants,
 };

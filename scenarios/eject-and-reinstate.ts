@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const ejectAndReinstate: Scenario = {
   name: 'eject-and-reinstate',
-  story:
+  description:
     'a peer is repeatedly silent for about as long as tolerated: requests avoid it and return to it each time',
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 180_000] },
@@ -22,7 +22,7 @@ export const ejectAndReinstate: Scenario = {
   stormMs: 10_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   // Two rounds of gossip among five nodes take up to 700 ms; with a shorter limit, chance alone would raise suspicion.
   settings: { ...mending, gossip_interval_ms: 100, phi_mean_ms_min: 100, phi_threshold_milli: 3500 },
   invariants,

@@ -3,7 +3,7 @@ import { invariantsOnTheMove, seldomRead } from './shared.ts';
 
 export const everythingAtOnce: Scenario = {
   name: 'everything-at-once',
-  story:
+  description:
     'a node joins while others are partitioned away, crash and lose snapshots and bits: missing data is found and goes to its new owners',
   cluster: {
     datacenters: 1,
@@ -24,7 +24,7 @@ export const everythingAtOnce: Scenario = {
       always: true,
     },
     { kind: 'snapshot-bit-rot', count: [0, 2], forUs: [10_000, 500_000] },
-    { kind: 'bit-rot', count: [0, 2], targets: ['n3'], words: { role: ['log'] } },
+    { kind: 'bit-rot', count: [0, 2], targets: ['n3'], choices: { role: ['log'] } },
     { kind: 'process-crash', count: [0, 2], forUs: [50_000, 1_000_000] },
     { kind: 'process-pause', count: [0, 2], forUs: [50_000, 1_000_000] },
     { kind: 'power-loss', count: [0, 1], forUs: [50_000, 500_000] },
@@ -38,7 +38,7 @@ export const everythingAtOnce: Scenario = {
   stormMs: 9_000,
   calmMs: 8_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: {
     hinted_handoff: false,
     aae_tick_interval_seconds: 1,

@@ -3,7 +3,7 @@ import { everyday, invariants } from './shared.ts';
 
 export const flappingPeer: Scenario = {
   name: 'flapping-peer',
-  story:
+  description:
     'peers are silent for longer than is tolerated and return, again and again: requests go to live replicas',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 120_000] },

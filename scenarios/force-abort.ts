@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const forceAbort: Scenario = {
   name: 'force-abort',
-  story:
+  description:
     'transactions that must abort prepare everywhere and leave no trace, whichever node crashes meanwhile',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: { ...transfers, forcedPercent: 50 } },

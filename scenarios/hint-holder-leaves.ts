@@ -3,7 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const hintHolderLeaves: Scenario = {
   name: 'hint-holder-leaves',
-  story:
+  description:
     'a node that holds hints for a dead one leaves before that one returns: the hints reach it nevertheless',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   // Some operations remain for the time after the dead node's return: its answers are compared.
@@ -30,7 +30,7 @@ export const hintHolderLeaves: Scenario = {
   stormMs: 7_000,
   calmMs: 6_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   // Only hints bring the dead node what it missed. The others soon regard it as down, so the leaving node does not wait
   // for it.
   settings: {

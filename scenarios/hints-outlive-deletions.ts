@@ -8,7 +8,7 @@ import { everyday, invariants, mending } from './shared.ts';
  */
 export const hintsOutliveDeletions: Scenario = {
   name: 'hints-outlive-deletions',
-  story:
+  description:
     'answers to writes are lost, and clocks jump until tombstones are due: the hints bring no deleted object back',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
@@ -24,7 +24,7 @@ export const hintsOutliveDeletions: Scenario = {
       kind: 'message-filter',
       count: [5, 8],
       forUs: [300_000, 1_200_000],
-      words: { message: ['answers'] },
+      choices: { message: ['answers'] },
       always: true,
     },
     { kind: 'clock-jump', count: [8, 12], params: { byMs: [1_000, 4_000] }, always: true },
@@ -34,7 +34,7 @@ export const hintsOutliveDeletions: Scenario = {
   stormMs: 7_000,
   calmMs: 4_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...mending, tombstone_grace_seconds: 1 },
   invariants: {
     ...invariants,

@@ -3,7 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const joinUnderLoad: Scenario = {
   name: 'join-under-load',
-  story: 'a node joins a rack while clients write: it becomes owner in one step, and nothing is lost',
+  description: 'a node joins a rack while clients write: it becomes owner in one step, and nothing is lost',
   cluster: {
     datacenters: 1,
     racks: 3,

@@ -3,7 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const leaveUnderLoad: Scenario = {
   name: 'leave-under-load',
-  story: 'a node hands over its ranges and leaves while clients write: nothing is lost',
+  description: 'a node hands over its ranges and leaves while clients write: nothing is lost',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: slowly,
   faults: [

@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const longPauses: Scenario = {
   name: 'long-pauses',
-  story: 'processes are paused, get the processor now and then, or are stopped in the middle of work',
+  description: 'processes are paused, get the processor now and then, or are stopped in the middle of work',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 100_000] },
   // No new fault strikes in the last seconds: even if all nodes were paused or stopped at once, clients work again.
@@ -17,7 +17,7 @@ export const longPauses: Scenario = {
   stormMs: 11_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants,
 };

@@ -3,7 +3,7 @@ import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
 
 export const lostFiles: Scenario = {
   name: 'lost-files',
-  story:
+  description:
     'nodes return without one of their files, or with an empty disk: they know all bucket properties before they serve',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },
@@ -12,7 +12,7 @@ export const lostFiles: Scenario = {
       kind: 'file-loss',
       count: [2, 6],
       forUs: [20_000, 400_000],
-      words: { role: ['identity', 'members', 'hint', 'hints', 'snapshot'] },
+      choices: { role: ['identity', 'members', 'hint', 'hints', 'snapshot'] },
       always: true,
     },
     { kind: 'disk-wipe', count: [1, 2], targets: ['n2'], forUs: [20_000, 300_000], always: true },

@@ -3,7 +3,7 @@ import { everyday, invariants, jobLoad } from './shared.ts';
 
 export const moduleSwappedMidJob: Scenario = {
   name: 'module-swapped-mid-job',
-  story:
+  description:
     'a module is repeatedly replaced while jobs use it: each job sees one version, and all nodes end with the same one',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,

@@ -3,7 +3,7 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
 export const noChurnWhenEqual: Scenario = {
   name: 'no-churn-when-equal',
-  story: 'equal replicas compare repeatedly, after restarts too, and repair nothing',
+  description: 'equal replicas compare repeatedly, after restarts too, and repair nothing',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...seldomRead, operations: [100, 160], thinkUs: [0, 40_000] },
   faults: [
@@ -17,7 +17,7 @@ export const noChurnWhenEqual: Scenario = {
   stormMs: 6_000,
   calmMs: 12_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mendingAlone,
   // Half as many operations as elsewhere.
   invariants: { ...mendingInvariants, causality: 150, 'exchange-soundness': 60, 'repair-soundness': 100 },

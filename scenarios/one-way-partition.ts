@@ -3,7 +3,7 @@ import { everyday, invariants } from './shared.ts';
 
 export const oneWayPartition: Scenario = {
   name: 'one-way-partition',
-  story:
+  description:
     "some nodes' messages, or messages to them, are lost in one direction: no acknowledged write is lost",
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
   load: { ...everyday, operations: [300, 450], thinkUs: [0, 80_000] },

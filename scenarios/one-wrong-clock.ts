@@ -4,7 +4,7 @@ import { everyday, invariants, mending } from './shared.ts';
 /** Runs long after the clock is right again: a version with the wrong date was then dated by another one. */
 export const oneWrongClock: Scenario = {
   name: 'one-wrong-clock',
-  story: 'one clock is a day ahead for a second: no later write gets its date',
+  description: 'one clock is a day ahead for a second: no later write gets its date',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, operations: [240, 320], keys: 24, thinkUs: [50_000, 240_000] },
   faults: [
@@ -31,7 +31,7 @@ export const oneWrongClock: Scenario = {
   stormMs: 12_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants: { ...invariants, 'timestamp-accuracy': 30 },
 };

@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const participantCrashLoop: Scenario = {
   name: 'participant-crash-loop',
-  story:
+  description:
     'a node crashes repeatedly while it prepares, receives decisions and recovers: every branch is applied once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },

@@ -3,7 +3,7 @@ import { atEveryLevel, everyLevel, invariants, mending } from './shared.ts';
 
 export const partitionBetweenDcs: Scenario = {
   name: 'partition-between-dcs',
-  story:
+  description:
     'two datacenters are repeatedly partitioned from each other: each serves alone, and they become equal',
   cluster: { datacenters: 2, racks: 3, nodesPerRack: 1 },
   load: atEveryLevel,
@@ -23,7 +23,7 @@ export const partitionBetweenDcs: Scenario = {
   stormMs: 6_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants: { ...invariants, convergence: 40, 'metrics-reconcile': 6_000 },
 };

@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const partitionDuringCommit: Scenario = {
   name: 'partition-during-commit',
-  story:
+  description:
     'a node is partitioned away just as a coordinator decides: branches that voted wait for the decision',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },

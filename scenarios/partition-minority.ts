@@ -3,7 +3,7 @@ import { atEveryLevel, everyLevel, invariants } from './shared.ts';
 
 export const partitionMinority: Scenario = {
   name: 'partition-minority',
-  story:
+  description:
     'a minority of the nodes is partitioned away repeatedly: the majority serves, and no acknowledged write is lost',
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
   load: atEveryLevel,

@@ -3,7 +3,7 @@ import { onTheMove, quietly, transactionInvariants, transactionSettings, transfe
 
 export const powerLossBetweenSteps: Scenario = {
   name: 'power-loss-between-steps',
-  story:
+  description:
     'nodes that join, hand over keys or leave lose power between two steps of the ring change or at the last one: members agree in the end',
   cluster: {
     datacenters: 1,

@@ -1,14 +1,14 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { transactionInvariants } from './shared.ts';
-import { transactionsOnTheMove } from './transactions-on-the-move.ts';
+import { transactionsDuringRingChange } from './transactions-during-ring-change.ts';
 
 export const powerLossDuringRingChange: Scenario = {
-  ...transactionsOnTheMove,
+  ...transactionsDuringRingChange,
   name: 'power-loss-during-ring-change',
-  story:
+  description:
     'members on slow disks lose power while a node joins and another leaves, under transactions: members agree in the end, and every transaction is atomic',
   faults: [
-    ...transactionsOnTheMove.faults.filter(({ kind }) => kind === 'membership-change'),
+    ...transactionsDuringRingChange.faults.filter(({ kind }) => kind === 'membership-change'),
     {
       kind: 'slow-disk',
       count: [3, 5],

@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const rackLoss: Scenario = {
   name: 'rack-loss',
-  story: 'all nodes of a rack crash at once and return: the other racks serve, and it catches up',
+  description: 'all nodes of a rack crash at once and return: the other racks serve, and it catches up',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,
   faults: [
@@ -28,7 +28,7 @@ export const rackLoss: Scenario = {
   stormMs: 8_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants: { ...invariants, 'metrics-reconcile': 6_000 },
 };

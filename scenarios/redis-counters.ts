@@ -4,7 +4,7 @@ import { mending } from './shared.ts';
 
 export const redisCounters: Scenario = {
   name: 'redis-counters',
-  story:
+  description:
     'Redis clients increment the same counters while nodes are partitioned away and crash: each acknowledged increment counts once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: fewer,
@@ -17,7 +17,7 @@ export const redisCounters: Scenario = {
   faults: [
     { kind: 'network-partition', count: [1, 2], forUs: [100_000, 800_000], sideMax: 1, always: true },
     { kind: 'process-crash', count: [0, 2], forUs: [100_000, 800_000] },
-    { kind: 'power-loss', count: [0, 2], forUs: [100_000, 800_000], words: { keeps: ['nothing', 'some'] } },
+    { kind: 'power-loss', count: [0, 2], forUs: [100_000, 800_000], choices: { keeps: ['nothing', 'some'] } },
     { kind: 'network-delay', count: [0, 3], forUs: [100_000, 700_000] },
     { kind: 'connection-reset', count: [0, 6] },
     { kind: 'process-pause', count: [0, 2], forUs: [50_000, 400_000] },

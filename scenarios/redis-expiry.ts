@@ -4,15 +4,15 @@ import { mending } from './shared.ts';
 
 export const redisExpiry: Scenario = {
   name: 'redis-expiry',
-  story:
+  description:
     'clients write and read values that expire through nodes whose clocks differ and which crash and are partitioned away: each is gone everywhere in time, and not before',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: fewer,
   redis: {
     ...redisLoad,
     operations: [220, 320],
-    mortals: 60,
-    lifeMs: [200, 2_500],
+    expiring: 60,
+    ttlMs: [200, 2_500],
     kinds: { mortal: 35, look: 65 },
   },
   faults: [

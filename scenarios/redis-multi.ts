@@ -4,7 +4,7 @@ import { mending } from './shared.ts';
 
 export const redisMulti: Scenario = {
   name: 'redis-multi',
-  story:
+  description:
     'Redis clients move amounts by WATCH, MULTI and EXEC, and pipeline commands, while nodes are partitioned away and crash: no amount is lost or created, and replies stay in order',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: fewer,
@@ -17,7 +17,7 @@ export const redisMulti: Scenario = {
   faults: [
     { kind: 'network-partition', count: [1, 2], forUs: [100_000, 700_000], sideMax: 1, always: true },
     { kind: 'process-crash', count: [0, 2], forUs: [100_000, 700_000] },
-    { kind: 'power-loss', count: [0, 2], forUs: [100_000, 700_000], words: { keeps: ['nothing', 'some'] } },
+    { kind: 'power-loss', count: [0, 2], forUs: [100_000, 700_000], choices: { keeps: ['nothing', 'some'] } },
     { kind: 'network-delay', count: [0, 3], forUs: [100_000, 700_000] },
     { kind: 'connection-reset', count: [0, 6] },
   ],

@@ -3,7 +3,7 @@ import type { LoadShape, RedisLoad, Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants } from './shared.ts';
 
 /** A light load of other clients beside the Redis clients. */
-export const fewer: LoadShape = { ...everyday, clients: 2, operations: [30, 50], garbage: [0, 1] };
+export const fewer: LoadShape = { ...everyday, clients: 2, operations: [30, 50], malformedInput: [0, 1] };
 
 /** The load of the Redis clients. */
 export const redisLoad: RedisLoad = {
@@ -11,8 +11,8 @@ export const redisLoad: RedisLoad = {
   operations: [200, 300],
   counters: 1,
   accounts: 2,
-  mortals: 1,
-  lifeMs: [1, 1],
+  expiring: 1,
+  ttlMs: [1, 1],
   thinkUs: [0, 40_000],
   kinds: { incr: 1 },
 };

@@ -3,7 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const replaceDeadNode: Scenario = {
   name: 'replace-dead-node',
-  story: 'a node dies for good and is replaced while clients write: its data is restored',
+  description: 'a node dies for good and is replaced while clients write: its data is restored',
   cluster: {
     datacenters: 1,
     racks: 3,

@@ -5,7 +5,7 @@ const outageUs = [1_000_000, 1_300_000] as const;
 
 export const replacedAfterAnOutage: Scenario = {
   name: 'replaced-after-an-outage',
-  story:
+  description:
     'all nodes lose power and one does not return: no running node has been in contact with it, and it can be replaced nevertheless',
   cluster: {
     datacenters: 1,

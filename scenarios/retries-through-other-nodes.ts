@@ -1,12 +1,12 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
-import { named } from './retries-on-the-move.ts';
+import { named } from './retries-during-ring-change.ts';
 import { quietly, transactionInvariants, transactionSettings } from './shared.ts';
 
 const clients = ['x0', 'x1', 'x2', 'x3', 'x4', 'x5'];
 
 export const retriesThroughOtherNodes: Scenario = {
   name: 'retries-through-other-nodes',
-  story:
+  description:
     'coordinators crash and links break under transactions with an idempotency key, others use the same keys, and clients retry through other nodes at once: a definite answer is final',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {

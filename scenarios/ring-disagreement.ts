@@ -3,7 +3,7 @@ import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const ringDisagreement: Scenario = {
   name: 'ring-disagreement',
-  story: 'nodes join while gossip is late or lost: nodes with different ring views exchange no data',
+  description: 'nodes join while gossip is late or lost: nodes with different ring views exchange no data',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -21,7 +21,7 @@ export const ringDisagreement: Scenario = {
       kind: 'message-filter',
       count: [2, 5],
       forUs: [300_000, 2_000_000],
-      words: { message: ['gossip'] },
+      choices: { message: ['gossip'] },
       always: true,
     },
     { kind: 'process-pause', count: [1, 3], forUs: [1_000_000, 4_000_000] },

@@ -3,7 +3,8 @@ import { everyday, invariants } from './shared.ts';
 
 export const rollingRestart: Scenario = {
   name: 'rolling-restart',
-  story: 'nodes are stopped in order and restarted under load: each announces its stop, and nothing is lost',
+  description:
+    'nodes are stopped in order and restarted under load: each announces its stop, and nothing is lost',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 80_000] },
   faults: [

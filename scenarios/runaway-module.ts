@@ -3,7 +3,7 @@ import { everyday, invariants, jobLoad } from './shared.ts';
 
 export const runawayModule: Scenario = {
   name: 'runaway-module',
-  story:
+  description:
     'Wasm modules for routes or phases never end, or demand all memory, for some requests: those fail, all others succeed',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,

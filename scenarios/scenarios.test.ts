@@ -6,6 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 import type { Plan } from '../sim/plan/plan.ts';
+import { presentNameOf } from '../sim/plan/former-names.ts';
 import { parsePlan } from '../sim/plan/plan-validation.ts';
 import { judgePlan, planOfSeed } from '../sim/runner/task.ts';
 import { scenarios } from './catalogue.ts';
@@ -18,11 +19,13 @@ const seedsPerTransactionStory = 1;
 async function expectToPass(plan: Plan, replay: string): Promise<void> {
   const result = await judgePlan(plan, () => 0);
   const broken = result.reports.filter((report) => !report.ok);
-  const story = broken.map(({ invariant, reasons }) => `${invariant}: ${reasons.join('\n  ')}`).join('\n');
-  expect(result.verdict, `${story}\n${result.because}\nreplay: lockstep-sim replay ${replay}`).toBe('passed');
+  const account = broken.map(({ invariant, reasons }) => `${invariant}: ${reasons.join('\n  ')}`).join('\n');
+  expect(result.verdict, `${account}\n${result.because}\nreplay: lockstep-sim replay ${replay}`).toBe(
+    'passed',
+  );
 }
 
-describe.each(scenarios)('$name: $story', ({ name, load }) => {
+describe.each(scenarios)('$name: $description', ({ name, load }) => {
   const seeds = load.transactions === undefined ? seedsPerScenario : seedsPerTransactionStory;
   it.each(Array.from({ length: seeds }, (_, index) => index + 1))('seed %i', async (seed) => {
     await expectToPass(planOfSeed(name, seed), `${name} --seed ${seed}`);
@@ -43,7 +46,7 @@ describe('kept plans', () => {
     for (const file of files) {
       const { scenario } = parsePlan(readFileSync(new URL(file, directory), 'utf8'));
       // A scenario with additional faults has a name that says so: `calm-x-power`.
-      expect(names).toContain(scenario.replace(/-x-[a-z-]+$/, ''));
+      expect(names).toContain(presentNameOf(scenario.replace(/-x-[a-z-]+$/, '')));
     }
   });
 });

@@ -3,7 +3,8 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const seedsDownAtBoot: Scenario = {
   name: 'seeds-down-at-boot',
-  story: 'all nodes crash, and some start while the others are still down: they serve once a quorum is up',
+  description:
+    'all nodes crash, and some start while the others are still down: they serve once a quorum is up',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 100_000] },
   faults: [
@@ -14,7 +15,7 @@ export const seedsDownAtBoot: Scenario = {
   stormMs: 7_000,
   calmMs: 4_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   // While all nodes are down, none can be scraped: up to 6 of the 7 seconds.
   invariants: { ...invariants, durability: 40, 'resource-bounds': 100, 'metrics-reconcile': 1_500 },

@@ -14,7 +14,7 @@ export const everyday: LoadShape = {
   valueBytes: [16, 2_000],
   kinds: { get: 40, put: 54, delete: 6 },
   needs: { quorum: 90, one: 10 },
-  garbage: [1, 4],
+  malformedInput: [1, 4],
   scrapes: [2, 5],
 };
 
@@ -157,7 +157,7 @@ export const quietly: LoadShape = {
   ...everyday,
   clients: 2,
   operations: [30, 60],
-  garbage: [0, 2],
+  malformedInput: [0, 2],
   scrapes: [3, 5],
 };
 

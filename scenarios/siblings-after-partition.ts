@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const siblingsAfterPartition: Scenario = {
   name: 'siblings-after-partition',
-  story:
+  description:
     'clients write the same keys on both sides of a partition: once it heals, every value is there, as siblings',
   cluster: { datacenters: 2, racks: 2, nodesPerRack: 1 },
   load: {
@@ -30,7 +30,7 @@ export const siblingsAfterPartition: Scenario = {
   stormMs: 5_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants: {
     ...invariants,

@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const slowDiskFillsQueue: Scenario = {
   name: 'slow-disk-fills-queue',
-  story:
+  description:
     "disks become slow: the store's queue fills, further writes are refused and counted, and other replicas answer",
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, clients: 12, operations: [400, 600], thinkUs: [0, 3_000], keys: 60, siblingKeys: 20 },
@@ -21,7 +21,7 @@ export const slowDiskFillsQueue: Scenario = {
   stormMs: 2_500,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...mending, store_queue_count_max: 16 },
   invariants,
 };

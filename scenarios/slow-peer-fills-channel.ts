@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const slowPeerFillsChannel: Scenario = {
   name: 'slow-peer-fills-channel',
-  story:
+  description:
     'a peer reads nothing: its channel fills, further requests are refused and counted, and other replicas answer',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, clients: 12, operations: [500, 700], thinkUs: [0, 3_000], valueBytes: [2_000, 9_000] },
@@ -14,7 +14,7 @@ export const slowPeerFillsChannel: Scenario = {
       forUs: [800_000, 1_500_000],
       sideMax: 1,
       atUs: [0, 200_000],
-      words: { direction: ['in', 'both'] },
+      choices: { direction: ['in', 'both'] },
       always: true,
     },
     { kind: 'stream-fragmentation', count: [0, 2], forUs: [100_000, 800_000] },
@@ -22,7 +22,7 @@ export const slowPeerFillsChannel: Scenario = {
   stormMs: 2_500,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...mending, peer_outbox_count_max: 24 },
   invariants,
 };

@@ -3,7 +3,8 @@ import { everyday, invariants } from './shared.ts';
 
 export const snapshotCorruption: Scenario = {
   name: 'snapshot-corruption',
-  story: 'nodes restart with a flipped bit in the snapshot of their hash tree: they reject it, and serve',
+  description:
+    'nodes restart with a flipped bit in the snapshot of their hash tree: they reject it, and serve',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, thinkUs: [0, 80_000] },
   faults: [

@@ -6,7 +6,7 @@ const hasSnapshot: [number, number] = [3_500_000, 8_500_000];
 
 export const staleSnapshot: Scenario = {
   name: 'stale-snapshot',
-  story:
+  description:
     'nodes return with an old hash tree, after a crash or because an older snapshot was put back: no key that changed since is considered equal',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: seldomRead,
@@ -26,7 +26,7 @@ export const staleSnapshot: Scenario = {
   stormMs: 9_000,
   calmMs: 3_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mendingAlone,
   invariants: { ...mendingInvariants, 'stale-snapshot-safety': 1 },
 };

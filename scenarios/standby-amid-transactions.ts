@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const standbyAmidTransactions: Scenario = {
   name: 'standby-amid-transactions',
-  story:
+  description:
     'an operator puts members in STANDBY and takes them back while they coordinate transactions and are primaries of others, and nodes crash: transactions are atomic, serializable and applied once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },

@@ -3,7 +3,7 @@ import { everyday, invariants } from './shared.ts';
 
 export const standbyAndReturn: Scenario = {
   name: 'standby-and-return',
-  story:
+  description:
     'an operator puts a member in STANDBY under load and takes it back, and nodes die meanwhile: it serves no client and is read last, and has every write when it returns',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {

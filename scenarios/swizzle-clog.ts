@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const swizzleClog: Scenario = {
   name: 'swizzle-clog',
-  story:
+  description:
     'nodes are clogged one after another and freed in another order: nothing is lost, and all messages arrive',
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
   load: everyday,
@@ -21,7 +21,7 @@ export const swizzleClog: Scenario = {
   stormMs: 5_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants: { ...invariants, 'metrics-reconcile': 6_000 },
 };

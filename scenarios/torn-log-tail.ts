@@ -3,7 +3,7 @@ import { everyday, invariants } from './shared.ts';
 
 export const tornLogTail: Scenario = {
   name: 'torn-log-tail',
-  story:
+  description:
     'the power fails in the middle of a write to the log: recovery truncates the torn tail, and acknowledged writes stay',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {

@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const transactions: Scenario = {
   name: 'transactions',
-  story: 'transactions of every kind under many faults: each is atomic, serializable and applied once',
+  description: 'transactions of every kind under many faults: each is atomic, serializable and applied once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },
   faults: [

@@ -3,7 +3,7 @@ import { everyday, invariants, jobLoad } from './shared.ts';
 
 export const trapInKeyfun: Scenario = {
   name: 'trap-in-keyfun',
-  story:
+  description:
     'Wasm modules for routes or phases trap or return invalid results for some requests: no other call is affected',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: everyday,

@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const versionMix: Scenario = {
   name: 'version-mix',
-  story:
+  description:
     'a node speaks another version of the wire format for a while: its peers refuse and count its frames',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
@@ -14,7 +14,7 @@ export const versionMix: Scenario = {
   stormMs: 5_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants,
 };

@@ -3,7 +3,7 @@ import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
 export const versionSkew: Scenario = {
   name: 'version-skew',
-  story:
+  description:
     'nodes return to hash trees of another version, of another node, truncated or extended: each is rejected for its reason',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: seldomRead,
@@ -17,7 +17,7 @@ export const versionSkew: Scenario = {
   stormMs: 8_000,
   calmMs: 3_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mendingAlone,
   invariants: { ...mendingInvariants, 'snapshot-rejection': 1 },
 };

@@ -3,7 +3,8 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const wipedDiskReturns: Scenario = {
   name: 'wiped-disk-returns',
-  story: 'a node returns without its disk, or with an old one: no dot is used twice, and nothing is lost',
+  description:
+    'a node returns without its disk, or with an old one: no dot is used twice, and nothing is lost',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...everyday,
@@ -26,7 +27,7 @@ export const wipedDiskReturns: Scenario = {
   stormMs: 6_000,
   calmMs: 3_000,
   settleMsMax: 60_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants,
 };

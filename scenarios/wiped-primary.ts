@@ -3,7 +3,7 @@ import { mendingAlone, quietly, transactionInvariants, transactionSettings, tran
 
 export const wipedPrimary: Scenario = {
   name: 'wiped-primary',
-  story:
+  description:
     'a node loses its disk amid transactions: it is primary of none before it has rebuilt its data, and all are atomic',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
@@ -52,7 +52,7 @@ export const wipedPrimary: Scenario = {
   stormMs: 4_000,
   calmMs: 3_000,
   settleMsMax: 60_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   // Coordinators take long to send again what was lost.
   settings: { ...transactionSettings, ...mendingAlone, transaction_inquiry_ms: 1_000 },
   invariants: transactionInvariants,

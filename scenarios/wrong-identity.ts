@@ -3,7 +3,7 @@ import { everyday, invariants, mending } from './shared.ts';
 
 export const wrongIdentity: Scenario = {
   name: 'wrong-identity',
-  story: 'impostors claim a name, a cluster or a token that is not theirs: no member accepts them',
+  description: 'impostors claim a name, a cluster or a token that is not theirs: no member accepts them',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: everyday,
   faults: [
@@ -14,7 +14,7 @@ export const wrongIdentity: Scenario = {
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mending,
   invariants: { ...invariants, 'ring-agreement': 3 },
 };

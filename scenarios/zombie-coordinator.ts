@@ -3,7 +3,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 
 export const zombieCoordinator: Scenario = {
   name: 'zombie-coordinator',
-  story:
+  description:
     'a coordinator is paused at its decision, and resumes long after the branches have inquired about it',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...quietly, transactions: transfers },

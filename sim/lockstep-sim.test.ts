@@ -138,7 +138,7 @@ describe('plans as an arbitrary', () => {
     const { counterexample, seed, counterexamplePath } = await fc.check(property, { seed: 1 });
     const small = present(counterexample?.[0], 'a counterexample');
     expect(small.operations.map(({ kind }) => kind)).toEqual(['delete', 'delete']);
-    expect([small.faults, small.garbage, small.scrapes]).toEqual([[], [], []]);
+    expect([small.faults, small.malformedInput, small.scrapes]).toEqual([[], [], []]);
     expect(new Set(Object.values(small.floors))).toEqual(new Set([0]));
     const shown = fc.stringify(small);
     expect(shown.split('\n').filter((line) => line.includes('"kind":"delete"'))).toHaveLength(2);

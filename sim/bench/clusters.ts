@@ -26,9 +26,9 @@ const sizes: readonly number[] = [3, 10, 30, 100];
 /** Two datacenters of five racks with ten nodes each; no faults. */
 const hundred: Scenario = {
   name: 'calm-hundred',
-  story: 'nothing goes wrong among a hundred nodes',
+  description: 'nothing goes wrong among a hundred nodes',
   cluster: { datacenters: 2, racks: 5, nodesPerRack: 10 },
-  load: { ...everyday, thinkUs: [0, 900_000], garbage: [0, 0] },
+  load: { ...everyday, thinkUs: [0, 900_000], malformedInput: [0, 0] },
   faults: [],
   stormMs: 25_000,
   calmMs: 1_000,

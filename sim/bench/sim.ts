@@ -20,7 +20,7 @@ import { progress } from './bench-process.ts';
 /** Five nodes in five racks, every fault kind, and a load without pauses. */
 const scenario: Scenario = {
   name: 'bench',
-  story: 'a busy cluster of five under every fault',
+  description: 'a busy cluster of five under every fault',
   cluster: { datacenters: 1, racks: 5, nodesPerRack: 1 },
   load: {
     clients: 16,
@@ -31,7 +31,7 @@ const scenario: Scenario = {
     valueBytes: [100, 100],
     kinds: { get: 50, put: 50 },
     needs: { quorum: 1 },
-    garbage: [0, 0],
+    malformedInput: [0, 0],
     scrapes: [2, 2],
   },
   faults: [

@@ -54,21 +54,21 @@ export interface StartRecord {
   readonly left: readonly string[];
 }
 
-/** Checks bursts of malformed input (`garbage`), the nodes after the settling, and starts. */
+/** Checks bursts of malformed input, the nodes after the settling, and starts. */
 export function checkMalformedInput(
-  garbage: readonly MalformedInputRecord[],
+  bursts: readonly MalformedInputRecord[],
   nodes: readonly NodeRecord[],
   starts: readonly StartRecord[] = [],
 ): CheckReport {
   const tally = new Tally('input-robustness');
   for (const start of starts) checkStart(start, tally);
-  for (const burst of garbage) {
+  for (const burst of bursts) {
     if (burst.outcome === 'lost') {
       tally.skip();
       continue;
     }
     tally.compare(!burst.hopeless || burst.outcome === 'closed', burst.atUs, () => {
-      return `${burst.id}: ${burst.sentBytes} bytes of garbage (${burst.form}) to ${burst.node}'s ${burst.listener} listener left the connection open`;
+      return `${burst.id}: ${burst.sentBytes} bytes of malformed input (${burst.form}) to ${burst.node}'s ${burst.listener} listener left the connection open`;
     });
   }
   for (const node of nodes) {

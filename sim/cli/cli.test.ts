@@ -91,7 +91,7 @@ describe('lockstep-sim', () => {
   });
 
   it.each([
-    [['run', 'no-such-story'], 'there is no scenario "no-such-story"'],
+    [['run', 'no-such-scenario'], 'there is no scenario "no-such-scenario"'],
     [['replay', 'calm'], 'Add --seed S'],
     [['replay', 'missing.json'], 'the plan file cannot be read'],
     [['run', '--seeds', 'many'], 'A whole number'],

@@ -6,12 +6,12 @@ import type { FaultDraw, LoadShape, Range, Scenario } from '../plan/scenario.ts'
 
 /** A paragraph for each part, with no line longer than `columns` where words allow. */
 export function describeScenario(scenario: Scenario, columns: number): readonly string[] {
-  const { story, stormMs, calmMs, settleMsMax, mendedBy, settings = {} } = scenario;
+  const { description, stormMs, calmMs, settleMsMax, repairedBy, settings = {} } = scenario;
   const part = (label: string, items: readonly string[]): string =>
     fillAfter(`  ${label}: `, (indent) => fillList(items, indent, columns));
   const own = Object.entries(settings).map(([name, value]) => `${name} ${String(value)}`);
   return [
-    ...fillLines(story, '  ', columns),
+    ...fillLines(description, '  ', columns),
     part('cluster', clusterWords(scenario)),
     part('load', loadWords(scenario.load)),
     ...moreLoads(scenario).map(([label, items]) => part(label, items)),
@@ -19,7 +19,7 @@ export function describeScenario(scenario: Scenario, columns: number): readonly 
       `storm ${durationOf(stormMs * 1000)}`,
       `calm ${durationOf(calmMs * 1000)}`,
       `final reads within ${durationOf(settleMsMax * 1000)}`,
-      ...(mendedBy === undefined ? [] : ['replicas become equal before anybody reads']),
+      ...(repairedBy === undefined ? [] : ['replicas become equal before anybody reads']),
     ]),
     ...(own.length === 0 ? [] : [part('settings', own)]),
     ...faultLines(scenario.faults, columns),
@@ -50,7 +50,7 @@ function loadWords(load: LoadShape): readonly string[] {
     ...weighted('copies ', load.needs),
     `values of ${rangeOf(load.valueBytes)} bytes`,
     `pauses of ${durationsOf(load.thinkUs)}`,
-    `${rangeOf(load.garbage)} bursts of garbage`,
+    `${rangeOf(load.malformedInput)} bursts of malformed input`,
     `${rangeOf(load.scrapes)} scrapes`,
   ];
 }
@@ -93,7 +93,7 @@ function faultLines(faults: readonly FaultDraw[], columns: number): readonly str
 
 /** How many faults of a kind a seed draws, when, where and for how long. */
 export function drawWords(draw: FaultDraw): readonly string[] {
-  const { count, forUs, params = {}, words = {}, targets, atUs, group, sideMax, after, always } = draw;
+  const { count, forUs, params = {}, choices = {}, targets, atUs, group, sideMax, after, always } = draw;
   return [
     rangeOf(count),
     always === true ? 'in every seed' : 'in half of the seeds',
@@ -103,7 +103,7 @@ export function drawWords(draw: FaultDraw): readonly string[] {
     ...(group === undefined ? [] : [`all of a ${group}`]),
     ...(sideMax === undefined ? [] : [`at most ${many(sideMax, 'node')} on a side`]),
     ...Object.entries(params).map(([name, range]) => `${name} ${rangeOf(range)}`),
-    ...Object.entries(words).map(([name, of]) => `${name} ${of.join(' or ')}`),
+    ...Object.entries(choices).map(([name, of]) => `${name} ${of.join(' or ')}`),
     ...(after === undefined
       ? []
       : [

@@ -33,7 +33,7 @@ const allMutants: readonly AnyMutant[] = [...mutants, ...transactionBugs];
 export function listText(options: ListOptions, own: Own, paint: ChalkInstance, columns: number): string {
   if (options.name !== undefined) return describeName(options.name, own, paint, columns);
   const tables = [
-    ...(options.faults === true ? [codedLines(faultRows, ({ story }) => story, columns)] : []),
+    ...(options.faults === true ? [codedLines(faultRows, ({ description }) => description, columns)] : []),
     ...(options.invariants === true ? [codedLines(invariantTable, ({ promise }) => promise, columns)] : []),
     ...(options.mutants === true ? [codedLines(allMutants, ({ title }) => title, columns)] : []),
   ];
@@ -56,10 +56,10 @@ export function listJson(options: ListOptions, own: Own): string {
   });
 }
 
-function scenarioJson({ name, story, cluster, faults, invariants }: Scenario): object {
+function scenarioJson({ name, description, cluster, faults, invariants }: Scenario): object {
   return {
     name,
-    story,
+    description,
     cluster,
     faults: faults.map(({ kind }) => kind),
     invariants: Object.keys(invariants),
@@ -77,7 +77,7 @@ function mutantJson(mutant: AnyMutant): object {
 function scenarioLines(own: Own, columns: number): readonly string[] {
   const all = [...scenarios, ...own.scenarios];
   const width = widthOf(all);
-  return all.map(({ name, story }) => cutLine(`${name.padEnd(width)}  ${story}`, columns));
+  return all.map(({ name, description }) => cutLine(`${name.padEnd(width)}  ${description}`, columns));
 }
 
 /** `durability    INV4  every later read …`. */
@@ -137,10 +137,10 @@ function describeName(name: string, own: Own, paint: ChalkInstance, columns: num
   return paragraphs.map((lines) => lines.join('\n')).join('\n\n');
 }
 
-function describeFault({ name, story, aim, lasting }: FaultRow, columns: number): readonly string[] {
+function describeFault({ name, description, aim, lasting }: FaultRow, columns: number): readonly string[] {
   const params = parameterWords(name);
   return [
-    ...fillLines(story, '  ', columns),
+    ...fillLines(description, '  ', columns),
     `  aims at: ${aimWords[aim]}; ${lasting ? 'lasts for a while' : 'is over at once'}`,
     ...(params.length === 0
       ? []

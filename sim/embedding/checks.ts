@@ -93,7 +93,7 @@ export async function checkSeeds(
   scenario: string | Scenario,
   options: SeedOptions = {},
 ): Promise<readonly RunResult[]> {
-  const story = scenarioOf(scenario);
+  const chosen = scenarioOf(scenario);
   const { seeds = 10, firstSeed = 1 } = options;
   if (!Number.isSafeInteger(seeds) || seeds < 1)
     throw new LockstepError(
@@ -102,7 +102,7 @@ export async function checkSeeds(
     );
   const results: RunResult[] = [];
   for (let seed = firstSeed; seed < firstSeed + seeds; seed++) {
-    const plan = generatePlan(story, mustBeSeed(seed));
+    const plan = generatePlan(chosen, mustBeSeed(seed));
     const result = await runPlan(plan, options);
     if (result.verdict !== 'passed') throw failureOf(plan, result, true, options);
     results.push(result);

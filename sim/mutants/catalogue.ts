@@ -63,7 +63,7 @@ export const mutants: readonly Mutant[] = [
     file: 'engine/replication/tombstones/reaper.js',
     find: "if (holding === 'same' || holding === 'forgotten')",
     replace: "if (holding === undefined || holding === 'same' || holding === 'forgotten')",
-    scenario: 'deletions-forgotten',
+    scenario: 'tombstones-removed',
     oracles: ['durability', 'convergence', 'session-guarantees'],
     seedsMax: 50,
   },

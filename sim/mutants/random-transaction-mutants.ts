@@ -22,7 +22,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
     find: 'const error = await forced;',
     replace: `if (active.answersEarly) this.#settle(active, committedOf(active));
         const error = await forced;`,
-    scenario: 'one-copy-each',
+    scenario: 'single-copy-keys',
     oracles: ['durable-before-ack'],
     seedsMax: 5,
   },
@@ -86,7 +86,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
     file: 'engine/transactions/participant/branches.js',
     find: "this.#ended.enter(xid, checked ? 'readOnly' : 'refused');",
     replace: "this.#ended.of(checked ? 'readOnly' : 'refused');",
-    scenario: 'doubled-commits',
+    scenario: 'duplicated-commits',
     oracles: ['atomicity', 'strict-serializability', 'exactly-once', 'metrics-reconcile'],
     seedsMax: 50,
   },
@@ -110,7 +110,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
     replace: `this.#vote(branch, votedReadOnly());
                 if (branch.phase === 'prepared')
                     this.#release(branch);`,
-    scenario: 'erased-and-stamped',
+    scenario: 'conflicting-triples',
     // The branch driver's assertion also fails a task: `no-silent-failures`.
     oracles: [
       'no-silent-failures',
@@ -155,7 +155,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
     find: `if (known !== undefined)
             return { kind: 'told', state: saidOf(known) };`,
     replace: '/* once more */',
-    scenario: 'puts-cut-short',
+    scenario: 'single-put-batches',
     oracles: ['exactly-once'],
     seedsMax: 10,
   },
@@ -166,7 +166,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
     file: 'engine/transactions/one-phase/remote-puts.js',
     find: 'if (life !== this.#context.lives.own())',
     replace: 'if (life === 0)',
-    scenario: 'puts-cut-short',
+    scenario: 'single-put-batches',
     oracles: ['atomicity', 'outcome-stability'],
     seedsMax: 20,
   },
@@ -177,7 +177,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
     file: 'engine/transactions/one-phase/local-puts.js',
     find: 'this.tentative = write.ifContext !== undefined;',
     replace: 'this.tentative = false;',
-    scenario: 'puts-cut-short',
+    scenario: 'single-put-batches',
     oracles: ['atomicity', 'durable-before-ack', 'strict-serializability'],
     seedsMax: 50,
   },
@@ -254,7 +254,7 @@ export const transactionStoryBugs: readonly Mutant[] = [
     file: 'engine/transactions/transactions.js',
     find: '...this.#handed.astray((token) => this.#leads(token)),',
     replace: '',
-    scenario: 'transactions-on-the-move',
+    scenario: 'transactions-during-ring-change',
     oracles: ['atomicity', 'durable-before-ack', 'strict-serializability'],
     seedsMax: 100,
   },

@@ -30,6 +30,7 @@ import {
   planFormat,
   quorumForms,
 } from './plan.ts';
+import { seedNameOf } from './former-names.ts';
 import { jobsOf } from './job-plans.ts';
 import { redisOperationsOf } from './redis-generation.ts';
 import { transactionsOf } from './transaction-generation.ts';
@@ -58,7 +59,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       operations: operationsOf(load),
       transactions: load.transactions === undefined ? fc.constant([]) : transactionsOf(load.transactions),
       faults: faultsOf(scenario, nodes, stormUs),
-      garbage: listOf(load.garbage, garbageOf(members, stormUs)),
+      malformedInput: listOf(load.malformedInput, malformedInputOf(members, stormUs)),
       scrapes: listOf(load.scrapes, scrapeOf(members, stormUs)),
       jobs: scenario.jobs === undefined ? fc.constant(undefined) : jobsOf(scenario.jobs, load.keys),
       redis: scenario.redis === undefined ? fc.constant(undefined) : redisOperationsOf(scenario.redis),
@@ -75,7 +76,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       stormUs,
       calmUs: scenario.calmMs * 1000,
       settleUsMax: scenario.settleMsMax * 1000,
-      ...(scenario.mendedBy === undefined ? {} : { mendedBy: scenario.mendedBy }),
+      ...(scenario.repairedBy === undefined ? {} : { repairedBy: scenario.repairedBy }),
       settings: { ...scenario.settings, ...drawn.levels },
       operations: drawn.operations.map((operation, index) => ({ id: `o${index}`, ...operation })),
       transactionClients: load.transactions?.clients ?? 0,
@@ -84,7 +85,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       ...(drawn.redis === undefined ? {} : { redisOperations: drawn.redis }),
       ...(drawn.jobs === undefined ? {} : { jobs: drawn.jobs }),
       faults: drawn.faults.map((fault, index) => ({ id: `f${index}`, ...fault })),
-      garbage: drawn.garbage.map((burst, index) => ({ id: `g${index}`, ...burst })),
+      malformedInput: drawn.malformedInput.map((burst, index) => ({ id: `g${index}`, ...burst })),
       scrapes: drawn.scrapes.map((scrape, index) => ({ id: `s${index}`, ...scrape })),
       floors: scenario.invariants,
     }));
@@ -242,7 +243,7 @@ function paramsOf(draw: FaultDraw): fc.Arbitrary<PlanFault['params']> {
   const ranges = Object.entries(faultKinds[draw.kind].params);
   const fields: Record<string, fc.Arbitrary<number | string>> = {};
   for (const [name, range] of ranges)
-    fields[name] = parameterOf(range, draw.params?.[name], draw.words?.[name]);
+    fields[name] = parameterOf(range, draw.params?.[name], draw.choices?.[name]);
   return fc.record(fields).map((params) => ({ ...params }));
 }
 
@@ -255,7 +256,10 @@ function parameterOf(
   return integerIn(narrower ?? [range.min, range.max]);
 }
 
-function garbageOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unnamed<PlanMalformedInput>> {
+function malformedInputOf(
+  nodes: readonly PlanNode[],
+  stormUs: number,
+): fc.Arbitrary<Unnamed<PlanMalformedInput>> {
   return fc.record({
     atUs: fc.integer({ min: 0, max: stormUs }),
     node: fc.constantFrom(...nodes.map((node) => node.name)),
@@ -274,5 +278,8 @@ function scrapeOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unn
 
 /** fast-check's seed, a 32-bit integer, derived from the scenario's name and the run's seed. */
 function sampleSeed(scenario: string, seed: number): number {
-  return createHash('sha256').update(`plan/${scenario}/${seed}`).digest().readInt32BE(0);
+  return createHash('sha256')
+    .update(`plan/${seedNameOf(scenario)}/${seed}`)
+    .digest()
+    .readInt32BE(0);
 }

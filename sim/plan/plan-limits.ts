@@ -6,7 +6,7 @@ export const planLimits = {
   keysMax: 100_000,
   operationsMax: 1_000_000,
   faultsMax: 10_000,
-  garbageMax: 10_000,
+  burstsMax: 10_000,
   scrapesMax: 10_000,
   valueBytesMax: 1024 * 1024,
   settingsMax: 200,

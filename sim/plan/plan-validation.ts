@@ -39,6 +39,7 @@ import {
   operationKinds,
   planFormat,
 } from './plan.ts';
+import { formerFields, presentNameOf, withPresentKeys } from './former-names.ts';
 import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';
 import { mustLeaveMembers } from './survivors.ts';
@@ -91,14 +92,14 @@ const requiredFields = [
   'settings',
   'operations',
   'faults',
-  'garbage',
+  'malformedInput',
   'scrapes',
   'floors',
 ] as const;
 
 /** Fields that plans have only where their scenario asks for them, or that older plans do not have. */
 const optionalFields = [
-  'mendedBy',
+  'repairedBy',
   'transactionClients',
   'structures',
   'transactions',
@@ -108,7 +109,8 @@ const optionalFields = [
 ] as const;
 
 function readPlan(field: Field): Plan {
-  const fields = readObject(field, requiredFields, optionalFields);
+  const current = withPresentKeys(field, formerFields.plan);
+  const fields = readObject(current, requiredFields, optionalFields);
   if (fields.format.value !== planFormat) {
     refuse(
       fields.format,
@@ -125,7 +127,7 @@ function readPlan(field: Field): Plan {
   const hosts = new Hosts(nodes, clients, transactionClients);
   return {
     format: planFormat,
-    scenario: readText(fields.scenario, 100),
+    scenario: presentNameOf(readText(fields.scenario, 100)),
     seed: readInteger(fields.seed, 0, Number.MAX_SAFE_INTEGER),
     nodes,
     clients,
@@ -134,7 +136,7 @@ function readPlan(field: Field): Plan {
     stormUs: readInteger(fields.stormUs, 1, planLimits.durationUsMax),
     calmUs: readDuration(fields.calmUs),
     settleUsMax: readDuration(fields.settleUsMax),
-    ...(fields.mendedBy === undefined ? {} : { mendedBy: readChoice(fields.mendedBy, ['sweeps']) }),
+    ...(fields.repairedBy === undefined ? {} : { repairedBy: readChoice(fields.repairedBy, ['sweeps']) }),
     settings: readSettings(fields.settings),
     operations: distinct(
       fields.operations,
@@ -168,9 +170,9 @@ function readPlan(field: Field): Plan {
       fields.faults,
       readList(fields.faults, planLimits.faultsMax, (item) => readFault(item, hosts)),
     ),
-    garbage: distinct(
-      fields.garbage,
-      readList(fields.garbage, planLimits.garbageMax, (item) => readGarbage(item, hosts)),
+    malformedInput: distinct(
+      fields.malformedInput,
+      readList(fields.malformedInput, planLimits.burstsMax, (item) => readMalformedInput(item, hosts)),
     ),
     scrapes: distinct(
       fields.scrapes,
@@ -319,7 +321,7 @@ function readParameter(field: Field, range: ParameterRange): number | string {
   return range.kind === 'integer' ? readInteger(field, range.min, range.max) : readChoice(field, range.of);
 }
 
-function readGarbage(field: Field, hosts: Hosts): PlanMalformedInput {
+function readMalformedInput(field: Field, hosts: Hosts): PlanMalformedInput {
   const fields = readObject(field, ['id', 'atUs', 'node', 'listener', 'form', 'bytes']);
   return {
     id: readText(fields.id, 32),

@@ -216,7 +216,7 @@ export interface Plan {
    * `sweeps`: `convergence` must hold before any client reads after the calm, by hints and anti-entropy alone. Absent:
    * it must hold after the final reads.
    */
-  readonly mendedBy?: 'sweeps';
+  readonly repairedBy?: 'sweeps';
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings: Readonly<Record<string, number | string | boolean>>;
   readonly operations: readonly PlanOperation[];
@@ -229,7 +229,7 @@ export interface Plan {
   /** Absent: none. */
   readonly jobs?: readonly PlanJob[];
   readonly faults: readonly PlanFault[];
-  readonly garbage: readonly PlanMalformedInput[];
+  readonly malformedInput: readonly PlanMalformedInput[];
   readonly scrapes: readonly PlanScrape[];
   /** The invariants to check, each with its floor: fewer comparisons prove nothing. */
   readonly floors: Readonly<Partial<Record<InvariantName, number>>>;

@@ -9,10 +9,10 @@ import type { PlanRedisOperation } from './plan.ts';
 
 /** The Redis operations of a plan, with ids `q0`, `q1`, …. */
 export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRedisOperation[]> {
-  const { clients, counters, accounts, mortals } = load;
+  const { clients, counters, accounts, expiring } = load;
   const upTo = (count: number): fc.Arbitrary<number> => fc.integer({ min: 0, max: count - 1 });
   const keyCounts: Readonly<Record<RedisKind, number>> = {
-    ...{ incr: counters, read: counters, mortal: mortals, look: mortals, snapshot: 1, transfer: accounts },
+    ...{ incr: counters, read: counters, mortal: expiring, look: expiring, snapshot: 1, transfer: accounts },
     page: pageCount,
   };
   const operation = weighted(load.kinds).chain((kind) =>
@@ -22,7 +22,7 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
         thinkUs: integerIn(load.thinkUs),
         key: upTo(keyCounts[kind]),
         step: fc.integer({ min: 1, max: accounts - 1 }),
-        amount: integerIn(kind === 'mortal' ? load.lifeMs : [1, 100]),
+        amount: integerIn(kind === 'mortal' ? load.ttlMs : [1, 100]),
       })
       .map(({ step, ...drawn }) => ({ ...drawn, kind, other: (drawn.key + step) % accounts })),
   );

@@ -22,6 +22,7 @@ import {
   readText,
   refuse,
 } from './fields.ts';
+import { formerFields, formerScenarioNames, withPresentKeys } from './former-names.ts';
 import { generatePlan } from './plan-generation.ts';
 import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';
@@ -42,19 +43,39 @@ export function mustBeScenario(given: Scenario, taken: readonly string[]): Scena
   const value: unknown = given;
   const named =
     typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string';
-  const field = { path: named ? given.name : 'scenario', value };
-  const floors = readScenario(field, taken);
+  const current = withPresentNames({ path: named ? given.name : 'scenario', value });
+  const floors = readScenario(current, [...taken, ...formerScenarioNames]);
+  // Its form has just been checked.
+  const checked = current.value as Scenario;
   const isFloored = Object.values(floors).some((floor) => floor > 0);
   const scenario: Scenario = {
-    ...given,
-    faults: given.faults.map((draw) => ({
+    ...checked,
+    faults: checked.faults.map((draw) => ({
       ...draw,
       kind: findNamed(faultRows, draw.kind)?.name ?? draw.kind,
     })),
     invariants: isFloored ? floors : { ...floors, 'no-silent-failures': 1 },
   };
-  for (let seed = 0; seed < seedsTried; seed++) tryToDraw(field, scenario, seed);
+  for (let seed = 0; seed < seedsTried; seed++) tryToDraw(current, scenario, seed);
   return scenario;
+}
+
+/** The scenario with present names of its fields in place of former ones. */
+function withPresentNames(field: Field): Field {
+  const { path, value } = withPresentKeys(field, formerFields.scenario);
+  if (typeof value !== 'object' || value === null) return { path, value };
+  const parts: Record<string, unknown> = { ...value };
+  for (const part of ['load', 'redis'] as const) {
+    if (parts[part] === undefined) continue;
+    parts[part] = withPresentKeys({ path: `${path}.${part}`, value: parts[part] }, formerFields[part]).value;
+  }
+  const draws: unknown = parts['faults'];
+  if (Array.isArray(draws)) {
+    parts['faults'] = draws.map((draw: unknown, index) => {
+      return withPresentKeys({ path: `${path}.faults[${index}]`, value: draw }, formerFields.draw).value;
+    });
+  }
+  return { path, value: parts };
 }
 
 function tryToDraw({ path }: Field, scenario: Scenario, seed: number): void {
@@ -67,17 +88,17 @@ function tryToDraw({ path }: Field, scenario: Scenario, seed: number): void {
 }
 
 function readScenario(field: Field, taken: readonly string[]): Plan['floors'] {
-  const { name, story, cluster, load, faults, stormMs, calmMs, settleMsMax, invariants, ...rest } =
+  const { name, description, cluster, load, faults, stormMs, calmMs, settleMsMax, invariants, ...rest } =
     readObject(
       field,
-      ['name', 'story', 'cluster', 'load', 'faults', 'stormMs', 'calmMs', 'settleMsMax', 'invariants'],
-      ['redis', 'jobs', 'mendedBy', 'levels', 'settings'],
+      ['name', 'description', 'cluster', 'load', 'faults', 'stormMs', 'calmMs', 'settleMsMax', 'invariants'],
+      ['redis', 'jobs', 'repairedBy', 'levels', 'settings'],
     );
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(readText(name, 100)))
     refuse(name, 'a name like accounts-under-partition is expected: lower case, digits, dashes');
   if (taken.some((one) => one === name.value))
     refuse(name, 'there is a scenario of that name already; give this one another');
-  readText(story, 1000);
+  readText(description, 1000);
   readCluster(cluster);
   readLoad(load);
   const storm = readInteger(stormMs, 1, planLimits.durationUsMax / 1000);
@@ -87,7 +108,7 @@ function readScenario(field: Field, taken: readonly string[]): Plan['floors'] {
   const floors = readFloors(invariants);
   if (rest.redis !== undefined) readRedis(rest.redis);
   if (rest.jobs !== undefined) readJobs(rest.jobs);
-  if (rest.mendedBy !== undefined) readChoice(rest.mendedBy, ['sweeps']);
+  if (rest.repairedBy !== undefined) readChoice(rest.repairedBy, ['sweeps']);
   if (rest.levels !== undefined) readLevels(rest.levels);
   if (rest.settings !== undefined) readSettings(rest.settings);
   return floors;
@@ -121,7 +142,7 @@ function readLoad(field: Field): void {
         'kinds',
         'needs',
       ] as const),
-      ...(['garbage', 'scrapes'] as const),
+      ...(['malformedInput', 'scrapes'] as const),
     ],
     ['transactions', 'numbered'],
   );
@@ -132,7 +153,7 @@ function readLoad(field: Field): void {
   readRange(load.valueBytes, 0, planLimits.valueBytesMax);
   readWeights(load.kinds, operationKinds);
   readWeights(load.needs, needNames);
-  readRange(load.garbage, 0, planLimits.garbageMax);
+  readRange(load.malformedInput, 0, planLimits.burstsMax);
   readRange(load.scrapes, 0, planLimits.scrapesMax);
   if (load.transactions !== undefined) readTransactions(load.transactions);
   if (load.numbered === undefined) return;
@@ -165,14 +186,14 @@ function readTransactions(field: Field): void {
 
 function readRedis(field: Field): void {
   const load = readObject(field, [
-    ...(['clients', 'operations', 'counters', 'accounts', 'mortals', 'lifeMs', 'thinkUs', 'kinds'] as const),
+    ...(['clients', 'operations', 'counters', 'accounts', 'expiring', 'ttlMs', 'thinkUs', 'kinds'] as const),
   ]);
   readClients(load.clients);
   readRange(load.operations, 0, planLimits.operationsMax);
   readInteger(load.counters, 1, planLimits.keysMax);
   readInteger(load.accounts, 2, planLimits.keysMax);
-  readInteger(load.mortals, 1, planLimits.keysMax);
-  readRange(load.lifeMs, 1, planLimits.durationUsMax / 1000);
+  readInteger(load.expiring, 1, planLimits.keysMax);
+  readRange(load.ttlMs, 1, planLimits.durationUsMax / 1000);
   readRange(load.thinkUs, 0, planLimits.durationUsMax);
   readWeights(load.kinds, redisKinds);
 }
@@ -190,7 +211,7 @@ function readDraw(field: Field, stormUs: number): void {
   const draw = readObject(
     field,
     ['kind', 'count'],
-    ['forUs', 'params', 'words', 'targets', 'atUs', 'group', 'sideMax', 'after', 'always'],
+    ['forUs', 'params', 'choices', 'targets', 'atUs', 'group', 'sideMax', 'after', 'always'],
   );
   const { name: kind } = readNamed(draw.kind, faultRows, 'kind of fault');
   const { lasting, params, aim } = faultKinds[kind];
@@ -205,12 +226,12 @@ function readDraw(field: Field, stormUs: number): void {
       refuse(range, `${kind} has no such number; it has ${namesOf(params, 'integer')}`);
     else readRange(range, own.min, own.max);
   }
-  for (const [name, words] of draw.words === undefined ? [] : readEntries(draw.words, 100)) {
+  for (const [name, choices] of draw.choices === undefined ? [] : readEntries(draw.choices, 100)) {
     const own = params[name];
     if (own?.kind !== 'choice')
-      refuse(words, `${kind} has no such word; it has ${namesOf(params, 'choice')}`);
-    else if (readList(words, 100, (word) => readChoice(word, own.of)).length === 0)
-      refuse(words, 'one at least');
+      refuse(choices, `${kind} has no such choice; it has ${namesOf(params, 'choice')}`);
+    else if (readList(choices, 100, (word) => readChoice(word, own.of)).length === 0)
+      refuse(choices, 'at least one value is expected');
   }
   if (draw.targets !== undefined && readList(draw.targets, 1000, (item) => readText(item, 64)).length === 0)
     refuse(draw.targets, 'one at least is expected; leave it out for all members');

@@ -43,7 +43,7 @@ export interface LoadShape {
    */
   readonly numbered?: { readonly percent: number; readonly copiesMax: number };
   /** How many bursts of malformed input the listeners get. */
-  readonly garbage: Range;
+  readonly malformedInput: Range;
   /** How many scrapes of `/stats` and `/metrics` there are. */
   readonly scrapes: Range;
   /** Absent: none. */
@@ -87,8 +87,8 @@ export interface RedisLoad {
   /** At least two. */
   readonly accounts: number;
   /** How many keys hold values that expire, and their time to live in milliseconds. */
-  readonly mortals: number;
-  readonly lifeMs: Range;
+  readonly expiring: number;
+  readonly ttlMs: Range;
   readonly thinkUs: Range;
   readonly kinds: Weights<RedisKind>;
 }
@@ -101,8 +101,8 @@ export interface FaultDraw {
   readonly forUs?: Range;
   /** Narrower ranges than the kind's own, by parameter. */
   readonly params?: Readonly<Record<string, Range>>;
-  /** The words that a parameter may take, if not all of the kind's own. */
-  readonly words?: Readonly<Record<string, readonly string[]>>;
+  /** The values that a parameter may take, if not all of the kind's own. */
+  readonly choices?: Readonly<Record<string, readonly string[]>>;
   /** The nodes that it may strike; absent: all members. */
   readonly targets?: readonly string[];
   /** When it may strike, in microseconds of the storm; absent: at any time. */
@@ -130,7 +130,7 @@ export interface Scenario {
   /** Its name, which is also that of its file: `crash-and-restart`. */
   readonly name: string;
   /** One sentence: what happens and what must hold. */
-  readonly story: string;
+  readonly description: string;
   readonly cluster: ClusterShape;
   readonly load: LoadShape;
   /** The load of Redis clients; absent: there are none. */
@@ -148,7 +148,7 @@ export interface Scenario {
    * `sweeps`: `convergence` must hold before any client reads after the calm, by hints and anti-entropy alone. Absent:
    * it must hold after the final reads.
    */
-  readonly mendedBy?: 'sweeps';
+  readonly repairedBy?: 'sweeps';
   /** Consistency levels of all nodes, drawn by the seed; absent: those of the settings. */
   readonly levels?: { readonly read: Weights<ConsistencyLevel>; readonly write: Weights<ConsistencyLevel> };
   /** Engine settings that differ from the defaults, by dotted name. */

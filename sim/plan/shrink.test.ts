@@ -18,7 +18,7 @@ describe('shrinking', () => {
     const { plan: small } = await shrinkPlan(plan, 500, fails);
     expect(small.operations.map((operation) => operation.id)).toEqual(needed);
     expect(small.faults.map((one) => one.id)).toEqual([fault]);
-    expect(small.garbage).toEqual([]);
+    expect(small.malformedInput).toEqual([]);
     expect(small.seed).toBe(plan.seed);
   });
 

@@ -82,7 +82,7 @@ export function withoutFloors(plan: Plan): Plan {
 
 const lists = [
   ...(['faults', 'operations', 'transactions', 'redisOperations', 'jobs'] as const),
-  ...(['garbage', 'scrapes'] as const),
+  ...(['malformedInput', 'scrapes'] as const),
 ] as const;
 
 type ListName = (typeof lists)[number];
@@ -123,7 +123,7 @@ function shortened(plan: Plan): Plan | undefined {
     ...plan,
     stormUs,
     faults: plan.faults.filter(({ when }) => !('atUs' in when) || inside(when)),
-    garbage: plan.garbage.filter(inside),
+    malformedInput: plan.malformedInput.filter(inside),
     scrapes: plan.scrapes.filter(inside),
   };
 }

@@ -31,6 +31,7 @@ import { checkSlowReaders } from '../check/slow-readers.ts';
 import { checkSessions } from '../check/sessions.ts';
 import { checkUnauthenticatedClients } from '../check/unauthenticated-clients.ts';
 import { checkStatsAgreement } from '../check/stats-agreement.ts';
+import { seedNameOf } from '../plan/former-names.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
@@ -112,9 +113,9 @@ async function performRun(plan: Plan, settings: RunSettings): Promise<RunOutcome
   await run.begin();
   await run.storm();
   await run.calm();
-  if (plan.mendedBy === 'sweeps') await run.converge();
+  if (plan.repairedBy === 'sweeps') await run.converge();
   await run.settle();
-  if (plan.mendedBy === undefined) await run.converge();
+  if (plan.repairedBy === undefined) await run.converge();
   await run.lookAgain();
   await run.quieten();
   await run.forget();
@@ -152,7 +153,7 @@ class Run {
     this.#observed = settings.unobserved !== true;
     const record = (line: string): void => void this.#trace.push(line);
     this.#world = new World({
-      seed: `${plan.scenario}/${plan.seed}`,
+      seed: `${seedNameOf(plan.scenario)}/${plan.seed}`,
       // The named steps of transactions are logged at level trace.
       ...(tracesSteps(plan) ? { logLevel: 'trace' } : {}),
       wasm: { files: workFiles },
@@ -296,7 +297,7 @@ class Run {
    * Where hints alone repair, a dying coordinator loses its knowledge of missed replicas for which it has no hint yet.
    */
   #hintlessDeaths(): HintlessDeaths {
-    if (this.#plan.mendedBy === undefined) return noHintlessDeaths;
+    if (this.#plan.repairedBy === undefined) return noHintlessDeaths;
     const { members } = this.#cluster;
     const configs = members.map((name) => this.#cluster.configOf(name));
     if (configs.some(({ aaeEnabled }) => aaeEnabled)) return noHintlessDeaths;
@@ -338,8 +339,11 @@ class Run {
 
   #reports(): readonly CheckReport[] {
     const { history } = this.#recorder;
-    const { floors, mendedBy } = this.#plan;
-    const atlas = diskLossesOf(this.#disks.losses, mendedBy === 'sweeps' && floors.convergence !== undefined);
+    const { floors, repairedBy } = this.#plan;
+    const atlas = diskLossesOf(
+      this.#disks.losses,
+      repairedBy === 'sweeps' && floors.convergence !== undefined,
+    );
     const accounts = this.#witness?.accounts ?? [];
     const parse = expositionReader();
     const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({
@@ -357,7 +361,7 @@ class Run {
         'input-robustness',
         () =>
           checkMalformedInput(
-            this.#load.garbage,
+            this.#load.malformedInput,
             this.#load.pings,
             startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks),
           ),

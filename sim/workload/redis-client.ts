@@ -197,9 +197,9 @@ function seenOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen {
 }
 
 /** Every second value is written in two steps of one transaction: APPEND must keep the time to live. */
-function mortalCommands(name: string, id: string, lifeMs: number): readonly RedisCommand[] {
-  if (lifeMs % 2 === 0) return [['SET', name, id, 'PX', lifeMs]];
-  return [['MULTI'], ['SET', name, '', 'PX', lifeMs], ['APPEND', name, id], ['EXEC']];
+function mortalCommands(name: string, id: string, ttlMs: number): readonly RedisCommand[] {
+  if (ttlMs % 2 === 0) return [['SET', name, id, 'PX', ttlMs]];
+  return [['MULTI'], ['SET', name, '', 'PX', ttlMs], ['APPEND', name, id], ['EXEC']];
 }
 
 function lookOf(exchange: RedisExchange): Seen {

@@ -51,7 +51,7 @@ type ClientContext = Pick<JobLoadContext, 'nowUs' | 'connectTimeoutUs' | 'answer
 
 /** The load of one run and its records. */
 export class Load {
-  readonly garbage: MalformedInputRecord[] = [];
+  readonly malformedInput: MalformedInputRecord[] = [];
   readonly scrapes: ScrapeRecord[] = [];
   readonly pings: NodeRecord[] = [];
   readonly rings: RingRecord[] = [];
@@ -327,13 +327,13 @@ export class Load {
 
   #beginMalformedInput(startUs: number): void {
     const io = this.#world.addHost('stranger').boot();
-    for (const burst of this.#plan.garbage) {
+    for (const burst of this.#plan.malformedInput) {
       this.#world.at(startUs + burst.atUs, `garbage ${burst.id}`, () => {
         const address = this.#cluster.address(burst.node, burst.listener);
         const life = (): string => this.#lifeOf(burst.node);
         const still = (): boolean => this.#cluster.host(burst.node).paused;
         this.#spawn(io, burst.id, async () => {
-          this.garbage.push(
+          this.malformedInput.push(
             await sendMalformedInput(burst, io, address, () => this.#world.nowUs, life, still),
           );
         });

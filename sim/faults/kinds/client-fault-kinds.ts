@@ -29,7 +29,7 @@ const patience = { afterUs: { kind: 'integer', min: 0, max: 20_000 } } as const;
 export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
   'immediate-retry': {
     code: 'FK1',
-    story: 'a client leaves and repeats a transaction at once',
+    description: 'a client leaves and repeats a transaction at once',
     aim: 'client',
     clients: ['x'],
     lasting: false,
@@ -37,7 +37,7 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
   },
   'client-disconnect': {
     code: 'FK2',
-    story: 'a client leaves before it is answered',
+    description: 'a client leaves before it is answered',
     aim: 'client',
     clients: ['c', 'x', 'r', 'j'],
     lasting: false,
@@ -45,14 +45,14 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
   },
   'hot-key': {
     code: 'FK3',
-    story: 'a crowd of clients wants one key at once',
+    description: 'a crowd of clients wants one key at once',
     aim: 'node',
     lasting: false,
     params: { clients: { kind: 'integer', min: 4, max: 12 } },
   },
   'slow-reader': {
     code: 'FK4',
-    story: 'a client asks for much and reads nothing',
+    description: 'a client asks for much and reads nothing',
     aim: 'node',
     lasting: true,
     params: {
@@ -62,7 +62,7 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
   },
   'unauthorized-request': {
     code: 'FK5',
-    story: 'a client asks for what it may not do',
+    description: 'a client asks for what it may not do',
     aim: 'node',
     lasting: false,
     params: {
@@ -73,14 +73,14 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
   },
   'sticky-clients': {
     code: 'FK6',
-    story: 'clients keep to one node and ask for single copies',
+    description: 'clients keep to one node and ask for single copies',
     aim: 'node',
     lasting: true,
     params: { clients: { kind: 'integer', min: 1, max: 3 } },
   },
   'late-retry': {
     code: 'FK7',
-    story: 'a client repeats transactions that are long over',
+    description: 'a client repeats transactions that are long over',
     aim: 'client',
     clients: ['x'],
     lasting: false,

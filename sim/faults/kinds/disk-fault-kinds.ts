@@ -39,7 +39,7 @@ const oneIn: ParameterRange = { kind: 'integer', min: 1, max: 50 };
 export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
   'crash-loop': {
     code: 'FP3',
-    story: 'the power goes again and again during recovery',
+    description: 'the power goes again and again during recovery',
     aim: 'node',
     lasting: true,
     params: {
@@ -50,35 +50,35 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
   },
   'read-error': {
     code: 'FD1',
-    story: 'some reads of a disk fail',
+    description: 'some reads of a disk fail',
     aim: 'node',
     lasting: true,
     params: { oneIn, role },
   },
   'write-error': {
     code: 'FD2',
-    story: 'some writes to a disk fail in the middle',
+    description: 'some writes to a disk fail in the middle',
     aim: 'node',
     lasting: true,
     params: { oneIn, role },
   },
   'disk-full': {
     code: 'FD3',
-    story: 'a disk has no room, then it has again',
+    description: 'a disk has no room, then it has again',
     aim: 'node',
     lasting: true,
     params: { roomBytes: { kind: 'integer', min: 0, max: 256 * 1024 } },
   },
   'sync-error': {
     code: 'FD4',
-    story: 'some syncs fail and lose what they covered',
+    description: 'some syncs fail and lose what they covered',
     aim: 'node',
     lasting: true,
     params: { oneIn, role },
   },
   'slow-disk': {
     code: 'FD5',
-    story: 'a disk takes longer, now and then very long',
+    description: 'a disk takes longer, now and then very long',
     aim: 'node',
     lasting: true,
     params: {
@@ -88,14 +88,14 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
   },
   'lying-sync': {
     code: 'FD8',
-    story: 'some syncs of a disk succeed and do nothing',
+    description: 'some syncs of a disk succeed and do nothing',
     aim: 'node',
     lasting: true,
     params: { oneIn, role },
   },
   'bit-rot': {
     code: 'FD9',
-    story: 'a bit of a file flips on the disk',
+    description: 'a bit of a file flips on the disk',
     aim: 'node',
     lasting: false,
     params: {
@@ -106,7 +106,7 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
   },
   'misdirected-io': {
     code: 'FD10',
-    story: 'some writes or reads go to the wrong place',
+    description: 'some writes or reads go to the wrong place',
     aim: 'node',
     lasting: true,
     params: {
@@ -117,42 +117,42 @@ export const diskFaultKinds: Readonly<Record<DiskFaultKind, FaultKindRow>> = {
   },
   'lost-directory-entries': {
     code: 'FD11',
-    story: 'a node dies; names without a directory sync go',
+    description: 'a node dies; names without a directory sync go',
     aim: 'node',
     lasting: true,
     params: {},
   },
   'disk-wipe': {
     code: 'FD12',
-    story: 'a node dies and returns with an empty disk',
+    description: 'a node dies and returns with an empty disk',
     aim: 'node',
     lasting: true,
     params: {},
   },
   'disk-rollback': {
     code: 'FD13',
-    story: 'a node returns on an old image of its disk',
+    description: 'a node returns on an old image of its disk',
     aim: 'node',
     lasting: true,
     params: { ageMs: { kind: 'integer', min: 1, max: 10_000 } },
   },
   'foreign-disk': {
     code: 'FD14',
-    story: 'a node is started on the disk of another one',
+    description: 'a node is started on the disk of another one',
     aim: 'node',
     lasting: true,
     params: { donor: { kind: 'integer', min: 0, max: 63 } },
   },
   'log-truncation': {
     code: 'FD15',
-    story: 'a node dies; its newest log is cut short',
+    description: 'a node dies; its newest log is cut short',
     aim: 'node',
     lasting: true,
     params: { permille: { kind: 'integer', min: 0, max: 999 } },
   },
   'file-loss': {
     code: 'FD16',
-    story: 'a node dies; one of its files is gone or empty',
+    description: 'a node dies; one of its files is gone or empty',
     aim: 'node',
     lasting: true,
     params: {

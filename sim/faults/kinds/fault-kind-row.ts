@@ -19,7 +19,7 @@ export interface FaultKindRow {
   /** Its code before it had a name, accepted in plan files: `FN8`. */
   readonly code: string;
   /** One sentence: what happens. */
-  readonly story: string;
+  readonly description: string;
   readonly aim: FaultAim;
   /** The sorts of clients that it may aim at as well; for the aim `client`, the only sorts it may aim at. */
   readonly clients?: readonly ClientSort[];

@@ -70,7 +70,7 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   ...snapshotFaultKinds,
   'network-delay': {
     code: 'FN1',
-    story: 'a link is slow, now and then very slow',
+    description: 'a link is slow, now and then very slow',
     aim: 'link',
     lasting: true,
     params: {
@@ -80,84 +80,84 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'network-partition': {
     code: 'FN8',
-    story: 'two sides hear nothing of each other',
+    description: 'two sides hear nothing of each other',
     aim: 'side',
     lasting: true,
     params: {},
   },
   'one-way-partition': {
     code: 'FN9',
-    story: 'one side hears the other, but not vice versa',
+    description: 'one side hears the other, but not vice versa',
     aim: 'side',
     lasting: true,
     params: { direction: { kind: 'choice', of: ['mute', 'deaf'] } },
   },
   'connection-reset': {
     code: 'FN11',
-    story: 'the connections between two hosts are reset',
+    description: 'the connections between two hosts are reset',
     aim: 'link',
     lasting: false,
     params: {},
   },
   'process-crash': {
     code: 'FP1',
-    story: 'a process dies and returns; its files are whole',
+    description: 'a process dies and returns; its files are whole',
     aim: 'node',
     lasting: true,
     params: {},
   },
   'process-pause': {
     code: 'FP4',
-    story: 'a process stands still and goes on',
+    description: 'a process stands still and goes on',
     aim: 'node',
     lasting: true,
     params: {},
   },
   'graceful-restart': {
     code: 'FP7',
-    story: 'a node is stopped in order and started again',
+    description: 'a node is stopped in order and started again',
     aim: 'node',
     lasting: true,
     params: {},
   },
   'permanent-node-loss': {
     code: 'FP10',
-    story: 'a node dies and never returns',
+    description: 'a node dies and never returns',
     aim: 'node',
     lasting: false,
     params: {},
   },
   'membership-change': {
     code: 'FM1',
-    story: 'a node joins, leaves, or replaces a dead one',
+    description: 'a node joins, leaves, or replaces a dead one',
     aim: 'node',
     lasting: false,
     params: {},
   },
   'power-loss': {
     code: 'FD6',
-    story: 'a node dies; unsynced writes are lost or partial',
+    description: 'a node dies; unsynced writes are lost or partial',
     aim: 'node',
     lasting: true,
     params: { keeps: { kind: 'choice', of: ['nothing', 'some'] } },
   },
   'torn-write': {
     code: 'FD7',
-    story: 'a node dies; unsynced writes are torn in sectors',
+    description: 'a node dies; unsynced writes are torn in sectors',
     aim: 'node',
     lasting: true,
     params: {},
   },
   'message-loss': {
     code: 'FN2',
-    story: 'some messages between nodes are lost',
+    description: 'some messages between nodes are lost',
     aim: 'side',
     lasting: true,
     params: { oneIn: { kind: 'integer', min: 3, max: 100 } },
   },
   'message-duplication': {
     code: 'FN3',
-    story: 'some messages arrive twice, perhaps much later',
+    description: 'some messages arrive twice, perhaps much later',
     aim: 'side',
     lasting: true,
     params: {
@@ -167,7 +167,7 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'message-replay': {
     code: 'FN4',
-    story: 'requests of the past arrive once more',
+    description: 'requests of the past arrive once more',
     aim: 'side',
     lasting: true,
     params: {
@@ -177,21 +177,21 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'message-reordering': {
     code: 'FN5',
-    story: 'some messages are overtaken by later ones',
+    description: 'some messages are overtaken by later ones',
     aim: 'side',
     lasting: true,
     params: { oneIn: { kind: 'integer', min: 2, max: 20 } },
   },
   'network-clog': {
     code: 'FN6',
-    story: 'messages wait, and flow when the clog is gone',
+    description: 'messages wait, and flow when the clog is gone',
     aim: 'side',
     lasting: true,
     params: { direction: { kind: 'choice', of: ['in', 'out', 'both'] } },
   },
   'swizzle-clog': {
     code: 'FN7',
-    story: 'nodes are clogged and freed one after another',
+    description: 'nodes are clogged and freed one after another',
     aim: 'side',
     lasting: true,
     params: {
@@ -201,7 +201,7 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'message-filter': {
     code: 'FN10',
-    story: 'one kind of message no longer passes',
+    description: 'one kind of message no longer passes',
     aim: 'side',
     lasting: true,
     params: {
@@ -213,14 +213,14 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'half-open-connection': {
     code: 'FN12',
-    story: 'connections end, and one side does not know it',
+    description: 'connections end, and one side does not know it',
     aim: 'link',
     lasting: false,
     params: {},
   },
   'stream-fragmentation': {
     code: 'FN13',
-    story: 'all bytes arrive in small pieces',
+    description: 'all bytes arrive in small pieces',
     aim: 'side',
     clients: ['c', 'x', 'r', 'j'],
     lasting: true,
@@ -228,7 +228,7 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'wrong-identity': {
     code: 'FN16',
-    story: 'a process claims to be a member that it is not',
+    description: 'a process claims to be a member that it is not',
     aim: 'node',
     lasting: true,
     params: {
@@ -237,7 +237,7 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'cpu-starvation': {
     code: 'FP6',
-    story: 'a process gets the processor only now and then',
+    description: 'a process gets the processor only now and then',
     aim: 'node',
     lasting: true,
     params: {
@@ -247,35 +247,35 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'double-start': {
     code: 'FP8',
-    story: 'a second process starts on a used directory',
+    description: 'a second process starts on a used directory',
     aim: 'node',
     lasting: false,
     params: {},
   },
   'wire-version-skew': {
     code: 'FP9',
-    story: 'a node speaks another version of the protocol',
+    description: 'a node speaks another version of the protocol',
     aim: 'node',
     lasting: true,
     params: { by: { kind: 'choice', of: ['older', 'newer'] } },
   },
   'seeds-down': {
     code: 'FM3',
-    story: 'nodes start while all the others are away',
+    description: 'nodes start while all the others are away',
     aim: 'side',
     lasting: true,
     params: {},
   },
   'failure-domain-outage': {
     code: 'FM4',
-    story: 'a rack or a datacenter dies and returns at once',
+    description: 'a rack or a datacenter dies and returns at once',
     aim: 'side',
     lasting: true,
     params: { keeps: { kind: 'choice', of: ['everything', 'synced'] } },
   },
   'node-flapping': {
     code: 'FM5',
-    story: 'a node is silent and heard of in turns',
+    description: 'a node is silent and heard of in turns',
     aim: 'node',
     lasting: true,
     params: {
@@ -285,21 +285,21 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'removed-node-restart': {
     code: 'FM6',
-    story: 'a node that left or was replaced starts again',
+    description: 'a node that left or was replaced starts again',
     aim: 'node',
     lasting: false,
     params: { join: { kind: 'choice', of: returnModes } },
   },
   'node-standby': {
     code: 'FM7',
-    story: 'an operator puts a member in STANDBY for a while',
+    description: 'an operator puts a member in STANDBY for a while',
     aim: 'node',
     lasting: true,
     params: {},
   },
   'clock-skew': {
     code: 'FC1',
-    story: 'both clocks of a node run fast or slow, or are off',
+    description: 'both clocks of a node run fast or slow, or are off',
     aim: 'node',
     lasting: false,
     params: {
@@ -309,14 +309,14 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'clock-jump': {
     code: 'FC2',
-    story: 'a wall clock jumps, forward or back',
+    description: 'a wall clock jumps, forward or back',
     aim: 'node',
     lasting: false,
     params: { byMs: { kind: 'integer', min: -86_400_000, max: 86_400_000 } },
   },
   'clock-strobe': {
     code: 'FC3',
-    story: 'a wall clock jumps to and fro',
+    description: 'a wall clock jumps to and fro',
     aim: 'node',
     lasting: true,
     params: {
@@ -326,14 +326,14 @@ export const faultKinds: Readonly<Record<FaultKind, FaultKindRow>> = {
   },
   'clock-freeze': {
     code: 'FC4',
-    story: 'a wall clock stands while time goes on',
+    description: 'a wall clock stands while time goes on',
     aim: 'node',
     lasting: true,
     params: {},
   },
   'timer-jitter': {
     code: 'FC5',
-    story: 'timers fire a little early, or late',
+    description: 'timers fire a little early, or late',
     aim: 'node',
     lasting: true,
     params: {

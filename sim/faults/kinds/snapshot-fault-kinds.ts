@@ -18,7 +18,7 @@ export type SnapshotFaultKind = (typeof snapshotFaultNames)[number];
 export const snapshotFaultKinds: Readonly<Record<SnapshotFaultKind, FaultKindRow>> = {
   'snapshot-bit-rot': {
     code: 'FS1',
-    story: "a bit of a hash tree's snapshot flips",
+    description: "a bit of a hash tree's snapshot flips",
     aim: 'node',
     lasting: true,
     params: {
@@ -28,7 +28,7 @@ export const snapshotFaultKinds: Readonly<Record<SnapshotFaultKind, FaultKindRow
   },
   'snapshot-truncation': {
     code: 'FS2',
-    story: 'a snapshot is cut short, emptied or lengthened',
+    description: 'a snapshot is cut short, emptied or lengthened',
     aim: 'node',
     lasting: true,
     params: {
@@ -38,28 +38,28 @@ export const snapshotFaultKinds: Readonly<Record<SnapshotFaultKind, FaultKindRow
   },
   'snapshot-version-skew': {
     code: 'FS3',
-    story: 'a node finds a snapshot of another version',
+    description: 'a node finds a snapshot of another version',
     aim: 'node',
     lasting: true,
     params: { by: { kind: 'choice', of: ['-1', '1', '77'] } },
   },
   'stale-snapshot': {
     code: 'FS4',
-    story: 'a node finds an older snapshot of its own',
+    description: 'a node finds an older snapshot of its own',
     aim: 'node',
     lasting: true,
     params: { ageMs: { kind: 'integer', min: 100, max: 4_000 } },
   },
   'foreign-snapshot': {
     code: 'FS5',
-    story: "a node finds another node's snapshot",
+    description: "a node finds another node's snapshot",
     aim: 'node',
     lasting: true,
     params: {},
   },
   'leaf-corruption': {
     code: 'FS10',
-    story: 'a leaf of a hash tree is altered in memory',
+    description: 'a leaf of a hash tree is altered in memory',
     aim: 'node',
     lasting: true,
     params: { permille: { kind: 'integer', min: 0, max: 999 } },

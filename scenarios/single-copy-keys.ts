@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
 
-export const oneCopyEach: Scenario = {
-  name: 'one-copy-each',
-  story:
+export const singleCopyKeys: Scenario = {
+  name: 'single-copy-keys',
+  description:
     'keys have one copy: clients learn of commits once they are decided, and crashes and partitions come before branches apply them',
   cluster: { datacenters: 1, racks: 1, nodesPerRack: 3 },
   load: {

@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { onTheMove, quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
 
-export const transactionsOnTheMove: Scenario = {
-  name: 'transactions-on-the-move',
-  story:
+export const transactionsDuringRingChange: Scenario = {
+  name: 'transactions-during-ring-change',
+  description:
     'a node joins and another leaves under transactions, so keys change primaries: each key has one primary at a time',
   cluster: {
     datacenters: 1,
@@ -23,7 +23,7 @@ export const transactionsOnTheMove: Scenario = {
       kind: 'message-filter',
       count: [0, 3],
       forUs: [100_000, 800_000],
-      words: { message: ['gossip'] },
+      choices: { message: ['gossip'] },
     },
     {
       kind: 'message-filter',
@@ -32,7 +32,7 @@ export const transactionsOnTheMove: Scenario = {
       targets: ['n1'],
       atUs: [400_000, 1_800_000],
       sideMax: 1,
-      words: { message: ['gossip'] },
+      choices: { message: ['gossip'] },
       // A branch that n1 executes by the old ring waits at n4, which refuses it after a second.
       after: { event: 'membership.move.declared', host: 'n4', nth: [2, 2], delayUs: [0, 100_000] },
     },

@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
-export const exchangeCutMidway: Scenario = {
-  name: 'exchange-cut-midway',
-  story:
+export const exchangeInterrupted: Scenario = {
+  name: 'exchange-interrupted',
+  description:
     'resets, partitions, pauses and crashes interrupt exchanges of hash trees: no correct key is reported or repaired',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: seldomRead,
@@ -32,7 +32,7 @@ export const exchangeCutMidway: Scenario = {
   stormMs: 9_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...mendingAlone, aae_throttle: 200 },
   invariants: mendingInvariants,
 };

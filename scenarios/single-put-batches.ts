@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
 
-export const putsCutShort: Scenario = {
-  name: 'puts-cut-short',
-  story:
+export const singlePutBatches: Scenario = {
+  name: 'single-put-batches',
+  description:
     'batches of one put through every node: messages are duplicated, primaries crash during them, and clocks go back',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {

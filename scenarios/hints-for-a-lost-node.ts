@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
-export const hintsOfTheDead: Scenario = {
-  name: 'hints-of-the-dead',
-  story: 'nodes hold hints for a node that dies for good: the hints reach the new owners of its keys',
+export const hintsForALostNode: Scenario = {
+  name: 'hints-for-a-lost-node',
+  description: 'nodes hold hints for a node that dies for good: the hints reach the new owners of its keys',
   cluster: {
     datacenters: 1,
     racks: 3,

@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOfLoss, onDisks, smallStore } from './shared.ts';
 
-export const otherDisks: Scenario = {
-  name: 'other-disks',
-  story:
+export const oldAndForeignDisks: Scenario = {
+  name: 'old-and-foreign-disks',
+  description:
     "a node returns on an older image of its disk, after lying syncs, or on another node's disk, which it refuses",
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...onDisks, needs: { quorum: 50, all: 50 } },
@@ -14,7 +14,7 @@ export const otherDisks: Scenario = {
       count: [0, 2],
       targets: ['n2'],
       forUs: [100_000, 2_000_000],
-      words: { role: ['log', 'identity', 'members', 'snapshot'] },
+      choices: { role: ['log', 'identity', 'members', 'snapshot'] },
     },
     {
       kind: 'disk-rollback',

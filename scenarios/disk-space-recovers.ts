@@ -2,8 +2,8 @@ import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariants, onDisks, smallStore } from './shared.ts';
 
 export const diskSpaceRecovers: Scenario = {
-  name: 'room-comes-back',
-  story: 'disks fill up and get space again: their nodes accept writes again without a restart',
+  name: 'disk-space-recovers',
+  description: 'disks fill up and get space again: their nodes accept writes again without a restart',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: onDisks,
   faults: [

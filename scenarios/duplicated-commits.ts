@@ -1,12 +1,12 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
-import { everyday, invariants, mending } from './shared.ts';
+import { quietly, transactionInvariants, transactionSettings, transfers } from './shared.ts';
 
-export const lostAndDoubledMessages: Scenario = {
-  name: 'lost-and-doubled-messages',
-  story:
-    'messages are lost, duplicated, replayed and reordered, and connections end for one side only: each write takes effect once',
+export const duplicatedCommits: Scenario = {
+  name: 'duplicated-commits',
+  description:
+    'prepare requests, votes and commits are lost, duplicated, replayed and reordered: each takes effect once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
-  load: everyday,
+  load: { ...quietly, transactions: transfers },
   faults: [
     { kind: 'message-loss', count: [1, 3], forUs: [200_000, 2_000_000], params: { oneIn: [4, 40] } },
     {
@@ -19,14 +19,12 @@ export const lostAndDoubledMessages: Scenario = {
     { kind: 'message-replay', count: [1, 3], forUs: [200_000, 2_000_000] },
     { kind: 'message-reordering', count: [1, 3], forUs: [200_000, 2_000_000] },
     { kind: 'message-filter', count: [0, 2], forUs: [100_000, 1_000_000] },
-    { kind: 'half-open-connection', count: [0, 4] },
-    { kind: 'stream-fragmentation', count: [0, 2], forUs: [200_000, 2_000_000] },
+    { kind: 'process-pause', count: [0, 2], forUs: [300_000, 1_500_000] },
     { kind: 'process-crash', count: [0, 2], forUs: [50_000, 800_000] },
   ],
-  stormMs: 5_000,
-  calmMs: 3_000,
+  stormMs: 4_000,
+  calmMs: 2_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
-  settings: mending,
-  invariants,
+  settings: transactionSettings,
+  invariants: transactionInvariants,
 };

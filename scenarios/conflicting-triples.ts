@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { hotly, quietly, transactionInvariants, transactionSettings } from './shared.ts';
 
-export const erasedAndStamped: Scenario = {
-  name: 'erased-and-stamped',
-  story:
+export const conflictingTriples: Scenario = {
+  name: 'conflicting-triples',
+  description:
     'all clients write, delete and read a few triples of keys at once: a deletion of absent keys waits for the others too, and no read sees half a transaction',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {

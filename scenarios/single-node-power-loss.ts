@@ -1,12 +1,12 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { onDisks } from './shared.ts';
 
-export const noReplicaHelps: Scenario = {
-  name: 'no-replica-helps',
-  story:
+export const singleNodePowerLoss: Scenario = {
+  name: 'single-node-power-loss',
+  description:
     'a cluster of one node loses power and unsynced names, at work and in recovery: its own disk has every acknowledged write',
   cluster: { datacenters: 1, racks: 1, nodesPerRack: 1 },
-  load: { ...onDisks, keys: 40, siblingKeys: 20, garbage: [0, 1], scrapes: [3, 5] },
+  load: { ...onDisks, keys: 40, siblingKeys: 20, malformedInput: [0, 1], scrapes: [3, 5] },
   faults: [
     { kind: 'power-loss', count: [1, 3], forUs: [20_000, 300_000], always: true },
     { kind: 'torn-write', count: [0, 2], forUs: [20_000, 300_000] },

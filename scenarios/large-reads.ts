@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants } from './shared.ts';
 
-export const largeValuesInTurn: Scenario = {
-  name: 'large-values-in-turn',
-  story:
+export const largeReads: Scenario = {
+  name: 'large-reads',
+  description:
     'clients read large values at once while nodes are partitioned away, crash or fail reads: the budget admits few at a time, and all are served',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   // All values have one length, so that lengths do not distinguish them; deletions are small.
@@ -25,7 +25,7 @@ export const largeValuesInTurn: Scenario = {
       kind: 'message-filter',
       count: [1, 3],
       forUs: [100_000, 800_000],
-      words: { message: ['reads', 'writes', 'answers'] },
+      choices: { message: ['reads', 'writes', 'answers'] },
       always: true,
     },
     { kind: 'connection-reset', count: [0, 8] },

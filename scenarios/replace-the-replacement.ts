@@ -2,8 +2,8 @@ import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const replaceTheReplacement: Scenario = {
-  name: 'heir-of-an-heir',
-  story:
+  name: 'replace-the-replacement',
+  description:
     'a node is replaced, and later its replacement is: peers assign the tokens to the last one, and nothing is lost',
   cluster: {
     datacenters: 1,

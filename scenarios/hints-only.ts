@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants } from './shared.ts';
 
-export const hintsAlone: Scenario = {
-  name: 'hints-alone',
-  story: 'replicas repeatedly miss writes: hints alone bring them what they missed',
+export const hintsOnly: Scenario = {
+  name: 'hints-only',
+  description: 'replicas repeatedly miss writes: hints alone bring them what they missed',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, kinds: { get: 15, put: 80, delete: 5 }, needs: { one: 50, quorum: 50 } },
   faults: [
@@ -14,7 +14,7 @@ export const hintsAlone: Scenario = {
   stormMs: 5_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   // Nodes are soon regarded as down, so that writes to them are not even tried; only hints repair.
   settings: {
     aae_enabled: false,

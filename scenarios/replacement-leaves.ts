@@ -2,8 +2,8 @@ import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
 export const replacementLeaves: Scenario = {
-  name: 'heir-leaves',
-  story:
+  name: 'replacement-leaves',
+  description:
     'a node is replaced, its replacement leaves while clients write, and the dead node starts again: nothing is lost, nothing deleted returns',
   cluster: {
     datacenters: 1,
@@ -37,7 +37,7 @@ export const replacementLeaves: Scenario = {
       count: [1, 1],
       targets: ['n2'],
       atUs: [13_000_000, 14_000_000],
-      words: { join: ['member', 'joining'] },
+      choices: { join: ['member', 'joining'] },
       always: true,
     },
     { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },

@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { mendingAlone, mendingInvariants, seldomRead } from './shared.ts';
 
-export const wipedReplicaRefills: Scenario = {
-  name: 'wiped-replica-refills',
-  story: 'a node returns with an empty or an older disk: the other replicas restore what it lacks',
+export const wipedReplicaRebuilds: Scenario = {
+  name: 'wiped-replica-rebuilds',
+  description: 'a node returns with an empty or an older disk: the other replicas restore what it lacks',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   // One copy may be lost: a write can be read back at a quorum only if all replicas acknowledged it.
   load: { ...seldomRead, needs: { all: 100 } },
@@ -21,7 +21,7 @@ export const wipedReplicaRefills: Scenario = {
   stormMs: 8_000,
   calmMs: 4_000,
   settleMsMax: 30_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: mendingAlone,
   invariants: mendingInvariants,
 };

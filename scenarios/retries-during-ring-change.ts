@@ -25,9 +25,9 @@ export const askedAgain: Scenario['faults'] = [
   { kind: 'immediate-retry', count: [0, 20], targets: clients, params: { afterUs: [0, 8_000] } },
 ];
 
-export const retriesOnTheMove: Scenario = {
-  name: 'retries-on-the-move',
-  story:
+export const retriesDuringRingChange: Scenario = {
+  name: 'retries-during-ring-change',
+  description:
     'clients retry under the same idempotency key while a node joins and another leaves: each transaction is applied once',
   cluster: {
     datacenters: 1,
@@ -55,7 +55,7 @@ export const retriesOnTheMove: Scenario = {
       kind: 'message-filter',
       count: [0, 4],
       forUs: [100_000, 500_000],
-      words: { message: ['gossip', 'transactions'] },
+      choices: { message: ['gossip', 'transactions'] },
     },
     { kind: 'connection-reset', count: [0, 6] },
     { kind: 'process-pause', count: [0, 2], forUs: [100_000, 700_000] },

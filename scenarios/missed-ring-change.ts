@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
-export const sleptThroughAChange: Scenario = {
-  name: 'slept-through-a-change',
-  story:
+export const missedRingChange: Scenario = {
+  name: 'missed-ring-change',
+  description:
     'a node is paused while another one joins, and hears no gossip when it resumes: no node serves it by the old ring',
   cluster: {
     datacenters: 1,
@@ -37,7 +37,7 @@ export const sleptThroughAChange: Scenario = {
       sideMax: 1,
       atUs: [0, 150_000],
       forUs: [4_000_000, 4_400_000],
-      words: { message: ['gossip'] },
+      choices: { message: ['gossip'] },
       always: true,
     },
     { kind: 'membership-change', count: [1, 1], targets: ['n4'], atUs: [300_000, 600_000], always: true },

@@ -2,9 +2,9 @@ import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariants } from './shared.ts';
 
 /** Without hints and sweeps: each key is read once after the calm, at one node, which makes all its replicas equal. */
-export const readsAloneRepair: Scenario = {
-  name: 'reads-alone-repair',
-  story:
+export const readRepairOnly: Scenario = {
+  name: 'read-repair-only',
+  description:
     'replicas miss writes, and only reads repair: one read of a key at any node makes all its copies equal',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {

@@ -1,14 +1,14 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
-import { askedAgain, named } from './retries-on-the-move.ts';
+import { askedAgain, named } from './retries-during-ring-change.ts';
 import { mendingAlone, quietly, transactionInvariants, transactionSettings } from './shared.ts';
 
 // A disk that went back says of a transaction whose answer was lost that it never was (`outcome-stability`), as of
 // every other record.
 const { 'outcome-stability': _, ...judged } = transactionInvariants;
 
-export const retriesOnAnOldDisk: Scenario = {
-  name: 'retries-on-an-old-disk',
-  story:
+export const retriesAfterDiskRollback: Scenario = {
+  name: 'retries-after-disk-rollback',
+  description:
     'a node returns on an older image of its disk, and clients retry what it applied since: it learns the outcomes from other replicas',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   // What only one replica acknowledged is lost with its disk, and conditions are checked against what it holds.
@@ -30,7 +30,7 @@ export const retriesOnAnOldDisk: Scenario = {
   stormMs: 6_000,
   calmMs: 3_000,
   settleMsMax: 60_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...transactionSettings, ...mendingAlone },
   invariants: { ...judged, atomicity: 0, 'strict-serializability': 0, 'exactly-once': 60 },
 };

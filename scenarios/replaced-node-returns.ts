@@ -1,9 +1,10 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
-export const replacedOneReturns: Scenario = {
-  name: 'replaced-one-returns',
-  story: 'a replaced node starts again on its old disk, and clients stay with it: it serves none of them',
+export const replacedNodeReturns: Scenario = {
+  name: 'replaced-node-returns',
+  description:
+    'a replaced node starts again on its old disk, and clients stay with it: it serves none of them',
   cluster: {
     datacenters: 1,
     racks: 3,
@@ -19,7 +20,7 @@ export const replacedOneReturns: Scenario = {
       count: [1, 1],
       targets: ['n2'],
       atUs: [4_000_000, 5_000_000],
-      words: { join: ['member', 'joining'] },
+      choices: { join: ['member', 'joining'] },
       always: true,
     },
     {

@@ -5,9 +5,9 @@ import { everyday, invariants, mending } from './shared.ts';
  * Without hints, a replica learns what it missed by comparison alone. The grace is one second, while nodes are away for
  * longer: time alone never decides whether a deletion may be forgotten.
  */
-export const deletionsForgotten: Scenario = {
-  name: 'deletions-forgotten',
-  story:
+export const tombstonesRemoved: Scenario = {
+  name: 'tombstones-removed',
+  description:
     'tombstones are removed within seconds while replicas are partitioned away, crash and return: no deleted object comes back',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
@@ -30,7 +30,7 @@ export const deletionsForgotten: Scenario = {
   stormMs: 9_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...mending, hinted_handoff: false, tombstone_grace_seconds: 1 },
   // Replicas are away for most of the run: in one of 300 runs, faults may have delayed all operations but one
   // (`session-guarantees`).

@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
-export const sameNamesAgain: Scenario = {
-  name: 'same-names-again',
-  story:
+export const nodeNamesReused: Scenario = {
+  name: 'node-names-reused',
+  description:
     'one node leaves and one is replaced, both names join again with empty disks and other tokens, and a paused node learns all of it late',
   cluster: {
     datacenters: 1,
@@ -29,7 +29,7 @@ export const sameNamesAgain: Scenario = {
       count: [1, 1],
       targets: ['n4'],
       atUs: [9_000_000, 9_500_000],
-      words: { join: ['anew'] },
+      choices: { join: ['anew'] },
       always: true,
     },
     {
@@ -37,7 +37,7 @@ export const sameNamesAgain: Scenario = {
       count: [1, 1],
       targets: ['n2'],
       atUs: [14_000_000, 15_000_000],
-      words: { join: ['anew'] },
+      choices: { join: ['anew'] },
       always: true,
     },
     { kind: 'network-delay', count: [0, 2], forUs: [100_000, 1_000_000] },

@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { invariantsOnTheMove, onTheMove, slowly } from './shared.ts';
 
-export const leaverStartsAgain: Scenario = {
-  name: 'leaver-starts-again',
-  story:
+export const leftNodeRestarts: Scenario = {
+  name: 'left-node-restarts',
+  description:
     'a node that has left is started again on its old disk, after tombstones written since then are gone: it refuses to start',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 2 },
   load: { ...slowly, keys: 40, kinds: { get: 25, put: 45, delete: 30 } },
@@ -20,7 +20,7 @@ export const leaverStartsAgain: Scenario = {
       count: [1, 1],
       targets: ['n4'],
       atUs: [6_000_000, 7_500_000],
-      words: { join: ['member', 'joining'] },
+      choices: { join: ['member', 'joining'] },
       always: true,
     },
     {
@@ -28,7 +28,7 @@ export const leaverStartsAgain: Scenario = {
       count: [1, 1],
       targets: ['n5'],
       atUs: [6_000_000, 7_500_000],
-      words: { join: ['member', 'joining'] },
+      choices: { join: ['member', 'joining'] },
       always: true,
     },
     {

@@ -1,9 +1,9 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { everyday, invariantsOfLoss } from './shared.ts';
 
-export const writtenOverRot: Scenario = {
-  name: 'written-over-rot',
-  story: 'clients write keys, unread, whose copies rot on one node: every value is there, as siblings',
+export const writesOverBitRot: Scenario = {
+  name: 'writes-over-bit-rot',
+  description: 'clients write keys, unread, whose copies rot on one node: every value is there, as siblings',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...everyday,
@@ -17,7 +17,7 @@ export const writtenOverRot: Scenario = {
     needs: { all: 100 },
   },
   faults: [
-    { kind: 'bit-rot', count: [20, 40], targets: ['n3'], words: { role: ['log'] }, always: true },
+    { kind: 'bit-rot', count: [20, 40], targets: ['n3'], choices: { role: ['log'] }, always: true },
     // Merges take long on a slow disk: some are under way when sizes are compared, or when a node stops.
     {
       kind: 'slow-disk',

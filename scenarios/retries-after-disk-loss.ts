@@ -1,10 +1,10 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
-import { askedAgain, named } from './retries-on-the-move.ts';
+import { askedAgain, named } from './retries-during-ring-change.ts';
 import { mendingAlone, quietly, transactionInvariants, transactionSettings } from './shared.ts';
 
-export const retriesAfterALoss: Scenario = {
-  name: 'retries-after-a-loss',
-  story:
+export const retriesAfterDiskLoss: Scenario = {
+  name: 'retries-after-disk-loss',
+  description:
     'clients retry under the same idempotency key what a node applied before it lost its disk: each transaction is applied once',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   // What only one replica acknowledged is lost with its disk.
@@ -27,7 +27,7 @@ export const retriesAfterALoss: Scenario = {
   stormMs: 6_000,
   calmMs: 3_000,
   settleMsMax: 60_000,
-  mendedBy: 'sweeps',
+  repairedBy: 'sweeps',
   settings: { ...transactionSettings, ...mendingAlone },
   invariants: { ...transactionInvariants, 'exactly-once': 60 },
 };

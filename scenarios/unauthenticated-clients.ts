@@ -3,8 +3,8 @@ import { redisLoad } from './redis-shared.ts';
 import { everyday, invariants } from './shared.ts';
 
 export const unauthenticatedClients: Scenario = {
-  name: 'strangers-at-the-door',
-  story:
+  name: 'unauthenticated-clients',
+  description:
     'clients without sufficient credentials send requests to every listener while nodes crash and other clients work: all are refused and have no effect',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, operations: [120, 180] },
