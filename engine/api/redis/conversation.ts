@@ -4,13 +4,13 @@
  */
 import type { Identity } from '../../auth/gate.ts';
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
-import type { ObjectKey } from '../../base/object-key.ts';
+import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import type { Step, Watched } from './batches.ts';
 import type { Command } from './commands.ts';
 import { hasArity, keysOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
 import { answerConnection, helloOptions, helloReply } from './connection-commands.ts';
-import type { Purpose } from './exchange.ts';
+import type { Purpose, Task } from './exchange.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText, texts, wrongArity } from './refusals.ts';
 import { errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
@@ -22,11 +22,16 @@ export type Plan =
   /** The command is done. */
   | { readonly kind: 'answer'; readonly reply: Buffer; readonly ends: boolean }
   | { readonly kind: 'read' | 'write'; readonly key: ObjectKey }
+  /** Steps on `keys`, which are distinct. `exec`: the steps of a transaction under which no key is watched. */
+  | {
+      readonly kind: 'steps';
+      readonly steps: readonly Step[];
+      readonly keys: readonly PackedKey[];
+      readonly exec: boolean;
+      readonly purpose: Purpose;
+    }
   /** A task that runs while nothing else of this connection is under way. */
   | { readonly kind: 'alone'; readonly task: Task; readonly purpose: Purpose };
-
-/** The tasks that run alone; `tasks.ts` runs them. */
-export type Task = 'steps' | 'exec' | 'watch' | 'unwatch' | 'walk';
 
 /** The transaction that MULTI began. */
 interface Multi {
@@ -77,7 +82,9 @@ export class Conversation {
       case 'read':
       case 'write':
         this.#checkSizes(command, request);
-        if (!isOnOneKey(command, request)) return { kind: 'alone', task: 'steps', purpose: command.kind };
+        if (!isOnOneKey(command, request)) {
+          return this.#planSteps([{ command, request, immediate: undefined }], false, command.kind);
+        }
         return { kind: command.kind, key: keyOf(this.#dependencies.parts, request[1] ?? noBytes) };
     }
   }
@@ -142,7 +149,19 @@ export class Conversation {
     const writes = multi.steps.some((step) => step.command.kind === 'write');
     const touches = multi.steps.some((step) => step.immediate === undefined);
     const purpose = writes ? 'write' : touches || this.watched.length > 0 ? 'read' : undefined;
-    return { kind: 'alone', task: 'exec', purpose };
+    if (this.watched.length > 0) return { kind: 'alone', task: 'exec', purpose };
+    return this.#planSteps(this.takeTransaction().steps, true, purpose);
+  }
+
+  #planSteps(steps: readonly Step[], exec: boolean, purpose: Purpose): Plan {
+    const { parts } = this.#dependencies;
+    const keys = new Set<PackedKey>();
+    for (const { command, request } of steps) {
+      for (const key of keysOf(command, request)) keys.add(keyOf(parts, key).packed);
+      // Too many: the batch is refused, so that it needs no place in the order.
+      if (keys.size > parts.keyCountMax) return { kind: 'steps', steps, keys: [], exec, purpose };
+    }
+    return { kind: 'steps', steps, keys: [...keys], exec, purpose };
   }
 
   #queue(multi: Multi, command: Command, request: Request): Buffer {

@@ -1,16 +1,14 @@
 /** One command of a connection, from its start to its reply. */
 import type { LockstepError } from '../../base/errors.ts';
-import type { PackedKey } from '../../base/object-key.ts';
+import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import type { Failure } from '../client-observer.ts';
+import type { Step } from './batches.ts';
 import type { Command } from './commands.ts';
+import type { Ordered, Way } from './key-order.ts';
 import type { RespVersion } from './replies.ts';
+import { bulkBytesOf } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import type { Edit } from './key-queue.ts';
-
-/**
- * The order that a command needs: `alone` runs when nothing else does, `read` and `write` by key, `free` at any time.
- */
-export type Order = 'free' | 'read' | 'write' | 'alone';
 
 /** What a command is counted as; undefined: not as a request for objects. */
 export type Purpose = 'read' | 'write' | undefined;
@@ -21,15 +19,30 @@ export interface ExchangeOwner {
   failed(exchange: Exchange, error: LockstepError | undefined, text: string): void;
 }
 
-/** A command with its state; the key queue treats it as an edit. */
-export class Exchange implements Edit {
+/** The commands that must run alone; `tasks.ts` runs them. */
+export type Task = 'exec' | 'watch' | 'unwatch' | 'walk';
+
+/** What a command does once its turn has come. */
+export type Work =
+  /** Nothing: its reply was known at once. */
+  | { readonly kind: 'none' }
+  /** Reads or writes one key. */
+  | { readonly kind: 'key'; readonly key: ObjectKey }
+  /** Runs steps on several keys. `exec`: the reply is the array of their replies. */
+  | { readonly kind: 'steps'; readonly steps: readonly Step[]; readonly exec: boolean }
+  /** Runs while nothing else of the connection is under way. */
+  | { readonly kind: 'alone'; readonly task: Task };
+
+/** A command with its state; the key queue treats it as an edit, the key order as a command with a place. */
+export class Exchange implements Edit, Ordered {
   readonly command: Command;
   readonly request: Request;
   /** The protocol version of the reply: the one in effect when the command was taken. */
   readonly version: RespVersion;
-  readonly order: Order;
-  /** The key that the command reads or writes; undefined unless it is exactly one. */
-  readonly key: PackedKey | undefined;
+  readonly work: Work;
+  readonly keys: readonly PackedKey[];
+  readonly way: Way;
+  blockedCount = 0;
   /** When the command was taken, in microseconds of the monotonic clock; 0 if `purpose` is undefined. */
   readonly startUs: number;
   readonly purpose: Purpose;
@@ -46,8 +59,9 @@ export class Exchange implements Edit {
     command: Command,
     request: Request,
     version: RespVersion,
-    order: Order,
-    key: PackedKey | undefined,
+    work: Work,
+    keys: readonly PackedKey[],
+    way: Way,
     startUs: number,
     purpose: Purpose,
   ) {
@@ -55,13 +69,15 @@ export class Exchange implements Edit {
     this.command = command;
     this.request = request;
     this.version = version;
-    this.order = order;
-    this.key = key;
+    this.work = work;
+    this.keys = keys;
+    this.way = way;
     this.startUs = startUs;
     this.purpose = purpose;
   }
 
   settle(reply: Buffer): void {
+    if (this.command.name === 'get') this.payloadBytes = bulkBytesOf(reply);
     this.#owner.settled(this, reply);
   }
 

@@ -1,14 +1,16 @@
 /**
- * Queues commands that write one key. At each node the writes of a key take turns. One turn is under way, and the
+ * Queues commands that write one key, and reads that a client sent behind them. At each node the writes of a key take turns. One turn is under way, and the
  * commands that arrive meanwhile form the next one. So a counter that many clients increment costs two syncs for all
  * that wait, not one each. A turn applies its commands in the order of arrival, and ends in one step:
  *
- * - If no command depends on the present value (plain SETs), the turn writes the last value as a put on top of a read.
- *   If the value read may expire, the put would race with the reaper; then the second way applies.
+ * - If the turn begins with a plain SET, and holds only plain SETs and reads, then nothing depends on the present value.
+ *   The turn writes the last value as a put on top of a read. If the value read may expire, the put would race with the reaper; then the second way applies.
  * - Otherwise the turn reads the key, applies the commands, and commits the result at the key's primary, on condition
  *   that the key is unchanged. If another client was faster, the turn reads and applies again.
  *
- * All commands of a turn succeed or fail together, except for their own refusals.
+ * So commands of a turn follow each other with nothing in between. All writes of a turn succeed or fail together, except
+ * for their own refusals. Reads of a failed turn are then done without the writes. A turn ends early once its replies
+ * exceed what one answer may hold.
  */
 import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
@@ -23,7 +25,7 @@ import type { Command } from './commands.ts';
 import { contentOf, entryOf } from './entries.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { editNeed } from './listener-dependencies.ts';
-import { Refusal, texts, unread, writeRefusalText } from './refusals.ts';
+import { Refusal, refusalText, texts, unread, writeRefusalText } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
@@ -77,56 +79,75 @@ export class KeyQueue {
     while (turn.waiting.length > 0) {
       const edits = turn.waiting;
       turn.waiting = [];
-      await this.#take(turn.key, edits);
+      const count = await this.#take(turn.key, edits);
+      if (count < edits.length) turn.waiting = [...edits.slice(count), ...turn.waiting];
     }
     this.#turns.delete(turn.key.packed);
   }
 
-  async #take(key: ObjectKey, edits: readonly Edit[]): Promise<void> {
+  /** Runs a turn. Resolves with the number of commands that it has answered, the first of `edits`. */
+  async #take(key: ObjectKey, edits: readonly Edit[]): Promise<number> {
+    if (edits.every(isRead)) return this.#look(key, edits);
+    let failure: TurnFailure;
     try {
-      if (!edits.every(isBlind) || !(await this.#write(key, edits))) await this.#edit(key, edits);
+      const written = isBlind(edits) ? await this.#write(key, edits) : undefined;
+      const result = written ?? (await this.#edit(key, edits));
+      if (typeof result === 'number') return result;
+      failure = result;
     } catch (caught) {
       const error = asLockstepError(caught);
-      for (const edit of edits) edit.fail(error, writeRefusalText(error));
+      failure = { error, text: writeRefusalText(error) };
+    }
+    for (const edit of edits) if (!isRead(edit)) edit.fail(failure.error, failure.text);
+    let reads = edits.filter(isRead);
+    while (reads.length > 0) reads = reads.slice(await this.#look(key, reads));
+    return edits.length;
+  }
+
+  /** Runs a turn of reads alone. Resolves with the number of commands that it has answered. */
+  async #look(key: ObjectKey, reads: readonly Edit[]): Promise<number> {
+    const { dispatcher, io, timeoutMs } = this.#parts;
+    try {
+      const { object } = await dispatcher.get({ key, need: editNeed(this.#parts), timeoutMs });
+      return settle(reads, this.#apply(reads, new WorkingKey(entryOf(object, io.clock.wallMs()))));
+    } catch (caught) {
+      const error = asLockstepError(caught);
+      for (const edit of reads) edit.fail(error, refusalText(error));
+      return reads.length;
     }
   }
 
   /**
-   * Runs a turn of commands that do not depend on the present value. False if nothing was done, since a value that may
-   * expire is there.
+   * Runs a turn of commands that do not depend on the present value. Undefined if nothing was done, since a value that
+   * may expire is there.
    */
-  async #write(key: ObjectKey, edits: readonly Edit[]): Promise<boolean> {
+  async #write(key: ObjectKey, edits: readonly Edit[]): Promise<number | undefined> {
     const { dispatcher, limits, timeoutMs } = this.#parts;
     const working = new WorkingKey(undefined);
     const replies = this.#apply(edits, working);
+    // The SET that the reads rely on was refused.
+    if (replies[0]?.[0] === minus && edits.some(isRead)) return undefined;
     if (working.entry !== undefined) {
       const content = contentOf(working.entry);
       checkContent(content, limits);
       // Clocks differ: a write must include the context of acknowledged writes, or it could count as older than they.
       const seen = this.#parts.isAlone() ? undefined : await this.#read(key, timeoutMs);
-      if (seen !== undefined && mayExpire(seen)) return false;
+      if (seen !== undefined && mayExpire(seen)) return undefined;
       await dispatcher.put({ key, need: 'default', context: seen?.context ?? [], content, timeoutMs });
     }
-    edits.forEach((edit, index) => edit.settle(replies[index] ?? nothing));
-    return true;
+    return settle(edits, replies);
   }
 
-  async #edit(key: ObjectKey, edits: readonly Edit[]): Promise<void> {
+  async #edit(key: ObjectKey, edits: readonly Edit[]): Promise<number | TurnFailure> {
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
     for (;;) {
       const object = await this.#read(key, attempts.leftMs);
       const working = new WorkingKey(entryOf(object, this.#parts.io.clock.wallMs()));
       const replies = this.#apply(edits, working);
       const ending = working.changed ? await this.#commit(key, object, working, attempts.leftMs) : done;
-      if (ending.kind === 'done') {
-        edits.forEach((edit, index) => edit.settle(replies[index] ?? nothing));
-        return;
-      }
-      if (ending.kind === 'failed' || !(await attempts.again())) {
-        const text = ending.kind === 'failed' ? ending.text : texts.tryAgain;
-        for (const edit of edits) edit.fail(undefined, text);
-        return;
-      }
+      if (ending.kind === 'done') return settle(edits, replies);
+      if (ending.kind === 'failed') return { error: undefined, text: ending.text };
+      if (!(await attempts.again())) return { error: undefined, text: texts.tryAgain };
     }
   }
 
@@ -157,24 +178,42 @@ export class KeyQueue {
     }
   }
 
+  /** The replies of the first commands: of all, or of as many as one answer may hold. */
   #apply(edits: readonly Edit[], working: WorkingKey): Buffer[] {
     const nowMs = this.#parts.io.clock.wallMs();
     const { limits, answerBytesMax } = this.#parts;
     const { valueBytesMax } = limits;
-    return edits.map((edit) => {
-      const { version } = edit;
-      return applyCommand(edit.command, edit.request, working, {
+    const replies: Buffer[] = [];
+    let bytes = 0;
+    for (const { command, request, version } of edits) {
+      const reply = applyCommand(command, request, working, {
         nowMs,
         version,
         valueBytesMax,
         answerBytesMax,
       });
-    });
+      replies.push(reply);
+      bytes += reply.length;
+      if (bytes >= answerBytesMax) break;
+    }
+    return replies;
   }
 }
 
+/** Why a turn was not carried out, or may not have been. */
+interface TurnFailure {
+  readonly error: LockstepError | undefined;
+  readonly text: string;
+}
+
 const done: Ending = { kind: 'done' };
-const nothing = Buffer.alloc(0);
+/** The first byte of an error line. */
+const minus = 0x2d;
+
+function settle(edits: readonly Edit[], replies: readonly Buffer[]): number {
+  replies.forEach((reply, index) => edits[index]?.settle(reply));
+  return replies.length;
+}
 
 /** Applies a command to the working set and returns its reply, or the reply of its refusal. */
 export function applyCommand(
@@ -192,7 +231,18 @@ export function applyCommand(
   }
 }
 
-function isBlind({ command, request }: Edit): boolean {
+function isRead({ command }: Edit): boolean {
+  return command.kind === 'read';
+}
+
+function isBlind(edits: readonly Edit[]): boolean {
+  const [first] = edits;
+  return (
+    first !== undefined && isBlindWrite(first) && edits.every((edit) => isRead(edit) || isBlindWrite(edit))
+  );
+}
+
+function isBlindWrite({ command, request }: Edit): boolean {
   if (command.name === 'setex' || command.name === 'psetex') return true;
   return command.name === 'set' && isBlindSet(request);
 }

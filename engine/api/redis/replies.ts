@@ -69,6 +69,12 @@ export function bulkReply(value: Uint8Array): Buffer {
   return reply;
 }
 
+/** Bytes of the value of an encoded bulk string; undefined for any other reply, and for the absence of a value. */
+export function bulkBytesOf(reply: Buffer): number | undefined {
+  if (reply[0] !== 0x24 || reply[1] === 0x2d) return undefined;
+  return Number.parseInt(reply.toString('latin1', 1, 11), 10);
+}
+
 /** A bulk string of a UTF-8 text. */
 export function textReply(text: string): Buffer {
   return bulkReply(Buffer.from(text));

@@ -56,6 +56,46 @@ test('plain writes of one key that wait together become one put', async () => {
   expect(await peer.ask('GET', 'a')).toBe('$1\r\n4\r\n');
 });
 
+test('reads behind writes of their key take part in the turn, which costs one put', async () => {
+  const redis = await TestingRedis.start();
+  redis.dispatcher.holding = true;
+  const peer = redis.join();
+  await peer.send('SET a 0\r\nSET a 1\r\nGET a\r\nSET a 2\r\n');
+  redis.dispatcher.holding = false;
+  while (redis.dispatcher.release());
+  expect(await peer.turn()).toBe('+OK\r\n+OK\r\n$1\r\n1\r\n+OK\r\n');
+  expect(redis.dispatcher.puts.length).toBe(2);
+  expect(await peer.send('SET a 3 EX 0\r\nGET a\r\nINCR a\r\nGET a\r\n')).toBe(
+    "-ERR invalid expire time in 'set' command\r\n$1\r\n2\r\n:3\r\n$1\r\n3\r\n",
+  );
+});
+
+test('a command waits for earlier ones on its own keys alone', async () => {
+  const redis = await TestingRedis.start();
+  await redis.join().ask('MSET', 'a', '1', 'b', '2');
+  const peer = redis.join();
+  redis.dispatcher.holding = true;
+  redis.dispatcher.gets.length = 0;
+  const wire = ['GET a', 'MSET a 3 c 4', 'MGET a b', 'GET b'];
+  expect(await peer.send(...wire.map((line) => Buffer.from(`${line}\r\n`)))).toBe('');
+  expect(redis.dispatcher.gets.map(({ key }) => key.key)).toEqual(['a', 'b']);
+  redis.dispatcher.holding = false;
+  while (redis.dispatcher.release());
+  expect(await peer.turn()).toBe('$1\r\n1\r\n+OK\r\n*2\r\n$1\r\n3\r\n$1\r\n2\r\n$1\r\n2\r\n');
+});
+
+test('a read behind a write that failed is done without it', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.ask('SET', 'a', '1');
+  redis.dispatcher.holding = true;
+  await peer.send('GET a\r\nINCR a\r\nGET a\r\n');
+  redis.dispatcher.holding = false;
+  redis.transactions.outcomes.push('disk_full');
+  while (redis.dispatcher.release());
+  expect(await peer.turn()).toBe('$1\r\n1\r\n-DISKFULL n1: told so\r\n$1\r\n1\r\n');
+});
+
 test('a command reads and writes in one step, and retries after a conflict', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();

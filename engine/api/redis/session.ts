@@ -2,11 +2,12 @@
  * Serves one Redis client's connection: runs its commands, and answers them in the order in which they arrived.
  * `api/session/client-session.ts` has the bounds of a connection, and its end.
  *
- * A command that would be out of order waits. A read waits for writes of the same key, and a write for reads. A command
- * on several keys waits for all earlier ones. Writes of one key run together (`key-queue.ts`).
+ * A command waits for earlier ones on its own keys (`key-order.ts`), and those on other keys go on. Writes of one key,
+ * and reads behind them, run together (`key-queue.ts`). Commands on all keys, and those of WATCH, wait for all earlier
+ * ones, and all later ones for them.
  */
 import type { LockstepError } from '../../base/errors.ts';
-import type { PackedKey } from '../../base/object-key.ts';
+import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import type { Connection } from '../../io/network.ts';
 import type { Failure } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
@@ -17,15 +18,18 @@ import { commands, fieldOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
 import type { Plan } from './conversation.ts';
 import { Conversation } from './conversation.ts';
-import type { ExchangeOwner, Order, Purpose } from './exchange.ts';
+import type { ExchangeOwner, Purpose, Work } from './exchange.ts';
 import { Exchange } from './exchange.ts';
+import type { Way } from './key-order.ts';
+import { KeyOrder } from './key-order.ts';
 import { failureOf, refusalText, unknownCommand } from './refusals.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { ProtocolError, RequestReader } from './request-reader.ts';
 import type { SessionDependencies } from './session-dependencies.ts';
-import { readKey, runTask } from './tasks.ts';
+import { readKey, runSteps, runTask } from './tasks.ts';
 
+const noWork: Work = { kind: 'none' };
 /** The first byte of an error line. */
 const minus = 0x2d;
 
@@ -36,6 +40,9 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   readonly #onOver: (session: Session) => void;
   readonly #reader: RequestReader;
   readonly #conversation: Conversation;
+  readonly #order = new KeyOrder<Exchange>((exchange) => this.#run(exchange));
+  /** Whether a command that must be alone is under way. */
+  #isBlocked = false;
   /** Replies that are next in order; `flush` writes them together at the end of a pump. */
   #ready: Buffer[] = [];
 
@@ -71,6 +78,8 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   /** A command has its reply, which is written when all earlier ones are. */
   settled(exchange: Exchange, reply: Buffer): void {
     if (this.over) return;
+    if (exchange.work.kind === 'alone') this.#isBlocked = false;
+    else this.#order.done(exchange);
     this.answered(exchange, reply);
     if (this.exchanges[0] === exchange) this.#gather();
     this.pump();
@@ -104,6 +113,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
 
   /** Begins a command; false if it must wait for those under way. */
   protected override take(request: Request): boolean {
+    if (this.#isBlocked) return false;
     const command = commands.get(nameOf(request));
     if (command === undefined) {
       this.#conversation.spoil();
@@ -153,60 +163,80 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   }
 
   #begin(command: Command, request: Request, plan: Plan): boolean {
-    const { parts, turns } = this.#dependencies;
     switch (plan.kind) {
       case 'answer':
         if (plan.ends) this.closing = 'closedHere';
         this.#answer(command, request, plan.reply);
         return true;
-      case 'alone': {
+      case 'alone':
         if (this.window.underWay > 0) return false;
-        const exchange = this.#open(command, request, 'alone', undefined, plan.purpose);
-        parts.io.spawn('redis.command', () =>
-          runTask(this.#dependencies, this.#conversation, exchange, plan.task),
+        this.#isBlocked = true;
+        this.#run(
+          this.#open(command, request, { kind: 'alone', task: plan.task }, [], 'batch', plan.purpose),
         );
+        return true;
+      case 'steps': {
+        const { steps, keys, exec, purpose } = plan;
+        const way = purpose === 'write' ? 'batch' : 'read';
+        this.#order.add(this.#open(command, request, { kind: 'steps', steps, exec }, keys, way, purpose));
         return true;
       }
       case 'read':
       case 'write': {
         const { kind, key } = plan;
-        if (this.#mustWait(kind, key.packed)) return false;
-        const exchange = this.#open(command, request, kind, key.packed, kind);
-        if (command.name === 'set') parts.observer.payload(request[2]?.length ?? 0);
-        if (kind === 'write') turns.submit(key, exchange);
-        else
-          parts.io.spawn('redis.read', () => readKey(this.#dependencies, this.#conversation, exchange, key));
+        const way = this.#wayOf(kind, key);
+        const exchange = this.#open(command, request, { kind: 'key', key }, [key.packed], way, kind);
+        if (command.name === 'set') this.#dependencies.parts.observer.payload(request[2]?.length ?? 0);
+        this.#order.add(exchange);
         return true;
       }
     }
   }
 
-  #mustWait(kind: 'read' | 'write', key: PackedKey): boolean {
-    if (this.window.underWay === 0) return false;
-    for (const earlier of this.exchanges) {
-      if (earlier.reply !== undefined) continue;
-      if (earlier.order === 'alone') return true;
-      if (earlier.order !== kind && earlier.key === key) return true;
+  /** A read behind a write of its key takes part in the key's turns, unless WATCH bounds how old its value may be. */
+  #wayOf(kind: 'read' | 'write', key: ObjectKey): Way {
+    if (kind === 'write') return 'turn';
+    const joins = this.#conversation.watched.length === 0 && this.#order.lastWay(key.packed) === 'turn';
+    return joins ? 'turn' : 'read';
+  }
+
+  /** Starts a command whose turn has come. */
+  #run(exchange: Exchange): void {
+    const { work } = exchange;
+    const { parts, turns } = this.#dependencies;
+    const spawn = (task: () => Promise<void>): void => parts.io.spawn('redis.command', task);
+    switch (work.kind) {
+      case 'none':
+        return;
+      case 'key':
+        if (exchange.way === 'turn') turns.submit(work.key, exchange);
+        else spawn(() => readKey(this.#dependencies, this.#conversation, exchange, work.key));
+        return;
+      case 'steps':
+        spawn(() => runSteps(this.#dependencies, this.#conversation, exchange, work.steps, work.exec));
+        return;
+      case 'alone':
+        spawn(() => runTask(this.#dependencies, this.#conversation, exchange, work.task));
     }
-    return false;
   }
 
   /** Answers a command in its turn with a reply that is known at once. */
   #answer(command: Command, request: Request, reply: Buffer): void {
-    this.settled(this.#open(command, request, 'free', undefined, undefined), reply);
+    this.settled(this.#open(command, request, noWork, [], 'read', undefined), reply);
   }
 
   #open(
     command: Command,
     request: Request,
-    order: Order,
-    key: PackedKey | undefined,
+    work: Work,
+    keys: readonly PackedKey[],
+    way: Way,
     purpose: Purpose,
   ): Exchange {
     const { observer, io } = this.#dependencies.parts;
     const { version } = this.state;
     const startUs = purpose === undefined ? 0 : io.clock.nowUs();
-    const exchange = new Exchange(this, command, request, version, order, key, startUs, purpose);
+    const exchange = new Exchange(this, command, request, version, work, keys, way, startUs, purpose);
     if (purpose !== undefined) observer.received(purpose);
     this.begun(exchange);
     return exchange;
@@ -215,7 +245,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   /** Ends the connection: an error in its turn, then the close. */
   #endWith(text: string, detail: string, failure?: Failure): void {
     this.breakOff('redis.connection.refused', { detail });
-    const exchange = this.#open(unknown, [], 'free', undefined, undefined);
+    const exchange = this.#open(unknown, [], noWork, [], 'read', undefined);
     exchange.failure = failure;
     this.settled(exchange, errorReply(text));
   }

@@ -2,12 +2,12 @@
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { AnswerSize, valueBytesOf } from './answer-size.ts';
-import type { BatchResult } from './batches.ts';
+import type { BatchResult, Step } from './batches.ts';
 import { mergedWith } from './batches.ts';
 import { keysOf } from './commands.ts';
-import type { Conversation, Task } from './conversation.ts';
+import type { Conversation } from './conversation.ts';
 import { entryOf } from './entries.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, Task } from './exchange.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText, writeRefusalText } from './refusals.ts';
 import { arrayReply, errorReply, nilArrayReply, okReply } from './replies.ts';
@@ -32,7 +32,6 @@ export async function readKey(
     const before = watched.length === 0 ? undefined : watched.find((one) => one.key.packed === key.packed);
     const working = new WorkingKey(entryOf(mergedWith(before?.object, object), nowMs));
     const { command, request, version } = exchange;
-    if (command.name === 'get') exchange.payloadBytes = working.entry?.value.length;
     const { valueBytesMax } = limits;
     const context = { nowMs, version, valueBytesMax, answerBytesMax };
     exchange.settle(applyCommand(command, request, working, context));
@@ -42,14 +41,37 @@ export async function readKey(
 }
 
 /** Runs a command that must be alone on its connection. */
-export async function runTask(
+export function runTask(
   dependencies: SessionDependencies,
   conversation: Conversation,
   exchange: Exchange,
   task: Task,
 ): Promise<void> {
+  return settleWith(exchange, replyOf(dependencies, conversation, exchange, task));
+}
+
+/** Runs a command on several keys, or the steps of a transaction under which no key is watched. */
+export function runSteps(
+  { batches }: SessionDependencies,
+  { watched }: Conversation,
+  exchange: Exchange,
+  steps: readonly Step[],
+  exec: boolean,
+): Promise<void> {
+  return settleWith(exchange, reply());
+
+  async function reply(): Promise<Buffer> {
+    const { version } = exchange;
+    const result = await batches.run(steps, exec ? [] : watched, version, exec ? 'isolated' : 'loose');
+    const replies = repliesOf(result);
+    if (replies === undefined) return nilArrayReply(version);
+    return exec ? arrayReply(replies) : (replies[0] ?? errorReply('ERR nothing was done'));
+  }
+}
+
+async function settleWith(exchange: Exchange, reply: Promise<Buffer>): Promise<void> {
   try {
-    exchange.settle(await replyOf(dependencies, conversation, exchange, task));
+    exchange.settle(await reply);
   } catch (caught) {
     if (caught instanceof Refusal) exchange.fail(undefined, caught.message);
     else failWith(exchange, caught);
@@ -64,18 +86,6 @@ async function replyOf(
 ): Promise<Buffer> {
   const { command, request, version } = exchange;
   switch (task) {
-    case 'steps': {
-      const [reply] =
-        repliesOf(
-          await dependencies.batches.run(
-            [{ command, request, immediate: undefined }],
-            conversation.watched,
-            version,
-            'loose',
-          ),
-        ) ?? [];
-      return reply ?? errorReply('ERR nothing was done');
-    }
     case 'exec': {
       const { steps, watched } = conversation.takeTransaction();
       const replies = repliesOf(await dependencies.batches.run(steps, watched, version, 'isolated'));
