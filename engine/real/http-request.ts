@@ -13,6 +13,8 @@ type Headers = HttpRequest['headers'];
 
 const emptyBody = Buffer.alloc(0);
 const noParams: Params = {};
+/** Shared by all requests without a query; nothing changes it. */
+const noQuery = new URLSearchParams();
 
 /** The request; one per call of a handler. */
 export class RealHttpRequest implements HttpRequest {
@@ -53,7 +55,7 @@ export class RealHttpRequest implements HttpRequest {
   }
 
   get query(): URLSearchParams {
-    return (this.#query ??= new URLSearchParams(this.#search));
+    return (this.#query ??= this.#search === '' ? noQuery : new URLSearchParams(this.#search));
   }
 
   get headers(): Headers {

@@ -23,7 +23,8 @@ import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
 import type { ReplyFailure, RoundDependencies } from './round-dependencies.ts';
 import { askPeer, fullQueue, lackingAt, replyError, termsOf, unaskedError } from './round-dependencies.ts';
 import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
-import { planForward, planRead, planWrite } from './plan.ts';
+import { planForward, planRead } from './plan.ts';
+import { PlanCache } from './plan-cache.ts';
 import { ReadRound } from './read-round.ts';
 import type { LocalWrite } from '../replica/replica.ts';
 import type {
@@ -40,17 +41,22 @@ import { Tally } from './tally.ts';
 import { WriteRound } from './write-round.ts';
 
 const noBytes = Buffer.alloc(0);
+const nobody: readonly Member[] = [];
 
 /** The dispatcher of one node; see `Dispatcher` for the errors. */
 export class ClusterDispatcher implements Dispatcher {
   readonly #parts: RoundDependencies;
   readonly #terms: ReplicaTerms;
+  readonly #writePlans: PlanCache;
+  readonly #readPlans: PlanCache;
   /** Peers that refused, or did not answer, the last write forwarded to them. */
   readonly #failingForwards = new Set<NodeId>();
 
   constructor(parts: RoundDependencies) {
     this.#parts = parts;
     this.#terms = termsOf(parts);
+    this.#writePlans = new PlanCache(parts.view);
+    this.#readPlans = new PlanCache(parts.readView);
   }
 
   /** Counts failures into `metrics` too, beside this node's own. A `GossipHandler` may share them. Returns itself. */
@@ -92,40 +98,34 @@ export class ClusterDispatcher implements Dispatcher {
    * answers the client counts the failure (`failure-causes.ts`).
    */
   get uncounted(): Dispatcher {
-    return { get: (request) => this.#get(request), put: (request) => this.#put(request) };
+    return { get: (request) => this.#get(request, false), put: (request) => this.#put(request, false) };
   }
 
-  async get(request: GetRequest): Promise<GetResult> {
-    try {
-      return await this.#get(request);
-    } catch (error) {
-      throw this.#counted(error, 'read');
-    }
+  get(request: GetRequest): Promise<GetResult> {
+    return this.#get(request, true);
   }
 
-  async put(request: PutRequest): Promise<PutResult> {
-    try {
-      return await this.#put(request);
-    } catch (error) {
-      throw this.#counted(error, 'write');
-    }
+  put(request: PutRequest): Promise<PutResult> {
+    return this.#put(request, true);
   }
 
-  async #get(request: GetRequest): Promise<GetResult> {
+  async #get(request: GetRequest, isCounted: boolean): Promise<GetResult> {
     const quorum = this.#readQuorum(request);
     try {
       return { object: await this.#read(request, quorum.need) };
     } catch (error) {
-      throw named(error, quorum, 'r');
+      const told = named(error, quorum, 'r');
+      throw isCounted ? this.#counted(told, 'read') : told;
     }
   }
 
-  async #put(request: PutRequest): Promise<PutResult> {
+  async #put(request: PutRequest, isCounted: boolean): Promise<PutResult> {
     const quorum = this.#writeQuorum(request);
     try {
       return await this.#write(request, quorum.need);
     } catch (error) {
-      throw named(error, quorum, 'w');
+      const told = named(error, quorum, 'w');
+      throw isCounted ? this.#counted(told, 'write') : told;
     }
   }
 
@@ -169,7 +169,7 @@ export class ClusterDispatcher implements Dispatcher {
       return Promise.reject(new LockstepError('NoTargets', notServing(self)));
     }
     const pending = this.#parts.pending(write.token);
-    const plan = admit(planWrite(view, placement, level, need, pending), 'write');
+    const plan = admit(this.#writePlans.write(placement, level, need, pending), 'write');
     const refusal = this.#fullFor(plan, write.content.value.length);
     if (refusal !== undefined) return Promise.reject(refusal);
     return new WriteRound(this.#parts, write, plan).run(timeoutUs);
@@ -185,11 +185,10 @@ export class ClusterDispatcher implements Dispatcher {
     // Before its rebuild is complete this node is not read as the key's primary; it tells peers the same.
     const lacking = lackingAt(this.#parts, token);
     if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
-    const away: Member[] = lacking === undefined ? [] : [this.#parts.self];
     // The previous primary may still be applying a transaction on the key.
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
-    const view = without(this.#parts.readView, away);
-    let plan = admit(planRead(view, placement, level, need), 'read');
+    let away: readonly Member[] = lacking === undefined ? nobody : [this.#parts.self];
+    let plan = admit(this.#planRead(placement, level, need, away), 'read');
     const { readDisagreements } = this.#parts.stats;
     let disagreement: unknown;
     for (;;) {
@@ -211,12 +210,23 @@ export class ClusterDispatcher implements Dispatcher {
         // If the only target failed, the next nearest replica is asked.
         const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
         if (last) throw error;
-        away.push(...round.failed);
-        const next = planRead(without(this.#parts.readView, away), placement, level, need);
+        away = [...away, ...round.failed];
+        const next = this.#planRead(placement, level, need, away);
         if (next.kind === 'refused') throw error;
         plan = next;
       }
     }
+  }
+
+  /** As `planRead`, without the members `away`. */
+  #planRead(
+    placement: Placement,
+    level: ConsistencyLevel,
+    need: ReadNeed,
+    away: readonly Member[],
+  ): DispatchPlan | Refusal {
+    if (away.length === 0) return this.#readPlans.read(placement, level, need);
+    return planRead(without(this.#parts.readView, away), placement, level, need);
   }
 
   /**
@@ -419,7 +429,6 @@ function localWrite(request: PutRequest, token: Token): LocalWrite {
 }
 
 function without(view: Viewpoint, away: readonly Member[]): Viewpoint {
-  if (away.length === 0) return view;
   return {
     self: view.self,
     rackCount: (datacenter) => view.rackCount(datacenter),

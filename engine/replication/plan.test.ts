@@ -9,7 +9,8 @@ import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
 import type { Viewpoint } from './plan.ts';
 import { describePlan, planForward, planRead, planWrite, withLate } from './plan.ts';
-import type { ConsistencyLevel, Need, WriteNeed } from './requests.ts';
+import { PlanCache } from './plan-cache.ts';
+import type { ConsistencyLevel, Need, ReadNeed, WriteNeed } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
 import type { Verdict } from './tally.ts';
 import { Tally } from './tally.ts';
@@ -255,6 +256,43 @@ describe('a tally', () => {
     // The late owner cannot be reached; every earlier replica has the write.
     expect(extended.answer(plan.targets.length, false)).toBe('pending');
     expect(extended.answer(2, true)).toBe('met');
+  });
+
+  it('from the cache is the plan made anew, whatever the states of the replicas were before', () => {
+    const away = new Set<string>();
+    const standby = new Set<string>();
+    const view: Viewpoint = {
+      ...viewFrom('a2', []),
+      isRoutable: (one) => !away.has(one.node),
+      isStandby: (one) => standby.has(one.node),
+    };
+    const cache = new PlanCache(view);
+    const nodes = fc.constantFrom(...ring.members.map(({ node }) => node));
+    const needs = fc.constantFrom<Need>('default', 'one', 'quorum', 'all', 0, 1, 2, 3, 4);
+    const asked = fc.record({
+      away: fc.uniqueArray(nodes),
+      standby: fc.uniqueArray(nodes),
+      level: fc.constantFrom(...consistencyLevels),
+      need: fc.oneof<fc.Arbitrary<ReadNeed>[]>(needs, fc.constant('primary')),
+      token: fc.nat({ max: 3 }),
+      pending: fc.constantFrom<readonly Member[]>([], [], pending),
+    });
+    fc.assert(
+      fc.property(fc.array(asked, { maxLength: 40 }), (requests) => {
+        for (const { level, need, token, ...states } of requests) {
+          away.clear();
+          standby.clear();
+          for (const node of states.away) away.add(node);
+          for (const node of states.standby) standby.add(node);
+          const at = ring.placement(token as Token);
+          expect(cache.read(at, level, need)).toEqual(planRead(view, at, level, need));
+          if (need === 'primary') continue;
+          const own = planWrite(view, at, level, need, states.pending);
+          expect(cache.write(at, level, need, states.pending)).toEqual(own);
+        }
+      }),
+      { numRuns: 60 },
+    );
   });
 
   function recount(

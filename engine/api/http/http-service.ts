@@ -102,7 +102,14 @@ function countFailures(service: HttpService, observer: ClientObserver): HttpServ
   return {
     ...service,
     routes: service.routes.map((one): HttpRoute => {
-      return { ...one, handle: async (request) => counted(await one.handle(request), one.method) };
+      const count = (answer: HttpResponse): HttpResponse => counted(answer, one.method);
+      return {
+        ...one,
+        handle: (request) => {
+          const answer = one.handle(request);
+          return answer instanceof Promise ? answer.then(count) : count(answer);
+        },
+      };
     }),
     notFound: (request) => counted(service.notFound(request), request.method),
     methodNotAllowed: (request, allow) => counted(service.methodNotAllowed(request, allow), request.method),
@@ -150,7 +157,7 @@ function route(
   purpose: Purpose,
   handler: ObjectHandler,
 ): HttpRoute {
-  return { method, path, handle: (request) => serve(parts, request, form, purpose, handler) };
+  return { method, path, isHot: true, handle: (request) => serve(parts, request, form, purpose, handler) };
 }
 
 async function serve(

@@ -4,20 +4,73 @@
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Need } from '../../replication/requests.ts';
-import type { ReplicaTerms, WriteQuorum } from '../../replication/needs.ts';
-import { bucketReadNeed, bucketWriteNeed } from '../../replication/needs.ts';
+import type { AskedRead, AskedWrite, ReplicaTerms, WriteQuorum } from '../../replication/needs.ts';
+import { bucketReadNeed, bucketWriteNeed, nothingAsked } from '../../replication/needs.ts';
 import type { BucketProperties } from '../../buckets/properties.ts';
 import type { Reading } from '../objects.ts';
 import { timeoutMsMax } from '../objects.ts';
 
-/** The parameters of one object request, with the bucket's properties for those that the client left out. */
-export interface ObjectQuery {
-  readonly reading: Reading;
-  readonly writing: WriteQuorum;
+/** The parameters of one object request as the client gave them. `default` or undefined: not given. */
+interface AskedQuery extends AskedRead, AskedWrite {
+  /** Milliseconds. */
   readonly timeoutMs: number | undefined;
+  readonly notFoundOk: boolean | undefined;
+  readonly basicQuorum: boolean | undefined;
   readonly returnBody: boolean;
-  /** The tag of the sibling that the client wants. */
   readonly vtag: string | undefined;
+}
+
+const nothingGiven: AskedQuery = {
+  ...nothingAsked,
+  timeoutMs: undefined,
+  notFoundOk: undefined,
+  basicQuorum: undefined,
+  returnBody: false,
+  vtag: undefined,
+};
+
+/**
+ * The parameters of one object request, with the bucket's properties for those that the client left out. Needs are
+ * computed when they are asked for: a read needs no need of writes.
+ */
+export class ObjectQuery {
+  readonly #asked: AskedQuery;
+  readonly #terms: ReplicaTerms;
+  readonly #bucket: BucketProperties;
+
+  constructor(asked: AskedQuery, terms: ReplicaTerms, bucket: BucketProperties) {
+    this.#asked = asked;
+    this.#terms = terms;
+    this.#bucket = bucket;
+  }
+
+  /** What a read waits for. */
+  get reading(): Reading {
+    const { need, quorum } = bucketReadNeed(this.#terms, this.#bucket, this.#asked);
+    const notFoundOk = this.#asked.notFoundOk ?? this.#bucket.notfoundOk;
+    const basicQuorum = this.#asked.basicQuorum ?? this.#bucket.basicQuorum;
+    return { need, quorum, notFoundOk, basicQuorum };
+  }
+
+  /** What a write waits for. */
+  get writing(): WriteQuorum {
+    return bucketWriteNeed(this.#terms, this.#bucket, this.#asked);
+  }
+
+  /** Milliseconds that the client is willing to wait; undefined: not given. */
+  get timeoutMs(): number | undefined {
+    return this.#asked.timeoutMs;
+  }
+
+  /** Whether a write is answered with the object. */
+  get returnBody(): boolean {
+    return this.#asked.returnBody;
+  }
+
+  /** The tag of the sibling that the client wants. */
+  get vtag(): string | undefined {
+    return this.#asked.vtag;
+  }
 }
 
 const wholeNumber = /^\d{1,9}$/;
@@ -33,29 +86,25 @@ export function parseObjectQuery(
   terms: ReplicaTerms,
   bucket: BucketProperties,
 ): ObjectQuery {
-  const nodeConfirms = quorum(query, 'node_confirms');
+  // Most requests have no query: they skip sixteen lookups.
+  return new ObjectQuery(query.size === 0 ? nothingGiven : askedOf(query), terms, bucket);
+}
+
+function askedOf(query: URLSearchParams): AskedQuery {
   const rw = quorum(query, 'rw');
   const r = readQuorum(query);
   const w = quorum(query, 'w');
-  const timeoutMs = timeoutOf(query);
   refuseUnsupported(query);
   return {
-    reading: {
-      ...bucketReadNeed(terms, bucket, {
-        r: r === 'default' ? rw : r,
-        pr: quorum(query, 'pr'),
-        nodeConfirms,
-      }),
-      notFoundOk: boolean(query, 'notfound_ok') ?? bucket.notfoundOk,
-      basicQuorum: boolean(query, 'basic_quorum') ?? bucket.basicQuorum,
-    },
-    writing: bucketWriteNeed(terms, bucket, {
-      w: w === 'default' ? rw : w,
-      dw: quorum(query, 'dw'),
-      pw: quorum(query, 'pw'),
-      nodeConfirms,
-    }),
-    timeoutMs,
+    r: r === 'default' ? rw : r,
+    w: w === 'default' ? rw : w,
+    pr: quorum(query, 'pr'),
+    pw: quorum(query, 'pw'),
+    dw: quorum(query, 'dw'),
+    nodeConfirms: quorum(query, 'node_confirms'),
+    timeoutMs: timeoutOf(query),
+    notFoundOk: boolean(query, 'notfound_ok'),
+    basicQuorum: boolean(query, 'basic_quorum'),
     returnBody: query.get('returnbody') === 'true',
     vtag: query.get('vtag') ?? undefined,
   };
