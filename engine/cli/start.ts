@@ -37,6 +37,7 @@ export async function start(file: string): Promise<ExitCode> {
     logLevel: config.logLevel,
     unreadBytesMax: config.clientAnswerBytesMax,
     node: config.name,
+    onFailedAssertion: endProcess,
   });
   if (notice !== undefined) io.log.event(notice.level, 'node.connections.lowered', { detail: notice.detail });
   const asked = stopRequests();
@@ -59,6 +60,15 @@ export async function start(file: string): Promise<ExitCode> {
   throw new Error(
     `${io.failedTasks()} tasks failed while the node ran, which is a bug; the log has each as task.failed`,
   );
+}
+
+/**
+ * Ends the process as a crash does: nothing more is answered, written or sent. What was acknowledged is on the disk, and
+ * the next start recovers it.
+ */
+function endProcess({ message }: Error): never {
+  console.error(`lockstep: an assertion failed, which is a bug, so the node ends: ${message}`);
+  process.exit(exitCodes.failed);
 }
 
 /** Adds the data directory to errors of files, since the engine knows only the names below it. */

@@ -11,6 +11,9 @@ import type { Network } from './network.ts';
 import type { Random } from './random.ts';
 import type { WasmTools } from './wasm-tools.ts';
 
+/** Which assertions run: the cheap ones, or also those that cost more than a few comparisons. */
+export type Checks = 'cheap' | 'all';
+
 /** One node's ports. */
 export interface Io {
   readonly clock: Clock;
@@ -31,6 +34,13 @@ export interface Io {
   spawn(name: string, task: () => Promise<void>): void;
   /** Number of `spawn` tasks that failed since the start. Any value but 0 indicates a bug. */
   failedTasks(): number;
+  /** Which assertions of the engine run; the cheap ones always do (`base/assert.ts`). */
+  readonly checks: Checks;
+  /**
+   * Number of assertions that failed since the start. Any value but 0 is a bug. The ports log a failure as
+   * `assertion.failed`, count it, and end the node before any of its code runs again.
+   */
+  failedAssertions(): number;
   /** Whether client and peer connections are encrypted and authenticated (TLS). */
   readonly secured: { readonly clients: boolean; readonly peers: boolean };
   /** Incoming connections that failed in the TLS handshake since the start; no listener ever saw them. */

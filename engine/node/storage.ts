@@ -111,7 +111,7 @@ export function hintFamilies(hints: Hints): readonly FamilySource[] {
   ];
 }
 
-/** The metrics families of the store that the server codec does not have, and the count of failed tasks. */
+/** The metrics families of the store that the server codec does not have, and the counts of failed tasks and assertions. */
 export function storeFamilies(store: Store, io: Io): readonly FamilySource[] {
   const family = (name: string, type: FamilyType, help: string, read: () => number): FamilySource => {
     const about: Family = { name, help, type, labels: [] };
@@ -143,6 +143,14 @@ export function storeFamilies(store: Store, io: Io): readonly FamilySource[] {
       'Background tasks that failed; anything but 0 is a bug.',
       () => {
         return io.failedTasks();
+      },
+    ),
+    family(
+      'svc_assertions_failed_total',
+      'counter',
+      'Assertions of the program that failed; anything but 0 is a bug, and ends the node.',
+      () => {
+        return io.failedAssertions();
       },
     ),
   ];

@@ -1,5 +1,5 @@
 /** Parses and formats addresses for node:net: `host:port`, with IPv6 hosts in brackets. */
-import { assert } from '../base/assert.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { Address } from '../io/network.ts';
 
 /** The parts of an address; an IPv6 host stands without brackets. */
@@ -11,14 +11,14 @@ export interface HostPort {
 const addressForm = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]+)):([0-9]{1,5})$/;
 
 /**
- * The parts of an address. Throws `AssertionError` for text that is no address: configuration is validated where it is
- * read.
+ * The parts of an address. Throws `BadRequest` for text that is no address: a peer may have sent it.
  */
 export function hostPortOf(address: Address): HostPort {
   const parts = addressForm.exec(address);
   const host = parts?.[1] ?? parts?.[2];
   const port = Number(parts?.[3]);
-  assert(host !== undefined && port <= 0xffff, `${address} is an address`);
+  if (host === undefined || port > 0xffff)
+    throw new LockstepError('BadRequest', `${JSON.stringify(address)} is no address; it is host:port`);
   return { host, port };
 }
 

@@ -50,6 +50,20 @@ describe('the ports on a machine', () => {
     expect(String(line['error'])).toContain('RangeError: a bug');
   });
 
+  it('an assertion that fails is logged and counted, and ends the process though the code catches it', async () => {
+    const fail = `
+      const { assert } = await import(${JSON.stringify(join(compiled, 'engine/base/assert.js'))});
+      try { assert(false, 'a lock has one holder'); } catch { console.log(io.failedAssertions()); }
+      io.clock.after(0, () => console.log('went on'));`;
+    const { stdout, stderr } = await runProgram(fail);
+    expect(stdout).toBe('1\n');
+    const [line = ''] = stderr.split('\n');
+    expect(parseLine(line)).toMatchObject({ event: 'assertion.failed', detail: 'a lock has one holder' });
+    expect(stderr).toContain('Node.js v');
+    const chosen = await runProgram(fail, 'onFailedAssertion: () => process.exit(1)');
+    expect(chosen.stdout).toBe('');
+  });
+
   it('residentBytes returns its last value while it cannot be read', async () => {
     const { stdout } = await runProgram(`
       const failWith = (code) => {
@@ -81,11 +95,11 @@ describe('the ports on a machine', () => {
   });
 });
 
-async function runProgram(body: string): Promise<{ stdout: string; stderr: string }> {
+async function runProgram(body: string, more = ''): Promise<{ stdout: string; stderr: string }> {
   const options = { dataDirectory: join(compiled, 'data'), logLevel: 'info', node: 'n1' };
   const program = `
     import { createRealIo } from ${JSON.stringify(join(compiled, 'engine/real/io.js'))};
-    const io = createRealIo(${JSON.stringify(options)});
+    const io = createRealIo({ ...${JSON.stringify(options)}, ${more} });
     ${body}`;
   const run = promisify(execFile)(process.execPath, ['--input-type=module', '-e', program]);
   return run.catch((error: unknown) => {

@@ -1,5 +1,6 @@
 /** Bundles the machine's ports for the entry point. */
-import type { Io } from '../io/io.ts';
+import { onFailedAssertion } from '../base/assert.ts';
+import type { Checks, Io } from '../io/io.ts';
 import type { LogLevel } from '../io/log.ts';
 import { realClock } from './clock.ts';
 import { createRealDisk } from './disk.ts';
@@ -25,6 +26,13 @@ export interface RealIoOptions {
    * disconnected. No bound by default.
    */
   readonly unreadBytesMax?: number;
+  /** Which assertions run; `cheap` by default. `all` costs time that grows with the data. */
+  readonly checks?: Checks;
+  /**
+   * Called when an assertion of the engine has failed, after it was logged and counted: it should end the process at
+   * once. By default the failure becomes an uncaught exception.
+   */
+  readonly onFailedAssertion?: (error: Error) => void;
   /** The node's name, in every line of the log. */
   readonly node: string;
 }
@@ -35,6 +43,13 @@ export function createRealIo(options: RealIoOptions): Io {
   const { clients, peers } = options.tls ?? {};
   const unread = new UnreadAnswers(options.unreadBytesMax ?? Infinity, log);
   let failedTasks = 0;
+  let failedAssertions = 0;
+  const end = options.onFailedAssertion ?? endByUncaughtException;
+  onFailedAssertion((error) => {
+    failedAssertions += 1;
+    log.event('error', 'assertion.failed', { detail: error.message, error: descriptionOf(error) });
+    end(error);
+  });
   let residentBytes = process.memoryUsage.rss();
   return {
     clock: realClock,
@@ -52,6 +67,8 @@ export function createRealIo(options: RealIoOptions): Io {
       });
     },
     failedTasks: () => failedTasks,
+    checks: options.checks ?? 'cheap',
+    failedAssertions: () => failedAssertions,
     secured: { clients: clients !== undefined, peers: peers !== undefined },
     failedHandshakes: () => ({
       clients: clients?.failedHandshakes ?? 0,
@@ -68,6 +85,13 @@ export function createRealIo(options: RealIoOptions): Io {
       return residentBytes;
     },
   };
+}
+
+/** No code above the assertion may catch it, so it is thrown again on a stack of its own. */
+function endByUncaughtException(error: Error): void {
+  process.nextTick(() => {
+    throw error;
+  });
 }
 
 function descriptionOf(error: unknown): string {

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { AssertionError } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
 import { networkContract } from '../io/network.contract.ts';
 import type { Connection } from '../io/network.ts';
+import { ConnectError } from '../io/network.ts';
 import { addressOf, hostPortOf } from './address.ts';
 import { machineNetworkHarness } from './network-harness.fixture.ts';
 import { RealNetwork } from './network.ts';
@@ -23,8 +24,13 @@ describe('addresses', () => {
     expect(hostPortOf('[::1]:8098')).toEqual({ host: '::1', port: 8098 });
     expect(addressOf('::1', 8098)).toBe('[::1]:8098');
     for (const bad of ['', 'host', ':1', 'host:', '::1:80', 'host:99999', 'host:1x']) {
-      expect(() => hostPortOf(bad), bad).toThrow(AssertionError);
+      expect(() => hostPortOf(bad), bad).toThrow(LockstepError);
     }
+  });
+
+  it('that a peer sent and that are none cannot be reached', async () => {
+    const failing = new RealNetwork().connect('host:99999', 1000);
+    await expect(failing).rejects.toEqual(new ConnectError('unreachable', 'host:99999'));
   });
 });
 

@@ -9,8 +9,10 @@ import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { connect as secureConnect, createServer as createSecureServer } from 'node:tls';
 import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { Address, ConnectFailure, Connection, Listener, Network } from '../io/network.ts';
 import { ConnectError, ListenError } from '../io/network.ts';
+import type { HostPort } from './address.ts';
 import { addressOf, hostPortOf } from './address.ts';
 import { RealConnection, TurnEnd } from './connection.ts';
 import type { TlsIdentity } from './tls.ts';
@@ -55,7 +57,7 @@ export class RealNetwork implements Network {
   }
 
   async connect(address: Address, timeoutUs: number): Promise<Connection> {
-    const target = { ...hostPortOf(address), ...socketOptions };
+    const target = { ...targetOf(address), ...socketOptions };
     const tls = this.#tls;
     if (tls === undefined) {
       const socket = connect(target);
@@ -72,6 +74,16 @@ export class RealNetwork implements Network {
       throw error;
     }
     return new RealConnection(socket, address, this.#turnEnd);
+  }
+}
+
+/** Where to connect to. Throws `ConnectError` for text that is no address. */
+function targetOf(address: Address): HostPort {
+  try {
+    return hostPortOf(address);
+  } catch (error) {
+    if (error instanceof LockstepError) throw new ConnectError('unreachable', address);
+    throw error;
   }
 }
 

@@ -17,7 +17,7 @@
  * listener or an unhandled promise is in `failures` with its virtual time and host. A crash is silent
  * (`cluster/incarnation.ts`).
  */
-import { assert, present } from '../../engine/base/assert.ts';
+import { assert, onFailedAssertion, present } from '../../engine/base/assert.ts';
 import type { LogLevel } from '../../engine/io/log.ts';
 import type { Random } from '../../engine/io/random.ts';
 import type { ClockUse } from '../check/clock-use.ts';
@@ -81,6 +81,8 @@ export class World {
   readonly #failures: WorldFailure[] = [];
   readonly #ground: WorldGround;
   #running = false;
+  #endHost: (host: string) => void = () => undefined;
+  #failingHost: string | undefined;
 
   constructor(options: WorldOptions) {
     const random = WorldRandom.root(options.seed);
@@ -122,6 +124,14 @@ export class World {
 
   get hosts(): readonly Host[] {
     return this.#hosts;
+  }
+
+  /**
+   * Calls `end` with the name of a host as soon as an assertion of the engine has failed in its code: `end` ends its
+   * process. The failure is in `failures` either way.
+   */
+  onFailedAssertion(end: (host: string) => void): void {
+    this.#endHost = end;
   }
 
   /**
@@ -196,6 +206,7 @@ export class World {
     assert(!this.#running, 'a world runs once at a time');
     this.#running = true;
     const unguard = guardAmbientTime((name) => this.#machineCalled(name));
+    const unlisten = onFailedAssertion((error) => this.#assertionFailed(error));
     try {
       await drive({
         step: () => !reached() && this.#step(untilUs),
@@ -204,6 +215,7 @@ export class World {
       });
     } finally {
       unguard();
+      unlisten();
       this.#ground.outside = false;
       this.#ground.leave();
       this.#running = false;
@@ -235,7 +247,10 @@ export class World {
       if (ran && this.#ground.actor !== undefined) this.#ground.actor.eventCount += 1;
       return ran;
     } catch (error) {
-      this.#fail(this.#ground.actor?.host ?? '', 'event', error);
+      const { actor } = this.#ground;
+      // Errors of an incarnation that died in the middle of the event do not count.
+      if (actor?.alive === false && !(error instanceof StandstillError)) return true;
+      this.#fail(actor?.host ?? '', 'event', error);
       // The run goes on, to show the consequences; but not if time itself stands still.
       return !(error instanceof StandstillError);
     }
@@ -246,6 +261,18 @@ export class World {
     // Rejections of an incarnation that died in the middle of an event do not count.
     if (actor?.alive === false) return;
     this.#fail(actor?.host ?? '', 'promise', reason);
+  }
+
+  /** Ends the process whose code contradicted itself. The world's own code fails as an event does. */
+  #assertionFailed(error: Error): void {
+    const { actor } = this.#ground;
+    if (actor?.alive !== true || this.#failingHost !== undefined) return;
+    // Counters that are read at the end of an incarnation may contradict themselves, too.
+    this.#failingHost = actor.host;
+    this.#fail(actor.host, 'assertion', error);
+    this.mustGetHost(actor.host).noteFailedAssertion(error);
+    this.#endHost(actor.host);
+    this.#failingHost = undefined;
   }
 
   #fail(host: string, what: string, error: unknown): void {

@@ -64,6 +64,9 @@ export class Cluster {
     for (const node of nodes) this.add(node, node.spare === true ? spareSettings(node) : {});
     const members = [...this.#slots.values()].filter(({ standing }) => standing === 'member');
     this.ring = new Ring(members.map(memberOf));
+    world.onFailedAssertion((host) => {
+      if (this.#slots.has(host)) this.crash(host, 'keepAll', 'reset');
+    });
     world.trace.on('membership.departed', ({ host }) => {
       const slot = this.#slots.get(host);
       if (slot !== undefined) slot.departed = true;

@@ -161,6 +161,13 @@ export class Host {
     this.#ground.trace.happened(worldEvents.hostResumed, this.#machine.index, life.number, held);
   }
 
+  /** Counts and logs an assertion that failed in the code of the current incarnation, as the machine's ports do. */
+  noteFailedAssertion({ message: detail }: Error): void {
+    const life = present(this.#machine.life, `a life on ${this.name}`);
+    life.failedAssertions += 1;
+    this.io.log.event('error', 'assertion.failed', { detail });
+  }
+
   #endLife(cause: FaultId | undefined): Incarnation {
     const life = present(this.#machine.life, `a life on ${this.name}`);
     this.#machine.life = undefined;
@@ -186,6 +193,8 @@ export class Host {
       wasm: new IncarnationWasmTools(life),
       spawn: (name, task) => tasks.spawn(name, task),
       failedTasks: () => tasks.failed,
+      checks: 'all',
+      failedAssertions: () => life.failedAssertions,
       // No attacker listens on the world's network.
       secured: { clients: true, peers: true },
       failedHandshakes: () => ({ clients: 0, peers: 0 }),

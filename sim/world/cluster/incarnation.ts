@@ -37,6 +37,8 @@ export class Incarnation {
   /** Timers that may still fire. */
   timers = 0;
   zombieCalls = 0;
+  /** Assertions of the engine that failed in its code. */
+  failedAssertions = 0;
   /** How often it read its clock port; below, which of the machine's own functions it called past the ports. */
   clockReadings = 0;
   eventCount = 0;

@@ -8,6 +8,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { compileModule } from '../../../engine/real/compiled-modules.fixture.ts';
+import { assert } from '../../../engine/base/assert.ts';
 import { sleep } from '../../../engine/io/clock.ts';
 import { World } from '../world.ts';
 
@@ -38,6 +39,30 @@ describe('a failure', () => {
     expect(world.failures).toMatchObject([{ atUs: 700, host: 'n1', what: 'task repair' }]);
     expect(io.failedTasks()).toBe(1);
     expect(logged).toEqual([['n1', { task: 'repair', error: 'a bug' }]]);
+  });
+
+  it('of an assertion ends the process at once, whatever its code catches, and is counted and logged', async () => {
+    const world = new World({ seed: 1 });
+    const host = world.addHost('n1');
+    const io = host.boot();
+    const heard: unknown[] = [];
+    world.trace.on('assertion.failed', ({ host: name, fields }) => heard.push([name, fields]));
+    world.onFailedAssertion((name) => {
+      heard.push(io.failedAssertions());
+      world.mustGetHost(name).crash('keepAll', 'reset');
+    });
+    io.clock.after(700, () => {
+      try {
+        assert(false, 'a lock has one holder');
+      } catch {
+        io.log.event('info', 'thing.happened');
+      }
+    });
+    world.trace.on('thing.happened', () => heard.push('the process went on'));
+    await world.run({ untilUs: 5000 });
+    expect(world.failures).toMatchObject([{ atUs: 700, host: 'n1', what: 'assertion' }]);
+    expect(heard).toEqual([['n1', { detail: 'a lock has one holder' }], 1]);
+    expect(host.alive).toBe(false);
   });
 
   it('of a listener does not reach the engine', async () => {
