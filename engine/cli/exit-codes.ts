@@ -11,6 +11,8 @@ export const exitCodes = {
   failed: 1,
   /** The command line or the configuration is wrong. */
   usage: 2,
+  /** The command may have succeeded: its outcome is not known yet. */
+  unknown: 3,
 } as const;
 
 /** One of the exit codes. */

@@ -1,13 +1,14 @@
 /** Sends the commands' requests to a running node, over HTTP or HTTPS, with a token if one is given. */
-import { request as plainRequest } from 'node:http';
-import { request as secureRequest } from 'node:https';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Agent, request as plainRequest } from 'node:http';
+import { Agent as SecureAgent, request as secureRequest } from 'node:https';
 import type { Command } from 'commander';
 
 import { tokenFrom } from './node-token.ts';
 import { UsageError } from './exit-codes.ts';
 import { readOpenFile } from './secret-files.ts';
 
-const timeoutMs = 10_000;
+const defaultTimeoutMs = 10_000;
 const answerBytesMax = 1024 * 1024;
 const caBytesMax = 1024 * 1024;
 
@@ -30,6 +31,44 @@ export interface NodeAnswer {
   readonly text: string;
 }
 
+/** The methods that commands use. */
+export type ExchangeMethod = 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
+
+/** A request beyond its method and path. */
+export interface Exchange {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Without: a connection of its own. */
+  readonly agent?: KeptConnections;
+  /** The longest silence. */
+  readonly timeoutMs?: number;
+  readonly answerBytesMax: number;
+}
+
+/** A whole answer of any kind. */
+export interface WholeAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** Connections that are kept for further requests, at most `count` to a node. The command must call `close`. */
+export class KeptConnections {
+  readonly plain: Agent;
+  readonly secure: SecureAgent;
+
+  constructor(count: number) {
+    this.plain = new Agent({ keepAlive: true, maxSockets: count });
+    this.secure = new SecureAgent({ keepAlive: true, maxSockets: count });
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    this.plain.destroy();
+    this.secure.destroy();
+  }
+}
+
 /** The node answered with another status than expected: it refused the request. */
 export class NodeRefusal extends Error {
   readonly status: number;
@@ -40,7 +79,7 @@ export class NodeRefusal extends Error {
   }
 }
 
-/** A client of one node's HTTP listener. Each request has a connection of its own and a timeout of 10 seconds. */
+/** A client of one node's HTTP listener. */
 export class NodeClient {
   readonly #origin: string;
   readonly #token: string | undefined;
@@ -72,35 +111,94 @@ export class NodeClient {
   async obtain(expected: number, ...asked: Parameters<NodeClient['ask']>): Promise<string> {
     const { status, text } = await this.ask(...asked);
     if (status === expected) return text;
-    throw new NodeRefusal(`${this.origin} refused: ${problemOf(status, text)}`, status);
+    throw this.refusal(status, text);
   }
 
   /** Sends a request with the body `json`. Rejects, with the reason, if no answer of at most 1 MiB arrives. */
-  ask(method: 'GET' | 'POST', path: string, json?: string): Promise<NodeAnswer> {
+  async ask(method: 'GET' | 'POST', path: string, json?: string): Promise<NodeAnswer> {
+    const sent =
+      json === undefined ? {} : { headers: { 'Content-Type': 'application/json' }, body: Buffer.from(json) };
+    const { status, body } = await this.exchange(method, path, { ...sent, answerBytesMax });
+    return { status, text: body.toString('utf8') };
+  }
+
+  /**
+   * Sends a request, over one of the kept connections if `agent` is given. Rejects, with the reason, if no answer of at
+   * most `answerBytesMax` bytes arrives, or none for `timeoutMs` (10 seconds unless given).
+   */
+  exchange(method: ExchangeMethod, path: string, asked: Exchange): Promise<WholeAnswer> {
+    return new Promise((resolve, reject) => {
+      const chunks: Buffer[] = [];
+      let bytes = 0;
+      const { answerBytesMax: bytesMax } = asked;
+      const request = this.#send(method, path, asked, reject, (response) => {
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          bytes += chunk.length;
+          if (bytes > bytesMax) request.destroy(new Error(`the answer is longer than ${bytesMax} bytes`));
+        });
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: Buffer.concat(chunks),
+          }),
+        );
+      });
+    });
+  }
+
+  /**
+   * Sends a request whose answer the caller reads as a stream, of any length. Rejects with `NodeRefusal` if the status
+   * is not 200, else as `exchange` does.
+   */
+  stream(path: string, asked: Exchange): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      this.#send('GET', path, asked, reject, (response) => {
+        if (response.statusCode === 200) {
+          resolve(response);
+          return;
+        }
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => (text += chunk.slice(0, answerBytesMax - text.length)));
+        response.on('end', () => reject(this.refusal(response.statusCode ?? 0, text)));
+      });
+    });
+  }
+
+  /** The error for an answer with another status than the caller expects. */
+  refusal(status: number, text: string): NodeRefusal {
+    return new NodeRefusal(`${this.origin} refused: ${problemOf(status, text.trim())}`, status);
+  }
+
+  #send(
+    method: ExchangeMethod,
+    path: string,
+    { headers: given = {}, body, agent, timeoutMs = defaultTimeoutMs }: Exchange,
+    failed: (error: Error) => void,
+    answered: (response: IncomingMessage) => void,
+  ): ClientRequest {
     const url = new URL(this.#origin + path);
     const headers = {
       ...(this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }),
-      ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(body === undefined ? {} : { 'Content-Length': body.length }),
+      ...given,
     };
     const tls = this.#ca === undefined ? {} : { ca: this.#ca };
-    const send = url.protocol === 'https:' ? secureRequest : plainRequest;
-    return new Promise((resolve, reject) => {
-      const fail = (error: Error): void =>
-        reject(new Error(`${url.href} cannot be asked: ${reasonOf(error)}`, { cause: error }));
-      const request = send(url, { method, headers, timeout: timeoutMs, agent: false, ...tls }, (response) => {
-        let text = '';
-        response.setEncoding('utf8');
-        response.on('data', (chunk: string) => {
-          text += chunk;
-          if (text.length > answerBytesMax) request.destroy(new Error('the answer is too long'));
-        });
-        response.on('error', fail);
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
-      });
-      request.on('timeout', () => request.destroy(new Error(`no answer in ${timeoutMs / 1000} s`)));
-      request.on('error', fail);
-      request.end(json);
+    const secure = url.protocol === 'https:';
+    const kept = agent === undefined ? false : secure ? agent.secure : agent.plain;
+    const fail = (error: Error): void =>
+      failed(new Error(`${url.href} cannot be asked: ${reasonOf(error)}`, { cause: error }));
+    const send = secure ? secureRequest : plainRequest;
+    const request = send(url, { method, headers, timeout: timeoutMs, agent: kept, ...tls }, (response) => {
+      response.on('error', fail);
+      answered(response);
     });
+    request.on('timeout', () => request.destroy(new Error(`no answer in ${timeoutMs / 1000} s`)));
+    request.on('error', fail);
+    request.end(body);
+    return request;
   }
 }
 

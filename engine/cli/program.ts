@@ -7,6 +7,9 @@ import { version } from '../base/version.ts';
 import { addCertificatesCommand } from './certificates-command.ts';
 import { addCredentialsCommand } from './credentials-command.ts';
 import { addCheckConfigCommand } from './check-config-command.ts';
+import { addDataCommands } from './data/data-commands.ts';
+import { addExportCommands } from './data/export-commands.ts';
+import { addLoadCommand } from './data/load-command.ts';
 import { addClusterCommand } from './cluster-command.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { describeFailure, exitCodeOf, exitCodes } from './exit-codes.ts';
@@ -28,6 +31,9 @@ Examples:
   lockstep leave --node 127.0.0.1:8098         the node hands over what it owns and stops
   lockstep standby --node 127.0.0.1:8098       the node serves no client and takes writes; --return ends it
   lockstep transactions list --node HOST:PORT  what is in doubt there; resolve decides
+  lockstep get accounts/ann --node HOST:PORT   the value of an object; also put, del, ls, tx
+  lockstep export --node HOST:PORT -o all.jsonl all objects as JSON lines; import writes them again
+  lockstep load --node HOST:PORT --rate 1000   a load on your own cluster, and its latencies
   lockstep check-config lockstep.yaml          is this configuration valid?
   lockstep check-config --keys                 every key: variable, default, allowed range, meaning
   lockstep certificates secrets n1 n2 n3       a throw-away CA, to try TLS on this machine
@@ -39,6 +45,7 @@ Exit codes:
   0  done
   1  it failed; the last line says why
   2  the command line or the configuration is wrong
+  3  the outcome of a transaction is not known yet (tx)
 
 Every configuration key is also an environment variable: LOCKSTEP_ and the key in capitals.`;
 
@@ -71,6 +78,9 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addLeaveCommand(program, finish);
   addStandbyCommand(program, finish);
   addTransactionsCommand(program, finish);
+  addDataCommands(program, finish);
+  addExportCommands(program, finish);
+  addLoadCommand(program, finish);
   addCheckConfigCommand(program, finish);
   addCertificatesCommand(program, finish);
   addCredentialsCommand(program, finish);
