@@ -9,6 +9,13 @@ interface CommonFlags {
   readonly json?: boolean;
 }
 
+interface SimFlags extends CommonFlags {
+  readonly seeds: number;
+  readonly jobs: number;
+  readonly raw: boolean;
+  readonly beside?: string;
+}
+
 interface NodeFlags extends CommonFlags {
   readonly seconds: number;
   readonly connections: number;
@@ -45,9 +52,14 @@ interface ClientsFlags extends CommonFlags {
 
 const program = new Command('bench').description('Measures Lockstep; medians of rounds.');
 
-benchmark('sim', 'the simulator: events and operations per second on one core', 15).action(
-  async ({ rounds, json = false }: CommonFlags) => (await import('./sim.ts')).run({ rounds, json }),
-);
+benchmark('sim', 'the simulator: seeds of the catalogue, run and judged; then its raw speed', 15)
+  .option('--seeds <n>', 'measured seeds of each scenario', positive, 2)
+  .option('--jobs <n>', 'threads', positive, 2)
+  .option('--no-raw', 'leave the raw speed out')
+  .option('--beside <dist>', 'the dist directory of another build, measured in turns')
+  .action(async ({ json = false, beside, ...flags }: SimFlags) =>
+    (await import('./sim.ts')).run({ ...flags, beside, json }),
+  );
 
 benchmark('node', 'a three-node cluster on this machine, beside etcd where it is installed', 3)
   .option('--seconds <n>', 'length of a measurement', positive, 5)

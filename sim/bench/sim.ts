@@ -1,6 +1,7 @@
 /**
- * `npm run bench sim`: the speed of the simulator on one core, with five nodes and faults: events and client operations
- * per second of real time, and virtual time per real time. Runs as `lockstep-sim run` does: on a thread of the pool,
+ * `npm run bench sim`: first what `lockstep-sim run` achieves (`sim-catalogue.ts`), then the raw speed of the simulator
+ * on one core, with five nodes and faults and nothing judged: events and client operations per second of real time, and
+ * virtual time per real time. Runs as `lockstep-sim run` does: on a thread of the pool,
  * one after another.
  *
  * An engine event is an event of the world's agenda that ran code of a node: a delivery, a disk completion, a timer.
@@ -16,6 +17,8 @@ import type { Task } from '../runner/task.ts';
 import type { Scenario } from '../plan/scenario.ts';
 import { figure, median, table } from './figures.ts';
 import { progress } from './bench-process.ts';
+import type { CatalogueOptions } from './sim-catalogue.ts';
+import { catalogueTable, measureCatalogue } from './sim-catalogue.ts';
 
 /** Five nodes in five racks, every fault kind, and a load without pauses. */
 const scenario: Scenario = {
@@ -50,8 +53,11 @@ const scenario: Scenario = {
 };
 
 /** Number of rounds and form of the output. */
-export interface SimBenchOptions {
+export interface SimBenchOptions extends CatalogueOptions {
+  /** Rounds of the raw measurement. */
   readonly rounds: number;
+  /** Whether the raw speed is measured too. */
+  readonly raw: boolean;
   readonly json: boolean;
 }
 
@@ -71,7 +77,14 @@ interface Round {
 const warmUpRuns = 15;
 
 /** Runs the benchmark and prints its table, or one line of JSON. */
-export async function run({ rounds, json }: SimBenchOptions): Promise<void> {
+export async function run({ rounds, raw: wantsRaw, json, ...options }: SimBenchOptions): Promise<void> {
+  const catalogue = await measureCatalogue(options);
+  const raw = wantsRaw ? await measureRaw(rounds) : [];
+  const tables = [catalogueTable(catalogue), ...(raw.length === 0 ? [] : [tableOf(raw)])];
+  process.stdout.write(`${json ? JSON.stringify({ catalogue, raw }) : tables.join('\n\n')}\n`);
+}
+
+async function measureRaw(rounds: number): Promise<readonly Round[]> {
   const pool = new Pool(buildDirectory, 1);
   const measured: Round[] = [];
   for (let seed = 0; seed < warmUpRuns + rounds; seed++) {
@@ -84,7 +97,7 @@ export async function run({ rounds, json }: SimBenchOptions): Promise<void> {
     if (seed >= warmUpRuns) measured.push(round);
   }
   await pool.close();
-  process.stdout.write(`${json ? JSON.stringify(measured) : tableOf(measured)}\n`);
+  return measured;
 }
 
 function tableOf(rounds: readonly Round[]): string {

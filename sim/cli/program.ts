@@ -18,6 +18,8 @@ import type { Summary } from '../runner/result.ts';
 import { summaryJson } from '../runner/result.ts';
 import { mustHaveJudges } from '../runner/judges.ts';
 import { planOfSeed } from '../runner/task.ts';
+import type { Twice } from '../runner/twice.ts';
+import { twiceChoices } from '../runner/twice.ts';
 import { exitCodes } from './complaints.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
@@ -72,6 +74,7 @@ interface RunFlags extends OwnFlags {
   readonly json?: boolean;
   readonly plant?: string;
   readonly untilFailure?: boolean;
+  readonly twice?: Twice;
   readonly history?: string;
 }
 
@@ -150,6 +153,12 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
     .option('--out <dir>', 'where failing plans are written', defaultOut)
     .option('--json', 'print one line of JSON')
     .option('--until-failure', 'begin no further seed of a scenario that has failed')
+    .addOption(
+      new Option(
+        '--twice <which>',
+        'which seeds run a second time to check determinism (default: eighth; all with --seed or --plant)',
+      ).choices(twiceChoices),
+    )
     .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
     .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
     .option(
@@ -168,6 +177,7 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
         plant: flags.plant,
         ownFile: flags.scenarios,
         untilFailure: flags.untilFailure === true,
+        twice: flags.twice ?? (flags.seed === undefined && flags.plant === undefined ? 'eighth' : 'all'),
       });
       if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
       print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));

@@ -17,6 +17,7 @@ import { brokenInvariant, summarize, summarizeAll } from '../runner/result.ts';
 import type { Task } from '../runner/task.ts';
 import { mustFindScenario, planOfSeed } from '../runner/task.ts';
 import { judgedBy } from '../runner/judges.ts';
+import type { Twice } from '../runner/twice.ts';
 import { mutantNamed, mutateBuild } from './planting.ts';
 import { startProgress } from './progress.ts';
 
@@ -37,6 +38,8 @@ export interface RunOptions {
   readonly ownFile: string | undefined;
   /** Starts no further run of a scenario that has failed. */
   readonly untilFailure: boolean;
+  /** Which seeds run a second time for `determinism`. */
+  readonly twice: Twice;
 }
 
 type RunTask = Task & { readonly kind: 'seed' | 'shrink' };
@@ -135,12 +138,12 @@ async function runSeeds(
 /** All seeds, scenario by scenario. */
 function* seedTasks(
   names: readonly string[],
-  { firstSeed, seedCount = 1 }: RunOptions,
+  { firstSeed, seedCount = 1, twice }: RunOptions,
   wanted: (name: string) => boolean,
 ): Generator<RunTask> {
   for (const scenario of names) {
     for (let index = 0; index < seedCount && wanted(scenario); index++) {
-      yield { kind: 'seed', scenario, seed: firstSeed + index };
+      yield { kind: 'seed', scenario, seed: firstSeed + index, twice };
     }
   }
 }
@@ -151,7 +154,7 @@ function* seedTasks(
  */
 function* tasksWithin(
   findings: ReadonlyMap<string, Findings>,
-  { firstSeed, seedCount = Number.MAX_SAFE_INTEGER - firstSeed + 1 }: RunOptions,
+  { firstSeed, seedCount = Number.MAX_SAFE_INTEGER - firstSeed + 1, twice }: RunOptions,
   wanted: (name: string) => boolean,
   endMs: number,
 ): Generator<RunTask> {
@@ -169,7 +172,7 @@ function* tasksWithin(
       }
       if (begun && performance.now() >= endMs) return;
       begun = true;
-      if (wanted(scenario)) yield { kind: 'seed', scenario, seed: firstSeed + index };
+      if (wanted(scenario)) yield { kind: 'seed', scenario, seed: firstSeed + index, twice };
     }
   }
 }

@@ -18,6 +18,8 @@ import type { Scenario } from '../plan/scenario.ts';
 import { mustHaveJudges } from './judges.ts';
 import type { RunResult, Shrunk, Verdict } from './result.ts';
 import { brokenInvariant } from './result.ts';
+import type { Twice } from './twice.ts';
+import { isRunTwice } from './twice.ts';
 import type { Own } from './user-defined.ts';
 import { nothingOwn } from './user-defined.ts';
 import type { RunOutcome } from './run-outcome.ts';
@@ -27,7 +29,13 @@ import { runCrashPoints } from '../explore/crash-points.ts';
 
 /** A task; it crosses threads. */
 export type Task =
-  | { readonly kind: 'seed'; readonly scenario: string; readonly seed: number }
+  | {
+      readonly kind: 'seed';
+      readonly scenario: string;
+      readonly seed: number;
+      /** Which seeds run twice for `determinism`; absent: all. */
+      readonly twice?: Twice;
+    }
   | { readonly kind: 'plan'; readonly plan: Plan }
   | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] }
   | {
@@ -60,7 +68,12 @@ export async function performTask(
     case 'seed':
       return {
         kind: 'ran',
-        result: await judgePlan(planOfSeed(task.scenario, task.seed, own), stopwatch, own.invariants),
+        result: await judgePlan(
+          planOfSeed(task.scenario, task.seed, own),
+          stopwatch,
+          own.invariants,
+          task.twice,
+        ),
       };
     case 'plan':
       return { kind: 'ran', result: await judgePlan(task.plan, stopwatch, own.invariants) };
@@ -90,18 +103,20 @@ export function mustFindScenario(name: string, own: Own = nothingOwn): Scenario 
 
 /**
  * Runs a plan and judges it by its invariants and the caller's `invariants`; runs it twice if the plan asks for
- * `determinism`. Throws `BadRequest` for a plan that names a user's invariants (`judgedBy`) which `invariants` lacks.
+ * `determinism` and `twice` chooses it: otherwise that invariant has no report. Throws `BadRequest` for a plan that names a user's invariants (`judgedBy`) which `invariants` lacks.
  */
 export async function judgePlan(
   plan: Plan,
   stopwatch: Stopwatch,
   invariants: readonly Invariant[] = [],
+  twice: Twice = 'all',
 ): Promise<RunResult> {
   mustBeInvariants(invariants);
   mustHaveJudges(plan, invariants);
   const startMs = stopwatch();
   const outcome = await runPlan(plan);
-  const determinism = plan.floors.determinism === undefined ? [] : [await checkTwice(plan, outcome)];
+  const runsTwice = plan.floors.determinism !== undefined && isRunTwice(plan.scenario, plan.seed, twice);
+  const determinism = runsTwice ? [await checkTwice(plan, outcome)] : [];
   const asked = [...outcome.reports, ...determinism].map((report) =>
     withFloor(report, floorOf(report, outcome.floors)),
   );
