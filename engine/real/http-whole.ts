@@ -10,15 +10,18 @@ import { bufferOf } from '../base/ids.ts';
 /** Largest body sent as text, in bytes: with a usual head it fits the buffer that Node takes from the stack. */
 const bytesAsTextMax = 8192;
 
-/** Sends the answer. Header names go out as given; `Content-Length` is added where a body is allowed. */
+/**
+ * Sends the answer. `headers`: names and values in turn. Names go out as given; `Content-Length` is added where a body is
+ * allowed.
+ */
 export function sendWhole(
   response: ServerResponse,
   status: number,
-  headers: Record<string, string | number>,
+  headers: string[],
   body: string | Uint8Array,
 ): void {
   const piece = typeof body === 'string' ? plainText(body) : body;
-  if (status !== 204 && status !== 304) headers['Content-Length'] = piece.length;
+  if (status !== 204 && status !== 304) headers.push('Content-Length', String(piece.length));
   response.writeHead(status, headers);
   const text = typeof piece === 'string' ? piece : shortText(piece);
   if (text === undefined) response.end(piece);

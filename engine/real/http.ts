@@ -289,12 +289,12 @@ class HttpEdge {
   #send(response: ServerResponse, answer: HttpResponse, last = this.#connections.stopping): void {
     // The rest of the request was not HTTP, and `HttpConnections.refuse` answered it while this answer was made.
     if (response.headersSent) return;
-    const headers: Record<string, string | number> = { ...answer.headers };
-    headers['Server'] = this.#service.serverName;
     const { status, body } = answer;
+    const headers = linesOf(answer.headers);
+    headers.push('Server', this.#service.serverName);
     const whole = typeof body === 'string' || body instanceof Uint8Array;
     const closes = last || closesBehind(response, status, whole);
-    if (closes) headers['Connection'] = 'close';
+    if (closes) headers.push('Connection', 'close');
     const { socket } = response.req;
     if (whole) sendWhole(response, status, headers, body);
     else {
@@ -307,6 +307,13 @@ class HttpEdge {
     this.#turns.answered(response, closes);
     this.#connections.answered(socket);
   }
+}
+
+/** Names and values in turn: node:http writes these without looking names up. */
+function linesOf(headers: Readonly<Record<string, string>>): string[] {
+  const lines: string[] = [];
+  for (const name in headers) lines.push(name, headers[name] ?? '');
+  return lines;
 }
 
 /**
