@@ -2,6 +2,7 @@
  * What scenarios share: the everyday load of a few clients on a few keys (few, so that writes meet), and the invariants
  * that always hold, with floors that even an unlucky seed reaches.
  */
+import { everydayFloors } from '../sim/check/invariants.ts';
 import type { JobLoad, LoadShape, Scenario, TransactionLoad } from '../sim/plan/scenario.ts';
 
 /** The load from which most scenarios start. */
@@ -43,27 +44,8 @@ export const jobLoad: JobLoad = {
   keysMax: 12,
 };
 
-/** The invariants that hold in every scenario. */
-export const invariants: Scenario['invariants'] = {
-  durability: 30,
-  'durable-before-ack': 10,
-  causality: 150,
-  convergence: 15,
-  'input-robustness': 3,
-  'quorum-intersection': 25,
-  'node-identity': 100,
-  'session-guarantees': 10,
-  'failure-detection': 30,
-  liveness: 10,
-  'hint-delivery': 3,
-  'resource-bounds': 100,
-  'metrics-reconcile': 2_000,
-  'stats-agreement': 3,
-  'valid-exposition': 10,
-  determinism: 1,
-  'no-ambient-time': 3,
-  'no-silent-failures': 4,
-};
+/** The invariants that hold in every scenario, with the floors of their rows. */
+export const invariants: Scenario['invariants'] = everydayFloors();
 
 /** For scenarios in which members join or leave. */
 export const invariantsOnTheMove: Scenario['invariants'] = {

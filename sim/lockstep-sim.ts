@@ -15,7 +15,8 @@ export { SimulatorFault } from './runner/simulator-fault.ts';
 export { LockstepError } from '../engine/base/errors.ts';
 
 export { formatPlan } from './plan/plan.ts';
-export type { Plan, PlanFault, PlanOperation, PlanTransaction } from './plan/plan.ts';
+export type { Plan, PlanFault, PlanOperation } from './plan/plan.ts';
+export type { PlanTransaction } from './plan/plan-transactions.ts';
 export { parsePlan } from './plan/plan-validation.ts';
 export type { ClusterShape, FaultDraw, LoadShape, Scenario } from './plan/scenario.ts';
 

@@ -14,8 +14,34 @@ import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
+import { checkTransactionDurability } from './transaction-durability.ts';
+import type { TransactionFindings } from './transactions.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
-import { Tally } from './report.ts';
+import { joinReports, Tally } from './report.ts';
+
+/** The evidence of one run; `transactions` is undefined if nothing observed any. */
+export interface AcknowledgementEvidence {
+  readonly history: History;
+  readonly diskLosses: DiskLosses;
+  readonly transactions: TransactionFindings | undefined;
+}
+
+/** The row of `durable-before-ack`. */
+export const durableBeforeAckRow = invariant({
+  name: 'durable-before-ack',
+  code: 'INV5',
+  promise: 'no write is acknowledged before it is synced',
+  gravity: 'data',
+  breach: 'a power loss may take what was acknowledged',
+  needs: [],
+  everydayFloor: 10,
+  check: ({ history, diskLosses, transactions }: AcknowledgementEvidence) =>
+    joinReports(
+      checkAcknowledgement(history, diskLosses),
+      transactions && checkTransactionDurability(transactions.steps, transactions.history),
+    ),
+});
 
 /** Checks every acknowledged put of the history; `atlas` says which disks lost data, and when. */
 export function checkAcknowledgement(history: History, atlas: DiskLosses = wholeDisks): CheckReport {

@@ -6,23 +6,33 @@
  * good and was not replaced: the other branches wait for it. An operator's decision on behalf of such a coordinator,
  * which the node keeps to compare it with the coordinator's own.
  */
+import type {
+  BranchesLeft,
+  BranchLeft,
+  TransactionEvidence,
+  TransactionFindings,
+  TransactionStep,
+} from './transactions.ts';
+import { checkNothingDangles, decidedHeuristically } from './transactions.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
-import { Tally } from './report.ts';
-import type { TransactionStep } from './transactions.ts';
+import { joinReports, Tally } from './report.ts';
 
-/** The record of one branch. */
-export interface BranchLeft {
-  readonly xid: string;
-  /** `applied`, `prepared`, or `damaged` if it cannot be read. */
-  readonly state: string;
-}
-
-/** The branch records on one node's disk. */
-export interface BranchesLeft {
-  readonly node: string;
-  readonly atUs: number;
-  readonly branches: readonly BranchLeft[];
-}
+/** The row of `no-dangling-transactions`. */
+export const noDanglingTransactionsRow = invariant({
+  name: 'no-dangling-transactions',
+  code: 'INV3',
+  promise: 'after healing no transaction is left in doubt',
+  gravity: 'availability',
+  breach: 'branches hold their locks, or their records, for ever',
+  needs: ['finished-branches'],
+  check: ({ transactions }: TransactionEvidence) =>
+    transactions &&
+    joinReports(
+      checkNothingDangles(transactions.dangling),
+      checkNothingLeft(transactions.left, transactionsKept(transactions)),
+    ),
+});
 
 /** `buried`: transactions with a participant that died for good. */
 export function checkNothingLeft(
@@ -48,4 +58,17 @@ export function sharedWith(lost: readonly string[], steps: readonly TransactionS
     return lost.includes(node) || lost.includes(String(fields['to'] ?? ''));
   });
   return new Set(shared.map(({ xid }) => xid));
+}
+
+/**
+ * Transactions of which nodes keep branch records for good reason: a participant died for good or lost its disk, or an
+ * operator decided on behalf of a dead coordinator (a node keeps that decision until the coordinator confirms it or is
+ * replaced).
+ */
+function transactionsKept({ steps, missed, wipes }: TransactionFindings): ReadonlySet<string> {
+  const gone = [...missed, ...wipes.map(({ node }) => node)];
+  const unconfirmed = [...decidedHeuristically(steps)].filter((xid) =>
+    missed.some((node) => xid.startsWith(`${node}-`)),
+  );
+  return new Set([...sharedWith(gone, steps), ...unconfirmed]);
 }

@@ -2,6 +2,7 @@
  * `no-ambient-time` (INV31), clock use. Every incarnation of a node takes time, timers and random numbers from its
  * ports, never from the machine's own functions. Each incarnation that used its clock port is one comparison.
  */
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -15,6 +16,18 @@ export interface ClockUse {
   readonly machineCalls: readonly string[];
   readonly firstCallUs: number | undefined;
 }
+
+/** The row of `no-ambient-time`. */
+export const noAmbientTimeRow = invariant({
+  name: 'no-ambient-time',
+  code: 'INV31',
+  promise: 'nodes use the clocks and chance they are given',
+  gravity: 'testbed',
+  breach: 'a run depends on the machine that it runs on',
+  needs: [],
+  everydayFloor: 3,
+  check: ({ clockUses }: { readonly clockUses: readonly ClockUse[] }) => checkClockUse(clockUses),
+});
 
 /** Compares each incarnation that used its clock port or a function of the machine. */
 export function checkClockUse(uses: readonly ClockUse[]): CheckReport {

@@ -8,6 +8,7 @@
  */
 import { byKey, isWrite } from '../evidence/history.ts';
 import type { History } from '../evidence/history.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -72,6 +73,28 @@ export class HintlessDeaths {
 
 /** Excuses nothing: anti-entropy repairs what hints do not. */
 export const noHintlessDeaths = new HintlessDeaths([], [], 0, []);
+
+/** The dumps of one run and what they are compared by. */
+export interface ReplicaEvidence {
+  readonly dumps: readonly ReplicaDump[];
+  readonly ownersOf: OwnersOf;
+  /** Names of keys with an operation in progress when the dumps were taken. */
+  readonly inFlight: ReadonlySet<string>;
+  readonly deaths: HintlessDeaths;
+}
+
+/** The row of `convergence`. */
+export const convergenceRow = invariant({
+  name: 'convergence',
+  code: 'INV10',
+  promise: 'all replicas become equal, byte for byte',
+  gravity: 'data',
+  breach: 'replicas differ for ever, and reads depend on which of them answer',
+  needs: ['equal-replicas'],
+  everydayFloor: 15,
+  check: ({ replicas }: { readonly replicas: ReplicaEvidence }) =>
+    checkConvergence(replicas.dumps, replicas.ownersOf, replicas.inFlight, replicas.deaths),
+});
 
 /** Compares the dumps. `inFlight`: names of keys to skip; `deaths`: excuses where hints alone repair. */
 export function checkConvergence(

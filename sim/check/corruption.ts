@@ -10,6 +10,7 @@
  */
 import type { History } from '../evidence/history.ts';
 import { describeOperation, isRead } from '../evidence/history.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -46,6 +47,23 @@ export interface CorruptionRecords {
 
 /** Longest time from reading a range to the report of its damage, in virtual microseconds. */
 const reportUs = 1_000_000;
+
+/** What clients read, and what the disks show. */
+export interface CorruptionEvidence {
+  readonly history: History;
+  readonly corruption: CorruptionRecords;
+}
+
+/** The row of `data-integrity`. */
+export const dataIntegrityRow = invariant({
+  name: 'data-integrity',
+  code: 'INV15',
+  promise: 'corrupt bytes are never served as data',
+  gravity: 'data',
+  breach: 'corrupt bytes are served as data',
+  needs: [],
+  check: ({ history, corruption }: CorruptionEvidence) => checkCorruption(history, corruption),
+});
 
 /** Checks values, flipped ranges and damage reports. */
 export function checkCorruption(history: History, records: CorruptionRecords): CheckReport {

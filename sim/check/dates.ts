@@ -6,6 +6,7 @@
  *
  * Skipped: versions of a coordinator whose clock readings were not observed.
  */
+import { invariant } from './invariant.ts';
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -16,6 +17,17 @@ export interface DateRecords {
   readonly skipped: number;
   readonly wrong: readonly BadEvent[];
 }
+
+/** The row of `timestamp-accuracy`. */
+export const timestampAccuracyRow = invariant({
+  name: 'timestamp-accuracy',
+  code: 'INV34',
+  promise: "versions are dated by their coordinator's clock",
+  gravity: 'operations',
+  breach: 'one wrong clock decides over writes that others make later',
+  needs: ['disk-records', 'dates'],
+  check: ({ dates }: { readonly dates: DateRecords }) => checkDates(dates),
+});
 
 /** Turns the observer's findings into a report. */
 export function checkDates({ compared, skipped, wrong }: DateRecords): CheckReport {

@@ -2,8 +2,20 @@
  * `determinism` (INV29): the same plan gives the same run. Compares the digests of two runs, and names the first
  * different event if both traces are available.
  */
+import { invariant } from './invariant.ts';
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
+
+/** The row of `determinism`. */
+export const determinismRow = invariant({
+  name: 'determinism',
+  code: 'INV29',
+  promise: 'the same plan gives the same run',
+  gravity: 'testbed',
+  breach: 'a failure may not replay',
+  needs: [],
+  everydayFloor: 1,
+});
 
 /** Compares two digests; `firstDifference` is called only if they differ. */
 export function checkDeterminism(

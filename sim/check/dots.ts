@@ -7,6 +7,7 @@
  * Skipped: replaced values of an incarnation that the new record's context does not know at all (its entry was pruned),
  * and records that do not decode (other checks report those).
  */
+import { invariant } from './invariant.ts';
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -18,6 +19,18 @@ export interface DotRecords {
   readonly reused: readonly BadEvent[];
   readonly lost: readonly BadEvent[];
 }
+
+/** The row of `causality`. */
+export const causalityRow = invariant({
+  name: 'causality',
+  code: 'INV9',
+  promise: 'no version replaces one that it has not seen',
+  gravity: 'data',
+  breach: 'a replica drops a write as known that it never saw',
+  needs: ['disk-records'],
+  everydayFloor: 150,
+  check: ({ dots }: { readonly dots: DotRecords }) => checkDots(dots),
+});
 
 /** Turns the observer's findings into a report. */
 export function checkDots({ compared, skipped, reused, lost }: DotRecords): CheckReport {

@@ -19,8 +19,27 @@ import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
+
+/** What clients did with single objects, and what lost disks excuse. */
+export interface HistoryEvidence {
+  readonly history: History;
+  readonly diskLosses: DiskLosses;
+}
+
+/** The row of `durability`. */
+export const durabilityRow = invariant({
+  name: 'durability',
+  code: 'INV4',
+  promise: 'an acknowledged write is never lost or undone',
+  gravity: 'data',
+  breach: 'an acknowledged write is lost, or something deleted or replaced is back',
+  needs: [],
+  everydayFloor: 30,
+  check: ({ history, diskLosses }: HistoryEvidence) => checkDurability(history, diskLosses),
+});
 
 /** Checks a history key by key; `atlas` says which disks lost data, and when. */
 export function checkDurability(history: History, atlas: DiskLosses = wholeDisks): CheckReport {

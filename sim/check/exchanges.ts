@@ -16,6 +16,7 @@
  * Skipped: keys that a third party wrote during an exchange or shortly before, where microseconds decide which side
  * counts; exchanges with a disk that has unreadable places; exchanges while the ring changes.
  */
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -71,6 +72,26 @@ export interface ReplacementRecord {
   readonly fault: string;
 }
 
+/** The records of the exchange observer. */
+export interface ExchangeEvidence {
+  readonly exchanges: {
+    readonly exchanges: readonly ExchangeRecord[];
+    readonly leaves: readonly LeafRecord[];
+    readonly successions: readonly ReplacementRecord[];
+  };
+}
+
+/** The row of `exchange-soundness`. */
+export const exchangeSoundnessRow = invariant({
+  name: 'exchange-soundness',
+  code: 'INV11',
+  promise: 'anti-entropy reports exactly what differs',
+  gravity: 'data',
+  breach: 'anti-entropy passes over a difference, or repairs what is equal',
+  needs: ['exchanges'],
+  check: ({ exchanges }: ExchangeEvidence) => checkExchanges(exchanges.exchanges, exchanges.leaves),
+});
+
 /** Checks `exchange-soundness`. */
 export function checkExchanges(
   exchanges: readonly ExchangeRecord[],
@@ -104,6 +125,17 @@ function compareExchange(exchange: ExchangeRecord, tally: Tally): void {
   });
 }
 
+/** The row of `repair-soundness`. */
+export const repairSoundnessRow = invariant({
+  name: 'repair-soundness',
+  code: 'INV12',
+  promise: 'repairs lose and resurrect nothing, and end',
+  gravity: 'data',
+  breach: 'a repair overwrites something newer, brings a deletion back, or never ends',
+  needs: ['exchanges'],
+  check: ({ exchanges }: ExchangeEvidence) => checkRepairs(exchanges.exchanges, exchanges.successions),
+});
+
 /** Checks `repair-soundness`. */
 export function checkRepairs(
   exchanges: readonly ExchangeRecord[],
@@ -136,6 +168,17 @@ function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
     return `${between(exchange)} listed ${listed} keys and reported ${reported.length}, though all were equal`;
   });
 }
+
+/** The row of `stale-snapshot-safety`. */
+export const staleSnapshotSafetyRow = invariant({
+  name: 'stale-snapshot-safety',
+  code: 'INV14',
+  promise: 'a stale snapshot hides no difference',
+  gravity: 'data',
+  breach: 'an old snapshot hides differences from anti-entropy',
+  needs: ['exchanges'],
+  check: ({ exchanges }: ExchangeEvidence) => checkStaleSnapshots(exchanges.exchanges),
+});
 
 /** Checks `stale-snapshot-safety`. */
 export function checkStaleSnapshots(exchanges: readonly ExchangeRecord[]): CheckReport {

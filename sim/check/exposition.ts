@@ -9,6 +9,7 @@ import { CountedSeries } from './counted-series.ts';
 import type { ExpositionReader, ParsedFamily } from './exposition-text.ts';
 import { ExpositionError, expositionReader } from './exposition-text.ts';
 import type { IncarnationAccount } from './reconcile/account.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 import type { StatsSample } from './stats-agreement.ts';
@@ -23,6 +24,28 @@ type Counters = ReadonlyMap<string, number>;
 /** Largest number of samples of one exposition: the node's own (404 today); each of its peers has further ones. */
 const samplesMax = 420;
 const samplesPerPeerMax = 80;
+
+/** Scrapes of clients, and samples of the nodes' metrics. */
+export interface ExpositionEvidence {
+  readonly scrapes: readonly IncarnationSample[];
+  readonly accounts: readonly IncarnationAccount[];
+  readonly reader: ExpositionReader;
+}
+
+/** The row of `valid-exposition`. */
+export const validExpositionRow = invariant({
+  name: 'valid-exposition',
+  code: 'INV26',
+  promise: 'scrapes parse, and counters never decrease',
+  gravity: 'operations',
+  breach: 'a scraper rejects the text, or computes rates from a counter that went back',
+  needs: ['accounts'],
+  everydayFloor: 10,
+  floorOf:
+    // Each sample but the first of an incarnation with the one before it, and each complete scrape.
+    ({ samples, incarnations, scrapes }) => scrapes + samples - incarnations,
+  check: ({ scrapes, accounts, reader }: ExpositionEvidence) => checkExposition(scrapes, accounts, reader),
+});
 
 /** Checks the scrapes (`looks`) and the accounts of a run. */
 export function checkExposition(

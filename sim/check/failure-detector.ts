@@ -10,6 +10,8 @@
  *   time.
  */
 import type { OpinionMove, Opinions } from './opinions.ts';
+import type { IncarnationAccount } from './reconcile/account.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -49,6 +51,28 @@ export interface DetectorTruth {
   /** Longest time from the begin of a silence to its judgement, in virtual microseconds. */
   readonly horizonUs: number;
 }
+
+/** The evidence of one run; fields as in `DetectorTruth`. */
+export interface DetectorEvidence {
+  readonly opinions: Opinions;
+  readonly accounts: readonly IncarnationAccount[];
+  readonly disturbances: readonly DetectorDisturbance[];
+  readonly nodes: readonly string[];
+  readonly horizonUs: number;
+}
+
+/** The row of `failure-detection`. */
+export const failureDetectionRow = invariant({
+  name: 'failure-detection',
+  code: 'INV21',
+  promise: 'live peers are not called down, dead ones are',
+  gravity: 'availability',
+  breach: 'requests avoid a healthy node, or wait for a dead one',
+  needs: [],
+  everydayFloor: 30,
+  check: ({ opinions, accounts, disturbances, nodes, horizonUs }: DetectorEvidence) =>
+    checkDetector({ opinions, looks: phiSamples(accounts), troubles: disturbances, nodes, horizonUs }),
+});
 
 /** Checks transitions, samples of phi, causes of DOWN and detection of absences. */
 export function checkDetector(truth: DetectorTruth): CheckReport {
@@ -111,4 +135,13 @@ function checkNoticed(absence: DetectorDisturbance, truth: DetectorTruth, tally:
       return `${observer} still calls ${absence.node} ${states.join(' or ')}, which is away since ${absence.fromUs} us`;
     });
   }
+}
+
+/** The samples of the gauge `gossip_phi_score_milli`. */
+function phiSamples(accounts: readonly IncarnationAccount[]): readonly PhiSample[] {
+  return accounts.flatMap(({ node, atUs, counted }) =>
+    counted
+      .filter(({ family }) => family === 'gossip_phi_score_milli')
+      .map(({ value }) => ({ node, atUs, milliPhi: value })),
+  );
 }

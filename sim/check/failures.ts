@@ -3,6 +3,7 @@
  * rejected without a handler, and the world itself met no contradiction. Each incarnation is one comparison, and so is
  * the run as a whole.
  */
+import { invariant } from './invariant.ts';
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -14,6 +15,24 @@ export interface IncarnationRecord {
   readonly failedTasks: number;
   readonly atUs: number;
 }
+
+/** All incarnations, and every failure that any of them, or the world, recorded. */
+export interface FailureEvidence {
+  readonly incarnations: readonly IncarnationRecord[];
+  readonly failures: readonly BadEvent[];
+}
+
+/** The row of `no-silent-failures`. */
+export const noSilentFailuresRow = invariant({
+  name: 'no-silent-failures',
+  code: 'INV32',
+  promise: 'no task of a node fails unseen',
+  gravity: 'availability',
+  breach: 'a part of a node has stopped and nothing tells of it',
+  needs: [],
+  everydayFloor: 4,
+  check: ({ incarnations, failures }: FailureEvidence) => checkFailures(incarnations, failures),
+});
 
 /** Checks the incarnations, and the failures of the run as a whole. */
 export function checkFailures(

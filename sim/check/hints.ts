@@ -6,6 +6,7 @@
  *
  * Skipped: expired or unreadable hints (counted as expired), and hints whose replica's context has been pruned.
  */
+import { invariant } from './invariant.ts';
 import type { BadEvent, CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -24,6 +25,24 @@ export interface HintBalance {
   readonly onDisk: number;
   readonly counted: number;
 }
+
+/** The evidence of one run. */
+export interface HintEvidence {
+  readonly hints: HintRecords;
+  readonly hintBalances: readonly HintBalance[];
+}
+
+/** The row of `hint-delivery`. */
+export const hintDeliveryRow = invariant({
+  name: 'hint-delivery',
+  code: 'INV27',
+  promise: 'no hint is dropped before its write arrives',
+  gravity: 'data',
+  breach: 'a write that was kept for an absent replica never reaches it',
+  needs: ['disk-records', 'quiet-cluster'],
+  everydayFloor: 3,
+  check: ({ hints, hintBalances }: HintEvidence) => checkHints(hints, hintBalances),
+});
 
 /** Checks removed hints and the final balance of every node. */
 export function checkHints(

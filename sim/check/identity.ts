@@ -4,6 +4,7 @@
  * is refused, and so is a start whose configuration names an invalid token. `ring-agreement` checks that no node takes
  * an impostor for a member.
  */
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -24,6 +25,24 @@ export interface ForbiddenStart {
   readonly refused: string;
   readonly expected: string;
 }
+
+/** Who answered whom, and starts that must be refused. */
+export interface IdentityEvidence {
+  readonly identities: readonly AnswerRecord[];
+  readonly forbiddenStarts: readonly ForbiddenStart[];
+}
+
+/** The row of `node-identity`. */
+export const nodeIdentityRow = invariant({
+  name: 'node-identity',
+  code: 'INV19',
+  promise: 'a node name is one incarnation at a time',
+  gravity: 'data',
+  breach: 'two processes act under one name, or a request of a past incarnation is served',
+  needs: ['routes'],
+  everydayFloor: 100,
+  check: ({ identities, forbiddenStarts }: IdentityEvidence) => checkIdentity(identities, forbiddenStarts),
+});
 
 /** Checks answers between nodes, and starts that must be refused. */
 export function checkIdentity(

@@ -17,6 +17,8 @@ import type { TransactionHistory, TransactionRecord } from '../evidence/transact
 import { appenderOf, describeTransaction } from '../evidence/transactions.ts';
 import type { Edge } from './dependency-graph.ts';
 import { findCycles } from './dependency-graph.ts';
+import type { TransactionEvidence } from './transactions.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -24,6 +26,18 @@ interface ListRead {
   readonly record: TransactionRecord;
   readonly list: readonly number[];
 }
+
+/** The row of `strict-serializability`. */
+export const strictSerializabilityRow = invariant({
+  name: 'strict-serializability',
+  code: 'INV6',
+  promise: 'transactions have one order that fits real time',
+  gravity: 'data',
+  breach: 'two transactions saw states that no order of them explains',
+  needs: [],
+  check: ({ transactions }: TransactionEvidence) =>
+    transactions && checkIsolation(transactions.history, transactions.decidedByOperator),
+});
 
 /** `tainted`: keys of transactions that an operator decided. */
 export function checkIsolation(history: TransactionHistory, tainted: ReadonlySet<string>): CheckReport {

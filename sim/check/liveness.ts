@@ -6,8 +6,11 @@
  */
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import { describeTransaction } from '../evidence/transactions.ts';
+import type { QuietRecord } from './quiet.ts';
+import { checkQuiet } from './quiet.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
-import { Tally } from './report.ts';
+import { joinReports, Tally } from './report.ts';
 
 /** The probe transaction of one node. */
 export interface LivenessRecord {
@@ -17,6 +20,34 @@ export interface LivenessRecord {
   readonly atUs: number;
   readonly committed: boolean;
 }
+
+/** The nodes when the cluster was quiet, and the transactions; undefined if nothing observed any. */
+export interface LivenessEvidence {
+  readonly quiet: { readonly nodes: readonly QuietRecord[]; readonly clientsBusy: number };
+  readonly transactions:
+    | {
+        readonly history: TransactionHistory;
+        readonly liveness: readonly LivenessRecord[];
+        readonly answerUsMax: number;
+      }
+    | undefined;
+}
+
+/** The row of `liveness`. */
+export const livenessRow = invariant({
+  name: 'liveness',
+  code: 'INV22',
+  promise: 'the cluster recovers by itself within a minute',
+  gravity: 'availability',
+  breach: 'the cluster does not recover by itself from a fault that is over',
+  needs: ['quiet-cluster'],
+  everydayFloor: 10,
+  check: ({ quiet, transactions }: LivenessEvidence) =>
+    joinReports(
+      checkQuiet(quiet.nodes, quiet.clientsBusy),
+      transactions && checkLiveness(transactions.liveness, transactions.history, transactions.answerUsMax),
+    ),
+});
 
 /** `answerUsMax`: the longest time for which a client waits for an answer, in microseconds. */
 export function checkLiveness(

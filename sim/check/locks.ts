@@ -4,15 +4,28 @@
  * disk or a replacement, before the branch is restored. An applied transaction has released no key before it had taken
  * its last one (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write.
  */
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
-import type { TransactionStep } from './transactions.ts';
+import type { TransactionEvidence, TransactionStep } from './transactions.ts';
 import { wiped } from './transactions.ts';
 
-/** `heirs`: the replacement of each node that died for good. */
+/** The row of `lock-exclusivity`. */
+export const lockExclusivityRow = invariant({
+  name: 'lock-exclusivity',
+  code: 'INV7',
+  promise: "one transaction at a time holds a key's lock",
+  gravity: 'data',
+  breach: 'two transactions write the same key at once, each on what it read before',
+  needs: [],
+  check: ({ transactions }: TransactionEvidence) =>
+    transactions && checkLocks(transactions.steps, transactions.replacements),
+});
+
+/** `replacements`: the replacement of each node that died for good. */
 export function checkLocks(
   steps: readonly TransactionStep[],
-  heirs: ReadonlyMap<string, string> = new Map(),
+  replacements: ReadonlyMap<string, string> = new Map(),
 ): CheckReport {
   const tally = new Tally('lock-exclusivity');
   /** Per node and key: the transaction whose branch voted commit there. */
@@ -28,7 +41,7 @@ export function checkLocks(
     }
   };
   /** Replaced nodes by their replacement, until the replacement's first step. */
-  const deadOf = new Map([...heirs].map(([dead, heir]) => [heir, dead]));
+  const deadOf = new Map([...replacements].map(([dead, replacement]) => [replacement, dead]));
   const phases = new LockPhases(tally);
   const forgotten = new ForgottenLocks(tally);
   for (const event of steps) {

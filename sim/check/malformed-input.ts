@@ -10,6 +10,7 @@
  * Skipped: bursts that never reached their node (it was down, or the network lost them), connection ends that a fault
  * explains, and starts that did not complete.
  */
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -53,6 +54,26 @@ export interface StartRecord {
   /** Names of the resources that a refused start left behind. */
   readonly left: readonly string[];
 }
+
+/** Bursts, the nodes' answers after the settling, and starts that were refused or must have been. */
+export interface MalformedInputEvidence {
+  readonly bursts: readonly MalformedInputRecord[];
+  readonly nodes: readonly NodeRecord[];
+  readonly starts: readonly StartRecord[];
+}
+
+/** The row of `input-robustness`. */
+export const inputRobustnessRow = invariant({
+  name: 'input-robustness',
+  code: 'INV16',
+  promise: 'malformed input or a foreign disk harms no node',
+  gravity: 'availability',
+  breach: 'a client can end a node, or a node starts on a disk that it must refuse',
+  needs: [],
+  everydayFloor: 3,
+  check: ({ malformedInput }: { readonly malformedInput: MalformedInputEvidence }) =>
+    checkMalformedInput(malformedInput.bursts, malformedInput.nodes, malformedInput.starts),
+});
 
 /** Checks bursts of malformed input, the nodes after the settling, and starts. */
 export function checkMalformedInput(

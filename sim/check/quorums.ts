@@ -13,6 +13,7 @@ import type { History, Operation } from '../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../evidence/history.ts';
 import { writesThatLast } from './acknowledgement.ts';
 import type { Opinions } from './opinions.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -32,6 +33,29 @@ const disagreement = /the copies of \S+ differ/;
 /** While nothing goes wrong, an acknowledged write reaches all replicas within this time, in virtual microseconds. */
 const spreadUs = 300_000;
 const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
+
+/** Requests, and the answers of replicas on the wire. */
+export interface QuorumEvidence {
+  readonly history: History;
+  readonly readAnswers: readonly ReadAnswer[];
+  readonly opinions: Opinions;
+  readonly nodes: readonly string[];
+  /** The plan has no faults. */
+  readonly undisturbed: boolean;
+}
+
+/** The row of `quorum-intersection`. */
+export const quorumIntersectionRow = invariant({
+  name: 'quorum-intersection',
+  code: 'INV18',
+  promise: 'as many replicas take part as a quorum needs',
+  gravity: 'data',
+  breach: 'a read and a write that ought to meet share no replica',
+  needs: ['routes'],
+  everydayFloor: 25,
+  check: ({ history, readAnswers, opinions, nodes, undisturbed }: QuorumEvidence) =>
+    checkQuorums(history, readAnswers, opinions, nodes, undisturbed),
+});
 
 /** Checks reads and refusals against the wire, and writes against the disks. */
 export function checkQuorums(

@@ -3,13 +3,12 @@
  * too little has not passed: `withFloor` turns it into a failure named `vacuous`.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
-import type { InvariantName } from './invariants.ts';
 
 /** Invariants of the simulator's users (user-invariants.ts). A user's invariant never has a built-in name. */
 export type UserInvariantName = Lowercase<string>;
 
-/** The subject of a report: a built-in invariant (`InvariantName`) or a user's. */
-export type ReportedInvariant = InvariantName | UserInvariantName;
+/** The subject of a report: the name of a built-in invariant's row (invariants.ts), or of a user's invariant. */
+export type ReportedInvariant = Lowercase<string>;
 
 /** A violation, as a sentence with its time. */
 export interface BadEvent {
@@ -49,7 +48,7 @@ export class Tally {
   #sealed = false;
 
   /** `of`: a built-in invariant's name, or a user's invariant. */
-  constructor(of: InvariantName | { readonly name: UserInvariantName }) {
+  constructor(of: ReportedInvariant | { readonly name: UserInvariantName }) {
     this.#invariant = typeof of === 'string' ? of : of.name;
   }
 
@@ -128,8 +127,15 @@ export function withFloor(report: CheckReport, checkedMin: number): CheckReport 
   return { ...report, ok: false, vacuous: true, reasons: [reason, ...report.reasons] };
 }
 
-/** Joins two reports of one invariant. */
-export function joinReports(one: CheckReport, other: CheckReport): CheckReport {
+/** Joins the parts of one invariant's report; undefined parts are left out. */
+export function joinReports(
+  first: CheckReport,
+  ...others: readonly (CheckReport | undefined)[]
+): CheckReport {
+  return others.filter((part) => part !== undefined).reduce(joinTwo, first);
+}
+
+function joinTwo(one: CheckReport, other: CheckReport): CheckReport {
   const bad = [one.firstBad, other.firstBad].filter((event) => event !== undefined);
   return {
     invariant: one.invariant,

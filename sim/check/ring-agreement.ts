@@ -2,6 +2,7 @@
  * `ring-agreement` (INV17): after the calm, all expected nodes name the same owners of every token, exactly the
  * expected owners, and no ring change is in progress. The nodes are asked over the network, as an operator would ask.
  */
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -13,6 +14,23 @@ export interface RingRecord {
     | { readonly view: string; readonly owners: readonly string[]; readonly moving: readonly string[] }
     | undefined;
 }
+
+/** The rings that nodes named after the calm, and the members that must own them. */
+export interface RingEvidence {
+  readonly rings: readonly RingRecord[];
+  readonly members: readonly string[];
+}
+
+/** The row of `ring-agreement`. */
+export const ringAgreementRow = invariant({
+  name: 'ring-agreement',
+  code: 'INV17',
+  promise: 'all nodes name the same owners of every token',
+  gravity: 'data',
+  breach: 'nodes send writes of one key to different owners',
+  needs: [],
+  check: ({ rings, members }: RingEvidence) => checkRingAgreement(rings, members),
+});
 
 /** `owners`: the names of the nodes that must own tokens. */
 export function checkRingAgreement(records: readonly RingRecord[], owners: readonly string[]): CheckReport {

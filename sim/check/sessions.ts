@@ -16,8 +16,32 @@ import { causalityOf } from './causality.ts';
 import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import { isKept, mustMeet } from './durability.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import { checkRedisExpiry } from './redis-expiry.ts';
+import { checkRedisPages } from './redis-pages.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
-import { Tally } from './report.ts';
+import { joinReports, Tally } from './report.ts';
+
+/** What clients did with single objects and by Redis commands, and what lost disks excuse. */
+export interface SessionEvidence {
+  readonly history: History;
+  readonly diskLosses: DiskLosses;
+  readonly redis: readonly RedisRecord[];
+}
+
+/** The row of `session-guarantees`. */
+export const sessionGuaranteesRow = invariant({
+  name: 'session-guarantees',
+  code: 'INV20',
+  promise: 'clients read their writes and never go back',
+  gravity: 'data',
+  breach: 'a client sees its own write disappear, or an older value after a newer one',
+  needs: [],
+  everydayFloor: 10,
+  check: ({ history, diskLosses, redis }: SessionEvidence) =>
+    joinReports(checkSessions(history, diskLosses), checkRedisExpiry(redis), checkRedisPages(redis)),
+});
 
 /** Checks a history key by key; `atlas` says which disks lost data, and when. */
 export function checkSessions(history: History, atlas: DiskLosses = wholeDisks): CheckReport {

@@ -4,6 +4,7 @@
  * snapshot is not rejected. Each tampered snapshot and each rejection is one comparison. `metrics-reconcile` checks
  * that rejections are counted once.
  */
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -21,6 +22,24 @@ export interface SnapshotRejectionRecord {
   readonly atUs: number;
   readonly reason: string;
 }
+
+/** What was done to snapshots of hash trees, and which ones nodes rejected. */
+export interface SnapshotEvidence {
+  readonly tampers: readonly SnapshotTamper[];
+  readonly rejections: readonly SnapshotRejectionRecord[];
+}
+
+/** The row of `snapshot-rejection`. */
+export const snapshotRejectionRow = invariant({
+  name: 'snapshot-rejection',
+  code: 'INV13',
+  promise: 'a damaged snapshot of a hash tree is refused',
+  gravity: 'data',
+  breach: 'a node compares its data by a damaged hash tree',
+  needs: [],
+  check: ({ snapshots }: { readonly snapshots: SnapshotEvidence }) =>
+    checkSnapshotRejection(snapshots.tampers, snapshots.rejections),
+});
 
 /** Compares alterations with rejections. */
 export function checkSnapshotRejection(

@@ -13,6 +13,7 @@ import { describeOperation, isRead } from '../evidence/history.ts';
 import type { DetectorDisturbance } from './failure-detector.ts';
 import type { Opinions } from './opinions.ts';
 import type { ReadAnswer } from './quorums.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -35,6 +36,35 @@ export interface StandbyTruth {
 
 /** Within this time, in virtual microseconds, a lost link is restored and the requests that it carried have failed. */
 const troubleUs = 2_000_000;
+
+/** The evidence of one run; fields as in `StandbyTruth`. */
+export interface StandbyEvidence {
+  readonly history: History;
+  readonly readAnswers: readonly ReadAnswer[];
+  readonly opinions: Opinions;
+  readonly standbyPeriods: readonly StandbyPeriod[];
+  readonly disturbances: readonly DetectorDisturbance[];
+  readonly nodes: readonly string[];
+}
+
+/** The row of `standby-routing`. */
+export const standbyRoutingRow = invariant({
+  name: 'standby-routing',
+  code: 'INV35',
+  promise: 'nodes in STANDBY serve no client, are read last',
+  gravity: 'availability',
+  breach: 'clients and reads meet a node that an operator took out of their way, or never meet it again',
+  needs: ['routes'],
+  check: ({ history, readAnswers, opinions, standbyPeriods, disturbances, nodes }: StandbyEvidence) =>
+    checkStandby({
+      history,
+      answers: readAnswers,
+      opinions,
+      periods: standbyPeriods,
+      troubles: disturbances,
+      nodes,
+    }),
+});
 
 /** Checks each period of STANDBY. */
 export function checkStandby(truth: StandbyTruth): CheckReport {

@@ -7,6 +7,7 @@
  */
 import type { ExpositionReader, ParsedFamily, ParsedSample } from './exposition-text.ts';
 import { ExpositionError, expositionReader } from './exposition-text.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -25,6 +26,24 @@ export interface StatsAgreement {
   /** Sentences; empty when the formats agree. */
   readonly differences: readonly string[];
 }
+
+/** What clients received of `/stats` and `/metrics`. */
+export interface ScrapeEvidence {
+  readonly scrapes: readonly StatsSample[];
+  readonly reader: ExpositionReader;
+}
+
+/** The row of `stats-agreement`. */
+export const statsAgreementRow = invariant({
+  name: 'stats-agreement',
+  code: 'INV25',
+  promise: '/stats and /metrics show the same numbers',
+  gravity: 'operations',
+  breach: 'two dashboards of one node disagree',
+  needs: [],
+  everydayFloor: 3,
+  check: ({ scrapes, reader }: ScrapeEvidence) => checkStatsAgreement(scrapes, reader),
+});
 
 /** Checks every scrape. */
 export function checkStatsAgreement(looks: readonly StatsSample[], parse = expositionReader()): CheckReport {

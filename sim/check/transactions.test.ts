@@ -106,9 +106,9 @@ describe('a branch that dies with its node', () => {
 });
 
 describe('a branch of a node that was replaced', () => {
-  const heirs = new Map([['n3', 'n4']]);
+  const replacements = new Map([['n3', 'n4']]);
   const unheard = committed.replace('n3 p.applied.synced t1', '');
-  const judged = (text: string) => checkAtomicity(story(text), ['n3'], heirs);
+  const judged = (text: string) => checkAtomicity(story(text), ['n3'], replacements);
 
   it('is applied by its replacement, or was known to be applied', () => {
     expect(judged(unheard).reasons).toEqual(['n4 never carried out t1, decided, for n3']);
@@ -125,11 +125,11 @@ describe('a branch of a node that was replaced', () => {
     );
     expect(judged(`${anew}\nn1 decision.abandoned t1 nodes=n3`)).toMatchObject({ ok: true, skipped: 1 });
     expect(checkAtomicity(story(unheard), ['n3']).ok).toBe(true);
-    expect(checkAtomicity(story(unheard), ['n1', 'n3'], heirs).ok).toBe(true);
+    expect(checkAtomicity(story(unheard), ['n1', 'n3'], replacements).ok).toBe(true);
   });
 
   it('is no longer lost with its node', () => {
-    const buried = (text: string) => [...buriedWith(['n3'], story(text), heirs)];
+    const buried = (text: string) => [...buriedWith(['n3'], story(text), replacements)];
     expect(buried(unheard)).toEqual(['t1']);
     expect(buried(`${unheard}\nn4 p.applied.synced t1`)).toEqual([]);
   });
@@ -232,18 +232,18 @@ describe('locks (lock-exclusivity)', () => {
     ]);
   });
 
-  it("that a dead node has taken along are nobody else's before its heir is given the branch", () => {
+  it("that a dead node has taken along are nobody else's before its replacement is given the branch", () => {
     const dead = `
       n2 p.locks.taken t1 keys=k
       n2 p.vote.sent t1 vote=commit`;
     const again = 'n4 p.locks.taken t1 keys=k phase=prepared';
     const other = 'n4 p.locks.taken t2 keys=k';
-    const heirs = new Map([['n2', 'n4']]);
-    expect(checkLocks(story(`${dead}\n${again}\n${other}`), heirs).reasons).toEqual([
+    const replacements = new Map([['n2', 'n4']]);
+    expect(checkLocks(story(`${dead}\n${again}\n${other}`), replacements).reasons).toEqual([
       't2 takes n4 k, which t1 holds',
     ]);
-    expect(checkLocks(story(`${dead}\n${other}`), heirs).ok).toBe(true);
-    expect(checkLocks(story(`${dead}\n${other}\n${again}`), heirs).reasons).toEqual([
+    expect(checkLocks(story(`${dead}\n${other}`), replacements).ok).toBe(true);
+    expect(checkLocks(story(`${dead}\n${other}\n${again}`), replacements).reasons).toEqual([
       't1 takes n4 k again, which it had promised and t2 has taken meanwhile',
     ]);
   });

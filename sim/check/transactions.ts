@@ -14,7 +14,7 @@
  *
  * One-step commits have no vote and no decision; `outcome-stability` and `exactly-once` cover them. A lost disk (a step
  * `disk.wiped` of no transaction) loses applied writes, which may be applied again. If a node that died for good
- * (`lost`) had voted for writes and was not known to have applied them, its replacement (`heirs`) must apply them.
+ * (`lost`) had voted for writes and was not known to have applied them, its replacement (`replacements`) must apply them.
  *
  * Skipped: branches that an operator decided or abandoned, but not the other branches of their transactions. Also
  * branches of nodes that died for good which no node can restore, because their coordinators died as well or were
@@ -22,8 +22,13 @@
  * that a restart finds applied counts as applied.
  */
 import type { TransactionHistory } from '../evidence/transactions.ts';
+import type { LivenessRecord } from './liveness.ts';
+import { checkTransactionValues } from './transaction-values.ts';
+import type { RedisRecord } from '../evidence/redis.ts';
+import { checkRedisCounters } from './redis-counters.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
-import { Tally } from './report.ts';
+import { joinReports, Tally } from './report.ts';
 
 /** One named step (engine/transactions/formats/steps.ts): `c.decision.synced`, `p.applied.synced`. */
 export interface TransactionStep {
@@ -47,6 +52,20 @@ export interface Dangling {
   readonly atUs: number;
   /** Undefined if the node could not be asked. */
   readonly xids: readonly string[] | undefined;
+}
+
+/** The record of one branch. */
+export interface BranchLeft {
+  readonly xid: string;
+  /** `applied`, `prepared`, or `damaged` if it cannot be read. */
+  readonly state: string;
+}
+
+/** The branch records on one node's disk. */
+export interface BranchesLeft {
+  readonly node: string;
+  readonly atUs: number;
+  readonly branches: readonly BranchLeft[];
 }
 
 /** One branch, as its steps describe it. */
@@ -76,6 +95,70 @@ interface Story {
 export interface Wipe {
   readonly node: string;
   readonly atUs: number;
+}
+
+/** The records of transactions of one run. */
+export interface TransactionRecords {
+  readonly steps: readonly TransactionStep[];
+  readonly history: TransactionHistory;
+  /** Outcomes that the clients received after the calm; those of the storm are in `history`. */
+  readonly heard: readonly HeardOutcome[];
+  /** What nodes listed as in doubt at the end. */
+  readonly dangling: readonly Dangling[];
+  /** Branch records on the disks at the end. */
+  readonly left: readonly BranchesLeft[];
+  /** The probe transactions after the calm. */
+  readonly liveness: readonly LivenessRecord[];
+  /** Number of accounts, and the balance with which each begins. */
+  readonly accounts: number;
+  readonly firstBalance: number;
+  /** The longest time for which a client waits for an answer, in virtual microseconds. */
+  readonly answerUsMax: number;
+  /** Nodes that died for good. */
+  readonly lost: readonly string[];
+  /** Those of them that were not replaced. */
+  readonly missed: readonly string[];
+  /** The replacement of each of the others. */
+  readonly replacements: ReadonlyMap<string, string>;
+  /** Losses of disks whose nodes live on. */
+  readonly wipes: readonly Wipe[];
+}
+
+/** The records, and what several checks derive from them. */
+export interface TransactionFindings extends TransactionRecords {
+  /** Keys of transactions of which an operator decided a branch. */
+  readonly decidedByOperator: ReadonlySet<string>;
+  /** Keys of transactions of which a part was lost with a node or a disk without a violation. */
+  readonly partlyLost: ReadonlySet<string>;
+}
+
+/** The findings of one run; undefined if nothing observed transactions. */
+export interface TransactionEvidence {
+  readonly transactions: TransactionFindings | undefined;
+}
+
+/** The records with the losses of disks among the steps, and every outcome that clients received. */
+export function transactionFindings(records: TransactionRecords): TransactionFindings {
+  const { history, lost, replacements, wipes } = records;
+  const steps = withWipes(records.steps, wipes);
+  const partlyLost = new Set([...buriedWith(lost, steps, replacements), ...lostWithDisks(steps)]);
+  return {
+    ...records,
+    steps,
+    heard: [...heardIn(history), ...records.heard],
+    decidedByOperator: keysOf(steps, decidedHeuristically(steps)),
+    partlyLost: keysOf(steps, partlyLost),
+  };
+}
+
+function heardIn(history: TransactionHistory): readonly HeardOutcome[] {
+  return history.flatMap(({ xids, completedUs, invokedUs }) =>
+    xids.map((answer) => {
+      const [xid = '', word] = answer.split(' ');
+      const outcome = word === 'committed' || word === 'aborted' ? word : 'unknown';
+      return { atUs: completedUs ?? invokedUs, xid, outcome } as const;
+    }),
+  );
 }
 
 /** The step of a lost disk; it belongs to no transaction. */
@@ -110,11 +193,32 @@ export function lostWithDisks(steps: readonly TransactionStep[]): ReadonlySet<st
   return lost;
 }
 
-/** `heirs`: the replacement of each node in `lost`. */
+/** The row of `atomicity`. */
+export const atomicityRow = invariant({
+  name: 'atomicity',
+  code: 'INV1',
+  promise: 'all branches of a transaction commit, or none',
+  gravity: 'data',
+  breach: 'a transaction is torn: some of its writes are there and others are not',
+  needs: [],
+  check: ({ transactions }: TransactionEvidence) =>
+    transactions &&
+    joinReports(
+      checkAtomicity(transactions.steps, transactions.lost, transactions.replacements),
+      checkTransactionValues(
+        transactions.history,
+        transactions.accounts,
+        transactions.firstBalance,
+        new Set([...transactions.decidedByOperator, ...transactions.partlyLost]),
+      ),
+    ),
+});
+
+/** `replacements`: the replacement of each node in `lost`. */
 export function checkAtomicity(
   steps: readonly TransactionStep[],
   lost: readonly string[] = [],
-  heirs: ReadonlyMap<string, string> = new Map(),
+  replacements: ReadonlyMap<string, string> = new Map(),
 ): CheckReport {
   const tally = new Tally('atomicity');
   const byHand = branchesByHand(steps);
@@ -124,15 +228,20 @@ export function checkAtomicity(
     for (const [node, { votedUs, appliedUs }] of story.branches) {
       if (votedUs === undefined && appliedUs === undefined) continue;
       const isLost = lost.includes(node);
-      if (isLost && (decidedUs === undefined || !heirs.has(node) || lost.includes(story.decidedBy))) continue;
+      if (isLost && (decidedUs === undefined || !replacements.has(node) || lost.includes(story.decidedBy)))
+        continue;
       if (byHand.has(`${node} ${xid}`) && (!isLost || story.isRecovered)) {
         tally.skip();
         continue;
       }
       if (isLost) {
-        const heir = heirs.get(node) ?? '';
-        const isDone = isHandedOver(story, node, heir);
-        tally.compare(isDone, decidedUs ?? 0, () => `${heir} never carried out ${xid}, decided, for ${node}`);
+        const replacement = replacements.get(node) ?? '';
+        const isDone = isHandedOver(story, node, replacement);
+        tally.compare(
+          isDone,
+          decidedUs ?? 0,
+          () => `${replacement} never carried out ${xid}, decided, for ${node}`,
+        );
         continue;
       }
       const at = appliedUs ?? votedUs ?? 0;
@@ -149,9 +258,21 @@ export function checkAtomicity(
 }
 
 /** The replacement has applied the branch, or the node itself had and its coordinator knows. */
-function isHandedOver({ branches }: Story, node: string, heir: string): boolean {
-  return branches.get(node)?.acknowledged === true || branches.get(heir)?.appliedUs !== undefined;
+function isHandedOver({ branches }: Story, node: string, replacement: string): boolean {
+  return branches.get(node)?.acknowledged === true || branches.get(replacement)?.appliedUs !== undefined;
 }
+
+/** The row of `outcome-stability`. */
+export const outcomeStabilityRow = invariant({
+  name: 'outcome-stability',
+  code: 'INV2',
+  promise: 'the outcome that a client hears stays true',
+  gravity: 'data',
+  breach: 'a client was told committed or aborted, and the opposite is true',
+  needs: [],
+  check: ({ transactions }: TransactionEvidence) =>
+    transactions && checkStability(transactions.steps, transactions.heard),
+});
 
 /** Checks `outcome-stability`: every received outcome against the steps. */
 export function checkStability(
@@ -235,15 +356,15 @@ export function decidedHeuristically(steps: readonly TransactionStep[]): Readonl
 
 /**
  * Transactions of which a voted branch was lost with its node: the node died before the writes had reached their level,
- * and no living node surely has them. They stay lost until the node's replacement (`heirs`) has applied them.
+ * and no living node surely has them. They stay lost until the node's replacement (`replacements`) has applied them.
  */
 export function buriedWith(
   lost: readonly string[],
   steps: readonly TransactionStep[],
-  heirs: ReadonlyMap<string, string> = new Map(),
+  replacements: ReadonlyMap<string, string> = new Map(),
 ): ReadonlySet<string> {
   const open = new Map<string, string>();
-  const deadOf = new Map([...heirs].map(([dead, heir]) => [heir, dead]));
+  const deadOf = new Map([...replacements].map(([dead, replacement]) => [replacement, dead]));
   for (const { node, step, xid, fields } of steps) {
     const dead = deadOf.get(node);
     if (step === 'p.applied.synced' && open.delete(`${dead ?? ''} ${xid}`)) open.set(`${node} ${xid}`, xid);
@@ -263,6 +384,23 @@ export function keysOf(steps: readonly TransactionStep[], xids: ReadonlySet<stri
   const taken = steps.filter(({ step, xid }) => step === 'p.locks.taken' && xids.has(xid));
   return new Set(taken.flatMap(({ fields }) => String(fields['keys'] ?? '').split(' ')));
 }
+
+/** The row of `exactly-once`. */
+export const exactlyOnceRow = invariant({
+  name: 'exactly-once',
+  code: 'INV8',
+  promise: 'a write takes effect once, however often sent',
+  gravity: 'data',
+  breach: 'a retry is carried out a second time, or a definite answer about it is wrong',
+  needs: [],
+  check: ({ transactions, redis }: TransactionEvidence & { readonly redis: readonly RedisRecord[] }) =>
+    joinReports(
+      checkRedisCounters(redis),
+      transactions && checkOnce(transactions.steps),
+      transactions && checkRetries(transactions.history),
+      transactions && checkFinality(transactions.steps, transactions.history),
+    ),
+});
 
 /** Checks the branches' part of `exactly-once`. */
 export function checkOnce(steps: readonly TransactionStep[]): CheckReport {

@@ -5,6 +5,7 @@
  * checks that each refusal is counted.
  */
 import type { UnauthenticatedRecord, UntouchedRecord } from '../evidence/unauthenticated-clients.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
 import { Tally } from './report.ts';
 
@@ -17,6 +18,24 @@ const refusals: readonly string[] = [
   'WRONGPASS',
   'NOPERM',
 ];
+
+/** Requests without sufficient credentials, and the keys that they would have written. */
+export interface UnauthorizedEvidence {
+  readonly requests: readonly UnauthenticatedRecord[];
+  readonly untouched: readonly UntouchedRecord[];
+}
+
+/** The row of `access-control`. */
+export const accessControlRow = invariant({
+  name: 'access-control',
+  code: 'INV33',
+  promise: 'nobody does what their role does not allow',
+  gravity: 'security',
+  breach: 'somebody reads or writes what they may not',
+  needs: [],
+  check: ({ unauthorized }: { readonly unauthorized: UnauthorizedEvidence }) =>
+    checkUnauthenticatedClients(unauthorized.requests, unauthorized.untouched),
+});
 
 /** Checks the answers, and the reads of the targets after the calm. */
 export function checkUnauthenticatedClients(

@@ -8,8 +8,12 @@
  * Each call after the first of its kind, each answer, each value of a job's result and each node is one comparison.
  * Skipped: requests without an answer, and failed jobs.
  */
+import type { History } from '../evidence/history.ts';
+import type { JobRecord as MapReduceJob } from '../evidence/jobs.ts';
+import { checkJobs } from './jobs.ts';
+import { invariant } from './invariant.ts';
 import type { CheckReport } from './report.ts';
-import { Tally } from './report.ts';
+import { joinReports, Tally } from './report.ts';
 
 /** A traced call into a module. */
 export interface CallRecord {
@@ -55,6 +59,33 @@ const notRun: readonly string[] = [
   'ShuttingDown',
   'PeerGone',
 ];
+
+/** Calls of modules, and the MapReduce jobs of clients. */
+export interface WasmEvidence {
+  readonly modules: {
+    readonly calls: readonly CallRecord[];
+    readonly provoked: readonly ProvokedRecord[];
+    readonly held: readonly HeldRecord[];
+    readonly jobs: readonly JobRecord[];
+  };
+  readonly history: History;
+  readonly jobs: readonly MapReduceJob[];
+}
+
+/** The row of `wasm-purity`. */
+export const wasmPurityRow = invariant({
+  name: 'wasm-purity',
+  code: 'INV28',
+  promise: 'modules are pure, and jobs see each input once',
+  gravity: 'data',
+  breach: 'a call depends on earlier calls, or a job leaves out or repeats inputs',
+  needs: ['listed-modules'],
+  check: ({ modules, history, jobs }: WasmEvidence) =>
+    joinReports(
+      checkWasmPurity(modules.calls, modules.provoked, modules.held, modules.jobs),
+      checkJobs(history, jobs),
+    ),
+});
 
 /** Checks calls, failing requests, jobs and the modules after the calm. */
 export function checkWasmPurity(

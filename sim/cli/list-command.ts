@@ -4,7 +4,7 @@ import type { ChalkInstance } from 'chalk';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { cutLine, fillLines, fillList } from '../../reports/columns.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
-import type { InvariantRow } from '../check/invariants.ts';
+import type { InvariantDescription } from '../check/invariant.ts';
 import { invariantTable } from '../check/invariants.ts';
 import type { Named } from '../check/named.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
@@ -100,7 +100,7 @@ function widthOf(rows: readonly { readonly name: string }[]): number {
 interface Found {
   readonly scenario: Scenario | undefined;
   readonly fault: FaultRow | undefined;
-  readonly invariant: InvariantRow | undefined;
+  readonly invariant: InvariantDescription | undefined;
   readonly mutant: AnyMutant | undefined;
 }
 
@@ -110,7 +110,7 @@ function mustFind(name: string, own: Own): Found {
   const found = {
     scenario: all.find((one) => one.name === name),
     fault: findNamed(faultRows, name),
-    invariant: findNamed<InvariantRow>(invariantTable, name),
+    invariant: findNamed<InvariantDescription>(invariantTable, name),
     mutant: findNamed(allMutants, name),
   };
   if (Object.values(found).some((row) => row !== undefined)) return found;
@@ -160,7 +160,7 @@ const aimWords: Readonly<Record<FaultRow['aim'], string>> = {
   client: 'one client',
 };
 
-function describeInvariant(row: InvariantRow, columns: number): readonly string[] {
+function describeInvariant(row: InvariantDescription, columns: number): readonly string[] {
   return [
     ...fillLines(row.promise, '  ', columns),
     ...fillLines(`broken: ${row.breach} (${row.gravity})`, '  ', columns),

@@ -5,7 +5,7 @@
  * Every write carries a unique tag and every append a unique number, so a value names the transaction that wrote it.
  */
 import type { Outcome } from './history.ts';
-import type { PlanTransaction } from '../plan/plan.ts';
+import type { PlanTransaction } from '../plan/plan-transactions.ts';
 
 /** The value of a key that transactions use. */
 export interface TransactionValue {

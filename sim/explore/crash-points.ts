@@ -7,7 +7,7 @@
  * `crash`: the process dies, its files are intact. `syncLoss`: the power fails, only synced data remains. `partition`:
  * the node is cut off for a while. `pause`: the process is paused for a while.
  */
-import type { BranchesLeft } from '../check/branches-left.ts';
+import type { BranchesLeft } from '../check/transactions.ts';
 import { checkNothingLeft } from '../check/branches-left.ts';
 import type { CheckReport } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';

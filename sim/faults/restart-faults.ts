@@ -34,8 +34,8 @@ export class Returns {
    * was away.
    */
   strike(name: string, join: ReturnMode): boolean {
-    const heir = this.#cluster.heirOf(name);
-    if (heir !== undefined && !this.#arrived.has(heir)) return false;
+    const replacement = this.#cluster.replacementOf(name);
+    if (replacement !== undefined && !this.#arrived.has(replacement)) return false;
     const gone = this.#cluster.returns(name, join);
     if (gone === undefined) return false;
     if (gone === 'replaced' || join === 'anew') return true;

@@ -5,9 +5,13 @@
  */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
-import type { CheckReport } from '../check/report.ts';
-import type { CallRecord, HeldRecord, JobRecord, ProvokedRecord } from '../check/wasm-purity.ts';
-import { checkWasmPurity } from '../check/wasm-purity.ts';
+import type {
+  CallRecord,
+  HeldRecord,
+  JobRecord,
+  ProvokedRecord,
+  WasmEvidence,
+} from '../check/wasm-purity.ts';
 import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { RpbPutReq } from '../../engine/api/pbc/schema.ts';
 import { PbConnection } from '../workload/pb-connection.ts';
@@ -85,9 +89,9 @@ export class ModuleWork {
     return this.#busy === 0;
   }
 
-  /** The report of the invariant `wasm-purity`. */
-  purity(): CheckReport {
-    return checkWasmPurity(this.#calls, this.#provoked, this.#held, this.#jobs);
+  /** What was called, asked and held so far, for the check. */
+  get records(): WasmEvidence['modules'] {
+    return { calls: this.#calls, provoked: this.#provoked, held: this.#held, jobs: this.#jobs };
   }
 
   inject(fault: WasmPlanFault, node: string): boolean {

@@ -11,9 +11,6 @@ import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
 import { decodeSnapshot } from '../../engine/anti-entropy/snapshot-file.ts';
 import { emptyVector, includesVector, mergeVectors } from '../../engine/replica/object/dots.ts';
 import type { ExchangeRecord, LeafRecord, ReportedKey, ReplacementRecord } from '../check/exchanges.ts';
-import { checkExchanges, checkRepairs, checkStaleSnapshots } from '../check/exchanges.ts';
-import type { InvariantName } from '../check/invariants.ts';
-import type { CheckReport } from '../check/report.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
@@ -77,15 +74,6 @@ export class ExchangeObserver {
       this.#ended(name, 'cut', 0);
       this.#shadows.get(name)?.closed();
     });
-  }
-
-  /** The checks over this evidence, by invariant. */
-  checks(): readonly (readonly [InvariantName, () => CheckReport])[] {
-    return [
-      ['exchange-soundness', () => checkExchanges(this.exchanges, this.leaves)],
-      ['repair-soundness', () => checkRepairs(this.exchanges, this.successions)],
-      ['stale-snapshot-safety', () => checkStaleSnapshots(this.exchanges)],
-    ];
   }
 
   /** A fault changed a leaf of the node's tree and kept the checksum valid. */

@@ -1,32 +1,20 @@
 /**
  * Records facts of a run that neither clients nor metrics show: what nodes thought of their peers, which faults
- * affected which node, which node answered which on the wire, and which dots lie on which disk. From these it makes the
- * checks `causality`, `quorum-intersection`, `node-identity`, `failure-detection`, `liveness`, `hint-delivery` and
- * `timestamp-accuracy`, and the read-memory part of `resource-bounds`.
+ * affected which node, which node answered which on the wire, and which dots lie on which disk.
  */
 import type { Token } from '../../engine/base/ids.ts';
 import { Ring } from '../../engine/cluster/ring/ring.ts';
 import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
 import type { Sample } from '../../engine/metrics/family.ts';
-import { checkDates } from '../check/dates.ts';
-import { checkDots } from '../check/dots.ts';
-import type { PhiSample, DetectorDisturbance } from '../check/failure-detector.ts';
-import { checkDetector } from '../check/failure-detector.ts';
-import { checkHints } from '../check/hints.ts';
+import type { DetectorDisturbance } from '../check/failure-detector.ts';
 import type { HintBalance } from '../check/hints.ts';
 import type { ForbiddenStart } from '../check/identity.ts';
-import { checkIdentity } from '../check/identity.ts';
-import type { IncarnationAccount } from '../check/reconcile/account.ts';
 import type { QuietRecord } from '../check/quiet.ts';
-import { checkQuiet, isQuiet } from '../check/quiet.ts';
+import { isQuiet } from '../check/quiet.ts';
 import type { IncarnationStart, OpinionMove } from '../check/opinions.ts';
 import { Opinions } from '../check/opinions.ts';
-import { checkQuorums } from '../check/quorums.ts';
-import { checkReadMemory } from '../check/read-memory.ts';
-import { checkStandby } from '../check/standby.ts';
-import type { InvariantName } from '../check/invariants.ts';
-import type { CheckReport } from '../check/report.ts';
-import type { History } from '../evidence/history.ts';
+import type { RunEvidence } from '../check/invariants.ts';
+import { needsAny } from '../check/invariants.ts';
 import type { Plan } from '../plan/plan.ts';
 import { DateObserver } from './date-observer.ts';
 import type { ReplacementsOf } from './object-observer.ts';
@@ -48,7 +36,27 @@ const slackUs = 1_000_000;
 const detectorDefaults = { phi_threshold_milli: 8000, phi_mean_ms_min: 1000, gossip_interval_ms: 1000 };
 const intervalsMax = 5;
 
-/** Follows one run from its start and makes the checks that need its facts. */
+/** The facts of a run, under the names by which the checks take them. */
+export type MonitorEvidence = Pick<
+  RunEvidence,
+  | 'dots'
+  | 'dates'
+  | 'readAnswers'
+  | 'opinions'
+  | 'nodes'
+  | 'undisturbed'
+  | 'identities'
+  | 'forbiddenStarts'
+  | 'disturbances'
+  | 'horizonUs'
+  | 'quiet'
+  | 'readMemory'
+  | 'standbyPeriods'
+  | 'hints'
+  | 'hintBalances'
+>;
+
+/** Follows one run from its start and records the facts that its checks need. */
 export class Monitor {
   readonly #world: World;
   readonly #cluster: Cluster;
@@ -68,7 +76,7 @@ export class Monitor {
   #quiet: readonly QuietRecord[] = [];
   #balances: readonly HintBalance[] = [];
 
-  /** With `observed` false the monitor only answers `isQuiet`, on which the run's phases depend; it makes no checks. */
+  /** With `observed` false the monitor only answers `isQuiet`, on which the run's phases depend; it records no facts. */
   constructor(world: World, cluster: Cluster, plan: Plan, faults: Faults, observed = true) {
     this.#world = world;
     this.#cluster = cluster;
@@ -76,21 +84,21 @@ export class Monitor {
     this.#faults = faults;
     const nowUs = (): number => world.nowUs;
     this.#dates = new DateObserver(nowUs);
-    const heirs: ReplacementsOf = (peer, token) => {
+    const replacements: ReplacementsOf = (peer, token) => {
       if (cluster.members.includes(peer) && !this.#left.has(peer)) return undefined;
       const owners = cluster.owners().members.filter(({ node }) => !this.#left.has(node));
       return new Ring(owners).placement(token as Token).map(({ node }) => node);
     };
     this.#objects = new ObjectObserver(
       nowUs,
-      heirs,
-      this.#wants('timestamp-accuracy') ? this.#dates : undefined,
+      replacements,
+      needsAny(plan.floors, 'dates') ? this.#dates : undefined,
     );
     this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host));
     this.#readRoom = new ReadMemoryObserver(world, cluster);
     if (!observed) return;
-    if (this.#wants('timestamp-accuracy')) this.#watchClocks();
-    if (this.#wants('causality', 'hint-delivery', 'timestamp-accuracy')) {
+    if (needsAny(plan.floors, 'dates')) this.#watchClocks();
+    if (needsAny(plan.floors, 'disk-records')) {
       for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
       world.trace.on('host.booted', ({ host }) => {
         if (!cluster.names.includes(host)) return;
@@ -110,8 +118,7 @@ export class Monitor {
         if (fields['state'] === 'JOINING') this.#left.delete(host);
       });
     }
-    if (this.#wants('quorum-intersection', 'node-identity', 'standby-routing'))
-      world.network.watch(this.#routes.watcher);
+    if (needsAny(plan.floors, 'routes')) world.network.watch(this.#routes.watcher);
     this.#listen();
   }
 
@@ -136,64 +143,32 @@ export class Monitor {
     this.#readRoom.rest();
   }
 
-  /** The checks over this run's facts. `clientsBusy`: number of client conversations that never ended. */
-  checks(
-    history: History,
-    accounts: readonly IncarnationAccount[],
-    clientsBusy: number,
-  ): readonly (readonly [InvariantName, () => CheckReport])[] {
-    const opinions = new Opinions(this.#moves, this.#begins);
-    const nodes = this.#cluster.names;
-    return [
-      ['causality', () => checkDots(this.#objects.dots)],
-      ['timestamp-accuracy', () => checkDates(this.#dates.dates)],
-      [
-        'quorum-intersection',
-        () => checkQuorums(history, this.#routes.answers, opinions, nodes, this.#plan.faults.length === 0),
-      ],
-      ['node-identity', () => checkIdentity(this.#routes.identities, this.#forbiddenStarts())],
-      [
-        'failure-detection',
-        () =>
-          checkDetector({
-            opinions,
-            looks: phiLooks(accounts),
-            troubles: this.#troubles(),
-            nodes,
-            horizonUs: this.#horizonUs(),
-          }),
-      ],
-      ['liveness', () => checkQuiet(this.#quiet, clientsBusy)],
-      ['resource-bounds', () => this.#checkReads()],
-      [
-        'standby-routing',
-        () =>
-          checkStandby({
-            history,
-            answers: this.#routes.answers,
-            opinions,
-            periods: this.#faults.standbyPeriods,
-            troubles: this.#troubles(),
-            nodes,
-          }),
-      ],
-      ['hint-delivery', () => checkHints(this.#objects.hints, this.#balances)],
-    ];
-  }
-
-  #checkReads(): CheckReport {
+  /** The facts of this run, for the checks. `clientsBusy`: number of client conversations that never ended. */
+  evidence(clientsBusy: number): MonitorEvidence {
     const { entries, rests } = this.#readRoom;
-    return checkReadMemory(entries, rests, this.#routes.largeAnswers);
+    return {
+      dots: this.#objects.dots,
+      dates: this.#dates.dates,
+      readAnswers: this.#routes.answers,
+      opinions: new Opinions(this.#moves, this.#begins),
+      nodes: this.#cluster.names,
+      undisturbed: this.#plan.faults.length === 0,
+      identities: this.#routes.identities,
+      forbiddenStarts: this.#forbiddenStarts(),
+      disturbances: this.#troubles(),
+      horizonUs: this.#horizonUs(),
+      quiet: { nodes: this.#quiet, clientsBusy },
+      readMemory: { entries, rests, answers: this.#routes.largeAnswers },
+      standbyPeriods: this.#faults.standbyPeriods,
+      hints: this.#objects.hints,
+      hintBalances: this.#balances,
+    };
   }
 
   #watchClocks(): void {
     for (const name of this.#cluster.names) {
       this.#cluster.host(name).clock.watch((wallMs) => this.#dates.told(name, wallMs));
     }
-  }
-
-  #wants(...invariants: readonly InvariantName[]): boolean {
-    return invariants.some((invariant) => this.#plan.floors[invariant] !== undefined);
   }
 
   #listen(): void {
@@ -291,12 +266,4 @@ function sumOf(snapshot: StatsSnapshot, name: string): number {
 /** The samples of a registered metric family. */
 function samplesOf({ families }: StatsSnapshot, name: string): readonly Sample[] {
   return families.find(({ family }) => family.name === name)?.samples ?? [];
-}
-
-function phiLooks(accounts: readonly IncarnationAccount[]): readonly PhiSample[] {
-  return accounts.flatMap(({ node, atUs, counted }) =>
-    counted
-      .filter(({ family }) => family === 'gossip_phi_score_milli')
-      .map(({ value }) => ({ node, atUs, milliPhi: value })),
-  );
 }

@@ -60,7 +60,7 @@ export type ReplacementsOf = (peer: string, token: number) => readonly string[] 
 /** Judges every object and hint as it reaches a disk; collects violations of `causality` and `hint-delivery`. */
 export class ObjectObserver {
   readonly #nowUs: () => number;
-  readonly #heirs: ReplacementsOf;
+  readonly #replacements: ReplacementsOf;
   readonly #dates: DateObserver | undefined;
   readonly #segments = new Map<string, SegmentTail>();
   /** By dot: the key and content that it names. */
@@ -80,9 +80,9 @@ export class ObjectObserver {
   #skippedHints = 0;
 
   /** `dates` also receives every object. */
-  constructor(nowUs: () => number, heirs: ReplacementsOf = () => undefined, dates?: DateObserver) {
+  constructor(nowUs: () => number, replacements: ReplacementsOf = () => undefined, dates?: DateObserver) {
     this.#nowUs = nowUs;
-    this.#heirs = heirs;
+    this.#replacements = replacements;
     this.#dates = dates;
   }
 
@@ -260,7 +260,7 @@ export class ObjectObserver {
   #gaveUp(host: string, how: string, peer: string, key: PackedKey, { token, object }: ReadHint): void {
     const had = this.#held.get(`${peer} ${key}`)?.object;
     if (had !== undefined && object.siblings.every(({ dot }) => covers(had.context, dot))) return;
-    for (const owner of this.#heirs(peer, token) ?? [peer]) {
+    for (const owner of this.#replacements(peer, token) ?? [peer]) {
       if (this.#mustHave(owner, key, object, `${host} ${how} its hint of ${nameOf(key)} for ${peer}`)) return;
     }
   }

@@ -4,6 +4,7 @@
  */
 import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
 import { coordinatorOf } from '../../engine/transactions/formats/xid.ts';
+import type { Plan } from '../plan/plan.ts';
 import type { TransactionStep } from '../check/transactions.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
@@ -64,4 +65,12 @@ function reliedOn(step: string, host: string, xid: string): string | undefined {
   if (step === 'c.commit.sent') return decisionRecord;
   if (step !== 'p.vote.sent') return undefined;
   return coordinatorOf(xid) === host ? decisionRecord : branchRecord;
+}
+
+/** Whether the named steps are traced: the plan has transactions, or Redis commands that run as transactions. */
+export function tracesSteps({
+  transactionClients,
+  redisOperations = [],
+}: Pick<Plan, 'transactionClients' | 'redisOperations'>): boolean {
+  return transactionClients > 0 || redisOperations.length > 0;
 }

@@ -23,13 +23,8 @@ import type {
   PlanOperation,
   PlanScrape,
 } from './plan.ts';
-import {
-  malformedInputForms,
-  malformedInputListeners,
-  noStructures,
-  planFormat,
-  quorumForms,
-} from './plan.ts';
+import { malformedInputForms, malformedInputListeners, planFormat, quorumForms } from './plan.ts';
+import { noStructures } from './plan-transactions.ts';
 import { seedNameOf } from './former-names.ts';
 import { jobsOf } from './job-plans.ts';
 import { redisOperationsOf } from './redis-generation.ts';

@@ -35,10 +35,10 @@ import {
   malformedInputListeners,
   needNames,
   quorumForms,
-  noStructures,
   operationKinds,
   planFormat,
 } from './plan.ts';
+import { noStructures } from './plan-transactions.ts';
 import { formerFields, presentNameOf, withPresentKeys } from './former-names.ts';
 import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';

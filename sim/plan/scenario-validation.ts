@@ -28,7 +28,8 @@ import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';
 import { parsePlan, readFloors, readSettings } from './plan-validation.ts';
 import type { Plan } from './plan.ts';
-import { formatPlan, needNames, operationKinds, transactionKinds } from './plan.ts';
+import { formatPlan, needNames, operationKinds } from './plan.ts';
+import { transactionKinds } from './plan-transactions.ts';
 import type { Scenario } from './scenario.ts';
 
 /** How many seeds' plans are drawn to see whether they are valid. */

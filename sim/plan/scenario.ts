@@ -3,9 +3,10 @@
  * (`plan-generation.ts`), and the run turns the plan into a verdict.
  */
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
-import type { InvariantName } from '../check/invariants.ts';
+import type { Floors } from '../check/invariants.ts';
 import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
-import type { NeedWord, PlanNode, PlanStructures, PlanTransaction } from '../plan/plan.ts';
+import type { NeedWord, PlanNode } from '../plan/plan.ts';
+import type { PlanStructures, PlanTransaction } from '../plan/plan-transactions.ts';
 import type { JobKind } from '../evidence/jobs.ts';
 import type { RedisKind } from '../evidence/redis.ts';
 
@@ -154,5 +155,5 @@ export interface Scenario {
   /** Engine settings that differ from the defaults, by dotted name. */
   readonly settings?: Readonly<Record<string, number | string | boolean>>;
   /** The invariants that must hold, each with its floor: fewer comparisons prove nothing. */
-  readonly invariants: Readonly<Partial<Record<InvariantName, number>>>;
+  readonly invariants: Floors;
 }

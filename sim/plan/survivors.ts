@@ -11,15 +11,15 @@ export function mustLeaveMembers({ nodes, faults }: Pick<Plan, 'nodes' | 'faults
   const struckBy = (kind: 'permanent-node-loss' | 'membership-change'): ReadonlySet<string> =>
     new Set(faults.filter((fault) => fault.kind === kind).flatMap(({ targets }) => targets));
   const [dying, moving] = [struckBy('permanent-node-loss'), struckBy('membership-change')];
-  const heirs = nodes.filter(({ name, replaces }) => replaces !== undefined && moving.has(name));
-  const replaced = new Set(heirs.map(({ replaces }) => replaces));
+  const replacements = nodes.filter(({ name, replaces }) => replaces !== undefined && moving.has(name));
+  const replaced = new Set(replacements.map(({ replaces }) => replaces));
   for (const datacenter of new Set(nodes.map((node) => node.datacenter))) {
     const here = ({ datacenter: its }: PlanNode): boolean => its === datacenter;
     const members = nodes.filter(({ spare }) => spare !== true).filter(here);
     if (members.length === 0) refuse(`plan.nodes: ${datacenter} has spares alone; its clients ask members`);
     const lost = members.filter(({ name }) => dying.has(name) || replaced.has(name));
     const kept = members.filter((node) => !lost.includes(node) && !moving.has(node.name));
-    const inPlace = heirs.filter(here).filter(({ name }) => !dying.has(name) && !replaced.has(name));
+    const inPlace = replacements.filter(here).filter(({ name }) => !dying.has(name) && !replaced.has(name));
     if (lost.length === 0 || kept.length + inPlace.length > 0) continue;
     const who = members.every(({ name }) => dying.has(name))
       ? `permanent-node-loss strikes every member of ${datacenter}`

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 
 import type { TransactionLoad } from './scenario.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
-import type { PlanTransaction } from './plan.ts';
+import type { PlanTransaction } from './plan-transactions.ts';
 
 /** The transactions of a plan; the caller adds their ids. */
 export function transactionsOf(load: TransactionLoad): fc.Arbitrary<readonly Omit<PlanTransaction, 'id'>[]> {

@@ -2,8 +2,8 @@
 import type { Field } from './fields.ts';
 import { readChoice, readFlag, readInteger, readList, readObject, readText, refuse } from './fields.ts';
 import { planLimits } from './plan-limits.ts';
-import type { PlanStructures, PlanTransaction } from './plan.ts';
-import { transactionKinds, transactionLevels } from './plan.ts';
+import type { PlanStructures, PlanTransaction } from './plan-transactions.ts';
+import { transactionKinds, transactionLevels } from './plan-transactions.ts';
 
 /** Reads the number of each structure. Throws `PlanInvalid`. */
 export function readStructures(field: Field): PlanStructures {

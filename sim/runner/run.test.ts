@@ -70,8 +70,8 @@ describe('a run', () => {
       return { id: `${kind}-${name}`, kind, targets: [name], when: { atUs: 100_000 }, forUs: 0, params: {} };
     };
     const dying = rest.map(({ name }) => strike('permanent-node-loss', name));
-    const heir = { name: 'n99', datacenter: 'dc2', rack: first?.rack ?? '', spare: true } as const;
-    const elsewhere = { ...heir, datacenter: 'dc1', replaces: first?.name ?? '' };
+    const replacement = { name: 'n99', datacenter: 'dc2', rack: first?.rack ?? '', spare: true } as const;
+    const elsewhere = { ...replacement, datacenter: 'dc1', replaces: first?.name ?? '' };
     const together =
       'plan.faults: permanent-node-loss and membership-change together may take every member of dc2; one at least is to be left';
     const plans: readonly (readonly [Plan, string])[] = [
@@ -85,7 +85,7 @@ describe('a run', () => {
         together,
       ],
       [
-        { ...plan, nodes: [...plan.nodes, { ...heir, datacenter: 'dc9' }] },
+        { ...plan, nodes: [...plan.nodes, { ...replacement, datacenter: 'dc9' }] },
         'plan.nodes: dc9 has spares alone; its clients ask members',
       ],
     ];
@@ -93,7 +93,7 @@ describe('a run', () => {
       await expect(runPlan(bad)).rejects.toThrow(complaint);
       expect(() => parsePlan(formatPlan(bad))).toThrow(complaint);
     }
-    const inPlace = { ...heir, replaces: first?.name ?? '' };
+    const inPlace = { ...replacement, replaces: first?.name ?? '' };
     const good = {
       ...plan,
       nodes: [...plan.nodes, inPlace],

@@ -3,43 +3,18 @@
  * settle, and makes the checks. All of it happens in virtual time; the same plan gives the same run.
  */
 import type { Token } from '../../engine/base/ids.ts';
-import { checkAcknowledgement } from '../check/acknowledgement.ts';
-import type { BranchesLeft } from '../check/branches-left.ts';
-import type { Death, ReplicaDump } from '../check/convergence.ts';
-import { checkConvergence, HintlessDeaths, keysInFlight, noHintlessDeaths } from '../check/convergence.ts';
-import { checkDurability } from '../check/durability.ts';
-import { checkExposition } from '../check/exposition.ts';
 import { expositionReader } from '../check/exposition-text.ts';
-import { checkFailures } from '../check/failures.ts';
 import type { StopRecord } from '../check/leaks.ts';
-import { checkSnapshotRejection, type SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
-import { checkResources } from '../check/resources.ts';
-import { checkClockUse } from '../check/clock-use.ts';
-import { checkReconciliation } from '../check/reconcile/reconciliation.ts';
 import { diskLossesOf } from '../check/disk-losses.ts';
-import { checkCorruption } from '../check/corruption.ts';
-import { checkMalformedInput } from '../check/malformed-input.ts';
-import type { InvariantName } from '../check/invariants.ts';
-import type { CheckReport } from '../check/report.ts';
-import { joinReports } from '../check/report.ts';
-import { checkJobs } from '../check/jobs.ts';
-import { checkRedisCounters } from '../check/redis-counters.ts';
-import { checkRedisExpiry } from '../check/redis-expiry.ts';
-import { checkRedisPages } from '../check/redis-pages.ts';
-import { checkRingAgreement } from '../check/ring-agreement.ts';
-import { checkSlowReaders } from '../check/slow-readers.ts';
-import { checkSessions } from '../check/sessions.ts';
-import { checkUnauthenticatedClients } from '../check/unauthenticated-clients.ts';
-import { checkStatsAgreement } from '../check/stats-agreement.ts';
 import { seedNameOf } from '../plan/former-names.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
-import { Load } from '../workload/workload.ts';
+import { answerTimeoutUs, Load } from '../workload/workload.ts';
 import { branchesLeft } from '../observe/branches-left.ts';
 import { dumpStores } from '../observe/store-dump.ts';
-import { TransactionSteps } from '../observe/transaction-steps.ts';
+import { TransactionSteps, tracesSteps } from '../observe/transaction-steps.ts';
 import { ExchangeObserver } from '../observe/exchange-observer.ts';
 import { RunObserver } from '../observe/observer.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
@@ -54,16 +29,21 @@ import { DiskHistory } from '../observe/disk-history.ts';
 import { Faults } from '../faults/faults.ts';
 import { namesOfLeaks, startsOf } from './starts.ts';
 import { ModuleWork } from '../faults/wasm-faults.ts';
-import { grownFloors } from './floors.ts';
 import { Samples } from '../observe/samples.ts';
 import { makeCluster } from './make-cluster.ts';
 import { blameFor } from './simulator-fault.ts';
 import { Monitor } from '../observe/monitor.ts';
-import { wantsObservers, watchesExchanges } from '../observe/wanted-observers.ts';
 import { countOutcomes } from './outcome-counts.ts';
 import type { RunOutcome, RunSettings } from './run-outcome.ts';
-import type { NamedCheck } from './transaction-reports.ts';
-import { tracesSteps, transactionChecks } from './transaction-reports.ts';
+import { convergenceRow, HintlessDeaths, keysInFlight, noHintlessDeaths } from '../check/convergence.ts';
+import type { Death, ReplicaDump, ReplicaEvidence } from '../check/convergence.ts';
+import type { RunSize } from '../check/invariant.ts';
+import type { RunEvidence } from '../check/invariants.ts';
+import { grownFloors, needsAny, reportsOf } from '../check/invariants.ts';
+import type { SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
+import type { BranchesLeft, TransactionFindings } from '../check/transactions.ts';
+import { transactionFindings } from '../check/transactions.ts';
+import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
 
 /** Most events of a run: beyond them it is aborted with the verdict `unknown`. */
 const eventsMax = 20_000_000;
@@ -85,6 +65,9 @@ const quietUsMax = 60_000_000;
 
 /** Time limit until no branch record is left, in virtual microseconds. */
 const forgetUsMax = 20_000_000;
+
+/** A transaction client's attempts, the reads before them and the pauses between them, in virtual microseconds. */
+const answerUsMax = (attemptsMax + 4) * 2 * answerTimeoutUs;
 
 /** A hint that a coordinator writes is durable within this time, in virtual microseconds, slow disks included. */
 const hintUsMax = 1_000_000;
@@ -131,9 +114,9 @@ class Run {
   readonly #disks: DiskHistory;
   readonly #load: Load;
   readonly #modules: ModuleWork;
-  readonly #truth: Monitor;
+  readonly #monitor: Monitor;
   /** Undefined if the plan asks for nothing that it observes, or with `unobserved`. */
-  readonly #witness: RunObserver | undefined;
+  readonly #observer: RunObserver | undefined;
   /** Undefined for a plan without transactions, or with `unobserved`. */
   readonly #steps: TransactionSteps | undefined;
   readonly #exchanges: ExchangeObserver | undefined;
@@ -162,7 +145,9 @@ class Run {
     this.#cluster = makeCluster(this.#world, plan);
     this.#modules = new ModuleWork(this.#world, this.#cluster);
     this.#exchanges =
-      this.#observed && watchesExchanges(plan) ? new ExchangeObserver(this.#world, this.#cluster) : undefined;
+      this.#observed && needsAny(plan.floors, 'exchanges', 'accounts')
+        ? new ExchangeObserver(this.#world, this.#cluster)
+        : undefined;
     const watched = this.#observed ? this.#cluster.names : [];
     this.#disks = new DiskHistory(this.#world, this.#cluster, watched);
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
@@ -175,20 +160,20 @@ class Run {
       disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
     }
     const exchanges = this.#exchanges;
-    const witness =
-      wantsObservers(plan) && exchanges !== undefined
+    const observer =
+      needsAny(plan.floors, 'accounts') && exchanges !== undefined
         ? new RunObserver(this.#world, this.#cluster, plan, exchanges)
         : undefined;
-    this.#looks = new Samples(this.#world, this.#cluster, witness);
-    this.#witness = witness;
+    this.#looks = new Samples(this.#world, this.#cluster, observer);
+    this.#observer = observer;
     const onAltered = (node: string, bytes: Buffer): void => {
       exchanges?.altered(node);
-      witness?.antiEntropy.altered(node, bytes);
+      observer?.antiEntropy.altered(node, bytes);
     };
     const byClients = (fault: ClientPlanFault): boolean => injectClientFault(fault, this.#load);
     this.#faults = new Faults(this.#world, this.#cluster, this.#modules, onAltered, byClients);
     if (plan.faults.some(({ kind }) => kind === 'membership-change')) exchanges?.ringMoves();
-    this.#truth = new Monitor(this.#world, this.#cluster, plan, this.#faults, this.#observed);
+    this.#monitor = new Monitor(this.#world, this.#cluster, plan, this.#faults, this.#observed);
     const onScraped = (node: string): void => this.#looks.at(node, 'running');
     const transacts = this.#observed && plan.transactionClients > 0;
     this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
@@ -228,19 +213,24 @@ class Run {
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
     this.#load.readBack(() => this.#world.nowUs >= endUs);
     this.#load.finish(this.#faults.wipes, () => this.#world.nowUs >= endUs);
-    if (this.#plan.floors['wasm-purity'] !== undefined)
+    if (needsAny(this.#plan.floors, 'listed-modules'))
       this.#modules.readBack(() => this.#world.nowUs >= endUs);
     await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
   }
 
   /** Lets the replicas repair themselves until they are equal or the time is up, and records their dumps then. */
   async converge(): Promise<void> {
-    if (this.#plan.floors.convergence === undefined) return;
+    if (!needsAny(this.#plan.floors, 'equal-replicas')) return;
     this.#world.trace.note('run.converging.began');
     const endUs = this.#world.nowUs + convergenceUsMax;
     for (;;) {
       this.#dumps = dumpStores(this.#cluster, this.#world.nowUs);
-      if (this.#convergence().ok || this.#world.nowUs >= endUs || this.#unfinished !== '') return;
+      if (
+        convergenceRow.check?.({ replicas: this.#replicas() })?.ok === true ||
+        this.#world.nowUs >= endUs ||
+        this.#unfinished !== ''
+      )
+        return;
       await this.#pass(dumpEveryUs);
     }
   }
@@ -255,24 +245,23 @@ class Run {
 
   /** Lets the nodes reconnect and hand over their hints, until they are quiet or the time is up. */
   async quieten(): Promise<void> {
-    if (this.#plan.floors.liveness !== undefined || this.#plan.floors['hint-delivery'] !== undefined) {
+    if (needsAny(this.#plan.floors, 'quiet-cluster')) {
       const endUs = this.#world.nowUs + quietUsMax;
-      while (!this.#truth.isQuiet() && this.#world.nowUs < endUs && this.#unfinished === '') {
+      while (!this.#monitor.isQuiet() && this.#world.nowUs < endUs && this.#unfinished === '') {
         await this.#pass(dumpEveryUs);
       }
-      this.#truth.weighReads();
+      this.#monitor.weighReads();
     }
     this.#world.after(1, 'look', () => this.#looks.atAll('settled'));
     await this.#pass(1);
-    if (this.#observed) this.#truth.weighHints();
+    if (this.#observed) this.#monitor.weighHints();
   }
 
   /**
    * Lets the nodes drop finished transactions until no branch record is left or the time is up, and records the rest.
    */
   async forget(): Promise<void> {
-    if (this.#plan.transactionClients === 0 || this.#plan.floors['no-dangling-transactions'] === undefined)
-      return;
+    if (this.#plan.transactionClients === 0 || !needsAny(this.#plan.floors, 'finished-branches')) return;
     const endUs = this.#world.nowUs + forgetUsMax;
     for (;;) {
       this.#left = branchesLeft(this.#cluster, this.#world.nowUs);
@@ -283,14 +272,14 @@ class Run {
     }
   }
 
-  #convergence(): CheckReport {
-    const { history } = this.#recorder;
+  #replicas(): ReplicaEvidence {
     const ring = this.#cluster.owners();
-    const ownersOf = (token: number): readonly string[] => {
-      return ring.placement(token as Token).map(({ node }) => node);
+    return {
+      dumps: this.#dumps,
+      ownersOf: (token) => ring.placement(token as Token).map(({ node }) => node),
+      inFlight: keysInFlight(this.#recorder.history, this.#dumps[0]?.atUs ?? 0),
+      deaths: this.#hintlessDeaths(),
     };
-    const inFlight = keysInFlight(history, this.#dumps[0]?.atUs ?? 0);
-    return checkConvergence(this.#dumps, ownersOf, inFlight, this.#hintlessDeaths());
   }
 
   /**
@@ -318,7 +307,7 @@ class Run {
   outcome(): RunOutcome {
     const { history } = this.#recorder;
     return {
-      reports: this.#observed ? this.#reports() : [],
+      reports: this.#observed ? reportsOf(this.#evidence(), this.#plan.floors) : [],
       digest: this.#world.digest(),
       events: this.#world.eventCount,
       nodeEvents: this.#world.eventCountOf(this.#cluster.names),
@@ -328,8 +317,8 @@ class Run {
       transactions: this.#load.transactions.history,
       redis: this.#load.redis,
       jobs: this.#load.jobs,
-      accounts: this.#witness?.accounts ?? [],
-      floors: grownFloors(this.#plan.floors, this.#looks.perLife, this.#load.scrapes),
+      accounts: this.#observer?.accounts ?? [],
+      floors: grownFloors(this.#plan.floors, this.#size()),
       struck: { ...this.#faults.struck, ...this.#load.givenUp },
       missed: this.#faults.missed,
       unfinished: this.#unfinished,
@@ -337,82 +326,78 @@ class Run {
     };
   }
 
-  #reports(): readonly CheckReport[] {
-    const { history } = this.#recorder;
-    const { floors, repairedBy } = this.#plan;
-    const atlas = diskLossesOf(
-      this.#disks.losses,
-      repairedBy === 'sweeps' && floors.convergence !== undefined,
-    );
-    const accounts = this.#witness?.accounts ?? [];
-    const parse = expositionReader();
-    const failures = this.#world.failures.map(({ atUs, host, what, error }) => ({
-      atUs,
-      text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
-    }));
-    const checks: readonly (readonly [InvariantName, () => CheckReport])[] = [
-      ['durability', () => checkDurability(history, atlas)],
-      ['durable-before-ack', () => checkAcknowledgement(history, atlas)],
-      ['convergence', () => this.#convergence()],
-      ...(this.#exchanges?.checks() ?? []),
-      ['snapshot-rejection', () => checkSnapshotRejection(this.#faults.tampers, this.#rejections)],
-      ['data-integrity', () => checkCorruption(history, this.#disks.records())],
-      [
-        'input-robustness',
-        () =>
-          checkMalformedInput(
-            this.#load.malformedInput,
-            this.#load.pings,
-            startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks),
-          ),
-      ],
-      ['ring-agreement', () => checkRingAgreement(this.#load.rings, this.#cluster.members)],
-      ['session-guarantees', () => checkSessions(history, atlas)],
-      ...this.#truth.checks(history, accounts, this.#load.idle ? 0 : 1),
-      ['exactly-once', () => checkRedisCounters(this.#load.redis)],
-      ['session-guarantees', () => checkRedisExpiry(this.#load.redis)],
-      ['session-guarantees', () => checkRedisPages(this.#load.redis)],
-      ['resource-bounds', () => this.#resources()],
-      ['resource-bounds', () => checkSlowReaders(this.#load.slowReadings, bytesHeldMax())],
-      ['metrics-reconcile', () => checkReconciliation(accounts, this.#witness?.missed ?? 0)],
-      ['stats-agreement', () => checkStatsAgreement(this.#load.scrapes, parse)],
-      ['valid-exposition', () => checkExposition(this.#load.scrapes, accounts, parse)],
-      ['wasm-purity', () => this.#modules.purity()],
-      ['wasm-purity', () => checkJobs(history, this.#load.jobs)],
-      ['no-ambient-time', () => checkClockUse(this.#clockUses())],
-      ['no-silent-failures', () => checkFailures(this.#cluster.lives(), failures)],
-      [
-        'access-control',
-        () => checkUnauthenticatedClients(this.#load.strangers.records, this.#load.strangers.untouched),
-      ],
-    ];
-    const wanted = [...checks, ...this.#transactionChecks()].filter(
-      ([invariant]) => this.#plan.floors[invariant] !== undefined,
-    );
-    const reports = new Map<InvariantName, CheckReport>();
-    for (const [invariant, check] of wanted) {
-      const earlier = reports.get(invariant);
-      reports.set(invariant, earlier === undefined ? check() : joinReports(earlier, check()));
-    }
-    return [...reports.values()];
+  #size(): RunSize {
+    const { perLife } = this.#looks;
+    return {
+      samples: perLife.reduce((sum, count) => sum + count, 0),
+      incarnations: perLife.length,
+      scrapes: this.#load.scrapes.filter(({ seen }) => seen !== undefined).length,
+    };
   }
 
-  #transactionChecks(): readonly NamedCheck[] {
-    if (this.#steps === undefined) return [];
-    return transactionChecks({
+  /** Everything that the checks read. */
+  #evidence(): RunEvidence {
+    const { history } = this.#recorder;
+    const { floors, repairedBy } = this.#plan;
+    const load = this.#load;
+    const known = new Map(this.#cluster.names.map((name) => [name, boundsOf(this.#cluster.configOf(name))]));
+    const { exchanges = [], leaves = [], successions = [] } = this.#exchanges ?? {};
+    return {
+      ...this.#monitor.evidence(load.idle ? 0 : 1),
+      history,
+      transactions: this.#transactions(),
+      redis: load.redis,
+      jobs: load.jobs,
+      diskLosses: diskLossesOf(
+        this.#disks.losses,
+        repairedBy === 'sweeps' && floors.convergence !== undefined,
+      ),
+      corruption: this.#disks.records(),
+      replicas: this.#replicas(),
+      exchanges: { exchanges, leaves, successions },
+      snapshots: { tampers: this.#faults.tampers, rejections: this.#rejections },
+      malformedInput: {
+        bursts: load.malformedInput,
+        nodes: load.pings,
+        starts: startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks),
+      },
+      rings: load.rings,
+      members: this.#cluster.members,
+      accounts: this.#observer?.accounts ?? [],
+      samplesMissed: this.#observer?.missed ?? 0,
+      scrapes: load.scrapes,
+      reader: expositionReader(),
+      stops: this.#stops,
+      boundsOf: (node) => known.get(node) ?? [],
+      slowReadings: load.slowReadings,
+      bytesHeldMax: bytesHeldMax(),
+      modules: this.#modules.records,
+      clockUses: this.#clockUses(),
+      incarnations: this.#cluster.lives(),
+      failures: this.#world.failures.map(({ atUs, host, what, error }) => ({
+        atUs,
+        text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
+      })),
+      unauthorized: { requests: load.strangers.records, untouched: load.strangers.untouched },
+    };
+  }
+
+  #transactions(): TransactionFindings | undefined {
+    if (this.#steps === undefined) return undefined;
+    const { finals, transactions } = this.#load;
+    return transactionFindings({
       steps: this.#steps.steps,
-      history: this.#load.transactions.history,
-      finals: this.#load.finals,
+      history: transactions.history,
+      heard: finals.heard,
+      dangling: finals.dangling,
+      liveness: finals.liveness,
       left: this.#left,
       accounts: this.#plan.structures.accounts,
+      firstBalance,
+      answerUsMax,
       ...this.#cluster.gone,
       wipes: this.#faults.wipes,
     });
-  }
-
-  #resources(): CheckReport {
-    const known = new Map(this.#cluster.names.map((name) => [name, boundsOf(this.#cluster.configOf(name))]));
-    return checkResources(this.#stops, this.#witness?.accounts ?? [], (node) => known.get(node) ?? []);
   }
 
   /** Clients have clocks of their own; their use is not checked. */

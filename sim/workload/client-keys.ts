@@ -76,6 +76,8 @@ export class ClientKeys {
 /** Nodes that may hold copies besides a key's replicas, because they join, leave or die. */
 export function moversIn({ nodes, faults }: Plan): readonly string[] {
   const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);
-  const heirs = faults.some(({ kind }) => kind === 'membership-change') ? nodes.map((node) => node.name) : [];
-  return [...spares, ...heirs];
+  const replacements = faults.some(({ kind }) => kind === 'membership-change')
+    ? nodes.map((node) => node.name)
+    : [];
+  return [...spares, ...replacements];
 }

@@ -14,7 +14,7 @@ import type { Io } from '../../engine/io/io.ts';
 import { pick } from '../../engine/io/random.ts';
 import type { SeenKey, TransactionValue, WrittenKey } from '../evidence/transactions.ts';
 import { elementsOf } from '../evidence/transactions.ts';
-import type { PlanTransaction } from '../plan/plan.ts';
+import type { PlanTransaction } from '../plan/plan-transactions.ts';
 import type { ClientTarget } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { Impatience } from './impatient-client.ts';

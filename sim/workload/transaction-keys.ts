@@ -7,7 +7,7 @@ import { present } from '../../engine/base/assert.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
 import type { Ring } from '../../engine/cluster/ring/ring.ts';
 import { routeToken } from '../../engine/cluster/ring/token.ts';
-import type { PlanStructures } from '../plan/plan.ts';
+import type { PlanStructures } from '../plan/plan-transactions.ts';
 import type { KeyPlace } from './client.ts';
 
 /** One key, as messages carry it, and where the cluster places it. */

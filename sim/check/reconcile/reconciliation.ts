@@ -4,6 +4,7 @@
  * has its own accounts. Each claim of each equation is one comparison: an equality where the world knows the number,
  * exact bounds elsewhere (the equations give the reasons). Skipped: samples of nodes that did not serve.
  */
+import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { IncarnationAccount } from './account.ts';
@@ -31,6 +32,29 @@ const rooms = [
   antiEntropyEquations,
   transactionEquations,
 ];
+
+/** Least number of comparisons per account. */
+const equationsPerSample = 100;
+
+/** Samples of the nodes' metrics. */
+export interface AccountEvidence {
+  readonly accounts: readonly IncarnationAccount[];
+  /** Samples of which there is no account. */
+  readonly samplesMissed: number;
+}
+
+/** The row of `metrics-reconcile`. */
+export const metricsReconcileRow = invariant({
+  name: 'metrics-reconcile',
+  code: 'INV24',
+  promise: 'every metric equals what really happened',
+  gravity: 'operations',
+  breach: 'a counter, gauge or histogram tells an operator something untrue',
+  needs: ['accounts'],
+  everydayFloor: 2_000,
+  floorOf: ({ samples }) => equationsPerSample * samples,
+  check: ({ accounts, samplesMissed }: AccountEvidence) => checkReconciliation(accounts, samplesMissed),
+});
 
 /** Checks all accounts; `missed`: number of samples without an account. */
 export function checkReconciliation(accounts: readonly IncarnationAccount[], missed: number): CheckReport {

@@ -39,9 +39,9 @@ async function comesInto(
   replaces: string | undefined,
   tokensOf: string = name,
 ): Promise<void> {
-  const heir = replaces === undefined ? {} : { replace: replaces };
+  const replacement = replaces === undefined ? {} : { replace: replaces };
   const tokens = tokensOfNode(tokensOf as NodeId, 16);
-  room.cluster.add({ name, datacenter: 'dc1', rack }, { join: 'joining', ...heir, tokens });
+  room.cluster.add({ name, datacenter: 'dc1', rack }, { join: 'joining', ...replacement, tokens });
   await room.start(name);
 }
 

@@ -11,7 +11,7 @@ import { TransactionHarness, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
 /** The replacements, by the node that they replace. */
-const heirs = new Map([['n2', 'n4']]);
+const replacements = new Map([['n2', 'n4']]);
 
 let room: TransactionHarness;
 let keys: readonly string[];
@@ -55,8 +55,8 @@ async function expectWhole(value: string): Promise<void> {
   for (const key of keys) expect(await room.read('n3', key, 'primary')).toBe(value);
   for (const node of ['n1', 'n3', 'n4']) expect(await inDoubtAt(node), node).toEqual([]);
   const steps = room.steps.map(stepOf);
-  expect(checkAtomicity(steps, ['n2'], heirs)).toMatchObject({ ok: true, skipped: 0 });
-  expect(checkLocks(steps, heirs).reasons).toEqual([]);
+  expect(checkAtomicity(steps, ['n2'], replacements)).toMatchObject({ ok: true, skipped: 0 });
+  expect(checkLocks(steps, replacements).reasons).toEqual([]);
   expect(room.world.failures).toEqual([]);
 }
 

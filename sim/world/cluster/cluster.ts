@@ -112,7 +112,7 @@ export class Cluster {
     return {
       lost: namesOf(slots.filter(({ standing }) => standing !== 'member')),
       missed: namesOf(slots.filter(({ standing }) => standing === 'lost')),
-      heirs: new Map(
+      replacements: new Map(
         slots.flatMap(({ node: { name, replaces } }) => (replaces === undefined ? [] : [[replaces, name]])),
       ),
     };
@@ -165,7 +165,7 @@ export class Cluster {
   }
 
   /** The spare that replaces the node; undefined if there is none. */
-  heirOf(name: string): string | undefined {
+  replacementOf(name: string): string | undefined {
     return [...this.#slots.values()].find(({ node }) => node.replaces === name)?.host.name;
   }
 

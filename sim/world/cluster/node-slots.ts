@@ -54,7 +54,7 @@ export interface Gone {
   /** Nodes that died and were not replaced: the others still regard them as members and wait for them. */
   readonly missed: readonly string[];
   /** Replacements, by the name of the replaced node. */
-  readonly heirs: ReadonlyMap<string, string>;
+  readonly replacements: ReadonlyMap<string, string>;
 }
 
 /** A second start on a directory in use, and the code of the error that it ended with. */
