@@ -5,6 +5,7 @@
 import type { Identity } from '../../auth/gate.ts';
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
+import { AnswerSize } from './answer-size.ts';
 import type { Step, Watched } from './batches.ts';
 import type { Command } from './commands.ts';
 import { hasArity, keysOf } from './commands.ts';
@@ -22,7 +23,10 @@ export type Plan =
   /** The command is done. */
   | { readonly kind: 'answer'; readonly reply: Buffer; readonly ends: boolean }
   | { readonly kind: 'read' | 'write'; readonly key: ObjectKey }
-  /** Steps on `keys`, which are distinct. `exec`: the steps of a transaction under which no key is watched. */
+  /**
+   * Steps on `keys`, which are distinct. `exec`: the steps of a transaction under which no key is watched, and which
+   * concerns keys alone.
+   */
   | {
       readonly kind: 'steps';
       readonly steps: readonly Step[];
@@ -35,10 +39,18 @@ export type Plan =
 
 /** The transaction that MULTI began. */
 interface Multi {
-  readonly steps: Step[];
+  readonly steps: Pick<Step, 'command' | 'request'>[];
   /** A command was refused, so EXEC will be refused. */
   spoilt: boolean;
   bytes: number;
+}
+
+/** A transaction that EXEC runs. */
+export interface TakenTransaction {
+  readonly steps: readonly Step[];
+  readonly watched: readonly Watched[];
+  /** Carries out what its commands change of the connection, such as its name. Called once EXEC has succeeded. */
+  settle(): void;
 }
 
 /** The conversation of one client. */
@@ -106,11 +118,24 @@ export class Conversation {
     if (this.#multi !== undefined) this.#multi.spoilt = true;
   }
 
-  /** Ends the transaction and returns it for EXEC. */
-  takeTransaction(): { readonly steps: readonly Step[]; readonly watched: readonly Watched[] } {
-    const taken = { steps: this.#multi?.steps ?? [], watched: this.watched };
+  /**
+   * Ends the transaction and returns it for EXEC, with the replies of the commands that need no keys. Those change a
+   * draft of the connection's state, which `settle` puts in force. Throws `TooLarge`.
+   */
+  takeTransaction(): TakenTransaction {
+    const { steps = [] } = this.#multi ?? {};
+    const { watched } = this;
     this.#forgetTransaction();
-    return taken;
+    const draft = { ...this.state };
+    const size = new AnswerSize(this.#dependencies.parts.answerBytesMax);
+    const answered = steps.map(({ command, request }) => {
+      const immediate =
+        command.kind === 'connection' ? this.#replyInside(command, request, draft) : undefined;
+      size.add(immediate?.length ?? 0);
+      return { command, request, immediate };
+    });
+    const settle = (): void => void Object.assign(this.state, draft);
+    return { steps: answered, watched, settle };
   }
 
   #forgetTransaction(): void {
@@ -147,9 +172,11 @@ export class Conversation {
       return answer(errorReply(texts.execAbort));
     }
     const writes = multi.steps.some((step) => step.command.kind === 'write');
-    const touches = multi.steps.some((step) => step.immediate === undefined);
+    const touches = multi.steps.some((step) => step.command.kind !== 'connection');
+    const turns = multi.steps.some((step) => step.command.kind === 'connection');
     const purpose = writes ? 'write' : touches || this.watched.length > 0 ? 'read' : undefined;
-    if (this.watched.length > 0) return { kind: 'alone', task: 'exec', purpose };
+    // Later commands must see what this one changes of the connection.
+    if (this.watched.length > 0 || turns) return { kind: 'alone', task: 'exec', purpose };
     return this.#planSteps(this.takeTransaction().steps, true, purpose);
   }
 
@@ -176,15 +203,14 @@ export class Conversation {
       const most = `${limits.queuedMax} commands and ${limits.requestBytesMax} bytes`;
       throw new Refusal(`ERR a transaction holds at most ${most}`);
     }
-    multi.steps.push({ command, request, immediate: this.#immediateReply(command, request) });
+    multi.steps.push({ command, request });
     return queuedReply;
   }
 
-  /** The reply of a queued command that needs no keys. */
-  #immediateReply(command: Command, request: Request): Buffer | undefined {
-    if (command.kind !== 'connection') return undefined;
+  /** The reply, within a transaction, of a command that needs no keys. */
+  #replyInside(command: Command, request: Request, draft: ConnectionState): Buffer {
     try {
-      return this.#connectionReply(command, request);
+      return answerConnection(command, request, draft, this.#dependencies.listener);
     } catch (caught) {
       if (!(caught instanceof Refusal)) throw caught;
       return errorReply(caught.message);

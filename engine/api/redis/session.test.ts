@@ -152,6 +152,33 @@ test.each([
   expect(redis.observer.counts.get('dropped')).toBe(2);
 });
 
+test('commands about the connection wait for EXEC, and do nothing if it does not succeed', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const name = (): Promise<string> => peer.ask('CLIENT', 'GETNAME');
+  await peer.send('MULTI\r\nCLIENT SETNAME one\r\nDISCARD\r\n');
+  expect(await name()).toBe('$-1\r\n');
+  await peer.send('WATCH n\r\nMULTI\r\nCLIENT SETNAME two\r\nGET n\r\n');
+  await redis.join().ask('SET', 'n', '1');
+  expect(await peer.send('EXEC\r\n')).toBe('*-1\r\n');
+  expect(await name()).toBe('$-1\r\n');
+  await peer.send('MULTI\r\nCLIENT SETNAME three\r\nCLIENT GETNAME\r\nSELECT 5\r\nPING\r\n');
+  expect(await peer.send('EXEC\r\n')).toBe(
+    '*4\r\n+OK\r\n$5\r\nthree\r\n-ERR DB index is out of range\r\n+PONG\r\n',
+  );
+  expect(await name()).toBe('$5\r\nthree\r\n');
+});
+
+test('replies of commands about the connection count as those of an EXEC', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.send(`MULTI\r\nSET a 1\r\n${'COMMAND DOCS\r\n'.repeat(20)}`);
+  expect(await peer.send('EXEC\r\n')).toMatch(
+    /^-ERR the values and the answer of one step hold at most 30000 bytes/,
+  );
+  expect(await peer.ask('GET', 'a')).toBe('$-1\r\n');
+});
+
 test('EXEC whose own read fails says that nothing was done', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();

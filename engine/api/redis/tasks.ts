@@ -87,9 +87,11 @@ async function replyOf(
   const { command, request, version } = exchange;
   switch (task) {
     case 'exec': {
-      const { steps, watched } = conversation.takeTransaction();
+      const { steps, watched, settle } = conversation.takeTransaction();
       const replies = repliesOf(await dependencies.batches.run(steps, watched, version, 'isolated'));
-      return replies === undefined ? nilArrayReply(version) : arrayReply(replies);
+      if (replies === undefined) return nilArrayReply(version);
+      settle();
+      return arrayReply(replies);
     }
     case 'watch':
       await watch(dependencies, conversation, exchange);
