@@ -87,6 +87,28 @@ function requestLaws(suite: LawRegister<HttpHarness>): void {
     }
   });
 
+  suite.law(
+    'a stream whose length the handler states goes out as one body of that length',
+    async (harness) => {
+      const stream = okStream(
+        (async function* () {
+          for (const part of ['one', 'two', 'three']) yield Promise.resolve(Buffer.from(part));
+        })(),
+      );
+      const listener = await serve(harness, [
+        route('GET', '/known', () => ({ ...stream, headers: { 'Content-Length': '11' } })),
+      ]);
+      for (const [method, body] of [
+        ['GET', 'onetwothree'],
+        ['HEAD', ''],
+      ] as const) {
+        const answer = await harness.exchange(listener.address, { method, target: '/known' });
+        const { 'content-length': length, 'transfer-encoding': coding } = answer.headers;
+        expect([length, coding, answer.body.toString()]).toEqual(['11', undefined, body]);
+      }
+    },
+  );
+
   suite.law('a literal route takes precedence over a route with parameters', async (harness) => {
     const listener = await serve(harness, [
       route('GET', '/things/:name', (request) => ok(`the thing ${request.params['name'] ?? ''}`)),

@@ -44,7 +44,11 @@ export interface HttpRequest {
 /** A handler's answer. */
 export interface HttpResponse {
   readonly status: number;
-  /** Names as they go out. The port itself sets `Content-Length` and `Transfer-Encoding`. */
+  /**
+   * Names as they go out. The port itself sets `Transfer-Encoding`, and the `Content-Length` of a whole body. Beside a
+   * stream the handler may state `Content-Length`, which must be the length of all chunks: they then go out as they
+   * are.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: HttpBody;
   /** Whether the answer reports a failure to the client. The port itself ignores it. */

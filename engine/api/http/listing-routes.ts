@@ -3,8 +3,8 @@
  * last of which is empty. A stream is produced page by page as the client takes it, and holds at most one page.
  *
  * A whole listing is collected first and sent with a Content-Length, since some clients cannot read chunks unless they
- * asked for a stream. All listings that are being collected hold at most `collectedBytesMax` bytes together. A listing
- * beyond that is sent in chunks.
+ * asked for a stream. All listings that are collected, or collected and not yet taken by their client, hold about
+ * `collectedBytesMax` bytes together. A listing beyond that is sent in chunks.
  *
  * A failure before the first byte is an error answer; a later one cuts the connection. Names that are not UTF-8 are
  * shown with U+FFFD, since JSON cannot carry bytes (the binary protocol lists names as they are).
@@ -13,9 +13,10 @@ import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
-import type { HttpBody, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { listingTimeoutMs } from '../name-lister.ts';
 import { bucketRoute, asRiakText, mustKnow, propertiesOf } from './bucket-routes.ts';
+import { CollectedBody, CollectedBytes } from './collected-body.ts';
 import type { HttpDependencies } from './http-dependencies.ts';
 import { percentDecode } from './percent.ts';
 import type { Place } from './place.ts';
@@ -39,18 +40,13 @@ type Sender = (listing: Listing, request: HttpRequest) => Promise<HttpResponse>;
 
 type BucketHandler = Parameters<typeof bucketRoute>[4];
 
-/** Bytes that all whole listings of one listener may hold while they are collected. */
+/** Bytes that all whole listings of one listener may hold until their clients have taken them. */
 const collectedBytesMax = 64 * 1024 * 1024;
 
-/** State shared by the handlers: the bytes that listings hold now. */
-interface HeldBytes {
-  bytes: number;
-}
-
-/** The routes of the listings. `bytesMax`: bytes that all listings being collected may hold. */
+/** The routes of the listings. `bytesMax`: bytes that all collected listings may hold. */
 export function listingRoutes(parts: HttpDependencies, bytesMax = collectedBytesMax): readonly HttpRoute[] {
-  const heldBytes: HeldBytes = { bytes: 0 };
-  const send: Sender = (listing, request) => sendListing(listing, request, heldBytes, bytesMax);
+  const budget = new CollectedBytes(bytesMax);
+  const send: Sender = (listing, request) => sendListing(listing, request, budget);
   const listKeys: BucketHandler = async (_, request, place) => keysAnswer(parts, request, place, send);
   const describe: BucketHandler = async (_, request, place) => bucketAnswer(parts, request, place, send);
   return [
@@ -110,8 +106,7 @@ async function* keysOf(parts: HttpDependencies, request: HttpRequest, { type, bu
 async function sendListing(
   { field, form, names, props }: Listing,
   request: HttpRequest,
-  heldBytes: HeldBytes,
-  bytesMax: number,
+  budget: CollectedBytes,
 ): Promise<HttpResponse> {
   const first = await names.next();
   const headers = { 'Content-Type': 'application/json' };
@@ -119,44 +114,10 @@ async function sendListing(
   const pieces = joined(field, props, first, names);
   // A stream's body is not produced for HEAD.
   if (request.method === 'HEAD') return { status: 200, headers, body: pieces };
-  const body = await collect(pieces, request, heldBytes, bytesMax);
-  return { status: 200, headers, body };
-}
-
-/** All pieces as one body. Once the bound is reached, or the client is gone, the rest becomes a stream. */
-async function collect(
-  pieces: AsyncGenerator<Uint8Array, void, undefined>,
-  request: HttpRequest,
-  heldBytes: HeldBytes,
-  bytesMax: number,
-): Promise<HttpBody> {
-  const collected: Uint8Array[] = [];
-  let held = 0;
-  const client = { gone: false };
-  request.onGone(() => (client.gone = true));
-  try {
-    for (let piece = await pieces.next(); piece.done !== true; piece = await pieces.next()) {
-      collected.push(piece.value);
-      held += piece.value.length;
-      heldBytes.bytes += piece.value.length;
-      if (client.gone || heldBytes.bytes > bytesMax) return rest(collected, pieces);
-    }
-    return Buffer.concat(collected);
-  } finally {
-    heldBytes.bytes -= held;
-  }
-}
-
-async function* rest(
-  collected: Uint8Array[],
-  pieces: AsyncGenerator<Uint8Array, void, undefined>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  try {
-    for (let piece = collected.shift(); piece !== undefined; piece = collected.shift()) yield piece;
-    yield* pieces;
-  } finally {
-    await pieces.return();
-  }
+  const body = new CollectedBody(pieces, request, budget);
+  const length = await body.collect();
+  if (length === undefined) return { status: 200, headers, body };
+  return { status: 200, headers: { ...headers, 'Content-Length': String(length) }, body };
 }
 
 async function* streamed(

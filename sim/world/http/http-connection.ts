@@ -220,14 +220,16 @@ export class HttpConnection implements ConnectionHandler {
   #sendStream(answer: HttpResponse, stream: HttpStream, headOnly: boolean): void {
     const { status } = answer;
     const last = this.#last || this.#edge.stopping;
-    const lines: [string, string][] = [...this.#headersOf(answer), ['Transfer-Encoding', 'chunked']];
+    const inChunks = answer.headers['Content-Length'] === undefined;
+    const lines = this.#headersOf(answer);
+    if (inChunks) lines.push(['Transfer-Encoding', 'chunked']);
     if (last) lines.push(['Connection', 'close']);
     this.#connection.write(formatMessage(`HTTP/1.1 ${status}`, lines, Buffer.alloc(0), undefined));
     if (headOnly) {
       this.#answered(last);
       return;
     }
-    const sending = new StreamSending(this.#connection, stream, () => this.#expectReading());
+    const sending = new StreamSending(this.#connection, stream, inChunks, () => this.#expectReading());
     this.#stream = sending;
     const done = sending.run((error) => this.#edge.handlerFailed(error));
     done

@@ -1,4 +1,4 @@
-/** Sends a body while it is produced, as HTTP/1.1 chunks on a simulated connection. */
+/** Sends a body while it is produced, as it is or in HTTP/1.1 chunks, on a simulated connection. */
 import { Deferred } from '../../../engine/base/deferred.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';
 import type { HttpStream } from '../../../engine/io/http.ts';
@@ -10,15 +10,18 @@ const lastChunk = Buffer.from('0\r\n\r\n');
 export class StreamSending {
   readonly #connection: Connection;
   readonly #chunks: AsyncIterator<Uint8Array, unknown>;
+  /** Without chunks, the head has stated the body's length. */
+  readonly #inChunks: boolean;
   /** Called when sending waits for the client to read. */
   readonly #pending: () => void;
   #gone = false;
   #returned: Promise<unknown> | undefined;
   #room: Deferred<void> | undefined;
 
-  constructor(connection: Connection, stream: HttpStream, pending: () => void) {
+  constructor(connection: Connection, stream: HttpStream, inChunks: boolean, pending: () => void) {
     this.#connection = connection;
     this.#chunks = stream[Symbol.asyncIterator]();
+    this.#inChunks = inChunks;
     this.#pending = pending;
   }
 
@@ -52,7 +55,7 @@ export class StreamSending {
       const step = await this.#chunks.next();
       if (this.#isGone()) break;
       if (step.done === true) {
-        this.#connection.write(lastChunk);
+        if (this.#inChunks) this.#connection.write(lastChunk);
         return true;
       }
       await this.#write(step.value);
@@ -67,10 +70,14 @@ export class StreamSending {
   }
 
   #write(chunk: Uint8Array): Promise<void> | undefined {
-    const head = Buffer.from(`${chunk.length.toString(16)}\r\n`, 'latin1');
-    if (this.#connection.write(Buffer.concat([head, chunk, Buffer.from('\r\n')]))) return undefined;
+    if (this.#connection.write(this.#inChunks ? framed(chunk) : chunk)) return undefined;
     this.#pending();
     this.#room = new Deferred<void>();
     return this.#room.promise;
   }
+}
+
+function framed(chunk: Uint8Array): Buffer {
+  const head = Buffer.from(`${chunk.length.toString(16)}\r\n`, 'latin1');
+  return Buffer.concat([head, chunk, Buffer.from('\r\n')]);
 }
