@@ -50,12 +50,22 @@ function readChecked(file: string, bytesMax: number, what: string, secret: boole
       throw refuse(`others may use it (its mode is ${mode}); say: chmod 600 ${file}`);
     }
     if (stat.size > bytesMax) throw refuse(`it has ${stat.size} bytes; allowed: at most ${bytesMax}`);
-    const bytes = Buffer.alloc(stat.size);
-    const count = readSync(handle, bytes, 0, bytes.length, 0);
-    return bytes.subarray(0, count);
+    return readWhole(handle, stat.size);
   } finally {
     closeSync(handle);
   }
+}
+
+/** The file's first `size` bytes, or fewer if it has become shorter. One read may return only a part of them. */
+function readWhole(handle: number, size: number): Buffer {
+  const bytes = Buffer.alloc(size);
+  let length = 0;
+  while (length < size) {
+    const count = readSync(handle, bytes, length, size - length, length);
+    if (count === 0) break;
+    length += count;
+  }
+  return bytes.subarray(0, length);
 }
 
 /** A sentence for an error of the file system. */

@@ -189,9 +189,20 @@ async function writeRestDurably(
  * The whole file, or undefined if there is none. Throws `DiskError` `invalid` if it is larger than `bytesMax` (this
  * bounds memory).
  */
-export async function readFile(disk: Disk, path: string, bytesMax: number): Promise<Buffer | undefined> {
+export async function readFile(
+  disk: Pick<Disk, 'size' | 'open'>,
+  path: string,
+  bytesMax: number,
+): Promise<Buffer | undefined> {
   if ((await disk.size(path)) === undefined) return undefined;
-  const file = await disk.open(path, 'read');
+  let file: DiskFile;
+  try {
+    file = await disk.open(path, 'read');
+  } catch (error) {
+    // Another caller has removed it meanwhile.
+    if (error instanceof DiskError && error.failure === 'notFound') return undefined;
+    throw error;
+  }
   try {
     const size = await file.size();
     if (size > bytesMax) throw new DiskError('invalid', 'read', path);

@@ -16,6 +16,7 @@
  *   for one without, and would drop siblings for good. Until it knows a peer's properties, it handles no objects of
  *   that peer and requests none from it.
  */
+import { Deferred } from '../base/deferred.ts';
 import type { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { PropertyKeeper } from '../buckets/property-keeper.ts';
@@ -136,11 +137,12 @@ export function whenHeard(
 
 /**
  * Wraps `links`: a request whose answer brings objects is sent once this node knows that peer's bucket properties.
- * Fails with `PeerGone` if it cannot learn them. If the peer is not connected (`isConnected`), `links` refuses the
+ * Fails with `PeerGone` if it cannot learn them, and with `Timeout` if that takes all of the request's time. If the
+ * peer is not connected (`isConnected`), `links` refuses the
  * request at once, as always.
  */
 export function heardLinks(
-  io: Pick<Io, 'spawn'>,
+  io: Pick<Io, 'clock' | 'spawn'>,
   links: PeerLinks,
   isConnected: (peer: NodeId) => boolean,
   keeper: () => Pick<PropertyKeeper, 'hasHeard' | 'hear'>,
@@ -150,9 +152,19 @@ export function heardLinks(
       if (!requestRules[request.kind].bringsObjects || keeper().hasHeard(peer) || !isConnected(peer))
         return links.request(peer, request, timeoutUs, onReply);
       const copied = copyOf(request);
+      const endUs = io.clock.nowUs() + timeoutUs;
+      const late = new Deferred<'late'>();
+      const timer = io.clock.after(timeoutUs, () => late.resolve('late'));
       io.spawn('props.hear', async () => {
-        const heard = await keeper().hear(peer);
-        const outcome = heard ? links.request(peer, copied, timeoutUs, onReply) : 'closed';
+        const heard = await Promise.race([keeper().hear(peer), late.promise]);
+        timer.cancel();
+        const leftUs = endUs - io.clock.nowUs();
+        if (heard === 'late' || leftUs <= 0) {
+          const detail = `${peer} did not say in time what was set of buckets`;
+          onReply({ kind: 'failed', code: 'Timeout', detail });
+          return;
+        }
+        const outcome = heard ? links.request(peer, copied, leftUs, onReply) : 'closed';
         if (outcome !== 'ok')
           onReply({ kind: 'failed', code: 'PeerGone', detail: `${peer} is not heard of` });
       });

@@ -89,7 +89,11 @@ export interface BatchStep {
   readonly tentative?: boolean;
   /** Decides, given the newest objects of all places; undefined changes nothing. May throw a `LockstepError`. */
   next(newest: readonly Newest[]): BatchChange | undefined;
-  /** The batch has been passed to the store. `bytes`: per place its new bytes, undefined where nothing changed. */
+  /**
+   * The batch has been passed to the store, perhaps on top of a tentative change. A caller that sends it before it is
+   * durable must have a durable decision behind it, and values that replace all others: then a crash takes back nothing
+   * that other nodes have seen. `bytes`: per place its new bytes, undefined where nothing changed.
+   */
   applied(bytes: readonly (Uint8Array | undefined)[]): void;
   done(error: LockstepError | undefined): void;
 }

@@ -162,21 +162,21 @@ export class Registry {
     const present = known?.content !== undefined;
     const routes = roles.includes('keyfun');
     if (present) this.#refuseReplaced(known, routes);
-    else this.#checkRoomForAnother();
+    else this.#checkRoomForAnother(known);
     if (!routes) this.#refuseRouting(id);
     const content = { digest, bytes: Uint8Array.from(bytes), routes };
     const entry = await this.#keep({ id, version: (known?.version ?? 0) + 1, content, disputed: false });
     return { entry, outcome: present ? 'replaced' : 'created' };
   }
 
-  /** Throws `TooLarge` where neither a further module nor its id may be kept. */
-  #checkRoomForAnother(): void {
+  /** Throws `TooLarge` if a further module, or an id that is not known yet, may not be kept. */
+  #checkRoomForAnother(known: ModuleEntry | undefined): void {
     const { moduleCountMax } = this.#parts.cache.limits;
     if (this.count >= moduleCountMax) {
       const detail = `${this.count} modules are registered; allowed: at most ${moduleCountMax}`;
       throw new LockstepError('TooLarge', detail);
     }
-    if (this.#entries.size < deletedCountMax) return;
+    if (known !== undefined || this.#entries.size < deletedCountMax) return;
     const detail = `${this.#entries.size} ids are known, deleted ones included; allowed: at most ${deletedCountMax}. Register the module under an id that was used before`;
     throw new LockstepError('TooLarge', detail);
   }

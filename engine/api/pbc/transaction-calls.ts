@@ -213,7 +213,7 @@ function answerOf(known: Knowledge): LockTransactionResp {
   }
 }
 
-function entryOf({ xid, role, state, coordinator, branches, ageMs }: InDoubtEntry): LockInDoubt {
+function entryOf({ xid, role, state, coordinator, branches, lost, ageMs }: InDoubtEntry): LockInDoubt {
   return {
     transaction_id: bytes(xid),
     role: bytes(role),
@@ -221,6 +221,7 @@ function entryOf({ xid, role, state, coordinator, branches, ageMs }: InDoubtEntr
     coordinator: bytes(coordinator),
     branches: branches.map(bytes),
     age_ms: ageMs,
+    lost: lost.map(bytes),
   };
 }
 

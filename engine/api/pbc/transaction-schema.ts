@@ -72,6 +72,8 @@ export interface LockInDoubt {
   readonly coordinator: Uint8Array;
   readonly branches?: readonly Uint8Array[];
   readonly age_ms: number;
+  /** The nodes whose branch is lost with their disk. */
+  readonly lost?: readonly Uint8Array[];
 }
 
 /** The transactions in doubt on this node. */
@@ -136,6 +138,7 @@ message LockInDoubt {
   required bytes coordinator = 4;
   repeated bytes branches = 5;
   required double age_ms = 6;
+  repeated bytes lost = 7;
 }
 
 message LockTransactionListResp {

@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 
 import { LockstepError } from '../../base/errors.ts';
+import type { NodeId } from '../../base/ids.ts';
 import { bufferOf } from '../../base/ids.ts';
 import { defaultContentLimits } from '../content-limits.ts';
 import { parseTransaction } from '../http/transaction-body.ts';
@@ -112,8 +113,19 @@ test('every outcome and lookup is encoded', async () => {
   );
   expect(wordsOf(await ask(peer, resolve('rollback')))).toMatchObject({ heuristic: 'rollback' });
   expect(testing.transactions.resolutions).toEqual([`${scriptedXid} rollback`]);
+  const entry = {
+    xid: scriptedXid,
+    role: 'coordinator' as const,
+    state: 'committing',
+    coordinator: 'n1' as NodeId,
+    branches: ['n2' as NodeId, 'n3' as NodeId],
+    lost: ['n3' as NodeId],
+    ageMs: 5,
+  };
+  testing.transactions.entries.push(entry, { ...entry, lost: [] });
   const list = await ask(peer, { kind: 'transactionList' });
-  expect(list.kind).toBe('inDoubt');
+  const lostOf = list.kind === 'inDoubt' ? list.message.transactions?.map(({ lost }) => lost ?? []) : [];
+  expect(lostOf?.map((nodes) => nodes.map(String))).toEqual([['n3'], []]);
 });
 
 test('batches that the HTTP interface refuses are refused with the same texts', async () => {

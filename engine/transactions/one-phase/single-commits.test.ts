@@ -42,16 +42,20 @@ const order: PrepareRequest = {
 describe('a single put at a primary of an earlier version', () => {
   it('is sent as a one-step commit while that incarnation lasts, and as a put again to the next', async () => {
     const asked: string[] = [];
+    const patienceUs: number[] = [];
+    const clock = new TestClock();
     let life = 1;
     const request = (
       _: NodeId,
       message: PeerRequest,
-      __: number,
+      timeoutUs: number,
       reply: (reply: PeerReply) => void,
     ): 'ok' => {
       if (message.kind !== 'transact') throw new Error(`asked for ${message.kind}`);
       const { kind } = decodeRequest(message.words);
       asked.push(kind);
+      patienceUs.push(timeoutUs);
+      clock.advance(200_000);
       const older: PeerReply = { kind: 'failed', code: 'BadRequest', detail: 'a word of number 8' };
       const done: PeerReply = { kind: 'transacted', words: encodeReply({ kind: 'ended', met: true }) };
       queueMicrotask(() => reply(kind === 'put' && life === 1 ? older : done));
@@ -62,7 +66,7 @@ describe('a single put at a primary of an earlier version', () => {
     const stats = new NodeStats();
     const context = {
       io: {
-        clock: new TestClock(),
+        clock,
         log: new TestLog(),
         spawn: () => expect.unreachable('no answer is lost'),
       },
@@ -82,6 +86,8 @@ describe('a single put at a primary of an earlier version', () => {
       singles.run(makeXid(n1, '0123456789ab', ++counter), n2, order, 1_000_000);
     expect((await run()).kind).toBe('committed');
     expect(asked).toEqual(['put', 'commitAlone']);
+    // The second request has the rest of the transaction's time.
+    expect(patienceUs).toEqual([750_000, 600_000]);
     expect((await run()).kind).toBe('committed');
     expect(asked).toEqual(['put', 'commitAlone', 'commitAlone']);
     life = 2;

@@ -97,12 +97,13 @@ export class SingleCommits {
     }
     const put = isSinglePut(order) && this.#putless.get(node) !== this.#context.lives.of(node);
     const request = { kind: put ? 'put' : 'commitAlone', xid, order } as const;
+    const endUs = this.#context.io.clock.nowUs() + timeoutUs;
     this.#asked.add(xid);
     const reply = await askNode(this.#context, node, request, Math.floor(timeoutUs * 0.75));
     this.#asked.delete(xid);
     if (put && reply.kind === 'noAnswer' && reply.code === 'BadRequest') {
       this.#putless.set(node, this.#context.lives.of(node));
-      return this.run(xid, node, order, timeoutUs);
+      return this.run(xid, node, order, Math.max(0, endUs - this.#context.io.clock.nowUs()));
     }
     const outcome = this.#outcomeOf(xid, node, count, reply);
     if (outcome !== undefined) {
