@@ -21,7 +21,10 @@ class Asking {
   readonly #links: PeerLinks;
 
   constructor() {
-    const io = { clock: this.clock, spawn: (_: string, task: () => Promise<void>): void => void task() };
+    const io = {
+      clock: this.clock,
+      spawn: (_: string, task: () => Promise<void>): void => void task().catch(expect.unreachable),
+    };
     const plane: PeerLinks = {
       request: (_, __, timeoutUs) => {
         this.sent.push(timeoutUs);

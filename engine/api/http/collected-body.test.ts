@@ -12,7 +12,7 @@ async function* pieces(count: number, ended: string[] = []): AsyncGenerator<Uint
 
 /** A request whose client the test lets go. */
 class Client {
-  #listeners: (() => void)[] = [];
+  readonly #listeners: (() => void)[] = [];
 
   onGone(listener: () => void): void {
     this.#listeners.push(listener);

@@ -87,10 +87,12 @@ async function replyOf(
   const { command, request, version } = exchange;
   switch (task) {
     case 'exec': {
-      const { steps, watched, settle } = conversation.takeTransaction();
-      const replies = repliesOf(await dependencies.batches.run(steps, watched, version, 'isolated'));
+      const taken = conversation.takeTransaction();
+      const replies = repliesOf(
+        await dependencies.batches.run(taken.steps, taken.watched, version, 'isolated'),
+      );
       if (replies === undefined) return nilArrayReply(version);
-      settle();
+      taken.settle();
       return arrayReply(replies);
     }
     case 'watch':
