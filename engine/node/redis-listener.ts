@@ -186,7 +186,13 @@ function countCommands({ server }: NodeStats): (field: RedisField) => void {
 
 /** Lists the bucket's live keys, page by page. */
 function listKeys(coverage: NameLister, { type, bucket }: RedisDependencies): ListKeys {
-  return async function* (first, deadlineUs) {
-    for await (const { names } of coverage.keys(type, bucket, { live: true, first }, deadlineUs)) yield names;
+  return (first, deadlineUs, namesMax) => {
+    const listing = { live: true, first };
+    return coverage.keys(
+      type,
+      bucket,
+      namesMax === undefined ? listing : { ...listing, namesMax },
+      deadlineUs,
+    );
   };
 }

@@ -48,7 +48,7 @@ test('commands that look at no value accept any number of large ones', async () 
   expect(await peer.ask('MSET', 'k0', 'y', 'k1', 'y')).toBe('+OK\r\n');
   const sets = names.map((name) => `SET ${name} z KEEPTTL\r\n`).join('');
   expect(await peer.send(`MULTI\r\n${sets}EXEC\r\n`)).toContain(`*20\r\n${'+OK\r\n'.repeat(20)}`);
-  expect(await peer.ask('DEL', ...names)).toBe(':20\r\n');
+  expect((await peer.ask('DEL', ...names)) + (await peer.turn())).toBe(':20\r\n');
 });
 
 test('names that are too long together: KEYS is refused, SCAN ends its page early', async () => {

@@ -4,9 +4,13 @@
  * depends on everything read being unchanged. A transaction that only reads commits a batch of checks; a single command
  * that only reads (MGET) reads each key by itself.
  *
+ * Batches of this node's clients on the same keys do not compete: they take turns, and those that wait together become
+ * one transaction (`batch-queue.ts`).
+ *
  * If a key under WATCH has changed, the batch is abandoned; that is not an error.
  */
 import { present } from '../../base/assert.ts';
+import { Deferred } from '../../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
@@ -17,6 +21,8 @@ import { mergeObjects } from '../../replica/object/object.ts';
 import type { Operation } from '../../transactions/formats/outcomes.ts';
 import { AnswerSize } from './answer-size.ts';
 import { Attempts } from './attempts.ts';
+import type { QueuedBatch } from './batch-queue.ts';
+import { BatchQueue } from './batch-queue.ts';
 import type { Ending } from './changes.ts';
 import { changeOf, checkOf, endingOf } from './changes.ts';
 import type { Command } from './commands.ts';
@@ -60,12 +66,25 @@ interface Loaded {
   readonly object: StoredObject | undefined;
 }
 
+/** A batch from its submission to its result. */
+interface Job extends QueuedBatch {
+  readonly steps: readonly Step[];
+  readonly watched: readonly Watched[];
+  readonly version: RespVersion;
+  readonly mode: 'isolated' | 'loose';
+  /** When the batch must have begun, on the clock's `nowUs`. */
+  readonly endUs: number;
+  readonly result: Deferred<BatchResult>;
+}
+
 /** The batches of one listener. */
 export class Batches {
   readonly #parts: RedisDependencies;
+  readonly #queue: BatchQueue<Job>;
 
   constructor(parts: RedisDependencies) {
     this.#parts = parts;
+    this.#queue = new BatchQueue(parts.io, parts.keyCountMax, (group) => this.#runGroup(group));
   }
 
   /** Reads the keys for WATCH. Rejects with the errors of reads. */
@@ -95,6 +114,42 @@ export class Batches {
   ): Promise<BatchResult> {
     const names = this.#namesOf(steps, mode === 'isolated' ? watched : []);
     if (names.size > 1) this.#parts.observer.fragmented(names.size);
+    const job: Job = {
+      keys: [...names.values()].map(({ key }) => key.packed),
+      isSociable: watched.length === 0,
+      ...{ steps, watched, version, mode },
+      endUs: this.#parts.io.clock.nowUs() + this.#parts.timeoutMs * 1000,
+      result: new Deferred(),
+    };
+    const reads = mode === 'loose' && steps.every(({ command }) => command.kind !== 'write');
+    if (reads) await this.#runGroup([job]);
+    else this.#queue.submit(job);
+    return job.result.promise;
+  }
+
+  /** Runs a group from the queue as one transaction, or, if it is too large for one, each of its batches. */
+  async #runGroup(group: readonly Job[]): Promise<void> {
+    const nowUs = this.#parts.io.clock.nowUs();
+    const late = group.filter(({ endUs }) => endUs <= nowUs);
+    for (const { result } of late) result.resolve({ kind: 'failed', text: texts.tryAgain });
+    const jobs = late.length === 0 ? group : group.filter(({ endUs }) => endUs > nowUs);
+    try {
+      const results = await this.#attempt(jobs);
+      jobs.forEach(({ result }, index) => result.resolve(present(results[index], 'a result')));
+    } catch (caught) {
+      const error = asLockstepError(caught);
+      if (error.code === 'TooLarge' && jobs.length > 1) for (const job of jobs) await this.#runGroup([job]);
+      else for (const { result } of jobs) result.reject(error);
+    }
+  }
+
+  /** Runs batches in one step, and returns their results. */
+  async #attempt(jobs: readonly Job[]): Promise<readonly BatchResult[]> {
+    const all = (result: BatchResult): readonly BatchResult[] => jobs.map(() => result);
+    const steps = jobs.flatMap((job) => job.steps);
+    const watched = jobs.flatMap((job) => job.watched);
+    const mode = jobs.some((job) => job.mode === 'isolated') ? 'isolated' : 'loose';
+    const names = this.#namesOf(steps, mode === 'isolated' ? watched : []);
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
     const writes = steps.some(({ command }) => command.kind === 'write');
     const seen = mode === 'loose' ? watched : [];
@@ -102,17 +157,17 @@ export class Batches {
       const loaded = await this.#loadAll(names, seen, attempts.leftMs).catch((caught: unknown) => {
         throw writes ? unread(asLockstepError(caught)) : caught;
       });
-      if (mode === 'isolated' && this.#isChanged(watched, loaded)) return { kind: 'changed' };
+      if (mode === 'isolated' && this.#isChanged(watched, loaded)) return all({ kind: 'changed' });
       const working = this.#workingSet(loaded);
-      const replies = this.#apply(steps, working, version);
+      const results = this.#apply(jobs, working);
       const operations = this.#operationsOf(loaded, working);
       const reads = operations.every(({ check }) => check === true);
       // A read of one key is atomic anyway.
       const loose = reads && (mode === 'loose' || loaded.length <= 1);
       const ending = loose ? done : await this.#commit(operations, attempts.leftMs);
-      if (ending.kind === 'done') return { kind: 'done', replies };
-      if (ending.kind === 'failed') return ending;
-      if (!(await attempts.again())) return { kind: 'failed', text: texts.tryAgain };
+      if (ending.kind === 'done') return results;
+      if (ending.kind === 'failed') return all(ending);
+      if (!(await attempts.again())) return all({ kind: 'failed', text: texts.tryAgain });
     }
   }
 
@@ -174,18 +229,21 @@ export class Batches {
     return working;
   }
 
-  /** Applies the steps to the working set. Throws `TooLarge` before anything is committed. */
-  #apply(steps: readonly Step[], working: WorkingKeys, version: RespVersion): readonly Buffer[] {
+  /** Applies the batches' steps to the working set. Throws `TooLarge` before anything is committed. */
+  #apply(jobs: readonly Job[], working: WorkingKeys): readonly BatchResult[] {
     const { io, limits, answerBytesMax } = this.#parts;
     const nowMs = io.clock.wallMs();
-    const context = { nowMs, version, valueBytesMax: limits.valueBytesMax, answerBytesMax };
     const size = new AnswerSize(answerBytesMax);
     let written = 0;
-    return steps.map(({ command, request, immediate }) => {
-      const reply = immediate ?? applyCommand(command, request, working, context);
-      size.add(reply.length + working.writtenBytes - written);
-      written = working.writtenBytes;
-      return reply;
+    return jobs.map(({ steps, version }) => {
+      const context = { nowMs, version, valueBytesMax: limits.valueBytesMax, answerBytesMax };
+      const replies = steps.map(({ command, request, immediate }) => {
+        const reply = immediate ?? applyCommand(command, request, working, context);
+        size.add(reply.length + working.writtenBytes - written);
+        written = working.writtenBytes;
+        return reply;
+      });
+      return { kind: 'done', replies };
     });
   }
 

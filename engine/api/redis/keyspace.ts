@@ -20,11 +20,24 @@ export interface ListedKey {
   readonly token: Token;
 }
 
-/** Lists the bucket's keys that hold a value, in the order of their tokens, starting at `from`. */
-export type ListKeys = (from: Token, deadlineUs: number) => AsyncIterable<readonly ListedKey[]>;
+/** Some listed keys. */
+export interface ListedKeys {
+  readonly names: readonly ListedKey[];
+  /** All keys up to and including this token have been listed. */
+  readonly reached: Token;
+}
+
+/**
+ * Lists the bucket's keys that hold a value, in the order of their tokens, starting at `from`. With `namesMax`, a page
+ * has about as many keys, may have none, and nothing is fetched ahead.
+ */
+export type ListKeys = (from: Token, deadlineUs: number, namesMax?: number) => AsyncIterable<ListedKeys>;
 
 /** SCAN's COUNT if the client gives none, as in Redis. */
 const countDefault = 10;
+
+/** Pages without a key that SCAN reads before it answers. */
+const emptyPagesMax = 16;
 
 /** SCAN's options: MATCH and TYPE as a test of names, and COUNT. */
 export interface ScanOptions {
@@ -65,8 +78,8 @@ export class Keyspace {
     const matches = compileGlob(pattern);
     const found: Buffer[] = [];
     let bytes = 0;
-    for await (const page of this.#pages(firstToken)) {
-      for (const { name } of page) {
+    for await (const { names } of this.#pages(firstToken)) {
+      for (const { name } of names) {
         if (!matches(name)) continue;
         refuseAnswerBeyond(this.#bytesMax, (bytes += name.length));
         found.push(nameReply(name));
@@ -77,13 +90,14 @@ export class Keyspace {
 
   async #count(): Promise<number> {
     let count = 0;
-    for await (const page of this.#pages(firstToken)) count += page.length;
+    for await (const { names } of this.#pages(firstToken)) count += names.length;
     return count;
   }
 
   /**
    * The cursor is the token at which to continue. So it stays valid whatever happens between two calls, on every node.
-   * Keys with the same token are returned together, so a call may return more than COUNT. Long names end it sooner.
+   * Keys with the same token are returned together, so a call may return more than COUNT. Long names end it sooner, and
+   * so do many pages without a key: a call costs what it returns, not what the cluster holds.
    */
   async #scan(request: Request): Promise<Buffer> {
     const from = cursorOf(argument(request, 1));
@@ -92,8 +106,13 @@ export class Keyspace {
     let seen = 0;
     let bytes = 0;
     let last: Token | undefined;
-    for await (const page of this.#pages(from)) {
-      for (const { name, token } of page) {
+    let empty = 0;
+    // One name more than needed tells where to continue.
+    for await (const { names, reached } of this.#pages(from, count + 1)) {
+      if (names.length === 0 && ++empty >= emptyPagesMax && reached !== lastToken) {
+        return scanReply(reached + 1, found);
+      }
+      for (const { name, token } of names) {
         // Beyond `count`, continues to the end of the current token.
         if ((seen >= count || bytes >= this.#bytesMax) && token !== last) return scanReply(token, found);
         seen += 1;
@@ -110,19 +129,21 @@ export class Keyspace {
   async #any(version: RespVersion): Promise<Buffer> {
     const from = this.#io.random.u32() as Token;
     for (const start of [from, firstToken]) {
-      for await (const [first] of this.#pages(start)) {
+      for await (const { names } of this.#pages(start, 1)) {
+        const [first] = names;
         if (first !== undefined) return nameReply(first.name);
       }
     }
     return nilReply(version);
   }
 
-  #pages(from: Token): AsyncIterable<readonly ListedKey[]> {
-    return this.#list(from, this.#io.clock.nowUs() + this.#timeoutMs * 1000);
+  #pages(from: Token, namesMax?: number): AsyncIterable<ListedKeys> {
+    return this.#list(from, this.#io.clock.nowUs() + this.#timeoutMs * 1000, namesMax);
   }
 }
 
 const firstToken = 0 as Token;
+const lastToken = 0xffffffff as Token;
 
 function nameReply(name: ByteString): Buffer {
   return bulkReply(Buffer.from(name, 'latin1'));

@@ -2,6 +2,7 @@
 import type { Credential } from '../../auth/credentials.ts';
 import { Gate } from '../../auth/gate.ts';
 import { RequestBudget } from '../session/request-budget.ts';
+import type { Token } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -22,7 +23,7 @@ import { TallyingObserver } from '../testing/tallying-observer.fixture.ts';
 import { TestingNetwork, TestingPeer } from '../testing/connection-pair.fixture.ts';
 import { CountingRandom, TestClock, TestLog } from '../testing/test-io.fixture.ts';
 import type { RedisField } from './commands.ts';
-import type { ListedKey } from './keyspace.ts';
+import type { ListedKey, ListedKeys } from './keyspace.ts';
 import { Keyspace } from './keyspace.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RedisLimits } from './server.ts';
@@ -121,7 +122,7 @@ export class TestingRedis {
       keyCountMax: 100,
       serverInfo: { node: 'n1', version: '0.1.0' },
     };
-    const list = (from: number): AsyncIterable<readonly ListedKey[]> => this.#pages(from);
+    const list = (from: number): AsyncIterable<ListedKeys> => this.#pages(from);
     this.server = new RedisServer(
       parts,
       {
@@ -153,10 +154,11 @@ export class TestingRedis {
     return this.#network.join();
   }
 
-  async *#pages(from: number): AsyncGenerator<readonly ListedKey[], void, undefined> {
+  async *#pages(from: number): AsyncGenerator<ListedKeys, void, undefined> {
     const later = this.listed.filter(({ token }) => token >= from);
     for (let at = 0; at < later.length; at += 3) {
-      yield later.slice(at, at + 3);
+      const names = later.slice(at, at + 3);
+      yield { names, reached: (names.at(-1)?.token ?? 0) as Token };
     }
   }
 }

@@ -22,6 +22,7 @@ export class MapLister implements NameLister {
     return this.#pagesOf(this.names.get(bucket) ?? [], (names) => ({
       node: 'n1' as NodeId,
       names: names.map((name) => ({ name, token: 0 as Token })),
+      reached: 0 as Token,
     }));
   }
 

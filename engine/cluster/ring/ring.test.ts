@@ -119,4 +119,24 @@ describe('a ring', () => {
     const ring = new Ring([member('b', 'd', 'r1'), member('a', 'd', 'r1', [1, 2]), member('c', 'e', 'r9')]);
     expect(ring.describe()).toBe('d/r1: a(2) b(16)\ne/r9: c(16)');
   });
+
+  it('gives the end of adjacent arcs with the same replicas', () => {
+    fc.assert(
+      fc.property(clusters, token, token, (members, from, other) => {
+        const ring = new Ring(members);
+        const nodesAt = (at: Token): string =>
+          ring
+            .placement(at)
+            .map(({ node }) => node)
+            .sort()
+            .join();
+        const end = ring.sharedBoundAfter(from);
+        const isWithin = (other - from - 1) >>> 0 < ((end - from) >>> 0 || 2 ** 32);
+        if (isWithin) expect(nodesAt(other)).toBe(nodesAt(ring.boundAfter(from)));
+        else expect(nodesAt(((end + 1) >>> 0) as Token)).not.toBe(nodesAt(end));
+      }),
+    );
+    const racks = ['x', 'y', 'z'].map((rack) => member(rack, 'a', rack));
+    expect(new Ring(racks).sharedBoundAfter(7 as Token)).toBe(7);
+  });
 });

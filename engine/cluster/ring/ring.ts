@@ -86,6 +86,22 @@ export class Ring {
     return present(this.#bounds[firstAtLeast(this.#bounds, next)], 'a ring bound');
   }
 
+  /**
+   * The last token of the arcs after `token` that have the same replicas as the first of them; `token` itself if all
+   * tokens of the ring do.
+   */
+  sharedBoundAfter(token: Token): Token {
+    const first = this.boundAfter(token);
+    const replicas = new Set(this.placement(first));
+    let last = first;
+    for (;;) {
+      const next = this.boundAfter(last);
+      if (next === first) return token;
+      if (!this.placement(next).every((member) => replicas.has(member))) return last;
+      last = next;
+    }
+  }
+
   /** The member with that name; undefined for an unknown node. */
   member(node: NodeId): Member | undefined {
     return this.members.find((member) => member.node === node);

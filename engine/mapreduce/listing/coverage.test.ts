@@ -360,6 +360,21 @@ describe('a listing of the cluster', () => {
     await expect(late.next()).rejects.toMatchObject({ code: 'Timeout' });
   });
 
+  test('fetches no more names than its reader needs', async () => {
+    const { stores, asked, coverage, ring } = cluster(names.slice(0, 3));
+    const keys = fill(stores, ring, 200);
+    const seen: ByteString[] = [];
+    const options = { live: true, namesMax: 5 };
+    for await (const page of coverage('n1').keys(defaultType, bucketA, options, 60_000_000)) {
+      expect(page.names.length).toBeLessThanOrEqual(5);
+      expect(page.names.every(({ token: at }) => at <= page.reached + 1)).toBe(true);
+      seen.push(...page.names.map(({ name }) => name));
+    }
+    expect(seen.toSorted()).toEqual(keys.toSorted());
+    // n1 asks itself without a message, and one other replica per page. Empty slices end most pages.
+    expect(asked.length).toBeLessThan(100);
+  });
+
   test('asks no replica after its reader has ended the iteration', async () => {
     const { stores, asked, coverage, ring } = cluster(names);
     fill(stores, ring, 300);
@@ -385,8 +400,9 @@ describe('the messages of a listing', () => {
       live: fc.boolean(),
       to: token.map((at) => at as Token),
       at: cursor,
+      namesMax: fc.nat(),
     })
-    .map(({ at, ...rest }) => ({ ...rest, ...at }));
+    .map(({ at, namesMax, ...rest }) => ({ ...rest, ...at, ...(namesMax === 0 ? {} : { namesMax }) }));
   const answer: fc.Arbitrary<ListingAnswer> = fc.record({
     names: fc.oneof(
       fc.array(fc.record({ name: text, token: token.map((at) => at as Token) }), { maxLength: 5 }),

@@ -1,7 +1,8 @@
 /**
  * Lists what the whole cluster holds, by name: the keys of a bucket, or the buckets of a type.
  *
- * The coordinator asks a majority of the replicas of every arc in this datacenter, this node first, then in order of
+ * The coordinator asks a majority of the replicas of every arc in this datacenter (adjacent arcs with the same replicas
+ * count as one), this node first, then in order of
  * preference. A key is therefore listed if a majority acknowledged its put, and not listed if a majority acknowledged
  * its deletion. If replicas are down, fewer suffice, down to one. A replica that fails is replaced by the next, which
  * continues at the beginning of the page. Each key is listed once, in the order of (token, packed key). A bucket whose
@@ -42,6 +43,15 @@ import { mergeAnswers } from './merge-answers.ts';
 /** Some of the listed names. */
 export interface ListedPage {
   readonly names: readonly ListedName[];
+  /** All names up to and including this token have been listed. */
+  readonly reached: Token;
+}
+
+/** What a listing of keys includes, and how it proceeds. */
+export interface KeyListing {
+  readonly live: boolean;
+  readonly first?: Token;
+  readonly namesMax?: number;
 }
 
 /** Parts of the token space, and how many of them are walked concurrently. */
@@ -73,14 +83,18 @@ export class Coverage {
    * The keys of a bucket, each with its token, from the first key at or after `first` on. `live`: leaves out deleted
    * keys, otherwise includes those not yet reaped. Iterating rejects with `Timeout` past `deadlineUs` (on the clock's
    * `nowUs`), and with `NoTargets`, `NoQuorum` or `Timeout` if no replica of some arc answers.
+   *
+   * `namesMax` is for a caller that needs few names: a page has about as many, nothing is fetched ahead of the caller,
+   * and pages without names are yielded, too, so that the caller can stop there.
    */
   keys(
     type: ByteString,
     bucket: ByteString,
-    { live, first = 0 as Token }: { readonly live: boolean; readonly first?: Token },
+    { live, first = 0 as Token, namesMax }: KeyListing,
     deadlineUs: number,
   ): AsyncGenerator<ListedPage, void, undefined> {
-    return this.#list({ type, bucket, live }, deadlineUs, first);
+    if (namesMax === undefined) return this.#list({ type, bucket, live }, deadlineUs, first);
+    return this.#walk({ type, bucket, live, namesMax }, tokenOf(first - 1), tokenOf(-1), deadlineUs);
   }
 
   /** The buckets of a type that hold a key, each once; rejects as `keys` does. */
@@ -134,11 +148,13 @@ export class Coverage {
   ): AsyncGenerator<ListedPage, void, undefined> {
     let at: ListingCursor | undefined = { from, skip: undefined };
     while (at !== undefined) {
-      const bound = this.#parts.ring().boundAfter(at.from);
+      const bound = this.#parts.ring().sharedBoundAfter(at.from);
       const end: Token = distance(at.from, bound) < distance(at.from, to) ? bound : to;
       const request: ListingRequest = { ...listing, ...at, to: end };
       const answer: ListingAnswer = await this.#ask(request, deadlineUs);
-      if (answer.names.length > 0) yield { names: answer.names };
+      if (answer.names.length > 0 || listing.namesMax !== undefined) {
+        yield { names: answer.names, reached: answer.next?.from ?? end };
+      }
       at = answer.next ?? (end === to ? undefined : { from: end, skip: undefined });
     }
   }
@@ -215,7 +231,7 @@ export class Coverage {
   /** This node's own page. Rejects with `NoTargets` if it does not own all the tokens, because the ring has changed. */
   #page(request: ListingRequest): Promise<ListingAnswer> {
     const { ring, self } = this.#parts;
-    const bound = ring().boundAfter(request.from);
+    const bound = ring().sharedBoundAfter(request.from);
     const whole = distance(request.from, request.to) <= distance(request.from, bound);
     if (!whole || !ring().placement(request.to).includes(self)) {
       const detail = `${self.node} does not own all tokens up to ${request.to}`;

@@ -28,6 +28,8 @@ export interface Listing {
    * replica may not know of the deletion.
    */
   readonly live: boolean;
+  /** The most names that the caller needs in a page; undefined: as many as fit. */
+  readonly namesMax?: number;
 }
 
 /** A request for one page of a span. */
@@ -61,7 +63,7 @@ const nameBytesMin = 5;
 
 /** Encodes a request. */
 export function encodeListingRequest(request: ListingRequest): Buffer {
-  const { type, bucket, live, from, to, skip } = request;
+  const { type, bucket, live, from, to, skip, namesMax } = request;
   const writer = new ByteWriter(64 + type.length + (bucket?.length ?? 0) + (skip?.length ?? 0));
   writer.string(type);
   writeOptional(writer, bucket);
@@ -69,7 +71,9 @@ export function encodeListingRequest(request: ListingRequest): Buffer {
     .u8(live ? 1 : 0)
     .u32(from)
     .u32(to);
-  return writeOptional(writer, skip).finish();
+  return writeOptional(writer, skip)
+    .varint(namesMax ?? 0)
+    .finish();
 }
 
 /** Decodes a request. Throws `BadRequest` for malformed bytes. */
@@ -80,7 +84,11 @@ export function decodeListingRequest(payload: Uint8Array): ListingRequest {
     const live = reader.u8() === 1;
     const from = reader.u32() as Token;
     const to = reader.u32() as Token;
-    return { type, bucket, live, from, to, skip: readOptional(reader) };
+    const skip = readOptional(reader);
+    // Earlier versions do not send it.
+    const namesMax = reader.left > 0 ? reader.varint() : 0;
+    const request = { type, bucket, live, from, to, skip };
+    return namesMax === 0 ? request : { ...request, namesMax };
   });
 }
 

@@ -51,6 +51,8 @@ interface Entry {
 const sliceTokens = 2 ** 20;
 /** A bucket with at most this many keys is listed by the directory's list of its keys; a larger one slice by slice. */
 const smallBucketKeys = 4096;
+/** Fewer for a caller that takes few names at a time, since each of its pages visits all of them: this many pages. */
+const smallPages = 16;
 /** Objects read concurrently. */
 const readsMax = 64;
 
@@ -66,7 +68,9 @@ export class LocalListing {
 
   /** The next names of a span. Rejects with the store's errors. */
   async page(request: ListingRequest): Promise<ListingAnswer> {
-    const page = new Page(this.#limits, request.bucket === undefined);
+    const { namesMax = this.#limits.namesMax } = request;
+    const limits = { ...this.#limits, namesMax: Math.min(namesMax, this.#limits.namesMax) };
+    const page = new Page(limits, request.bucket === undefined);
     const span = distance(request.from, request.to);
     const small = this.#smallBucket(request);
     const width = small === undefined ? sliceTokens : span;
@@ -107,8 +111,9 @@ export class LocalListing {
   #smallBucket(request: ListingRequest): readonly Entry[] | undefined {
     if (request.bucket === undefined) return undefined;
     const keys: PackedKey[] = [];
+    const keysMax = Math.min(smallBucketKeys, (request.namesMax ?? smallBucketKeys) * smallPages);
     for (const key of this.#store.keysOfBucket(bucketPrefix(request.type, request.bucket))) {
-      if (keys.push(key) > smallBucketKeys) return undefined;
+      if (keys.push(key) > keysMax) return undefined;
     }
     const span = distance(request.from, request.to);
     return this.#matching(keys, request, (at) => at <= span);
