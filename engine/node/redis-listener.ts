@@ -4,12 +4,12 @@ import type { RedisDependencies } from '../api/redis/listener-dependencies.ts';
 import { RedisServer } from '../api/redis/server.ts';
 import { defaultSessionLimits } from '../api/redis/session-dependencies.ts';
 import type { ListKeys } from '../api/redis/keyspace.ts';
-import { Keyspace } from '../api/redis/keyspace.ts';
+import { bucketOfDatabase, databaseCount } from '../api/redis/databases.ts';
 import type { KeyQueue } from '../api/redis/key-queue.ts';
 import type { ExpiryReaperDependencies } from '../api/redis/reaper.ts';
 import { Reaper } from '../api/redis/reaper.ts';
 import { BytesError } from '../base/bytes.ts';
-import type { NodeId } from '../base/ids.ts';
+import type { ByteString, NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { bucketPrefix, defaultType } from '../base/object-key.ts';
 import { version } from '../base/version.ts';
@@ -92,7 +92,7 @@ export function buildRedis(
       takingUsMax: config.clientWriteTimeoutMs * 1000,
       connectionCountMax: config.clientConnectionsMax,
     },
-    new Keyspace(shared.io, listKeys(coverage, parts), config.requestTimeoutMs, parts.answerBytesMax),
+    (bucket) => listKeys(coverage, parts, bucket),
   );
   return new RedisListener(server, new Reaper(reaperParts(parts, server.turns, config.name, local)));
 }
@@ -106,7 +106,11 @@ function reaperParts(
   return {
     io,
     turns,
-    keys: () => store.keysOfBucket(bucketPrefix(type, bucket)),
+    *keys() {
+      for (let index = 0; index < databaseCount; index++) {
+        yield* store.keysOfBucket(bucketPrefix(type, bucketOfDatabase(bucket, index)));
+      }
+    },
     isPrimary: ({ packed }) => {
       const token = store.tokenOf(packed);
       return token !== undefined && membership.ring.placement(token)[0]?.node === self;
@@ -185,7 +189,7 @@ function countCommands({ server }: NodeStats): (field: RedisField) => void {
 }
 
 /** Lists the bucket's live keys, page by page. */
-function listKeys(coverage: NameLister, { type, bucket }: RedisDependencies): ListKeys {
+function listKeys(coverage: NameLister, { type }: RedisDependencies, bucket: ByteString): ListKeys {
   return (first, deadlineUs, namesMax) => {
     const listing = { live: true, first };
     return coverage.keys(

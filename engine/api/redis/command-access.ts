@@ -12,12 +12,15 @@ function rows(access: Access, names: string): readonly [string, Access][] {
 export const commandAccess: ReadonlyMap<string, Access> = new Map([
   // As in Redis: commands that a client may send before its password.
   ...rows('open', 'auth hello quit reset'),
-  ...rows('read', 'ping echo select command info client'),
+  ...rows('read', 'ping echo select command info client time config wait save shutdown'),
   ...rows('read', 'get mget strlen getrange substr exists type ttl pttl expiretime pexpiretime'),
+  ...rows('read', 'touch object getbit bitcount bitpos lcs'),
   ...rows('read', 'keys scan dbsize randomkey'),
+  ...rows('write', 'flushdb flushall'),
   // The commands within a transaction need access of their own.
   ...rows('read', 'multi exec discard watch unwatch'),
   ...rows('write', 'set setnx setex psetex getset getdel getex append setrange mset msetnx'),
   ...rows('write', 'incr incrby decr decrby incrbyfloat del unlink'),
   ...rows('write', 'expire pexpire expireat pexpireat persist'),
+  ...rows('write', 'setbit rename renamenx copy'),
 ]);

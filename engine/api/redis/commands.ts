@@ -4,7 +4,9 @@
  */
 import type { Access } from '../../auth/role.ts';
 import { commandAccess } from './command-access.ts';
+import * as bits from './bit-commands.ts';
 import * as keys from './key-commands.ts';
+import { lcs } from './longest-common.ts';
 import type { Apply } from './value-commands.ts';
 import * as values from './value-commands.ts';
 
@@ -56,6 +58,7 @@ type Unguarded = Omit<Command, 'access'>;
 
 const oneKey: KeyPlaces = { first: 1, last: 1, step: 1 };
 const allKeys: KeyPlaces = { first: 1, last: -1, step: 1 };
+const twoKeys: KeyPlaces = { first: 1, last: 2, step: 1 };
 const pairs: KeyPlaces = { first: 1, last: -1, step: 2 };
 
 function onKeys(
@@ -80,6 +83,12 @@ const list: readonly Unguarded[] = [
   onKeys('read', 'other', 4, 'getrange', values.getrange),
   onKeys('read', 'other', 4, 'substr', values.getrange),
   onKeys('read', 'other', -2, 'exists', keys.exists, allKeys),
+  onKeys('read', 'other', -2, 'touch', keys.exists, allKeys),
+  onKeys('read', 'other', -2, 'object', keys.object, { first: 2, last: 2, step: 1 }),
+  onKeys('read', 'other', 3, 'getbit', bits.getbit),
+  onKeys('read', 'other', -2, 'bitcount', bits.bitcount),
+  onKeys('read', 'other', -3, 'bitpos', bits.bitpos),
+  onKeys('read', 'other', -3, 'lcs', lcs, twoKeys),
   onKeys('read', 'other', 2, 'type', keys.type),
   onKeys('read', 'other', 2, 'ttl', keys.ttl),
   onKeys('read', 'other', 2, 'pttl', keys.pttl),
@@ -108,6 +117,12 @@ const list: readonly Unguarded[] = [
   onKeys('write', 'other', -3, 'expireat', keys.expireat),
   onKeys('write', 'other', -3, 'pexpireat', keys.pexpireat),
   onKeys('write', 'other', 2, 'persist', keys.persist),
+  onKeys('write', 'set', 4, 'setbit', bits.setbit),
+  onKeys('write', 'other', 3, 'rename', keys.rename, twoKeys),
+  onKeys('write', 'other', 3, 'renamenx', keys.renamenx, twoKeys),
+  onKeys('write', 'other', -3, 'copy', keys.copy, twoKeys),
+  without('keyspace', 'other', -1, 'flushdb'),
+  without('keyspace', 'other', -1, 'flushall'),
   without('keyspace', 'keys', 2, 'keys'),
   without('keyspace', 'scan', -2, 'scan'),
   without('keyspace', 'other', 1, 'dbsize'),
@@ -127,6 +142,11 @@ const list: readonly Unguarded[] = [
   without('connection', 'other', -1, 'command'),
   without('connection', 'other', -1, 'info'),
   without('connection', 'other', -2, 'client'),
+  without('connection', 'other', 1, 'time'),
+  without('connection', 'other', -2, 'config'),
+  without('connection', 'other', 3, 'wait'),
+  without('connection', 'other', 1, 'save'),
+  without('connection', 'other', -1, 'shutdown'),
 ];
 
 /** Commands by name in lower case: those of the list that have a row in `command-access.ts`. */
@@ -171,7 +191,7 @@ export function fieldOf(name: string): RedisField {
 
 /** Commands on keys that need to know whether there is a value, and until when, but not the value itself. */
 const valueless: ReadonlySet<string> = new Set(
-  'exists type ttl pttl expiretime pexpiretime mset msetnx setnx setex psetex del unlink'.split(' '),
+  'exists touch type ttl pttl expiretime pexpiretime mset msetnx setnx setex psetex del unlink'.split(' '),
 );
 
 /** Whether the command needs the values of its keys. */

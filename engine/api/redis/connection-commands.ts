@@ -4,6 +4,7 @@
  */
 import type { Command } from './commands.ts';
 import { commands } from './commands.ts';
+import { compileGlob } from './glob.ts';
 import { mustReadInteger } from './numbers.ts';
 import { Refusal, texts, unknownSubcommand, wrongArity } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
@@ -32,6 +33,8 @@ export interface ConnectionState {
   readonly id: number;
   readonly remote: string;
   readonly sinceUs: number;
+  /** The number of the logical database that SELECT chose. */
+  database: number;
   version: RespVersion;
   name: string;
   libraryName: string;
@@ -45,7 +48,14 @@ export interface ListenerState {
   readonly productVersion: string;
   readonly bucket: string;
   readonly startedUs: number;
+  /** Logical databases, numbered from 0. */
+  readonly databaseCount: number;
+  /** What CONFIG GET shows, by name. */
+  readonly settings: ReadonlyMap<string, string>;
+  /** Replicas beside the first that have an acknowledged write on stable storage. */
+  acknowledgingReplicas(): number;
   nowUs(): number;
+  wallMs(): number;
   connections(): Iterable<ConnectionState>;
 }
 
@@ -63,8 +73,23 @@ export function answerConnection(
     case 'echo':
       return bulkReply(argument(request, 1));
     case 'select':
-      if (mustReadInteger(request[1]) !== 0n) throw new Refusal('ERR DB index is out of range');
+      state.database = databaseOf(mustReadInteger(request[1]), listener);
       return okReply;
+    case 'time': {
+      const ms = listener.wallMs();
+      return arrayReply([textReply(String(Math.floor(ms / 1000))), textReply(`${ms % 1000}000`)]);
+    }
+    case 'wait':
+      if (mustReadInteger(request[2]) < 0n) throw new Refusal('ERR timeout is negative');
+      mustReadInteger(request[1]);
+      return integerReply(listener.acknowledgingReplicas());
+    case 'config':
+      return answerConfig(request, state, listener);
+    case 'save':
+      // Every acknowledged write is on stable storage already.
+      return okReply;
+    case 'shutdown':
+      throw new Refusal('ERR SHUTDOWN is not supported: stop the node by its process, with SIGTERM');
     case 'command':
       return answerCommand(request, state.version);
     case 'info':
@@ -121,6 +146,37 @@ export function helloReply({ version, id }: ConnectionState): Buffer {
     ...[textReply('role'), textReply('master')],
     ...[textReply('modules'), emptyArray],
   ]);
+}
+
+function databaseOf(given: bigint, { databaseCount }: ListenerState): number {
+  if (given < 0n || given >= BigInt(databaseCount)) throw new Refusal('ERR DB index is out of range');
+  return Number(given);
+}
+
+/** CONFIG GET of patterns. The configuration is a file of the node, so the other subcommands are refused. */
+function answerConfig(request: Request, { version }: ConnectionState, { settings }: ListenerState): Buffer {
+  const given = argument(request, 1).toString('latin1');
+  switch (given.toUpperCase()) {
+    case 'GET': {
+      if (request.length < 3) throw wrongArity('config|get');
+      const patterns = request
+        .slice(2)
+        .map((one) => compileGlob(Buffer.from(one.toString('latin1').toLowerCase())));
+      const shown = [...settings].filter(([name]) => patterns.some((matches) => matches(name)));
+      return mapReply(
+        version,
+        shown.flatMap(([name, value]) => [textReply(name), textReply(value)]),
+      );
+    }
+    case 'SET':
+    case 'REWRITE':
+    case 'RESETSTAT':
+      throw new Refusal(
+        `ERR CONFIG ${given.toUpperCase()} is not supported: the configuration is the node's file, see lockstep check-config`,
+      );
+    default:
+      throw unknownSubcommand('CONFIG', given);
+  }
 }
 
 function mustBeName(bytes: Buffer): string {
@@ -206,7 +262,7 @@ function mustBeOnOrOff(word: Buffer): Buffer {
 function describe(state: ConnectionState, listener: ListenerState): string {
   const ageSeconds = Math.floor((listener.nowUs() - state.sinceUs) / 1_000_000);
   return [
-    `id=${state.id} addr=${state.remote} name=${state.name} age=${ageSeconds} db=0`,
+    `id=${state.id} addr=${state.remote} name=${state.name} age=${ageSeconds} db=${state.database}`,
     `resp=${state.version} cmd=${state.lastCommand} lib-name=${state.libraryName} lib-ver=${state.libraryVersion}`,
   ].join(' ');
 }

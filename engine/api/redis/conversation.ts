@@ -3,6 +3,7 @@
  * plans each command and answers those that need no replica; `session.ts` decides when the others run.
  */
 import type { Identity } from '../../auth/gate.ts';
+import { present } from '../../base/assert.ts';
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import { AnswerSize } from './answer-size.ts';
@@ -12,11 +13,12 @@ import { hasArity, keysOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
 import { answerConnection, helloOptions, helloReply } from './connection-commands.ts';
 import type { Purpose, Task } from './exchange.ts';
+import { readInteger } from './numbers.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText, texts, wrongArity } from './refusals.ts';
 import { errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
-import type { SessionDependencies } from './session-dependencies.ts';
+import type { Database, SessionDependencies } from './session-dependencies.ts';
 
 /** What to do with a command. */
 export type Plan =
@@ -70,6 +72,11 @@ export class Conversation {
     this.state = state;
   }
 
+  /** The selected database. */
+  get database(): Database {
+    return present(this.#dependencies.databases[this.state.database], 'a database');
+  }
+
   /** Whether the client has sent so many wrong passwords that the session must close the connection. */
   get gaveUp(): boolean {
     return this.#wrongCount >= wrongCountMax;
@@ -90,14 +97,15 @@ export class Conversation {
       case 'transaction':
         return this.#planTransactional(name);
       case 'keyspace':
-        return { kind: 'alone', task: 'walk', purpose: 'read' };
+        checkFlush(command, request);
+        return { kind: 'alone', task: 'walk', purpose: command.access === 'write' ? 'write' : 'read' };
       case 'read':
       case 'write':
         this.#checkSizes(command, request);
         if (!isOnOneKey(command, request)) {
           return this.#planSteps([{ command, request, immediate: undefined }], false, command.kind);
         }
-        return { kind: command.kind, key: keyOf(this.#dependencies.parts, request[1] ?? noBytes) };
+        return { kind: command.kind, key: keyOf(this.database.parts, request[1] ?? noBytes) };
     }
   }
 
@@ -181,7 +189,7 @@ export class Conversation {
   }
 
   #planSteps(steps: readonly Step[], exec: boolean, purpose: Purpose): Plan {
-    const { parts } = this.#dependencies;
+    const { parts } = this.database;
     const keys = new Set<PackedKey>();
     for (const { command, request } of steps) {
       for (const key of keysOf(command, request)) keys.add(keyOf(parts, key).packed);
@@ -192,10 +200,12 @@ export class Conversation {
   }
 
   #queue(multi: Multi, command: Command, request: Request): Buffer {
-    const { parts, limits } = this.#dependencies;
-    if (command.kind === 'keyspace' || command.name === 'hello' || command.name === 'auth') {
+    const { limits } = this.#dependencies;
+    const { parts } = this.database;
+    if (command.kind === 'keyspace' || notInMulti.includes(command.name)) {
       throw new Refusal('ERR Command not allowed inside a transaction');
     }
+    if (command.name === 'select') this.#checkQueuedSelect(request);
     this.#checkSizes(command, request);
     for (const key of keysOf(command, request)) keyOf(parts, key);
     for (const one of request) multi.bytes += one.length;
@@ -231,9 +241,15 @@ export class Conversation {
       case 'reset':
         this.#forgetTransaction();
         this.state.version = 2;
+        this.state.database = 0;
         this.state.name = '';
         this.#identity = undefined;
         return simpleReply('RESET');
+      case 'select':
+        if (this.#multi === undefined && this.watched.length > 0) {
+          throw new Refusal('ERR SELECT is not supported while keys are watched; send UNWATCH first');
+        }
+        return answerConnection(command, request, this.state, this.#dependencies.listener);
       case 'auth':
         return this.#authenticate(request);
       case 'hello':
@@ -241,6 +257,14 @@ export class Conversation {
       default:
         return answerConnection(command, request, this.state, this.#dependencies.listener);
     }
+  }
+
+  /** A transaction has one database. Later commands would otherwise run in the wrong one. */
+  #checkQueuedSelect(request: Request): void {
+    const index = readInteger(request[1] ?? noBytes);
+    const known = index !== undefined && this.#dependencies.databases[Number(index)] !== undefined;
+    if (!known || Number(index) === this.state.database) return;
+    throw new Refusal('ERR SELECT of another database is not supported inside a transaction');
   }
 
   #authenticate(request: Request): Buffer {
@@ -301,10 +325,20 @@ const noBytes = Buffer.alloc(0);
 const openUser = 'default';
 /** The number of wrong passwords in a row after which the connection ends. */
 const wrongCountMax = 10;
+const notInMulti: readonly string[] = ['hello', 'auth', 'save', 'shutdown'];
 const neverQueued: readonly string[] = ['exec', 'discard', 'multi', 'watch', 'quit', 'reset'];
 
 function answer(reply: Buffer, ends = false): Plan {
   return { kind: 'answer', reply, ends };
+}
+
+/** FLUSHDB and FLUSHALL take ASYNC or SYNC, without effect. */
+function checkFlush({ name }: Command, request: Request): void {
+  if (name !== 'flushdb' && name !== 'flushall') return;
+  const word = (request[1] ?? noBytes).toString('latin1').toUpperCase();
+  if (request.length > 2 || (request.length === 2 && word !== 'ASYNC' && word !== 'SYNC')) {
+    throw new Refusal(texts.syntax);
+  }
 }
 
 function isOnOneKey({ places }: Command, request: Request): boolean {

@@ -9,6 +9,7 @@ import type { RespVersion } from './replies.ts';
 import { bulkBytesOf } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import type { Edit } from './key-queue.ts';
+import type { Database } from './session-dependencies.ts';
 
 /** What a command is counted as; undefined: not as a request for objects. */
 export type Purpose = 'read' | 'write' | undefined;
@@ -42,6 +43,8 @@ export class Exchange implements Edit, Ordered {
   readonly work: Work;
   readonly keys: readonly PackedKey[];
   readonly way: Way;
+  /** The database that was selected when the command was taken. */
+  readonly database: Database;
   blockedCount = 0;
   /** When the command was taken, in microseconds of the monotonic clock; 0 if `purpose` is undefined. */
   readonly startUs: number;
@@ -62,6 +65,7 @@ export class Exchange implements Edit, Ordered {
     work: Work,
     keys: readonly PackedKey[],
     way: Way,
+    database: Database,
     startUs: number,
     purpose: Purpose,
   ) {
@@ -72,6 +76,7 @@ export class Exchange implements Edit, Ordered {
     this.work = work;
     this.keys = keys;
     this.way = way;
+    this.database = database;
     this.startUs = startUs;
     this.purpose = purpose;
   }

@@ -5,8 +5,9 @@
  */
 import type { ExpiryUnit } from './expiry-options.ts';
 import { instantOf } from './expiry-options.ts';
-import { Refusal } from './refusals.ts';
-import { integerReply, simpleReply } from './replies.ts';
+import { readInteger } from './numbers.ts';
+import { Refusal, texts, unknownSubcommand, wrongArity } from './refusals.ts';
+import { arrayReply, integerReply, nilReply, okReply, simpleReply, textReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import type { Apply } from './value-commands.ts';
 import { argument } from './value-commands.ts';
@@ -112,3 +113,82 @@ export const pttl = timeLeft(1, 'now');
 export const expiretime = timeLeft(1000, 'epoch');
 /** PEXPIRETIME: the expiry in milliseconds since the epoch. */
 export const pexpiretime = timeLeft(1, 'epoch');
+
+const noSuchKey = 'ERR no such key';
+
+/** RENAME: moves a value with its expiry to another key. */
+export const rename: Apply = (keys, request) => {
+  const [from, to] = [argument(request, 1), argument(request, 2)];
+  const entry = keys.get(from);
+  if (entry === undefined) throw new Refusal(noSuchKey);
+  if (from.equals(to)) return okReply;
+  keys.delete(from);
+  keys.set(to, entry);
+  return okReply;
+};
+
+/** RENAMENX: the same unless the other key exists; 1 if it was done. */
+export const renamenx: Apply = (keys, request) => {
+  const [from, to] = [argument(request, 1), argument(request, 2)];
+  const entry = keys.get(from);
+  if (entry === undefined) throw new Refusal(noSuchKey);
+  if (keys.get(to) !== undefined) return integerReply(0);
+  keys.delete(from);
+  keys.set(to, entry);
+  return integerReply(1);
+};
+
+/** COPY: copies a value with its expiry; 1 if it was done. */
+export const copy: Apply = (keys, request) => {
+  const [from, to] = [argument(request, 1), argument(request, 2)];
+  let replaces = false;
+  for (const word of request.slice(3)) {
+    const option = word.toString('latin1').toUpperCase();
+    if (option === 'DB') throw new Refusal('ERR COPY to another database is not supported');
+    if (option !== 'REPLACE') throw new Refusal(texts.syntax);
+    replaces = true;
+  }
+  if (from.equals(to)) throw new Refusal('ERR source and destination objects are the same');
+  const entry = keys.get(from);
+  if (entry === undefined || (!replaces && keys.get(to) !== undefined)) return integerReply(0);
+  keys.set(to, entry);
+  return integerReply(1);
+};
+
+const objectHelp: readonly string[] = [
+  'OBJECT <subcommand> [<arg> ...]. Subcommands are:',
+  'ENCODING <key>: int, embstr or raw, as redis-server would store the value; IDLETIME <key>: always 0;',
+  'REFCOUNT <key>: always 1; FREQ <key>: an error, since no access is counted; HELP',
+];
+/** The most bytes of a value whose encoding Redis calls `embstr`. */
+const embeddedBytesMax = 44;
+
+/** OBJECT: what Redis's tools ask about a value. Idle time and reference count are constants. */
+export const object: Apply = (keys, request, { version }) => {
+  const given = argument(request, 1).toString('latin1');
+  const subcommand = given.toUpperCase();
+  if (subcommand === 'HELP' && request.length === 2) {
+    return arrayReply(objectHelp.map((line) => simpleReply(line)));
+  }
+  if (!['ENCODING', 'IDLETIME', 'REFCOUNT', 'FREQ'].includes(subcommand)) {
+    throw unknownSubcommand('OBJECT', given);
+  }
+  if (request.length !== 3) throw wrongArity(`object|${given.toLowerCase()}`);
+  const entry = keys.get(argument(request, 2));
+  if (entry === undefined) return nilReply(version);
+  switch (subcommand) {
+    case 'ENCODING': {
+      const { value } = entry;
+      if (readInteger(value) !== undefined) return textReply('int');
+      return textReply(value.length <= embeddedBytesMax ? 'embstr' : 'raw');
+    }
+    case 'IDLETIME':
+      return integerReply(0);
+    case 'REFCOUNT':
+      return integerReply(1);
+    default:
+      throw new Refusal(
+        'ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.',
+      );
+  }
+};

@@ -1,16 +1,21 @@
 /**
- * Runs commands over all keys: KEYS, SCAN, DBSIZE, RANDOMKEY. They read the whole cluster, like a listing: a key that
- * was written or deleted a moment ago may or may not be included.
+ * Runs commands over all keys of a database: KEYS, SCAN, DBSIZE, RANDOMKEY, FLUSHDB. They read the whole cluster, like a
+ * listing: a key that was written or deleted a moment ago may or may not be included. Every key is included whose write
+ * was answered at a quorum before the command began.
  */
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
+import { tombstone } from '../../replica/object/content.ts';
+import { liveSiblings } from '../../replica/object/object.ts';
 import { refuseAnswerBeyond } from './answer-size.ts';
 import type { Command } from './commands.ts';
 import { compileGlob } from './glob.ts';
+import type { RedisDependencies } from './listener-dependencies.ts';
+import { editNeed, keyOf } from './listener-dependencies.ts';
 import { mustReadInteger } from './numbers.ts';
 import { Refusal, texts } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
-import { arrayReply, bulkReply, integerReply, nilReply, textReply } from './replies.ts';
+import { arrayReply, bulkReply, integerReply, nilReply, okReply, textReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { argument } from './value-commands.ts';
 
@@ -36,6 +41,9 @@ export type ListKeys = (from: Token, deadlineUs: number, namesMax?: number) => A
 /** SCAN's COUNT if the client gives none, as in Redis. */
 const countDefault = 10;
 
+/** Concurrent deletions of FLUSHDB, and the time that it may take. */
+const deletionsMax = 64;
+const flushTimeoutMs = 10 * 60_000;
 /** Pages without a key that SCAN reads before it answers. */
 const emptyPagesMax = 16;
 
@@ -45,19 +53,27 @@ export interface ScanOptions {
   readonly count: number;
 }
 
-/** The commands over all keys of one listener. */
+/** What the commands over all keys work with. */
+export interface KeyspaceDependencies extends Pick<
+  RedisDependencies,
+  'answerBytesMax' | 'bucket' | 'dispatcher' | 'terms' | 'timeoutMs' | 'type'
+> {
+  readonly io: Pick<Io, 'clock' | 'random'>;
+}
+
+/** The commands over all keys of one database. */
 export class Keyspace {
+  readonly #parts: KeyspaceDependencies;
   readonly #io: Pick<Io, 'clock' | 'random'>;
   readonly #list: ListKeys;
-  readonly #timeoutMs: number;
   /** The most bytes of an answer. */
   readonly #bytesMax: number;
 
-  constructor(io: Pick<Io, 'clock' | 'random'>, list: ListKeys, timeoutMs: number, bytesMax: number) {
-    this.#io = io;
+  constructor(parts: KeyspaceDependencies, list: ListKeys) {
+    this.#parts = parts;
+    this.#io = parts.io;
     this.#list = list;
-    this.#timeoutMs = timeoutMs;
-    this.#bytesMax = bytesMax;
+    this.#bytesMax = parts.answerBytesMax;
   }
 
   /** Runs a command. Rejects with `Refusal`, or with the `LockstepError` of a listing. */
@@ -69,6 +85,10 @@ export class Keyspace {
         return this.#scan(request);
       case 'dbsize':
         return integerReply(await this.#count());
+      case 'flushdb':
+      case 'flushall':
+        await this.#flush();
+        return okReply;
       default:
         return this.#any(version);
     }
@@ -125,6 +145,30 @@ export class Keyspace {
     return scanReply(0, found);
   }
 
+  /**
+   * Deletes every key of the database. A deletion is a tombstone that includes what a majority held, so that no replica,
+   * hint or repair brings the value back. A key that is written meanwhile may stay. After an error, some keys are deleted
+   * and some are not.
+   */
+  async #flush(): Promise<void> {
+    const deadlineUs = this.#io.clock.nowUs() + flushTimeoutMs * 1000;
+    for await (const { names } of this.#list(firstToken, deadlineUs)) {
+      let next = 0;
+      const deleteOn = async (): Promise<void> => {
+        for (let one = names[next++]; one !== undefined; one = names[next++]) await this.#delete(one.name);
+      };
+      await Promise.all(Array.from({ length: Math.min(deletionsMax, names.length) }, deleteOn));
+    }
+  }
+
+  async #delete(name: ByteString): Promise<void> {
+    const { dispatcher, timeoutMs } = this.#parts;
+    const key = keyOf(this.#parts, Buffer.from(name, 'latin1'));
+    const { object } = await dispatcher.get({ key, need: editNeed(this.#parts), timeoutMs });
+    if (object === undefined || liveSiblings(object).length === 0) return;
+    await dispatcher.put({ key, need: 'default', context: object.context, content: tombstone, timeoutMs });
+  }
+
   /** The first key at or after a random token. */
   async #any(version: RespVersion): Promise<Buffer> {
     const from = this.#io.random.u32() as Token;
@@ -138,7 +182,7 @@ export class Keyspace {
   }
 
   #pages(from: Token, namesMax?: number): AsyncIterable<ListedKeys> {
-    return this.#list(from, this.#io.clock.nowUs() + this.#timeoutMs * 1000, namesMax);
+    return this.#list(from, this.#io.clock.nowUs() + this.#parts.timeoutMs * 1000, namesMax);
   }
 }
 

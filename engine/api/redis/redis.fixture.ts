@@ -24,7 +24,6 @@ import { TestingNetwork, TestingPeer } from '../testing/connection-pair.fixture.
 import { CountingRandom, TestClock, TestLog } from '../testing/test-io.fixture.ts';
 import type { RedisField } from './commands.ts';
 import type { ListedKey, ListedKeys } from './keyspace.ts';
-import { Keyspace } from './keyspace.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RedisLimits } from './server.ts';
 import { RedisServer } from './server.ts';
@@ -135,7 +134,7 @@ export class TestingRedis {
         connectionCountMax: 3,
         ...limits,
       },
-      new Keyspace(io, list, 5000, parts.answerBytesMax),
+      () => list,
     );
   }
 

@@ -1,11 +1,14 @@
 /** The Redis protocol's listener, and what its sessions share. */
+import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
 import { ClientServer } from '../session/client-server.ts';
 import { Batches } from './batches.ts';
 import type { ConnectionState, ListenerState } from './connection-commands.ts';
-import type { Keyspace } from './keyspace.ts';
+import { bucketOfDatabase, databaseCount } from './databases.ts';
+import type { ListKeys } from './keyspace.ts';
+import { Keyspace } from './keyspace.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
-import type { SessionLimits, SessionDependencies } from './session-dependencies.ts';
+import type { Database, SessionLimits, SessionDependencies } from './session-dependencies.ts';
 import { Session } from './session.ts';
 import { KeyQueue } from './key-queue.ts';
 
@@ -20,7 +23,8 @@ export class RedisServer extends ClientServer<Session> {
   /** The queue of each key's writes; the reaper uses it, too. */
   readonly turns: KeyQueue;
 
-  constructor(parts: RedisDependencies, limits: RedisLimits, keyspace: Keyspace) {
+  /** `parts` have the bucket of database 0; `listOf` lists the keys of a bucket. */
+  constructor(parts: RedisDependencies, limits: RedisLimits, listOf: (bucket: ByteString) => ListKeys) {
     let nextId = 1;
     super(
       parts.io,
@@ -32,18 +36,37 @@ export class RedisServer extends ClientServer<Session> {
       parts,
       limits,
       turns: this.turns,
-      batches: new Batches(parts),
-      keyspace,
-      listener: listenerState(parts, this),
+      databases: Array.from({ length: databaseCount }, (_, index): Database => {
+        const bucket = bucketOfDatabase(parts.bucket, index);
+        const own = { ...parts, bucket };
+        return { parts: own, batches: new Batches(own), keyspace: new Keyspace(own, listOf(bucket)) };
+      }),
+      listener: listenerState(parts, limits, this),
     };
   }
 }
 
 function listenerState(
-  { io, serverInfo, bucket }: RedisDependencies,
+  { io, serverInfo, bucket, terms, limits: { valueBytesMax } }: RedisDependencies,
+  { connectionCountMax }: RedisLimits,
   server: Pick<RedisServer, 'sessions'>,
 ): ListenerState {
   return {
+    databaseCount,
+    settings: new Map([
+      ['appendfsync', 'always'],
+      ['appendonly', 'yes'],
+      ['databases', String(databaseCount)],
+      ['maxclients', String(connectionCountMax)],
+      ['maxmemory', '0'],
+      ['maxmemory-policy', 'noeviction'],
+      ['proto-max-bulk-len', String(valueBytesMax)],
+      ['save', ''],
+      ['timeout', '0'],
+    ]),
+    acknowledgingReplicas: () =>
+      terms.writeLevel === 'DC_ONE' ? 0 : Math.floor(Math.max(1, terms.replicaCount()) / 2),
+    wallMs: () => io.clock.wallMs(),
     node: serverInfo.node,
     productVersion: serverInfo.version,
     bucket: textOf(bucket),

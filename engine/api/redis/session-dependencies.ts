@@ -24,12 +24,21 @@ export const defaultSessionLimits: Omit<
   queuedMax: 10_000,
 };
 
+/** A logical database: the keys of one bucket. */
+export interface Database {
+  /** `RedisDependencies` with this bucket. */
+  readonly parts: RedisDependencies;
+  readonly batches: Batches;
+  readonly keyspace: Keyspace;
+}
+
 /** What a session works with. */
 export interface SessionDependencies {
+  /** With the bucket of database 0; a database has its own. */
   readonly parts: RedisDependencies;
   readonly limits: SessionLimits;
   readonly turns: KeyQueue;
-  readonly batches: Batches;
-  readonly keyspace: Keyspace;
+  /** By the number that SELECT takes. */
+  readonly databases: readonly Database[];
   readonly listener: ListenerState;
 }

@@ -162,7 +162,7 @@ test('commands about the connection wait for EXEC, and do nothing if it does not
   await redis.join().ask('SET', 'n', '1');
   expect(await peer.send('EXEC\r\n')).toBe('*-1\r\n');
   expect(await name()).toBe('$-1\r\n');
-  await peer.send('MULTI\r\nCLIENT SETNAME three\r\nCLIENT GETNAME\r\nSELECT 5\r\nPING\r\n');
+  await peer.send('MULTI\r\nCLIENT SETNAME three\r\nCLIENT GETNAME\r\nSELECT 50\r\nPING\r\n');
   expect(await peer.send('EXEC\r\n')).toBe(
     '*4\r\n+OK\r\n$5\r\nthree\r\n-ERR DB index is out of range\r\n+PONG\r\n',
   );
@@ -410,4 +410,34 @@ test('SCAN goes through all keys, token by token', async () => {
   expect(await peer.ask('KEYS', 'k7')).toBe('*1\r\n$2\r\nk7\r\n');
   expect(await peer.ask('RANDOMKEY')).toMatch(/^\$2\r\nk\d\r\n$/);
   expect(await peer.ask('SCAN', 'x')).toBe('-ERR invalid cursor\r\n');
+});
+
+test('FLUSHDB deletes every key with a tombstone that includes what was read', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.ask('MSET', 'a', '1', 'b', '2');
+  redis.listed = ['a', 'b', 'c'].map((name, index) => ({ name: byteStringOf(name), token: index as Token }));
+  redis.dispatcher.puts.length = 0;
+  expect(await peer.send('FLUSHDB ASYNC\r\nMGET a b\r\n')).toBe('+OK\r\n*2\r\n$-1\r\n$-1\r\n');
+  expect(redis.dispatcher.puts.map(({ key, content }) => [key.key, content.tombstone])).toEqual([
+    ['a', true],
+    ['b', true],
+  ]);
+  expect(redis.dispatcher.puts.every(({ context }) => context.length > 0)).toBe(true);
+});
+
+test('each database has its own keys, and a transaction or a watch stays in one', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  expect(await peer.send('SET a 0\r\nSELECT 15\r\nGET a\r\nSET a 15\r\nSELECT 0\r\nGET a\r\n')).toBe(
+    '+OK\r\n+OK\r\n$-1\r\n+OK\r\n+OK\r\n$1\r\n0\r\n',
+  );
+  const other = objectKey(defaultType, byteStringOf('redis:15'), byteStringOf('a'));
+  expect(redis.dispatcher.stored(other.packed)).toBeDefined();
+  expect(await peer.send('MULTI\r\nSELECT 0\r\nSELECT 15\r\nDISCARD\r\n')).toBe(
+    '+OK\r\n+QUEUED\r\n-ERR SELECT of another database is not supported inside a transaction\r\n+OK\r\n',
+  );
+  expect(await peer.send('WATCH a\r\nSELECT 1\r\n')).toBe(
+    '+OK\r\n-ERR SELECT is not supported while keys are watched; send UNWATCH first\r\n',
+  );
 });

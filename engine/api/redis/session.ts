@@ -62,6 +62,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
       id,
       remote: connection.remote,
       sinceUs: parts.io.clock.nowUs(),
+      database: 0,
       version: 2,
       name: '',
       libraryName: '',
@@ -213,7 +214,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
         else spawn(() => readKey(this.#dependencies, this.#conversation, exchange, work.key));
         return;
       case 'steps':
-        spawn(() => runSteps(this.#dependencies, this.#conversation, exchange, work.steps, work.exec));
+        spawn(() => runSteps(this.#conversation, exchange, work.steps, work.exec));
         return;
       case 'alone':
         spawn(() => runTask(this.#dependencies, this.#conversation, exchange, work.task));
@@ -236,7 +237,18 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
     const { observer, io } = this.#dependencies.parts;
     const { version } = this.state;
     const startUs = purpose === undefined ? 0 : io.clock.nowUs();
-    const exchange = new Exchange(this, command, request, version, work, keys, way, startUs, purpose);
+    const exchange = new Exchange(
+      this,
+      command,
+      request,
+      version,
+      work,
+      keys,
+      way,
+      this.#conversation.database,
+      startUs,
+      purpose,
+    );
     if (purpose !== undefined) observer.received(purpose);
     this.begun(exchange);
     return exchange;

@@ -52,7 +52,6 @@ export function runTask(
 
 /** Runs a command on several keys, or the steps of a transaction under which no key is watched. */
 export function runSteps(
-  { batches }: SessionDependencies,
   { watched }: Conversation,
   exchange: Exchange,
   steps: readonly Step[],
@@ -61,7 +60,8 @@ export function runSteps(
   return settleWith(exchange, reply());
 
   async function reply(): Promise<Buffer> {
-    const { version } = exchange;
+    const { version, database } = exchange;
+    const { batches } = database;
     const result = await batches.run(steps, exec ? [] : watched, version, exec ? 'isolated' : 'loose');
     const replies = repliesOf(result);
     if (replies === undefined) return nilArrayReply(version);
@@ -84,25 +84,25 @@ async function replyOf(
   exchange: Exchange,
   task: Task,
 ): Promise<Buffer> {
-  const { command, request, version } = exchange;
+  const { command, request, version, database } = exchange;
   switch (task) {
     case 'exec': {
       const taken = conversation.takeTransaction();
-      const replies = repliesOf(
-        await dependencies.batches.run(taken.steps, taken.watched, version, 'isolated'),
-      );
+      const replies = repliesOf(await database.batches.run(taken.steps, taken.watched, version, 'isolated'));
       if (replies === undefined) return nilArrayReply(version);
       taken.settle();
       return arrayReply(replies);
     }
     case 'watch':
-      await watch(dependencies, conversation, exchange);
+      await watch(conversation, exchange);
       return okReply;
     case 'unwatch':
       conversation.watched = [];
       return okReply;
     case 'walk':
-      return dependencies.keyspace.answer(command, request, version);
+      if (command.name !== 'flushall') return database.keyspace.answer(command, request, version);
+      for (const { keyspace } of dependencies.databases) await keyspace.answer(command, request, version);
+      return okReply;
   }
 }
 
@@ -113,9 +113,8 @@ function repliesOf(result: BatchResult): readonly Buffer[] | undefined {
 }
 
 async function watch(
-  { parts, batches }: SessionDependencies,
   conversation: Conversation,
-  { command, request }: Exchange,
+  { command, request, database: { parts, batches } }: Exchange,
 ): Promise<void> {
   const known = new Set(conversation.watched.map(({ key }) => key.packed));
   const keys: ObjectKey[] = [];

@@ -41,7 +41,7 @@ function fresh(value: Uint8Array, expiresAtMs = 0): Entry {
 }
 
 /** A new value that keeps the expiry and metadata of the old one. */
-function renewed(old: Entry | undefined, value: Uint8Array): Entry {
+export function renewed(old: Entry | undefined, value: Uint8Array): Entry {
   return { value, expiresAtMs: old?.expiresAtMs ?? 0, like: old?.like };
 }
 
