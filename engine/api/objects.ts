@@ -66,12 +66,12 @@ export async function readObject(
   patience: Patience,
 ): Promise<StoredObject | undefined> {
   const { need, quorum, notFoundOk, basicQuorum } = reading;
-  const { object } = await dispatcher.get({ key, need, quorum, ...patience.remaining() });
+  const { object } = await dispatcher.get({ key, need, quorum, timeoutMs: patience.remainingMs() });
   if (object !== undefined || notFoundOk) return object;
   const more = absenceNeed(terms, need, basicQuorum);
   if (more === undefined) return undefined;
   try {
-    return (await dispatcher.get({ key, need: more.need, quorum, ...patience.remaining() })).object;
+    return (await dispatcher.get({ key, need: more.need, quorum, timeoutMs: patience.remainingMs() })).object;
   } catch (error) {
     throw notConfirmed(error, more.asked);
   }
@@ -98,10 +98,13 @@ export class Patience {
     this.#endUs = timeoutMs === undefined ? undefined : clock.nowUs() + timeoutMs * 1000;
   }
 
-  /** The `timeoutMs` of the next step; 0 if no time is left, which the dispatcher answers with `Timeout` and counts. */
-  remaining(): { readonly timeoutMs?: number } {
-    if (this.#endUs === undefined) return {};
-    return { timeoutMs: Math.max(0, Math.floor((this.#endUs - this.#clock.nowUs()) / 1000)) };
+  /**
+   * The `timeoutMs` of the next step, undefined if the client gave none; 0 if no time is left, which the dispatcher
+   * answers with `Timeout` and counts.
+   */
+  remainingMs(): number | undefined {
+    if (this.#endUs === undefined) return undefined;
+    return Math.max(0, Math.floor((this.#endUs - this.#clock.nowUs()) / 1000));
   }
 }
 
@@ -114,11 +117,10 @@ export async function writeTombstone(
   key: ObjectKey,
   { need, quorum }: WriteQuorum,
   context: VersionVector,
-  timeout: { readonly timeoutMs?: number },
+  timeoutMs: number | undefined,
   ifContext?: VersionVector,
 ): Promise<void> {
-  const condition = ifContext === undefined ? {} : { ifContext };
-  await dispatcher.put({ key, need, quorum, context, content: tombstone, ...timeout, ...condition });
+  await dispatcher.put({ key, need, quorum, context, content: tombstone, timeoutMs, ifContext });
 }
 
 /** Whether this cluster has a bucket type of that name. */

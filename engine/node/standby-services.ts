@@ -3,7 +3,7 @@
  * transaction, listing and job of a client with `Standby`. Requests under way continue, and requests of peers do not
  * pass through these wrappers.
  */
-import { LockstepError } from '../base/errors.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { NameLister } from '../api/name-lister.ts';
 import type { MapReduceAdmin } from '../api/map-reduce-answers.ts';
 import type { Dispatcher } from '../replication/requests.ts';
@@ -26,15 +26,19 @@ export function standbyCheck(membership: Pick<Membership, 'self' | 'isStandby'>)
 /** The dispatcher, whose reads and writes reject with `Standby` while this node is in STANDBY. */
 export function openDispatcher(dispatcher: Dispatcher, check: StandbyCheck): Dispatcher {
   return {
-    get: async (request) => {
-      check();
-      return dispatcher.get(request);
-    },
-    put: async (request) => {
-      check();
-      return dispatcher.put(request);
-    },
+    get: (request) => refusal(check) ?? dispatcher.get(request),
+    put: (request) => refusal(check) ?? dispatcher.put(request),
   };
+}
+
+/** The refusal as a promise; undefined if the node is not in STANDBY. Costs requests no promise of its own. */
+function refusal(check: StandbyCheck): Promise<never> | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    return Promise.reject(asLockstepError(error));
+  }
 }
 
 /** The transactions, of which none begins in STANDBY. An operator can still find and resolve them. */

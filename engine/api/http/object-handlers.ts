@@ -106,13 +106,13 @@ export async function deleteObject(
   const verdict = judge(request, current, parts.io.clock.wallMs());
   if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
   const conditional = unchanged ?? (hasWriteConditions(request) ? object.context : undefined);
-  const timeout = task.patience.remaining();
+  const timeoutMs = task.patience.remainingMs();
   const deletion = writeTombstone(
     parts.dispatcher,
     task.key,
     task.query.writing,
     seen ?? object.context,
-    timeout,
+    timeoutMs,
     conditional,
   );
   await (unchanged === undefined ? deletion : orModified(deletion));
@@ -146,15 +146,16 @@ async function write(task: Task, content: Content): Promise<StoredObject> {
   const seen = contextHeader(request, 'X-Riak-Vclock');
   const unchanged = contextHeader(request, 'X-Riak-If-Not-Modified');
   const judged = hasWriteConditions(request) ? await readAndJudge(task) : undefined;
-  const ifContext = unchanged ?? judged?.ifContext;
+  const { need, quorum } = task.query.writing;
   const put: PutRequest = {
     key: task.key,
-    ...task.query.writing,
+    need,
+    quorum,
     content,
     context: seen ?? judged?.seen ?? [],
-    ...task.patience.remaining(),
-    ...(forbidsAny(request) ? { ifNoneMatch: true } : {}),
-    ...(ifContext === undefined ? {} : { ifContext }),
+    timeoutMs: task.patience.remainingMs(),
+    ifNoneMatch: forbidsAny(request),
+    ifContext: unchanged ?? judged?.ifContext,
   };
   const written = parts.dispatcher.put(put);
   return (await (unchanged === undefined ? written : orModified(written))).object;

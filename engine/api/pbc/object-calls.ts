@@ -64,14 +64,15 @@ export function answerObjectCall(parts: PbcDependencies, call: ObjectCall): Prom
 async function get(parts: PbcDependencies, key: ObjectKey, message: RpbGetReq): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
   const bucket = parts.buckets.of(key.type, key.bucket);
-  const quorum = bucketReadNeed(parts.terms, bucket, {
+  const { need, quorum } = bucketReadNeed(parts.terms, bucket, {
     r: readNeedOf(message.r),
     pr: needOf(message.pr),
     nodeConfirms: needOf(message.node_confirms),
   });
   const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
   const reading = {
-    ...quorum,
+    need,
+    quorum,
     notFoundOk: message.notfound_ok ?? bucket.notfoundOk,
     basicQuorum: message.basic_quorum ?? bucket.basicQuorum,
   };
@@ -104,15 +105,17 @@ function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq
   checkContent(content, parts.limits);
   parts.observer.payload(content.value.length);
   const context = parseContext(message.vclock ?? noBytes, 'vclock');
-  const timeoutMs = timeoutOf(message.timeout);
+  const bucket = parts.buckets.of(key.type, key.bucket);
+  const { need, quorum } = putNeed(parts, bucket, message, message.node_confirms);
   return {
     key,
-    ...putNeed(parts, parts.buckets.of(key.type, key.bucket), message, message.node_confirms),
+    need,
+    quorum,
     content,
     context,
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
-    ...(message.if_none_match === true ? { ifNoneMatch: true } : {}),
-    ...(message.if_not_modified === true ? { ifContext: context } : {}),
+    timeoutMs: timeoutOf(message.timeout),
+    ifNoneMatch: message.if_none_match === true,
+    ifContext: message.if_not_modified === true ? context : undefined,
   };
 }
 
@@ -147,20 +150,17 @@ async function remove(parts: PbcDependencies, key: ObjectKey, message: RpbDelReq
   const writing = putNeed(parts, bucket, { ...message, w: message.w ?? message.rw }, undefined);
   const seen = message.vclock === undefined ? undefined : parseContext(message.vclock, 'vclock');
   if (seen !== undefined) {
-    await writeTombstone(parts.dispatcher, key, writing, seen, patience.remaining());
+    await writeTombstone(parts.dispatcher, key, writing, seen, patience.remainingMs());
     return messages.delResp.encode({});
   }
-  const get = {
-    key,
-    ...bucketReadNeed(parts.terms, bucket, {
-      r: needOf(message.r ?? message.rw),
-      pr: needOf(message.pr),
-      nodeConfirms: 'default',
-    }),
-  };
-  const { object } = await parts.dispatcher.get({ ...get, ...patience.remaining() });
+  const { need, quorum } = bucketReadNeed(parts.terms, bucket, {
+    r: needOf(message.r ?? message.rw),
+    pr: needOf(message.pr),
+    nodeConfirms: 'default',
+  });
+  const { object } = await parts.dispatcher.get({ key, need, quorum, timeoutMs: patience.remainingMs() });
   if (object !== undefined && !isDeleted(object)) {
-    await writeTombstone(parts.dispatcher, key, writing, object.context, patience.remaining());
+    await writeTombstone(parts.dispatcher, key, writing, object.context, patience.remainingMs());
   }
   return messages.delResp.encode({});
 }
