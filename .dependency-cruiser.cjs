@@ -15,6 +15,7 @@ const modules = [
   'anti-entropy',
   'api',
   'auth',
+  'backup',
   'buckets',
   'cluster',
   'config',
@@ -70,6 +71,8 @@ const engineArrows = {
   'anti-entropy': ['metrics', 'storage', ...replicated],
   'cluster/changes': ['cluster/membership', ...replicated],
   transactions: ['cluster/membership', 'metrics', 'storage', ...replicated],
+  // The cut of a cluster, its files, and what they hold. It reads stores and logs; it asks nodes over their listeners.
+  backup: ['buckets', 'replica', 'replica/object', 'storage', 'transactions', ...ports],
   // Listings of what the cluster holds, for the API and for MapReduce.
   'mapreduce/listing': replicated,
   'mapreduce/*': ['mapreduce/listing', 'metrics', 'wasm', ...replicated],
@@ -83,7 +86,7 @@ const engineArrows = {
   real: ports,
   // The composition root.
   node: modules,
-  cli: ['auth', 'config', 'node/node.ts', 'real', 'storage', 'wasm', ...ports],
+  cli: ['auth', 'backup', 'config', 'node/node.ts', 'real', 'storage', 'wasm', ...ports],
   // What embedders import.
   'lockstep.ts': [
     'anti-entropy',

@@ -1,5 +1,5 @@
 /** The operators' commands that read and write data, against a cluster of three real processes. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -101,6 +101,52 @@ test('an export holds all siblings and metadata, and an import proves that it wr
   expect((await lockstep('import', file, '--replace', ...node)).code).toBe(0);
   writeFileSync(file, readFileSync(file, 'utf8').replace('"me"', '"him"'));
   expect((await lockstep('import', file, ...node)).code).toBe(2);
+});
+
+test('a backup of the running cluster is verified, shared with the next one, expired, and restored', async () => {
+  const backups = join(directory, 'backups');
+  const members = cluster?.nodes.flatMap(({ http }) => ['--node', http]) ?? [];
+  const json = { 'Content-Type': 'application/json' };
+  await put('/buckets/saved/props', '{"props":{"allow_mult":true}}', json);
+  const plain = { 'Content-Type': 'text/plain', 'X-Riak-Meta-By': 'me' };
+  for (const value of ['yes', 'no']) await put('/buckets/saved/keys/two', value, plain);
+  for (let key = 0; key < 50; key++) await put(`/buckets/other/keys/${key}`, `v${key}`, plain);
+  const partial = await lockstep('backup', backups, ...node);
+  expect([partial.code, partial.err]).toEqual([1, expect.stringContaining('n2, n3 belong to the cluster')]);
+  const taken = await lockstep('backup', backups, ...members, '--json');
+  expect([taken.code, JSON.parse(taken.out)]).toMatchObject([0, { nodes: ['n1', 'n2', 'n3'], without: [] }]);
+  expect((await lockstep('backup', 'verify', backups)).out).toMatch(/^sound: .* every byte read\n$/);
+  await put('/buckets/other/keys/0', 'later', plain);
+  expect((await lockstep('backup', backups, ...members)).code).toBe(0);
+  const { id } = JSON.parse(taken.out) as { id: string };
+  expect((await lockstep('backup', 'list', backups, '--json')).out.trim().split('\n')).toHaveLength(2);
+  await put('/buckets/saved/props', '{"props":{"allow_mult":false}}', json);
+  for (const object of ['saved/two', 'other/1'])
+    expect((await lockstep('del', object, ...node)).code).toBe(0);
+  const dry = await lockstep('restore', backups, '--id', id, '--dry-run', '--json', ...node);
+  expect(JSON.parse(dry.out)).toMatchObject({ sent: false, unreadable_keys: 0, in_doubt: [] });
+  // The deletions are newer than what the backup holds, so they stay.
+  const again = await lockstep('restore', backups, '--id', id, '--only', 'saved', '--json', ...node);
+  expect([again.code, JSON.parse(again.out)]).toMatchObject([0, { objects: 1, sent: true }]);
+  expect((await lockstep('get', 'saved/two', ...node)).code).toBe(1);
+  const back = await lockstep('restore', backups, '--id', id, '--overwrite', '--json', ...node);
+  expect([back.code, JSON.parse(back.out)]).toMatchObject([0, { unreadable_keys: 0, unreadable_copies: 0 }]);
+  expect((await lockstep('get', 'other/1', ...node)).out).toBe('v1');
+  expect((await lockstep('get', 'other/0', ...node)).out).toBe('v0');
+  const two = JSON.parse((await lockstep('get', 'saved/two', '--json', ...node)).out) as {
+    siblings: unknown[];
+  };
+  expect(two.siblings).toHaveLength(2);
+  expect((await lockstep('backup', 'expire', backups, '--keep', '1')).code).toBe(0);
+  expect((await lockstep('backup', 'list', backups)).out).not.toContain(id);
+  expect((await lockstep('backup', 'verify', backups)).code).toBe(0);
+  const [segment = ''] = readdirSync(join(backups, 'segments'));
+  const path = join(backups, 'segments', segment);
+  const bytes = readFileSync(path);
+  bytes[100] = (bytes[100] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+  const damaged = await lockstep('backup', 'verify', backups);
+  expect([damaged.code, damaged.out]).toEqual([1, expect.stringContaining('do not have the hash')]);
 });
 
 test('a load has a fixed rate and names its latencies', async () => {

@@ -7,6 +7,8 @@ import { version } from '../base/version.ts';
 import { addCertificatesCommand } from './certificates-command.ts';
 import { addCredentialsCommand } from './credentials-command.ts';
 import { addCheckConfigCommand } from './check-config-command.ts';
+import { addBackupCommand } from './backup-command.ts';
+import { addRestoreCommand } from './restore-command.ts';
 import { addDataCommands } from './data/data-commands.ts';
 import { addExportCommands } from './data/export-commands.ts';
 import { addLoadCommand } from './data/load-command.ts';
@@ -33,6 +35,7 @@ Examples:
   lockstep transactions list --node HOST:PORT  what is in doubt there; resolve decides
   lockstep get accounts/ann --node HOST:PORT   the value of an object; also put, del, ls, tx
   lockstep export --node HOST:PORT -o all.jsonl all objects as JSON lines; import writes them again
+  lockstep backup DIR --node HOST:PORT ...     one moment of the whole cluster; verify, list, expire; restore
   lockstep load --node HOST:PORT --rate 1000   a load on your own cluster, and its latencies
   lockstep check-config lockstep.yaml          is this configuration valid?
   lockstep check-config --keys                 every key: variable, default, allowed range, meaning
@@ -81,6 +84,8 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addDataCommands(program, finish);
   addExportCommands(program, finish);
   addLoadCommand(program, finish);
+  addBackupCommand(program, finish);
+  addRestoreCommand(program, finish);
   addCheckConfigCommand(program, finish);
   addCertificatesCommand(program, finish);
   addCredentialsCommand(program, finish);

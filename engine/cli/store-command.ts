@@ -9,22 +9,19 @@ import { Presets, SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
 
 import { LockstepError } from '../base/errors.ts';
-import type { Disk } from '../io/disk.ts';
 import { forgetProperties, nodeOfDirectory } from '../node/node.ts';
 import { realClock } from '../real/clock.ts';
 import { createRealDisk } from '../real/disk.ts';
-import { createRealLog } from '../real/log.ts';
-import { RealRandom } from '../real/random.ts';
 import { readManifest } from '../storage/recovery/identity.ts';
 import { storeDefaults } from '../storage/options.ts';
 import { rebuildManifest } from '../storage/recovery/rebuild-manifest.ts';
-import type { StoreIo } from '../storage/store-io.ts';
 import { Store } from '../storage/store.ts';
 import type { StoreReport } from '../storage/recovery/verify.ts';
 import { verifyStore } from '../storage/recovery/verify.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { exitCodes, named, UsageError } from './exit-codes.ts';
 import type { Place } from './store-lock.ts';
+import { storeIoOf } from './store-io.ts';
 import { whileLocked, whileNobodyWrites } from './store-lock.ts';
 import { painterFor, table } from './terminal.ts';
 
@@ -132,7 +129,11 @@ async function openStore(place: Place): Promise<Store> {
   if (reading === undefined) throw new LockstepError('NotFound', 'the directory holds no store');
   const { nodeName } = reading.manifest;
   const merge = { ...storeDefaults.merge, enabled: false };
-  return Store.open(ioOf(place.disk), place.directory, { ...storeDefaults, nodeName, merge });
+  return Store.open(storeIoOf(place.disk, 'lockstep store'), place.directory, {
+    ...storeDefaults,
+    nodeName,
+    merge,
+  });
 }
 
 /** Rebuilds the manifest for `node`. Refuses another name than the identity file has: no node could open the store. */
@@ -198,21 +199,6 @@ function placeOf(dir: string): Place {
   }
   const root = dirname(path);
   return { disk: createRealDisk(root), root, directory: basename(path) };
-}
-
-function ioOf(disk: Disk): StoreIo {
-  const log = createRealLog({ level: 'warn', node: 'lockstep store' });
-  return {
-    clock: realClock,
-    disk,
-    random: new RealRandom(),
-    log,
-    spawn: (name, task) => {
-      task().catch((error: unknown) =>
-        log.event('error', 'task.failed', { task: name, error: String(error) }),
-      );
-    },
-  };
 }
 
 function describeStore(report: StoreReport): string {

@@ -58,13 +58,17 @@ const wrong = [
   'transactions',
   'transactions list',
   'transactions resolve n1-0-1 perhaps --node 127.0.0.1:1',
+  'backup',
+  'backup dir',
+  'backup expire dir',
+  'restore dir',
   'wasm',
   'wasm check',
 ];
 
 test.each(wrong)('the wrong command line `%s` ends with 2', async (line) => {
   expect(await lockstep(...line.split(' '))).toBe(2);
-  expect(said).toMatch(/--help|Usage|wants a FILE|name the node/);
+  expect(said).toMatch(/--help|Usage|wants a FILE|name the nodes?/);
 });
 
 test('an error of a file names the path as it was given', async () => {

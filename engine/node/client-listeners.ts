@@ -5,6 +5,8 @@
 import type { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
 import { AnsweredHosts } from '../api/answered-hosts.ts';
 import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
+import type { BackupAdmin } from '../api/http/backup-routes.ts';
+import { backupRoutes } from '../api/http/backup-routes.ts';
 import { clusterRoutes } from '../api/http/cluster-routes.ts';
 import { httpService } from '../api/http/http-service.ts';
 import { riakStatsRoute } from '../api/http/riak-stats.ts';
@@ -72,6 +74,7 @@ export interface ListenerDependencies {
   readonly coverage: Coverage;
   readonly wasm: WasmServices;
   readonly mapReduce: MapReduce;
+  readonly backup: BackupAdmin;
 }
 
 /** The client listeners of one node, not yet listening. */
@@ -124,6 +127,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     answerTimeoutMs: config.clientWriteTimeoutMs,
     ownRoutes: [
       ...clusterRoutes(cluster),
+      ...backupRoutes(parts.backup),
       riakStatsRoute({
         snapshot: () => publisher.current.snapshot,
         describe: () => cluster.describe(),

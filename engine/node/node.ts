@@ -250,11 +250,12 @@ export class Node {
 
   async #stop(): Promise<void> {
     const { plane, membership, mover, surplus, transactions, antiEntropy, publisher } = this.#rooms;
-    const { wasm, mapReduce, readBudget, refill } = this.#rooms;
+    const { wasm, mapReduce, readBudget, refill, snapshots } = this.#rooms;
     const { pbc, redis, driver, store, handoff, reaper } = this.#rooms;
     const drainMs = this.#config.drainTimeoutMs;
     this.#rooms.health.stopping();
     this.#io.log.event('info', 'node.stopping');
+    snapshots.stop();
     await Promise.all([
       pbc.stop(drainMs),
       redis.stop(drainMs),

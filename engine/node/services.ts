@@ -53,6 +53,8 @@ import type { ClientListeners } from './client-listeners.ts';
 import { answeredHosts, composeListeners } from './client-listeners.ts';
 import { answerTree, composeAntiEntropy } from './anti-entropy.ts';
 import { Health } from './health.ts';
+import type { NodeSnapshots } from '../backup/node-snapshots.ts';
+import { backupAdmin, composeSnapshots } from './backup.ts';
 import type { CountedDisk } from './counted-disk.ts';
 import { countPeers, countStore, handshakeFamily, provideGauges } from './observers.ts';
 import { countMembership } from './membership-observer.ts';
@@ -110,6 +112,8 @@ export interface NodeServices extends ClientListeners {
   readonly publisher: StatsPublisher;
   readonly statistics: HttpService;
   readonly health: Health;
+  /** This node's part in backups. */
+  readonly snapshots: NodeSnapshots;
   /** Keeps the bucket properties in agreement with the peers'. */
   readonly keeper: PropertyKeeper;
 }
@@ -155,6 +159,9 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
     servers: () => clusterServers(dispatch.membership),
     health,
   });
+  const backed = { store, replica, buckets, ...dispatch };
+  const snapshots = composeSnapshots(io, config, backed);
+  const backup = backupAdmin(io, config, snapshots, backed);
   return {
     store,
     driver,
@@ -177,7 +184,8 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
     publisher,
     statistics,
     health,
-    ...composeListeners({ io, config, gate, stats, publisher, buckets, store, driver, ...dispatch }),
+    snapshots,
+    ...composeListeners({ io, config, gate, stats, publisher, buckets, store, driver, backup, ...dispatch }),
   };
 }
 
@@ -205,6 +213,7 @@ interface Dispatch extends RingChanges {
   readonly antiEntropy: AntiEntropy | undefined;
   readonly wasm: WasmServices;
   readonly fencing: Fencing;
+  readonly links: PeerLinks;
   /** Why this node leads no keys; undefined if it does. */
   readonly refilling: () => string | undefined;
 }
@@ -310,6 +319,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
     wasm,
     mapReduce,
     fencing: cluster.fencing,
+    links,
     refilling,
     ...ringChanges,
   };

@@ -34,6 +34,7 @@ import type { MergeReport } from './compaction/housekeeping.ts';
 import type { KeyDirectory } from './index/key-directory.ts';
 import type { StoreOptions } from './options.ts';
 import type { StoreWrite, WriteDone } from './log/record.ts';
+import { PinnedSegments } from './log/pinned-segments.ts';
 import { groupBytes, recordBytes } from './log/record.ts';
 import { takeLock } from './recovery/lock.ts';
 import { NewestRecords } from './index/newest-records.ts';
@@ -145,6 +146,11 @@ export class Store {
   /** Whether it takes no writes because its disk was full. */
   get lacksRoom(): boolean {
     return this.#lacksRoom;
+  }
+
+  /** Milliseconds since the epoch at which the store was made. */
+  get createdMs(): number {
+    return this.#catalog.identity.createdMs;
   }
 
   /** Number of keys. */
@@ -304,6 +310,29 @@ export class Store {
     return this.#housekeeping.mergeAll();
   }
 
+  /**
+   * Holds writes back until `resume`: they are accepted and wait. Resolves once everything that was on its way to the
+   * disk is durable and visible. Merges go on: they change no value.
+   */
+  async hold(): Promise<void> {
+    await this.#commit.hold();
+    this.#commit.applyLanded();
+  }
+
+  /** Ends a `hold`. */
+  resume(): void {
+    this.#commit.resume();
+  }
+
+  /**
+   * Pins the segments that hold everything durable. The caller must hold the writes, with `sync` mode `interval` too:
+   * the bytes are then with the operating system, from where they are copied. The caller releases them before `close`.
+   */
+  pin(): PinnedSegments {
+    this.#commit.applyLanded();
+    return new PinnedSegments(this.#catalog.segments);
+  }
+
   /** Resolves when no write is under way and the background has nothing to do. */
   async settle(): Promise<void> {
     await this.#commit.settle();
@@ -316,6 +345,7 @@ export class Store {
     if (this.#state === 'closed') return;
     const wasOpen = this.#state === 'open';
     this.#state = 'closed';
+    this.#commit.resume();
     await this.#probe.stop();
     await this.#housekeeping.stop();
     await this.#commit.settle();

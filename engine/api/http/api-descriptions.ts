@@ -77,6 +77,12 @@ const settingBody: BodyDescription = {
   example: { props: { allow_mult: true, w: 'all' } },
 };
 
+const backupBody: BodyDescription = {
+  type: json,
+  schema: objectOf({ id: text, lease_ms: whole }, ['id']),
+  example: { id: '20261127T020000Z-1', lease_ms: 3000 },
+};
+
 const getObject: RouteDescription = {
   summary: 'The object: its value, or its siblings',
   responses: {
@@ -379,6 +385,61 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
     {
       summary: 'This node goes into STANDBY (takes writes, serves no client); return=true takes it back',
       responses: { ...shown('it is so now'), '409': conflict },
+    },
+  ],
+  [
+    'POST /backup/hold',
+    {
+      summary: 'Holds this node’s writes back for a backup, for at most lease_ms',
+      request: backupBody,
+      responses: {
+        ...shown('writes wait; what the node knows of its cluster'),
+        '400': refused,
+        '409': conflict,
+      },
+    },
+  ],
+  [
+    'POST /backup/cut',
+    {
+      summary: 'Pins the segments of this moment, while writes are held back',
+      request: backupBody,
+      responses: { ...shown('the segments'), '400': refused, '409': conflict },
+    },
+  ],
+  [
+    'POST /backup/release',
+    {
+      summary: 'Lets writes go on',
+      request: backupBody,
+      responses: { ...shown('whether they were held without a break'), '400': refused },
+    },
+  ],
+  [
+    'POST /backup/end',
+    {
+      summary: 'Releases the pinned segments of a backup',
+      request: backupBody,
+      responses: { ...shown('they are released'), '400': refused },
+    },
+  ],
+  [
+    'GET /backup/:id/segments/:number',
+    {
+      summary: 'Bytes of a pinned segment, from the offset from, at most as many as bytes',
+      responses: {
+        '200': { description: 'none at its end', body: { type: 'application/octet-stream' } },
+        '400': refused,
+        '404': absent,
+      },
+    },
+  ],
+  [
+    'POST /backup/restore',
+    {
+      summary: 'Merges objects of a backup at their owners; overwrite=true replaces what these hold',
+      request: { type: 'application/octet-stream' },
+      responses: { ...shown('each owner has them durably'), ...errors },
     },
   ],
   [

@@ -122,6 +122,12 @@ test('Riak’s endpoints refuse in plain text, the product’s own with problem 
   expect([...new Set(paths.filter((path) => !isRiaks(path)))].sort()).toEqual([
     '/aae',
     '/aae/sweep',
+    '/backup/:id/segments/:number',
+    '/backup/cut',
+    '/backup/end',
+    '/backup/hold',
+    '/backup/release',
+    '/backup/restore',
     '/buckets/:bucket/transactions',
     '/cluster',
     '/cluster/leave',

@@ -40,6 +40,14 @@ export const routeAccess: RouteAccess = new Map([
   ...rows('admin', 'GET', ['/aae']),
   ...rows('admin', 'POST', ['/types', '/transactions/:id/resolve', '/aae/sweep']),
   ...rows('admin', 'POST', ['/cluster/leave', '/cluster/standby']),
+  ...rows('admin', 'POST', [
+    '/backup/hold',
+    '/backup/cut',
+    '/backup/release',
+    '/backup/end',
+    '/backup/restore',
+  ]),
+  ...rows('admin', 'GET', ['/backup/:id/segments/:number']),
 ]);
 
 const riaksPath = /^\/($|buckets|riak|types|mapred|stats)/;

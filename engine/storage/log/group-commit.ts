@@ -87,6 +87,8 @@ export class GroupCommit {
   #failure: LockstepError | undefined;
   /** A flush has failed: every flush behind it has failed, whatever its own write reports. */
   #broken = false;
+  /** No flush leaves: a cut of the cluster is taken. */
+  #held = false;
   /** Retains enough chunks for the flushes in flight, the pending one and the landed one. */
   readonly #chunks = new Chunks(flightsMax + 2);
   #syncTimer: Timer | undefined;
@@ -134,6 +136,7 @@ export class GroupCommit {
     gathering.dones.push(done);
     this.#nextSeq += batch.length;
     this.#pendingBytes += gathering.end - before;
+    if (this.#held) return;
     if (!this.#running) this.#start();
     else if (!this.#launching && !this.#landing && this.#flights.length > 0 && this.#mayLaunch(gathering))
       this.#launchSoon();
@@ -149,6 +152,22 @@ export class GroupCommit {
     this.#landed = undefined;
     this.#sink.committed(landed.segment, landed.chunks);
     for (const chunk of landed.chunks) this.#chunks.giveBack(chunk);
+  }
+
+  /**
+   * Lets no further flush leave until `resume`. Resolves once none is in flight: from then on nothing becomes durable.
+   * Writes are accepted, and wait.
+   */
+  async hold(): Promise<void> {
+    this.#held = true;
+    await this.settle();
+  }
+
+  /** Ends a `hold`: the waiting writes leave. */
+  resume(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    if (this.#gathering !== undefined && !this.#running) this.#start();
   }
 
   /** Resolves when no write is under way. */
@@ -257,7 +276,7 @@ export class GroupCommit {
   }
 
   #mayLaunch(next: PendingFlush): boolean {
-    return this.#failure === undefined && mayLeave(this.#flights, next);
+    return !this.#held && this.#failure === undefined && mayLeave(this.#flights, next);
   }
 
   /** Resolves with the error, or undefined. */

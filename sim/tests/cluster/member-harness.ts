@@ -35,15 +35,16 @@ export class MemberHarness {
   /** The current opinions of each node's current incarnation. */
   readonly #views = new Map<string, Map<string, string>>();
 
-  /** Hosts n1, n2, ... in racks of their own, unless `racks` are fewer; none is started. */
+  /** Hosts n1, n2, ... in racks of their own, unless `racks` are fewer; none is started. `place` says where. */
   constructor(
     seed: string,
     count: number,
     settings: Readonly<Record<string, unknown>> = {},
     racks: number = count,
+    place: (number: number, racks: number) => PlanNode = nodeOf,
   ) {
     this.world = new World({ seed, logLevel: 'info' });
-    const nodes = Array.from({ length: count }, (_, index) => nodeOf(index + 1, racks));
+    const nodes = Array.from({ length: count }, (_, index) => place(index + 1, racks));
     this.cluster = new Cluster(this.world, nodes, settings);
     this.world.trace.on('membership.started', ({ host }) => void this.#views.set(host, new Map()));
     this.world.trace.on('membership.peer.state.changed', ({ host, atUs, fields }) => {

@@ -1,0 +1,182 @@
+/**
+ * A node's part in a backup: holds its writes back while the cut is taken, pins the segments of that moment, and hands
+ * out their bytes. `README.md` has the protocol.
+ *
+ * Invariants: writes are held for at most one backup at a time, and no longer than its lease, whatever becomes of the
+ * process that takes the backup. Pins end with the backup, after `idleUsMax` without a read, or when the node stops.
+ */
+import { LockstepError } from '../base/errors.ts';
+import type { Clock, Timer } from '../io/clock.ts';
+import type { Log } from '../io/log.ts';
+import type { PinnedSegments } from '../storage/log/pinned-segments.ts';
+import type { Store } from '../storage/store.ts';
+import type { CutAnswer, HoldAnswer, OpenTransaction, ReleaseAnswer } from './messages.ts';
+import { chunkBytesMax, leaseMsMax } from './messages.ts';
+
+/** What the node knows of itself and its cluster. */
+export interface NodeFacts {
+  readonly node: string;
+  readonly datacenter: string;
+  readonly rack: string;
+  readonly clusterId: string;
+  readonly incarnation: () => number;
+  readonly view: () => string;
+  /** Every member that has not left, this node included. */
+  readonly members: () => readonly string[];
+  /** Transactions that wait for an outcome here. */
+  readonly transactions: () => readonly OpenTransaction[];
+}
+
+/** What the snapshots work with. */
+export interface SnapshotDependencies {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly store: Pick<Store, 'hold' | 'resume' | 'pin' | 'state' | 'storeId' | 'createdMs'>;
+  readonly facts: NodeFacts;
+}
+
+/** Pins without a read for so long are released. */
+const idleUsMax = 600_000_000;
+/** Backups whose segments are pinned at once. */
+const pinsMax = 2;
+
+interface Hold {
+  readonly id: string;
+  readonly lease: Timer;
+  isHeld: boolean;
+}
+
+interface Pins {
+  readonly segments: PinnedSegments;
+  idle: Timer;
+}
+
+/** The snapshots of one node. */
+export class NodeSnapshots {
+  readonly #parts: SnapshotDependencies;
+  readonly #pins = new Map<string, Pins>();
+  #hold: Hold | undefined;
+
+  constructor(parts: SnapshotDependencies) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Holds the node's writes back for the backup `id`, for at most `leaseMs`. Resolves once nothing becomes durable any
+   * more. Throws `Conflict` if another backup holds them, `BadRequest` for a lease that is not allowed.
+   */
+  async hold(id: string, leaseMs: number): Promise<HoldAnswer> {
+    const { clock, store, facts } = this.#parts;
+    if (!Number.isInteger(leaseMs) || leaseMs < 1 || leaseMs > leaseMsMax)
+      throw new LockstepError('BadRequest', `lease_ms is a whole number from 1 to ${leaseMsMax}`);
+    if (this.#hold !== undefined)
+      throw new LockstepError(
+        'Conflict',
+        `the backup ${this.#hold.id} holds this node's writes; try again later`,
+      );
+    if (store.state === 'closed') throw new LockstepError('ShuttingDown', 'the node is stopping');
+    const lease = clock.after(leaseMs * 1000, () => this.#expire(id));
+    const hold: Hold = { id, lease, isHeld: false };
+    this.#hold = hold;
+    await store.hold();
+    if (this.#hold !== hold)
+      throw new LockstepError('Conflict', `the lease of ${id} ended before its writes were held`);
+    hold.isHeld = true;
+    const { node, datacenter, rack, clusterId, incarnation, view, members } = facts;
+    return {
+      node,
+      datacenter,
+      rack,
+      cluster_id: clusterId,
+      incarnation: incarnation(),
+      view: view(),
+      members: members(),
+    };
+  }
+
+  /** Pins the segments of this moment. Throws `Conflict` unless the backup holds this node's writes. */
+  cut(id: string): CutAnswer {
+    const { store, facts, clock } = this.#parts;
+    if (this.#hold?.id !== id || !this.#hold.isHeld)
+      throw new LockstepError(
+        'Conflict',
+        `the backup ${id} does not hold this node's writes: its lease has ended`,
+      );
+    if (!this.#pins.has(id) && this.#pins.size >= pinsMax)
+      throw new LockstepError('Conflict', `${pinsMax} backups of this node are under way already`);
+    this.end(id);
+    const segments = store.pin();
+    this.#pins.set(id, { segments, idle: clock.after(idleUsMax, () => this.#forget(id)) });
+    return {
+      store_id: store.storeId,
+      created_ms: store.createdMs,
+      transactions: facts.transactions(),
+      segments: segments.segments.map((one) => ({
+        number: one.number,
+        kind: one.kind,
+        sealed: one.sealed,
+        bytes: one.length,
+        seq_min: one.seqMin,
+        seq_max: one.seqMax,
+        damaged: one.damaged,
+      })),
+    };
+  }
+
+  /** Lets the writes go on. `held`: the backup has held them without a break until now. */
+  release(id: string): ReleaseAnswer {
+    const held = this.#hold?.id === id && this.#hold.isHeld;
+    if (this.#hold?.id === id) this.#resume();
+    const { facts } = this.#parts;
+    return { held, view: facts.view(), incarnation: facts.incarnation() };
+  }
+
+  /**
+   * Bytes of a pinned segment: at most `chunkBytesMax`, empty at its end. Rejects with `NotFound` if it is not pinned:
+   * the node has restarted, or the backup was idle for too long.
+   */
+  async read(id: string, number: number, from: number, bytes: number): Promise<Uint8Array> {
+    const pins = this.#pins.get(id);
+    const into = Buffer.alloc(Math.min(bytes, chunkBytesMax));
+    const count = await pins?.segments.readAt(number, into, from);
+    if (pins === undefined || count === undefined)
+      throw new LockstepError(
+        'NotFound',
+        `segment ${number} is not pinned for the backup ${id}; begin again`,
+      );
+    pins.idle.cancel();
+    if (this.#pins.get(id) === pins) pins.idle = this.#parts.clock.after(idleUsMax, () => this.#forget(id));
+    return into.subarray(0, count);
+  }
+
+  /** The backup is over, or given up: lets writes go on, and releases what it has pinned. */
+  end(id: string): void {
+    const pins = this.#pins.get(id);
+    if (pins === undefined) return;
+    this.#pins.delete(id);
+    pins.idle.cancel();
+    pins.segments.release();
+  }
+
+  /** The node stops: before the store is closed. */
+  stop(): void {
+    if (this.#hold !== undefined) this.#resume();
+    for (const id of [...this.#pins.keys()]) this.end(id);
+  }
+
+  #expire(id: string): void {
+    this.#resume();
+    this.#parts.log.event('warn', 'backup.lease.ended', { id });
+  }
+
+  #forget(id: string): void {
+    this.#parts.log.event('warn', 'backup.pins.forgotten', { id });
+    this.end(id);
+  }
+
+  #resume(): void {
+    this.#hold?.lease.cancel();
+    this.#hold = undefined;
+    this.#parts.store.resume();
+  }
+}

@@ -1,0 +1,320 @@
+/**
+ * What a backup holds, as one cluster-wide state: the objects of all nodes merged by causality, after every transaction
+ * of the cut is decided as the nodes themselves would decide it after a crash at that moment.
+ *
+ * - A branch that is prepared is applied if a decision of its coordinator, or an applied branch of the same transaction,
+ *   is in the cut.
+ * - Otherwise it is not applied if the coordinator's log is in the cut, and covers the incarnation that began the
+ *   transaction: no record means abort.
+ * - Otherwise its outcome is unknown. It is not applied, and is reported.
+ *
+ * Every node's store is opened as its own start would open it, from a copy. So what a crash could have left of it, and
+ * what has rotted since, is treated in the same way. Memory holds the keys of all nodes (about 78 bytes each beyond the
+ * key), and no values.
+ */
+import { createHash } from 'node:crypto';
+
+import { ByteReader, BytesError } from '../base/bytes.ts';
+import { LockstepError } from '../base/errors.ts';
+import { byteStringOf, textOf } from '../base/ids.ts';
+import type { ByteString } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { bucketPrefix, isSystemKey } from '../base/object-key.ts';
+import { readRecord, splitRecordName } from '../buckets/property-codec.ts';
+import { PropertyTable } from '../buckets/property-table.ts';
+import { replaceFile, writeFully } from '../io/disk.ts';
+import type { Actor } from '../replica/object/dots.ts';
+import { highestCounter, mergeVectors, nextCounter } from '../replica/object/dots.ts';
+import type { StoredObject } from '../replica/object/object.ts';
+import { applyWrite, decodeObject, encodeObject, mergeObjects } from '../replica/object/object.ts';
+import { manifestName, segmentName } from '../storage/log/file-names.ts';
+import { encodeManifest } from '../storage/log/manifest.ts';
+import { storeDefaults } from '../storage/options.ts';
+import type { StoreIo } from '../storage/store-io.ts';
+import { Store } from '../storage/store.ts';
+import type { BranchOperation } from '../transactions/formats/messages.ts';
+import {
+  branchBucket,
+  decisionBucket,
+  incarnationsKey,
+  readBranch,
+  readDecision,
+  readIncarnations,
+} from '../transactions/formats/records.ts';
+import { coordinatorOf, lifeOf, parseXid } from '../transactions/formats/xid.ts';
+import type { BackupManifest, NodeBackup } from './manifest.ts';
+import type { BackupRepository } from './repository.ts';
+import { chunksOf } from './repository.ts';
+import type { RestoredObject } from './restore-batch.ts';
+
+/** What became of the transactions that the cut found on their way. */
+export interface DecidedTransactions {
+  /** Prepared somewhere, and committed: their writes are part of the state. */
+  readonly committed: readonly string[];
+  readonly aborted: readonly string[];
+  /** Unknown: their coordinator's log is not in the cut. Their prepared writes are not part of the state. */
+  readonly inDoubt: readonly string[];
+}
+
+/** What was set of a bucket; of the type itself if `bucket` is empty. The names are those of Riak's JSON. */
+export interface BucketSetting {
+  readonly type: string;
+  readonly bucket: string;
+  readonly props: Readonly<Record<string, boolean | number | string>>;
+}
+
+interface OpenedStore {
+  readonly node: NodeBackup;
+  readonly store: Store;
+}
+
+/** The state of one backup. The caller must `close` it. */
+export class RestoredState {
+  readonly decided: DecidedTransactions;
+  /** The properties that were set of buckets and types. */
+  readonly properties: readonly BucketSetting[];
+  /** Copies that could not be read although another node had the key, and keys that no node could read. */
+  readonly unreadable = { copies: 0, keys: 0 };
+  readonly #stores: readonly OpenedStore[];
+  readonly #pending: ReadonlyMap<PackedKey, readonly PendingWrite[]>;
+
+  private constructor(
+    stores: readonly OpenedStore[],
+    pending: ReadonlyMap<PackedKey, readonly PendingWrite[]>,
+    decided: DecidedTransactions,
+    properties: readonly BucketSetting[],
+  ) {
+    this.#stores = stores;
+    this.#pending = pending;
+    this.decided = decided;
+    this.properties = properties;
+  }
+
+  /** Copies every node's segments to `stage` below the disk of `io`, and opens them. Rejects as `Store.open` does. */
+  static async open(
+    io: StoreIo,
+    repository: BackupRepository,
+    manifest: BackupManifest,
+    stage: string,
+  ): Promise<RestoredState> {
+    const stores: OpenedStore[] = [];
+    try {
+      for (const node of manifest.nodes) {
+        const directory = `${stage}/${node.node}`;
+        await copyStore(io, repository, node, directory);
+        const merge = { ...storeDefaults.merge, enabled: false };
+        const options = { ...storeDefaults, cacheBytes: 0, nodeName: node.node, merge };
+        stores.push({ node, store: await Store.open(io, directory, options) });
+      }
+      const logs = await Promise.all(stores.map(({ node, store }) => readLog(node.node, store)));
+      const { pending, decided } = decide(logs);
+      return new RestoredState(stores, pending, decided, await readProperties(stores));
+    } catch (error) {
+      for (const { store } of stores) await store.close();
+      throw error;
+    }
+  }
+
+  /** Every object of the state, tombstones included, in no order. */
+  async *objects(isWanted: (key: PackedKey) => boolean): AsyncGenerator<RestoredObject, void, undefined> {
+    for (const [index, { store }] of this.#stores.entries()) {
+      const earlier = this.#stores.slice(0, index);
+      for (const key of store.keys()) {
+        if (isSystemKey(key) || !isWanted(key)) continue;
+        if (earlier.some((one) => one.store.tokenOf(key) !== undefined)) continue;
+        const object = await this.#read(key);
+        if (object !== undefined) yield { key, bytes: encodeObject(object) };
+      }
+    }
+    for (const key of this.#pending.keys()) {
+      if (!isWanted(key) || this.#stores.some(({ store }) => store.tokenOf(key) !== undefined)) continue;
+      const object = await this.#read(key);
+      if (object !== undefined) yield { key, bytes: encodeObject(object) };
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { store } of this.#stores) await store.close();
+  }
+
+  /** All copies merged, and what committed transactions had still to write. */
+  async #read(key: PackedKey): Promise<StoredObject | undefined> {
+    let object: StoredObject | undefined;
+    let failed = 0;
+    for (const { store } of this.#stores) {
+      const copy = await copyOf(store, key);
+      if (copy === 'unreadable') failed += 1;
+      else if (copy !== undefined) object = object === undefined ? copy : mergeObjects(object, copy);
+    }
+    if (object === undefined) this.unreadable.keys += failed > 0 ? 1 : 0;
+    else this.unreadable.copies += failed;
+    for (const write of this.#pending.get(key) ?? []) object = applyPending(object, write);
+    return object;
+  }
+}
+
+/** A write of a committed transaction that its branch had not applied yet. */
+interface PendingWrite {
+  readonly xid: string;
+  readonly operation: BranchOperation;
+  /** When the branch was prepared, in milliseconds since the epoch. */
+  readonly sinceMs: number;
+}
+
+/** A dot of its own, beyond all that is known: the same in every restore of the same backup. */
+function applyPending(
+  object: StoredObject | undefined,
+  { xid, operation, sinceMs }: PendingWrite,
+): StoredObject {
+  const seen = operation.context ?? [];
+  const known = mergeVectors(object?.context ?? [], seen);
+  const actor = byteStringOf(
+    `restore.${createHash('sha256').update(xid).digest('hex').slice(0, 12)}`,
+  ) as Actor;
+  const counter = nextCounter(highestCounter(known), sinceMs);
+  return applyWrite(object, seen, operation.content, { actor, counter }, sinceMs);
+}
+
+async function copyOf(store: Store, key: PackedKey): Promise<StoredObject | undefined | 'unreadable'> {
+  try {
+    const bytes = await store.get(key);
+    return bytes === undefined ? undefined : decodeObject(bytes);
+  } catch (error) {
+    if (error instanceof BytesError || (error instanceof LockstepError && error.code === 'Corrupted'))
+      return 'unreadable';
+    throw error;
+  }
+}
+
+/** Writes a node's store as it was at the cut: its segments, and the manifest that names them. */
+async function copyStore(
+  { disk }: StoreIo,
+  repository: BackupRepository,
+  node: NodeBackup,
+  directory: string,
+): Promise<void> {
+  await disk.makeDirectory(directory);
+  for (const { number, bytes, sha256 } of node.segments) {
+    const file = await disk.open(`${directory}/${segmentName(number)}`, 'readWrite');
+    try {
+      await file.truncate(0);
+      let at = 0;
+      for await (const chunk of chunksOf(await repository.open(sha256), bytes))
+        at += await writeFully(file, [chunk], at);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+  const segments = node.segments.map((one) => ({
+    number: one.number,
+    kind: one.kind,
+    sealed: true,
+    length: one.bytes,
+    seqMin: one.seq_min,
+    seqMax: one.seq_max,
+  }));
+  const nextNumber = 1 + Math.max(0, ...segments.map(({ number }) => number));
+  const storeId = Buffer.from(node.store_id, 'hex');
+  const manifest = { storeId, nodeName: node.node, createdMs: node.created_ms, nextNumber, segments };
+  await replaceFile(disk, `${directory}/${manifestName}`, encodeManifest(manifest));
+}
+
+/** The transaction log of one node. */
+interface NodeLog {
+  readonly node: string;
+  /** Ids of the incarnations whose records are complete here. */
+  readonly lives: ReadonlySet<string>;
+  readonly decisions: ReadonlySet<string>;
+  readonly applied: ReadonlySet<string>;
+  readonly prepared: readonly {
+    readonly xid: string;
+    readonly sinceMs: number;
+    readonly operations: readonly BranchOperation[];
+  }[];
+}
+
+async function readLog(node: string, store: Store): Promise<NodeLog> {
+  const decisions = new Set<string>();
+  const applied = new Set<string>();
+  const prepared: NodeLog['prepared'][number][] = [];
+  for await (const { name, bytes } of recordsIn(store, decisionBucket)) {
+    readDecision(bytes);
+    decisions.add(name);
+  }
+  for await (const { name, bytes } of recordsIn(store, branchBucket)) {
+    const { state, sinceMs, order } = readBranch(Uint8Array.from(bytes));
+    if (state === 'prepared') prepared.push({ xid: name, sinceMs, operations: order.operations });
+    if (state === 'applied' || state === 'heuristicCommitted') applied.add(name);
+  }
+  const lives = await store.get(incarnationsKey);
+  return {
+    node,
+    lives: new Set(lives === undefined ? [] : readIncarnations(lives)),
+    decisions,
+    applied,
+    prepared,
+  };
+}
+
+async function* recordsIn(
+  store: Store,
+  bucket: ByteString,
+): AsyncGenerator<{ readonly name: string; readonly bytes: Uint8Array }, void, undefined> {
+  const prefix = bucketPrefix('' as ByteString, bucket);
+  for (const key of [...store.keysOfBucket(prefix)]) {
+    const bytes = await store.get(key);
+    if (bytes !== undefined) yield { name: key.slice(prefix.length), bytes };
+  }
+}
+
+/** Decides every prepared branch by the logs of all nodes. */
+function decide(logs: readonly NodeLog[]): {
+  readonly pending: ReadonlyMap<PackedKey, readonly PendingWrite[]>;
+  readonly decided: DecidedTransactions;
+} {
+  const pending = new Map<PackedKey, PendingWrite[]>();
+  const outcomes = new Map<string, 'committed' | 'aborted' | 'inDoubt'>();
+  for (const { prepared } of logs) {
+    for (const { xid, sinceMs, operations } of prepared) {
+      const outcome = outcomeOf(xid, logs);
+      outcomes.set(xid, outcome);
+      if (outcome !== 'committed') continue;
+      for (const operation of operations) {
+        if (operation.check) continue;
+        const writes = pending.get(operation.key);
+        const write = { xid, operation, sinceMs };
+        if (writes === undefined) pending.set(operation.key, [write]);
+        else writes.push(write);
+      }
+    }
+  }
+  const having = (wanted: string): readonly string[] =>
+    [...outcomes].filter(([, outcome]) => outcome === wanted).map(([xid]) => xid);
+  return {
+    pending,
+    decided: { committed: having('committed'), aborted: having('aborted'), inDoubt: having('inDoubt') },
+  };
+}
+
+function outcomeOf(xid: string, logs: readonly NodeLog[]): 'committed' | 'aborted' | 'inDoubt' {
+  if (logs.some(({ decisions, applied }) => decisions.has(xid) || applied.has(xid))) return 'committed';
+  const parsed = parseXid(xid);
+  const coordinator = logs.find(({ node }) => node === coordinatorOf(xid));
+  return parsed !== undefined && coordinator?.lives.has(lifeOf(parsed)) === true ? 'aborted' : 'inDoubt';
+}
+
+/** Types before their buckets: a type's own record has the shorter name. */
+async function readProperties(stores: readonly OpenedStore[]): Promise<readonly BucketSetting[]> {
+  const table = new PropertyTable();
+  for (const { store } of stores) {
+    for await (const { bytes } of recordsIn(store, byteStringOf('props')))
+      table.apply(table.changes([readRecord(new ByteReader(Uint8Array.from(bytes)))]));
+  }
+  return table.after('').flatMap(({ name, record }) => {
+    const place = splitRecordName(name);
+    if (place === undefined || record.registers.size === 0) return [];
+    const props = Object.fromEntries([...record.registers].map(([property, { value }]) => [property, value]));
+    return [{ type: textOf(place.type), bucket: textOf(place.bucket), props }];
+  });
+}
