@@ -7,6 +7,7 @@ import type { ListKeys } from '../api/redis/keyspace.ts';
 import { bucketOfDatabase, databaseCount } from '../api/redis/databases.ts';
 import type { KeyQueue } from '../api/redis/key-queue.ts';
 import type { ExpiryReaperDependencies } from '../api/redis/reaper.ts';
+import { Scripts } from '../api/redis/script/scripts.ts';
 import { Reaper } from '../api/redis/reaper.ts';
 import { BytesError } from '../base/bytes.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
@@ -80,6 +81,7 @@ export function buildRedis(
     // An answer with one value must always fit.
     answerBytesMax: Math.max(config.redisAnswerBytesMax, bytesMax),
     keyCountMax: config.transactionOperationsMax,
+    scripts: new Scripts(shared.io.log),
     serverInfo: { node: config.name, version },
   };
   const server = new RedisServer(

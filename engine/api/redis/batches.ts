@@ -36,7 +36,7 @@ import { texts, unread } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { applyCommand } from './key-queue.ts';
-import { WorkingKeys } from './working-set.ts';
+import { MissingKeys, WorkingKeys } from './working-set.ts';
 
 /** One command of a batch. `immediate`: its reply if it needs no keys. */
 export interface Step {
@@ -159,7 +159,14 @@ export class Batches {
       });
       if (mode === 'isolated' && this.#isChanged(watched, loaded)) return all({ kind: 'changed' });
       const working = this.#workingSet(loaded);
-      const results = this.#apply(jobs, working);
+      let results: readonly BatchResult[];
+      try {
+        results = this.#apply(jobs, working);
+      } catch (caught) {
+        if (!(caught instanceof MissingKeys)) throw caught;
+        this.#addMissing(names, caught.keys);
+        continue;
+      }
       const operations = this.#operationsOf(loaded, working);
       const reads = operations.every(({ check }) => check === true);
       // A read of one key is atomic anyway.
@@ -169,6 +176,18 @@ export class Batches {
       if (ending.kind === 'failed') return all(ending);
       if (!(await attempts.again())) return all({ kind: 'failed', text: texts.tryAgain });
     }
+  }
+
+  /** Adds keys that a script has named only by now. The script runs again once they are loaded. */
+  #addMissing(names: Map<ByteString, WantedKey>, keys: readonly Buffer[]): void {
+    for (const key of keys) names.set(byteStringFrom(key), { key: keyOf(this.#parts, key), value: true });
+    this.#refuseMany(names.size);
+  }
+
+  #refuseMany(count: number): void {
+    const { keyCountMax } = this.#parts;
+    if (count <= keyCountMax) return;
+    throw new LockstepError('TooLarge', `${count} keys in one step; at most ${keyCountMax} are allowed`);
   }
 
   async #commit(operations: readonly Operation[], timeoutMs: number): Promise<Ending> {
@@ -182,7 +201,7 @@ export class Batches {
     return endingOf(outcome);
   }
 
-  #namesOf(steps: readonly Step[], watched: readonly Watched[]): ReadonlyMap<ByteString, WantedKey> {
+  #namesOf(steps: readonly Step[], watched: readonly Watched[]): Map<ByteString, WantedKey> {
     const names = new Map<ByteString, WantedKey>();
     for (const { command, request } of steps) {
       const value = looksAtValues(command, request);
@@ -194,9 +213,8 @@ export class Batches {
       }
     }
     for (const { key } of watched) if (!names.has(key.key)) names.set(key.key, { key, value: false });
-    const { keyCountMax } = this.#parts;
-    if (names.size <= keyCountMax) return names;
-    throw new LockstepError('TooLarge', `${names.size} keys in one step; at most ${keyCountMax} are allowed`);
+    this.#refuseMany(names.size);
+    return names;
   }
 
   /** The current objects of the keys, merged with what WATCH saw. */
@@ -231,12 +249,12 @@ export class Batches {
 
   /** Applies the batches' steps to the working set. Throws `TooLarge` before anything is committed. */
   #apply(jobs: readonly Job[], working: WorkingKeys): readonly BatchResult[] {
-    const { io, limits, answerBytesMax } = this.#parts;
+    const { io, limits, answerBytesMax, scripts } = this.#parts;
     const nowMs = io.clock.wallMs();
     const size = new AnswerSize(answerBytesMax);
     let written = 0;
     return jobs.map(({ steps, version }) => {
-      const context = { nowMs, version, valueBytesMax: limits.valueBytesMax, answerBytesMax };
+      const context = { nowMs, version, valueBytesMax: limits.valueBytesMax, answerBytesMax, scripts };
       const replies = steps.map(({ command, request, immediate }) => {
         const reply = immediate ?? applyCommand(command, request, working, context);
         size.add(reply.length + working.writtenBytes - written);

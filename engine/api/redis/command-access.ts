@@ -15,6 +15,8 @@ export const commandAccess: ReadonlyMap<string, Access> = new Map([
   ...rows('read', 'ping echo select command info client time config wait save shutdown'),
   ...rows('read', 'get mget strlen getrange substr exists type ttl pttl expiretime pexpiretime'),
   ...rows('read', 'touch object getbit bitcount bitpos lcs'),
+  ...rows('read', 'script eval_ro evalsha_ro'),
+  ...rows('write', 'eval evalsha'),
   ...rows('read', 'keys scan dbsize randomkey'),
   ...rows('write', 'flushdb flushall'),
   // The commands within a transaction need access of their own.

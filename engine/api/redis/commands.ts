@@ -6,6 +6,8 @@ import type { Access } from '../../auth/role.ts';
 import { commandAccess } from './command-access.ts';
 import * as bits from './bit-commands.ts';
 import * as keys from './key-commands.ts';
+import * as scripts from './script-commands.ts';
+import { keyCountAt, scriptKeyCount } from './script-commands.ts';
 import { lcs } from './longest-common.ts';
 import type { Apply } from './value-commands.ts';
 import * as values from './value-commands.ts';
@@ -34,6 +36,8 @@ export interface KeyPlaces {
   readonly first: number;
   readonly last: number;
   readonly step: number;
+  /** The argument that states the number of keys, which begin at `first`; undefined: they reach to `last`. */
+  readonly countAt?: number;
 }
 
 /** Whether a command concerns the connection, a transaction, the whole keyspace, or the keys that it names. */
@@ -59,6 +63,7 @@ type Unguarded = Omit<Command, 'access'>;
 const oneKey: KeyPlaces = { first: 1, last: 1, step: 1 };
 const allKeys: KeyPlaces = { first: 1, last: -1, step: 1 };
 const twoKeys: KeyPlaces = { first: 1, last: 2, step: 1 };
+const scriptKeys: KeyPlaces = { first: keyCountAt + 1, last: -1, step: 1, countAt: keyCountAt };
 const pairs: KeyPlaces = { first: 1, last: -1, step: 2 };
 
 function onKeys(
@@ -123,6 +128,10 @@ const list: readonly Unguarded[] = [
   onKeys('write', 'other', -3, 'copy', keys.copy, twoKeys),
   without('keyspace', 'other', -1, 'flushdb'),
   without('keyspace', 'other', -1, 'flushall'),
+  onKeys('write', 'other', -3, 'eval', scripts.evaluate, scriptKeys),
+  onKeys('write', 'other', -3, 'evalsha', scripts.evaluateHash, scriptKeys),
+  onKeys('read', 'other', -3, 'eval_ro', scripts.evaluateReadOnly, scriptKeys),
+  onKeys('read', 'other', -3, 'evalsha_ro', scripts.evaluateHashReadOnly, scriptKeys),
   without('keyspace', 'keys', 2, 'keys'),
   without('keyspace', 'scan', -2, 'scan'),
   without('keyspace', 'other', 1, 'dbsize'),
@@ -145,6 +154,7 @@ const list: readonly Unguarded[] = [
   without('connection', 'other', 1, 'time'),
   without('connection', 'other', -2, 'config'),
   without('connection', 'other', 3, 'wait'),
+  without('connection', 'other', -2, 'script'),
   without('connection', 'other', 1, 'save'),
   without('connection', 'other', -1, 'shutdown'),
 ];
@@ -205,10 +215,11 @@ export function hasArity({ arity }: Command, count: number): boolean {
   return arity >= 0 ? count === arity : count >= -arity;
 }
 
-/** The arguments that are keys. */
+/** The arguments that are keys. Throws `Refusal` if a script's arguments state an impossible number of them. */
 export function* keysOf({ places }: Command, request: readonly Buffer[]): Generator<Buffer, void, undefined> {
   if (places === undefined) return;
-  const last = places.last < 0 ? request.length + places.last : places.last;
+  let last = places.last < 0 ? request.length + places.last : places.last;
+  if (places.countAt !== undefined) last = places.first + scriptKeyCount(request) - 1;
   for (let at = places.first; at <= last; at += places.step) {
     const key = request[at];
     if (key !== undefined) yield key;

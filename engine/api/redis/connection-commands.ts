@@ -23,6 +23,8 @@ import {
   textReply,
 } from './replies.ts';
 import type { Request } from './request-reader.ts';
+import { answerScript } from './script-commands.ts';
+import type { ScriptRunner } from './value-commands.ts';
 import { argument } from './value-commands.ts';
 
 /** The version of Redis whose commands and texts this listener has. */
@@ -50,6 +52,7 @@ export interface ListenerState {
   readonly startedUs: number;
   /** Logical databases, numbered from 0. */
   readonly databaseCount: number;
+  readonly scripts: ScriptRunner;
   /** What CONFIG GET shows, by name. */
   readonly settings: ReadonlyMap<string, string>;
   /** Replicas beside the first that have an acknowledged write on stable storage. */
@@ -85,6 +88,8 @@ export function answerConnection(
       return integerReply(listener.acknowledgingReplicas());
     case 'config':
       return answerConfig(request, state, listener);
+    case 'script':
+      return answerScript(request, listener.scripts);
     case 'save':
       // Every acknowledged write is on stable storage already.
       return okReply;

@@ -181,17 +181,13 @@ export class KeyQueue {
   /** The replies of the first commands: of all, or of as many as one answer may hold. */
   #apply(edits: readonly Edit[], working: WorkingKey): Buffer[] {
     const nowMs = this.#parts.io.clock.wallMs();
-    const { limits, answerBytesMax } = this.#parts;
+    const { limits, answerBytesMax, scripts } = this.#parts;
     const { valueBytesMax } = limits;
+    const common = { nowMs, valueBytesMax, answerBytesMax, scripts };
     const replies: Buffer[] = [];
     let bytes = 0;
     for (const { command, request, version } of edits) {
-      const reply = applyCommand(command, request, working, {
-        nowMs,
-        version,
-        valueBytesMax,
-        answerBytesMax,
-      });
+      const reply = applyCommand(command, request, working, { ...common, version });
       replies.push(reply);
       bytes += reply.length;
       if (bytes >= answerBytesMax) break;

@@ -12,6 +12,7 @@ import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
 import type { ReplicaTerms } from '../../replication/needs.ts';
 import type { RedisField } from './commands.ts';
+import type { ScriptRunner } from './value-commands.ts';
 
 /** What the Redis listener works with. */
 export interface RedisDependencies {
@@ -37,6 +38,7 @@ export interface RedisDependencies {
   readonly answerBytesMax: number;
   /** The most keys that one command or transaction may name. */
   readonly keyCountMax: number;
+  readonly scripts: ScriptRunner;
   readonly serverInfo: { readonly node: string; readonly version: string };
 }
 

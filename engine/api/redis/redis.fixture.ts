@@ -27,6 +27,7 @@ import type { ListedKey, ListedKeys } from './keyspace.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RedisLimits } from './server.ts';
 import { RedisServer } from './server.ts';
+import { Scripts } from './script/scripts.ts';
 import { defaultSessionLimits } from './session-dependencies.ts';
 
 /** Transactions over a `MapDispatcher`: one at a time, all or nothing. */
@@ -119,6 +120,7 @@ export class TestingRedis {
       timeoutMs: 5000,
       answerBytesMax: 30_000,
       keyCountMax: 100,
+      scripts: new Scripts(log, { stepsMax: 100_000, bytesMax: 1_000_000, depthMax: 50 }),
       serverInfo: { node: 'n1', version: '0.1.0' },
     };
     const list = (from: number): AsyncIterable<ListedKeys> => this.#pages(from);

@@ -47,12 +47,13 @@ export class RedisServer extends ClientServer<Session> {
 }
 
 function listenerState(
-  { io, serverInfo, bucket, terms, limits: { valueBytesMax } }: RedisDependencies,
+  { io, serverInfo, bucket, scripts, terms, limits: { valueBytesMax } }: RedisDependencies,
   { connectionCountMax }: RedisLimits,
   server: Pick<RedisServer, 'sessions'>,
 ): ListenerState {
   return {
     databaseCount,
+    scripts,
     settings: new Map([
       ['appendfsync', 'always'],
       ['appendonly', 'yes'],

@@ -25,7 +25,7 @@ export async function readKey(
   exchange: Exchange,
   key: ObjectKey,
 ): Promise<void> {
-  const { dispatcher, timeoutMs, io, limits, answerBytesMax } = parts;
+  const { dispatcher, timeoutMs, io, limits, answerBytesMax, scripts } = parts;
   try {
     const { object } = await dispatcher.get({ key, need: 'default', timeoutMs });
     const nowMs = io.clock.wallMs();
@@ -33,7 +33,7 @@ export async function readKey(
     const working = new WorkingKey(entryOf(mergedWith(before?.object, object), nowMs));
     const { command, request, version } = exchange;
     const { valueBytesMax } = limits;
-    const context = { nowMs, version, valueBytesMax, answerBytesMax };
+    const context = { nowMs, version, valueBytesMax, answerBytesMax, scripts };
     exchange.settle(applyCommand(command, request, working, context));
   } catch (caught) {
     failWith(exchange, caught);
@@ -62,7 +62,9 @@ export function runSteps(
   async function reply(): Promise<Buffer> {
     const { version, database } = exchange;
     const { batches } = database;
-    const result = await batches.run(steps, exec ? [] : watched, version, exec ? 'isolated' : 'loose');
+    // A script is a transaction, also if it only reads.
+    const isIsolated = exec || steps.some(({ command }) => command.places?.countAt !== undefined);
+    const result = await batches.run(steps, exec ? [] : watched, version, isIsolated ? 'isolated' : 'loose');
     const replies = repliesOf(result);
     if (replies === undefined) return nilArrayReply(version);
     return exec ? arrayReply(replies) : (replies[0] ?? errorReply('ERR nothing was done'));

@@ -15,6 +15,27 @@ import { arrayReply, bulkReply, integerReply, nilReply, okReply } from './replie
 import type { Request } from './request-reader.ts';
 import type { WorkingSet } from './working-set.ts';
 
+/** A script with its arguments. */
+export interface ScriptRequest {
+  /** The script's text, or its hash. */
+  readonly script: Buffer;
+  readonly isHash: boolean;
+  /** Commands that write are refused. */
+  readonly isReadOnly: boolean;
+  readonly keys: readonly Buffer[];
+  readonly arguments: readonly Buffer[];
+}
+
+/** The scripts of a node; `script/scripts.ts` implements it. */
+export interface ScriptRunner {
+  /** Runs a script to its reply. Throws `Refusal`, with nothing changed, or `MissingKeys`. */
+  run(request: ScriptRequest, keys: WorkingSet, context: CommandContext): Buffer;
+  /** Adds a script to the cache and returns its hash. Throws `Refusal` if it does not compile. */
+  load(text: Buffer): string;
+  has(hash: string): boolean;
+  flush(): void;
+}
+
 /** What a command knows in addition to its arguments. */
 export interface CommandContext {
   /** The node's wall clock, milliseconds since the epoch. */
@@ -24,6 +45,7 @@ export interface CommandContext {
   readonly valueBytesMax: number;
   /** The most bytes of an answer with several values. */
   readonly answerBytesMax: number;
+  readonly scripts: ScriptRunner;
 }
 
 /** Applies the command to the set and returns the reply. Throws `Refusal`; the set is unchanged then. */

@@ -9,6 +9,10 @@ import type { Entry } from './entries.ts';
 
 /** The entries of a command's keys. */
 export interface WorkingSet {
+  /** Whether the key was loaded; the other methods fail for one that was not. */
+  has(key: Buffer): boolean;
+  /** Remembers all entries; the function that it returns restores them. */
+  save(): () => void;
   /** The present entry; undefined if the key is absent. */
   get(key: Buffer): Entry | undefined;
   /** Replaces the entry. */
@@ -22,6 +26,17 @@ export interface WorkingSet {
   bury(key: Buffer): void;
 }
 
+/** A script named keys that were not loaded. The caller loads them and runs the step again. */
+export class MissingKeys extends Error {
+  override readonly name = 'MissingKeys';
+  readonly keys: readonly Buffer[];
+
+  constructor(keys: readonly Buffer[]) {
+    super('keys that are not loaded');
+    this.keys = keys;
+  }
+}
+
 /** One key; the key argument of the methods is ignored. */
 export class WorkingKey implements WorkingSet {
   /** The entry after the commands applied so far. */
@@ -31,6 +46,18 @@ export class WorkingKey implements WorkingSet {
 
   constructor(entry: Entry | undefined) {
     this.entry = entry;
+  }
+
+  has(): boolean {
+    return true;
+  }
+
+  save(): () => void {
+    const { entry, changed } = this;
+    return () => {
+      this.entry = entry;
+      this.changed = changed;
+    };
   }
 
   get(): Entry | undefined {
@@ -69,6 +96,17 @@ export class WorkingKeys implements WorkingSet {
   /** The state of a key that was added. */
   find(key: ByteString): WorkingKey {
     return present(this.#keys.get(key), 'a key that was loaded');
+  }
+
+  has(key: Buffer): boolean {
+    return this.#keys.has(byteStringFrom(key));
+  }
+
+  save(): () => void {
+    const restores = [...this.#keys.values()].map((one) => one.save());
+    return () => {
+      for (const restore of restores) restore();
+    };
   }
 
   get(key: Buffer): Entry | undefined {

@@ -1,0 +1,172 @@
+/**
+ * The library `redis` of scripts: commands and their replies as values, errors, hashes.
+ *
+ * Source: the Redis Lua API reference, in the form of redis-server 7.0.
+ */
+import { createHash } from 'node:crypto';
+import type { Arguments } from './arguments.ts';
+import { libraryOf } from './arguments.ts';
+import type { LuaValue, Meter } from './values.ts';
+import { LibraryError, LuaTable, formatShortest, isTrue, tableOf } from './values.ts';
+
+/** Runs one command of a script and returns its reply in RESP2. */
+export type ScriptCall = (request: readonly Buffer[]) => Buffer;
+
+/** The library `redis`. `log` gets the texts of `redis.log`. */
+export function redisLibrary(meter: Meter, call: ScriptCall, log: (text: string) => void): LuaTable {
+  const run = (args: Arguments): LuaValue => {
+    if (args.count === 0)
+      throw plainError(meter, 'ERR Please specify at least one argument for this redis lib call');
+    const request = args.from(1).map((value) => commandArgument(meter, value));
+    for (const one of request) meter.allocate(one.length);
+    meter.step(commandSteps);
+    return valueOf(meter, call(request));
+  };
+  return libraryOf(
+    meter,
+    {
+      call: (args) => {
+        const value = run(args);
+        const error = value instanceof LuaTable ? value.get('err') : undefined;
+        if (value instanceof LuaTable && typeof error === 'string') throw new LibraryError(error, value);
+        return [value];
+      },
+      pcall: (args) => [run(args)],
+      error_reply: (args) => [fieldOf(meter, 'err', withCode(args.text(1).replace(/^-/, '')))],
+      status_reply: (args) => [fieldOf(meter, 'ok', args.text(1))],
+      sha1hex: (args) => [
+        createHash('sha1')
+          .update(Buffer.from(args.text(1), 'latin1'))
+          .digest('hex'),
+      ],
+      log: (args) => {
+        log(
+          args
+            .from(2)
+            .map((_, at) => args.text(at + 2))
+            .join(' '),
+        );
+        return [];
+      },
+      setresp: (args) => {
+        if (args.integer(1) !== 2) throw new LibraryError('RESP version must be 2.');
+        return [];
+      },
+      set_repl: () => [],
+      replicate_commands: () => [true],
+    },
+    {
+      ...{ LOG_DEBUG: 0, LOG_VERBOSE: 1, LOG_NOTICE: 2, LOG_WARNING: 3 },
+      ...{ REPL_ALL: 3, REPL_AOF: 1, REPL_SLAVE: 2, REPL_REPLICA: 2, REPL_NONE: 0 },
+      ...{ REDIS_VERSION: '7.0.15', REDIS_VERSION_NUM: 0x0007000f },
+    },
+  );
+}
+
+/** A command costs as many steps as a short loop. */
+const commandSteps = 100;
+
+/** An error without the place of the call. */
+function plainError(meter: Meter, text: string): LibraryError {
+  return new LibraryError(text, fieldOf(meter, 'err', text));
+}
+
+function commandArgument(meter: Meter, value: LuaValue): Buffer {
+  if (typeof value === 'string') return Buffer.from(value, 'latin1');
+  if (typeof value === 'number') return Buffer.from(formatShortest(value, 17));
+  throw plainError(meter, 'ERR Lua redis lib command arguments must be strings or integers');
+}
+
+function fieldOf(meter: Meter, name: string, text: string): LuaTable {
+  const table = new LuaTable(meter);
+  table.set(name, text);
+  return table;
+}
+
+function withCode(text: string): string {
+  return text.includes(' ') ? text : `ERR ${text}`;
+}
+
+/** A reply as a value: nil is false, a status and an error are tables. */
+function valueOf(meter: Meter, reply: Buffer): LuaValue {
+  return new ReplyValues(meter, reply).next();
+}
+
+class ReplyValues {
+  readonly #meter: Meter;
+  readonly #reply: Buffer;
+  #at = 0;
+
+  constructor(meter: Meter, reply: Buffer) {
+    this.#meter = meter;
+    this.#reply = reply;
+  }
+
+  next(): LuaValue {
+    const end = this.#reply.indexOf('\r\n', this.#at, 'latin1');
+    const text = this.#reply.toString('latin1', this.#at + 1, end);
+    const kind = this.#reply[this.#at];
+    this.#at = end + 2;
+    switch (kind) {
+      case 0x2b:
+        return fieldOf(this.#meter, 'ok', text);
+      case 0x2d:
+        return fieldOf(this.#meter, 'err', text);
+      case 0x3a:
+        return Number(text);
+      case 0x24: {
+        const length = Number(text);
+        if (length < 0) return false;
+        this.#meter.allocate(length);
+        const value = this.#reply.toString('latin1', this.#at, this.#at + length);
+        this.#at += length + 2;
+        return value;
+      }
+      default: {
+        const count = Number(text);
+        return count < 0
+          ? false
+          : tableOf(
+              this.#meter,
+              Array.from({ length: count }, () => this.next()),
+            );
+      }
+    }
+  }
+}
+
+const depthMax = 100;
+
+/** A script's value as a reply in RESP2 or 3 (`nil`: how the version encodes nil). Throws `LibraryError`. */
+export function replyOf(value: LuaValue, nil: Buffer, depth = 0): Buffer {
+  if (depth > depthMax) throw new LibraryError('reached lua stack limit');
+  if (typeof value === 'string') return bulk(Buffer.from(value, 'latin1'));
+  if (typeof value === 'number') return Buffer.from(`:${integerOf(value)}\r\n`);
+  if (!(value instanceof LuaTable)) return isTrue(value) && value === true ? Buffer.from(':1\r\n') : nil;
+  const [error, status] = [value.get('err'), value.get('ok')];
+  if (typeof error === 'string') return line('-', error);
+  if (typeof status === 'string') return line('+', status);
+  const items: Buffer[] = [];
+  for (let at = 1; ; at++) {
+    const item = value.get(at);
+    if (item === undefined) break;
+    items.push(replyOf(item, nil, depth + 1));
+  }
+  return Buffer.concat([Buffer.from(`*${items.length}\r\n`), ...items]);
+}
+
+/** The whole part, within 64 bits. */
+function integerOf(value: number): string {
+  if (Number.isNaN(value)) return '0';
+  const limit = 0x8000000000000000;
+  if (Math.abs(value) >= limit) return '-9223372036854775808';
+  return String(BigInt(Math.trunc(value)));
+}
+
+function bulk(value: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(`$${value.length}\r\n`), value, Buffer.from('\r\n')]);
+}
+
+function line(mark: '-' | '+', text: string): Buffer {
+  return Buffer.from(`${mark}${text.replaceAll(/[\r\n]+/g, ' ')}\r\n`, 'latin1');
+}

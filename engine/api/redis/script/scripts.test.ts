@@ -1,0 +1,80 @@
+/** Tests of scripts in a client's conversation: bounds, atomicity, keys. `words.test.ts` compares with redis-server. */
+import { expect, test } from 'vitest';
+import { TestingRedis } from '../redis.fixture.ts';
+
+const bounded = (script: string) => ({
+  script,
+  wanted: /^-ERR the script took more than 100000 steps script: /,
+});
+
+test.each([
+  bounded('while true do end'),
+  bounded('while true do pcall(function() while true do end end) end'),
+  bounded("redis.call('set', KEYS[1], 'x') for i = 1, 1e9 do end"),
+  bounded("return string.find(string.rep('a', 5000), string.rep('a*', 40) .. 'b')"),
+  bounded('local function f() return pcall(f) end while true do f() end'),
+  {
+    script: "return string.rep('x', 1e9)",
+    wanted: /^-ERR the script took more than 1000000 bytes of memory/,
+  },
+  {
+    script: "local s = 'x' while true do s = s .. s end",
+    wanted: /^-ERR the script took more than 1000000 bytes/,
+  },
+  {
+    script: 'local t = {} for i = 1, 1e6 do t[i] = {} end',
+    wanted: /^-ERR the script took more than 1000000 bytes/,
+  },
+  { script: 'local function f() return 1 + f() end return f()', wanted: /stack overflow/ },
+  { script: `return ${'('.repeat(5000)}1${')'.repeat(5000)}`, wanted: /nests too deeply/ },
+  { script: `return ${'-'.repeat(5000).replaceAll('-', '- ')}1`, wanted: /nests too deeply/ },
+])('a script that would not end is an error and leaves nothing: $script', async ({ script, wanted }) => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  expect(await peer.ask('EVAL', script.slice(0, 9000), '1', 'k')).toMatch(wanted);
+  expect(await peer.ask('EXISTS', 'k')).toBe(':0\r\n');
+  expect(
+    redis.transactions.requests.flatMap(({ operations }) => operations.filter(({ check }) => check !== true)),
+  ).toEqual([]);
+});
+
+test('a script that fails leaves nothing of what it wrote, and those beside it in EXEC stay', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const failing = "redis.call('set', KEYS[1], 'x') redis.call('del', KEYS[2]) error('no')";
+  expect(await peer.send('SET b 1\r\nMULTI\r\nSET c 2\r\n')).toBe('+OK\r\n+OK\r\n+QUEUED\r\n');
+  await peer.ask('EVAL', failing, '2', 'a', 'b');
+  expect(await peer.ask('EXEC')).toMatch(/^\*2\r\n\+OK\r\n-ERR user_script:1: no script: /);
+  expect(await peer.ask('MGET', 'a', 'b', 'c')).toBe('*3\r\n$-1\r\n$1\r\n1\r\n$1\r\n2\r\n');
+});
+
+test('a script sees its own writes, commits once, and runs again after a conflict', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  redis.transactions.outcomes.push('conflict');
+  const script = "for i = 1, 3 do redis.call('incr', KEYS[1]) end return redis.call('get', KEYS[1])";
+  const asked = peer.ask('EVAL', script, '1', 'n');
+  let reply = await asked;
+  for (let turn = 0; turn < 5; turn++) {
+    redis.clock.advance(60_000);
+    reply += await peer.turn();
+  }
+  expect(reply).toBe('$1\r\n3\r\n');
+  expect(redis.transactions.requests).toHaveLength(2);
+});
+
+test('a key that a script names only by a command is loaded, and the script runs again', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.send('SET list:1 a\r\nSET next list:1\r\n');
+  const script = "return redis.call('get', redis.call('get', KEYS[1]))";
+  expect((await peer.ask('EVAL', script, '1', 'next')) + (await peer.turn())).toBe('$1\r\na\r\n');
+});
+
+test('scripts behind writes of a pipeline see them', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const wire = ['SET n 1', 'EVAL "return redis.call(\'incr\', KEYS[1])" 1 n', 'GET n', 'EVAL "return 7" 0'];
+  const reply = await peer.send(wire.map((line) => `${line}\r\n`).join(''));
+  expect(reply + (await peer.turn())).toBe('+OK\r\n:2\r\n$1\r\n2\r\n:7\r\n');
+});

@@ -1,0 +1,185 @@
+/**
+ * The scripts of one node: a bounded cache by hash, and runs. A run sees a working set of keys, and reaches nothing
+ * else: no clock but the command's, no chance, no files. It is bounded in steps and memory, so an endless script ends
+ * as an error. A run that fails leaves the working set as it was.
+ *
+ * A run that names a key which is not loaded ends with `MissingKeys`. The caller loads the keys and runs the script
+ * again; up to there it does the same.
+ */
+import { createHash } from 'node:crypto';
+import { RecentMap } from '../../../base/recent-map.ts';
+import type { Log } from '../../../io/log.ts';
+import { commands, hasArity, keysOf } from '../commands.ts';
+import { Refusal, texts } from '../refusals.ts';
+import { arrayReply, bulkReply, errorReply, nilReply, pongReply, textReply } from '../replies.ts';
+import type { CommandContext, ScriptRequest, ScriptRunner } from '../value-commands.ts';
+import type { WorkingSet } from '../working-set.ts';
+import { MissingKeys } from '../working-set.ts';
+import { baseFunctions, bitLibrary, mathLibrary, osLibrary, tableLibrary } from './base-library.ts';
+import { compileScript } from './compiler.ts';
+import { jsonLibrary } from './json-library.ts';
+import { Operators } from './operators.ts';
+import { packLibrary } from './pack-library.ts';
+import type { ParsedScript } from './parse.ts';
+import { CompileError, parseScript } from './parse.ts';
+import { redisLibrary, replyOf } from './redis-library.ts';
+import { stringLibrary } from './string-library.ts';
+import type { LuaValue, ScriptBounds } from './values.ts';
+import { LibraryError, LuaError, LuaTable, Meter, ScriptStopped, tableOf } from './values.ts';
+
+/** The bounds of every run. Five million steps take a few tenths of a second. */
+export const scriptBounds: ScriptBounds = { stepsMax: 5_000_000, bytesMax: 64 * 1024 * 1024, depthMax: 150 };
+
+/** Scripts in the cache, and the most bytes of one that it keeps. */
+const cachedMax = 1000;
+const cachedBytesMax = 64 * 1024;
+
+/** The scripts of one listener. */
+export class Scripts implements ScriptRunner {
+  readonly #log: Log;
+  readonly #bounds: ScriptBounds;
+  #cache = new RecentMap<string, ParsedScript>(cachedMax);
+
+  constructor(log: Log, bounds = scriptBounds) {
+    this.#log = log;
+    this.#bounds = bounds;
+  }
+
+  load(text: Buffer): string {
+    const hash = hashOf(text);
+    this.#parse(hash, text);
+    return hash;
+  }
+
+  has(hash: string): boolean {
+    return this.#cache.has(hash.toLowerCase());
+  }
+
+  flush(): void {
+    this.#cache = new RecentMap(cachedMax);
+  }
+
+  run(request: ScriptRequest, keys: WorkingSet, context: CommandContext): Buffer {
+    const { script, isHash } = request;
+    const hash = isHash ? script.toString('latin1').toLowerCase() : hashOf(script);
+    const known = this.#cache.get(hash);
+    if (known === undefined && isHash) throw new Refusal(noScript);
+    // A script that is in use stays in the cache.
+    if (known !== undefined) this.#cache.set(hash, known);
+    const parsed = known ?? this.#parse(hash, script);
+    const restore = keys.save();
+    try {
+      return this.#execute(parsed, request, keys, context);
+    } catch (error) {
+      if (error instanceof MissingKeys) throw error;
+      restore();
+      throw new Refusal(failureText(error, hash));
+    }
+  }
+
+  #parse(hash: string, text: Buffer): ParsedScript {
+    try {
+      const parsed = parseScript(text.toString('latin1'));
+      if (text.length <= cachedBytesMax) this.#cache.set(hash, parsed);
+      return parsed;
+    } catch (error) {
+      if (!(error instanceof CompileError)) throw error;
+      throw new Refusal(`ERR Error compiling script (new function): ${error.message}`);
+    }
+  }
+
+  #execute(parsed: ParsedScript, request: ScriptRequest, keys: WorkingSet, context: CommandContext): Buffer {
+    const meter = new Meter(this.#bounds);
+    const operators = new Operators(meter);
+    const call = (command: readonly Buffer[]): Buffer =>
+      callCommand(command, request.isReadOnly, keys, context);
+    const log = (text: string): void => this.#log.event('info', 'redis.script.said', { text });
+    const strings = stringLibrary(meter, operators);
+    operators.strings = strings;
+    const globals = new Map<string, LuaValue>([
+      ...baseFunctions(meter, operators),
+      ['string', strings],
+      ['table', tableLibrary(meter, operators)],
+      ['math', mathLibrary(meter)],
+      ['os', osLibrary(meter)],
+      ['bit', bitLibrary(meter)],
+      ['cjson', jsonLibrary(meter)],
+      ['cmsgpack', packLibrary(meter)],
+      ['redis', redisLibrary(meter, call, log)],
+      ['_VERSION', 'Lua 5.1'],
+      ['KEYS', namesOf(meter, request.keys)],
+      ['ARGV', namesOf(meter, request.arguments)],
+    ]);
+    const main = compileScript(parsed, { meter, operators, globals });
+    return replyOf(main.call([])[0], nilReply(context.version));
+  }
+}
+
+const noScript = 'NOSCRIPT No matching script. Please use EVAL.';
+
+function hashOf(text: Buffer): string {
+  return createHash('sha1').update(text).digest('hex');
+}
+
+function namesOf(meter: Meter, names: readonly Buffer[]): LuaTable {
+  for (const name of names) meter.allocate(name.length);
+  return tableOf(
+    meter,
+    names.map((name) => name.toString('latin1')),
+  );
+}
+
+/** The reply of one command of a script, in RESP2. Throws `MissingKeys` if its keys are not loaded. */
+function callCommand(
+  request: readonly Buffer[],
+  isReadOnly: boolean,
+  keys: WorkingSet,
+  context: CommandContext,
+): Buffer {
+  const name = (request[0] ?? Buffer.alloc(0)).toString('latin1').toLowerCase();
+  const command = commands.get(name);
+  if (command === undefined) return errorReply('ERR Unknown Redis command called from script');
+  if (!hasArity(command, request.length)) {
+    return errorReply('ERR Wrong number of args calling Redis command from script');
+  }
+  if (name === 'ping') return request[1] === undefined ? pongReply : bulkReply(request[1]);
+  if (name === 'echo') return bulkReply(request[1] ?? Buffer.alloc(0));
+  if (name === 'time') return timeReply(context.nowMs);
+  if (command.apply === undefined || command.places?.countAt !== undefined) {
+    return errorReply('ERR This Redis command is not allowed from script');
+  }
+  if (isReadOnly && command.kind === 'write') {
+    return errorReply('ERR Write commands are not allowed from read-only scripts.');
+  }
+  if (request.some((one) => one.length > context.valueBytesMax)) return errorReply(texts.tooLong);
+  const missing = [...keysOf(command, request)].filter((key) => !keys.has(key));
+  if (missing.length > 0) throw new MissingKeys(missing);
+  try {
+    return command.apply(keys, request, { ...context, version: 2 });
+  } catch (error) {
+    if (error instanceof Refusal) return errorReply(error.message);
+    throw error;
+  }
+}
+
+function timeReply(ms: number): Buffer {
+  return arrayReply([textReply(String(Math.floor(ms / 1000))), textReply(`${ms % 1000}000`)]);
+}
+
+/** The line of a run that failed. Throws what is no failure of the script. */
+function failureText(error: unknown, hash: string): string {
+  const where = ` script: ${hash}, on @user_script:`;
+  if (error instanceof ScriptStopped) return `ERR ${error.message}${where}1.`;
+  if (error instanceof RangeError) return `ERR the script nests too deeply${where}1.`;
+  if (error instanceof CompileError) return `ERR Error compiling script (new function): ${error.message}`;
+  const value = error instanceof LuaError ? error.value : undefined;
+  if (value instanceof LuaTable) {
+    const [text, line] = [value.get('err'), value.get('line')];
+    if (typeof text === 'string') return `${text}${where}${typeof line === 'number' ? line : 1}.`;
+    return `ERR an error that is a table${where}1.`;
+  }
+  if (!(error instanceof LuaError || error instanceof LibraryError)) throw error;
+  const text = error.message;
+  const line = /^user_script:(\d+):/.exec(text)?.[1] ?? '1';
+  return `ERR ${text}${where}${line}.`;
+}
