@@ -143,11 +143,17 @@ const simBans = [
     to: { path: '^(sim/(world|workload|observe|runner|explore|cli|bench|mutants)/|scenarios/|reports/)' },
   },
   {
+    name: 'faults-load-no-world',
+    comment: 'plans read the table of faults without a world; take types of it, and act through FaultContext',
+    from: { path: '^sim/faults/', pathNot: '^sim/faults/faults[.]ts$' },
+    to: { path: '^sim/(world|workload|observe|runner)/', dependencyTypesNot: ['type-only'] },
+  },
+  {
     name: 'the-world-knows-no-run',
     comment:
       'sim/world simulates machines; what a run observes, drives and judges imports it, not the other way',
     from: { path: '^sim/world/' },
-    to: { path: '^(sim/(observe|runner|explore|cli|bench|mutants|embedding)/|scenarios/|reports/)' },
+    to: { path: '^(sim/(faults|observe|runner|explore|cli|bench|mutants|embedding)/|scenarios/|reports/)' },
   },
   {
     name: 'scenarios-are-data',

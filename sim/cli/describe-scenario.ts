@@ -1,7 +1,7 @@
 /** Describes a scenario as text: its cluster, its clients, its faults and its invariants. */
 import { fillAfter, fillLines, fillList } from '../../reports/columns.ts';
 import { invariantTable } from '../check/invariants.ts';
-import { faultKinds } from '../faults/kinds/fault-kinds.ts';
+import { faultKinds } from '../faults/fault-table.ts';
 import type { FaultDraw, LoadShape, Range, Scenario } from '../plan/scenario.ts';
 
 /** A paragraph for each part, with no line longer than `columns` where words allow. */

@@ -8,7 +8,7 @@ import type { InvariantDescription } from '../check/invariant.ts';
 import { invariantTable } from '../check/invariants.ts';
 import type { Named } from '../check/named.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
-import { faultRows } from '../faults/kinds/fault-kinds.ts';
+import { faultRows } from '../faults/fault-table.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import type { EnumeratedBug, Mutant } from '../mutants/mutant.ts';
 import { transactionBugs } from '../mutants/transaction-mutants.ts';

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { scenarios } from '../../scenarios/catalogue.ts';
 import { invariantTable } from '../check/invariants.ts';
 import type { Named } from '../check/named.ts';
-import { faultRows } from '../faults/kinds/fault-kinds.ts';
+import { faultRows } from '../faults/fault-table.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import { transactionBugs } from '../mutants/transaction-mutants.ts';
 import { nothingOwn } from '../runner/user-defined.ts';

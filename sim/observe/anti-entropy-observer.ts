@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
 import type { AntiEntropyTruth, PeerExchanges } from '../check/reconcile/account.ts';
-import type { PlanNode } from '../plan/plan.ts';
+import type { PlanNode } from '../plan/plan-node.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';

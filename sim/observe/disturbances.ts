@@ -3,7 +3,7 @@
  * (`metrics-reconcile`). Disturbances are injected faults, ended incarnations, impatient clients, operators who set
  * nodes to STANDBY (`node-standby`), and queues so short that the plan's load may fill them.
  */
-import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
+import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /** The plan configures the lengths of these queues. At their default lengths no scenario's load fills them. */

@@ -8,7 +8,7 @@ import type { Named } from '../check/named.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
 import type { Scenario } from './scenario.ts';
 import { mustBeScenario } from './scenario-validation.ts';
-import { faultRows } from '../faults/kinds/fault-kinds.ts';
+import { faultRows } from '../faults/fault-table.ts';
 import { formatPlan } from './plan.ts';
 import { parsePlan } from './plan-validation.ts';
 

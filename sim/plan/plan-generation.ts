@@ -12,17 +12,10 @@ import fc from 'fast-check';
 import { assert, present } from '../../engine/base/assert.ts';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
 import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from './scenario.ts';
-import type { ParameterRange } from '../faults/kinds/fault-kind-row.ts';
-import { faultKinds } from '../faults/kinds/fault-kinds.ts';
-import type {
-  Moment,
-  Plan,
-  PlanFault,
-  PlanMalformedInput,
-  PlanNode,
-  PlanOperation,
-  PlanScrape,
-} from './plan.ts';
+import type { ParameterRange } from '../faults/fault-row.ts';
+import { faultKinds } from '../faults/fault-table.ts';
+import type { Moment, Plan, PlanFault, PlanMalformedInput, PlanOperation, PlanScrape } from './plan.ts';
+import type { PlanNode } from './plan-node.ts';
 import { malformedInputForms, malformedInputListeners, planFormat, quorumForms } from './plan.ts';
 import { noStructures } from './plan-transactions.ts';
 import { seedNameOf } from './former-names.ts';

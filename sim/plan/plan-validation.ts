@@ -5,9 +5,9 @@
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { InvariantName } from '../check/invariants.ts';
 import { invariantTable } from '../check/invariants.ts';
-import type { ParameterRange } from '../faults/kinds/fault-kind-row.ts';
-import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
-import { faultKinds, faultRows } from '../faults/kinds/fault-kinds.ts';
+import type { ParameterRange } from '../faults/fault-row.ts';
+import type { FaultKind } from '../faults/fault-table.ts';
+import { faultKinds, faultRows } from '../faults/fault-table.ts';
 import type { Field } from './fields.ts';
 import {
   readChoice,
@@ -25,11 +25,11 @@ import type {
   PlanFault,
   PlanMalformedInput,
   PlanJudges,
-  PlanNode,
   PlanOperation,
   PlanQuorum,
   PlanScrape,
 } from './plan.ts';
+import type { PlanNode } from './plan-node.ts';
 import {
   malformedInputForms,
   malformedInputListeners,
@@ -272,9 +272,8 @@ function readFault(field: Field, hosts: Hosts): PlanFault {
   if (!faultKinds[kind].lasting && forUs !== 0)
     refuse(fields.forUs, `${kind} is over at once; 0 is expected`);
   const id = readText(fields.id, 32);
-  // The impostor's host is named after its fault, and one of the load's hosts is `x-after`.
-  if (kind === 'wrong-identity' && id === 'after')
-    refuse(fields.id, 'a wrong-identity has any other id than "after"');
+  const refusal = faultKinds[kind].refusal?.({ id });
+  if (refusal !== undefined) refuse(fields.id, refusal);
   return {
     id,
     kind,

@@ -9,22 +9,13 @@
 import type { Floors } from '../check/invariants.ts';
 import type { JobKind } from '../evidence/jobs.ts';
 import type { RedisKind } from '../evidence/redis.ts';
-import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
+import type { Fault } from '../faults/fault.ts';
+import type { FaultKind } from '../faults/fault-table.ts';
+import type { PlanNode } from './plan-node.ts';
 import type { PlanStructures, PlanTransaction } from './plan-transactions.ts';
 
 /** Version of this format; a plan of another version is refused. */
 export const planFormat = 1;
-
-/** A node of the cluster. */
-export interface PlanNode {
-  readonly name: string;
-  readonly datacenter: string;
-  readonly rack: string;
-  /** The node is not a member from the start: `membership-change` makes it join. */
-  readonly spare?: true;
-  /** The member that this spare replaces when it joins; that member dies for good. */
-  readonly replaces?: string;
-}
 
 /** How many copies an operation waits for; `level`: as many as the node's consistency level names. */
 export const needNames = ['one', 'quorum', 'all', 'level'] as const;
@@ -97,16 +88,10 @@ export type Moment =
   | { readonly atUs: number }
   | { readonly event: string; readonly host: string; readonly nth: number; readonly delayUs: number };
 
-/** One fault. */
-export interface PlanFault {
-  /** Keeps its value through shrinking: `f3`. */
-  readonly id: string;
+/** One fault, and when it strikes. */
+export interface PlanFault extends Fault {
   readonly kind: FaultKind;
-  /** Names of hosts, as the kind's aim demands. */
-  readonly targets: readonly string[];
   readonly when: Moment;
-  readonly forUs: number;
-  readonly params: Readonly<Record<string, number | string>>;
 }
 
 /** The forms of malformed input. */

@@ -8,8 +8,8 @@ import { consistencyLevels } from '../../engine/replication/requests.ts';
 import { jobKinds } from '../evidence/jobs.ts';
 import { redisKinds } from '../evidence/redis.ts';
 import { findNamed } from '../check/named.ts';
-import type { FaultKindRow } from '../faults/kinds/fault-kind-row.ts';
-import { faultKinds, faultRows } from '../faults/kinds/fault-kinds.ts';
+import type { FaultRow } from '../faults/fault-row.ts';
+import { faultKinds, faultRows } from '../faults/fault-table.ts';
 import type { Field } from '../plan/fields.ts';
 import {
   readChoice,
@@ -250,7 +250,7 @@ function readDraw(field: Field, stormUs: number): void {
   readRange(after.delayUs, 0, planLimits.durationUsMax);
 }
 
-function namesOf(params: FaultKindRow['params'], kind: 'integer' | 'choice'): string {
+function namesOf(params: FaultRow['params'], kind: 'integer' | 'choice'): string {
   const names = Object.entries(params).flatMap(([name, range]) => (range.kind === kind ? [name] : []));
   return names.length === 0 ? 'none' : names.join(', ');
 }

@@ -4,7 +4,8 @@
  * are only asked to leave are harmless: the cluster refuses to let the last one of a rack leave.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
-import type { Plan, PlanNode } from './plan.ts';
+import type { Plan } from './plan.ts';
+import type { PlanNode } from './plan-node.ts';
 
 /** Throws `PlanInvalid` if a datacenter has no member from the start, or may lose the last one for good. */
 export function mustLeaveMembers({ nodes, faults }: Pick<Plan, 'nodes' | 'faults'>): void {

@@ -1,6 +1,6 @@
 /** Results of runs as plain data: they cross worker threads, become JSON, and are rendered by reports. */
 import type { CheckReport, ReportedInvariant } from '../check/report.ts';
-import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
+import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /**

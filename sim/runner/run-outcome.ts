@@ -5,7 +5,7 @@ import type { History } from '../evidence/history.ts';
 import type { JobRecord } from '../evidence/jobs.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
 import type { TransactionHistory } from '../evidence/transactions.ts';
-import type { FaultKind } from '../faults/kinds/fault-kinds.ts';
+import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { MissedFault, OutcomeCounts } from './result.ts';
 

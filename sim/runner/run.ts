@@ -23,12 +23,10 @@ import { World } from '../world/world.ts';
 import { TypeMaker } from './type-maker.ts';
 import { workFiles } from '../workload/work-modules.ts';
 import { boundsOf, bytesHeldMax } from './bounds.ts';
-import type { ClientPlanFault } from '../faults/client-faults.ts';
-import { injectClientFault } from '../faults/client-faults.ts';
 import { DiskHistory } from '../observe/disk-history.ts';
 import { Faults } from '../faults/faults.ts';
 import { namesOfLeaks, startsOf } from './starts.ts';
-import { ModuleWork } from '../faults/wasm-faults.ts';
+import { ModuleWork } from '../workload/module-work.ts';
 import { Samples } from '../observe/samples.ts';
 import { makeCluster } from './make-cluster.ts';
 import { blameFor } from './simulator-fault.ts';
@@ -170,8 +168,7 @@ class Run {
       exchanges?.altered(node);
       observer?.antiEntropy.altered(node, bytes);
     };
-    const byClients = (fault: ClientPlanFault): boolean => injectClientFault(fault, this.#load);
-    this.#faults = new Faults(this.#world, this.#cluster, this.#modules, onAltered, byClients);
+    this.#faults = new Faults(this.#world, this.#cluster, this.#modules, () => this.#load, onAltered);
     if (plan.faults.some(({ kind }) => kind === 'membership-change')) exchanges?.ringMoves();
     this.#monitor = new Monitor(this.#world, this.#cluster, plan, this.#faults, this.#observed);
     const onScraped = (node: string): void => this.#looks.at(node, 'running');
@@ -378,7 +375,7 @@ class Run {
         atUs,
         text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
       })),
-      unauthorized: { requests: load.strangers.records, untouched: load.strangers.untouched },
+      unauthorized: { requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
     };
   }
 

@@ -3,7 +3,7 @@ import type { StartRecord } from '../check/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { Leaks } from '../world/cluster/host.ts';
 import type { DiskHistory } from '../observe/disk-history.ts';
-import type { ForeignStart } from '../faults/disk-faults.ts';
+import type { ForeignStart } from '../faults/fault-context.ts';
 
 /** The start records of one run. */
 export function startsOf(

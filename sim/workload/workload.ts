@@ -192,11 +192,11 @@ export class Load {
   }
 
   /** Sends a request without sufficient credentials. Returns false if the nodes demand none. */
-  strange(id: string, node: string, params: PlanFault['params']): boolean {
+  askUnauthorized(id: string, node: string, params: PlanFault['params']): boolean {
     return this.#unauthenticated.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
   }
 
-  get strangers(): Pick<UnauthenticatedClients, 'records' | 'untouched'> {
+  get unauthorized(): Pick<UnauthenticatedClients, 'records' | 'untouched'> {
     return this.#unauthenticated;
   }
 

@@ -11,7 +11,7 @@ import { Store } from '../../../engine/storage/store.ts';
 import { familiesOf } from '../../../engine/metrics/snapshot-families.ts';
 import type { ParsedSample } from '../../check/exposition-text.ts';
 import { parseExposition } from '../../check/exposition-text.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import { Cluster } from '../../world/cluster/cluster.ts';
 import type { HttpClient } from '../../world/world.ts';
 import { World } from '../../world/world.ts';

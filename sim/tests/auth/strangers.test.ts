@@ -14,7 +14,7 @@ import { pick } from '../../../engine/io/random.ts';
 import { PbConnection } from '../../workload/pb-connection.ts';
 import type { RedisCommand } from '../../workload/redis-connection.ts';
 import { RedisConnection } from '../../workload/redis-connection.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import { Cluster } from '../../world/cluster/cluster.ts';
 import type { HttpClient } from '../../world/world.ts';
 import { World } from '../../world/world.ts';

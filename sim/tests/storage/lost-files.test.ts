@@ -6,7 +6,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { assert } from '../../../engine/base/assert.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import { Cluster } from '../../world/cluster/cluster.ts';
 import type { HttpClient } from '../../world/world.ts';
 import { World } from '../../world/world.ts';

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 
 import { assert } from '../../../engine/base/assert.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import { Cluster } from '../../world/cluster/cluster.ts';
 import { World } from '../../world/world.ts';
 

@@ -1,7 +1,7 @@
 /** Whole nodes in a world whose operators register Wasm modules. */
 import { assert } from '../../../engine/base/assert.ts';
 import type { HttpMethod } from '../../../engine/io/http.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import { Cluster } from '../../world/cluster/cluster.ts';
 import type { WasmSupplies } from '../../world/cluster/wasm-supplies.ts';
 import type { HttpClient } from '../../world/world.ts';

@@ -4,6 +4,7 @@
  */
 import { present } from '../../../engine/base/assert.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';
+import type { JoinMode } from '../../../engine/config/keys.ts';
 import type { Token } from '../../../engine/base/ids.ts';
 import type { NodeConfig } from '../../../engine/config/config.ts';
 import type { Address } from '../../../engine/io/network.ts';
@@ -12,8 +13,7 @@ import { Node } from '../../../engine/node/node.ts';
 import { Ring } from '../../../engine/cluster/ring/ring.ts';
 import type { StatsSnapshot } from '../../../engine/metrics/snapshot.ts';
 import type { IncarnationRecord } from '../../check/failures.ts';
-import type { ReturnMode } from '../../faults/kinds/fault-kinds.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import type { Host, Leaks, Survival } from './host.ts';
 import type { Claim } from './impostors.ts';
 import { codeOf, Impostors } from './impostors.ts';
@@ -30,6 +30,9 @@ import type {
 import { memberOf } from './node-slots.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from '../world.ts';
+
+/** How a removed node starts again: `anew` as a new member of the same name, otherwise on its old disk. */
+export type ReturnMode = JoinMode | 'anew';
 
 /** Largest offset of a host's wall clock, and largest drift of both its clocks, in either direction. */
 const wallOffsetMsMax = 200;

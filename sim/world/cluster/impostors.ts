@@ -6,7 +6,7 @@ import { present } from '../../../engine/base/assert.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';
 import type { NodeConfig } from '../../../engine/config/config.ts';
 import { Node } from '../../../engine/node/node.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import { configOf } from './node-config.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from '../world.ts';

@@ -1,7 +1,7 @@
 /** The configurations of the nodes of a simulated cluster, as an operator's files would give them. */
 import type { NodeConfig } from '../../../engine/config/config.ts';
 import { parseConfig } from '../../../engine/config/config.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import {
   marksFile,
   marksId,

@@ -4,7 +4,7 @@ import type { NodeConfig } from '../../../engine/config/config.ts';
 import type { Io } from '../../../engine/io/io.ts';
 import type { Node } from '../../../engine/node/node.ts';
 import type { Member } from '../../../engine/cluster/ring/ring.ts';
-import type { PlanNode } from '../../plan/plan.ts';
+import type { PlanNode } from '../../plan/plan-node.ts';
 import type { Host, Leaks } from './host.ts';
 
 /** A start that the node itself refused, because its disk or what lay on it was wrong. */

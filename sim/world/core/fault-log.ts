@@ -3,10 +3,8 @@
  * Metrics are compared with it by equality. An effect is therefore recorded where it happens and nowhere else: a delay
  * on an idle link is injected once and never noticed.
  */
-import type { FaultKind } from '../../faults/kinds/fault-kinds.ts';
-
-/** Faults by their names in the table of fault kinds. */
-export type FaultId = FaultKind;
+/** The name of a fault's row in the table of fault kinds (`faults/`), which the world does not know. */
+export type FaultId = string;
 
 /** What was injected, or what the engine could notice of it. */
 export type Effect =

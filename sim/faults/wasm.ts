@@ -1,17 +1,6 @@
-/** The faults of Wasm modules, as rows of the table of fault kinds; `faults/wasm-faults.ts` injects them. */
-import type { FaultKindRow } from './fault-kind-row.ts';
-
-/** Their names, in the order of the list command. */
-export const wasmFaultNames = [
-  'wasm-trap',
-  'wasm-infinite-loop',
-  'wasm-memory-exhaustion',
-  'wasm-bad-result',
-  'wasm-module-swap',
-] as const;
-
-/** One kind of Wasm fault. */
-export type WasmFault = (typeof wasmFaultNames)[number];
+/** Faults of Wasm modules; `workload/module-work.ts` sends the requests that meet them. */
+import type { FaultFamily } from './fault-row.ts';
+import { targetOf } from './fault.ts';
 
 const asked = {
   key: { kind: 'integer', min: 0, max: 9 },
@@ -19,13 +8,14 @@ const asked = {
 } as const;
 
 /** The rows by name. */
-export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {
+export const wasmFaults = {
   'wasm-trap': {
     code: 'FW1',
     description: 'a module traps at a key or in a phase',
     aim: 'node',
     lasting: false,
     params: asked,
+    strike: (fault, { modules }) => modules.provoke(fault, { letter: 't', code: 'WasmTrap' }),
   },
   'wasm-infinite-loop': {
     code: 'FW2',
@@ -33,6 +23,7 @@ export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {
     aim: 'node',
     lasting: false,
     params: asked,
+    strike: (fault, { modules }) => modules.provoke(fault, { letter: 'l', code: 'WasmOutOfFuel' }),
   },
   'wasm-memory-exhaustion': {
     code: 'FW3',
@@ -40,6 +31,7 @@ export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {
     aim: 'node',
     lasting: false,
     params: asked,
+    strike: (fault, { modules }) => modules.provoke(fault, { letter: 'g', code: 'WasmMemoryLimit' }),
   },
   'wasm-bad-result': {
     code: 'FW4',
@@ -47,6 +39,8 @@ export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {
     aim: 'node',
     lasting: false,
     params: { ...asked, how: { kind: 'choice', of: ['pointer', 'refusal'] } },
+    strike: (fault, { modules }) =>
+      modules.provoke(fault, { letter: fault.params['how'] === 'refusal' ? 'r' : 'p', code: 'WasmTrap' }),
   },
   'wasm-module-swap': {
     code: 'FW5',
@@ -54,5 +48,6 @@ export const wasmFaultKinds: Readonly<Record<WasmFault, FaultKindRow>> = {
     aim: 'node',
     lasting: false,
     params: { version: { kind: 'integer', min: 1, max: 3 } },
+    strike: (fault, { modules }) => modules.swap(targetOf(fault), Number(fault.params['version'])),
   },
-};
+} satisfies FaultFamily;

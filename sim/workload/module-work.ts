@@ -1,5 +1,5 @@
 /**
- * Injects faults of Wasm modules and records what came of them. Clients ask for keys at which the routing module fails,
+ * Acts out the faults of Wasm modules and records what came of them. Clients ask for keys at which the routing module fails,
  * and for jobs of which a phase fails. An operator swaps a module, and compares the modules of all nodes after the
  * calm. Nodes' own trace events tell of every call.
  */
@@ -14,25 +14,17 @@ import type {
 } from '../check/wasm-purity.ts';
 import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { RpbPutReq } from '../../engine/api/pbc/schema.ts';
-import { PbConnection } from '../workload/pb-connection.ts';
-import type { PlanFault } from '../plan/plan.ts';
-import type { WasmFault } from './kinds/wasm-fault-kinds.ts';
-import { wasmFaultNames } from './kinds/wasm-fault-kinds.ts';
-import { marksBytes, marksId, waywardId } from '../workload/work-modules.ts';
+import type { ModuleActs, ModuleFailure } from '../faults/fault-context.ts';
+import type { Fault } from '../faults/fault.ts';
+import { targetOf } from '../faults/fault.ts';
+import { PbConnection } from './pb-connection.ts';
+import { marksBytes, marksId, waywardId } from './work-modules.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { routedType } from '../world/cluster/node-config.ts';
 import type { HttpClient, World } from '../world/world.ts';
 
 const timeoutUs = 2_000_000;
 const retryUs = 200_000;
-
-/** The first letter of a key or of a phase's argument that makes the module fail, and the error code of the answer. */
-const failures: Readonly<Record<string, { readonly letter: string; readonly code: string }>> = {
-  'wasm-trap': { letter: 't', code: 'WasmTrap' },
-  'wasm-infinite-loop': { letter: 'l', code: 'WasmOutOfFuel' },
-  'wasm-memory-exhaustion': { letter: 'g', code: 'WasmMemoryLimit' },
-  'wasm-bad-result': { letter: 'p', code: 'WasmTrap' },
-};
 
 /**
  * How long after the start of a swap jobs begin, in microseconds: during it, and when some nodes have learned of it.
@@ -49,16 +41,8 @@ const job = {
   content_type: Buffer.from('application/json'),
 };
 
-/** A plan's fault of a Wasm module. */
-export type WasmPlanFault = PlanFault & { readonly kind: WasmFault };
-
-/** Narrows a plan's fault to one of a Wasm module. */
-export function isWasmFault(fault: PlanFault): fault is WasmPlanFault {
-  return wasmFaultNames.some((kind) => kind === fault.kind);
-}
-
 /** The clients and the operator that deal with Wasm modules in one run. */
-export class ModuleWork {
+export class ModuleWork implements ModuleActs {
   readonly #calls: CallRecord[] = [];
   readonly #provoked: ProvokedRecord[] = [];
   readonly #held: HeldRecord[] = [];
@@ -94,11 +78,6 @@ export class ModuleWork {
     return { calls: this.#calls, provoked: this.#provoked, held: this.#held, jobs: this.#jobs };
   }
 
-  inject(fault: WasmPlanFault, node: string): boolean {
-    if (fault.kind === 'wasm-module-swap') return this.#swap(node, Number(fault.params['version']));
-    return this.#provoke(fault, node);
-  }
-
   /** Asks all members which modules they hold, until all agree or `stopped` returns true. */
   readBack(stopped: () => boolean): void {
     this.#spawn('modules read back', async ({ io, http }) => {
@@ -123,7 +102,8 @@ export class ModuleWork {
     }
   }
 
-  #swap(node: string, version: number): boolean {
+  /** Swaps a module at the node while jobs use it. Returns false if the node does not serve. */
+  swap(node: string, version: number): boolean {
     if (!this.#cluster.serves(node)) return false;
     for (const delayUs of jobDelaysUs) this.#runJob(node, delayUs);
     this.#spawn(`swap ${marksId}`, async ({ http }) => {
@@ -170,10 +150,14 @@ export class ModuleWork {
     }
   }
 
-  #provoke({ kind, params }: WasmPlanFault, node: string): boolean {
-    const failure = failures[kind];
-    if (failure === undefined || !this.#cluster.serves(node)) return false;
-    const letter = params['how'] === 'refusal' ? 'r' : failure.letter;
+  /**
+   * Asks the fault's target for a key, or a phase, at which its module fails. Returns false if the target does not
+   * serve.
+   */
+  provoke(fault: Fault, { letter, code }: ModuleFailure): boolean {
+    const { params } = fault;
+    const node = targetOf(fault);
+    if (!this.#cluster.serves(node)) return false;
     const key = `${letter}${String(params['key'])}`;
     const what = String(params['what']);
     const inPhase = what === 'map' || what === 'reduce';
@@ -181,7 +165,7 @@ export class ModuleWork {
       const atUs = this.#world.nowUs;
       const answered = await this.#ask(io, node, key, what);
       const asked = inPhase ? `a ${what} phase ${letter}` : key;
-      this.#provoked.push({ node, atUs, asked, inPhase, expected: failure.code, answered });
+      this.#provoked.push({ node, atUs, asked, inPhase, expected: code, answered });
     });
     return true;
   }

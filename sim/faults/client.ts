@@ -1,23 +1,7 @@
-/**
- * The faults that clients cause by their own behaviour, as rows of the table of fault kinds; `faults/client-faults.ts`
- * injects them.
- */
-import { falseCredentials, guardedListeners } from '../../evidence/unauthenticated-clients.ts';
-import type { FaultKindRow } from './fault-kind-row.ts';
-
-/** Their names, in the order of the list command. */
-export const clientFaultNames = [
-  'immediate-retry',
-  'client-disconnect',
-  'hot-key',
-  'slow-reader',
-  'unauthorized-request',
-  'sticky-clients',
-  'late-retry',
-] as const;
-
-/** One kind of client fault. */
-export type ClientFault = (typeof clientFaultNames)[number];
+/** Faults that clients cause by their own behaviour; the clients of `workload/` act them out. */
+import { falseCredentials, guardedListeners } from '../evidence/unauthenticated-clients.ts';
+import type { FaultFamily } from './fault-row.ts';
+import { targetOf } from './fault.ts';
 
 /**
  * How long after it sent a request the client gives it up, in microseconds. If that one is answered by then, it gives
@@ -26,7 +10,7 @@ export type ClientFault = (typeof clientFaultNames)[number];
 const patience = { afterUs: { kind: 'integer', min: 0, max: 20_000 } } as const;
 
 /** The rows by name. */
-export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
+export const clientFaults = {
   'immediate-retry': {
     code: 'FK1',
     description: 'a client leaves and repeats a transaction at once',
@@ -34,6 +18,12 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     clients: ['x'],
     lasting: false,
     params: patience,
+    countedByClients: true,
+    strike: (fault, { clients }) => {
+      const impatience = clients.impatienceOf(targetOf(fault));
+      impatience?.loseIt(Number(fault.params['afterUs']), true);
+      return impatience !== undefined;
+    },
   },
   'client-disconnect': {
     code: 'FK2',
@@ -42,6 +32,12 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     clients: ['c', 'x', 'r', 'j'],
     lasting: false,
     params: patience,
+    countedByClients: true,
+    strike: (fault, { clients }) => {
+      const impatience = clients.impatienceOf(targetOf(fault));
+      impatience?.loseIt(Number(fault.params['afterUs']), false);
+      return impatience !== undefined;
+    },
   },
   'hot-key': {
     code: 'FK3',
@@ -49,6 +45,7 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     aim: 'node',
     lasting: false,
     params: { clients: { kind: 'integer', min: 4, max: 12 } },
+    strike: ({ id, params }, { clients }) => clients.crowd(id, Number(params['clients'])),
   },
   'slow-reader': {
     code: 'FK4',
@@ -58,6 +55,16 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     params: {
       requests: { kind: 'integer', min: 300, max: 600 },
       bytes: { kind: 'integer', min: 3_000, max: 4_000 },
+    },
+    strike: (fault, { clients }) => {
+      const { id, params, forUs } = fault;
+      return clients.readSlowly(
+        id,
+        targetOf(fault),
+        Number(params['requests']),
+        Number(params['bytes']),
+        forUs,
+      );
     },
   },
   'unauthorized-request': {
@@ -70,6 +77,7 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
       guise: { kind: 'choice', of: falseCredentials },
       what: { kind: 'integer', min: 0, max: 11 },
     },
+    strike: (fault, { clients }) => clients.askUnauthorized(fault.id, targetOf(fault), fault.params),
   },
   'sticky-clients': {
     code: 'FK6',
@@ -77,6 +85,10 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     aim: 'node',
     lasting: true,
     params: { clients: { kind: 'integer', min: 1, max: 3 } },
+    strike: (fault, { clients }) => {
+      clients.keepTo(fault.id, targetOf(fault), Number(fault.params['clients']), fault.forUs);
+      return true;
+    },
   },
   'late-retry': {
     code: 'FK7',
@@ -85,5 +97,10 @@ export const clientFaultKinds: Readonly<Record<ClientFault, FaultKindRow>> = {
     clients: ['x'],
     lasting: false,
     params: { count: { kind: 'integer', min: 1, max: 12 } },
+    strike: (fault, { clients }) => {
+      const impatience = clients.impatienceOf(targetOf(fault));
+      impatience?.doubt(Number(fault.params['count']));
+      return impatience !== undefined;
+    },
   },
-};
+} satisfies FaultFamily;

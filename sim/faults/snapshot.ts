@@ -1,20 +1,79 @@
 /**
- * Alters the saved snapshot of a node's hash tree between two of its incarnations, and records what the next
- * incarnation must make of it (`snapshot-rejection`).
+ * Faults of snapshots of hash trees: each alters a node's saved snapshot between two of its incarnations, and records
+ * what the next incarnation must make of it (`snapshot-rejection`).
  */
-import { crc32 } from '../../engine/base/checksum.ts';
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
 import { snapshotVersion } from '../../engine/anti-entropy/snapshot-file.ts';
+import { crc32 } from '../../engine/base/checksum.ts';
 import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
-import type { FaultKind } from './kinds/fault-kinds.ts';
-import type { PlanFault } from '../plan/plan.ts';
-import type { SnapshotFaultKind } from './kinds/snapshot-fault-kinds.ts';
-import { snapshotFaultNames } from './kinds/snapshot-fault-kinds.ts';
 import type { HostDisk } from '../world/disk/disk.ts';
-import type { Stage } from './fault-context.ts';
+import type { FaultContext } from './fault-context.ts';
+import type { Fault } from './fault.ts';
+import type { FaultFamily } from './fault-row.ts';
+import { targetOf } from './fault.ts';
 
-/** A plan's fault of a snapshot. */
-export type SnapshotFault = PlanFault & { readonly kind: SnapshotFaultKind };
+/** The rows by name. */
+export const snapshotFaults = {
+  'snapshot-bit-rot': {
+    code: 'FS1',
+    description: "a bit of a hash tree's snapshot flips",
+    aim: 'node',
+    lasting: true,
+    params: {
+      permille: { kind: 'integer', min: 0, max: 999 },
+      bit: { kind: 'integer', min: 0, max: 7 },
+    },
+    strike: (fault, context) => context.state(snapshotFaultsOf).tamper(fault),
+  },
+  'snapshot-truncation': {
+    code: 'FS2',
+    description: 'a snapshot is cut short, emptied or lengthened',
+    aim: 'node',
+    lasting: true,
+    params: {
+      to: { kind: 'choice', of: ['shorter', 'nothing', 'longer'] },
+      permille: { kind: 'integer', min: 0, max: 999 },
+    },
+    strike: (fault, context) => context.state(snapshotFaultsOf).tamper(fault),
+  },
+  'snapshot-version-skew': {
+    code: 'FS3',
+    description: 'a node finds a snapshot of another version',
+    aim: 'node',
+    lasting: true,
+    params: { by: { kind: 'choice', of: ['-1', '1', '77'] } },
+    strike: (fault, context) => context.state(snapshotFaultsOf).tamper(fault),
+  },
+  'stale-snapshot': {
+    code: 'FS4',
+    description: 'a node finds an older snapshot of its own',
+    aim: 'node',
+    lasting: true,
+    params: { ageMs: { kind: 'integer', min: 100, max: 4_000 } },
+    strike: (fault, context) => context.state(snapshotFaultsOf).putBack(fault),
+  },
+  'foreign-snapshot': {
+    code: 'FS5',
+    description: "a node finds another node's snapshot",
+    aim: 'node',
+    lasting: true,
+    params: {},
+    strike: (fault, context) => context.state(snapshotFaultsOf).tamper(fault),
+  },
+  'leaf-corruption': {
+    code: 'FS10',
+    description: 'a leaf of a hash tree is altered in memory',
+    aim: 'node',
+    lasting: true,
+    params: { permille: { kind: 'integer', min: 0, max: 999 } },
+    strike: (fault, context) => context.state(snapshotFaultsOf).tamper(fault),
+  },
+} satisfies FaultFamily;
+
+/** The snapshot faults of one run. */
+export function snapshotFaultsOf(context: FaultContext): SnapshotFaults {
+  return new SnapshotFaults(context);
+}
 
 /** Byte offsets in a snapshot (`engine/anti-entropy/snapshot-file.ts`). */
 const versionAt = 8;
@@ -24,35 +83,41 @@ const nameAt = 36;
 const leafBytes = 12;
 const crcBytes = 4;
 
-/** Narrows a plan's fault to one of a snapshot. */
-export function isSnapshotFault(fault: PlanFault): fault is SnapshotFault {
-  return (snapshotFaultNames as readonly FaultKind[]).includes(fault.kind);
-}
-
 /** What the incarnation that finds these bytes must report; `sound`: nothing. */
 type Verdict = SnapshotTamper['verdict'];
 
 /** Injects the snapshot faults of one run and records them. */
 export class SnapshotFaults {
   readonly tampers: SnapshotTamper[] = [];
-  readonly #stage: Stage;
-  /** Receives a snapshot in which one leaf was altered under a valid checksum. */
-  readonly #onAltered: (node: string, bytes: Buffer) => void;
+  readonly #context: FaultContext;
 
-  constructor(stage: Stage, onAltered: (node: string, bytes: Buffer) => void) {
-    this.#stage = stage;
-    this.#onAltered = onAltered;
+  constructor(context: FaultContext) {
+    this.#context = context;
+  }
+
+  /** Stops the node in order, alters its snapshot while it is down, and starts it again. */
+  tamper(fault: Fault): boolean {
+    return this.#context.restart(fault, (node) => this.#strike(node, fault));
+  }
+
+  /** Copies the node's snapshot now, and puts the copy in the place of a newer one `ageMs` later. */
+  putBack(fault: Fault): boolean {
+    const kept = this.#keep(targetOf(fault));
+    this.#context.later(Number(fault.params['ageMs']) * 1000, `put back ${fault.id}`, () => {
+      this.#context.restart(fault, (node) => this.#strike(node, fault, kept));
+    });
+    return kept !== undefined;
   }
 
   /** The node's snapshot as it is now, for `stale-snapshot` to put back later; undefined if there is none. */
-  keep(node: string): Buffer | undefined {
+  #keep(node: string): Buffer | undefined {
     return this.#diskOf(node).durableFiles().get(snapshotPath);
   }
 
   /**
    * Alters the disk of a node that is down; does nothing if it has no snapshot. `kept` is the earlier result of `keep`.
    */
-  strike(node: string, fault: SnapshotFault, kept?: Buffer): void {
+  #strike(node: string, fault: Fault, kept?: Buffer): void {
     const disk = this.#diskOf(node);
     const bytes = disk.durableFiles().get(snapshotPath);
     if (bytes === undefined || bytes.length <= nameAt) return;
@@ -75,7 +140,7 @@ export class SnapshotFaults {
         }
         return;
       case 'foreign-snapshot': {
-        const [other = node] = this.#stage.others(fault);
+        const [other = node] = this.#context.others(fault);
         const foreign = this.#diskOf(other).durableFiles().get(snapshotPath);
         if (foreign !== undefined && isOwn(foreign, other)) this.#put(node, foreign, 'BadShape');
         return;
@@ -84,7 +149,7 @@ export class SnapshotFaults {
         const altered = withAlteredLeaf(bytes, Number(params['permille']));
         if (altered === undefined) return;
         this.#put(node, altered, 'sound');
-        this.#onAltered(node, altered);
+        this.#context.onAlteredLeaf(node, altered);
       }
     }
   }
@@ -97,11 +162,11 @@ export class SnapshotFaults {
   }
 
   #note(node: string, verdict: Verdict): void {
-    this.tampers.push({ node, atUs: this.#stage.world.nowUs, verdict });
+    this.tampers.push({ node, atUs: this.#context.world.nowUs, verdict });
   }
 
   #diskOf(node: string): HostDisk {
-    return this.#stage.cluster.host(node).disk;
+    return this.#context.cluster.host(node).disk;
   }
 }
 
@@ -116,7 +181,7 @@ function isOwn(bytes: Buffer, node: string): boolean {
   return sealed && bytes.subarray(nameAt + 1, nameEnd).toString() === node;
 }
 
-function resized(bytes: Buffer, params: PlanFault['params']): Buffer {
+function resized(bytes: Buffer, params: Fault['params']): Buffer {
   if (params['to'] === 'longer') return Buffer.concat([bytes, Buffer.alloc(1)]);
   if (params['to'] === 'nothing') return Buffer.alloc(0);
   return bytes.subarray(0, Math.floor(((bytes.length - 1) * Number(params['permille'])) / 1000));
