@@ -61,11 +61,11 @@ export const clientBugs: readonly Mutant[] = [
   {
     name: 'redis-no-backpressure',
     code: 'M48',
-    title: 'a Redis connection accepts commands although its client reads nothing',
-    file: 'engine/api/redis/session.js',
-    find: `this.#writable &&
-            this.#exchanges.length < inFlightMax`,
-    replace: 'this.#writable !== undefined && this.#exchanges.length < inFlightMax',
+    title: 'a connection accepts commands although its client reads nothing',
+    file: 'engine/api/session/client-session.js',
+    find: `this.writable &&
+            this.exchanges.length < this.#limits.inFlightMax`,
+    replace: 'this.writable !== undefined && this.exchanges.length < this.#limits.inFlightMax',
     scenario: 'redis-counters',
     oracles: ['resource-bounds'],
     seedsMax: 20,
@@ -108,14 +108,10 @@ export const clientBugs: readonly Mutant[] = [
     code: 'M56',
     title: 'replies of a Redis connection leave in the order of completion',
     file: 'engine/api/redis/session.js',
-    find: `exchange.reply = reply;
-        this.#window.answered(reply.length);
-        this.#owedBytes += reply.length;
-        if (this.#exchanges[0] === exchange)
+    find: `this.answered(exchange, reply);
+        if (this.exchanges[0] === exchange)
             this.#gather();`,
-    replace: `(this.#exchanges.find((one) => one.reply === undefined) ?? exchange).reply = reply;
-        this.#window.answered(reply.length);
-        this.#owedBytes += reply.length;
+    replace: `this.answered(this.exchanges.find((one) => one.reply === undefined) ?? exchange, reply);
         this.#gather();`,
     scenario: 'redis-multi',
     oracles: ['session-guarantees'],
