@@ -45,7 +45,7 @@ export interface AntiEntropyOptions extends SchedulerOptions {
 
 /** What anti-entropy needs of the node. */
 export interface AntiEntropyDependencies {
-  readonly io: Pick<Io, 'clock' | 'random' | 'log' | 'spawn' | 'disk'>;
+  readonly io: Pick<Io, 'clock' | 'random' | 'log' | 'spawn' | 'disk' | 'checks'>;
   readonly self: NodeId;
   readonly store: Store;
   readonly replica: LocalReplica;

@@ -14,6 +14,7 @@ import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import { crc32 } from '../base/checksum.ts';
 import type { ByteString } from '../base/ids.ts';
 import { Tree, fanout } from './tree.ts';
+import type { Checks } from '../io/io.ts';
 
 /** The format version that this program writes and reads. */
 export const snapshotVersion = 2;
@@ -75,7 +76,11 @@ export function encodeSnapshot(tree: Tree, shape: SnapshotShape, position: numbe
 }
 
 /** Decodes a snapshot for this shape, or returns why it is rejected. */
-export function decodeSnapshot(bytes: Buffer, shape: SnapshotShape): SnapshotReading {
+export function decodeSnapshot(
+  bytes: Buffer,
+  shape: SnapshotShape,
+  checks: Checks = 'cheap',
+): SnapshotReading {
   const bodyBytes = bytes.length - 4;
   if (bodyBytes < magic.length + 4) return rejected('Corrupted', `${bytes.length} bytes are no snapshot`);
   const body = bytes.subarray(0, bodyBytes);
@@ -92,11 +97,11 @@ export function decodeSnapshot(bytes: Buffer, shape: SnapshotShape): SnapshotRea
   if (reader.left < expected.length || !reader.raw(expected.length).equals(expected)) {
     return rejected('BadShape', 'the tree of another shape, node or store');
   }
-  return readTree(reader, shape.segmentBits);
+  return readTree(reader, shape.segmentBits, checks);
 }
 
-function readTree(reader: ByteReader, segmentBits: number): SnapshotReading {
-  const tree = new Tree(segmentBits, 'clean');
+function readTree(reader: ByteReader, segmentBits: number, checks: Checks): SnapshotReading {
+  const tree = new Tree(segmentBits, 'clean', checks);
   const mapBytes = tree.segmentCount / 8;
   try {
     const position = reader.u64();

@@ -16,7 +16,7 @@ import { decodeSnapshot, encodeSnapshot, snapshotBytesMax } from './snapshot-fil
 import { Tree, wholeRing } from './tree.ts';
 
 /** What snapshots need of the node. */
-export type SnapshotIo = Pick<Io, 'disk' | 'log'>;
+export type SnapshotIo = Pick<Io, 'disk' | 'log' | 'checks'>;
 
 const directory = 'aae';
 /** Path of the snapshot. */
@@ -49,21 +49,21 @@ export async function loadSnapshotWithMetrics(
   metrics: AntiEntropyMetrics,
 ): Promise<Tree> {
   const found = await readSnapshot(io);
-  if (found === undefined) return new Tree(shape.segmentBits);
+  if (found === undefined) return new Tree(shape.segmentBits, 'dirty', io.checks);
   const reading =
     found === 'unreadable'
       ? { kind: 'rejected' as const, reason: 'Corrupted' as const, detail: 'the disk refuses to read it' }
-      : decodeSnapshot(found, shape);
+      : decodeSnapshot(found, shape, io.checks);
   if (reading.kind === 'rejected') {
     metrics.snapshotRejected();
     await setAside(io, reading.reason, reading.detail);
-    return new Tree(shape.segmentBits);
+    return new Tree(shape.segmentBits, 'dirty', io.checks);
   }
   const { tree, position } = reading;
   if (position > store.fingerprints.lastSeq) {
     io.log.event('warn', 'aae.snapshot.dropped', { position, store: store.fingerprints.lastSeq });
     await removeQuietly(io);
-    return new Tree(shape.segmentBits);
+    return new Tree(shape.segmentBits, 'dirty', io.checks);
   }
   dirtySince(tree, position, store);
   metrics.snapshotLoaded();

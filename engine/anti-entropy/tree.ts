@@ -17,7 +17,8 @@
  *
  * Left to others: from what a leaf is recomputed (`refresh.ts`).
  */
-import { assert } from '../base/assert.ts';
+import { assert, failAssertion } from '../base/assert.ts';
+import type { Checks } from '../io/io.ts';
 
 /** A sum of key hashes: two unsigned 32-bit lanes. */
 export interface RangeHash {
@@ -70,10 +71,12 @@ export class Tree {
   readonly #counts: Uint32Array;
   readonly #states: Uint8Array;
   readonly #inner: readonly Level[];
+  readonly #checks: Checks;
   #heldCount = 0;
 
-  /** A tree of 2^`segmentBits` leaves, all dirty, or all clean and empty. */
-  constructor(segmentBits: number, leaves: 'dirty' | 'clean' = 'dirty') {
+  /** A tree of 2^`segmentBits` leaves, all dirty, or all clean and empty. `checks`: which assertions run. */
+  constructor(segmentBits: number, leaves: 'dirty' | 'clean' = 'dirty', checks: Checks = 'cheap') {
+    this.#checks = checks;
     assert(segmentBits >= segmentBitsMin && segmentBits <= segmentBitsMax, 'a tree of a reasonable size');
     this.segmentBits = segmentBits;
     this.#levels = levelsOf(segmentBits);
@@ -237,7 +240,10 @@ export class Tree {
     const token = nodeRange(this.#leaves.shift, segment).first;
     for (const { shift, dirty: counts } of this.#inner) {
       const node = nodeAt(shift, token);
-      counts[node] = (counts[node] ?? 0) + by;
+      const count = (counts[node] ?? 0) + by;
+      if (count < 0 || count > 1 << (shift - this.#leaves.shift))
+        failAssertion('a node counts each leaf below it at most once', shift, node, count);
+      counts[node] = count;
     }
   }
 
@@ -301,6 +307,26 @@ export class Tree {
     }
     this.#heldCount += (count > 0 ? 1 : 0) - (this.countOf(segment) > 0 ? 1 : 0);
     this.#counts[segment] = count;
+    if (this.#heldCount < 0 || this.#heldCount > this.segmentCount)
+      failAssertion('segments that hold keys are segments', this.#heldCount);
+    if (this.#checks === 'all') this.#checkPath(token);
+  }
+
+  /** Asserts that every node above the token's leaf is the sum of its children. */
+  #checkPath(token: number): void {
+    for (let depth = 0; depth + 1 < this.#levels.length; depth++) {
+      const [level, below] = [this.#levels[depth], this.#levels[depth + 1]];
+      assert(level !== undefined && below !== undefined, 'levels below the root');
+      const node = nodeAt(level.shift, token);
+      const { first, last } = nodeRange(level.shift, node);
+      let [high, low] = [0, 0];
+      for (let child = nodeAt(below.shift, first); child <= nodeAt(below.shift, last); child++) {
+        high = (high + (below.high[child] ?? 0)) >>> 0;
+        low = (low + (below.low[child] ?? 0)) >>> 0;
+      }
+      if (high !== level.high[node] || low !== level.low[node])
+        failAssertion('a node is the sum of its children', level.shift, node);
+    }
   }
 }
 

@@ -13,6 +13,7 @@ export function storeIoOf(disk: Disk, command: string): StoreIo {
     disk,
     random: new RealRandom(),
     log,
+    checks: 'cheap',
     spawn: (name, task) => {
       task().catch((error: unknown) =>
         log.event('error', 'task.failed', { task: name, error: String(error) }),

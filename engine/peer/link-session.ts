@@ -7,6 +7,7 @@
  * Invariants: an id names one request under way. An answer goes to the request whose id it carries, if that request was
  * sent and asked for that kind of answer; otherwise it is ignored. Every request's handler is called exactly once.
  */
+import { failAssertion } from '../base/assert.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -179,7 +180,7 @@ export class LinkSession implements Rival {
     pending.queuedUs = io.clock.nowUs();
     const outcome = this.#stream.outbox.trySend(pending, frame.length);
     if (outcome === 'ok') {
-      this.#pending.set(id, pending);
+      if (!this.#pending.add(id, pending)) failAssertion('ids in flight are unique', id);
       wheel.add(pending, pending.queuedUs, timeoutUs);
       observer.requestQueued(this.#target, this.#stream.outbox.length);
     } else {
@@ -321,6 +322,8 @@ export class LinkSession implements Rival {
     if (pending.state === 'sent') {
       this.#sentCount -= 1;
       this.#sentBytes -= pending.frameBytes;
+      if (this.#sentCount < 0 || this.#sentBytes < 0)
+        failAssertion('an answer settles a request that was sent', this.#sentCount, this.#sentBytes);
       this.#context.pool.give(pending);
     } else {
       // The request is still in the outbox. It is skipped and given back there.

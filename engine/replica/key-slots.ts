@@ -9,7 +9,7 @@
  * on top of a tentative one may contain a part of it. Its `applied` is therefore called only when it is durable, and
  * with it the tentative one.
  */
-import { assert, present } from '../base/assert.ts';
+import { assert, failAssertion, present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -223,6 +223,7 @@ export class Slots {
 
   #release(slot: Slot): void {
     slot.holds -= 1;
+    if (slot.holds < 0) failAssertion('a slot is released once a hold', slot.holds);
     this.#retire(slot);
   }
 
@@ -254,7 +255,10 @@ export class Slots {
     const lost = error?.code === 'Corrupted';
     if (lost) this.#estranged(key);
     const current = lost ? { object: undefined, lost } : (error ?? decodeStored(bytes, this.#actors));
-    const { waiting = [] } = slot;
+    const { waiting } = slot;
+    if (waiting === undefined || slot.current !== undefined)
+      return failAssertion('the store answers the read of a slot once');
+    if (this.#slots.get(key) !== slot) failAssertion('a key has one slot');
     slot.waiting = undefined;
     if (current instanceof LockstepError) {
       this.#slots.delete(key);
@@ -302,6 +306,7 @@ export class Slots {
     const outcome = this.#store.tryWrite([{ key, token: step.token, value: bytes }], (error) => {
       slot.writing -= 1;
       slot.tentative -= tentative;
+      checkWrites(slot);
       if (error !== undefined) this.#estranged(key);
       this.#retire(slot);
       if (secret && error === undefined) step.applied(object, bytes);
@@ -320,6 +325,11 @@ export class Slots {
   }
 
   #takeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep): void {
+    if (places.length !== slots.length)
+      failAssertion('a batch holds one slot a place', places.length, slots.length);
+    for (let index = 0; index < places.length; index++)
+      if (places[index]?.key !== slots[index]?.key)
+        failAssertion('slots are in the order of the places', index);
     let next: BatchChange | undefined;
     try {
       next = step.next(slots.map(({ current }) => present(current, 'a loaded slot')));
@@ -362,6 +372,7 @@ export class Slots {
       for (const slot of written) {
         slot.writing -= 1;
         slot.tentative -= tentative;
+        checkWrites(slot);
         this.#retire(slot);
       }
     };
@@ -385,8 +396,15 @@ export class Slots {
   }
 
   #retire(slot: Slot): void {
-    if (slot.writing === 0 && slot.holds === 0) this.#slots.delete(slot.key);
+    if (slot.writing > 0 || slot.holds > 0) return;
+    const retired = this.#slots.delete(slot.key);
+    if (retired !== undefined && retired !== slot) failAssertion('a slot retires itself alone');
   }
+}
+
+function checkWrites({ writing, tentative }: Slot): void {
+  if (tentative < 0 || tentative > writing)
+    failAssertion('the store answers each write of a slot once', writing, tentative);
 }
 
 /** The error of a store that refused a request. */

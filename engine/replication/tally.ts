@@ -5,7 +5,7 @@
  * decided once: as soon as every group has its successes (`met`), or some group can no longer get them (`impossible`).
  * Answers after that are `late`; they may still feed read repair.
  */
-import { present } from '../base/assert.ts';
+import { failAssertion, present } from '../base/assert.ts';
 import type { DispatchPlan } from './plan.ts';
 
 /** The state of the vote after an answer. */
@@ -37,6 +37,11 @@ export class Tally {
     this.#successes = plan.agree ? plan.groups.map(() => 0) : undefined;
     for (const { group } of plan.targets) {
       if (group >= 0) this.#pending[group] = (this.#pending[group] ?? 0) + 1;
+    }
+    for (let group = 0; group < plan.groups.length; group++) {
+      const needed = this.missing(group);
+      if (needed < 1 || needed > this.pending(group))
+        failAssertion('a group needs 1 to all of its targets', needed, this.pending(group));
     }
   }
 
@@ -143,7 +148,10 @@ export class Tally {
   }
 
   #count(group: number, success: boolean, equality: number): void {
-    this.#pending[group] = (this.#pending[group] ?? 0) - 1;
+    const left = (this.#pending[group] ?? 0) - 1;
+    this.#pending[group] = left;
+    if (left < 0 || this.#outstanding < 0)
+      failAssertion('a target answers once', group, left, this.#outstanding);
     if (!success) return;
     const classes = this.#classes?.[group];
     if (classes === undefined) {

@@ -2,4 +2,4 @@
 import type { Io } from '../io/io.ts';
 
 /** Neither network nor HTTP. */
-export type StoreIo = Pick<Io, 'clock' | 'disk' | 'random' | 'log' | 'spawn'>;
+export type StoreIo = Pick<Io, 'clock' | 'disk' | 'random' | 'log' | 'spawn' | 'checks'>;

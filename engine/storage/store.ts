@@ -113,6 +113,7 @@ export class Store {
     );
     this.#housekeeping = new Housekeeping(io, directory, options, {
       ...context,
+      checks: io.checks,
       barrier: () => this.#commit.barrier(),
       failed: (error) => this.#commit.fail(error),
     });

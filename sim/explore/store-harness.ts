@@ -47,6 +47,7 @@ export function makeStoreHarness(disk: Disk, random: Random): StoreHarness {
     random,
     clock: { nowUs: () => nowUs++, wallMs: () => 0, after: () => ({ cancel: () => undefined }) },
     log: { enabled: () => false, event: () => undefined },
+    checks: 'all',
     spawn: (_name, task) => {
       task().catch((error: unknown) => failures.push(error));
     },

@@ -9,7 +9,7 @@
  * Invariants: a node's generation never goes back. Two incarnations with one generation, and two nodes of a rack with
  * one token, are never both accepted. Opinions change only as states.ts allows, and each change is reported once.
  */
-import { assert, present } from '../../base/assert.ts';
+import { assert, failAssertion, present } from '../../base/assert.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { Detector } from './detector.ts';
 import type { MemberRecord, Place } from './member-record.ts';
@@ -152,7 +152,12 @@ export class MemberTable {
   }
 
   #say(change: Partial<MemberRecord>): void {
-    this.#self = { ...this.#self, ...change, version: this.#self.version + 1 };
+    const before = this.#self;
+    this.#self = { ...before, ...change, version: before.version + 1 };
+    if (!isNewer(this.#self, before))
+      failAssertion('the incarnation of this node never goes back', before.generation, this.#self.generation);
+    if (this.#self.node !== before.node || this.#self.epoch !== before.epoch)
+      failAssertion('a process keeps its name and incarnation id', before.epoch, this.#self.epoch);
     this.#takers = undefined;
   }
 
@@ -268,6 +273,8 @@ export class MemberTable {
   #accept(record: MemberRecord, known: Peer | undefined, nowUs: number): Applied {
     const before = known?.record;
     const newLife = before?.epoch !== record.epoch;
+    if (before !== undefined && !isNewer(record, before))
+      failAssertion('a record is replaced by a newer one', record.node, before.generation, record.generation);
     const peer = known ?? this.#add(record);
     peer.record = record;
     this.#progress.set(peer.index, record);
@@ -294,8 +301,11 @@ export class MemberTable {
   #add(record: MemberRecord): Peer {
     const index = this.#progress.add(record);
     const peer: Peer = { record, opinion: 'UNKNOWN', detector: this.#makeDetector(), index };
+    if (index !== this.#order.length) failAssertion('peers are numbered in order', index, this.#order.length);
     this.#order.push(peer);
     this.#peers.set(record.node, peer);
+    if (this.#order.length !== this.#peers.size)
+      failAssertion('a peer is added once', record.node, this.#order.length, this.#peers.size);
     this.#takers = undefined;
     return peer;
   }

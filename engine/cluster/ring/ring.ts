@@ -5,7 +5,7 @@
  * Invariants: a ring is immutable; membership changes make a new one. The same members give the same placement on every
  * node, in whatever order they are listed. A rack's tokens are distinct.
  */
-import { assert, present } from '../../base/assert.ts';
+import { assert, failAssertion, present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { distance } from './arc.ts';
@@ -119,9 +119,16 @@ export class Ring {
 
   #place(token: Token, rotation: number): Placement {
     const racks = [...this.#racks.slice(rotation), ...this.#racks.slice(0, rotation)];
-    return racks.map((rack) => present(rack.owners[firstAtLeast(rack.tokens, token)], 'an owner'));
+    const placement = racks.map((rack) => present(rack.owners[firstAtLeast(rack.tokens, token)], 'an owner'));
+    const nodes = new Set(placement.map(({ node }) => node));
+    if (nodes.size !== this.#racks.length)
+      failAssertion('a key has one replica in each rack', token, nodes.size, this.#racks.length);
+    return placement;
   }
 }
+
+/** Number of tokens. */
+const ringTokens = 2 ** 32;
 
 /** Index of the first token at or after `token`, wrapping to 0: a node owns the arc that ends at its token. */
 function firstAtLeast(tokens: readonly Token[], token: Token): number {
@@ -137,14 +144,19 @@ function firstAtLeast(tokens: readonly Token[], token: Token): number {
 
 function spansOf(racks: readonly RackRing[]): ReadonlyMap<NodeId, number> {
   const spans = new Map<NodeId, number>();
-  for (const { tokens, owners } of racks) {
+  for (const { rack, tokens, owners } of racks) {
     let before = tokens.at(-1) ?? (0 as Token);
+    let total = 0;
     tokens.forEach((token, index) => {
       const { node } = present(owners[index], 'an owner');
       // A rack's only token owns the whole ring.
-      spans.set(node, (spans.get(node) ?? 0) + distance(before, token));
+      const span = distance(before, token);
+      if (span <= 0) failAssertion('every arc has tokens', rack, before, token);
+      spans.set(node, (spans.get(node) ?? 0) + span);
+      total += span;
       before = token;
     });
+    if (total !== ringTokens) failAssertion('the arcs of a rack cover the ring once', rack, total);
   }
   return spans;
 }
@@ -173,6 +185,9 @@ function rackRing(members: readonly Member[]): RackRing {
     );
   });
   const first = present(members[0], 'a rack member');
+  for (const { node, datacenter, rack } of members)
+    if (datacenter !== first.datacenter || rack !== first.rack)
+      failAssertion('a rack has the members of one rack', node, datacenter, rack);
   return {
     datacenter: first.datacenter,
     rack: first.rack,

@@ -15,6 +15,7 @@
  * Invariants: a member whose place has not changed is the same object in every ring, so that rounds under way can
  * compare members across a change. The same records give the same `view` on every node.
  */
+import { failAssertion } from '../../base/assert.ts';
 import { crc32 } from '../../base/checksum.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { Member } from '../ring/ring.ts';
@@ -102,6 +103,7 @@ export class Ownership {
     const view = fingerprint([...readers.map(describeOwner), ...moving.map(describeMove)]);
     if (view === this.#view) return false;
     this.#view = view;
+    if (view.length !== 16) failAssertion('a ring view has 64 bits', view);
     if (!isRingOf(this.#ring, readers)) this.#ring = new Ring(readers);
     const switching = moving.filter(({ move }) => move === 'switching');
     this.#former = switching.flatMap((record) => this.#otherSide(readers, record));
@@ -114,6 +116,8 @@ export class Ownership {
         this.#former.flatMap(({ members }) => this.#otherSide(members, record)),
       ),
     ];
+    if (this.#ring.members.length !== readers.length)
+      failAssertion('every reader is in the ring', readers.length, this.#ring.members.length);
     return true;
   }
 

@@ -6,7 +6,7 @@
  * that are never sent. A chunk returns to the pool when none of its bytes is used any more, so an idle arena holds no
  * chunk. `close` returns everything, for a connection that is over.
  */
-import { assert } from '../../base/assert.ts';
+import { assert, failAssertion } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { BytesOwner } from '../../io/network.ts';
 import type { Chunk } from './chunk-pool.ts';
@@ -32,6 +32,8 @@ export class FrameArena implements BytesOwner {
   #full: Map<ArrayBufferLike, Chunk> | undefined;
   #buffer: Buffer = noBytes;
   #start = 0;
+  /** Where the frame that was begun last ends; -1 once it is ended. */
+  #end = -1;
 
   /** `limits.chunkBytes` must be the size of the pool's chunks. Without `pool` the arena has its own. */
   constructor(limits: ArenaLimits, pool = new ChunkPool(limits.chunkBytes)) {
@@ -54,12 +56,16 @@ export class FrameArena implements BytesOwner {
       const detail = `a frame of ${bytes} bytes; at most ${this.#limits.frameBytesMax} are allowed`;
       throw new LockstepError('TooLarge', detail);
     }
+    if (this.#end >= 0) failAssertion('one frame is begun at a time', this.#end);
     this.#reserve(bytes);
+    this.#end = this.#start + bytes;
     return this.#start + headerBytes;
   }
 
   /** Ends the frame that was begun last, whose body ends at `bodyEnd`, and returns its bytes. */
   finish(kind: number, id: number, bodyEnd: number): Buffer {
+    if (bodyEnd !== this.#end) failAssertion('a body has the size that was reserved', this.#end, bodyEnd);
+    this.#end = -1;
     sealFrame(this.#buffer, this.#start, kind, id, bodyEnd - this.#start - headerBytes);
     return this.#buffer.subarray(this.#start, bodyEnd);
   }

@@ -17,7 +17,7 @@
  * Decoded bodies are views of the chunks given to the decoder. A view keeps its whole chunk alive, so a caller that
  * keeps a body beyond the handling of its frame must copy it.
  */
-import { assert } from '../../base/assert.ts';
+import { assert, failAssertion } from '../../base/assert.ts';
 import { putU32, u32At } from '../../base/big-endian.ts';
 import { crc32Between } from '../../base/checksum.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -67,6 +67,8 @@ export interface Frame {
 /** Writes the header of the frame at `at`, whose body of `bodyBytes` was written behind it. */
 export function sealFrame(buffer: Buffer, at: number, kind: number, id: number, bodyBytes: number): void {
   const bodyAt = at + headerBytes;
+  if (bodyBytes < 0 || bodyAt + bodyBytes > buffer.length)
+    failAssertion('a frame is within its buffer', at, bodyBytes, buffer.length);
   const crc = crc32Between(buffer, bodyAt, bodyAt + bodyBytes);
   const second = (kind << 24) >>> 0;
   putU32(buffer, at, firstWord);
@@ -125,6 +127,8 @@ export class FrameDecoder {
     const body = this.#readBody();
     if (body === undefined) return undefined;
     this.#inBody = false;
+    if (body.length !== this.#bodyBytes || this.#at > this.#chunk.length)
+      failAssertion('a body has the length of its header', this.#bodyBytes, body.length);
     if (crc32Between(body, 0, body.length) !== this.#bodyCrc) {
       throw this.#fail('crc', `the body of frame ${this.#id} does not match its checksum`);
     }

@@ -16,6 +16,7 @@
  * Equation, per incarnation: delivered + handed on + expired + kept now <= stored + kept at the start. (A hint that
  * replaces another counts as stored, but not as kept beside it.) `dropped` counts those that were never stored.
  */
+import { failAssertion } from '../../base/assert.ts';
 import { BytesError } from '../../base/bytes.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -291,7 +292,9 @@ export class Hints {
   }
 
   #loaded(hintKey: PackedKey, change: Change, known: boolean, bytes: Uint8Array | undefined): void {
-    const waiting = change.waiting ?? [];
+    const { waiting } = change;
+    if (waiting === undefined || this.#changes.get(hintKey) !== change)
+      return failAssertion('a hint is loaded once, for the one change of its key');
     change.waiting = undefined;
     if (!known) {
       this.#changes.delete(hintKey);
@@ -320,6 +323,7 @@ export class Hints {
         missed.done(undefined);
       }
       change.writing -= 1;
+      if (change.writing < 0) failAssertion('the store answers each write of a hint once', change.writing);
       this.#retire(hintKey, change);
     });
     if (outcome === 'ok') {
@@ -350,7 +354,7 @@ export class Hints {
     try {
       return await this.#handOver(peer, hintKey, way);
     } finally {
-      this.#deliveries.delete(hintKey);
+      if (this.#deliveries.delete(hintKey) === undefined) failAssertion('a hint has one delivery at a time');
     }
   }
 

@@ -15,9 +15,11 @@
  * older record can then come back. If an input is found damaged, the merge is given up. Every key whose newest record
  * is in the damage is lost from then on, and anti-entropy is notified, as after a start.
  */
+import { failAssertion } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
 import type { Disk } from '../../io/disk.ts';
+import type { Checks } from '../../io/io.ts';
 import type { Catalog } from '../log/segment-catalog.ts';
 import type { Damage, Damages } from '../recovery/damage.ts';
 import { readHint } from '../index/hint-file.ts';
@@ -47,6 +49,8 @@ export interface MergeContext {
   readonly lost: RescanContext['lost'];
   /** Resolves when everything that reads can see is durable: a merge may then drop superseded records. */
   barrier(): Promise<void>;
+  /** Which assertions run. */
+  readonly checks: Checks;
   /** Called when the manifest could not be replaced: nothing may be written any more. */
   failed(error: unknown): void;
 }
@@ -99,6 +103,7 @@ export async function mergeSegments(
   await publish(context, inputs, output.segments);
   await relocate(context, work, inputs, output.segments);
   dropInputs(context, inputs);
+  if (context.checks === 'all') checkLiveBytes(context.catalog, context.keys);
   return reportOf(inputs, output.segments);
 }
 
@@ -295,8 +300,12 @@ function move(
   const id = keys.findBytes(bytes, keyAt, keyBytes);
   if (id === 0 || valueBytes === removalMark || keys.seqOf(id) !== seq) return;
   const span = recordBytes(keyBytes, valueBytes);
-  catalog.mustFind(keys.segmentOf(id)).liveBytes -= span;
+  const from = catalog.mustFind(keys.segmentOf(id));
+  if (offset + span > output.length)
+    failAssertion('a copy is within its segment', output.length, offset + span);
+  from.liveBytes -= span;
   output.liveBytes += span;
+  if (from.liveBytes < 0) failAssertion('live bytes are not negative', from.number, from.liveBytes);
   keys.move(id, output.number, offset);
 }
 
@@ -305,6 +314,27 @@ function dropInputs(context: MergeContext, inputs: readonly Segment[]): void {
   for (const input of inputs) {
     if (input.liveBytes === 0) context.catalog.drop(input);
   }
+}
+
+/**
+ * Asserts that the live bytes of each segment are those of the records at which keys point. Reads every row of the key
+ * directory.
+ */
+function checkLiveBytes(catalog: Catalog, keys: KeyDirectory): void {
+  const counted = new Map<number, number>();
+  for (const id of keys.ids()) {
+    if (keys.stateOf(id) === 'removed') continue;
+    const number = keys.segmentOf(id);
+    const span = recordBytes(keys.keyBytesOf(id), keys.valueBytesOf(id));
+    counted.set(number, (counted.get(number) ?? 0) + span);
+  }
+  for (const { number, liveBytes } of catalog.segments) {
+    const found = counted.get(number) ?? 0;
+    counted.delete(number);
+    if (found !== liveBytes)
+      failAssertion('live bytes are those of the newest records', number, liveBytes, found);
+  }
+  for (const number of counted.keys()) failAssertion('keys point into segments of the catalog', number);
 }
 
 function reportOf(inputs: readonly Segment[], outputs: readonly Segment[]): MergeReport {

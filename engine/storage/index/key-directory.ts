@@ -200,6 +200,7 @@ export class KeyDirectory {
     const rows = this.#rows.pageOf(id);
     const row = placeOf(id);
     const address = rows[row + fieldKey] ?? 0;
+    assert(address !== 0 && this.#size > 0, 'a key that is removed is in the directory');
     const key = this.#arena.view(address);
     this.#unlink(id, this.#arcs, this.tokenOf(id) >>> (32 - listBits), fieldArcNext);
     this.#unlink(id, this.#buckets, bucketList(key, 0, key.length), fieldBucketNext);

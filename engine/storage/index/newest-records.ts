@@ -2,6 +2,7 @@
  * Makes durable records visible to reads: in the order of sequence numbers, the records of a flush replace the older
  * ones of their keys in the key directory, in the value cache and in the fingerprints of anti-entropy.
  */
+import { failAssertion } from '../../base/assert.ts';
 import { isSystemAt } from '../../base/object-key.ts';
 import type { Catalog } from '../log/segment-catalog.ts';
 import type { Chunk } from '../log/chunks.ts';
@@ -41,9 +42,12 @@ export class NewestRecords {
   /** Applies the groups of `chunks`, which are durable in `segment`. */
   apply(segment: Segment, chunks: readonly Chunk[]): void {
     for (const chunk of chunks) {
+      if (chunk.fileAt + chunk.used > segment.length)
+        failAssertion('records are within the segment', segment.length, chunk.fileAt + chunk.used);
       let record = 0;
       for (let group = 0; group < chunk.used;) {
         const end = group + groupHeadBytes + groupBodyBytes(chunk.buffer, group);
+        if (end > chunk.used) failAssertion('a group ends within its chunk', chunk.used, end);
         const cached = end - group <= cachedGroupBytesMax;
         for (let at = group + groupHeadBytes; at < end;)
           at = this.#apply(segment, chunk, at, chunk.hashes.at(record++), cached);
@@ -66,6 +70,7 @@ export class NewestRecords {
     const seq = seqInView(view, at);
     const keyAt = at + recordHeadBytes;
     const span = recordBytes(keyBytes, valueBytes);
+    if (seq <= segment.seqMax) failAssertion('sequence numbers of the log ascend', segment.seqMax, seq);
     segment.noteSeq(seq);
     const token = tokenBitsInView(view, at);
     this.#fingerprints.applied(seq);
@@ -76,7 +81,10 @@ export class NewestRecords {
       const before = id === 0 ? token : keys.tokenOf(id);
       if (((before ^ token) | 0) !== 0) this.#fingerprints.changed(before);
     }
-    if (id !== 0) this.#bury(id, keyBytes, segment);
+    if (id !== 0) {
+      if (keys.seqOf(id) >= seq) failAssertion('a newer record replaces an older one', keys.seqOf(id), seq);
+      this.#bury(id, keyBytes, segment);
+    }
     if (valueBytes === removalMark) {
       if (id !== 0) {
         this.#cache.forget(id);
@@ -89,6 +97,8 @@ export class NewestRecords {
     else keys.setToken(id, token);
     keys.place(id, segment.number, fileAt + at, valueBytes, seq, 'live');
     segment.liveBytes += span;
+    if (segment.liveBytes + segment.removalBytes > segment.length)
+      failAssertion('live bytes are within the segment', segment.liveBytes, segment.length);
     if (cached) this.#cache.put(id, view, keyAt + keyBytes, valueBytes);
     else this.#cache.forget(id);
     return at + span;
@@ -100,5 +110,7 @@ export class NewestRecords {
     const number = this.#keys.segmentOf(id);
     const segment = number === next.number ? next : this.#catalog.mustFind(number);
     segment.liveBytes -= span;
+    if (segment.liveBytes < 0)
+      failAssertion('live bytes are not negative', segment.number, segment.liveBytes);
   }
 }

@@ -21,7 +21,7 @@
  * A crash may leave a flush on the disk without an earlier one. Neither was answered, and neither calls the other
  * durable, so recovery cuts both.
  */
-import { assert } from '../../base/assert.ts';
+import { assert, failAssertion } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Timer } from '../../io/clock.ts';
@@ -136,6 +136,7 @@ export class GroupCommit {
     gathering.dones.push(done);
     this.#nextSeq += batch.length;
     this.#pendingBytes += gathering.end - before;
+    if (gathering.end <= before) failAssertion('an encoded batch has bytes', before, gathering.end);
     if (this.#held) return;
     if (!this.#running) this.#start();
     else if (!this.#launching && !this.#landing && this.#flights.length > 0 && this.#mayLaunch(gathering))
@@ -240,6 +241,7 @@ export class GroupCommit {
         continue;
       }
       const { dones } = flight.gathering;
+      if (this.#landing) failAssertion('the writers of one flush are answered before the next one lands');
       const alone = this.#flights.length === 0 && dones.length >= splitWritersMin;
       const first = alone ? dones.length >>> 1 : dones.length;
       this.#land(flight.gathering);
@@ -265,6 +267,7 @@ export class GroupCommit {
     for (let next = this.#gathering; next !== undefined && this.#mayLaunch(next); next = this.#gathering) {
       this.#gathering = undefined;
       sealLastGroup(next, this.#knownDurable(next));
+      this.#checkPlace(next);
       this.#plannedNumber = next.end >= this.#options.segmentBytes ? undefined : next.identity.number;
       this.#plannedAt = next.end;
       const begins = this.#segment?.number !== next.identity.number;
@@ -289,14 +292,31 @@ export class GroupCommit {
     return written.then(nothingWrong, wrong);
   }
 
+  /** A flush begins where the last one in flight, or else what was landed, ends; or it begins a segment. */
+  #checkPlace({ identity, at, end, dones }: PendingFlush): void {
+    if (dones.length === 0 || end <= at)
+      failAssertion('a flush has writers and bytes', dones.length, at, end);
+    const last = this.#flights.at(-1)?.gathering;
+    const open = last?.identity.number ?? this.#segment?.number ?? -1;
+    const wanted = open === identity.number ? (last?.end ?? this.#segment?.length) : segmentHeadBytes;
+    if (identity.number < open) failAssertion('segments of the log ascend', open, identity.number);
+    if (at !== wanted) failAssertion('a flush begins where the one before it ends', wanted, at);
+  }
+
   /** The flush and every earlier one are durable. */
-  #land({ at, end, chunks }: PendingFlush): void {
+  #land({ identity, at, end, chunks }: PendingFlush): void {
     const segment = this.#segment;
     assert(segment !== undefined, 'a flush has a segment');
+    if (this.#broken) failAssertion('nothing lands behind a flush that failed', identity.number, at);
+    if (segment.number !== identity.number)
+      failAssertion('a flush lands in the open segment', segment.number, identity.number);
+    if (segment.sealed) failAssertion('a sealed segment takes no flush', segment.number);
+    if (segment.length !== at) failAssertion('flushes land in the order of their places', segment.length, at);
     segment.length = end;
     if (this.#options.sync.kind === 'always') this.#durableBefore = end;
     this.#flushCount += 1;
     this.applyLanded();
+    if (this.#landed !== undefined) failAssertion('a flush is applied before the next one lands', at);
     this.#landed = { segment, chunks };
     this.#pendingBytes = Math.max(0, this.#pendingBytes - (end - at));
   }
@@ -348,6 +368,7 @@ export class GroupCommit {
     await this.#zeros.settle();
     if (this.#zeros.end > segment.length) await file?.truncate(segment.length);
     await file?.sync();
+    if (segment.sealed) failAssertion('a segment is sealed once', segment.number);
     segment.sealed = true;
   }
 

@@ -2,7 +2,7 @@
  * The segments of an open store and the manifest that names them. Changes of the manifest are made one after another;
  * each replaces one file, so a crash finds the state before or after.
  */
-import { assert } from '../../base/assert.ts';
+import { assert, failAssertion } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import type { Disk } from '../../io/disk.ts';
 import { DiskError, replaceFile, writeFully } from '../../io/disk.ts';
@@ -100,6 +100,9 @@ export class Catalog {
 
   /** Adds a segment found at the start. */
   adopt(segment: Segment): void {
+    if (this.#segments.has(segment.number)) failAssertion('a segment is adopted once', segment.number);
+    if (segment.number >= this.#nextNumber)
+      failAssertion('numbers of segments are reserved', segment.number, this.#nextNumber);
     this.#segments.set(segment.number, segment);
   }
 
@@ -141,7 +144,15 @@ export class Catalog {
     const segments = [...listed, ...added]
       .toSorted((left, right) => left.number - right.number)
       .map((segment) => segment.toManifest());
-    for (const segment of added) this.#unnamed.delete(segment.number);
+    for (const segment of added) {
+      const { number } = segment;
+      if (number >= this.#nextNumber)
+        failAssertion('numbers of segments are reserved', number, this.#nextNumber);
+      if (this.#segments.has(number)) failAssertion('a segment is added once', number);
+      this.#unnamed.delete(number);
+    }
+    for (const { number, retired } of removed)
+      if (retired || !this.#segments.has(number)) failAssertion('a segment is removed once', number);
     const nextNumber = Math.min(this.#nextNumber, ...this.#unnamed);
     const manifest: Manifest = { ...this.identity, nextNumber, segments };
     // The manifest must not become durable before the file names that it relies on.
@@ -153,7 +164,10 @@ export class Catalog {
 
   /** Removes a segment that no key points into from memory; its files are removed once its last reader has left. */
   drop(segment: Segment): void {
-    this.#segments.delete(segment.number);
+    const { number, retired, liveBytes } = segment;
+    if (!retired) failAssertion('the manifest names a dropped segment no more', number);
+    if (liveBytes !== 0) failAssertion('no key points into a dropped segment', number, liveBytes);
+    if (!this.#segments.delete(number)) failAssertion('a segment is dropped once', number);
     segment.whenIdle(() => {
       const removal = this.#removeQuietly(segment);
       this.#removals.add(removal);

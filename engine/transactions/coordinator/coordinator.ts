@@ -6,7 +6,7 @@
  * After the decision a client always hears `committed`. While the decision is unknown it hears `inDoubt`, never a
  * guess.
  */
-import { present } from '../../base/assert.ts';
+import { failAssertion, present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import { TransientMap } from '../../base/transient-map.ts';
@@ -28,6 +28,7 @@ import {
 import type { CoordinatorCommand, CoordinatorEvent } from '../protocol/coordinator-protocol.ts';
 import {
   answerToBranch,
+  brokenBy,
   committers,
   newCoordination,
   recoveredCoordination,
@@ -268,6 +269,9 @@ export class Coordinator {
 
   #post(active: Active, event: CoordinatorEvent): void {
     const { state, commands } = stepCoordination(active.state, event);
+    const broken = brokenBy(active.state, state);
+    if (broken !== undefined)
+      failAssertion('a coordinator keeps votes and outcome', active.xid, event.kind, broken);
     active.state = state;
     for (const command of commands) this.#perform(active, command);
   }
@@ -326,6 +330,8 @@ export class Coordinator {
   async #decide(active: Active): Promise<void> {
     const { io, log, metrics, parts } = this.#context;
     const { xid } = active;
+    if (active.state.phase !== 'deciding')
+      failAssertion('a decision is forced once', xid, active.state.phase);
     metrics.took('prepare', io.clock.nowUs() - active.phaseUs);
     active.phaseUs = io.clock.nowUs();
     mark(io, 'c.decision.beforeLog', xid);
@@ -357,6 +363,8 @@ export class Coordinator {
 
   #sendCommit(active: Active, node: NodeId): void {
     const { xid } = active;
+    if (active.state.phase !== 'committing')
+      failAssertion('a commit is sent once the decision is durable', xid, active.state.phase, node);
     mark(this.#context.io, 'c.commit.sent', xid, { to: node });
     this.#ask(node, { kind: 'commit', xid }, (reply) => {
       if (reply.kind === 'told' && waitsFor(active.state, node)) this.#redo(active, node);
@@ -400,6 +408,9 @@ export class Coordinator {
   }
 
   #conclude(active: Active, outcome: 'committed' | 'aborted'): void {
+    const { xid, state } = active;
+    if (answerToBranch(state) !== outcome)
+      failAssertion('a client hears the outcome of the protocol', xid, state.phase, outcome);
     if (outcome === 'aborted') {
       this.#settle(active, this.#abortOf(active));
       this.#active.delete(active.xid);
@@ -419,7 +430,7 @@ export class Coordinator {
     const outcome = committedOf(active);
     this.#settle(active, outcome);
     const record = decisionOf(active, 'ended', undefined);
-    this.#active.delete(xid);
+    if (this.#active.delete(xid) !== active) failAssertion('a transaction ends once', xid);
     this.remembered.end(outcome);
     log.later(writeDecision(xid, record), {
       handedOver: () => mark(io, 'c.tombstone.written', xid),

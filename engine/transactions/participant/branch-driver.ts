@@ -9,7 +9,7 @@
  * Left to others: which events happen. branches.ts posts the requests of coordinators and operators, inquiries.ts the
  * passing of time.
  */
-import { assert, present, unreachable } from '../../base/assert.ts';
+import { assert, failAssertion, present, unreachable } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
@@ -194,11 +194,15 @@ export class BranchDriver {
   }
 
   #vote(branch: Branch, vote: Voted): void {
+    if ((vote.vote === 'abort') === holdsLocks(branch.phase))
+      failAssertion('a branch votes abort exactly without its locks', branch.xid, branch.phase, vote.vote);
     reportVote(this.#context, branch, vote);
     branch.voted.resolve(vote);
   }
 
   #apply(branch: Branch, as: ApplyKind): void {
+    if (!holdsLocks(branch.phase))
+      failAssertion('a branch is applied under its locks', branch.xid, branch.phase, as);
     const written = this.#write(branch, as);
     if (as === 'withDecision') branch.written = written;
     else branch.applying = metOf(written);
@@ -252,7 +256,8 @@ export class BranchDriver {
     return error;
   }
 
-  #release({ xid, places }: Branch): void {
+  #release({ xid, phase, places }: Branch): void {
+    if (holdsLocks(phase)) failAssertion('a branch that needs its locks keeps them', xid, phase);
     this.#locks.release(xid, places);
     mark(this.#context.io, 'p.locks.released', xid);
   }

@@ -2,14 +2,14 @@
  * A branch that this node holds: its state, its records, and the atomic step that applies it. `Branch.step` is the only
  * place that changes the phase, and `BranchDriver` (branch-driver.ts) its only caller.
  */
-import { present } from '../../base/assert.ts';
+import { failAssertion, present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { BatchRound } from '../../replication/batch-round.ts';
 import type { Place } from '../../replica/key-slots.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import type { BranchCommand, BranchEvent, BranchPhase } from '../protocol/branch-protocol.ts';
-import { isUndecided, stepBranch } from '../protocol/branch-protocol.ts';
+import { isUndecided, mayFollow, stepBranch } from '../protocol/branch-protocol.ts';
 import type { NamedRecord } from '../formats/idempotency-records.ts';
 import { encodeName, writeClient } from '../formats/idempotency-records.ts';
 import type { TransactionContext } from '../context.ts';
@@ -96,6 +96,8 @@ export class Branch {
   /** Feeds an event to the protocol and takes its next phase. The caller performs the commands, in order. */
   step(event: BranchEvent): readonly BranchCommand[] {
     const { phase, commands } = stepBranch(this.#phase, event);
+    if (!mayFollow(this.#phase, phase))
+      failAssertion('a branch keeps its outcome', this.xid, this.#phase, event.kind, phase);
     this.#phase = phase;
     return commands;
   }

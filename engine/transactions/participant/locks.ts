@@ -9,7 +9,7 @@
  * a client may hear of the commit before this node applies it; a write that has waited for too long is made all the
  * same.
  */
-import { assert } from '../../base/assert.ts';
+import { assert, failAssertion } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
@@ -122,7 +122,10 @@ export class Locks implements ReadGate {
 
   /** Releases keys that `takeShortly` has locked. */
   releaseShort(places: readonly Place[]): void {
-    for (const { key } of places) this.#free(key);
+    for (const { key } of places) {
+      if (this.#locks.get(key)?.shortly !== true) failAssertion('a short lock is held until it is released');
+      this.#free(key);
+    }
     this.#released();
   }
 

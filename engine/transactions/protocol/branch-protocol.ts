@@ -225,6 +225,35 @@ export function isOver(phase: BranchPhase): boolean {
   return phase === 'gone' || phase === 'rolledBack';
 }
 
+/**
+ * Whether a branch in phase `before` may ever be in phase `after` next: an outcome, the coordinator's or an operator's,
+ * does not change, and a branch that is over stays so. Everything else is left to `stepBranch`.
+ */
+export function mayFollow(before: BranchPhase, after: BranchPhase): boolean {
+  if (before === after) return true;
+  switch (before) {
+    case 'gone':
+    case 'rolledBack':
+      return false;
+    case 'applied':
+    case 'heuristicMixed':
+      return after === 'gone';
+    case 'heuristicCommitted':
+      return after === 'applied' || after === 'gone';
+    case 'heuristicRolledBack':
+      return after === 'heuristicMixed' || after === 'gone';
+    case 'preparing':
+    case 'ready':
+    case 'deciding':
+    case 'prepared':
+    case 'committing':
+    case 'committingOnePhase':
+    case 'heuristicCommitting':
+    case 'heuristicRollingBack':
+      return after !== 'preparing';
+  }
+}
+
 /** The branch holds the locks of its keys in this phase, and in no other. */
 export function holdsLocks(phase: BranchPhase): boolean {
   switch (phase) {

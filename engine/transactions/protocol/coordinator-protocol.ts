@@ -138,6 +138,39 @@ export function stepCoordination(state: Coordination, event: CoordinatorEvent): 
   }
 }
 
+/** The phases that may follow each phase, besides itself: a decision is made once, and no outcome changes. */
+const nextPhases: Readonly<Record<CoordinatorPhase, readonly CoordinatorPhase[]>> = {
+  preparing: ['deciding', 'ended', 'aborted'],
+  deciding: ['committing', 'doubted', 'aborted'],
+  doubted: [],
+  committing: ['ended'],
+  ended: [],
+  aborted: [],
+};
+
+/**
+ * What a step broke; undefined if nothing. A vote, an acknowledgement and an outcome never change; a transaction that
+ * commits has every vote, and none to abort; exactly an aborted one has a reason.
+ */
+export function brokenBy(before: Coordination, after: Coordination): string | undefined {
+  const { phase } = after;
+  if (phase !== before.phase && !nextPhases[before.phase].includes(phase))
+    return `${before.phase} does not become ${phase}`;
+  if ((after.reason !== undefined) !== (phase === 'aborted')) return `${phase} has reason ${after.reason}`;
+  if (after.branches.length !== before.branches.length) return 'a branch is lost';
+  const commits = phase !== 'preparing' && phase !== 'aborted';
+  for (let index = 0; index < after.branches.length; index++) {
+    const [was, is] = [before.branches[index], after.branches[index]];
+    if (was === undefined || is?.node !== was.node) return 'a branch is replaced';
+    if (was.vote !== undefined && is.vote !== was.vote) return `the vote of ${is.node} changes`;
+    if (was.acknowledged && !is.acknowledged) return `${is.node} takes its acknowledgement back`;
+    if (commits && (is.vote === undefined || is.vote === 'abort'))
+      return `${phase} without the vote of ${is.node}`;
+    if (phase === 'ended' && isUnacknowledged(is)) return `it ends before ${is.node} has acknowledged`;
+  }
+  return undefined;
+}
+
 /** The nodes whose branches voted commit: those that the decision names. */
 export function committers(state: Coordination): readonly NodeId[] {
   return state.branches.filter(({ vote }) => vote === 'commit').map(({ node }) => node);
