@@ -115,7 +115,7 @@ async function compact(place: Place, { json = false }: Flags): Promise<ExitCode>
 async function forget(place: Place, { json = false }: Flags): Promise<ExitCode> {
   const store = await openStore(place);
   try {
-    const given = await forgetProperties(place.disk, store);
+    const given = await forgetProperties(store);
     const lines = given.map((name) => `${name}: given up`);
     console.log(json ? JSON.stringify({ given_up: given }) : lines.join('\n') || 'nothing is lost');
   } finally {

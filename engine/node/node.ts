@@ -46,7 +46,6 @@ export type { ClusterView, MemberView } from '../api/http/cluster-routes.ts';
 const hintDirectory = 'hints';
 const identityPath = 'identity';
 const membersPath = 'members';
-const propertiesPath = 'properties';
 
 /** The name of the node that the data directory belongs to; undefined if its identity file is missing. */
 export function nodeOfDirectory(disk: Disk): Promise<string | undefined> {
@@ -54,8 +53,8 @@ export function nodeOfDirectory(disk: Disk): Promise<string | undefined> {
 }
 
 /** Drops the bucket properties that cannot be read. Resolves with the names of those buckets. */
-export function forgetProperties(disk: Disk, store: Store): Promise<readonly string[]> {
-  return forgetLostProperties(disk, store, propertiesPath);
+export function forgetProperties(store: Store): Promise<readonly string[]> {
+  return forgetLostProperties(store);
 }
 
 /**
@@ -212,7 +211,7 @@ export class Node {
     await antiEntropy?.start();
     await refill.recover();
     files.writeTo(driver);
-    await properties.writeTo(driver);
+    properties.writeTo(driver);
     await transactions.recover();
     await membership.enroll();
     await plane.start();
@@ -351,7 +350,7 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     });
     refuseLeaver(config.name, members);
     refuseLeftovers(config, members, store);
-    const properties = await StoredProperties.open(io, store, propertiesPath);
+    const properties = await StoredProperties.open(io, store);
     if (properties.condition === 'lost' && isAlone(config, members.remembered))
       throw recordsLost('it has no peers');
     return { disk, store, hintStore: hints, identity, members, properties, files };

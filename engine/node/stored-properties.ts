@@ -1,6 +1,6 @@
 /**
  * Stores the records of bucket properties in the node's own store. A setting is one record of the log and shares its
- * sync with other writes. A start imports the properties file of an earlier version.
+ * sync with other writes.
  *
  *     props/<record name>    a record (buckets/property-codec.ts)
  *     node/properties        u8 version: this node has learnt all properties that were set
@@ -19,7 +19,6 @@ import { refusal } from '../replica/key-slots.ts';
 import type { Io } from '../io/io.ts';
 import type { NamedRecord } from '../buckets/property-codec.ts';
 import { readRecord, splitRecordName, writeRecord } from '../buckets/property-codec.ts';
-import { readPropertyFile, retirePropertyFile } from '../buckets/property-file.ts';
 import type { PropertyCondition, PropertyShelf } from '../buckets/property-keeper.ts';
 import { PropertyTable } from '../buckets/property-table.ts';
 import type { Store, StoreWrite } from '../storage/store.ts';
@@ -35,64 +34,34 @@ const batchBytes = 256 * 1024;
 
 /** The property records of one node: read at a start, written by the property keeper. */
 export class StoredProperties implements PropertyShelf {
-  readonly #io: Pick<Io, 'disk' | 'log'>;
-  readonly #path: string;
   readonly condition: PropertyCondition;
   /** The records that the last incarnation stored; empty in the first. */
   readonly remembered: PropertyTable;
-  /** The records of an earlier version's file; undefined if there is no such file. */
-  readonly #file: readonly NamedRecord[] | 'damaged' | undefined;
   #store: Pick<LocalStore, 'tryWrite'> | undefined;
 
-  private constructor(
-    io: Pick<Io, 'disk' | 'log'>,
-    path: string,
-    condition: PropertyCondition,
-    remembered: PropertyTable,
-    file: readonly NamedRecord[] | 'damaged' | undefined,
-  ) {
-    this.#io = io;
-    this.#path = path;
+  private constructor(condition: PropertyCondition, remembered: PropertyTable) {
     this.condition = condition;
     this.remembered = remembered;
-    this.#file = file;
   }
 
-  /**
-   * Reads all records. `path` is the file of earlier versions. Rejects with `StorageFailed` if the disk cannot be read.
-   */
+  /** Reads all records. Rejects with `StorageFailed` if the disk cannot be read. */
   static async open(
-    io: Pick<Io, 'disk' | 'log'>,
+    { log }: Pick<Io, 'log'>,
     store: Pick<Store, 'get' | 'keysOfBucket' | 'damages'>,
-    path: string,
   ): Promise<StoredProperties> {
     const { records, lost } = await readAll(store);
     const heard = await valueOf(store, heardKey);
-    const file = await readPropertyFile(io.disk, path);
-    if (file === 'damaged') io.log.event('error', 'props.file.rejected', { path });
-    if (lost.length > 0) io.log.event('error', 'props.records.lost', { buckets: lost.join(' ') });
-    const known = file === undefined || file === 'damaged' ? records : [...records, ...file];
-    const isLost = lost.length > 0 || (heard === undefined && file === 'damaged');
-    const isWhole = heard !== undefined || (file !== undefined && file !== 'damaged');
+    if (lost.length > 0) log.event('error', 'props.records.lost', { buckets: lost.join(' ') });
+    const isLost = lost.length > 0;
+    const isWhole = heard !== undefined;
     // A damaged segment may have hidden records without a trace, so the node asks its peers.
     const condition = isLost ? 'lost' : isWhole && store.damages.length === 0 ? 'whole' : 'new';
-    return new StoredProperties(io, path, condition, new PropertyTable(known), file);
+    return new StoredProperties(condition, new PropertyTable(records));
   }
 
-  /**
-   * Writes records to `store` from now on, and imports the file of an earlier version. Rejects with `StorageFailed`.
-   */
-  async writeTo(store: Pick<LocalStore, 'tryWrite'>): Promise<void> {
+  /** Writes records to `store` from now on. */
+  writeTo(store: Pick<LocalStore, 'tryWrite'>): void {
     this.#store = store;
-    if (this.#file === undefined || this.condition === 'lost') return;
-    if (this.#file === 'damaged') {
-      await retirePropertyFile(this.#io.disk, this.#path, `${this.#path}.damaged`);
-      return;
-    }
-    await this.save(this.remembered.after(''));
-    if (this.condition === 'whole') await this.#write([{ key: heardKey, token, value: heardValue }]);
-    await retirePropertyFile(this.#io.disk, this.#path);
-    this.#io.log.event('info', 'props.file.imported', { path: this.#path, records: this.#file.length });
   }
 
   /** Resolves once the records are durable. Rejects with `ShuttingDown` before `writeTo`, or with the store's error. */
@@ -113,11 +82,9 @@ export class StoredProperties implements PropertyShelf {
     if (batch.length > 0) await this.#write(batch);
   }
 
-  /** Records durably that this node has learnt all properties. Puts a damaged file of an earlier version aside. */
-  async complete(): Promise<void> {
-    await this.#write([{ key: heardKey, token, value: heardValue }]);
-    if (this.condition === 'lost' && this.#file === 'damaged')
-      await retirePropertyFile(this.#io.disk, this.#path, `${this.#path}.damaged`);
+  /** Records durably that this node has learnt all properties. */
+  complete(): Promise<void> {
+    return this.#write([{ key: heardKey, token, value: heardValue }]);
   }
 
   #write(batch: readonly StoreWrite[]): Promise<void> {
@@ -137,9 +104,7 @@ export class StoredProperties implements PropertyShelf {
  * properties of their type again. Resolves with their names. Rejects with `StorageFailed`.
  */
 export async function forgetLostProperties(
-  disk: Io['disk'],
   store: Pick<Store, 'get' | 'keysOfBucket' | 'write'>,
-  path: string,
 ): Promise<readonly string[]> {
   const { lost, lostKeys } = await readAll(store);
   const done = new Deferred<void>();
@@ -149,9 +114,7 @@ export async function forgetLostProperties(
     else done.reject(error);
   });
   await done.promise;
-  if ((await readPropertyFile(disk, path)) !== 'damaged') return lost;
-  await retirePropertyFile(disk, path, `${path}.damaged`);
-  return [...lost, `all that the file ${path} held`];
+  return lost;
 }
 
 function keyOf(name: string): PackedKey {

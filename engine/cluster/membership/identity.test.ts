@@ -4,11 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { ByteWriter } from '../../base/bytes.ts';
-import { crc32 } from '../../base/checksum.ts';
 import type { NodeId } from '../../base/ids.ts';
-import { byteStringOf } from '../../base/ids.ts';
-import { replaceFile } from '../../io/disk.ts';
 import { realClock } from '../../real/clock.ts';
 import { createRealDisk } from '../../real/disk.ts';
 import { createRealLog } from '../../real/log.ts';
@@ -31,14 +27,6 @@ function open(node: string, clusterId: string, book: IdentityRecord = noBook): P
   return Identity.open(io, 'identity', { node: node as NodeId, clusterId }, book);
 }
 
-/** The file as versions without cluster ids wrote it. */
-async function writeOld(node: string, generation: number): Promise<void> {
-  const body = new ByteWriter(96).string(byteStringOf(node)).u64(generation).finish();
-  const magic = Buffer.from('LKNODEID', 'latin1');
-  const bytes = new ByteWriter(96).raw(magic).u32(crc32(body)).raw(body).finish();
-  await replaceFile(createRealDisk(directory), 'identity', bytes);
-}
-
 test('each start is a greater incarnation of the same node in the same cluster', async () => {
   const first = await open('n1', 'prod');
   const second = await open('n1', 'prod');
@@ -58,12 +46,6 @@ test('the directory of a node of another cluster is refused with both ids, and i
 test('a directory of another node is refused', async () => {
   await open('n1', 'prod');
   await expect(open('n2', 'prod')).rejects.toThrow('belongs to the node n1, and this is n2');
-});
-
-test('a file of a version without cluster ids belongs to the first cluster that opens it', async () => {
-  await writeOld('n1', 9_000_000_000);
-  expect((await open('n1', 'prod')).generation).toBe(9_000_000_001);
-  await expect(open('n1', 'lockstep')).rejects.toMatchObject({ code: 'StoreForeign' });
 });
 
 test('a node that has lost its file continues from the generation that its store knows', async () => {

@@ -43,8 +43,7 @@ export interface IdentityRecord {
 interface Written {
   readonly node: string;
   readonly generation: number;
-  /** Undefined in a file of a version that did not write it. */
-  readonly clusterId: string | undefined;
+  readonly clusterId: string;
 }
 
 const magic = Buffer.from('LKNODEID', 'latin1');
@@ -126,7 +125,7 @@ function refuseForeign(path: string, before: Written, { node, clusterId }: Owner
       `${path} belongs to the node ${before.node}, and this is ${node}: is another node's disk mounted?`,
     );
   }
-  if (before.clusterId === undefined || before.clusterId === clusterId) return;
+  if (before.clusterId === clusterId) return;
   const [theirs, ours] = [JSON.stringify(before.clusterId), JSON.stringify(clusterId)];
   throw new LockstepError(
     'StoreForeign',
@@ -159,7 +158,7 @@ function decode(bytes: Uint8Array): Written | undefined {
     if (crc32(body) !== checksum) return undefined;
     const fields = new ByteReader(body);
     const [node, generation] = [textOf(fields.string()), fields.u64()];
-    const clusterId = fields.left === 0 ? undefined : textOf(fields.string());
+    const clusterId = textOf(fields.string());
     fields.end();
     return { node, generation, clusterId };
   } catch (error) {

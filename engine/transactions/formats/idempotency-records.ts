@@ -16,9 +16,6 @@ import { readList, readXid } from './reading.ts';
 import type { Xid } from './xid.ts';
 
 const version = 5;
-/** Records of this version carry no tokens. */
-const tokenlessVersion = 4;
-const oldestVersion = 2;
 
 /** 128 characters in UTF-8. */
 const clientIdBytesMax = 512;
@@ -39,10 +36,7 @@ export interface ClientRecord {
   readonly digest: ByteString;
   /** Milliseconds by the wall clock of the node that wrote the record. */
   readonly sinceMs: number;
-  /**
-   * Tokens of the branch's keys, each once. Empty if a node of an earlier version wrote the record: then the keys may
-   * be any.
-   */
+  /** Tokens of the branch's keys, each once. */
   readonly tokens: readonly Token[];
 }
 
@@ -63,13 +57,12 @@ export function writeClient({ clientId, ...record }: NamedRecord): StoreWrite {
   return { key: keyOf(clientId), token: recordToken, value: writer.finish() };
 }
 
-/** Reads a record of any supported version. Throws `BytesError` for other bytes. */
+/** Reads a record. Throws `BytesError` for other bytes. */
 export function readClient(bytes: Uint8Array): ClientRecord {
   const reader = new ByteReader(bytes);
   const found = reader.u8();
-  if (found < oldestVersion || found > version)
-    throw new BytesError(`a record of version ${found}; this node reads ${oldestVersion} to ${version}`);
-  const record = readRecord(reader, found > tokenlessVersion);
+  if (found !== version) throw new BytesError(`a record of version ${found}; this node reads ${version}`);
+  const record = readRecord(reader);
   reader.end();
   return record;
 }
@@ -102,7 +95,7 @@ export function readName(reader: ByteReader): NamedRecord {
   const name = reader.string();
   if (name.length === 0 || name.length > clientIdBytesMax)
     throw new BytesError(`a client's name of ${name.length} bytes`);
-  return { clientId: textOf(name), ...readRecord(reader, true) };
+  return { clientId: textOf(name), ...readRecord(reader) };
 }
 
 /** Estimates how many bytes `writeName` writes. */
@@ -116,11 +109,11 @@ function writeRecord(writer: ByteWriter, { xid, digest, sinceMs, tokens }: Clien
   return writer;
 }
 
-function readRecord(reader: ByteReader, namesTokens: boolean): ClientRecord {
+function readRecord(reader: ByteReader): ClientRecord {
   const xid = readXid(reader);
   const digest = reader.string();
   const sinceMs = reader.u64();
-  const tokens = namesTokens ? readList(reader, () => reader.u32() as Token) : [];
+  const tokens = readList(reader, () => reader.u32() as Token);
   return { xid, digest, sinceMs, tokens };
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { ByteWriter, BytesError } from '../../base/bytes.ts';
+import { BytesError } from '../../base/bytes.ts';
 import type { ByteString, NodeId, Token } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
 import { objectKey } from '../../base/object-key.ts';
@@ -191,15 +191,6 @@ describe('the records of transactions', () => {
         expect(decodeName(encodeName(one))).toEqual({ clientId, ...record });
       }),
     );
-  });
-
-  it('of idempotency keys written by an earlier version may concern every token', () => {
-    const before = new ByteWriter().u8(4).string(makeXid('n1' as NodeId, '0123456789ab', 7));
-    const bytes = before
-      .string('d' as ByteString)
-      .u64(17)
-      .finish();
-    expect(readClient(bytes)).toMatchObject({ digest: 'd', sinceMs: 17, tokens: [] });
   });
 
   it('of idempotency keys longer than the limit are refused', () => {

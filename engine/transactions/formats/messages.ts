@@ -471,13 +471,13 @@ export function writePrepareRequest(writer: ByteWriter, order: PrepareRequest): 
   for (const operation of order.operations) writeOperation(writer, operation);
 }
 
-/** Reads a prepare request. Values are views of the bytes. `namesLives`: false for version 2. Throws `BytesError`. */
-export function readPrepareRequest(reader: ByteReader, namesLives = true): PrepareRequest {
+/** Reads a prepare request. Values are views of the bytes. Throws `BytesError`. */
+export function readPrepareRequest(reader: ByteReader): PrepareRequest {
   const coordinator = readNode(reader);
   const level = among(consistencyLevels, reader.u8());
   const clientId = textOf(reader.string());
   const clientDigest = reader.string();
-  const branches = readList(reader, namesLives ? readBranchName : readBranchNameOfVersion2);
+  const branches = readList(reader, readBranchName);
   const operations = readList(reader, readOperation);
   return { coordinator, level, clientId, clientDigest, branches, operations };
 }
@@ -495,10 +495,6 @@ export function writeOperation(writer: ByteWriter, operation: BranchOperation): 
 
 function readBranchName(reader: ByteReader): BranchName {
   return { node: readNode(reader), writes: reader.u8() === 1, life: reader.varint() };
-}
-
-function readBranchNameOfVersion2(reader: ByteReader): BranchName {
-  return { node: readNode(reader), writes: reader.u8() === 1, life: 0 };
 }
 
 function readOperation(reader: ByteReader): BranchOperation {

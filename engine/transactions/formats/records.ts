@@ -24,10 +24,6 @@ import { readPrepareRequest, writePrepareRequest } from './messages.ts';
 import type { Xid } from './xid.ts';
 
 const version = 4;
-/** Decisions of this version do not list what was written with them: the coordinator's own branch has a record. */
-const versionWithoutOwnWrites = 3;
-/** Prepare requests of this version name no incarnations, either. */
-const versionWithoutIncarnations = 2;
 
 /** Bytes of a branch record before and after its prepare request, at most. */
 const headBytesMax = 16;
@@ -99,10 +95,10 @@ export function writeBranch(xid: Xid, record: BranchRecord, orderBytes?: Uint8Ar
 
 /** Decodes a branch record. Values are views of the bytes. Throws `BytesError`. */
 export function readBranch(bytes: Uint8Array): BranchRecord {
-  const { reader, found } = opened(bytes);
+  const reader = opened(bytes);
   const state = among(branchStates, reader.u8());
   const sinceMs = reader.u64();
-  const order = readPrepareRequest(reader, found > versionWithoutIncarnations);
+  const order = readPrepareRequest(reader);
   const places = readPlaces(reader);
   reader.end();
   return { state, sinceMs, order, places };
@@ -120,12 +116,12 @@ export function writeDecision(xid: Xid, record: DecisionRecord): StoreWrite {
 
 /** Decodes a decision record. Throws `BytesError`. */
 export function readDecision(bytes: Uint8Array): DecisionRecord {
-  const { reader, found } = opened(bytes);
+  const reader = opened(bytes);
   const state = reader.u8() === 1 ? 'ended' : 'committing';
   const sinceMs = reader.u64();
   const operationCount = reader.varint();
   const branches = readList(reader, () => ({ node: readNode(reader), readOnly: reader.u8() === 1 }));
-  const places = found > versionWithoutOwnWrites ? readPlaces(reader) : [];
+  const places = readPlaces(reader);
   const own = places.length === 0 ? undefined : { places, level: among(consistencyLevels, reader.u8()) };
   reader.end();
   return { state, sinceMs, operationCount, branches, own };
@@ -155,7 +151,7 @@ export function writeHorizon(life: number): StoreWrite {
 
 /** Decodes the log horizon, an incarnation number. Throws `BytesError`. */
 export function readHorizon(bytes: Uint8Array): number {
-  const { reader } = opened(bytes);
+  const reader = opened(bytes);
   const life = reader.u64();
   reader.end();
   return life;
@@ -173,20 +169,17 @@ export function writeIncarnations(lives: readonly string[]): StoreWrite {
 
 /** Decodes the list of incarnation ids. Throws `BytesError`. */
 export function readIncarnations(bytes: Uint8Array): readonly string[] {
-  const { reader } = opened(bytes);
+  const reader = opened(bytes);
   const lives = readList(reader, () => textOf(reader.string()));
   reader.end();
   return lives;
 }
 
-function opened(bytes: Uint8Array): { readonly reader: ByteReader; readonly found: number } {
+function opened(bytes: Uint8Array): ByteReader {
   const reader = new ByteReader(bytes);
   const found = reader.u8();
-  if (found < versionWithoutIncarnations || found > version)
-    throw new BytesError(
-      `a record of version ${found}; this node reads ${versionWithoutIncarnations} to ${version}`,
-    );
-  return { reader, found };
+  if (found !== version) throw new BytesError(`a record of version ${found}; this node reads ${version}`);
+  return reader;
 }
 
 function writePlaces(writer: ByteWriter, places: readonly Place[]): void {

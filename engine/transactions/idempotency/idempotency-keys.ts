@@ -95,7 +95,7 @@ export class IdempotencyKeys {
     // changes nothing.
     let reached = after === '' || !this.#records.has(after);
     for (const [clientId, record] of this.#records) {
-      if (reached && (record.tokens.length === 0 || record.tokens.some(are))) {
+      if (reached && record.tokens.some(are)) {
         if (bytes >= bytesMax) return { names, more: true };
         const named = { clientId, ...record };
         names.push(named);

@@ -115,9 +115,7 @@ export class KeyReplication implements NameFollower {
     await Promise.all(
       members.map(async ({ node }) => {
         const reply = await askNode({ parts: this.#parts }, node, request, timeoutUs);
-        // A node of an earlier version keeps no idempotency keys of other nodes.
-        const isOlder = reply.kind === 'noAnswer' && reply.code === 'BadRequest';
-        if (reply.kind === 'told' || isOlder) carried.holders.add(node);
+        if (reply.kind === 'told') carried.holders.add(node);
       }),
     );
     carried.telling = false;

@@ -117,8 +117,7 @@ export class IdempotencyService implements NameKeeper {
   async pull(node: NodeId, { from, to }: TokenRange): Promise<void> {
     for (let after = '', more = true; more;) {
       const reply = await this.#ask(node, { kind: 'names', from, to, after });
-      // A node of an earlier version has none to give.
-      if (reply?.kind !== 'named') return;
+      if (reply.kind !== 'named') throw new LockstepError('Internal', `${node} has answered ${reply.kind}`);
       await this.#keep(reply.names);
       after = reply.names.at(-1)?.clientId ?? '';
       more = reply.more && after !== '';
@@ -340,12 +339,11 @@ export class IdempotencyService implements NameKeeper {
     return takers;
   }
 
-  /** Undefined if the node is of an earlier version. Rejects if it does not answer. */
-  async #ask(node: NodeId, request: NameRequest): Promise<BranchReply | undefined> {
+  /** Rejects if the node does not answer. */
+  async #ask(node: NodeId, request: NameRequest): Promise<BranchReply> {
     const timeoutUs = this.#context.parts.settings.timeoutMs * 1000;
     const reply = await askNode(this.#context, node, request, timeoutUs);
     if (reply.kind !== 'noAnswer') return reply;
-    if (reply.code === 'BadRequest') return undefined;
     throw new LockstepError(reply.code, reply.detail);
   }
 }

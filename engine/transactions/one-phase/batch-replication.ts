@@ -144,9 +144,7 @@ export class BatchReplication implements BatchFollower {
         if (items.length === 0) return;
         const request = { kind: 'adopt', batch: encodeBatch(items) } as const;
         const reply = await askNode({ parts: this.#parts }, member.node, request, settings.timeoutMs * 1000);
-        // A node of an earlier version does not know this message; hints and anti-entropy bring it the batch.
-        const isOlder = reply.kind === 'noAnswer' && reply.code === 'BadRequest';
-        if (reply.kind === 'told' || isOlder) carried.holders.add(member.node);
+        if (reply.kind === 'told') carried.holders.add(member.node);
       }),
     );
     carried.telling = false;

@@ -65,8 +65,6 @@ export class SingleCommits {
   readonly #lost = new Map<Xid, Lost>();
   /** Transactions whose reply from another node may still come. */
   readonly #asked = new Set<Xid>();
-  /** Nodes that refused `put` because they are of an earlier version, and the incarnation that did. */
-  readonly #putless = new Map<NodeId, number>();
 
   constructor(
     context: SingleContext,
@@ -95,16 +93,11 @@ export class SingleCommits {
       const ended = await this.#branches.commitAlone(xid, order, false);
       return this.#outcomeOf(xid, node, count, ended) ?? { kind: 'inDoubt', xid };
     }
-    const put = isSinglePut(order) && this.#putless.get(node) !== this.#context.lives.of(node);
+    const put = isSinglePut(order);
     const request = { kind: put ? 'put' : 'commitAlone', xid, order } as const;
-    const endUs = this.#context.io.clock.nowUs() + timeoutUs;
     this.#asked.add(xid);
     const reply = await askNode(this.#context, node, request, Math.floor(timeoutUs * 0.75));
     this.#asked.delete(xid);
-    if (put && reply.kind === 'noAnswer' && reply.code === 'BadRequest') {
-      this.#putless.set(node, this.#context.lives.of(node));
-      return this.run(xid, node, order, Math.max(0, endUs - this.#context.io.clock.nowUs()));
-    }
     const outcome = this.#outcomeOf(xid, node, count, reply);
     if (outcome !== undefined) {
       if (!put) this.#remembered.release(xid, outcome.kind === 'committed' ? [node] : []);

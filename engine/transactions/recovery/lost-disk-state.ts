@@ -12,10 +12,9 @@
 import type { NodeId } from '../../base/ids.ts';
 import type { LostDiskState } from '../../cluster/membership/lost-disk-state.ts';
 import { isOpenAt } from '../coordinator/active-transaction.ts';
-import type { NoAnswer, TransactionContext } from '../context.ts';
+import type { TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
 import type { Coordinator } from '../coordinator/coordinator.ts';
-import type { BranchReply } from '../formats/messages.ts';
 
 /** What the modules above the transactions know of the lost disk. `node/` supplies it. */
 export type Memories = () => Omit<LostDiskState, 'open'>;
@@ -30,10 +29,7 @@ export function legacyOf(
   return { open: coordinator.all.some((active) => isOpenAt(active, node, life)), ...memories() };
 }
 
-/**
- * Asks the peer. Undefined if it has not answered. A peer of an earlier version may hold anything and cannot say, so
- * its answer is assumed: no open transaction, and objects of any key.
- */
+/** Asks the peer. Undefined if it has not answered. */
 export async function askLostDiskState(
   context: TransactionContext,
   peer: NodeId,
@@ -41,8 +37,7 @@ export async function askLostDiskState(
   const { parts, lives } = context;
   const request = { kind: 'reborn', node: parts.self.node, life: lives.own() } as const;
   const reply = await askNode(context, peer, request, parts.settings.timeoutMs * 1000);
-  if (reply.kind === 'bequeathed') return reply;
-  return isUnheardOf(reply) ? { open: false, holds: true, whole: true, heard: [peer] } : undefined;
+  return reply.kind === 'bequeathed' ? reply : undefined;
 }
 
 /**
@@ -56,11 +51,5 @@ export async function askTakeover(
   const { parts } = context;
   const request = { kind: 'inherit', node: dead, heir: parts.self.node } as const;
   const reply = await askNode(context, peer, request, parts.settings.timeoutMs * 1000);
-  if (reply.kind === 'told') return reply.state === 'undecided';
-  return isUnheardOf(reply) ? false : undefined;
-}
-
-/** True if the peer is of an earlier version and does not know the request. */
-function isUnheardOf(reply: BranchReply | NoAnswer): boolean {
-  return reply.kind === 'noAnswer' && reply.code === 'BadRequest';
+  return reply.kind === 'told' ? reply.state === 'undecided' : undefined;
 }

@@ -1,17 +1,11 @@
-/**
- * Tests the records of bucket properties in a store whose disk rots, and the migration of the file that earlier
- * versions wrote.
- */
+/** Tests the records of bucket properties in a store whose disk rots. */
 import { expect, test } from 'vitest';
 
-import { crc32 } from '../../../engine/base/checksum.ts';
-import { ByteWriter } from '../../../engine/base/bytes.ts';
 import type { ByteString, NodeId } from '../../../engine/base/ids.ts';
 import { byteStringOf } from '../../../engine/base/ids.ts';
-import { replaceFile } from '../../../engine/io/disk.ts';
 import { forgetLostProperties, StoredProperties } from '../../../engine/node/stored-properties.ts';
 import type { NamedRecord } from '../../../engine/buckets/property-codec.ts';
-import { recordName, writeRecord } from '../../../engine/buckets/property-codec.ts';
+import { recordName } from '../../../engine/buckets/property-codec.ts';
 import { settingOf } from '../../../engine/buckets/registers.ts';
 import type { Store } from '../../../engine/storage/store.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
@@ -21,7 +15,6 @@ import { WorldRandom } from '../../world/core/random.ts';
 const options = { ...smallOptions, cacheBytes: 0 };
 const random = WorldRandom.root('property shelf');
 const log = { enabled: () => false, event: () => undefined };
-const path = 'properties';
 
 function setting(bucket: string, counter: number): NamedRecord {
   const set = new Map([['allow_mult', true]]);
@@ -43,22 +36,9 @@ async function openShelf(
   disk: JournalDisk,
 ): Promise<{ readonly store: Store; readonly shelf: StoredProperties }> {
   const store = await openStore(makeStoreHarness(disk, random), options);
-  const shelf = await StoredProperties.open({ disk, log }, store, path);
-  await shelf.writeTo(shelfStore(store));
+  const shelf = await StoredProperties.open({ log }, store);
+  shelf.writeTo(shelfStore(store));
   return { store, shelf };
-}
-
-async function writeOldFile(disk: JournalDisk, records: readonly NamedRecord[]): Promise<void> {
-  const body = new ByteWriter(256).varint(records.length);
-  for (const one of records) writeRecord(body, one);
-  const bytes = body.finish();
-  const magic = Buffer.from('LKPROPS1', 'latin1');
-  await replaceFile(disk, path, new ByteWriter(256).raw(magic).u32(crc32(bytes)).raw(bytes).finish());
-}
-
-async function files(disk: JournalDisk): Promise<readonly string[]> {
-  const sizes = await Promise.all([path, `${path}.damaged`].map((one) => disk.size(one)));
-  return [path, `${path}.damaged`].filter((_, index) => sizes[index] !== undefined);
 }
 
 test('saved properties are there in the next incarnation, and a store is complete once it has received all', async () => {
@@ -75,44 +55,6 @@ test('saved properties are there in the next incarnation, and a store is complet
   await second.store.close();
 });
 
-test('the file of an earlier version is brought into the store once, and is whole', async () => {
-  const disk = new JournalDisk();
-  await writeOldFile(disk, [setting('a', 1), setting('b', 2)]);
-  const first = await openShelf(disk);
-  expect(first.shelf.condition).toBe('whole');
-  expect(await files(disk)).toEqual([]);
-  await first.store.close();
-  const second = await openShelf(disk);
-  expect([second.shelf.condition, second.shelf.remembered.records.size]).toEqual(['whole', 2]);
-  await second.store.close();
-});
-
-test('a damaged file of an earlier version is lost, and stays until all has been heard', async () => {
-  const disk = new JournalDisk();
-  await replaceFile(disk, path, Buffer.alloc(0));
-  const first = await openShelf(disk);
-  expect([first.shelf.condition, await files(disk)]).toEqual(['lost', [path]]);
-  await first.store.close();
-  const second = await openShelf(disk);
-  expect(second.shelf.condition).toBe('lost');
-  await second.shelf.complete();
-  expect(await files(disk)).toEqual([`${path}.damaged`]);
-  await second.store.close();
-});
-
-test('a file that appears beside a whole store takes nothing away', async () => {
-  const disk = new JournalDisk();
-  const first = await openShelf(disk);
-  await first.shelf.save([setting('a', 5)]);
-  await first.shelf.complete();
-  await first.store.close();
-  await replaceFile(disk, path, Buffer.alloc(0));
-  const second = await openShelf(disk);
-  expect([second.shelf.condition, second.shelf.remembered.after('')]).toEqual(['whole', [setting('a', 5)]]);
-  expect(await files(disk)).toEqual([`${path}.damaged`]);
-  await second.store.close();
-});
-
 test('a record that rots is lost with its name, until a peer tells it or an operator gives it up', async () => {
   const disk = new JournalDisk();
   const first = await openShelf(disk);
@@ -122,7 +64,7 @@ test('a record that rots is lost with its name, until a peer tells it or an oper
   await rotLastByteOf(disk, 'allow_mult');
   const second = await openShelf(disk);
   expect([second.shelf.condition, second.shelf.remembered.records.size]).toEqual(['lost', 0]);
-  expect(await forgetLostProperties(disk, second.store, path)).toEqual(['default/a']);
+  expect(await forgetLostProperties(second.store)).toEqual(['default/a']);
   await second.store.close();
   const third = await openShelf(disk);
   expect(third.shelf.remembered.records.size).toBe(0);
