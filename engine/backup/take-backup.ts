@@ -24,7 +24,7 @@ export interface BackupOptions {
 /** The defaults of `lockstep backup`. */
 export const backupDefaults: BackupOptions = {
   cut: cutDefaults,
-  bytesPerSecond: 16 * 1024 * 1024,
+  bytesPerSecond: 4 * 1024 * 1024,
   progress: () => undefined,
 };
 

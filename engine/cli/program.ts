@@ -9,6 +9,7 @@ import { addCredentialsCommand } from './credentials-command.ts';
 import { addCheckConfigCommand } from './check-config-command.ts';
 import { addBackupCommand } from './backup-command.ts';
 import { addRestoreCommand } from './restore-command.ts';
+import { addDoctorCommand } from './doctor-command.ts';
 import { addDataCommands } from './data/data-commands.ts';
 import { addExportCommands } from './data/export-commands.ts';
 import { addLoadCommand } from './data/load-command.ts';
@@ -30,6 +31,7 @@ Examples:
   lockstep cluster --racks 3 --dcs 2           six nodes: two datacenters of three racks
   lockstep start --config lockstep.yaml        one node
   lockstep status --node 127.0.0.1:8098        who is in the cluster, and what moves
+  lockstep doctor HOST:PORT HOST:PORT ...      what is wrong with the cluster, and what to do
   lockstep leave --node 127.0.0.1:8098         the node hands over what it owns and stops
   lockstep standby --node 127.0.0.1:8098       the node serves no client and takes writes; --return ends it
   lockstep transactions list --node HOST:PORT  what is in doubt there; resolve decides
@@ -84,6 +86,7 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addDataCommands(program, finish);
   addExportCommands(program, finish);
   addLoadCommand(program, finish);
+  addDoctorCommand(program, finish);
   addBackupCommand(program, finish);
   addRestoreCommand(program, finish);
   addCheckConfigCommand(program, finish);

@@ -58,6 +58,7 @@ const wrong = [
   'transactions',
   'transactions list',
   'transactions resolve n1-0-1 perhaps --node 127.0.0.1:1',
+  'doctor',
   'backup',
   'backup dir',
   'backup expire dir',
