@@ -54,6 +54,7 @@ import { rackLoss } from './rack-loss.ts';
 import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
+import { redisScripts } from './redis-scripts.ts';
 import { leftNodeRestarts } from './left-node-restarts.ts';
 import { replacedAfterAnOutage } from './replaced-after-an-outage.ts';
 import { replacedNodeReturns } from './replaced-node-returns.ts';
@@ -185,6 +186,7 @@ export const scenarios: readonly Scenario[] = [
   trapInKeyfun,
   redisCounters,
   redisMulti,
+  redisScripts,
   redisExpiry,
   clientRetriesWithId,
   jobSurvivesNodeCrash,

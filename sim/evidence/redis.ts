@@ -5,7 +5,16 @@
 import type { Outcome } from './history.ts';
 
 /** The kinds of Redis operations that a plan can hold. */
-export const redisKinds = ['incr', 'read', 'transfer', 'snapshot', 'mortal', 'look', 'page'] as const;
+export const redisKinds = [
+  'incr',
+  'read',
+  'transfer',
+  'snapshot',
+  'mortal',
+  'look',
+  'page',
+  'script',
+] as const;
 /** One kind of Redis operation. */
 export type RedisKind = (typeof redisKinds)[number];
 
@@ -16,10 +25,10 @@ export interface RedisRecord {
   readonly kind: RedisKind;
   readonly client: string;
   readonly node: string;
-  /** Number of the key; for a transfer, of the account that pays. */
+  /** Number of the key; for a transfer, of the account that pays; for a script, of the counter that it increments. */
   readonly key: number;
   /**
-   * For a transfer: the account that is paid, and the amount. For a value that expires: `amount` is its time to live in
+   * For a transfer: the account that is paid, and the amount. For a script: the account that pays account 0. For a value that expires: `amount` is its time to live in
    * milliseconds.
    */
   readonly other: number;

@@ -2,7 +2,7 @@
  * Decodes the Redis connections of one incarnation from the wire, independently of the engine: commands as the process
  * receives them, replies as it writes them, and how connections end. Replies come in the order of the commands.
  *
- * A node starts a command when no conflicting command is in progress, and never before an earlier command of the
+ * A node starts a command at the latest when no conflicting command is in progress, and never before an earlier command of the
  * connection. The moment when a conflict ends is invisible from outside. A command that had to wait therefore counts as
  * started once it, or a later one, is answered; until then it is counted apart (`held`).
  */
@@ -34,6 +34,7 @@ const purposes: Readonly<Record<string, Purpose>> = {
   append: 'write',
   incr: 'write',
   del: 'write',
+  eval: 'write',
   watch: 'read',
 };
 
@@ -271,6 +272,7 @@ function fragmentsOf(conversation: Conversation, name: string, request: readonly
     for (const key of fresh) watched.add(key);
     return fresh.length;
   }
+  if (name === 'eval' && queued === undefined) return new Set(named.slice(2, 2 + Number(named[1]))).size;
   if (name === 'multi') keys.clear();
   if (name === 'exec') return new Set([...keys, ...watched]).size;
   const [key] = named;

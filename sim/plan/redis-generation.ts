@@ -14,6 +14,7 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
   const keyCounts: Readonly<Record<RedisKind, number>> = {
     ...{ incr: counters, read: counters, mortal: expiring, look: expiring, snapshot: 1, transfer: accounts },
     page: pageCount,
+    script: counters,
   };
   const operation = weighted(load.kinds).chain((kind) =>
     fc

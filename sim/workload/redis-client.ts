@@ -113,6 +113,8 @@ export class RedisClient {
         return balancesOf(await this.#ask(connection, this.#readAccounts()));
       case 'page':
         return pagesOf(await this.#ask(connection, pageCommands({ id, key, other }).map(wordsOf)));
+      case 'script':
+        return seenOf(await this.#ask(connection, [scriptCommand(key, other, amount)]), 'write');
       case 'transfer':
         return this.#transfer(connection, key, other, amount);
     }
@@ -247,4 +249,20 @@ function balancesOf(exchange: RedisExchange): Seen {
 function numberOf(reply: Reply | undefined): number {
   if (reply?.kind === 'integer') return reply.value;
   return reply?.kind === 'bulk' ? Number(reply.bytes.toString()) : 0;
+}
+
+/** Moves an amount between two accounts and counts that. A few of these scripts never end, and so must leave nothing. */
+const movingScript = `
+redis.call('DECRBY', KEYS[1], ARGV[1])
+redis.call('INCRBY', KEYS[2], ARGV[1])
+local count = redis.call('INCR', KEYS[3])
+while ARGV[2] == 'endless' do count = count + 1 end
+return count`;
+
+/** One amount in so many makes the script endless. */
+const endlessOf = 50;
+
+function scriptCommand(counter: number, account: number, amount: number): RedisCommand {
+  const mode = amount % endlessOf === 0 ? 'endless' : 'brief';
+  return ['EVAL', movingScript, 3, `a${account}`, 'a0', `c${counter}`, amount, mode];
 }

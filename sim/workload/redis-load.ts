@@ -72,11 +72,12 @@ export class RedisLoad {
   #client(name: string, io: Io): RedisClient {
     const { operations, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#context;
     const transfers = operations.filter(({ kind }) => kind === 'transfer');
+    const paying = operations.flatMap(({ kind, other }) => (kind === 'script' ? [other + 1] : []));
     return new RedisClient({
       name,
       io,
       targets: this.#context.targets(),
-      accounts: Math.max(0, ...transfers.map(({ key, other }) => Math.max(key, other) + 1)),
+      accounts: Math.max(0, ...transfers.map(({ key, other }) => Math.max(key, other) + 1), ...paying),
       records: this.records,
       nowUs,
       connectTimeoutUs,

@@ -11,11 +11,12 @@ import type { RedisClient } from './redis-client.ts';
 
 const retryUs = 200_000;
 
-/** The kind of operation that reads back what each kind wrote. */
-const readers: Readonly<Partial<Record<RedisKind, RedisKind>>> = {
-  incr: 'read',
-  transfer: 'snapshot',
-  mortal: 'look',
+/** The kinds of operations that read back what each kind wrote. */
+const readers: Readonly<Partial<Record<RedisKind, readonly RedisKind[]>>> = {
+  incr: ['read'],
+  transfer: ['snapshot'],
+  mortal: ['look'],
+  script: ['read', 'snapshot'],
 };
 
 /** Reads back everything that `operations` may have written, until it is answered or `stopped` returns true. */
@@ -44,10 +45,10 @@ function readsOf(
 ): readonly { readonly kind: RedisKind; readonly key: number }[] {
   const reads = new Map<string, { readonly kind: RedisKind; readonly key: number }>();
   for (const { kind, key } of operations) {
-    const reader = readers[kind];
-    if (reader === undefined) continue;
-    const read = { kind: reader, key: reader === 'snapshot' ? 0 : key };
-    reads.set(`${read.kind} ${read.key}`, read);
+    for (const reader of readers[kind] ?? []) {
+      const read = { kind: reader, key: reader === 'snapshot' ? 0 : key };
+      reads.set(`${read.kind} ${read.key}`, read);
+    }
   }
   return [...reads.values()];
 }
