@@ -1,7 +1,7 @@
 /**
  * A step of the build: bundles the simulator for a browser's worker into one classic script
  * (`dist/sim/browser/worker.bundle.js`), which pages carry. The modules of Node.js are replaced by those of
- * `sim/browser/node`. With an argument, bundles that build instead of `dist` (a copy with a planted bug).
+ * `sim/browser/node`. With an argument, bundles that build instead of `dist` (a copy with a mutant).
  */
 import { builtinModules } from 'node:module';
 import { resolve } from 'node:path';

@@ -37,6 +37,8 @@ const retiredNames = [
   { word: 'surplus', instead: 'cleanup' },
   { word: 'refill', instead: 'rebuild' },
   { word: 'plant', plural: 'plants', instead: 'mutant' },
+  { word: 'bug', plural: 'bugs', instead: 'mutant (an edit of the built engine), failure or fault' },
+  { word: 'story', plural: 'stories', instead: 'description, scenario or history: what it is' },
   { word: 'garbage', instead: 'malformed input' },
 ];
 

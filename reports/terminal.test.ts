@@ -47,10 +47,10 @@ describe('the terminal report', () => {
       operations: [9, 3],
       faults: [2, 1],
     } as const;
-    const planted = { ...failure, shrunk, replay: [...failure.replay, '--plant', 'ack-before-sync'] };
-    const lines = renderSummary(summarizeAll([summarize('calm', [result], planted)]), plain).split('\n');
+    const mutated = { ...failure, shrunk, replay: [...failure.replay, '--mutant', 'ack-before-sync'] };
+    const lines = renderSummary(summarizeAll([summarize('calm', [result], mutated)]), plain).split('\n');
     expect(lines).toContain(
-      '  this seed: npx lockstep-sim replay crash-and-restart --seed 7 --plant ack-before-sync',
+      '  this seed: npx lockstep-sim replay crash-and-restart --seed 7 --mutant ack-before-sync',
     );
   });
 

@@ -122,7 +122,7 @@ export function renderFailure({ result, shrunk, replay, shrinks }: Failure, pain
 
 /** The mutant or module that the failing run had; a replay needs it too. */
 function addedTo(replay: readonly string[]): readonly string[] {
-  return ['--plant', '--scenarios'].flatMap((flag) => {
+  return ['--mutant', '--scenarios'].flatMap((flag) => {
     const at = replay.indexOf(flag);
     return at < 0 ? [] : replay.slice(at, at + 2);
   });

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `lockstep-sim`, the command line of the simulator. */
 import { complaintAbout } from './cli/complaints.ts';
-import { makeProgram } from './cli/program.ts';
+import { makeProgram, withPresentOptions } from './cli/program.ts';
 
 const program = makeProgram(
   (text) => process.stdout.write(`${text}\n`),
@@ -22,7 +22,7 @@ process.once('uncaughtException', (error) => {
 
 for (const command of [program, ...program.commands]) command.exitOverride();
 try {
-  await program.parseAsync();
+  await program.parseAsync(withPresentOptions(process.argv));
 } catch (error) {
   process.exitCode = complain(error);
 }

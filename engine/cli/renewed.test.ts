@@ -26,7 +26,7 @@ class Nodes {
   readonly told: string[] = [];
   readonly left = new Deferred<void>();
   readonly rooms: (() => void)[] = [];
-  readonly heirs: ((tokens: readonly Token[]) => void)[] = [];
+  readonly replacements: ((tokens: readonly Token[]) => void)[] = [];
   #started = 0;
 
   start = (tokens?: readonly Token[]): ReturnType<Parameters<typeof runRenewed>[1]> => {
@@ -35,7 +35,7 @@ class Nodes {
     return Promise.resolve({
       left: this.left.promise,
       onRoom: (found) => this.rooms.push(found),
-      onTokens: (told) => this.heirs.push(told),
+      onTokens: (told) => this.replacements.push(told),
       stop: () => {
         this.told.push(`${name} stops`);
         return Promise.resolve();
@@ -69,9 +69,9 @@ describe('a node that is run', () => {
     const nodes = new Nodes();
     const stop = new Deferred<void>();
     const run = runRenewed(io, nodes.start, stop.promise);
-    await expect.poll(() => nodes.heirs.length).toBe(1);
-    nodes.heirs[0]?.([5, 7].map((token) => present(parseToken(token), 'a token')));
-    await expect.poll(() => nodes.heirs.length).toBe(2);
+    await expect.poll(() => nodes.replacements.length).toBe(1);
+    nodes.replacements[0]?.([5, 7].map((token) => present(parseToken(token), 'a token')));
+    await expect.poll(() => nodes.replacements.length).toBe(2);
     await nodes.room();
     stop.resolve();
     await run;

@@ -379,12 +379,12 @@ describe('an unquoted text that YAML reads as a number', () => {
       const plain = written.replaceAll('"', '');
       expect(config).toMatchObject({ name: plain, rack: plain });
     }
-    const heir = parseConfig(
+    const replacement = parseConfig(
       'pool:\n  name: 8\n  join: joining\n  replace: 7\n  seeds: [{name: 7, address: h:1, datacenter: dc1, rack: r1}, {name: 6, address: h:2, datacenter: dc1, rack: r2}]\n',
       {},
       fileName,
     );
-    expect(heir.replace).toBe('7');
+    expect(replacement.replace).toBe('7');
   });
 
   it('is that number where a number is expected, and the pool’s name as written', () => {

@@ -40,8 +40,8 @@ export function membershipSettings(config: NodeConfig, epoch: string): Membershi
 /** This node's greeting to a peer. `epoch` is the id of this incarnation; `said` comes from membership. */
 export function helloOf(config: NodeConfig, epoch: string, said: Introduction): Hello {
   const { name, datacenter, rack, tokens, clusterId, replace } = config;
-  const heir = replace === undefined ? {} : { replaces: replace };
-  return { clusterId, node: name, datacenter, rack, tokens, epoch, version, ...heir, ...said };
+  const replacement = replace === undefined ? {} : { replaces: replace };
+  return { clusterId, node: name, datacenter, rack, tokens, epoch, version, ...replacement, ...said };
 }
 
 /**

@@ -337,7 +337,7 @@ export class Transactions implements TransactionService {
       case 'reborn':
         return this.#lostDiskState(request.node, request.life);
       case 'inherit':
-        return openOr(this.#coordinator.handOver(request.node, request.heir));
+        return openOr(this.#coordinator.handOver(request.node, request.replacement));
       case 'adopt':
         return adopt(this.#context, request.batch);
       case 'recall':

@@ -75,7 +75,7 @@ function compare(write: WriteOperation, atlas: DiskLosses, tally: Tally): void {
   const atUs = write.completedUs ?? write.invokedUs;
   const owed = write.need - atlas.lostBetween(write.invokedUs, atUs);
   tally.compare(write.durableCopies >= owed, atUs, () => {
-    return `${describeOperation(write)}: acknowledged with ${write.durableCopies} durable copies, ${owed} are promised`;
+    return `${describeOperation(write)}: acknowledged with ${write.durableCopies} of ${owed} promised durable copies`;
   });
 }
 

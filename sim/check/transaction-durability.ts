@@ -40,7 +40,7 @@ export function checkTransactionDurability(
         continue;
       }
       tally.compare(enough, record.completedUs ?? 0, () => {
-        return `${describeTransaction(record)}: ${key} has ${durableCopies} durable copies, ${record.need} are promised`;
+        return `${describeTransaction(record)}: ${key} has ${durableCopies} of ${record.need} promised durable copies`;
       });
     }
   }

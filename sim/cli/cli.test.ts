@@ -12,7 +12,7 @@ import { formatPlan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
 import { runPlan } from '../runner/run.ts';
 import { planOfSeed } from '../runner/task.ts';
-import { mutateBuild } from './planting.ts';
+import { mutateBuild } from './mutate-build.ts';
 
 const build = fileURLToPath(new URL('../../dist/', import.meta.url));
 const program = join(build, 'sim/main.js');
@@ -106,7 +106,9 @@ describe('lockstep-sim', () => {
       'go beyond the last one',
     ],
     [['run', 'transactions', '--history', 'h.edn'], 'a history is of one run'],
-    [['run', '--plant', 'M999'], 'there is no planted bug "M999"'],
+    [['run', '--mutant', 'M999'], 'there is no mutant "M999"'],
+    // Its former name.
+    [['run', '--plant', 'M999'], 'there is no mutant "M999"'],
     [
       ['enumerate', 'xa', '--only', 'zzzz'],
       'no point\'s description contains "zzzz"; each is STEP FAULT NODE, of',
@@ -273,12 +275,12 @@ describe('lockstep-sim', () => {
 
   it('detects the mutant ack-before-sync within 50 seeds, and its last line replays the smallest plan', () => {
     const out = join(directory, 'out');
-    const run = call('run', '--plant', 'ack-before-sync', '--seeds', '50', '--until-failure', '--out', out);
+    const run = call('run', '--mutant', 'ack-before-sync', '--seeds', '50', '--until-failure', '--out', out);
     expect(run.status).toBe(1);
     expect(run.out).toMatch(/crash-and-restart, seed \d+ broke (durability|durable-before-ack) \(INV[45]\):/);
     const last = run.out.split('\n').at(-1) ?? '';
     const words = /^replay: npx lockstep-sim (.*)$/.exec(last)?.[1]?.split(' ') ?? [];
-    expect(words).toContain('--plant');
+    expect(words).toContain('--mutant');
     const small = parsePlan(readFileSync(words[1] ?? '', 'utf8'));
     expect(small.operations.length).toBeLessThan(20);
     const replay = call(...words);

@@ -11,7 +11,7 @@ export interface EnumerateStoreOptions {
 }
 
 /** Options that only `enumerate xa` has: the store has neither steps nor worker threads. */
-const ofTransactions = ['pairs', 'only', 'jobs', 'plant'] as const;
+const ofTransactions = ['pairs', 'only', 'jobs', 'mutant'] as const;
 
 /** Throws `BadRequest` for an option that would have no effect. */
 export function mustApplyToStore(given: Readonly<Record<string, unknown>>): void {

@@ -10,9 +10,10 @@ import type { Named } from '../check/named.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
 import { faultRows } from '../faults/fault-table.ts';
 import { mutants } from '../mutants/catalogue.ts';
-import type { EnumeratedBug, Mutant } from '../mutants/mutant.ts';
-import { transactionBugs } from '../mutants/transaction-mutants.ts';
+import type { EnumeratedMutant, Mutant } from '../mutants/mutant.ts';
+import { transactionMutants } from '../mutants/transaction-mutants.ts';
 import type { Own } from '../runner/user-defined.ts';
+import { presentNameOf } from '../plan/former-names.ts';
 import type { Scenario } from '../plan/scenario.ts';
 import { describeScenario, parameterWords } from './describe-scenario.ts';
 
@@ -25,9 +26,9 @@ export interface ListOptions {
 }
 
 type FaultRow = (typeof faultRows)[number];
-type AnyMutant = Mutant | EnumeratedBug;
+type AnyMutant = Mutant | EnumeratedMutant;
 
-const allMutants: readonly AnyMutant[] = [...mutants, ...transactionBugs];
+const allMutants: readonly AnyMutant[] = [...mutants, ...transactionMutants];
 
 /** As text: a line per row, cut to `columns`; for one name, all details. Throws `NotFound`. */
 export function listText(options: ListOptions, own: Own, paint: ChalkInstance, columns: number): string {
@@ -46,13 +47,13 @@ export function listJson(options: ListOptions, own: Own): string {
     const { scenario, fault, invariant, mutant } = mustFind(options.name, own);
     return JSON.stringify({ scenario, fault, invariant, mutant: mutant && mutantJson(mutant) });
   }
-  const { faults, invariants, mutants: bugs } = options;
-  const all = (faults ?? invariants ?? bugs) === undefined;
+  const { faults, invariants, mutants: ofMutants } = options;
+  const all = (faults ?? invariants ?? ofMutants) === undefined;
   return JSON.stringify({
     ...(all ? { scenarios: [...scenarios, ...own.scenarios].map(scenarioJson) } : {}),
     ...(all || faults === true ? { faults: faultRows } : {}),
     ...(all || invariants === true ? { invariants: invariantTable } : {}),
-    ...(all || bugs === true ? { mutants: allMutants.map(mutantJson) } : {}),
+    ...(all || ofMutants === true ? { mutants: allMutants.map(mutantJson) } : {}),
   });
 }
 
@@ -108,7 +109,7 @@ interface Found {
 function mustFind(name: string, own: Own): Found {
   const all = [...own.scenarios, ...scenarios];
   const found = {
-    scenario: all.find((one) => one.name === name),
+    scenario: all.find((one) => one.name === presentNameOf(name)),
     fault: findNamed(faultRows, name),
     invariant: findNamed<InvariantDescription>(invariantTable, name),
     mutant: findNamed(allMutants, name),
@@ -118,7 +119,7 @@ function mustFind(name: string, own: Own): Found {
   const near = nearestNames([...known, ...invariantTable, ...allMutants], name);
   throw new LockstepError(
     'NotFound',
-    `there is no scenario, fault, invariant or planted bug "${name}"; the nearest are ${near}`,
+    `there is no scenario, fault, invariant or mutant "${name}"; the nearest are ${near}`,
   );
 }
 
@@ -132,8 +133,7 @@ function describeName(name: string, own: Own, paint: ChalkInstance, columns: num
     paragraphs.push([coded(fault, 'a kind of fault'), ...describeFault(fault, columns)]);
   if (invariant !== undefined)
     paragraphs.push([coded(invariant, 'an invariant'), ...describeInvariant(invariant, columns)]);
-  if (mutant !== undefined)
-    paragraphs.push([coded(mutant, 'a planted bug'), ...describeMutant(mutant, columns)]);
+  if (mutant !== undefined) paragraphs.push([coded(mutant, 'a mutant'), ...describeMutant(mutant, columns)]);
   return paragraphs.map((lines) => lines.join('\n')).join('\n\n');
 }
 
@@ -178,11 +178,11 @@ function describeMutant(mutant: AnyMutant, columns: number): readonly string[] {
     'scenario' in mutant
       ? [
           `scenario ${mutant.scenario}, within ${mutant.seedsMax} seeds`,
-          `lockstep-sim run --plant ${name} --seeds ${mutant.seedsMax} --until-failure`,
+          `lockstep-sim run --mutant ${name} --seeds ${mutant.seedsMax} --until-failure`,
         ]
       : [
           `transaction struck at ${mutant.exposedBy}`,
-          `lockstep-sim enumerate xa --plant ${name} --only '${mutant.exposedBy}'`,
+          `lockstep-sim enumerate xa --mutant ${name} --only '${mutant.exposedBy}'`,
         ];
   return [
     ...fillLines(title, '  ', columns),

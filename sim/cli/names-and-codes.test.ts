@@ -8,11 +8,11 @@ import { invariantTable } from '../check/invariants.ts';
 import type { Named } from '../check/named.ts';
 import { faultRows } from '../faults/fault-table.ts';
 import { mutants } from '../mutants/catalogue.ts';
-import { transactionBugs } from '../mutants/transaction-mutants.ts';
+import { transactionMutants } from '../mutants/transaction-mutants.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
 import type { ListOptions } from './list-command.ts';
 import { listJson, listText } from './list-command.ts';
-import { mustGetEnumeratedBug, mutantNamed } from './planting.ts';
+import { mustGetEnumeratedMutant, mutantNamed } from './mutate-build.ts';
 
 const plain = new Chalk({ level: 0 });
 
@@ -31,7 +31,7 @@ describe('the list', () => {
   it.each<readonly [keyof ListOptions, readonly Named[]]>([
     ['faults', faultRows],
     ['invariants', invariantTable],
-    ['mutants', [...mutants, ...transactionBugs]],
+    ['mutants', [...mutants, ...transactionMutants]],
   ])('has one line for each of the %s: name, code, meaning', (table, rows) => {
     const lines = linesOf({ [table]: true });
     expect(lines.map((line) => line.split(/ +/).slice(0, 2))).toEqual(
@@ -56,8 +56,8 @@ describe('the list', () => {
   it.each([
     ['durability', 'INV4', 'an invariant'],
     ['power-loss', 'FD6', 'a kind of fault'],
-    ['ack-before-sync', 'M01', 'a planted bug'],
-    ['vote-before-durable', 'M04', 'a planted bug'],
+    ['ack-before-sync', 'M01', 'a mutant'],
+    ['vote-before-durable', 'M04', 'a mutant'],
   ])('tells all of %s, by its name and by its code', (name, code, what) => {
     const lines = linesOf({ name });
     expect(lines[0]).toBe(`${name} (${code}), ${what}`);
@@ -72,7 +72,7 @@ describe('the list', () => {
 
   it('refuses what is none of them with the nearest names', () => {
     expect(() => linesOf({ name: 'durabilty' })).toThrow(
-      /there is no scenario, fault, invariant or planted bug "durabilty"; the nearest are durability, /,
+      /there is no scenario, fault, invariant or mutant "durabilty"; the nearest are durability, /,
     );
   });
 
@@ -91,18 +91,18 @@ describe('the list', () => {
 describe('a mutant', () => {
   it('is found by its name and by its code', () => {
     expect(mutantNamed('M01')).toBe(mutantNamed('ack-before-sync'));
-    expect(mustGetEnumeratedBug('M04')).toBe(mustGetEnumeratedBug('vote-before-durable'));
+    expect(mustGetEnumeratedMutant('M04')).toBe(mustGetEnumeratedMutant('vote-before-durable'));
   });
 
   it('that is unknown is refused with the nearest names', () => {
     expect(() => mutantNamed('ack-before-sink')).toThrow(
-      'there is no planted bug "ack-before-sink"; the nearest are ack-before-sync, ',
+      'there is no mutant "ack-before-sink"; the nearest are ack-before-sync, ',
     );
   });
 
-  it('of the other sort is refused with the command that plants it', () => {
-    expect(() => mutantNamed('M04')).toThrow('lockstep-sim enumerate xa --plant vote-before-durable');
-    expect(() => mustGetEnumeratedBug('M01')).toThrow('lockstep-sim run --plant ack-before-sync');
+  it('of the other sort is refused with the command that applies it', () => {
+    expect(() => mutantNamed('M04')).toThrow('lockstep-sim enumerate xa --mutant vote-before-durable');
+    expect(() => mustGetEnumeratedMutant('M01')).toThrow('lockstep-sim run --mutant ack-before-sync');
   });
 });
 

@@ -24,7 +24,7 @@ import { exitCodes } from './complaints.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import { listJson, listText } from './list-command.ts';
-import { mustGetEnumeratedBug, mutantNamed, mutateBuild } from './planting.ts';
+import { mustGetEnumeratedMutant, mutantNamed, mutateBuild } from './mutate-build.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
 import { runScenarios } from './run-command.ts';
 
@@ -43,21 +43,22 @@ const scenariosHelp = 'a module of yours that exports scenarios, invariants or b
 
 const examples = `
 Examples:
-  lockstep-sim list                                   the scenarios, a line each
-  lockstep-sim list crash-and-restart                 all of one: its faults, load and invariants
-  lockstep-sim list --invariants                      what is promised, a line each
-  lockstep-sim run                                    ${defaultSeedCount} seeds of every scenario
-  lockstep-sim run crash-and-restart --seeds 1000     many seeds of one
-  lockstep-sim run --for 10m --jobs 2                 as many seeds as fit in ten minutes
-  lockstep-sim replay crash-and-restart --seed 7      one run again
-  lockstep-sim replay plan.json --trace --until 2s    a plan file, with its first two virtual seconds
-  lockstep-sim enumerate xa                           a transaction struck at every step
-  lockstep-sim enumerate xa --pairs --limit 2000      at two steps: a sample of all pairs
-  lockstep-sim enumerate store-batch                  the store crashed at every disk operation
-  lockstep-sim run --plant ack-before-sync            does the testbed notice a planted bug?
+  lockstep-sim list                                 the scenarios, a line each
+  lockstep-sim list crash-and-restart               all of one scenario
+  lockstep-sim list --invariants                    what is promised
+  lockstep-sim run                                  ${defaultSeedCount} seeds of every scenario
+  lockstep-sim run crash-and-restart --seeds 1000   many seeds of one
+  lockstep-sim run --for 10m --jobs 2               seeds for ten minutes
+  lockstep-sim run --mutant ack-before-sync         is a mutant detected?
+  lockstep-sim replay crash-and-restart --seed 7    one run again
+  lockstep-sim replay plan.json --trace --until 2s  a plan file, its first 2 s
+  lockstep-sim enumerate xa                         faults at each step
+  lockstep-sim enumerate xa --pairs --limit 2000    at pairs of steps: a sample
+  lockstep-sim enumerate store-batch                crashes at each disk step
 
-Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown verdicts than the cap allows,
-70 the simulator itself failed (which says nothing about any invariant).`;
+Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown
+verdicts than the cap allows, 70 the simulator itself failed (which says nothing
+about any invariant).`;
 
 /** Options of every command that runs plans. */
 interface OwnFlags {
@@ -72,7 +73,7 @@ interface RunFlags extends OwnFlags {
   readonly for?: number;
   readonly out: string;
   readonly json?: boolean;
-  readonly plant?: string;
+  readonly mutant?: string;
   readonly untilFailure?: boolean;
   readonly twice?: Twice;
   readonly history?: string;
@@ -84,7 +85,7 @@ interface ReplayFlags extends OwnFlags {
   readonly until?: number;
   readonly history?: string;
   readonly json?: boolean;
-  readonly plant?: string;
+  readonly mutant?: string;
 }
 
 interface EnumerateFlags {
@@ -94,7 +95,7 @@ interface EnumerateFlags {
   readonly seed?: number;
   readonly jobs?: number;
   readonly json?: boolean;
-  readonly plant?: string;
+  readonly mutant?: string;
 }
 
 interface ListFlags extends OwnFlags {
@@ -104,6 +105,11 @@ interface ListFlags extends OwnFlags {
   readonly json?: boolean;
 }
 
+/** The command line with `--mutant` in place of its former name, `--plant`. */
+export function withPresentOptions(words: readonly string[]): readonly string[] {
+  return words.map((word) => word.replace(/^--plant(?=$|=)/, '--mutant'));
+}
+
 /** Creates the program. It calls `setExitCode` with the outcome, and `print` with text for stdout. */
 export function makeProgram(print: (text: string) => void, setExitCode: (code: number) => void): Command {
   const program = new Command('lockstep-sim')
@@ -111,6 +117,10 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
       'Runs Lockstep clusters in a seeded world under faults, and checks what clients were promised.',
     )
     .version(version, '--version', 'print the version')
+    // Short terms leave the descriptions room to wrap within 80 columns.
+    .configureHelp({
+      subcommandTerm: (command) => `${command.name()} ${command.usage().replace('[options] ', '')}`,
+    })
     .addHelpText('after', examples)
     .showHelpAfterError('(lockstep-sim --help tells more)');
 
@@ -156,15 +166,12 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
     .addOption(
       new Option(
         '--twice <which>',
-        'which seeds run a second time to check determinism (default: eighth; all with --seed or --plant)',
+        'which seeds run a second time to check determinism (default: eighth; all with --seed or --mutant)',
       ).choices(twiceChoices),
     )
     .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
     .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
-    .option(
-      '--plant <name>',
-      'run a copy of the engine with this planted bug (a name or code of list --mutants)',
-    )
+    .option('--mutant <name>', 'run a copy of the engine with this mutant (a name or code of list --mutants)')
     .action(async (names: readonly string[], flags: RunFlags) => {
       const told = flags.history === undefined ? undefined : await mustGetSeedToTell(names, flags);
       const summary = await runScenarios({
@@ -174,10 +181,10 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
         forMs: flags.for,
         jobs: flags.jobs,
         out: flags.out,
-        plant: flags.plant,
+        mutant: flags.mutant,
         ownFile: flags.scenarios,
         untilFailure: flags.untilFailure === true,
-        twice: flags.twice ?? (flags.seed === undefined && flags.plant === undefined ? 'eighth' : 'all'),
+        twice: flags.twice ?? (flags.seed === undefined && flags.mutant === undefined ? 'eighth' : 'all'),
       });
       if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
       print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));
@@ -196,13 +203,10 @@ function addReplay(program: Command, { print, setExitCode }: Output): void {
     .option(historyFlag, historyHelp)
     .option('--json', 'print one line of JSON')
     .option(scenariosFlag, scenariosHelp)
-    .option(
-      '--plant <name>',
-      'run a copy of the engine with this planted bug (a name or code of list --mutants)',
-    )
+    .option('--mutant <name>', 'run a copy of the engine with this mutant (a name or code of list --mutants)')
     .action(async (what: string, flags: ReplayFlags) => {
-      if (flags.plant !== undefined) {
-        setExitCode(await replayPlanted(what, flags, flags.plant));
+      if (flags.mutant !== undefined) {
+        setExitCode(await replayMutant(what, flags, flags.mutant));
         return;
       }
       const own = await loadOwn(flags.scenarios);
@@ -245,7 +249,7 @@ function addEnumerate(program: Command, { print, setExitCode }: Output): void {
     .option('--seed <s>', 'the seed of the sample (store-batch: of the history too)', wholeNumber)
     .option('--jobs <j>', `xa: ${jobsHelp} (default: ${availableParallelism()})`, jobCount)
     .option('--json', 'print one line of JSON')
-    .option('--plant <name>', 'xa: run a copy of the engine with this planted bug (a name or code)')
+    .option('--mutant <name>', 'xa: run a copy of the engine with this mutant (a name or code)')
     .action(async (what: string, flags: EnumerateFlags) => {
       if (what === 'store-batch') {
         mustApplyToStore({ ...flags });
@@ -257,7 +261,7 @@ function addEnumerate(program: Command, { print, setExitCode }: Output): void {
       if (what !== 'xa')
         throw new LockstepError('BadRequest', `"${what}" cannot be enumerated; xa and store-batch can`);
       const build =
-        flags.plant === undefined ? undefined : await mutateBuild(mustGetEnumeratedBug(flags.plant));
+        flags.mutant === undefined ? undefined : await mutateBuild(mustGetEnumeratedMutant(flags.mutant));
       const enumeration = await enumerateTransactions({
         pairs: flags.pairs === true,
         only: flags.only,
@@ -275,10 +279,10 @@ function addList(program: Command, { print }: Output): void {
   program
     .command('list')
     .description('the scenarios, a line each; all of one by its name; or the tables of what may be named')
-    .argument('[name]', 'a scenario, fault, invariant or planted bug (old codes too): all there is of it')
+    .argument('[name]', 'a scenario, fault, invariant or mutant (old codes too): all there is of it')
     .option('--faults', 'the kinds of faults')
     .option('--invariants', 'the invariants')
-    .option('--mutants', 'the planted bugs')
+    .option('--mutants', 'the mutants')
     .option('--json', 'print one line of JSON')
     .option(scenariosFlag, scenariosHelp)
     .action(async (name: string | undefined, { json, scenarios, ...tables }: ListFlags) => {
@@ -289,7 +293,7 @@ function addList(program: Command, { print }: Output): void {
 }
 
 /** Runs the command in the mutant's copy of this program. */
-async function replayPlanted(what: string, flags: ReplayFlags, id: string): Promise<number> {
+async function replayMutant(what: string, flags: ReplayFlags, id: string): Promise<number> {
   const build = await mutateBuild(mutantNamed(id));
   const words = ['replay', what];
   if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
@@ -308,12 +312,12 @@ async function replayPlanted(what: string, flags: ReplayFlags, id: string): Prom
 /** The plan of the one run whose history is wanted. Throws `BadRequest` unless the flags name exactly one. */
 async function mustGetSeedToTell(
   names: readonly string[],
-  { seed, plant: bug, scenarios }: RunFlags,
+  { seed, mutant, scenarios }: RunFlags,
 ): Promise<Plan> {
   const [name] = names;
-  if (name === undefined || names.length > 1 || seed === undefined || bug !== undefined) {
+  if (name === undefined || names.length > 1 || seed === undefined || mutant !== undefined) {
     const detail =
-      'a history is of one run: name one scenario and --seed S, without --plant (replay --plant has it too)';
+      'a history is of one run: name one scenario and --seed S, without --mutant (replay --mutant has it too)';
     throw new LockstepError('BadRequest', detail);
   }
   return planOfSeed(name, seed, await loadOwn(scenarios));

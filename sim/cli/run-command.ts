@@ -18,7 +18,7 @@ import type { Task } from '../runner/task.ts';
 import { mustFindScenario, planOfSeed } from '../runner/task.ts';
 import { judgedBy } from '../runner/judges.ts';
 import type { Twice } from '../runner/twice.ts';
-import { mutantNamed, mutateBuild } from './planting.ts';
+import { mutantNamed, mutateBuild } from './mutate-build.ts';
 import { startProgress } from './progress.ts';
 
 /** Options of `run`. */
@@ -33,7 +33,7 @@ export interface RunOptions {
   readonly jobs: number;
   /** Directory for failing plans. */
   readonly out: string;
-  readonly plant: string | undefined;
+  readonly mutant: string | undefined;
   /** The module with the user's scenarios and invariants. */
   readonly ownFile: string | undefined;
   /** Starts no further run of a scenario that has failed. */
@@ -59,7 +59,8 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
   const { forMs } = options;
   const own = await loadOwn(options.ownFile);
   const names = namesToRun(options, own);
-  const build = options.plant === undefined ? buildDirectory : await mutateBuild(mutantNamed(options.plant));
+  const build =
+    options.mutant === undefined ? buildDirectory : await mutateBuild(mutantNamed(options.mutant));
   const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + forMs;
   const pool = new Pool(build, options.jobs, options.ownFile);
   try {
@@ -88,7 +89,7 @@ function mustBeSeeds({ firstSeed, seedCount = 1 }: RunOptions): void {
 function namesToRun(options: RunOptions, own: Own): readonly string[] {
   for (const name of options.scenarios) mustFindScenario(name, own);
   if (options.scenarios.length > 0) return options.scenarios;
-  if (options.plant !== undefined) return [mutantNamed(options.plant).scenario];
+  if (options.mutant !== undefined) return [mutantNamed(options.mutant).scenario];
   return (own.scenarios.length > 0 ? own.scenarios : scenarios).map((scenario) => scenario.name);
 }
 
@@ -201,7 +202,7 @@ async function explain(
   if (result === undefined) return undefined;
   const { scenario, seed } = result;
   const added = [
-    ...(options.plant === undefined ? [] : ['--plant', mutantNamed(options.plant).name]),
+    ...(options.mutant === undefined ? [] : ['--mutant', mutantNamed(options.mutant).name]),
     ...(options.ownFile === undefined ? [] : ['--scenarios', options.ownFile]),
   ];
   const task = shrinkTask(result, endMs - performance.now());

@@ -2,7 +2,7 @@
 import type { Mutant } from './mutant.ts';
 
 /** Mutants that scenarios with anti-entropy must detect. */
-export const antiEntropyBugs: readonly Mutant[] = [
+export const antiEntropyMutants: readonly Mutant[] = [
   {
     name: 'xor-tree-hash',
     code: 'M24',

@@ -5,23 +5,23 @@ import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { findScenario } from '../../scenarios/catalogue.ts';
-import { mutantNamed, mutateInto } from '../cli/planting.ts';
+import { mutantNamed, mutateInto } from '../cli/mutate-build.ts';
 import { mutants } from './catalogue.ts';
-import { transactionBugs } from './transaction-mutants.ts';
+import { transactionMutants } from './transaction-mutants.ts';
 
 /** `npm test` builds before it tests. */
 const build = fileURLToPath(new URL('../../dist', import.meta.url));
 
 describe('mutants', () => {
-  it.each(mutants)('$name finds its place in the built engine exactly once', async (bug) => {
-    const text = await readFile(join(build, bug.file), 'utf8');
-    const edited = mutateInto(text, bug);
+  it.each(mutants)('$name finds its place in the built engine exactly once', async (mutant) => {
+    const text = await readFile(join(build, mutant.file), 'utf8');
+    const edited = mutateInto(text, mutant);
     expect(edited).not.toBe(text);
-    expect(edited).toContain(bug.replace);
+    expect(edited).toContain(mutant.replace);
   });
 
   it('have a name and a code each, which no other one has', () => {
-    const words = [...mutants, ...transactionBugs].flatMap(({ name, code }) => [name, code]);
+    const words = [...mutants, ...transactionMutants].flatMap(({ name, code }) => [name, code]);
     expect(new Set(words).size).toBe(words.length);
   });
 
@@ -31,10 +31,10 @@ describe('mutants', () => {
   });
 
   it('refuse an edit whose place is missing, or occurs twice', () => {
-    const bug = mutantNamed('ack-before-sync');
-    expect(() => mutateInto('nothing of the kind', bug)).toThrow(LockstepError);
-    expect(() => mutateInto(bug.find + bug.find, bug)).toThrow('found 2 times');
-    expect(() => mutantNamed('M999')).toThrow('there is no planted bug "M999"');
+    const mutant = mutantNamed('ack-before-sync');
+    expect(() => mutateInto('nothing of the kind', mutant)).toThrow(LockstepError);
+    expect(() => mutateInto(mutant.find + mutant.find, mutant)).toThrow('found 2 times');
+    expect(() => mutantNamed('M999')).toThrow('there is no mutant "M999"');
   });
 
   it('the built engine holds no trace of them', async () => {

@@ -1,15 +1,15 @@
 /** Lists all mutants that random runs must detect. Each edit is tested against the built engine (catalogue.test.ts). */
-import { antiEntropyBugs } from './anti-entropy-mutants.ts';
-import { clientBugs } from './client-mutants.ts';
-import { clusterBugs, harmlessEdits } from './cluster-mutants.ts';
+import { antiEntropyMutants } from './anti-entropy-mutants.ts';
+import { clientMutants } from './client-mutants.ts';
+import { clusterMutants, harmlessEdits } from './cluster-mutants.ts';
 import type { Mutant } from './mutant.ts';
-import { readBugs } from './read-mutants.ts';
-import { storeBugs } from './storage-mutants.ts';
-import { transactionStoryBugs } from './random-transaction-mutants.ts';
+import { readMutants } from './read-mutants.ts';
+import { storageMutants } from './storage-mutants.ts';
+import { randomTransactionMutants } from './random-transaction-mutants.ts';
 
 /** All of them; `transaction-mutants.ts` has those that crash points expose. */
 export const mutants: readonly Mutant[] = [
-  ...storeBugs,
+  ...storageMutants,
   {
     name: 'ack-before-sync',
     code: 'M01',
@@ -142,10 +142,10 @@ export const mutants: readonly Mutant[] = [
     oracles: ['metrics-reconcile'],
     seedsMax: 20,
   },
-  ...antiEntropyBugs,
-  ...clientBugs,
-  ...clusterBugs,
+  ...antiEntropyMutants,
+  ...clientMutants,
+  ...clusterMutants,
   ...harmlessEdits,
-  ...readBugs,
-  ...transactionStoryBugs,
+  ...readMutants,
+  ...randomTransactionMutants,
 ];

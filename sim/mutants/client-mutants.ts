@@ -2,7 +2,7 @@
 import type { Mutant } from './mutant.ts';
 
 /** Mutants that scenarios with these clients must detect. */
-export const clientBugs: readonly Mutant[] = [
+export const clientMutants: readonly Mutant[] = [
   {
     name: 'idempotency-key-not-stored',
     code: 'M46',

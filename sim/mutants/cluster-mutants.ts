@@ -2,7 +2,7 @@
 import type { Mutant } from './mutant.ts';
 
 /** Mutants that cluster scenarios must detect. */
-export const clusterBugs: readonly Mutant[] = [
+export const clusterMutants: readonly Mutant[] = [
   {
     name: 'crossed-replies',
     code: 'M19',
@@ -278,8 +278,8 @@ export const clusterBugs: readonly Mutant[] = [
     code: 'M69',
     title: 'a replacement of a node also stands for later nodes of that name',
     file: 'engine/cluster/membership/member-record.js',
-    find: 'return !isLater(other.joined, heir.supersedes);',
-    replace: 'return heir.replaces.length > 0;',
+    find: 'return !isLater(other.joined, replacement.supersedes);',
+    replace: 'return replacement.replaces.length > 0;',
     scenario: 'node-names-reused',
     oracles: ['ring-agreement'],
     seedsMax: 5,

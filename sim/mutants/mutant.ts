@@ -1,6 +1,6 @@
 /**
  * Mutants: small edits that each break one promise of the engine, to prove that the testbed detects it. An edit is
- * applied to a copy of the built engine (`dist-plants/<name>`), never to the source, so production builds contain no
+ * applied to a copy of the built engine (`dist-mutants/<name>`), never to the source, so production builds contain no
  * trace of it.
  */
 import type { Named } from '../check/named.ts';
@@ -17,8 +17,8 @@ export interface MutantEdit extends Named {
   readonly replace: string;
 }
 
-/** A mutant that one crash point of a transaction exposes (`lockstep-sim enumerate xa --plant`). */
-export interface EnumeratedBug extends MutantEdit {
+/** A mutant that one crash point of a transaction exposes (`lockstep-sim enumerate xa --mutant`). */
+export interface EnumeratedMutant extends MutantEdit {
   /** Part of the description of the crash points that expose it: `p.vote.sent syncLoss`. */
   readonly exposedBy: string;
   /** The runs must fail by one of these invariants, or by the values that clients read back (`values`). */

@@ -2,7 +2,7 @@
 import type { Mutant } from './mutant.ts';
 
 /** Mutants that scenarios with transactions must detect. */
-export const transactionStoryBugs: readonly Mutant[] = [
+export const randomTransactionMutants: readonly Mutant[] = [
   {
     name: 'decision-not-logged',
     code: 'M06',
@@ -241,8 +241,8 @@ export const transactionStoryBugs: readonly Mutant[] = [
     code: 'M99',
     title: 'a coordinator does not resend the branches of a replaced node to its replacement',
     file: 'engine/transactions/coordinator/coordinator.js',
-    find: 'this.#redo(active, node, heir);',
-    replace: 'void heir, this.#lose(active, node);',
+    find: 'this.#redo(active, node, replacement);',
+    replace: 'void replacement, this.#lose(active, node);',
     scenario: 'coordinator-is-replaced',
     oracles: ['atomicity'],
     seedsMax: 20,

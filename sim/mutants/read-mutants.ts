@@ -2,7 +2,7 @@
 import type { Mutant } from './mutant.ts';
 
 /** Mutants that scenarios with large objects must detect. */
-export const readBugs: readonly Mutant[] = [
+export const readMutants: readonly Mutant[] = [
   {
     name: 'read-budget-leak',
     code: 'M72',

@@ -2,7 +2,7 @@
 import type { Mutant } from './mutant.ts';
 
 /** Mutants that scenarios with disk faults must detect. */
-export const storeBugs: readonly Mutant[] = [
+export const storageMutants: readonly Mutant[] = [
   {
     name: 'later-flushes-acked-early',
     code: 'M41',

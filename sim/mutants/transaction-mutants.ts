@@ -1,8 +1,8 @@
 /** Mutants of transactions, each with the crash points that expose it. */
-import type { EnumeratedBug } from './mutant.ts';
+import type { EnumeratedMutant } from './mutant.ts';
 
-/** Mutants for `lockstep-sim enumerate xa --plant`. */
-export const transactionBugs: readonly EnumeratedBug[] = [
+/** Mutants for `lockstep-sim enumerate xa --mutant`. */
+export const transactionMutants: readonly EnumeratedMutant[] = [
   {
     name: 'vote-before-durable',
     code: 'M04',

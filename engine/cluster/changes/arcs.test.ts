@@ -80,8 +80,8 @@ describe('the sources of a range', () => {
     for (const count of [1, 2, 3, 4, 5, 6, 7]) {
       const members = Array.from({ length: count }, (_, index) => member(`n${index}`, `r${index}`));
       const dead = present(members[0], 'the dead node');
-      const heir = { ...dead, node: 'heir' as NodeId };
-      const sources = sourcesOf(new Ring(members), range, heir, (one) => one !== dead) ?? [];
+      const replacement = { ...dead, node: 'replacement' as NodeId };
+      const sources = sourcesOf(new Ring(members), range, replacement, (one) => one !== dead) ?? [];
       // A majority of the dead node and replicas that are not read.
       const unread = members.filter((one) => one !== dead && !sources.includes(one));
       expect(1 + unread.length).toBeLessThan(count === 1 ? 2 : Math.floor(count / 2) + 1);

@@ -75,7 +75,7 @@ export class LeaveDrain {
       const nowUs = io.clock.nowUs();
       if (hints === 0 && nowUs - busyUs >= this.#options.roundUs) return true;
       if (nowUs - sinceUs >= this.#options.patienceUs) {
-        io.log.event('error', 'transfer.estate.abandoned', { ...this.#left });
+        io.log.event('error', 'transfer.drain.abandoned', { ...this.#left });
         return true;
       }
       await sleep(io.clock, retryUs);

@@ -111,8 +111,8 @@ describe('a greeting', () => {
   });
 
   it('of a replacement that comes too early is refused, and the refusal says what it waits for', () => {
-    const heir = { ...stranger, joining: true, tokens: [20 as Token], replaces: hello.node };
-    expect(judgeGreeting(table(), heir, false)).toMatchObject({
+    const replacement = { ...stranger, joining: true, tokens: [20 as Token], replaces: hello.node };
+    expect(judgeGreeting(table(), replacement, false)).toMatchObject({
       reason: 'duplicateToken',
       detail: expect.stringMatching(
         /^node n9 replaces n2, which is \w+ here; it is let in once n2/,
@@ -121,36 +121,48 @@ describe('a greeting', () => {
   });
 
   it('of a replacement is refused until the dead node has been silent for long enough, even if this incarnation never heard it', () => {
-    const heir = { ...stranger, rack: hello.rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    const replacement = {
+      ...stranger,
+      rack: hello.rack,
+      joining: true,
+      tokens: hello.tokens,
+      replaces: hello.node,
+    };
     const restarted = tableOf(record);
     restarted.listen(0);
     const silentUs = 18_000_000;
     restarted.judge(silentUs);
-    expect(judgeGreeting(restarted, heir, false)).toMatchObject({
+    expect(judgeGreeting(restarted, replacement, false)).toMatchObject({
       reason: 'duplicateToken',
       detail: expect.stringContaining('n2, which is UNKNOWN here') as string,
     });
     restarted.judge(silentUs + 1_000_000);
-    expect(judgeGreeting(restarted, heir, false)).toBeUndefined();
+    expect(judgeGreeting(restarted, replacement, false)).toBeUndefined();
   });
 
   it('of a replacement that was admitted before is admitted at once after a restart', () => {
-    const heir = { ...stranger, rack: hello.rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    const replacement = {
+      ...stranger,
+      rack: hello.rack,
+      joining: true,
+      tokens: hello.tokens,
+      replaces: hello.node,
+    };
     const restarted = tableOf(record);
-    const { node, tokens } = heir;
+    const { node, tokens } = replacement;
     const known = { ...record, node, tokens, generation: 3, epoch: 'e3', replaces: record.node };
     restarted.expect({ ...known, state: 'JOINING', move: 'copying' });
-    expect(judgeGreeting(restarted, { ...heir, generation: 4 }, false)).toBeUndefined();
+    expect(judgeGreeting(restarted, { ...replacement, generation: 4 }, false)).toBeUndefined();
   });
 
   it('of a replacement with another location or other tokens than the dead node is refused', () => {
     const { rack } = hello;
-    const heir = { ...stranger, rack, joining: true, tokens: hello.tokens, replaces: hello.node };
-    expect(judgeGreeting(table(), { ...heir, rack: 'r7' }, false)).toMatchObject({
+    const replacement = { ...stranger, rack, joining: true, tokens: hello.tokens, replaces: hello.node };
+    expect(judgeGreeting(table(), { ...replacement, rack: 'r7' }, false)).toMatchObject({
       reason: 'location',
       detail: 'node n9 replaces n2 and is in dc1/r7; a replacement stands where that one stood, in dc1/r2',
     });
-    expect(judgeGreeting(table(), { ...heir, tokens: [21 as Token] }, false)).toMatchObject({
+    expect(judgeGreeting(table(), { ...replacement, tokens: [21 as Token] }, false)).toMatchObject({
       reason: 'tokens',
       detail: expect.stringContaining('it is told which it takes over') as string,
       tokens: [20],
@@ -158,18 +170,18 @@ describe('a greeting', () => {
     // A dead node that was never heard is known by this node's configuration only.
     const unheard = table();
     unheard.expect({ ...record, node: 'n5' as NodeId, rack: 'r5', tokens: [50 as Token], generation: 0 });
-    const stranded = judgeGreeting(unheard, { ...heir, rack: 'r5', replaces: 'n5' as NodeId }, false);
+    const stranded = judgeGreeting(unheard, { ...replacement, rack: 'r5', replaces: 'n5' as NodeId }, false);
     expect(stranded).toMatchObject({
       reason: 'tokens',
       detail: expect.stringContaining('name n5 among its seeds') as string,
     });
     expect(stranded).not.toHaveProperty('tokens');
-    expect(judgeGreeting(table(), { ...heir, replaces: 'n8' as NodeId }, false)).toMatchObject({
+    expect(judgeGreeting(table(), { ...replacement, replaces: 'n8' as NodeId }, false)).toMatchObject({
       reason: 'tokens',
       detail: 'node n9 replaces n8, which is no member of this cluster',
     });
     // The replacement owns what it has taken over.
-    expect(judgeGreeting(table({ left: true }), heir, false)).toBeUndefined();
+    expect(judgeGreeting(table({ left: true }), replacement, false)).toBeUndefined();
   });
 
   it('of an earlier incarnation, or of another process with the same number, is refused with the number that was seen', () => {

@@ -83,12 +83,16 @@ export function isLater(joined: number | undefined, other: number | undefined): 
   return (joined ?? 0) > (other ?? 0);
 }
 
-/** True if `heir` has taken over what `other` owned, or what `other` was still to take over from the same dead node. */
-export function hasOusted(heir: MemberRecord, other: MemberRecord): boolean {
-  if (heir.replaces === undefined || heir.state === 'JOINING') return false;
-  if (heir.replaces === other.node) return !isLater(other.joined, heir.supersedes);
-  const tooLate = other.replaces === heir.replaces && other.state === 'JOINING' && other.move === 'copying';
-  return tooLate && !isLater(other.supersedes, heir.supersedes);
+/**
+ * True if `replacement` has taken over what `other` owned, or what `other` was still to take over from the same dead
+ * node.
+ */
+export function hasOusted(replacement: MemberRecord, other: MemberRecord): boolean {
+  if (replacement.replaces === undefined || replacement.state === 'JOINING') return false;
+  if (replacement.replaces === other.node) return !isLater(other.joined, replacement.supersedes);
+  const tooLate =
+    other.replaces === replacement.replaces && other.state === 'JOINING' && other.move === 'copying';
+  return tooLate && !isLater(other.supersedes, replacement.supersedes);
 }
 
 /** True if two processes claim one incarnation number. */

@@ -208,7 +208,7 @@ describe('a member table', () => {
 
 describe('a node name that is used again', () => {
   const dead = recordOf('n2', { generation: 5 });
-  const heir = recordOf('n3', { replaces: node('n2'), tokens: dead.tokens });
+  const replacement = recordOf('n3', { replaces: node('n2'), tokens: dead.tokens });
   const anew = recordOf('n2', {
     generation: 9,
     epoch: 'e-new',
@@ -221,7 +221,7 @@ describe('a node name that is used again', () => {
     for (const left of [false, true]) {
       const { table } = tableOf('n1');
       table.apply(dead, dead.node, 0);
-      table.apply({ ...heir, left, state: left ? 'LEAVING' : 'NORMAL' }, heir.node, 0);
+      table.apply({ ...replacement, left, state: left ? 'LEAVING' : 'NORMAL' }, replacement.node, 0);
       expect(table.isSuperseded(dead)).toBe(true);
       expect(table.isSuperseded(anew)).toBe(false);
     }

@@ -336,9 +336,9 @@ export class MemberTable {
     return this.opinion(dead.node) !== 'UNKNOWN' || this.record(claim.node)?.replaces === dead.node;
   }
 
-  /** True if the claiming node is the dead one whose tokens `heir` has not taken over yet. */
-  #isReplacedBy(claim: Place, heir: MemberRecord): boolean {
-    return heir.replaces === claim.node && heir.state === 'JOINING';
+  /** True if the claiming node is the dead one whose tokens `replacement` has not taken over yet. */
+  #isReplacedBy(claim: Place, replacement: MemberRecord): boolean {
+    return replacement.replaces === claim.node && replacement.state === 'JOINING';
   }
 
   #tokenTaken(claim: Place): boolean {

@@ -79,8 +79,8 @@ describe('read owners | pending owners', () => {
     const { step } = harness(recordOf('r', 'r2', 100, { replaces: 'n2' as NodeId }));
     // The dead node is routable until it is judged DOWN.
     expect(() => step({ state: 'JOINING', move: 'copying' })).toThrow();
-    const heir = harness(recordOf('r', 'r2', 100, { replaces: 'n2' as NodeId }));
-    expect(heir.step({ state: 'NORMAL', move: 'switching' })).toBe('n1 r | ');
+    const replacement = harness(recordOf('r', 'r2', 100, { replaces: 'n2' as NodeId }));
+    expect(replacement.step({ state: 'NORMAL', move: 'switching' })).toBe('n1 r | ');
   });
 
   it('grow and shrink by a rack', () => {

@@ -211,12 +211,12 @@ export class Coordinator {
   }
 
   /**
-   * Hands the dead node's parts of committed transactions to `heir`, its replacement. True if one of those parts is not
-   * applied yet, or may still be committed.
+   * Hands the dead node's parts of committed transactions to its replacement. True if one of those parts is not applied
+   * yet, or may still be committed.
    */
-  handOver(node: NodeId, heir: NodeId): boolean {
+  handOver(node: NodeId, replacement: NodeId): boolean {
     const open = this.all.filter((one) => isOpenAt(one, node, Infinity) && !one.lost.includes(node));
-    for (const active of open) if (active.state.phase === 'committing') this.#redo(active, node, heir);
+    for (const active of open) if (active.state.phase === 'committing') this.#redo(active, node, replacement);
     return open.length > 0;
   }
 

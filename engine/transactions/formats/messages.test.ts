@@ -71,7 +71,7 @@ const request: fc.Arbitrary<BranchRequest> = fc.oneof(
     ),
   }),
   fc.record({ kind: fc.constant('reborn' as const), node, life: fc.nat() }),
-  node.map((name) => ({ kind: 'inherit' as const, node: name, heir: `${name}x` as NodeId })),
+  node.map((name) => ({ kind: 'inherit' as const, node: name, replacement: `${name}x` as NodeId })),
   fc.record({
     kind: fc.constantFrom('commit' as const, 'rollback' as const, 'status' as const),
     xid,

@@ -97,10 +97,10 @@ export type BranchRequest =
    */
   | { readonly kind: 'reborn'; readonly node: NodeId; readonly life: number }
   /**
-   * `heir` replaces the dead `node`. The receiver sends it the prepare requests of committed transactions that `node`
-   * has not applied. Answered by `told`.
+   * `replacement` replaces the dead `node`. The receiver sends it the prepare requests of committed transactions that
+   * `node` has not applied. Answered by `told`.
    */
-  | { readonly kind: 'inherit'; readonly node: NodeId; readonly heir: NodeId }
+  | { readonly kind: 'inherit'; readonly node: NodeId; readonly replacement: NodeId }
   /**
    * `node` has applied these branches. The receiver tells it to forget those that none of its transactions needs any
    * more.
@@ -243,7 +243,7 @@ export function encodeRequest(request: BranchRequest): Buffer {
   if (request.kind === 'reborn')
     return writer.string(byteStringOf(request.node)).varint(request.life).finish();
   if (request.kind === 'inherit')
-    return writer.string(byteStringOf(request.node)).string(byteStringOf(request.heir)).finish();
+    return writer.string(byteStringOf(request.node)).string(byteStringOf(request.replacement)).finish();
   if (request.kind === 'recall') return writer.string(byteStringOf(request.clientId)).finish();
   if (request.kind === 'names')
     return writer.u32(request.from).u32(request.to).string(byteStringOf(request.after)).finish();
@@ -292,7 +292,7 @@ function readUnnamed(reader: ByteReader, kind: Unnamed): BranchRequest {
     case 'reborn':
       return { kind, node: readNode(reader), life: reader.varint() };
     case 'inherit':
-      return { kind, node: readNode(reader), heir: readNode(reader) };
+      return { kind, node: readNode(reader), replacement: readNode(reader) };
     case 'recall':
       return { kind, clientId: textOf(reader.string()) };
     case 'names': {

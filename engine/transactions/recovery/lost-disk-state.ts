@@ -49,7 +49,7 @@ export async function askTakeover(
   dead: NodeId,
 ): Promise<boolean | undefined> {
   const { parts } = context;
-  const request = { kind: 'inherit', node: dead, heir: parts.self.node } as const;
+  const request = { kind: 'inherit', node: dead, replacement: parts.self.node } as const;
   const reply = await askNode(context, peer, request, parts.settings.timeoutMs * 1000);
   return reply.kind === 'told' ? reply.state === 'undecided' : undefined;
 }

@@ -17,7 +17,7 @@ class Departure {
 
   constructor(seed: string, settings: Readonly<Record<string, unknown>> = {}) {
     this.room = new TransactionHarness(seed, { gossip_interval_ms: 200, ...settings });
-    for (const name of ['membership.left', 'transfer.estate.abandoned']) {
+    for (const name of ['membership.left', 'transfer.drain.abandoned']) {
       this.room.world.trace.on(name, ({ atUs }) => void this.told.push({ name, atUs }));
     }
   }
@@ -73,7 +73,7 @@ describe('a node that leaves', () => {
     await departure.room.pass(15 * second);
     expect(departure.names()).toEqual([]);
     await departure.room.pass(30 * second);
-    expect(departure.names()).toEqual(['transfer.estate.abandoned', 'membership.left']);
+    expect(departure.names()).toEqual(['transfer.drain.abandoned', 'membership.left']);
     expect(present(departure.told[1], 'the leave').atUs).toBeGreaterThan(0);
     expect(departure.room.world.failures).toEqual([]);
   });

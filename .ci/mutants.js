@@ -1,5 +1,5 @@
 /**
- * `npm run plants [NAME|CODE...]`: checks that every mutant is still detected, by one of the invariants that it names
+ * `npm run mutants [NAME|CODE...]`: checks that every mutant is still detected, by one of the invariants that it names
  * and within its number of seeds. The engine changes, so a mutant may lose its effect or be masked by another
  * safeguard. The check takes half an hour, so it is not a part of `npm test`. Exit code 0 if all mutants are detected,
  * 1 if not, 2 for an unknown name.
@@ -9,7 +9,7 @@ import { spawnSync } from 'node:child_process';
 import { invariantNames } from '../dist/sim/check/invariants.js';
 import { findNamed, nearestNames } from '../dist/sim/check/named.js';
 import { mutants } from '../dist/sim/mutants/catalogue.js';
-import { transactionBugs } from '../dist/sim/mutants/transaction-mutants.js';
+import { transactionMutants } from '../dist/sim/mutants/transaction-mutants.js';
 
 /** The simulator's result, from its one line of JSON. */
 function simulate(args) {
@@ -23,7 +23,7 @@ function simulate(args) {
 
 /** The invariants that the mutant's scenario breaks, each with the lowest seed. */
 function broken(name, ...more) {
-  const [{ broken: seedsOf = {} }] = simulate(['run', '--plant', name, ...more]).scenarios;
+  const [{ broken: seedsOf = {} }] = simulate(['run', '--mutant', name, ...more]).scenarios;
   return new Map(Object.entries(seedsOf).map(([invariant, seeds]) => [invariant, Math.min(...seeds)]));
 }
 
@@ -39,7 +39,7 @@ function judgeStory({ name, oracles, seedsMax }) {
 }
 
 function judgePoints({ name, exposedBy, oracles }) {
-  const { failures } = simulate(['enumerate', 'xa', '--plant', name, '--only', exposedBy]);
+  const { failures } = simulate(['enumerate', 'xa', '--mutant', name, '--only', exposedBy]);
   const named = new RegExp(`(?<![\\w-])(${invariantNames.join('|')})(?=: )`, 'g');
   const found = new Set(failures.flatMap((failure) => failure.match(named) ?? []));
   if (failures.some((failure) => failure.includes('the keys hold'))) found.add('values');
@@ -50,25 +50,25 @@ function judgePoints({ name, exposedBy, oracles }) {
   };
 }
 
-const bugs = [
-  ...mutants.map((bug) => ({ ...bug, judge: () => judgeStory(bug) })),
-  ...transactionBugs.map((bug) => ({ ...bug, judge: () => judgePoints(bug) })),
+const all = [
+  ...mutants.map((mutant) => ({ ...mutant, judge: () => judgeStory(mutant) })),
+  ...transactionMutants.map((mutant) => ({ ...mutant, judge: () => judgePoints(mutant) })),
 ];
 const given = process.argv.slice(2);
-const unknown = given.filter((word) => findNamed(bugs, word) === undefined);
+const unknown = given.filter((word) => findNamed(all, word) === undefined);
 for (const word of unknown)
-  console.error(`there is no planted bug "${word}"; the nearest are ${nearestNames(bugs, word)}`);
+  console.error(`there is no mutant "${word}"; the nearest are ${nearestNames(all, word)}`);
 if (unknown.length > 0) process.exit(2);
 const chosen =
-  given.length === 0 ? bugs : bugs.filter((bug) => given.some((word) => findNamed(bugs, word) === bug));
+  given.length === 0 ? all : all.filter((mutant) => given.some((word) => findNamed(all, word) === mutant));
 let missed = 0;
-for (const bug of chosen) {
-  const { noticed, words } = bug.judge();
+for (const mutant of chosen) {
+  const { noticed, words } = mutant.judge();
   if (!noticed) missed += 1;
-  const names = bug.oracles.length === 0 ? 'nothing' : bug.oracles.join(' or ');
+  const names = mutant.oracles.length === 0 ? 'nothing' : mutant.oracles.join(' or ');
   console.log(
-    `${noticed ? 'noticed' : 'MISSED '} ${bug.name} (${bug.code}, ${bug.title}): ${words}; expected ${names}`,
+    `${noticed ? 'noticed' : 'MISSED '} ${mutant.name} (${mutant.code}, ${mutant.title}): ${words}; expected ${names}`,
   );
 }
-console.log(missed === 0 ? 'every planted bug is noticed' : `${missed} missed`);
+console.log(missed === 0 ? 'every mutant is noticed' : `${missed} missed`);
 process.exitCode = missed === 0 ? 0 : 1;
