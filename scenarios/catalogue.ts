@@ -82,6 +82,7 @@ import { retriesAfterDiskLoss } from './retries-after-disk-loss.ts';
 import { retriesThroughOtherNodes } from './retries-through-other-nodes.ts';
 import { retriesAfterDiskRollback } from './retries-after-disk-rollback.ts';
 import { retriesDuringRingChange } from './retries-during-ring-change.ts';
+import { transactionsAcrossDatacenters } from './transactions-across-datacenters.ts';
 import { transactionsDuringRingChange } from './transactions-during-ring-change.ts';
 import { transactions } from './transactions.ts';
 import { zombieCoordinator } from './zombie-coordinator.ts';
@@ -106,6 +107,7 @@ export const scenarios: readonly Scenario[] = [
   rollingRestart,
   tornLogTail,
   transactions,
+  transactionsAcrossDatacenters,
   transactionsDuringRingChange,
   powerLossDuringRingChange,
   powerLossBetweenSteps,

@@ -302,4 +302,16 @@ export const randomTransactionMutants: readonly Mutant[] = [
     oracles: ['exactly-once', 'durable-before-ack', 'strict-serializability', 'atomicity'],
     seedsMax: 50,
   },
+  {
+    name: 'level-counted-at-primary',
+    code: 'M115',
+    title:
+      "a transaction's level is counted in the datacenter of the primary, not in that of the client's node",
+    file: 'engine/replication/batch-round.js',
+    find: 'const asked = coordinator === self.node ? self : member(coordinator);',
+    replace: 'const asked = self;',
+    scenario: 'transactions-across-datacenters',
+    oracles: ['durable-before-ack'],
+    seedsMax: 5,
+  },
 ];

@@ -46,7 +46,7 @@ export interface PlanTransaction {
 }
 
 /** The consistency levels that a transaction can ask for. */
-export const transactionLevels = ['DC_ONE', 'DC_QUORUM'] as const;
+export const transactionLevels = ['DC_ONE', 'DC_QUORUM', 'DC_EACH_SAFE_QUORUM'] as const;
 
 /** How many there are of each structure that transactions work on. */
 export interface PlanStructures {

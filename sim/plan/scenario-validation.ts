@@ -170,10 +170,14 @@ function readLevels(field: Field): void {
 }
 
 function readTransactions(field: Field): void {
-  const load = readObject(field, [
-    ...(['clients', 'count', 'thinkUs', 'kinds', 'structures', 'placesMax'] as const),
-    ...(['forcedPercent', 'namedPercent', 'onePercent'] as const),
-  ]);
+  const load = readObject(
+    field,
+    [
+      ...(['clients', 'count', 'thinkUs', 'kinds', 'structures', 'placesMax'] as const),
+      ...(['forcedPercent', 'namedPercent', 'onePercent'] as const),
+    ],
+    ['eachPercent'],
+  );
   readClients(load.clients);
   readRange(load.count, 0, planLimits.operationsMax);
   readRange(load.thinkUs, 0, planLimits.durationUsMax);
@@ -183,6 +187,7 @@ function readTransactions(field: Field): void {
   readInteger(load.placesMax, 1, 1000);
   for (const percent of [load.forcedPercent, load.namedPercent, load.onePercent])
     readInteger(percent, 0, 100);
+  if (load.eachPercent !== undefined) readInteger(load.eachPercent, 0, 100);
 }
 
 function readRedis(field: Field): void {

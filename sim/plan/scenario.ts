@@ -63,12 +63,13 @@ export interface TransactionLoad {
   /** How many lists or accounts one transaction touches at most. */
   readonly placesMax: number;
   /**
-   * Percentages of transactions that must abort (`force_abort`), that carry an idempotency key, and that ask for
-   * DC_ONE.
+   * Percentages of transactions that must abort (`force_abort`), that carry an idempotency key, that ask for DC_ONE, and
+   * (none if absent) for DC_EACH_SAFE_QUORUM. The others ask for DC_QUORUM.
    */
   readonly forcedPercent: number;
   readonly namedPercent: number;
   readonly onePercent: number;
+  readonly eachPercent?: number;
 }
 
 /** MapReduce jobs over the keys of the load, run by clients of their own. */

@@ -25,7 +25,7 @@ function transactionOf(
     amount: fc.integer({ min: 1, max: kind === 'transfer' ? 50 : 2 }),
     forced: percent(kind === 'look' ? 0 : load.forcedPercent),
     named: percent(load.namedPercent),
-    level: percent(load.onePercent).map((one) => (one ? ('DC_ONE' as const) : ('DC_QUORUM' as const))),
+    level: levelOf(load),
   });
 }
 
@@ -55,6 +55,14 @@ function placesOf(
 function distinctBelow(count: number, least: number, most: number): fc.Arbitrary<readonly number[]> {
   const size = { minLength: least, maxLength: most, size: 'max' } as const;
   return fc.uniqueArray(fc.integer({ min: 0, max: count - 1 }), size);
+}
+
+function levelOf({ onePercent, eachPercent }: TransactionLoad): fc.Arbitrary<PlanTransaction['level']> {
+  const near = percent(onePercent).map((one) => (one ? ('DC_ONE' as const) : ('DC_QUORUM' as const)));
+  if (eachPercent === undefined) return near;
+  return fc
+    .tuple(percent(eachPercent), near)
+    .map(([each, level]) => (each ? ('DC_EACH_SAFE_QUORUM' as const) : level));
 }
 
 function percent(chance: number): fc.Arbitrary<boolean> {

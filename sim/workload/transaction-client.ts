@@ -33,6 +33,7 @@ export interface TransactionClientSetup {
   readonly keys: TransactionKeys;
   readonly recorder: TransactionRecorder;
   readonly durable: DurableTags;
+  readonly datacenterOf: (node: string) => string;
   readonly nowUs: () => number;
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
@@ -263,8 +264,8 @@ export class TransactionClient {
     node?: string,
   ): Promise<void> {
     record.writes = wanted.map(({ where, value }) => ({ key: where.name, value, durableCopies: undefined }));
-    const copies = Math.min(...wanted.map(({ where }) => where.holders.length));
-    record.need = planned.level === 'DC_ONE' ? 1 : Math.floor(copies / 2) + 1;
+    record.need = planned.level === 'DC_ONE' ? 1 : Math.min(...wanted.map(({ where }) => where.majority));
+    const asked = new Set<string>();
     record.clientId = planned.named ? `${this.#setup.name}/${record.id}` : '';
     const message: LockTransactionReq = {
       operations: wanted.map(operationOf),
@@ -278,10 +279,13 @@ export class TransactionClient {
       if (attempt > 0 && !this.impatience.takeHurry()) await sleep(this.#setup.io.clock, retryUs);
       const { targets, io } = this.#setup;
       record.node = node ?? pick(io.random, targets).node;
+      asked.add(this.#setup.datacenterOf(record.node));
       const mayRepeat = planned.named && attempt + 1 < attemptsMax;
       const exchange = await this.#ask(record.node, { kind: 'transaction', message }, mayRepeat);
       this.#hear(record, exchange, attempt > 0);
-      if (record.outcome === 'ok') this.#countCopies(record, wanted, unconfirmedIn(exchange));
+      // A retry through another datacenter is told of a level that was counted in the first one.
+      if (record.outcome === 'ok' && asked.size === 1)
+        this.#countCopies(record, wanted, planned.level, unconfirmedIn(exchange));
       if (record.outcome !== 'unknown') return;
     }
   }
@@ -317,13 +321,37 @@ export class TransactionClient {
   }
 
   /** Counts what is durable now of what the answer promises; `unconfirmed` branches promise it for later. */
-  #countCopies(record: OpenTransaction, wanted: readonly Wanted[], unconfirmed: readonly string[]): void {
+  #countCopies(
+    record: OpenTransaction,
+    wanted: readonly Wanted[],
+    level: PlanTransaction['level'],
+    unconfirmed: readonly string[],
+  ): void {
     record.writes = record.writes.map((write, index): WrittenKey => {
       const { where } = present(wanted[index], 'what was wanted');
       const promised = record.need === 1 || !where.primaries.some((node) => unconfirmed.includes(node));
-      if (write.value === undefined || !promised || unconfirmed.includes(anyBranch)) return write;
-      return { ...write, durableCopies: this.#setup.durable.copies(write.value.tag, where.keepers) };
+      const { value } = write;
+      if (value === undefined || !promised || unconfirmed.includes(anyBranch)) return write;
+      const counted = this.#countedIn(level, record.node, where.keepers);
+      const copies = counted.map((nodes) => this.#setup.durable.copies(value.tag, nodes));
+      return { ...write, durableCopies: Math.min(...copies) };
     });
+  }
+
+  /**
+   * The groups of nodes each of which must hold the copies that the level names: those of the datacenter of the node
+   * that was asked, or of every datacenter. DC_ONE counts them together.
+   */
+  #countedIn(
+    level: PlanTransaction['level'],
+    node: string,
+    keepers: readonly string[],
+  ): readonly (readonly string[])[] {
+    const { datacenterOf } = this.#setup;
+    if (level === 'DC_ONE') return [keepers];
+    const all = new Set(keepers.map(datacenterOf));
+    const named = level === 'DC_QUORUM' ? [datacenterOf(node)] : [...all];
+    return named.map((datacenter) => keepers.filter((keeper) => datacenterOf(keeper) === datacenter));
   }
 
   async #ask(

@@ -23,6 +23,8 @@ export interface TransactionKey {
   readonly holders: readonly string[];
   /** The holders, and the nodes that may hold a copy during a ring change. */
   readonly keepers: readonly string[];
+  /** The copies that a majority of each datacenter has; the smallest such number. */
+  readonly majority: number;
 }
 
 /** The keys of one plan's structures. */
@@ -96,6 +98,8 @@ export class TransactionKeys {
     const placement = this.#ring.placement(routeToken('STD', byteStringOf(bucket), byteStringOf(key)));
     const holders = placement.map(({ node }) => node);
     const primary = present(placement[0], 'a primary').node;
+    const copies = new Map<string, number>();
+    for (const { datacenter } of placement) copies.set(datacenter, (copies.get(datacenter) ?? 0) + 1);
     return {
       name: `${bucket}/${key}`,
       place: { type: Buffer.from('default'), bucket: Buffer.from(bucket), key: Buffer.from(key) },
@@ -103,6 +107,7 @@ export class TransactionKeys {
       primaries: [primary, ...this.#movers],
       holders,
       keepers: [...new Set([...holders, ...this.#movers])],
+      majority: Math.floor(Math.min(...copies.values()) / 2) + 1,
     };
   }
 }

@@ -68,6 +68,8 @@ export class Load {
   readonly #onScraped: (node: string) => void;
   readonly #keys: ClientKeys;
   readonly #transactionKeys: TransactionKeys;
+  /** The datacenter of each node, by its name. */
+  readonly #datacenters: ReadonlyMap<string, string>;
   readonly #impatience = new Map<string, Impatience>();
   /** The clients' credentials, if nodes demand any. */
   readonly #token: string | undefined;
@@ -95,6 +97,7 @@ export class Load {
     this.#unauthenticated = new UnauthenticatedClients(world, cluster, this.#token);
     this.#redis = this.#redisLoad();
     this.#jobs = this.#jobLoad();
+    this.#datacenters = new Map(plan.nodes.map(({ name, datacenter }) => [name, datacenter]));
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
     const structured = plan.transactionClients > 0;
     this.#transactionKeys = new TransactionKeys(
@@ -276,14 +279,15 @@ export class Load {
   }
 
   #transactionClient(name: string, io: Io): TransactionClient {
-    const datacenter = present(this.#plan.nodes[0], 'a node').datacenter;
+    const datacenters = [...new Set(this.#datacenters.values())];
     return new TransactionClient({
       name,
       io,
-      targets: this.#targetsIn(datacenter),
+      targets: datacenters.flatMap((datacenter) => this.#targetsIn(datacenter)),
       keys: this.#transactionKeys,
       recorder: this.transactions,
       durable: this.#durable,
+      datacenterOf: (node) => this.#datacenters.get(node) ?? '',
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
       answerTimeoutUs,
