@@ -13,6 +13,7 @@ export interface ClientFields {
   readonly clientReadBytesMax: number;
   readonly clientReadTimeoutMs: number;
   readonly clientRequestBytesMax: number;
+  readonly clientWaitMsMax: number;
   readonly clientWriteTimeoutMs: number;
 }
 
@@ -55,6 +56,11 @@ export const clientKeys: KeyRows<ClientFields> = {
     kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
     fallback: 256 * 1024 ** 2,
     help: 'Bytes that requests being received may hold, of all clients and listeners together; what goes beyond is refused. A quarter is kept for requests of 64 KiB at most; one larger request is always received.',
+  },
+  clientWaitMsMax: {
+    kind: wholeNumber(0, 60_000, 'ms'),
+    fallback: 100,
+    help: 'How long requests of clients may wait for this node before they begin. While all wait longer than this for four times as long, the node refuses those that it cannot begin in time with Overloaded (503 and Retry-After; OVERLOADED). 0: it refuses none for that.',
   },
   clientWriteTimeoutMs: {
     kind: wholeNumber(100, 3_600_000, 'ms'),

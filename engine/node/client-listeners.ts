@@ -44,7 +44,13 @@ import { countClients } from './observers.ts';
 import { bucketAdmin } from './bucket-properties.ts';
 import type { RedisListener } from './redis-listener.ts';
 import { buildRedis } from './redis-listener.ts';
-import { openDispatcher, openJobs, openLister, openTransactions, standbyCheck } from './standby-services.ts';
+import {
+  openDispatcher,
+  openJobs,
+  openLister,
+  openTransactions,
+  admissionCheck,
+} from './standby-services.ts';
 import { contentLimits, requestBytesMax } from './topology.ts';
 import { transactionLimits } from './transactions.ts';
 import { clusterControl } from './ring-changes.ts';
@@ -88,7 +94,7 @@ export interface ClientListeners {
 export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const { io, config, gate, stats, buckets, store, driver } = parts;
   const { membership, mover, refill, transfer, keeper, antiEntropy, wasm, publisher } = parts;
-  const check = standbyCheck(membership);
+  const check = admissionCheck(io, config, membership);
   // The listeners count the requests that they answer, so the dispatcher must not count them again.
   const dispatcher = openDispatcher(parts.dispatcher.uncounted, check);
   const transactions = openTransactions(parts.transactions, check);

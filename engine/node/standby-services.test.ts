@@ -1,11 +1,19 @@
 import { expect, test } from 'vitest';
 
+import { TestClock } from '../api/testing/test-io.fixture.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { MemberRecord } from '../cluster/membership/member-record.ts';
 import type { Xid } from '../transactions/formats/xid.ts';
-import { openDispatcher, openJobs, openLister, openTransactions, standbyCheck } from './standby-services.ts';
+import {
+  admissionCheck,
+  openDispatcher,
+  openJobs,
+  openLister,
+  openTransactions,
+  standbyCheck,
+} from './standby-services.ts';
 
 const name = byteStringOf('b');
 let isStandby = true;
@@ -65,4 +73,26 @@ test('transactions in doubt can be listed and resolved in STANDBY', async () => 
   const xid = 'n1-0-1' as Xid;
   expect(await transactions.resolve(xid, 'commit')).toBe(true);
   expect(await outcomeOf(() => transactions.find(xid))).toBe('NotFound');
+});
+
+test('services refuse with Overloaded while requests wait too long, and go on beginning some', async () => {
+  const clock = new TestClock();
+  clock.holdsTurns = true;
+  const membership = { self, isStandby: () => false };
+  const admitted = admissionCheck({ clock }, { clientWaitMsMax: 100 }, membership);
+  const dispatcher = openDispatcher({ get: behind, put: behind }, admitted);
+  const outcomes = new Map<string, number>();
+  for (let turn = 0; turn < 10; turn++) {
+    for (let count = 0; count < 200; count++) {
+      const outcome = await outcomeOf(() => dispatcher.get({} as Parameters<typeof dispatcher.get>[0]));
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      if (outcome === 'NotFound') clock.pass(1000);
+    }
+    clock.advance(0);
+  }
+  // Two turns of 200 ms make it an overload; each later one begins requests for 100 ms.
+  expect([...outcomes]).toEqual([
+    ['NotFound', 1208],
+    ['Overloaded', 792],
+  ]);
 });

@@ -1,20 +1,38 @@
 /**
- * Wrappers of the services that client listeners call: while this node is in STANDBY they refuse every new read, write,
- * transaction, listing and job of a client with `Standby`. Requests under way continue, and requests of peers do not
- * pass through these wrappers.
+ * Wrappers of the services that client listeners call: they refuse every new read, write, transaction, listing and job
+ * of a client while a check fails, which it does with `Standby` while this node is in STANDBY, and with `Overloaded`
+ * while requests wait too long here (`api/session/overload-gate.ts`). Requests under way continue, and requests of peers
+ * do not pass through these wrappers.
  */
 import { asLockstepError, LockstepError } from '../base/errors.ts';
+import { OverloadGate } from '../api/session/overload-gate.ts';
+import type { NodeConfig } from '../config/config.ts';
+import type { Io } from '../io/io.ts';
 import type { NameLister } from '../api/name-lister.ts';
 import type { MapReduceAdmin } from '../api/map-reduce-answers.ts';
 import type { Dispatcher } from '../replication/requests.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { TransactionService } from '../transactions/transactions.ts';
 
-/** Throws `Standby` while this node is in STANDBY. */
-export type StandbyCheck = () => void;
+/** Throws a definite error while this node begins no request of a client. */
+export type AdmissionCheck = () => void;
+
+/** All checks of a new request of a client: this node is not in STANDBY, and requests do not wait too long here. */
+export function admissionCheck(
+  { clock }: Pick<Io, 'clock'>,
+  { clientWaitMsMax }: Pick<NodeConfig, 'clientWaitMsMax'>,
+  membership: Pick<Membership, 'self' | 'isStandby'>,
+): AdmissionCheck {
+  const checkStandby = standbyCheck(membership);
+  const { admit } = new OverloadGate(clock, clientWaitMsMax);
+  return () => {
+    checkStandby();
+    admit();
+  };
+}
 
 /** The check over this node's own state in `membership`. */
-export function standbyCheck(membership: Pick<Membership, 'self' | 'isStandby'>): StandbyCheck {
+export function standbyCheck(membership: Pick<Membership, 'self' | 'isStandby'>): AdmissionCheck {
   return () => {
     const { node } = membership.self;
     if (!membership.isStandby(node)) return;
@@ -23,16 +41,16 @@ export function standbyCheck(membership: Pick<Membership, 'self' | 'isStandby'>)
   };
 }
 
-/** The dispatcher, whose reads and writes reject with `Standby` while this node is in STANDBY. */
-export function openDispatcher(dispatcher: Dispatcher, check: StandbyCheck): Dispatcher {
+/** The dispatcher, whose reads and writes reject while the check fails. */
+export function openDispatcher(dispatcher: Dispatcher, check: AdmissionCheck): Dispatcher {
   return {
     get: (request) => refusal(check) ?? dispatcher.get(request),
     put: (request) => refusal(check) ?? dispatcher.put(request),
   };
 }
 
-/** The refusal as a promise; undefined if the node is not in STANDBY. Costs requests no promise of its own. */
-function refusal(check: StandbyCheck): Promise<never> | undefined {
+/** The refusal as a promise; undefined if the request is admitted. Costs requests no promise of its own. */
+function refusal(check: AdmissionCheck): Promise<never> | undefined {
   try {
     check();
     return undefined;
@@ -41,8 +59,11 @@ function refusal(check: StandbyCheck): Promise<never> | undefined {
   }
 }
 
-/** The transactions, of which none begins in STANDBY. An operator can still find and resolve them. */
-export function openTransactions(transactions: TransactionService, check: StandbyCheck): TransactionService {
+/** The transactions, of which none begins while the check fails. An operator can still find and resolve them. */
+export function openTransactions(
+  transactions: TransactionService,
+  check: AdmissionCheck,
+): TransactionService {
   return {
     run: async (request) => {
       check();
@@ -55,8 +76,8 @@ export function openTransactions(transactions: TransactionService, check: Standb
   };
 }
 
-/** The listings, of which none begins in STANDBY. */
-export function openLister(lister: NameLister, check: StandbyCheck): NameLister {
+/** The listings, of which none begins while the check fails. */
+export function openLister(lister: NameLister, check: AdmissionCheck): NameLister {
   return {
     keys: (...asked) => {
       check();
@@ -69,8 +90,8 @@ export function openLister(lister: NameLister, check: StandbyCheck): NameLister 
   };
 }
 
-/** The MapReduce jobs, of which none begins in STANDBY. A refusal counts as a refused job. */
-export function openJobs(mapReduce: MapReduceAdmin, check: StandbyCheck): MapReduceAdmin {
+/** The MapReduce jobs, of which none begins while the check fails. A refusal counts as a refused job. */
+export function openJobs(mapReduce: MapReduceAdmin, check: AdmissionCheck): MapReduceAdmin {
   return {
     get bytesMax() {
       return mapReduce.bytesMax;

@@ -34,6 +34,11 @@ export class TestClock implements Clock {
     return { cancel: () => void (timer.live = false) };
   }
 
+  /** Lets `us` microseconds pass within a turn: no timer fires. */
+  pass(us: number): void {
+    this.#nowUs += us;
+  }
+
   /** Advances the clock by `us` microseconds and fires the timers that fall due. */
   advance(us: number): void {
     this.#nowUs += us;
