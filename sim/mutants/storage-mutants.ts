@@ -19,6 +19,18 @@ export const storageMutants: readonly Mutant[] = [
     seedsMax: 50,
   },
   {
+    name: 'live-bytes-counted-twice',
+    code: 'M122',
+    title: 'a record counts twice among the live bytes of its segment',
+    file: 'engine/storage/index/newest-records.js',
+    find: 'segment.liveBytes += span;',
+    replace: 'segment.liveBytes += 2 * span;',
+    scenario: 'calm',
+    // An assertion of the store ends the node.
+    oracles: ['no-silent-failures'],
+    seedsMax: 3,
+  },
+  {
     name: 'no-directory-sync',
     code: 'M02',
     title: 'a replaced file is renamed without a sync of its directory',
