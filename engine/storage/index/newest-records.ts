@@ -54,6 +54,10 @@ export class NewestRecords {
         group = end;
       }
     }
+    // Once a flush, so that a record costs no more.
+    const { number, liveBytes, removalBytes, length } = segment;
+    if (liveBytes < 0 || liveBytes + removalBytes > length)
+      failAssertion('live bytes are within the segment', number, liveBytes, removalBytes, length);
   }
 
   /** Applies the record at `at` of the chunk; returns where the next one begins. */
@@ -81,10 +85,7 @@ export class NewestRecords {
       const before = id === 0 ? token : keys.tokenOf(id);
       if (((before ^ token) | 0) !== 0) this.#fingerprints.changed(before);
     }
-    if (id !== 0) {
-      if (keys.seqOf(id) >= seq) failAssertion('a newer record replaces an older one', keys.seqOf(id), seq);
-      this.#bury(id, keyBytes, segment);
-    }
+    if (id !== 0) this.#bury(id, keyBytes, segment);
     if (valueBytes === removalMark) {
       if (id !== 0) {
         this.#cache.forget(id);
@@ -97,8 +98,6 @@ export class NewestRecords {
     else keys.setToken(id, token);
     keys.place(id, segment.number, fileAt + at, valueBytes, seq, 'live');
     segment.liveBytes += span;
-    if (segment.liveBytes + segment.removalBytes > segment.length)
-      failAssertion('live bytes are within the segment', segment.liveBytes, segment.length);
     if (cached) this.#cache.put(id, view, keyAt + keyBytes, valueBytes);
     else this.#cache.forget(id);
     return at + span;
