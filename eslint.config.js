@@ -31,6 +31,9 @@ const simOutside = [
   'sim/bench/**',
 ];
 
+/** Scripts of a browser, which draw; a type check of their own knows its globals. */
+const pages = ['reports/page/**'];
+
 /**
  * Turns the world: Node.js's own function drains the microtasks between two events, and a rejection that nobody
  * heard of (an event of `process`) ends the run; nothing else.
@@ -107,7 +110,10 @@ export default defineConfig(
     files: ['**/*.ts'],
     extends: [tseslint.configs.recommendedTypeChecked],
     languageOptions: {
-      parserOptions: { project: ['./tsconfig.test.json'], tsconfigRootDir: import.meta.dirname },
+      parserOptions: {
+        project: ['./tsconfig.test.json', './tsconfig.page.json'],
+        tsconfigRootDir: import.meta.dirname,
+      },
     },
     rules: typedRules,
   },
@@ -131,7 +137,7 @@ export default defineConfig(
   {
     name: 'lockstep/sim-doors',
     files: ['sim/**/*.ts', 'scenarios/**/*.ts', 'reports/**/*.ts'],
-    ignores: [...simOutside, ...tests],
+    ignores: [...simOutside, ...pages, ...tests],
     rules: doorRules({ imports: { packages: ['chalk', 'cli-progress'] } }),
   },
   {

@@ -1,8 +1,10 @@
 /**
- * A step of the build: bundles the simulator for a browser's worker into one classic script
- * (`dist/sim/browser/worker.bundle.js`), which pages carry. The modules of Node.js are replaced by those of
- * `sim/browser/node`. With an argument, bundles that build instead of `dist` (a copy with a mutant).
+ * A step of the build: bundles the script of the pages (`dist/reports/page/page.bundle.js`, with its style sheet beside
+ * it), and the simulator for a browser's worker (`dist/sim/browser/worker.bundle.js`), which pages carry. In the latter
+ * the modules of Node.js are replaced by those of `sim/browser/node`. With an argument, bundles the simulator of that
+ * build (a copy with a mutant).
  */
+import { copyFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { resolve } from 'node:path';
 
@@ -20,17 +22,20 @@ const nodeModules = {
   },
 };
 
-const bundle = await rolldown({
-  input: `${room}/worker.js`,
-  platform: 'browser',
-  resolve: { mainFields: ['module', 'main'], conditionNames: ['import', 'node', 'default'] },
-  plugins: [nodeModules],
-});
-await bundle.write({
-  file: `${room}/worker.bundle.js`,
-  format: 'iife',
-  codeSplitting: false,
-  comments: false,
-  minify: true,
-});
-await bundle.close();
+/** Bundles an entry and all that it imports into one classic script. */
+async function bundle(input, file, plugins) {
+  const made = await rolldown({
+    input,
+    platform: 'browser',
+    resolve: { mainFields: ['module', 'main'], conditionNames: ['import', 'node', 'default'] },
+    plugins,
+  });
+  await made.write({ file, format: 'iife', codeSplitting: false, comments: false, minify: true });
+  await made.close();
+}
+
+await bundle(`${room}/worker.js`, `${room}/worker.bundle.js`, [nodeModules]);
+if (process.argv[2] === undefined) {
+  await bundle('reports/page/main.ts', 'dist/reports/page/page.bundle.js', []);
+  copyFileSync('reports/page/page.css', 'dist/reports/page/page.css');
+}

@@ -11,6 +11,8 @@ import { invariantTable } from '../sim/check/invariants.ts';
 import { findNamed } from '../sim/check/named.ts';
 import type { CheckReport } from '../sim/check/report.ts';
 import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/runner/result.ts';
+import type { Plan } from '../sim/plan/plan.ts';
+import { sentencesOf } from '../sim/record/plan-sentences.ts';
 import { brokenInvariant } from '../sim/runner/result.ts';
 import { fillAfter, fillLines, fillList } from './columns.ts';
 
@@ -99,7 +101,10 @@ function renderBroken(broken: ScenarioSummary['broken']): readonly string[] {
 }
 
 /** A failure's first screen; its last line replays it. */
-export function renderFailure({ result, shrunk, replay, shrinks }: Failure, paint: ChalkInstance): string {
+export function renderFailure(
+  { result, shrunk, replay, shrinks, page }: Failure,
+  paint: ChalkInstance,
+): string {
   const broken = brokenInvariant(shrunk?.result ?? result) ?? brokenInvariant(result);
   const [first = '', ...further] = fillLines(headline(result, broken), '');
   const lines = [paint.red.bold(first), ...fillLines(further.join(' '), '  ')];
@@ -113,9 +118,10 @@ export function renderFailure({ result, shrunk, replay, shrinks }: Failure, pain
   }
   if (shrunk !== undefined) {
     const seed = ['replay', result.scenario, '--seed', String(result.seed), ...addedTo(replay)];
-    lines.push(renderShrunk(shrunk), `  this seed: ${commandLine(seed)}`);
+    lines.push(renderShrunk(shrunk), ...renderPlan(shrunk.plan), `  this seed: ${commandLine(seed)}`);
   }
   if (shrinks !== undefined) lines.push(`  the time was up; makes it small: ${commandLine(shrinks)}`);
+  if (page !== undefined) lines.push(`  page: ${page}`);
   lines.push(`replay: ${commandLine(replay)}`);
   return lines.join('\n');
 }
@@ -166,6 +172,19 @@ function nameOf({ invariant }: CheckReport): string {
 function renderShrunk({ operations, faults, runs }: NonNullable<Failure['shrunk']>): string {
   const found = `the smallest plan found in ${many(runs, 'run')}: ${faults[0]} -> ${many(faults[1], 'fault')}, ${operations[0]} -> ${many(operations[1], 'operation')}`;
   return fillLines(found, '  ').join('\n');
+}
+
+/** Most sentences of a plan on the first screen. */
+const sentencesMax = 6;
+
+/** What the smallest plan does, in sentences. */
+function renderPlan(plan: Plan): readonly string[] {
+  const sentences = sentencesOf(plan);
+  const shown = sentences.slice(0, sentencesMax).flatMap(({ text }) => {
+    return fillLines(text, '      ').map((line, at) => (at === 0 ? line.replace('      ', '    - ') : line));
+  });
+  const more = sentences.length - sentencesMax;
+  return more > 0 ? [...shown, `    and ${more} more`] : shown;
 }
 
 function renderCheck(report: CheckReport, paint: ChalkInstance): string {

@@ -1,13 +1,16 @@
 /** Creates the copy of the built engine that contains one mutant. Works in real time, on the machine's files. */
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import type { EnumeratedMutant, Mutant, MutantEdit } from '../mutants/mutant.ts';
 import { transactionMutants } from '../mutants/transaction-mutants.ts';
-import { buildDirectory, bundleFile } from '../runner/pool/build.ts';
+import { browserBundleFile, buildDirectory, bundleFile } from '../runner/pool/build.ts';
+
+/** Copies of the build lie in this folder beside it. */
+const mutatedFolder = 'dist-mutants';
 
 /** The mutant of that name or code. Throws `NotFound` with the nearest names. */
 export function mutantNamed(given: string): Mutant {
@@ -56,14 +59,22 @@ export function mutateInto(text: string, mutant: MutantEdit): string {
 /** Copies the build to `dist-mutants/<name>` beside it, applies the edit there, and returns that directory. */
 export async function mutateBuild(mutant: MutantEdit, build: string = buildDirectory): Promise<string> {
   const edited = mutateInto(await readFile(join(build, mutant.file), 'utf8'), mutant);
-  const mutated = join(dirname(join(build, '.')), 'dist-mutants');
+  const mutated = join(dirname(join(build, '.')), mutatedFolder);
   const target = join(mutated, mutant.name);
   const fresh = join(mutated, `${mutant.name}.${process.pid}`);
   await mkdir(mutated, { recursive: true });
-  // The bundle contains no mutant: the copy runs its modules.
-  await cp(build, fresh, { recursive: true, filter: (source) => !source.endsWith(bundleFile) });
+  // The bundles contain no mutant: the copy runs its modules.
+  const bundles = [bundleFile, browserBundleFile];
+  const filter = (source: string): boolean => !bundles.some((bundle) => source.endsWith(bundle));
+  await cp(build, fresh, { recursive: true, filter });
   await writeFile(join(fresh, mutant.file), edited);
   await rm(target, { recursive: true, force: true });
   await rename(fresh, target);
   return target;
+}
+
+/** The mutant of the build that this program belongs to; undefined if it has none. */
+export function ownMutant(): string | undefined {
+  const build = join(buildDirectory, '.');
+  return basename(dirname(build)) === mutatedFolder ? basename(build) : undefined;
 }

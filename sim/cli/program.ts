@@ -25,8 +25,11 @@ import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import { listJson, listText } from './list-command.ts';
 import { mustGetEnumeratedMutant, mutantNamed, mutateBuild } from './mutate-build.ts';
+import type { WrittenPage } from './page-files.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
+import { explain, writePlayground, writeReports } from './report-command.ts';
 import { runScenarios } from './run-command.ts';
+import { nothingOwn } from '../runner/user-defined.ts';
 
 const defaultSeedCount = 100;
 const defaultOut = 'lockstep-sim-out';
@@ -52,6 +55,9 @@ Examples:
   lockstep-sim run --mutant ack-before-sync         is a mutant detected?
   lockstep-sim replay crash-and-restart --seed 7    one run again
   lockstep-sim replay plan.json --trace --until 2s  a plan file, its first 2 s
+  lockstep-sim report lockstep-sim-out              a page of each failure
+  lockstep-sim explain plan.json                    why a plan fails
+  lockstep-sim page                                 a page to play with
   lockstep-sim enumerate xa                         faults at each step
   lockstep-sim enumerate xa --pairs --limit 2000    at pairs of steps: a sample
   lockstep-sim enumerate store-batch                crashes at each disk step
@@ -85,6 +91,12 @@ interface ReplayFlags extends OwnFlags {
   readonly until?: number;
   readonly history?: string;
   readonly json?: boolean;
+  readonly mutant?: string;
+}
+
+interface ReportFlags extends OwnFlags {
+  readonly seed?: number;
+  readonly out?: string;
   readonly mutant?: string;
 }
 
@@ -128,6 +140,9 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   addRun(program, output);
   addReplay(program, output);
   addDigest(program, output);
+  addReport(program, output);
+  addPage(program, output);
+  addExplain(program, output);
   addEnumerate(program, output);
   addList(program, output);
   return program;
@@ -160,7 +175,7 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
       'begin no run after this time (90s, 5m, 1h); a seed of every scenario, then the next seed of every one',
       durationMs,
     )
-    .option('--out <dir>', 'where failing plans are written', defaultOut)
+    .option('--out <dir>', 'where failing plans are written; if given, with a page of each', defaultOut)
     .option('--json', 'print one line of JSON')
     .option('--until-failure', 'begin no further seed of a scenario that has failed')
     .addOption(
@@ -172,7 +187,7 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
     .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
     .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
     .option('--mutant <name>', 'run a copy of the engine with this mutant (a name or code of list --mutants)')
-    .action(async (names: readonly string[], flags: RunFlags) => {
+    .action(async (names: readonly string[], flags: RunFlags, command: Command) => {
       const told = flags.history === undefined ? undefined : await mustGetSeedToTell(names, flags);
       const summary = await runScenarios({
         scenarios: names,
@@ -185,6 +200,7 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
         ownFile: flags.scenarios,
         untilFailure: flags.untilFailure === true,
         twice: flags.twice ?? (flags.seed === undefined && flags.mutant === undefined ? 'eighth' : 'all'),
+        pages: command.getOptionValueSource('out') === 'cli',
       });
       if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
       print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));
@@ -234,6 +250,72 @@ function addDigest(program: Command, { print }: Output): void {
     .action(async (what: string, flags: ReplayFlags) => {
       print(await digestOf(await planToReplay(what, flags.seed, await loadOwn(flags.scenarios))));
     });
+}
+
+function addReport(program: Command, { print, setExitCode }: Output): void {
+  program
+    .command('report')
+    .description('write a page of a run: one HTML file that needs no network and holds the simulator')
+    .argument('<scenario|plan.json|dir>', 'a scenario with --seed, a plan file, or a directory of plan files')
+    .option('--seed <s>', 'the seed', wholeNumber)
+    .option('--out <dir>', 'where the pages are written (default: beside the plans)')
+    .option(scenariosFlag, scenariosHelp)
+    .option('--mutant <name>', 'of a copy of the engine with this mutant (a name or code)')
+    .action(async (what: string, flags: ReportFlags) => {
+      if (flags.mutant !== undefined) {
+        setExitCode(await inMutant('report', what, flags, flags.mutant));
+        return;
+      }
+      const own = await loadOwn(flags.scenarios);
+      const options = { seed: flags.seed, out: flags.out, ownFile: flags.scenarios };
+      for (const page of await writeReports(what, options, own)) print(describePage(page));
+    });
+}
+
+function addPage(program: Command, { print }: Output): void {
+  program
+    .command('page')
+    .description('write the playground: a page in which a cluster of your choice takes faults')
+    .argument('[scenario]', 'the scenario that it begins with', 'crash-and-restart')
+    .option('--seed <s>', 'the seed that it begins with', wholeNumber, 1)
+    .option('--out <file>', 'the file', 'lockstep-playground.html')
+    .action(async (scenario: string, { seed, out }: { readonly seed: number; readonly out: string }) => {
+      print(describePage(await writePlayground(scenario, seed, out, nothingOwn)));
+    });
+}
+
+function addExplain(program: Command, { print, setExitCode }: Output): void {
+  program
+    .command('explain')
+    .description('say why a plan fails: without what it passes, and up to when its fault must strike')
+    .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file (a shrunk one is quick)')
+    .option('--seed <s>', 'the seed', wholeNumber)
+    .option(scenariosFlag, scenariosHelp)
+    .option('--mutant <name>', 'of a copy of the engine with this mutant (a name or code)')
+    .action(async (what: string, flags: ReportFlags) => {
+      if (flags.mutant !== undefined) {
+        setExitCode(await inMutant('explain', what, flags, flags.mutant));
+        return;
+      }
+      print((await explain(what, flags.seed, await loadOwn(flags.scenarios))).sentence);
+    });
+}
+
+function describePage({ file, bytes, recording: { result } }: WrittenPage): string {
+  return `${file}: ${(bytes / 1_000_000).toFixed(2)} MB; ${result.scenario}, seed ${result.seed}: ${result.verdict}`;
+}
+
+/** Runs the command in the mutant's copy of this program. */
+async function inMutant(command: string, what: string, flags: ReportFlags, id: string): Promise<number> {
+  const build = await mutateBuild(mutantNamed(id));
+  const words = [command, what];
+  if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
+  if (flags.out !== undefined) words.push('--out', flags.out);
+  if (flags.scenarios !== undefined) words.push('--scenarios', flags.scenarios);
+  return (
+    spawnSync(process.execPath, [join(build, 'sim/main.js'), ...words], { stdio: 'inherit' }).status ??
+    exitCodes.fault
+  );
 }
 
 function addEnumerate(program: Command, { print, setExitCode }: Output): void {

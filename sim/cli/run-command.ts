@@ -1,6 +1,7 @@
 /**
  * `lockstep-sim run`: runs seeds of scenarios in parallel, shrinks the smallest failure of each scenario, and sums up.
  */
+import { spawnSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -40,6 +41,8 @@ export interface RunOptions {
   readonly untilFailure: boolean;
   /** Which seeds run a second time for `determinism`. */
   readonly twice: Twice;
+  /** Writes a page of each failure beside its plan. */
+  readonly pages: boolean;
 }
 
 type RunTask = Task & { readonly kind: 'seed' | 'shrink' };
@@ -223,7 +226,17 @@ async function explain(
   }
   const judges = own.invariants.filter(({ name }) => name === task.invariant);
   await writeFile(`${stem}.min.json`, formatPlan(judgedBy(shrunk.plan, judges, ownFile)));
-  return { result, shrunk, replay: ['replay', `${stem}.min.json`, ...added] };
+  const page =
+    options.pages && performance.now() < endMs ? writePageOf(`${stem}.min.json`, added) : undefined;
+  const replay = ['replay', `${stem}.min.json`, ...added];
+  return { result, shrunk, replay, ...(page === undefined ? {} : { page }) };
+}
+
+/** Writes the page in a process of its own, since the engine may have a mutant; undefined if that failed. */
+function writePageOf(plan: string, added: readonly string[]): string | undefined {
+  const program = join(buildDirectory, 'sim/main.js');
+  const { status } = spawnSync(process.execPath, [program, 'report', plan, ...added], { stdio: 'ignore' });
+  return status === 0 ? plan.replace(/\.min\.json$/, '.html') : undefined;
 }
 
 async function shrink(pool: Pool, task: RunTask): Promise<Shrunk> {

@@ -67,6 +67,8 @@ export interface Failure {
   readonly shrunk: Shrunk | undefined;
   /** Arguments of `lockstep-sim` that replay the failure; with the shrunk plan if there is one. */
   readonly replay: readonly string[];
+  /** The file of the failure's page, if one was written. */
+  readonly page?: string;
   /** Arguments that shrink the plan, if the time was up before that was done. */
   readonly shrinks?: readonly string[];
 }
@@ -203,7 +205,7 @@ function brokenBySeed(results: readonly RunResult[]): ScenarioSummary['broken'] 
   return broken;
 }
 
-function failureJson({ result, replay }: Failure): object {
+function failureJson({ result, replay, page }: Failure): object {
   const broken = brokenInvariant(result);
   return {
     seed: result.seed,
@@ -211,6 +213,7 @@ function failureJson({ result, replay }: Failure): object {
     reason: broken?.reasons[0],
     at_us: broken?.firstBad?.atUs,
     replay: ['lockstep-sim', ...replay].join(' '),
+    ...(page === undefined ? {} : { page }),
   };
 }
 

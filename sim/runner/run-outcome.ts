@@ -7,6 +7,8 @@ import type { RedisRecord } from '../evidence/redis.ts';
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
+import type { Cluster } from '../world/cluster/cluster.ts';
+import type { World } from '../world/world.ts';
 import type { MissedFault, OutcomeCounts } from './result.ts';
 
 /** The outcome of one run. */
@@ -43,4 +45,6 @@ export interface RunSettings {
   readonly trace?: boolean;
   /** Runs without observers and checks: there are no reports. The run and its digest are the same. Default: false. */
   readonly unobserved?: boolean;
+  /** Called before the run begins, to look at the world while it happens. It must change nothing. */
+  readonly attach?: (world: World, cluster: Cluster) => void;
 }

@@ -141,6 +141,7 @@ class Run {
       ...(settings.trace === true ? { record } : {}),
     });
     this.#cluster = makeCluster(this.#world, plan);
+    settings.attach?.(this.#world, this.#cluster);
     this.#modules = new ModuleWork(this.#world, this.#cluster);
     this.#exchanges =
       this.#observed && needsAny(plan.floors, 'exchanges', 'accounts')

@@ -7,16 +7,16 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { nearestName } from '../../engine/config/faults.ts';
 import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
 import { checkDeterminism, firstDifference } from '../check/determinism.ts';
-import type { Evidence, Invariant } from '../check/user-invariants.ts';
-import { checkOwn, evidenceOf, mustBeInvariants } from '../check/user-invariants.ts';
-import type { CheckReport, ReportedInvariant } from '../check/report.ts';
-import { withFloor } from '../check/report.ts';
+import type { Invariant } from '../check/user-invariants.ts';
+import { mustBeInvariants } from '../check/user-invariants.ts';
+import type { ReportedInvariant } from '../check/report.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
 import type { Plan } from '../plan/plan.ts';
 import { shrinkPlan, shrinkRunsMax, withoutFloors } from '../plan/shrink.ts';
 import type { Scenario } from '../plan/scenario.ts';
+import { judgeOutcome } from './judge-outcome.ts';
 import { mustHaveJudges } from './judges.ts';
-import type { RunResult, Shrunk, Verdict } from './result.ts';
+import type { RunResult, Shrunk } from './result.ts';
 import { brokenInvariant } from './result.ts';
 import type { Twice } from './twice.ts';
 import { isRunTwice } from './twice.ts';
@@ -117,47 +117,8 @@ export async function judgePlan(
   const outcome = await runPlan(plan);
   const runsTwice = plan.floors.determinism !== undefined && isRunTwice(plan.scenario, plan.seed, twice);
   const determinism = runsTwice ? [await checkTwice(plan, outcome)] : [];
-  const asked = [...outcome.reports, ...determinism].map((report) =>
-    withFloor(report, floorOf(report, outcome.floors)),
-  );
-  const reports = [...asked, ...checkOwn(invariants, evidenceIn(outcome), asksForFloors(plan))];
-  return {
-    scenario: plan.scenario,
-    seed: plan.seed,
-    verdict: verdictOf(outcome, reports),
-    reports,
-    digest: outcome.digest,
-    events: outcome.events,
-    nodeEvents: outcome.nodeEvents,
-    outcomes: outcome.outcomes,
-    virtualUs: outcome.virtualUs,
-    wallMs: stopwatch() - startMs,
-    struck: outcome.struck,
-    missed: outcome.missed,
-    because: outcome.unfinished === '' && reports.length === 0 ? nothingJudged : outcome.unfinished,
-  };
-}
-
-/** Why a run without a check has not passed. */
-const nothingJudged = 'no invariant was judged: the floors of the plan name none that its run has to do with';
-
-function floorOf({ invariant }: CheckReport, floors: Plan['floors']): number {
-  return new Map<string, number>(Object.entries(floors)).get(invariant) ?? 0;
-}
-
-/** A shrunk plan asks for no floors. */
-function asksForFloors({ floors }: Plan): boolean {
-  return Object.values(floors).some((floor) => floor > 0);
-}
-
-function evidenceIn({ history, transactions, redis, jobs }: RunOutcome): Evidence {
-  return evidenceOf({ operations: history, transactions, redis, jobs });
-}
-
-function verdictOf(outcome: RunOutcome, reports: RunResult['reports']): Verdict {
-  if (reports.some((report) => !report.ok && !report.vacuous)) return 'failed';
-  if (outcome.unfinished !== '' || reports.length === 0) return 'unknown';
-  return reports.every((report) => report.ok) ? 'passed' : 'failed';
+  const judged = { ...outcome, reports: [...outcome.reports, ...determinism] };
+  return judgeOutcome(plan, judged, stopwatch() - startMs, invariants);
 }
 
 async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['reports'][number]> {

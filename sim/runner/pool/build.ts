@@ -14,6 +14,9 @@ const room = join('sim', 'runner', 'pool');
 /** `worker.ts` with all its imports, bundled in one file (.ci/bundle.js). */
 export const bundleFile = join(room, 'worker.bundle.js');
 
+/** The simulator for a browser's worker, bundled in one script (.ci/browser.js). */
+export const browserBundleFile = join('sim', 'browser', 'worker.bundle.js');
+
 /**
  * The file that the threads of a build run. It is the bundle, unless a module is newer than the bundle, or `ownFile` is
  * to be loaded: that file imports modules itself, and each module must exist once.

@@ -1,0 +1,132 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { chromiumPath, noteWithoutChromium, startChromium } from '../sim/browser/chromium.fixture.ts';
+import { parsePlan } from '../sim/plan/plan-validation.ts';
+
+const root = join(import.meta.dirname, '..');
+const plan = join(root, 'reports/testdata/unsynced-answer.plan.json');
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+noteWithoutChromium();
+
+describe.skipIf(chromiumPath === undefined)('the page of a failure', () => {
+  let directory = '';
+  let file = '';
+  let browser: Browser;
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'lockstep-page-'));
+    const words = ['report', plan, '--mutant', 'ack-before-sync', '--out', directory];
+    const made = spawnSync(process.execPath, [join(root, 'dist/sim/main.js'), ...words], {
+      encoding: 'utf8',
+    });
+    expect(made.stderr).toBe('');
+    file = join(directory, 'unsynced-answer.plan.html');
+    browser = await startChromium();
+  });
+  afterAll(async () => {
+    await browser.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  async function open(options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await browser.newContext({ acceptDownloads: true, ...options });
+    const page = await context.newPage();
+    page.on('console', (message) => complaints.push(message.text()));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('request', (request) => {
+      if (!/^(file|blob|data):/.test(request.url())) complaints.push(request.url());
+    });
+    await page.goto(`file://${file}`);
+    if (options.javaScriptEnabled !== false) await page.waitForSelector('body[data-simulator=ready]');
+    return page;
+  }
+
+  it('is one file of at most 3 MB', () => {
+    expect(statSync(file).size).toBeLessThan(3_000_000);
+  });
+
+  it('shows verdict, plan and replay line without JavaScript', async () => {
+    const page = await open({ javaScriptEnabled: false });
+    expect(await page.locator('h1').innerText()).toContain('broke the promise of durable-before-ack');
+    expect(await page.locator('#replay').innerText()).toContain('--mutant ack-before-sync');
+    expect(await page.locator('#static-plan').innerText()).toContain(
+      'client c0 writes 114 bytes to newest/k8',
+    );
+    await page.context().close();
+  });
+
+  it('runs an edited plan: without the decisive operation it passes, with it the same run fails', async () => {
+    const page = await open();
+    const badge = page.locator('#badge');
+    const digest = await page.locator('#digest').innerText();
+    await page.getByRole('button', { name: 'drop o208' }).click();
+    await page.waitForSelector('#badge:not(.running)');
+    await expect.poll(() => badge.innerText()).toBe('passed');
+    expect(await page.locator('h1').innerText()).toContain('passed');
+    await page.getByRole('button', { name: 'put back o208' }).click();
+    await expect.poll(() => badge.innerText()).toBe('failed');
+    expect(await page.locator('#digest').innerText()).toBe(digest);
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save plan' }).click();
+    const saved = join(directory, 'saved.json');
+    await (await saving).saveAs(saved);
+    expect(parsePlan(readFileSync(saved, 'utf8'))).toEqual(parsePlan(readFileSync(plan, 'utf8')));
+    await page.context().close();
+  });
+
+  it('steps, filters, zooms and adds a fault', async () => {
+    const page = await open();
+    const cursor = page.locator('text=cursor at');
+    await page.getByRole('button', { name: 'To violation' }).click();
+    const before = await cursor.innerText();
+    await page
+      .getByRole('button', { name: 'step', exact: true })
+      .or(page.getByRole('button', { name: 'Step ▶' }))
+      .click();
+    expect(await cursor.innerText()).not.toBe(before);
+    await page.getByRole('button', { name: 'Everything' }).click();
+    await page.getByRole('button', { name: 'zoom in' }).click();
+    await page.locator('input[list=subjects]').fill('k8');
+    await page.locator('canvas').last().focus();
+    await page.keyboard.press('v');
+    expect(await page.locator('table').first().innerText()).toContain('k8');
+    await page.getByRole('button', { name: 'Add fault' }).click();
+    await page.waitForSelector('text=crashes and is away for 300 ms');
+    await page.context().close();
+  });
+
+  it.each([
+    ['light', { colorScheme: 'light', viewport: { width: 1360, height: 900 } }],
+    ['dark', { colorScheme: 'dark', viewport: { width: 1360, height: 900 } }],
+    ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
+  ] as const)('has nothing serious for axe, %s', async (_, options) => {
+    const page = await open(options);
+    await page.evaluate(axe);
+    const found = await page.evaluate(async () => {
+      const { axe: tool } = globalThis as typeof globalThis & {
+        axe: {
+          run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
+        };
+      };
+      const { violations } = await tool.run();
+      return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html ?? ''}`);
+    });
+    expect(found.filter((text) => /^(serious|critical)/.test(text))).toEqual([]);
+    const width = await page.evaluate('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(options.viewport.width);
+    await page.context().close();
+  });
+
+  it('complains of nothing, and asks the network for nothing', () => {
+    expect(complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest';
+
+import type { Plan, PlanFault } from '../plan/plan.ts';
+import { planOfSeed } from '../runner/task.ts';
+import { explainPlan } from './explain.ts';
+import { sentencesOf } from './plan-sentences.ts';
+import type { Recording } from './recording.ts';
+
+const whole = planOfSeed('calm', 1);
+const crash: PlanFault = {
+  ...{ id: 'f0', kind: 'process-crash', targets: ['n2'], when: { atUs: 40_000 } },
+  ...{ forUs: 1000, params: {} },
+};
+const plan: Plan = { ...whole, faults: [crash], operations: whole.operations.slice(0, 2), scrapes: [] };
+const [first, second] = plan.operations.map(({ id }) => id);
+
+/** A recording of a run that broke `durability`, or nothing. */
+function recordingOf(ran: Plan, broke: boolean): Recording {
+  const concern = {
+    ...{ atUs: 5, text: 'lost', invariant: 'durability', promise: '', breach: '' },
+    ...{ subjects: [], lanes: [], operations: [] },
+  };
+  return {
+    format: 1,
+    plan: ran,
+    result: {
+      ...{ scenario: ran.scenario, seed: ran.seed, verdict: broke ? 'failed' : 'passed', reports: [] },
+      ...{ digest: '', events: 1, nodeEvents: 1, outcomes: { ok: 0, fail: 0, unknown: 0 } },
+      ...{ virtualUs: 1, wallMs: 1, struck: {}, missed: [], because: '' },
+    },
+    ...{ phases: [], lanes: [], subjects: [], messageKinds: [], messages: [], marks: [], bands: [] },
+    ...{ operations: [], states: [], counters: [], sentences: sentencesOf(ran), leftOut: 0 },
+    concern: broke ? concern : undefined,
+  };
+}
+
+function breaks({ faults, operations }: Plan): boolean {
+  const [fault] = faults;
+  const inTime = fault !== undefined && 'atUs' in fault.when && fault.when.atUs <= 41_234;
+  return inTime && operations.some(({ id }) => id === second);
+}
+
+const record = (ran: Plan): Promise<Recording> => Promise.resolve(recordingOf(ran, breaks(ran)));
+
+it('names what the failure needs, and up to when its fault must strike', async () => {
+  const { decisive, sentence, runs } = await explainPlan(recordingOf(plan, true), record);
+  expect(decisive).toEqual(['f0', second]);
+  expect(sentence).not.toContain(`${first} (`);
+  expect(sentence).toContain('f0 (at 0.040 s n2 crashes and is away for 1 ms)');
+  expect(sentence).toMatch(
+    /f0 breaks the promise if it strikes up to 1\.2\d ms later, and not if .* 1\.2\d ms later/,
+  );
+  expect(runs).toBeLessThanOrEqual(20);
+});
+
+it('ends when its time is up', async () => {
+  const { decisive, runs } = await explainPlan(recordingOf(plan, true), record, () => true);
+  expect([decisive, runs]).toEqual([[], 0]);
+});
+
+it('has nothing to explain where no promise broke', async () => {
+  expect((await explainPlan(recordingOf(plan, false), record)).sentence).toContain('nothing to explain');
+});

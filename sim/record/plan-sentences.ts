@@ -1,0 +1,127 @@
+/** Says what a plan does, in sentences: its faults and what its clients ask. Pure. */
+import { faultKinds } from '../faults/fault-table.ts';
+import type { Plan, PlanFault, PlanOperation } from '../plan/plan.ts';
+import type { PlanTransaction } from '../plan/plan-transactions.ts';
+import { keyOf } from '../plan/plan.ts';
+import type { PlanSentence } from './recording.ts';
+
+/** Virtual time in seconds: `1.204 s`. */
+export function secondsOf(us: number): string {
+  return `${(us / 1_000_000).toFixed(3)} s`;
+}
+
+/** A duration as people say it: `350 µs`, `4.2 ms`, `1.204 s`. */
+export function durationOf(us: number): string {
+  if (us < 1000) return `${us} µs`;
+  return us < 1_000_000 ? `${Number((us / 1000).toFixed(1))} ms` : secondsOf(us);
+}
+
+/** The faults of the plan, then its operations client by client. Times count from the beginning of the storm. */
+export function sentencesOf(plan: Plan): readonly PlanSentence[] {
+  const faults = plan.faults.map((fault): PlanSentence => {
+    const atUs = 'atUs' in fault.when ? fault.when.atUs : undefined;
+    return { id: fault.id, atUs, kind: 'fault', text: faultSentence(fault) };
+  });
+  const work = [
+    ...plan.operations.map((one) => ({ one, who: `c${one.client}`, does: operationClause(plan, one) })),
+    ...plan.transactions.map((one) => ({ one, who: `x${one.client}`, does: transactionClause(one) })),
+    ...(plan.redisOperations ?? []).map((one) => ({
+      one,
+      who: `r${one.client}`,
+      does: `sends Redis ${one.kind} on number ${one.key}`,
+    })),
+    ...(plan.jobs ?? []).map((one) => ({
+      one,
+      who: `j${one.client}`,
+      does: `runs the job ${one.kind} over ${one.keys.length} keys`,
+    })),
+  ];
+  const operations = work.map(({ one, who, does }): PlanSentence => {
+    const text = `${durationOf(one.thinkUs)} after its last answer, client ${who} ${does}`;
+    return { id: one.id, atUs: undefined, kind: 'operation', text };
+  });
+  return [...faults.toSorted((left, right) => (left.atUs ?? 0) - (right.atUs ?? 0)), ...operations];
+}
+
+/** One fault as a sentence: `at 1.204 s n2 loses power for 300 ms (it keeps nothing unsynced)`. */
+export function faultSentence(fault: PlanFault): string {
+  const { when } = fault;
+  const moment =
+    'atUs' in when
+      ? `at ${secondsOf(when.atUs)}`
+      : `${durationOf(when.delayUs)} after event ${when.nth} "${when.event}" at ${when.host},`;
+  const lasting = faultKinds[fault.kind].lasting ? ` for ${durationOf(fault.forUs)}` : '';
+  return `${moment} ${deedOf(fault)}${lasting}${parametersOf(fault)}`;
+}
+
+function deedOf({ kind, targets }: PlanFault): string {
+  const [first = 'a node', second = 'another'] = targets;
+  const all = listOf(targets);
+  switch (kind) {
+    case 'process-crash':
+      return `${first} crashes and is away`;
+    case 'process-pause':
+      return `${first} stands still`;
+    case 'graceful-restart':
+      return `${first} is stopped in order`;
+    case 'power-loss':
+      return `${first} loses power`;
+    case 'torn-write':
+      return `${first} loses power in the middle of its writes`;
+    case 'permanent-node-loss':
+      return `${first} dies for good`;
+    case 'membership-change':
+      return `${first} joins, leaves or replaces a dead node`;
+    case 'network-partition':
+      return `${all} and the others are cut off from each other`;
+    case 'one-way-partition':
+      return `${all} and the others are cut off in one direction`;
+    case 'network-clog':
+      return `messages of ${all} wait`;
+    case 'network-delay':
+      return `the link between ${first} and ${second} is slow`;
+    case 'connection-reset':
+      return `the connections between ${first} and ${second} are reset`;
+    default:
+      return `${kind} strikes ${all}: ${faultKinds[kind].description},`;
+  }
+}
+
+function parametersOf({ params }: PlanFault): string {
+  const parts = Object.entries(params).map(([name, value]) => `${name} ${value}`);
+  return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+}
+
+function operationClause(plan: Plan, { kind, key, valueBytes, need, context }: PlanOperation): string {
+  const { bucket, key: name } = keyOf(plan, key);
+  const what = `${bucket}/${name}`;
+  const copies = `waits for ${need === 'level' ? 'the configured number of copies' : need}`;
+  const seen = context === 'last' ? ', with the context of its last read' : '';
+  if (kind === 'get') return `reads ${what}; it ${copies}`;
+  const deed = kind === 'put' ? `writes ${valueBytes} bytes to ${what}` : `deletes ${what}`;
+  return `${deed}${seen}; it ${copies}`;
+}
+
+const transactionDeeds: Readonly<Record<PlanTransaction['kind'], string>> = {
+  transfer: 'moves an amount between accounts',
+  append: 'appends to lists',
+  twin: 'appends to both lists of pair',
+  stamp: 'writes one value to the keys of triple',
+  erase: 'deletes the keys of triple',
+  restamp: 'reads, then writes the keys of triple',
+  put: 'writes single key',
+  move: 'moves a value between single keys',
+  bunch: 'writes one value to three keys with one primary, number',
+  look: 'reads lists',
+};
+
+function transactionClause({ kind, places, forced, named }: PlanTransaction): string {
+  const marks = [forced ? 'it must abort' : '', named ? 'under an idempotency key' : ''].filter(Boolean);
+  const more = marks.length === 0 ? '' : ` (${marks.join(', ')})`;
+  return `${transactionDeeds[kind]} ${listOf(places.map(String))}${more}`;
+}
+
+function listOf(names: readonly string[]): string {
+  if (names.length < 2) return names.join('');
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}

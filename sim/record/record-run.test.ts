@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+
+import { runPlan } from '../runner/run.ts';
+import { planOfSeed } from '../runner/task.ts';
+import { recordRun } from './record-run.ts';
+
+it('a recorded run has the digest of the run, and holds what passed, befell and was held', async () => {
+  const plan = planOfSeed('crash-during-prepare', 1);
+  const recording = await recordRun(plan, () => 0);
+  const { digest } = await runPlan(plan, { unobserved: true });
+  expect(recording.result).toMatchObject({ digest, verdict: 'passed' });
+  const { lanes, messages, messageKinds, bands, marks, operations, states, subjects } = recording;
+  expect(lanes.slice(0, 3)).toEqual(['n1', 'n2', 'n3'].map((name) => ({ name, kind: 'node' })));
+  for (const { sentUs, arrivedUs, kind } of messages) {
+    expect(arrivedUs < 0 || arrivedUs >= sentUs).toBe(true);
+    expect(messageKinds[kind]).toBeDefined();
+  }
+  const prepares = messages.filter(({ kind }) => messageKinds[kind] === 'transact');
+  expect(
+    prepares.some(({ about }) => about.some((one) => /^n\d-[0-9a-f]{12}-\d+$/.test(subjects[one] ?? ''))),
+  ).toBe(true);
+  // A node without power receives nothing.
+  const crash = marks.find(({ kind }) => kind === 'crash');
+  expect(bands.map(({ kind }) => kind)).toEqual(['power-loss', 'power-loss']);
+  expect(messages.some(({ to, arrivedUs }) => to === crash?.lane && arrivedUs < 0)).toBe(true);
+  expect(new Set(operations.map(({ outcome }) => outcome))).toContain('unknown');
+  expect(states.every(({ atUs }, at) => at === 0 || atUs >= (states[at - 1]?.atUs ?? 0))).toBe(true);
+  const { length } = plan.faults;
+  expect(recording.sentences.slice(0, length).every(({ kind }) => kind === 'fault')).toBe(true);
+});

@@ -1,0 +1,145 @@
+/** Runs a plan once, judges it, and records it. */
+import { describeOperation } from '../evidence/history.ts';
+import { describeJob } from '../evidence/jobs.ts';
+import { describeRedis } from '../evidence/redis.ts';
+import { describeTransaction } from '../evidence/transactions.ts';
+import type { Outcome } from '../evidence/history.ts';
+import { invariantTable } from '../check/invariants.ts';
+import { findNamed } from '../check/named.ts';
+import { claimsOf } from '../check/reconcile/reconciliation.ts';
+import { holds } from '../check/reconcile/claims.ts';
+import type { Invariant } from '../check/user-invariants.ts';
+import type { Plan } from '../plan/plan.ts';
+import type { RunResult } from '../runner/result.ts';
+import { brokenInvariant } from '../runner/result.ts';
+import type { RunOutcome } from '../runner/run-outcome.ts';
+import { runPlan } from '../runner/run.ts';
+import { judgeOutcome } from '../runner/judge-outcome.ts';
+import { sentencesOf } from './plan-sentences.ts';
+import type { Concern, CounterRow, RecordedOperation, Recording } from './recording.ts';
+import { recordingFormat } from './recording.ts';
+import { Recorder } from './recorder.ts';
+
+/** Most rows of equal counters that a recording holds for one account. */
+const equalRowsMax = 40;
+
+/**
+ * Records the run of a plan. `stopwatch`: milliseconds of real time. The verdict is that of one run: `determinism`, which needs two, is not judged. Throws what
+ * the run throws.
+ */
+export async function recordRun(
+  plan: Plan,
+  stopwatch: () => number,
+  invariants: readonly Invariant[] = [],
+): Promise<Recording> {
+  const startMs = stopwatch();
+  const recorder = new Recorder(plan);
+  const outcome = await runPlan(plan, { attach: (world, cluster) => recorder.attach(world, cluster) });
+  recorder.finish();
+  const result = judgeOutcome(plan, outcome, stopwatch() - startMs, invariants);
+  const operations = operationsOf(outcome, recorder);
+  const { lanes, subjects, messages, marks, bands, states, phases, leftOut } = recorder;
+  return {
+    format: recordingFormat,
+    plan,
+    result,
+    phases,
+    concern: concernOf(result, operations, recorder),
+    counters: countersOf(outcome, recorder),
+    lanes,
+    subjects: subjects.names,
+    messageKinds: messages.kinds,
+    messages: messages.messages,
+    marks,
+    bands,
+    operations,
+    states,
+    sentences: sentencesOf(plan),
+    leftOut,
+  };
+}
+
+interface Described {
+  readonly client: string;
+  readonly node: string;
+  readonly invokedUs: number;
+  readonly completedUs: number | undefined;
+  readonly outcome: Outcome;
+}
+
+function operationsOf(outcome: RunOutcome, recorder: Recorder): readonly RecordedOperation[] {
+  const add = (id: string, one: Described, text: string, names: readonly string[]): RecordedOperation => ({
+    id,
+    lane: recorder.laneOf(one.client),
+    node: one.node === '' ? -1 : recorder.laneOf(one.node),
+    invokedUs: one.invokedUs,
+    completedUs: one.completedUs ?? -1,
+    outcome: one.outcome,
+    text,
+    about: [...new Set(names.map((name) => recorder.subjects.of(name)))],
+  });
+  const all = [
+    ...outcome.history.map((one) => add(`#${one.id}`, one, describeOperation(one), [one.key])),
+    ...outcome.transactions.map((one) => {
+      const keys = [...one.reads, ...one.writes].map(({ key }) => key);
+      return add(`#t${one.id}`, one, describeTransaction(one), [...keys, ...one.xids]);
+    }),
+    ...outcome.redis.map((one) => add(`#${one.id}`, one, describeRedis(one), [])),
+    ...outcome.jobs.map((one) => add(`#${one.id}`, one, describeJob(one), one.keys)),
+  ];
+  return all.toSorted((left, right) => left.invokedUs - right.invokedUs);
+}
+
+function concernOf(
+  result: RunResult,
+  operations: readonly RecordedOperation[],
+  recorder: Recorder,
+): Concern | undefined {
+  const broken = brokenInvariant(result);
+  if (broken === undefined) return undefined;
+  const row = findNamed(invariantTable, broken.invariant);
+  const text = broken.firstBad?.text ?? broken.reasons[0] ?? '';
+  // Texts of checks describe an operation by its number and client: `#12 c1`.
+  const isNamed = (one: RecordedOperation): boolean =>
+    `${text} `.includes(`${one.text.split(' ', 2).join(' ')} `);
+  const concerned = operations.flatMap((one, at) => (isNamed(one) ? [at] : []));
+  const about = concerned.flatMap((at) => operations[at]?.about ?? []);
+  const lanes = recorder.lanes.flatMap(({ name }, at) => (wordIn(name, text) ? [at] : []));
+  return {
+    atUs: broken.firstBad?.atUs ?? result.virtualUs,
+    text,
+    invariant: broken.invariant,
+    promise: row?.promise ?? '',
+    breach: row?.breach ?? '',
+    subjects: [...new Set([...about, ...recorder.subjects.inText(text)])],
+    lanes,
+    operations: concerned,
+  };
+}
+
+function wordIn(word: string, text: string): boolean {
+  return text.split(/[^\w.-]+/).includes(word);
+}
+
+/** The newest account of each incarnation, differences first; equal rows only as many as people read. */
+function countersOf({ accounts }: RunOutcome, recorder: Recorder): readonly CounterRow[] {
+  const newest = new Map(accounts.map((account) => [`${account.node}/${account.life}`, account]));
+  const rowsOf = (account: RunOutcome['accounts'][number]): readonly CounterRow[] =>
+    claimsOf(account).claims.map((claim) => ({
+      lane: recorder.laneOf(account.node),
+      incarnation: account.life,
+      atUs: account.atUs,
+      moment: account.moment,
+      name: claim.what,
+      counted: String(claim.value),
+      expected: claim.least === claim.most ? String(claim.least) : `${claim.least} to ${claim.most}`,
+      holds: holds(claim),
+    }));
+  const broken = accounts.flatMap((account) => rowsOf(account).filter((row) => !row.holds));
+  const equal = [...newest.values()].flatMap((account) =>
+    rowsOf(account)
+      .filter((row) => row.holds && row.counted !== '0')
+      .slice(0, equalRowsMax),
+  );
+  return [...broken.slice(0, 200), ...equal];
+}
