@@ -70,6 +70,7 @@ import { missedRingChange } from './missed-ring-change.ts';
 import { slowDiskFillsQueue } from './slow-disk-fills-queue.ts';
 import { slowPeerFillsChannel } from './slow-peer-fills-channel.ts';
 import { snapshotCorruption } from './snapshot-corruption.ts';
+import { swarm } from './swarm.ts';
 import { swizzleClog } from './swizzle-clog.ts';
 import { tornLogTail } from './torn-log-tail.ts';
 import { trapInKeyfun } from './trap-in-keyfun.ts';
@@ -194,6 +195,7 @@ export const scenarios: readonly Scenario[] = [
   jobSurvivesNodeCrash,
   moduleSwappedMidJob,
   unauthenticatedClients,
+  swarm,
 ];
 
 /** The scenario of that present or former name; undefined if there is none. */

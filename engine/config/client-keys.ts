@@ -1,5 +1,6 @@
 /** The configuration keys of all client listeners, for the table of `keys.ts`. */
 import type { KeyRows } from './config-key.ts';
+import { untried } from './config-key.ts';
 import type { HostNames } from './host-names.ts';
 import { hostNames } from './host-names.ts';
 import { wholeNumber } from './values.ts';
@@ -25,46 +26,55 @@ export const clientKeys: KeyRows<ClientFields> = {
   clientAnswerBytesMax: {
     kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
     fallback: 512 * 1024 ** 2,
+    trial: [4 * 1024 ** 2, 512 * 1024 ** 2],
     help: 'Bytes of answers that may wait for clients to take them, of all clients and listeners together; beyond it the connection that leaves most unread is closed.',
   },
   clientConnectionsMax: {
     kind: wholeNumber(1, 65_535, 'connections'),
     fallback: clientConnectionsDefault,
+    trial: [200, clientConnectionsDefault],
     help: 'Client connections open at most, per listener; further ones are closed at once. On the HTTP and statistics listeners a further one takes the place of the client that is waited for longest, where there is one. Fewer where the system allows fewer open files.',
   },
   clientHeaderLinesMax: {
     kind: wholeNumber(16, 1000, 'lines'),
     fallback: 256,
+    trial: untried('requests of the simulated clients have few lines; engine/api/http tests the limit'),
     help: 'Header lines that a request to the HTTP and statistics listeners may have; one with more is answered 431, and nothing of it is done.',
   },
   clientHosts: {
     kind: hostNames,
     fallback: 'auto',
+    trial: untried('simulated clients address nodes by their names'),
     help: 'As whom the HTTP and statistics listeners let themselves be addressed (Host header), beside IP addresses and localhost; auto: by any name, but by none on loopback without credentials, where pages of the web could reach them.',
   },
   clientReadBytesMax: {
     kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
     fallback: 256 * 1024 ** 2,
+    trial: [1024 ** 2, 256 * 1024 ** 2],
     help: 'Bytes of objects over 64 KiB that reads under way may bring to this node, of all clients together; further ones wait for their turn. One is always let in.',
   },
   clientReadTimeoutMs: {
     kind: wholeNumber(100, 3_600_000, 'ms'),
     fallback: 60_000,
+    trial: [10_000, 60_000],
     help: 'How long a client may take to send a request that it has begun, on each listener; then its connection is closed.',
   },
   clientRequestBytesMax: {
     kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
     fallback: 256 * 1024 ** 2,
+    trial: [4 * 1024 ** 2, 256 * 1024 ** 2],
     help: 'Bytes that requests being received may hold, of all clients and listeners together; what goes beyond is refused. A quarter is kept for requests of 64 KiB at most; one larger request is always received.',
   },
   clientWaitMsMax: {
     kind: wholeNumber(0, 60_000, 'ms'),
     fallback: 100,
+    trial: untried('no drawn run has tried its values yet'),
     help: 'How long requests of clients may wait for this node before they begin. While all wait longer than this for four times as long, the node refuses those that it cannot begin in time with Overloaded (503 and Retry-After; OVERLOADED). 0: it refuses none for that.',
   },
   clientWriteTimeoutMs: {
     kind: wholeNumber(100, 3_600_000, 'ms'),
     fallback: 60_000,
+    trial: [10_000, 60_000],
     help: 'How long a client may take nothing of the answers that wait for it, on each listener; then its connection is closed.',
   },
 };

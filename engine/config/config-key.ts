@@ -6,8 +6,27 @@ export interface ConfigKey<T> {
   readonly kind: ValueKind<T>;
   /** The default as the file would give it; absent if the key is mandatory. */
   readonly fallback?: unknown;
+  /**
+   * What tests may set the key to beside its default: values that change how a node behaves and with which it keeps its
+   * promises; or why they leave it alone.
+   */
+  readonly trial: Trial;
   /** One sentence for people. */
   readonly help: string;
+}
+
+/** Values as the file would give them, or the reason why tests have none. */
+export type Trial = readonly (number | string | boolean)[] | Untried;
+
+/** Tests never change the key. */
+export interface Untried {
+  /** One sentence: why not. */
+  readonly untried: string;
+}
+
+/** Tests never change the key, for this reason. */
+export function untried(reason: string): Untried {
+  return { untried: reason };
 }
 
 /** Rows for the given fields. */

@@ -212,8 +212,10 @@ export class ExchangeObserver {
   /** Compares the saved tree, leaf by leaf, with the records up to its position. */
   #saved(node: string, atUs: number): void {
     const shadow = this.#shadows.get(node);
+    // An impostor saves a tree, too.
+    if (shadow === undefined || shadow.blind) return;
     const bytes = this.#cluster.host(node).disk.durableFiles().get(snapshotPath);
-    if (shadow === undefined || bytes === undefined || shadow.blind) return;
+    if (bytes === undefined) return;
     if (this.isRotten(node) || this.#altered.has(node)) return;
     const reading = decodeSnapshot(bytes, {
       segmentBits: 31 - Math.clz32(bytes.readUInt32BE(12)),

@@ -38,6 +38,7 @@ export function generatePlan(scenario: Scenario, seed: number): Plan {
 
 /** All plans of a scenario. `seed` becomes the plans' seed; it does not influence what is drawn. */
 export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Plan> {
+  if (scenario.drawn !== undefined) return scenario.drawn.chain((one) => planArbitrary(one, seed));
   const nodes = nodesOf(scenario.cluster);
   const members = nodes.filter((node) => node.spare !== true);
   const stormUs = scenario.stormMs * 1000;

@@ -2,6 +2,8 @@
  * A scenario is data: a cluster, a load, the faults that may strike, and what must hold. A seed turns it into a plan
  * (`plan-generation.ts`), and the run turns the plan into a verdict.
  */
+import type fc from 'fast-check';
+
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
 import type { Floors } from '../check/invariants.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
@@ -158,4 +160,6 @@ export interface Scenario {
   readonly settings?: Readonly<Record<string, number | string | boolean>>;
   /** The invariants that must hold, each with its floor: fewer comparisons prove nothing. */
   readonly invariants: Floors;
+  /** Each seed draws a scenario of its own from these, and nothing else of this one counts. Absent: this one. */
+  readonly drawn?: fc.Arbitrary<Scenario>;
 }

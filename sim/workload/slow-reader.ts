@@ -15,6 +15,8 @@ import type { SlowReading } from '../evidence/slow-reading.ts';
 export interface SlowReader {
   readonly node: string;
   readonly address: Address;
+  /** Its credentials; undefined if the node demands none. */
+  readonly token: string | undefined;
   readonly requests: number;
   readonly bytes: number;
   readonly forUs: number;
@@ -27,7 +29,7 @@ const answerTimeoutUs = 30_000_000;
 
 /** Undefined if no connection could be made. */
 export async function readSlowly(reader: SlowReader, io: Io): Promise<SlowReading | undefined> {
-  const { node, requests, bytes, forUs, nowUs } = reader;
+  const { node, token, requests, bytes, forUs, nowUs } = reader;
   let connection: Connection;
   try {
     connection = await io.network.connect(reader.address, connectTimeoutUs);
@@ -35,7 +37,7 @@ export async function readSlowly(reader: SlowReader, io: Io): Promise<SlowReadin
     // The node is down, or a partition separates it from the client.
     return undefined;
   }
-  const replies = new Replies();
+  const replies = new Replies(token === undefined ? 0 : 1);
   connection.start({
     onData: (chunk) => replies.take(chunk),
     onDrain: () => undefined,
@@ -44,10 +46,11 @@ export async function readSlowly(reader: SlowReader, io: Io): Promise<SlowReadin
   });
   connection.pause();
   let askedBytes = 0;
+  if (token !== undefined) connection.write(command('AUTH', token));
   for (let index = 0; index < requests; index++) {
-    const command = echo(textOf(index, bytes));
-    askedBytes += command.length;
-    connection.write(command);
+    const request = command('ECHO', textOf(index, bytes));
+    askedBytes += request.length;
+    connection.write(request);
   }
   await sleep(io.clock, forUs);
   const takenBytes = askedBytes - connection.pendingBytes;
@@ -64,18 +67,25 @@ function textOf(index: number, bytes: number): string {
   return `${index}:`.padEnd(bytes, 'x');
 }
 
-function echo(text: string): Buffer {
-  return Buffer.from(`*2\r\n$4\r\nECHO\r\n$${text.length}\r\n${text}\r\n`);
+function command(name: string, text: string): Buffer {
+  return Buffer.from(`*2\r\n$4\r\n${name}\r\n$${text.length}\r\n${text}\r\n`);
 }
 
 class Replies {
   readonly #reader = new ReplyReader();
   readonly #done = new Deferred<number | undefined>();
   #wanted: ((index: number) => string) | undefined;
+  /** Replies to come before the first of those. */
+  #before: number;
   #count = 0;
   #most = Infinity;
   #right = 0;
   #unread: Uint8Array[] = [];
+
+  /** `before`: replies that precede those that are wanted. */
+  constructor(before: number) {
+    this.#before = before;
+  }
 
   take(chunk: Uint8Array): void {
     this.#unread.push(Uint8Array.from(chunk));
@@ -99,6 +109,10 @@ class Replies {
     for (const chunk of this.#unread) this.#reader.push(chunk);
     this.#unread = [];
     for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) {
+      if (this.#before > 0) {
+        this.#before -= 1;
+        continue;
+      }
       const text = present(this.#wanted, 'what is wanted')(this.#count++);
       if (reply.kind === 'bulk' && reply.bytes.toString() === text) this.#right += 1;
     }

@@ -173,7 +173,15 @@ export class Load {
   readSlowly(id: string, node: string, requests: number, bytes: number, forUs: number): boolean {
     if (!this.#cluster.serves(node)) return false;
     const address = this.#cluster.address(node, 'redis');
-    const reader = { node, address, requests, bytes, forUs, nowUs: () => this.#world.nowUs };
+    const reader = {
+      node,
+      address,
+      token: this.#token,
+      requests,
+      bytes,
+      forUs,
+      nowUs: () => this.#world.nowUs,
+    };
     this.#hosted(`${id}.slow`, async (io) => {
       const reading = await readSlowly(reader, io);
       if (reading !== undefined) this.slowReadings.push(reading);

@@ -74,6 +74,8 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers) : []),
+    // A write leaves a hint for a pending owner to which this node has no link yet.
+    ...(truth.undisturbed && truth.ringChanges === 0 ? [quiet('svc_hints_total', numbers)] : []),
     // A leaving member is called LEAVING and then DOWN, and finally refuses transactions. That is no fault; other
     // equations cover it.
     ...(truth.undisturbed && !truth.moving
@@ -174,7 +176,7 @@ function silence(numbers: Numbers): readonly Claim[] {
         numbers.sum('svc_read_disagreements_total', { outcome: 'refused' }),
     ),
     ...silentServer.map((field) => isNone(field, numbers.server(field))),
-    ...[...silentFamilies, 'svc_hints_total'].map((family) => quiet(family, numbers)),
+    ...silentFamilies.map((family) => quiet(family, numbers)),
   ];
 }
 

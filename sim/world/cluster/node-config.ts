@@ -56,6 +56,7 @@ export function configOf(
       address: `${name}:${clusterPorts.peer}`,
       // A file that gives its own node tokens must repeat them among the seeds.
       ...(name === node.name && settings['tokens'] !== undefined ? { tokens: settings['tokens'] } : {}),
+      ...(settings['num_tokens'] === undefined ? {} : { num_tokens: settings['num_tokens'] }),
     })),
     ...settings,
   };

@@ -1,0 +1,201 @@
+/**
+ * The contract of faults as data: what each kind of fault may take, alone and with others, and which invariants a run
+ * with it can no longer judge. The swarm draws within it, and computes from it what it judges; the page of faults
+ * (`sim/docs/faults.md`) explains it. An excuse states a promise that Lockstep does not make, or evidence that the run
+ * does not have; it never stands for a failure that nobody has understood.
+ */
+import type { InvariantName } from '../../check/invariants.ts';
+import type { FaultKind } from '../../faults/fault-table.ts';
+import type { FaultDraw, Range } from '../scenario.ts';
+
+/** What a run needs so that a kind can strike. */
+export type Demand = 'peers' | 'transactions' | 'modules' | 'credentials' | 'spares' | 'anti-entropy';
+
+/** Invariants that cannot be judged, each with the reason. */
+export type Excuses = Readonly<Partial<Record<InvariantName, string>>>;
+
+/** The terms of one kind. */
+export type FaultTerms =
+  | {
+      readonly drawn: true;
+      readonly count: Range;
+      /** For kinds that last, in microseconds. */
+      readonly forUs?: Range;
+      /** Narrower ranges than the kind's own. */
+      readonly params?: NonNullable<FaultDraw['params']>;
+      readonly group?: FaultDraw['group'];
+      readonly demands?: readonly Demand[];
+      /** Why the load has no values that expire; absent: it may have some. */
+      readonly noExpiry?: string;
+      readonly excuses?: Excuses;
+    }
+  | {
+      readonly drawn: false;
+      /** Why the swarm leaves it to scenarios of its own. */
+      readonly reason: string;
+    };
+
+const brief: Range = [50_000, 1_500_000];
+const long: Range = [50_000, 4_000_000];
+
+const lossOfDisk =
+  'acknowledged copies of a minority are lost with a disk: scenarios place it so that the other replicas still overlap';
+
+const clocksDecide = 'a node decides by its wall clock whether a value has expired';
+
+/** The terms of every kind. */
+export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
+  'network-delay': { drawn: true, count: [1, 4], forUs: brief, demands: ['peers'] },
+  'message-loss': { drawn: true, count: [1, 2], forUs: brief, demands: ['peers'] },
+  'message-duplication': { drawn: true, count: [1, 3], forUs: brief, demands: ['peers'] },
+  'message-replay': { drawn: true, count: [1, 3], forUs: brief, demands: ['peers'] },
+  'message-reordering': { drawn: true, count: [1, 3], forUs: brief, demands: ['peers'] },
+  'network-clog': { drawn: true, count: [1, 2], forUs: brief, demands: ['peers'] },
+  'swizzle-clog': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
+  'network-partition': { drawn: true, count: [1, 3], forUs: long, demands: ['peers'] },
+  'one-way-partition': { drawn: true, count: [1, 3], forUs: long, demands: ['peers'] },
+  'message-filter': { drawn: true, count: [1, 3], forUs: brief, demands: ['peers'] },
+  'connection-reset': { drawn: true, count: [1, 6], demands: ['peers'] },
+  'half-open-connection': { drawn: true, count: [1, 4], demands: ['peers'] },
+  'stream-fragmentation': { drawn: true, count: [1, 3], forUs: brief, demands: ['peers'] },
+  'wrong-identity': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
+  'process-crash': { drawn: true, count: [1, 4], forUs: long },
+  'process-pause': { drawn: true, count: [1, 3], forUs: brief },
+  'cpu-starvation': { drawn: true, count: [1, 2], forUs: brief },
+  'graceful-restart': { drawn: true, count: [1, 3], forUs: brief },
+  'double-start': { drawn: true, count: [1, 2] },
+  'wire-version-skew': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
+  'permanent-node-loss': {
+    drawn: false,
+    reason:
+      'the copies of its rack are gone for good: coordinator-never-returns judges what is still promised',
+  },
+  'membership-change': {
+    drawn: true,
+    count: [1, 2],
+    demands: ['spares'],
+    excuses: {
+      'hint-delivery':
+        'a hint for a range that moves is handed to another owner, which its check follows in scenarios alone',
+    },
+  },
+  'seeds-down': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
+  'failure-domain-outage': { drawn: true, count: [1, 2], forUs: brief, group: 'rack', demands: ['peers'] },
+  'node-flapping': {
+    drawn: true,
+    count: [1, 1],
+    forUs: long,
+    params: { awayMs: [50, 2_000], hereMs: [20, 1_000] },
+    demands: ['peers'],
+  },
+  'removed-node-restart': {
+    drawn: false,
+    reason: 'it needs a node that has left, at a known moment: four scenarios place it',
+  },
+  'node-standby': { drawn: true, count: [1, 2], forUs: brief, demands: ['peers'] },
+  'clock-skew': { drawn: true, count: [1, 3], noExpiry: clocksDecide },
+  'clock-jump': { drawn: true, count: [1, 3], noExpiry: clocksDecide },
+  'clock-strobe': { drawn: true, count: [1, 2], forUs: brief, noExpiry: clocksDecide },
+  'clock-freeze': { drawn: true, count: [1, 2], forUs: brief, noExpiry: clocksDecide },
+  'timer-jitter': { drawn: true, count: [1, 3], forUs: brief },
+  'power-loss': { drawn: true, count: [1, 4], forUs: brief },
+  'torn-write': { drawn: true, count: [1, 3], forUs: brief },
+  'crash-loop': {
+    drawn: true,
+    count: [1, 2],
+    forUs: [5_000, 200_000],
+    params: { stepMax: [1, 120] },
+  },
+  'read-error': { drawn: true, count: [1, 2], forUs: brief },
+  'write-error': { drawn: true, count: [1, 2], forUs: brief },
+  'disk-full': { drawn: true, count: [1, 2], forUs: brief, params: { roomBytes: [0, 20_000] } },
+  'sync-error': { drawn: true, count: [1, 2], forUs: brief },
+  'slow-disk': {
+    drawn: true,
+    count: [1, 2],
+    forUs: brief,
+    params: { meanUs: [1_000, 100_000], tailUs: [0, 1_000_000] },
+  },
+  'lying-sync': { drawn: false, reason: lossOfDisk },
+  'bit-rot': { drawn: false, reason: lossOfDisk },
+  'misdirected-io': { drawn: false, reason: lossOfDisk },
+  'lost-directory-entries': { drawn: true, count: [1, 2], forUs: brief },
+  'disk-wipe': { drawn: false, reason: lossOfDisk },
+  'disk-rollback': { drawn: false, reason: lossOfDisk },
+  'foreign-disk': { drawn: false, reason: lossOfDisk },
+  'log-truncation': { drawn: false, reason: lossOfDisk },
+  'file-loss': { drawn: false, reason: lossOfDisk },
+  'wasm-trap': { drawn: true, count: [1, 6], demands: ['modules'] },
+  'wasm-infinite-loop': { drawn: true, count: [1, 2], demands: ['modules'] },
+  'wasm-memory-exhaustion': { drawn: true, count: [1, 2], demands: ['modules'] },
+  'wasm-bad-result': { drawn: true, count: [1, 4], demands: ['modules'] },
+  'wasm-module-swap': { drawn: true, count: [1, 2], demands: ['modules'] },
+  'immediate-retry': {
+    drawn: true,
+    count: [2, 8],
+    params: { afterUs: [0, 8_000] },
+    demands: ['transactions'],
+  },
+  'client-disconnect': { drawn: true, count: [2, 8], params: { afterUs: [0, 8_000] } },
+  'hot-key': { drawn: true, count: [1, 1], params: { clients: [4, 8] }, demands: ['transactions'] },
+  'slow-reader': { drawn: true, count: [1, 1], forUs: [100_000, 600_000] },
+  'unauthorized-request': { drawn: true, count: [4, 12], demands: ['credentials'] },
+  'sticky-clients': { drawn: true, count: [1, 2], forUs: brief },
+  'late-retry': { drawn: true, count: [2, 8], demands: ['transactions'] },
+  'snapshot-bit-rot': { drawn: true, count: [1, 2], forUs: brief, demands: ['anti-entropy'] },
+  'snapshot-truncation': { drawn: true, count: [1, 2], forUs: brief, demands: ['anti-entropy'] },
+  'snapshot-version-skew': { drawn: true, count: [1, 2], forUs: brief, demands: ['anti-entropy'] },
+  'stale-snapshot': { drawn: true, count: [1, 2], forUs: brief, demands: ['anti-entropy'] },
+  'foreign-snapshot': { drawn: true, count: [1, 2], forUs: brief, demands: ['anti-entropy', 'peers'] },
+  'leaf-corruption': {
+    drawn: false,
+    reason:
+      'a tree altered under a valid checksum reports equal keys, which only no-churn-when-equal expects',
+  },
+};
+
+/** Whether some of these faults rule values out that expire. */
+export function ruleOutExpiry(kinds: readonly FaultKind[]): boolean {
+  return kinds.some((kind) => {
+    const terms = faultContract[kind];
+    return terms.drawn && terms.noExpiry !== undefined;
+  });
+}
+
+/** What the shape of a run, beside its faults, leaves of the invariants. */
+export interface RunShape {
+  readonly transactions: boolean;
+  readonly redis: boolean;
+  readonly jobs: boolean;
+  readonly modules: boolean;
+  readonly credentials: boolean;
+  readonly antiEntropy: boolean;
+  readonly kinds: readonly FaultKind[];
+}
+
+const noTransactions = 'the run has no transactions';
+
+/** The invariants that a run of this shape cannot judge, each with the first reason found. */
+export function excusesOf(shape: RunShape): Excuses {
+  const excuses: Partial<Record<InvariantName, string>> = {};
+  const excuse = (reason: string, ...names: readonly InvariantName[]): void => {
+    for (const name of names) excuses[name] ??= reason;
+  };
+  if (!shape.transactions) {
+    excuse(noTransactions, 'atomicity', 'outcome-stability', 'no-dangling-transactions');
+    excuse(noTransactions, 'strict-serializability', 'lock-exclusivity');
+    if (!shape.redis) excuse(noTransactions, 'exactly-once');
+  }
+  if (!shape.jobs && !shape.modules) excuse('the run calls no module', 'wasm-purity');
+  if (!shape.credentials) excuse('the nodes demand no credentials', 'access-control');
+  if (!shape.antiEntropy) {
+    const reason = 'without anti-entropy, only reads and hints repair, and neither reaches every key';
+    excuse(reason, 'convergence', 'exchange-soundness', 'repair-soundness');
+    excuse(reason, 'stale-snapshot-safety', 'snapshot-rejection');
+  }
+  for (const kind of shape.kinds) {
+    const terms = faultContract[kind];
+    if (terms.drawn) Object.assign(excuses, { ...terms.excuses, ...excuses });
+  }
+  return excuses;
+}

@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest';
+
+import { swarm } from '../../../scenarios/swarm.ts';
+import type { ConfigField } from '../../../engine/config/keys.ts';
+import { configKeys } from '../../../engine/config/keys.ts';
+import { keyOf } from '../../../engine/config/key-names.ts';
+import type { FaultKind } from '../../faults/fault-table.ts';
+import { faultKindNames } from '../../faults/fault-table.ts';
+import { generatePlan } from '../plan-generation.ts';
+import { parsePlan } from '../plan-validation.ts';
+import { formatPlan } from '../plan.ts';
+import { excusesOf, faultContract } from './fault-contract.ts';
+
+const plans = Array.from({ length: 900 }, (_, seed) => generatePlan(swarm, seed));
+
+it('a seed always gives the same plan, which a file can hold', () => {
+  for (const plan of plans.slice(0, 20)) {
+    expect(generatePlan(swarm, plan.seed)).toEqual(plan);
+    expect(parsePlan(formatPlan(plan))).toEqual(JSON.parse(JSON.stringify(plan)));
+  }
+});
+
+it('the kinds that the contract lets it draw are drawn, and no others', () => {
+  const drawn = new Set(plans.flatMap(({ faults }) => faults.map(({ kind }) => kind)));
+  expect([...drawn].toSorted()).toEqual(
+    faultKindNames.filter((kind) => faultContract[kind].drawn).toSorted(),
+  );
+});
+
+it('every key with a trial is drawn with each of its values', () => {
+  for (const field of Object.keys(configKeys) as ConfigField[]) {
+    const { trial } = configKeys[field];
+    if ('untried' in trial) continue;
+    const values = new Set(plans.map(({ settings }) => settings[keyOf(field)]));
+    for (const value of trial) expect(values, `${keyOf(field)} ${value}`).toContain(value);
+  }
+});
+
+it('clusters have one to three datacenters and one to five racks', () => {
+  const counts = (of: 'datacenter' | 'rack'): Set<number> =>
+    new Set(plans.map(({ nodes }) => new Set(nodes.map((node) => node[of])).size));
+  expect([...counts('datacenter')].toSorted()).toEqual([1, 2, 3]);
+  expect([...counts('rack')].toSorted()).toEqual([1, 2, 3, 4, 5]);
+});
+
+it('what a run judges is what its shape and its faults leave judgeable', () => {
+  const shape = {
+    ...{ transactions: true, redis: true, jobs: true, modules: true, credentials: true, antiEntropy: true },
+    kinds: [] as readonly FaultKind[],
+  };
+  expect(excusesOf(shape)).toEqual({});
+  expect(Object.keys(excusesOf({ ...shape, antiEntropy: false }))).toContain('convergence');
+  expect(Object.keys(excusesOf({ ...shape, kinds: ['membership-change'] }))).toEqual(['hint-delivery']);
+});

@@ -1,0 +1,362 @@
+/**
+ * Draws whole scenarios: topology, configuration, loads and faults of every kind within the contract of faults
+ * (`fault-contract.ts`). Each seed of the scenario `swarm` is one of them, so that combinations occur that no story
+ * tells. What a combination makes unjudgeable is computed from the contract.
+ */
+import fc from 'fast-check';
+
+import type { ConfigField } from '../../../engine/config/keys.ts';
+import { configKeys } from '../../../engine/config/keys.ts';
+import { keyOf } from '../../../engine/config/key-names.ts';
+import type { InvariantName } from '../../check/invariants.ts';
+import { invariantTable } from '../../check/invariants.ts';
+import type { FaultKind } from '../../faults/fault-table.ts';
+import { faultKindNames, faultKinds } from '../../faults/fault-table.ts';
+import { integerIn } from '../arbitraries.ts';
+import type {
+  ClusterShape,
+  FaultDraw,
+  JobLoad,
+  LoadShape,
+  Range,
+  RedisLoad,
+  Scenario,
+  TransactionLoad,
+} from '../scenario.ts';
+import type { Demand, FaultTerms } from './fault-contract.ts';
+import { excusesOf, faultContract, ruleOutExpiry } from './fault-contract.ts';
+
+/** Settings with which replicas become equal within seconds; a drawn value takes the place of one of these. */
+const baseline = {
+  request_timeout_ms: 1_000,
+  gossip_interval_ms: 200,
+  phi_mean_ms_min: 200,
+  hint_drain_interval_ms: 500,
+  aae_tick_interval_seconds: 1,
+  aae_segments: 256,
+  aae_snapshot_interval_seconds: 2,
+  transaction_inquiry_ms: 250,
+  transaction_read_wait_ms: 500,
+  transfer_batch_bytes: 4_096,
+  transfer_bytes_per_second: 131_072,
+  transfer_drop_delay_seconds: 1,
+} as const;
+
+/** Chance in a hundred that a key with a trial is drawn at all. */
+const drawnPercent = 15;
+
+/** Most members of a cluster. */
+const membersMax = 9;
+
+/** Most kinds of faults in one run; with more of them, hardly an operation succeeds. */
+const kindsMax = 7;
+
+/** Events of the engine and of the world near which a fault may strike. */
+const events = [
+  'xa.p.locks.taken',
+  'xa.p.prepareRec.written',
+  'xa.p.vote.sent',
+  'xa.p.decision.recv',
+  'xa.p.applied',
+  'xa.c.prepare.sent',
+  'xa.c.vote.recv',
+  'xa.c.decision.written',
+  'xa.c.decision.synced',
+  'xa.c.commit.sent',
+  'aae.exchange.started',
+  'aae.key.diverged',
+  'membership.move.declared',
+  'transfer.refill.began',
+  'disk.name.renamed',
+  'disk.file.synced',
+  // The target is recovering, or has just died.
+  'host.booted',
+  'host.crashed',
+] as const;
+
+type Settings = Readonly<Record<string, number | string | boolean>>;
+
+interface Frame {
+  readonly cluster: ClusterShape;
+  readonly settings: Settings;
+  readonly transactions: TransactionLoad | undefined;
+  readonly redis: RedisLoad | undefined;
+  readonly jobs: JobLoad | undefined;
+  readonly objects: LoadShape;
+  readonly credentials: boolean;
+  readonly sweeps: boolean;
+  readonly stormMs: number;
+}
+
+/** All scenarios that a seed of `swarm` may be; they keep the name and the description of `base`. */
+export function swarmOf(base: Pick<Scenario, 'name' | 'description'>): fc.Arbitrary<Scenario> {
+  return frames().chain((frame) => faultsIn(frame).map((faults) => assemble(base, frame, faults)));
+}
+
+function frames(): fc.Arbitrary<Frame> {
+  return fc.record({
+    cluster: clusters(),
+    settings: settings(),
+    transactions: maybe(65, transactionLoads()),
+    redis: maybe(40, redisLoads()),
+    jobs: maybe(25, jobLoads()),
+    objects: objectLoads(),
+    credentials: chance(15),
+    sweeps: chance(50),
+    stormMs: integerIn([2_000, 6_000]),
+  });
+}
+
+function assemble(
+  base: Pick<Scenario, 'name' | 'description'>,
+  frame: Frame,
+  faults: readonly FaultDraw[],
+): Scenario {
+  const { cluster, transactions, jobs, objects, stormMs } = frame;
+  const redis = ruleOutExpiry(faults.map(({ kind }) => kind)) ? withoutExpiry(frame.redis) : frame.redis;
+  const drawn = settingsOf(frame);
+  const antiEntropy = drawn['aae_enabled'] !== false;
+  const excuses = excusesOf({
+    transactions: transactions !== undefined,
+    redis: redis !== undefined,
+    jobs: jobs !== undefined,
+    modules: drawn['features_wasm'] === true,
+    credentials: frame.credentials,
+    antiEntropy,
+    kinds: faults.map(({ kind }) => kind),
+  });
+  const judged = invariantTable.map(({ name }) => name).filter((name) => excuses[name] === undefined);
+  return {
+    ...base,
+    cluster,
+    load: { ...objects, ...(transactions === undefined ? {} : { transactions }) },
+    ...(redis === undefined ? {} : { redis }),
+    ...(jobs === undefined ? {} : { jobs }),
+    faults,
+    stormMs,
+    calmMs: 3_000,
+    settleMsMax: 40_000,
+    ...(frame.sweeps && antiEntropy ? { repairedBy: 'sweeps' as const } : {}),
+    settings: drawn,
+    invariants: Object.fromEntries(judged.map((name) => [name, floorOf(name)])),
+  };
+}
+
+function withoutExpiry(load: RedisLoad | undefined): RedisLoad | undefined {
+  return load && { ...load, kinds: { ...load.kinds, mortal: 0, look: 0 } };
+}
+
+/** A drawn run promises no number of comparisons, except where every run makes one. */
+function floorOf(name: InvariantName): number {
+  return name === 'no-silent-failures' || name === 'determinism' ? 1 : 0;
+}
+
+function settingsOf({ settings: drawn, credentials }: Frame): Settings {
+  const given: Record<string, number | string | boolean> = { ...baseline, ...drawn };
+  if (credentials) given['credentials'] = 'world';
+  return given;
+}
+
+/** One to three datacenters, one to five racks, one to three nodes in each, and up to two spares. */
+function clusters(): fc.Arbitrary<ClusterShape> {
+  const shape = fc.record({
+    datacenters: fc.constantFrom(1, 1, 1, 2, 2, 3),
+    racks: fc.constantFrom(3, 3, 3, 1, 2, 4, 5),
+    nodesPerRack: fc.constantFrom(1, 1, 2, 3),
+    spares: integerIn([0, 2]),
+    place: fc.nat(),
+  });
+  return shape.map(({ datacenters, racks, nodesPerRack, spares, place }) => {
+    const within = Math.max(1, Math.min(nodesPerRack, Math.floor(membersMax / (datacenters * racks))));
+    const fitting = Math.min(racks, Math.floor(membersMax / datacenters));
+    const members = datacenters * fitting * within;
+    const added = Array.from({ length: spares }, (_, index) => ({
+      name: `n${members + index + 1}`,
+      datacenter: `dc${((place + index) % datacenters) + 1}`,
+      rack: `r${((place + index) % fitting) + 1}`,
+    }));
+    return { datacenters, racks: fitting, nodesPerRack: within, ...(spares === 0 ? {} : { spares: added }) };
+  });
+}
+
+/** Some of the keys that have a trial, each with one of its values. */
+function settings(): fc.Arbitrary<Settings> {
+  const drawn: fc.Arbitrary<Settings>[] = [];
+  for (const field of Object.keys(configKeys) as ConfigField[]) {
+    const { trial } = configKeys[field];
+    if ('untried' in trial) continue;
+    const value = fc.constantFrom(...trial).map((one) => ({ [keyOf(field)]: one }));
+    drawn.push(maybe(drawnPercent, value).map((one) => one ?? {}));
+  }
+  return fc.tuple(...drawn).map((all) => Object.assign({}, ...all) as Settings);
+}
+
+function objectLoads(): fc.Arbitrary<LoadShape> {
+  return fc.record({
+    clients: integerIn([2, 6]),
+    operations: integerIn([40, 160]).map((count): Range => [count, count]),
+    keys: integerIn([4, 40]),
+    siblingKeys: integerIn([0, 4]),
+    thinkUs: pauses(),
+    valueBytes: fc.constantFrom<Range>([16, 2_000], [16, 200], [16, 20_000]),
+    kinds: fc.constantFrom(
+      { get: 40, put: 54, delete: 6 },
+      { get: 25, put: 45, delete: 30 },
+      { get: 15, put: 80, delete: 5 },
+    ),
+    needs: fc.constantFrom<LoadShape['needs']>(
+      { quorum: 90, one: 10 },
+      { level: 1 },
+      { level: 55, quorum: 35, one: 5, all: 5 },
+    ),
+    numbered: fc.constantFrom({ percent: 20, copiesMax: 3 }, { percent: 0, copiesMax: 1 }),
+    malformedInput: fc.constantFrom<Range>([0, 0], [1, 4]),
+    scrapes: fc.constant<Range>([1, 3]),
+  });
+}
+
+function transactionLoads(): fc.Arbitrary<TransactionLoad> {
+  return fc.record({
+    clients: integerIn([2, 6]),
+    count: integerIn([20, 90]).map((count): Range => [count, count]),
+    thinkUs: pauses(),
+    kinds: fc.constantFrom<TransactionLoad['kinds']>(
+      { transfer: 25, append: 25, twin: 15, stamp: 12, erase: 3, put: 15, look: 20 },
+      { transfer: 10, append: 10, stamp: 10, restamp: 10, erase: 10, put: 20, move: 10, bunch: 20, look: 10 },
+      { transfer: 35, append: 35, twin: 15, stamp: 15, put: 10 },
+    ),
+    structures: fc.constantFrom(
+      { accounts: 5, lists: 5, twins: 3, triples: 4 },
+      { accounts: 3, lists: 4, twins: 1, triples: 2 },
+    ),
+    placesMax: integerIn([2, 4]),
+    forcedPercent: fc.constantFrom(0, 5),
+    namedPercent: fc.constantFrom(40, 95),
+    onePercent: fc.constantFrom(0, 15, 50),
+  });
+}
+
+function redisLoads(): fc.Arbitrary<RedisLoad> {
+  return fc.record({
+    clients: integerIn([2, 4]),
+    operations: integerIn([20, 80]).map((count): Range => [count, count]),
+    counters: integerIn([1, 3]),
+    accounts: integerIn([2, 5]),
+    expiring: integerIn([1, 3]),
+    ttlMs: fc.constant<Range>([50, 2_000]),
+    thinkUs: pauses(),
+    kinds: fc.constant<RedisLoad['kinds']>({
+      incr: 25,
+      read: 10,
+      mortal: 15,
+      look: 15,
+      transfer: 20,
+      snapshot: 10,
+      page: 5,
+    }),
+  });
+}
+
+function jobLoads(): fc.Arbitrary<JobLoad> {
+  return fc.record({
+    clients: integerIn([1, 2]),
+    count: integerIn([2, 8]).map((count): Range => [count, count]),
+    thinkUs: fc.constant<Range>([0, 500_000]),
+    kinds: fc.constant<JobLoad['kinds']>({ objects: 60, count: 15, whole: 25 }),
+    keysMax: integerIn([3, 12]),
+  });
+}
+
+function pauses(): fc.Arbitrary<Range> {
+  return fc.constantFrom<Range>([0, 40_000], [0, 150_000], [0, 5_000]);
+}
+
+/** A subset of the kinds that can strike in this frame, each at random instants or near an event. */
+function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
+  const possible = faultKindNames.filter((kind) => canStrike(kind, frame));
+  // Credentials are there for these requests.
+  const certain = frame.credentials ? (['unauthorized-request'] as const) : [];
+  return fc
+    .tuple(
+      fc.subarray(possible, { minLength: 0, maxLength: Math.min(kindsMax, possible.length) }),
+      fc.array(burstOf(), { minLength: kindsMax + 1, maxLength: kindsMax + 1, size: 'max' }),
+    )
+    .map(([kinds, bursts]) =>
+      [...new Set<FaultKind>([...certain, ...kinds])].map((kind, index) =>
+        drawOf(kind, frame, bursts[index]),
+      ),
+    );
+}
+
+/** Near which event a kind's faults strike; undefined: at random instants alone. */
+function burstOf(): fc.Arbitrary<FaultDraw['after']> {
+  const near = fc.record({
+    event: fc.constantFrom(...events),
+    nth: fc.constantFrom<Range>([1, 3], [2, 12], [1, 40]),
+    delayUs: fc.constantFrom<Range>([0, 0], [0, 2_000], [0, 80_000]),
+  });
+  return maybe(50, near);
+}
+
+function drawOf(kind: FaultKind, frame: Frame, after: FaultDraw['after']): FaultDraw {
+  const terms = faultContract[kind] as FaultTerms & { readonly drawn: true };
+  const { count, forUs, params, group } = terms;
+  const targets = targetsOf(kind, frame);
+  return {
+    kind,
+    count,
+    always: true,
+    ...(forUs === undefined ? {} : { forUs }),
+    ...(params === undefined ? {} : { params }),
+    ...(group === undefined ? {} : { group }),
+    ...(targets === undefined ? {} : { targets }),
+    ...(after === undefined || faultKinds[kind].aim === 'client' ? {} : { after }),
+  };
+}
+
+/** Spares join and members leave; every other kind strikes any member. */
+function targetsOf(kind: FaultKind, { cluster }: Frame): readonly string[] | undefined {
+  if (kind !== 'membership-change') return undefined;
+  const { datacenters, racks, nodesPerRack, spares = [] } = cluster;
+  const leaver = nodesPerRack > 1 ? [`n${datacenters * racks * nodesPerRack}`] : [];
+  return [...spares.map(({ name }) => name), ...leaver];
+}
+
+function canStrike(kind: FaultKind, frame: Frame): boolean {
+  const terms = faultContract[kind];
+  if (!terms.drawn) return false;
+  const { aim, clients = [] } = faultKinds[kind];
+  if (aim === 'client' && !clients.some((sort) => hasClients(sort, frame))) return false;
+  return (terms.demands ?? []).every((demand) => isMet(demand, frame));
+}
+
+function hasClients(sort: 'c' | 'x' | 'r' | 'j', { transactions, redis, jobs }: Frame): boolean {
+  return { c: true, x: transactions !== undefined, r: redis !== undefined, j: jobs !== undefined }[sort];
+}
+
+function isMet(demand: Demand, frame: Frame): boolean {
+  const { datacenters, racks, nodesPerRack, spares = [] } = frame.cluster;
+  const drawn = settingsOf(frame);
+  switch (demand) {
+    case 'peers':
+      return datacenters * racks * nodesPerRack > 1;
+    case 'transactions':
+      return frame.transactions !== undefined;
+    case 'modules':
+      return drawn['features_wasm'] === true;
+    case 'credentials':
+      return frame.credentials;
+    case 'spares':
+      return spares.length > 0;
+    case 'anti-entropy':
+      return drawn['aae_enabled'] !== false;
+  }
+}
+
+function chance(percent: number): fc.Arbitrary<boolean> {
+  return integerIn([0, 99]).map((drawn) => drawn < percent);
+}
+
+function maybe<T>(percent: number, value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> {
+  return fc.tuple(chance(percent), value).map(([is, drawn]) => (is ? drawn : undefined));
+}
