@@ -266,9 +266,9 @@ export class ClientObserver {
     const head = Buffer.from(bytes.subarray(0, headBytesMax)).toString('latin1');
     const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1];
     if (status === undefined || status < '400') return;
-    // After any other refusal the node closes the connection.
-    if (!answeredLikeOthers.includes(status)) exchange.refused = true;
     const code = /\r\nX-Lockstep-Error: (\w+)\r\n/i.exec(head)?.[1] ?? '';
+    // After any other refusal the node closes the connection. A handler's 501 is no refusal of the port.
+    if (!answeredLikeOthers.includes(status) && code !== 'WasmNotImplemented') exchange.refused = true;
     // A missing object is an ordinary answer.
     if (code === 'NotFound' && head.endsWith('\r\n\r\nnot found\n')) return;
     // A client that sends too slowly occupies no replica.
