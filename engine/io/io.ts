@@ -37,9 +37,11 @@ export interface Io {
   /** Which assertions of the engine run; the cheap ones always do (`base/assert.ts`). */
   readonly checks: Checks;
   /**
-   * Number of assertions that failed since the start. Any value but 0 is a bug. The ports log a failure as
-   * `assertion.failed`, count it, and end the node before any of its code runs again.
+   * From now on, until the returned function is called, a failed assertion is logged as `assertion.failed`, counted, and
+   * ends the node before any of its code runs again. A node watches from its start until it has stopped.
    */
+  watchAssertions(): () => void;
+  /** Number of assertions that failed while they were watched. Any value but 0 is a bug. */
   failedAssertions(): number;
   /** Whether client and peer connections are encrypted and authenticated (TLS). */
   readonly secured: { readonly clients: boolean; readonly peers: boolean };

@@ -88,11 +88,13 @@ export class Node {
   readonly #config: NodeConfig;
   readonly #rooms: NodeServices;
   readonly #gate: Gate;
+  readonly #unwatch: () => void;
   readonly #listeners: HttpListener[] = [];
   #addresses: NodeAddresses | undefined;
   #stopped: Promise<void> | undefined;
 
-  private constructor(io: Io, config: NodeConfig, rooms: NodeServices, gate: Gate) {
+  private constructor(io: Io, config: NodeConfig, rooms: NodeServices, gate: Gate, unwatch: () => void) {
+    this.#unwatch = unwatch;
     this.#io = io;
     this.#config = config;
     this.#rooms = rooms;
@@ -107,11 +109,21 @@ export class Node {
   static async start(doors: Io, given: NodeConfig, secrets: NodeSecrets = {}): Promise<Node> {
     mustBeSecured(doors, given);
     const gate = gateOf(doors, given, secrets);
+    const unwatch = doors.watchAssertions();
+    try {
+      return await Node.#begin(doors, given, gate, unwatch);
+    } catch (error) {
+      unwatch();
+      throw error;
+    }
+  }
+
+  static async #begin(doors: Io, given: NodeConfig, gate: Gate, unwatch: () => void): Promise<Node> {
     const disk = new CountedDisk(doors.disk);
     const io: Io = { ...doors, disk };
     const opened = await open(io, given, disk);
     const config = withOwnTokens(io, given, opened.members);
-    const node = new Node(io, config, composeServices(io, config, opened, gate), gate);
+    const node = new Node(io, config, composeServices(io, config, opened, gate), gate, unwatch);
     try {
       await node.#serve(opened);
     } catch (error) {
@@ -276,6 +288,7 @@ export class Node {
     driver.close();
     await handoff?.store.close();
     await store.close();
+    this.#unwatch();
     this.#io.log.event('info', 'node.stopped');
   }
 }

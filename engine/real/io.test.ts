@@ -52,6 +52,7 @@ describe('the ports on a machine', () => {
 
   it('an assertion that fails is logged and counted, and ends the process though the code catches it', async () => {
     const fail = `
+      io.watchAssertions();
       const { assert } = await import(${JSON.stringify(join(compiled, 'engine/base/assert.js'))});
       try { assert(false, 'a lock has one holder'); } catch { console.log(io.failedAssertions()); }
       io.clock.after(0, () => console.log('went on'));`;

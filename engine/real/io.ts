@@ -29,8 +29,8 @@ export interface RealIoOptions {
   /** Which assertions run; `cheap` by default. `all` costs time that grows with the data. */
   readonly checks?: Checks;
   /**
-   * Called when an assertion of the engine has failed, after it was logged and counted: it should end the process at
-   * once. By default the failure becomes an uncaught exception.
+   * Called when an assertion of the engine has failed while a node runs, after it was logged and counted: it should end
+   * the process at once. By default the failure becomes an uncaught exception.
    */
   readonly onFailedAssertion?: (error: Error) => void;
   /** The node's name, in every line of the log. */
@@ -45,11 +45,6 @@ export function createRealIo(options: RealIoOptions): Io {
   let failedTasks = 0;
   let failedAssertions = 0;
   const end = options.onFailedAssertion ?? endByUncaughtException;
-  onFailedAssertion((error) => {
-    failedAssertions += 1;
-    log.event('error', 'assertion.failed', { detail: error.message, error: descriptionOf(error) });
-    end(error);
-  });
   let residentBytes = process.memoryUsage.rss();
   return {
     clock: realClock,
@@ -68,6 +63,12 @@ export function createRealIo(options: RealIoOptions): Io {
     },
     failedTasks: () => failedTasks,
     checks: options.checks ?? 'cheap',
+    watchAssertions: () =>
+      onFailedAssertion((error) => {
+        failedAssertions += 1;
+        log.event('error', 'assertion.failed', { detail: error.message, error: descriptionOf(error) });
+        end(error);
+      }),
     failedAssertions: () => failedAssertions,
     secured: { clients: clients !== undefined, peers: peers !== undefined },
     failedHandshakes: () => ({

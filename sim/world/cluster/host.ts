@@ -194,6 +194,8 @@ export class Host {
       spawn: (name, task) => tasks.spawn(name, task),
       failedTasks: () => tasks.failed,
       checks: 'all',
+      // The world watches for all of its nodes.
+      watchAssertions: () => () => undefined,
       failedAssertions: () => life.failedAssertions,
       // No attacker listens on the world's network.
       secured: { clients: true, peers: true },
