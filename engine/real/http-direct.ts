@@ -2,8 +2,7 @@
  * Finds the routes that the HTTP port serves without fastify: GET routes whose paths have no parameters (metric scrapes
  * and health checks), and the routes that a service marks `isHot`. The router is fastify's own, so a path has the same
  * parameters on both ways. What fastify would add for a request (its request and reply objects, hooks, the choice of a
- * body parser) has no use here: without it a GET of an object takes a tenth less processor time (`npm run bench
- * clients`).
+ * body parser) has no use here.
  */
 import findMyWay from 'find-my-way';
 import type { HTTPVersion, Instance } from 'find-my-way';

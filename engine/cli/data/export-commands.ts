@@ -173,7 +173,7 @@ async function importAll(file: string, { replace = false, json = false, ...optio
 function conflictText(conflicts: readonly string[], difference: string): string {
   const shown = conflicts.slice(0, conflictsShownMax).map((name) => `lockstep: ${name} holds something else`);
   const more = conflicts.length - shown.length;
-  const last = `lockstep: ${difference}; --replace overwrites, or somebody else writes these keys`;
+  const last = `lockstep: ${difference}; --replace overwrites, or another client writes these keys`;
   return [...shown, ...(more > 0 ? [`lockstep: and ${more} more`] : []), last].join('\n');
 }
 
