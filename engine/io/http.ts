@@ -77,8 +77,6 @@ export interface HttpRoute {
   readonly method: HttpMethod;
   /** In find-my-way's syntax: `/buckets/:bucket/keys/:key`. */
   readonly path: string;
-  /** Most requests of a busy node take this route: the port may serve it without a framework. */
-  readonly isHot?: boolean;
   handle(request: HttpRequest): HttpResponse | Promise<HttpResponse>;
 }
 

@@ -15,22 +15,15 @@ import { createRealHttp } from './http.ts';
 import { machineHarness } from './machine.fixture.ts';
 import type { TlsIdentity } from './tls.ts';
 
-/**
- * With `tls` the listener shows that certificate, and clients trust the CA in `ca`. `isHot`: every route is marked so.
- */
-export async function machineHttpHarness(
-  tls?: TlsIdentity,
-  ca?: string,
-  isHot = false,
-): Promise<HttpHarness> {
+/** With `tls` the listener shows that certificate, and clients trust the CA in `ca`. */
+export async function machineHttpHarness(tls?: TlsIdentity, ca?: string): Promise<HttpHarness> {
   const releases: (() => unknown)[] = [];
   const http = createRealHttp(logInto([]), tls);
   return {
     ...machineHarness(releases),
     http: {
       serve: async (address, service) => {
-        const routes = service.routes.map((route) => (isHot ? { ...route, isHot } : route));
-        const listener = await http.serve(address, { ...service, routes });
+        const listener = await http.serve(address, service);
         let closing: Promise<void> | undefined;
         const close = (drainMs: number): Promise<void> => (closing ??= listener.close(drainMs));
         releases.push(() => close(0));

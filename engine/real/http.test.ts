@@ -10,7 +10,6 @@ import { exchange, logInto, machineHttpHarness, open, say } from './http-harness
 import { createRealHttp } from './http.ts';
 
 httpContract('machine', () => machineHttpHarness());
-httpContract('machine without fastify', () => machineHttpHarness(undefined, undefined, true));
 
 describe('HTTP on a machine', () => {
   it('header names go out with the spelling of the service', async () => {

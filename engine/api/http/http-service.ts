@@ -157,7 +157,7 @@ function route(
   purpose: Purpose,
   handler: ObjectHandler,
 ): HttpRoute {
-  return { method, path, isHot: true, handle: (request) => serve(parts, request, form, purpose, handler) };
+  return { method, path, handle: (request) => serve(parts, request, form, purpose, handler) };
 }
 
 async function serve(

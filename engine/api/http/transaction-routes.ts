@@ -45,9 +45,9 @@ type Handler = (parts: TransactionDependencies, request: HttpRequest) => Promise
 /** The routes of this module. */
 export function transactionRoutes(parts: TransactionDependencies): readonly HttpRoute[] {
   return [
-    { ...route(parts, 'POST', '/transactions', 'write', runBatch), isHot: true },
-    { ...route(parts, 'POST', '/buckets/:bucket/transactions', 'write', runBatch), isHot: true },
-    { ...route(parts, 'POST', '/types/:type/buckets/:bucket/transactions', 'write', runBatch), isHot: true },
+    route(parts, 'POST', '/transactions', 'write', runBatch),
+    route(parts, 'POST', '/buckets/:bucket/transactions', 'write', runBatch),
+    route(parts, 'POST', '/types/:type/buckets/:bucket/transactions', 'write', runBatch),
     route(parts, 'GET', '/transactions', 'read', listInDoubt),
     route(parts, 'GET', '/transactions/:id', 'read', findOne),
     route(parts, 'POST', '/transactions/:id/resolve', 'write', resolveOne),
