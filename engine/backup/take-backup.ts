@@ -36,9 +36,9 @@ export interface BackupReport {
 }
 
 /**
- * Takes a backup of the cluster of these nodes, under a new id; ids sort by time. The caller holds the repository's lock. Rejects as `takeCut` does, and
- * if a node restarts, or a disk fails, before all of its segments are copied: then no backup exists, and the segments
- * that were copied serve the next attempt.
+ * Takes a backup of the cluster of these nodes, under a new id; ids sort by time. The caller holds the repository's lock.
+ * Rejects as `takeCut` does, and if a node restarts, or a disk fails, before all of its segments are copied: then no
+ * backup exists, and the segments that were copied serve the next attempt.
  */
 export async function takeBackup(
   nodes: readonly BackupNode[],

@@ -61,7 +61,7 @@ export function orphanLines(
   });
   const lines = orphans.slice(0, shownMax).map((line) => paint.bad(line));
   const more = orphans.length - lines.length;
-  return more > 0 ? [...lines, `and ${more} more that wait for somebody who is gone`] : lines;
+  return more > 0 ? [...lines, `and ${more} more that wait for a node that is gone`] : lines;
 }
 
 /** The command that the operator must type. */

@@ -30,7 +30,7 @@ Examples:
   lockstep cluster                             three nodes in three racks on this machine, files under ./data
   lockstep cluster --racks 3 --dcs 2           six nodes: two datacenters of three racks
   lockstep start --config lockstep.yaml        one node
-  lockstep status --node 127.0.0.1:8098        who is in the cluster, and what moves
+  lockstep status --node 127.0.0.1:8098        the members and the ring changes under way
   lockstep doctor HOST:PORT HOST:PORT ...      what is wrong with the cluster, and what to do
   lockstep leave --node 127.0.0.1:8098         the node hands over what it owns and stops
   lockstep standby --node 127.0.0.1:8098       the node serves no client and takes writes; --return ends it

@@ -96,7 +96,7 @@ test('branches whose coordinator is no member any more wait for an operator', ()
     `n9-0-0 has lost its coordinator: n9 is no member any more; unless another branch knows the outcome, it waits for ${invocation()} transactions resolve with commit or rollback`,
   );
   expect(lines).toHaveLength(7);
-  expect(lines[6]).toBe('and 1 more that wait for somebody who is gone');
+  expect(lines[6]).toBe('and 1 more that wait for a node that is gone');
   const decided = { ...waiting, transaction_id: 'n9-0-7', coordinator: 'n9', state: 'heuristicCommitted' };
   expect(describeCluster(calm, [decided], plain)).toContain(
     `n9-0-7 has lost its coordinator: n9 is no member any more; it was decided by hand, and is kept until ${invocation()} transactions resolve with abandon`,

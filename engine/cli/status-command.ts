@@ -22,11 +22,14 @@ interface StatusOptions extends NamedNodeOptions, WaitingOptions {
 
 /** Adds the command `status`. `finish` gets the exit code. */
 export function addStatusCommand(program: Command, finish: (code: ExitCode) => void): void {
-  withWaiting(withNamedNode(program.command('status')), 'until everybody is there and nobody moves')
+  withWaiting(
+    withNamedNode(program.command('status')),
+    'until every member is up and no ring change is under way',
+  )
     .option('--json', 'print what the node answers to GET /cluster')
     .option('--quiet', 'print nothing: the exit code tells')
     .addHelpText('after', helpAfter)
-    .description('who is in the cluster, in what state, and what moves, as one node knows it')
+    .description('the members, their states and the ring changes under way, as one node knows them')
     .action(async (options: StatusOptions) => finish(await status(options)));
 }
 

@@ -29,9 +29,9 @@ export interface UnauthorizedEvidence {
 export const accessControlRow = invariant({
   name: 'access-control',
   code: 'INV33',
-  promise: 'nobody does what their role does not allow',
+  promise: 'no client does what its role does not allow',
   gravity: 'security',
-  breach: 'somebody reads or writes what they may not',
+  breach: 'a client reads or writes what it may not',
   needs: [],
   check: ({ unauthorized }: { readonly unauthorized: UnauthorizedEvidence }) =>
     checkUnauthenticatedClients(unauthorized.requests, unauthorized.untouched),

@@ -8,8 +8,7 @@
  * `waitUsMax` was longer than `waitUsMax`. One stall of the process, with its backlog, is no overload: there must have
  * been two such turns, or a second one that is longer than the first. Then each turn begins requests for `waitUsMax` and
  * refuses the rest of them, which costs little, however long the rest of the turn is: the node goes on working. So turns,
- * and with them waits, stay near `waitUsMax`. One short turn ends
- * the overload.
+ * and with them waits, stay near `waitUsMax`. One short turn ends the overload.
  *
  * The gate measures nothing while no request comes, and costs one reading of the clock per request.
  */
