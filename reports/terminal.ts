@@ -15,6 +15,7 @@ import type { Plan } from '../sim/plan/plan.ts';
 import { sentencesOf } from '../sim/record/plan-sentences.ts';
 import { brokenInvariant } from '../sim/runner/result.ts';
 import { fillAfter, fillLines, fillList } from './columns.ts';
+import { grouped, many } from './numbers.ts';
 
 /** Most characters of a violation on a single line. */
 const lineMax = 160;
@@ -34,7 +35,7 @@ export function renderRun(result: RunResult, paint: ChalkInstance): string {
   const head = `${paintVerdict(result.verdict, paint)} ${result.scenario}, seed ${result.seed}`;
   const counts = `${outcomes.ok} ok, ${outcomes.fail} failed, ${outcomes.unknown} unknown`;
   const lines = [
-    `${head}: ${count(result.events)} events, ${seconds(result.virtualUs)} of virtual time`,
+    `${head}: ${grouped(result.events)} events, ${seconds(result.virtualUs)} of virtual time`,
     `  operations: ${counts}`,
     renderCounts('faults', result.struck),
     ...result.reports.map((report) => `  ${renderCheck(report, paint)}`),
@@ -61,9 +62,9 @@ export function renderMissed({ missed }: RunResult): string {
 
 function renderVerdict({ passed, unknownBeyondCap, scenarios }: Summary, paint: ChalkInstance): string {
   const seeds = scenarios.reduce((sum, one) => sum + one.seeds, 0);
-  if (passed) return paint.green(seeds === 1 ? 'The run passed.' : `All ${count(seeds)} runs passed.`);
+  if (passed) return paint.green(seeds === 1 ? 'The run passed.' : `All ${grouped(seeds)} runs passed.`);
   const failed = scenarios.reduce((sum, one) => sum + one.failed, 0);
-  if (failed > 0) return paint.red(`${count(failed)} of ${count(seeds)} runs failed.`);
+  if (failed > 0) return paint.red(`${grouped(failed)} of ${grouped(seeds)} runs failed.`);
   return paint.yellow(unknownBeyondCap ? 'Too many runs ended without a verdict.' : 'No run was made.');
 }
 
@@ -84,11 +85,11 @@ function renderLimit({ scenarios, limit }: Summary, paint: ChalkInstance): reado
 function renderScenario(one: ScenarioSummary, paint: ChalkInstance): string {
   const verdict = one.failed > 0 ? 'failed' : one.unknown > 0 ? 'unknown' : 'passed';
   const checks = Object.entries(one.checks).map(
-    ([invariant, made]) => `${invariant} ${count(made?.checked ?? 0)}`,
+    ([invariant, made]) => `${invariant} ${grouped(made?.checked ?? 0)}`,
   );
   return [
     `${paintVerdict(verdict, paint)} ${paint.bold(one.name)}: ${one.passed} passed, ${one.failed} failed, ${one.unknown} unknown`,
-    `  ${count(one.events)} events, ${count(one.operations)} operations, ${seconds(one.virtualMs * 1000)} of virtual time`,
+    `  ${grouped(one.events)} events, ${grouped(one.operations)} operations, ${seconds(one.virtualMs * 1000)} of virtual time`,
     renderList('compared', checks),
     renderCounts('faults', one.struck),
     ...renderBroken(one.broken),
@@ -188,8 +189,8 @@ function renderPlan(plan: Plan): readonly string[] {
 }
 
 function renderCheck(report: CheckReport, paint: ChalkInstance): string {
-  const skipped = report.skipped === 0 ? '' : `, skipped ${count(report.skipped)}`;
-  const line = `${report.invariant} ${report.ok ? 'holds' : 'is broken'}: compared ${count(report.checked)}${skipped}`;
+  const skipped = report.skipped === 0 ? '' : `, skipped ${grouped(report.skipped)}`;
+  const line = `${report.invariant} ${report.ok ? 'holds' : 'is broken'}: compared ${grouped(report.checked)}${skipped}`;
   if (report.ok) return line;
   return [paint.red(line), ...report.reasons.map((reason) => `    ${reason}`)].join('\n');
 }
@@ -223,12 +224,4 @@ export function commandLine(words: readonly string[]): string {
 
 function seconds(us: number): string {
   return `${(us / 1_000_000).toFixed(3)} s`;
-}
-
-function many(value: number, what: string): string {
-  return `${count(value)} ${what}${value === 1 ? '' : 's'}`;
-}
-
-function count(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }

@@ -1,5 +1,6 @@
 /** Says in words how a recorded run ended. Pure; pages and files share it. */
 import type { Recording } from '../sim/record/recording.ts';
+import { grouped, many } from './numbers.ts';
 
 /** The head of a page: what happened, in one sentence, and what it means. */
 export interface VerdictText {
@@ -18,7 +19,7 @@ export function verdictText({ result, concern }: Recording): VerdictText {
   const seconds = `${(result.virtualUs / 1_000_000).toFixed(3)} s`;
   const { ok, fail, unknown } = result.outcomes;
   const struck = Object.values(result.struck).reduce((sum, times) => sum + times, 0);
-  const figures = `${result.events} events in ${seconds} of virtual time; operations: ${ok} ok, ${fail} failed, ${unknown} unknown; ${struck} faults struck`;
+  const figures = `${many(result.events, 'event')} in ${seconds} of virtual time; operations: ${grouped(ok)} ok, ${grouped(fail)} failed, ${grouped(unknown)} unknown; ${many(struck, 'fault')} struck`;
   if (result.verdict === 'unknown') {
     const title = `${run} ended without a verdict`;
     return { verdict: 'unknown', title, meaning: result.because, evidence: '', figures };

@@ -1,5 +1,6 @@
 /** Describes a scenario as text: its cluster, its clients, its faults and its invariants. */
 import { fillAfter, fillLines, fillList } from '../../reports/columns.ts';
+import { grouped, many } from '../../reports/numbers.ts';
 import { invariantTable } from '../check/invariants.ts';
 import { faultKinds } from '../faults/fault-table.ts';
 import type { FaultDraw, LoadShape, Range, Scenario } from '../plan/scenario.ts';
@@ -153,10 +154,6 @@ function weightWords(weights: Readonly<Record<string, number>>): string {
     .join(', ');
 }
 
-function many(count: number, what: string): string {
-  return `${grouped(count)} ${what}${count === 1 ? '' : 's'}`;
-}
-
 function rangeOf([least, most]: Range): string {
   return least === most ? grouped(least) : `${grouped(least)} to ${grouped(most)}`;
 }
@@ -174,10 +171,4 @@ function durationOf(us: number): string {
 
 function durationsOf([least, most]: Range): string {
   return least === most ? durationOf(least) : `${durationOf(least)} to ${durationOf(most)}`;
-}
-
-function grouped(value: number): string {
-  const [whole = '', decimals] = String(value).split('.');
-  const text = whole.replace(/\B(?=(\d{3})+$)/g, ',');
-  return decimals === undefined ? text : `${text}.${decimals}`;
 }
