@@ -107,6 +107,24 @@ const engineArrows = {
   'main.ts': ['cli'],
 };
 
+/**
+ * The groups of sim/check may import these groups, besides their own files and what all checks stand on: the files of
+ * sim/check itself that a check needs, sim/evidence and engine/base. Lists of all invariants import every group.
+ */
+const checkArrows = {
+  'anti-entropy': [],
+  disks: [],
+  mapreduce: [],
+  program: [],
+  protocols: [],
+  'metrics/reconcile': [],
+  metrics: ['metrics/reconcile'],
+  bounds: ['metrics/reconcile'],
+  cluster: ['metrics/reconcile'],
+  transactions: ['cluster', 'protocols'],
+  objects: ['protocols', 'transactions'],
+};
+
 /** sim/<module>, the scenarios and the reports: what they may never import. */
 const simBans = [
   {
@@ -169,6 +187,16 @@ const simBans = [
   },
 ];
 
+const checkGroups = Object.entries(checkArrows).map(([group, allowed]) => ({
+  name: `arrows-of-sim-check-${group}`,
+  comment: `sim/check/${group} may import ${allowed.length > 0 ? allowed.join(', ') : 'no other group of checks'}`,
+  from: { path: `^sim/check/${group}/${group === 'metrics' ? '[^/]+$' : ''}` },
+  to: {
+    path: '^sim/check/',
+    pathNot: `^sim/check/(${[group, ...allowed].map((one) => `${one}/[^/]+$`).join('|')}|(invariant|named|report)[.]ts$)`,
+  },
+}));
+
 const rows = Object.keys(engineArrows);
 
 /** A pattern of the files of a module, without those of its subfolders that have a row of their own. */
@@ -214,7 +242,17 @@ module.exports = {
       from: { path: '^engine/' },
       to: { path: '^(sim|scenarios|reports)/' },
     },
-    ...simBans.map((ban) => ({
+    {
+      name: 'every-check-is-in-a-group',
+      comment: 'a folder of sim/check without a row in .dependency-cruiser.cjs; add its arrows there',
+      severity: 'error',
+      from: {
+        path: '^sim/check/.+/',
+        pathNot: `^sim/check/(${Object.keys(checkArrows).join('|')})/[^/]+$|${testFile}`,
+      },
+      to: {},
+    },
+    ...[...simBans, ...checkGroups].map((ban) => ({
       severity: 'error',
       ...ban,
       from: { ...ban.from, pathNot: [testFile, ban.from.pathNot].filter(Boolean) },

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
-import { checkAcknowledgement } from './acknowledgement.ts';
-import { checkDeterminism, firstDifference } from './determinism.ts';
-import { checkFailures } from './failures.ts';
+import { checkAcknowledgement } from './objects/acknowledgement.ts';
+import { checkDeterminism, firstDifference } from './program/determinism.ts';
+import { checkFailures } from './program/failures.ts';
 import { deleteAt, newestWins, putAt, readAt } from './history-fixture.ts';
-import type { MalformedInputRecord } from './malformed-input.ts';
-import { checkMalformedInput } from './malformed-input.ts';
+import type { MalformedInputRecord } from './protocols/malformed-input.ts';
+import { checkMalformedInput } from './protocols/malformed-input.ts';
 import { Tally, withFloor } from './report.ts';
 
 describe('durable-before-ack', () => {

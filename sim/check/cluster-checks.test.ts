@@ -1,21 +1,21 @@
 /** Tests the checks of the cluster layer: each accepts correct evidence and rejects the faults that it must detect. */
 import { describe, expect, it } from 'vitest';
 
-import { diskLossesOf } from './disk-losses.ts';
-import { checkDots } from './dots.ts';
-import type { DetectorTruth } from './failure-detector.ts';
-import { checkDetector } from './failure-detector.ts';
-import { checkHints } from './hints.ts';
+import { diskLossesOf } from './objects/disk-losses.ts';
+import { checkDots } from './disks/dots.ts';
+import type { DetectorTruth } from './cluster/failure-detector.ts';
+import { checkDetector } from './cluster/failure-detector.ts';
+import { checkHints } from './disks/hints.ts';
 import { deleteAt, newestWins, putAt, readAt } from './history-fixture.ts';
-import { checkIdentity } from './identity.ts';
-import { checkQuiet } from './quiet.ts';
-import type { OpinionMove } from './opinions.ts';
-import { Opinions } from './opinions.ts';
-import type { ReadAnswer } from './quorums.ts';
-import { checkQuorums } from './quorums.ts';
-import { checkReadMemory } from './read-memory.ts';
+import { checkIdentity } from './cluster/identity.ts';
+import { checkQuiet } from './cluster/quiet.ts';
+import type { OpinionMove } from '../evidence/opinions.ts';
+import { Opinions } from '../evidence/opinions.ts';
+import type { ReadAnswer } from '../evidence/read-answers.ts';
+import { checkQuorums } from './objects/quorums.ts';
+import { checkReadMemory } from './bounds/read-memory.ts';
 import type { CheckReport } from './report.ts';
-import { checkSessions } from './sessions.ts';
+import { checkSessions } from './objects/sessions.ts';
 
 function verdict({ ok, checked, skipped }: CheckReport): readonly [boolean, number, number] {
   return [ok, checked, skipped];

@@ -1,9 +1,9 @@
 /** The table of invariants: every row is complete, and what a run does for it follows from the row. */
 import { describe, expect, it } from 'vitest';
 
-import { noSilentFailuresRow } from './failures.ts';
+import { noSilentFailuresRow } from './program/failures.ts';
 import { everydayFloors, grownFloors, invariantTable, needsAny } from './invariants.ts';
-import { atomicityRow } from './transactions.ts';
+import { atomicityRow } from './transactions/transactions.ts';
 
 describe('the table of invariants', () => {
   it('has a check in every row but that of determinism, which compares two runs', () => {

@@ -3,36 +3,40 @@
  * invariants are listed and reported. Scenarios, plans, the runner, reports and the command line read it;
  * sim/docs/invariants.md explains how each is checked.
  */
-import { durableBeforeAckRow } from './acknowledgement.ts';
-import { noDanglingTransactionsRow } from './branches-left.ts';
-import { noAmbientTimeRow } from './clock-use.ts';
-import { convergenceRow } from './convergence.ts';
-import { dataIntegrityRow } from './corruption.ts';
-import { timestampAccuracyRow } from './dates.ts';
-import { determinismRow } from './determinism.ts';
-import { causalityRow } from './dots.ts';
-import { durabilityRow } from './durability.ts';
-import { exchangeSoundnessRow, repairSoundnessRow, staleSnapshotSafetyRow } from './exchanges.ts';
-import { validExpositionRow } from './exposition.ts';
-import { failureDetectionRow } from './failure-detector.ts';
-import { noSilentFailuresRow } from './failures.ts';
-import { hintDeliveryRow } from './hints.ts';
-import { nodeIdentityRow } from './identity.ts';
-import { strictSerializabilityRow } from './isolation.ts';
-import { livenessRow } from './liveness.ts';
-import { lockExclusivityRow } from './locks.ts';
-import { inputRobustnessRow } from './malformed-input.ts';
-import { quorumIntersectionRow } from './quorums.ts';
-import { metricsReconcileRow } from './reconcile/reconciliation.ts';
-import { resourceBoundsRow } from './resources.ts';
-import { ringAgreementRow } from './ring-agreement.ts';
-import { sessionGuaranteesRow } from './sessions.ts';
-import { snapshotRejectionRow } from './snapshot-rejection.ts';
-import { standbyRoutingRow } from './standby.ts';
-import { statsAgreementRow } from './stats-agreement.ts';
-import { atomicityRow, exactlyOnceRow, outcomeStabilityRow } from './transactions.ts';
-import { accessControlRow } from './unauthenticated-clients.ts';
-import { wasmPurityRow } from './wasm-purity.ts';
+import { durableBeforeAckRow } from './objects/acknowledgement.ts';
+import { noDanglingTransactionsRow } from './transactions/branches-left.ts';
+import { noAmbientTimeRow } from './program/clock-use.ts';
+import { convergenceRow } from './objects/convergence.ts';
+import { dataIntegrityRow } from './disks/corruption.ts';
+import { timestampAccuracyRow } from './disks/dates.ts';
+import { determinismRow } from './program/determinism.ts';
+import { causalityRow } from './disks/dots.ts';
+import { durabilityRow } from './objects/durability.ts';
+import {
+  exchangeSoundnessRow,
+  repairSoundnessRow,
+  staleSnapshotSafetyRow,
+} from './anti-entropy/exchanges.ts';
+import { validExpositionRow } from './metrics/exposition.ts';
+import { failureDetectionRow } from './cluster/failure-detector.ts';
+import { noSilentFailuresRow } from './program/failures.ts';
+import { hintDeliveryRow } from './disks/hints.ts';
+import { nodeIdentityRow } from './cluster/identity.ts';
+import { strictSerializabilityRow } from './transactions/isolation.ts';
+import { livenessRow } from './cluster/liveness.ts';
+import { lockExclusivityRow } from './transactions/locks.ts';
+import { inputRobustnessRow } from './protocols/malformed-input.ts';
+import { quorumIntersectionRow } from './objects/quorums.ts';
+import { metricsReconcileRow } from './metrics/reconcile/reconciliation.ts';
+import { resourceBoundsRow } from './bounds/resources.ts';
+import { ringAgreementRow } from './cluster/ring-agreement.ts';
+import { sessionGuaranteesRow } from './objects/sessions.ts';
+import { snapshotRejectionRow } from './anti-entropy/snapshot-rejection.ts';
+import { standbyRoutingRow } from './cluster/standby.ts';
+import { statsAgreementRow } from './metrics/stats-agreement.ts';
+import { atomicityRow, exactlyOnceRow, outcomeStabilityRow } from './transactions/transactions.ts';
+import { accessControlRow } from './protocols/unauthenticated-clients.ts';
+import { wasmPurityRow } from './mapreduce/wasm-purity.ts';
 import { assert } from '../../engine/base/assert.ts';
 import type { RunNeed, RunSize } from './invariant.ts';
 import type { CheckReport } from './report.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { timeOfLine } from '../check/determinism.ts';
+import { timeOfLine } from '../check/program/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
 import { formatPlan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { TestingCluster } from '../../engine/cli/cluster.fixture.ts';
-import { compareStats } from '../check/stats-agreement.ts';
+import { compareStats } from '../check/metrics/stats-agreement.ts';
 
 const basePort = 15_798;
 const legacyPaths = ['/', '/info', '/stats'];

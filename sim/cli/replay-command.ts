@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { historyEdn, historyJsonLines } from '../evidence/export.ts';
-import { timeOfLine } from '../check/determinism.ts';
+import { timeOfLine } from '../check/program/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
 import type { Own } from '../runner/user-defined.ts';

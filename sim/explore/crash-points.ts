@@ -7,13 +7,18 @@
  * `crash`: the process dies, its files are intact. `syncLoss`: the power fails, only synced data remains. `partition`:
  * the node is cut off for a while. `pause`: the process is paused for a while.
  */
-import type { BranchesLeft } from '../check/transactions.ts';
-import { checkNothingLeft } from '../check/branches-left.ts';
+import type { BranchesLeft } from '../check/transactions/transactions.ts';
+import { checkNothingLeft } from '../check/transactions/branches-left.ts';
 import type { CheckReport } from '../check/report.ts';
 import { joinReports } from '../check/report.ts';
-import type { Dangling, HeardOutcome } from '../check/transactions.ts';
-import { checkAtomicity, checkNothingDangles, checkOnce, checkStability } from '../check/transactions.ts';
-import { checkLocks } from '../check/locks.ts';
+import type { Dangling, HeardOutcome } from '../check/transactions/transactions.ts';
+import {
+  checkAtomicity,
+  checkNothingDangles,
+  checkOnce,
+  checkStability,
+} from '../check/transactions/transactions.ts';
+import { checkLocks } from '../check/transactions/locks.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import { branchesLeft } from '../observe/branches-left.ts';
 import type { HarnessAnswer, HarnessNode } from './transaction-harness.ts';

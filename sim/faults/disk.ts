@@ -6,7 +6,7 @@
  * in order, as its operator would do. A node whose disk was full must notice by itself that there is space again.
  */
 import { playsRole } from '../plan/file-roles.ts';
-import type { Wipe } from '../check/transactions.ts';
+import type { Wipe } from '../check/transactions/transactions.ts';
 import type { Survival } from '../world/cluster/host.ts';
 import type { Subscription } from '../world/core/trace.ts';
 import type { DiskCopy } from '../world/disk/disk-copy.ts';

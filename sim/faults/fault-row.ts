@@ -3,7 +3,7 @@
  * aims at, its parameters with their ranges, and how it strikes. Generation, validation and `list` read the row;
  * `faults.ts` calls `strike`. How each is done: sim/docs/faults.md.
  */
-import type { DetectorDisturbance } from '../check/failure-detector.ts';
+import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
 import type { Fault } from './fault.ts';
 import type { FaultContext } from './fault-context.ts';
 

@@ -3,10 +3,10 @@
  * everything at the calm. A fault that finds nothing to strike (a crash of a node that is down) is skipped and not
  * counted; `missed` lists such faults with the reason.
  */
-import type { DetectorDisturbance } from '../check/failure-detector.ts';
-import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
-import type { StandbyPeriod } from '../check/standby.ts';
-import type { Wipe } from '../check/transactions.ts';
+import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
+import type { SnapshotTamper } from '../check/anti-entropy/snapshot-rejection.ts';
+import type { StandbyPeriod } from '../check/cluster/standby.ts';
+import type { Wipe } from '../check/transactions/transactions.ts';
 import type { PlanFault } from '../plan/plan.ts';
 import type { MissedFault } from '../runner/result.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';

@@ -10,7 +10,7 @@
  * member is down then, the operator repeats the request until it has returned.
  */
 import { joinModes } from '../../engine/config/keys.ts';
-import type { StandbyPeriod } from '../check/standby.ts';
+import type { StandbyPeriod } from '../check/cluster/standby.ts';
 import type { Cluster, ReturnMode } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 import type { FaultContext, ForeignStart } from './fault-context.ts';

@@ -5,7 +5,7 @@
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
 import { snapshotVersion } from '../../engine/anti-entropy/snapshot-file.ts';
 import { crc32 } from '../../engine/base/checksum.ts';
-import type { SnapshotTamper } from '../check/snapshot-rejection.ts';
+import type { SnapshotTamper } from '../check/anti-entropy/snapshot-rejection.ts';
 import type { HostDisk } from '../world/disk/disk.ts';
 import type { FaultContext } from './fault-context.ts';
 import type { Fault } from './fault.ts';

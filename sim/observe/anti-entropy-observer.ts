@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
-import type { AntiEntropyTruth, PeerExchanges } from '../check/reconcile/account.ts';
+import type { AntiEntropyTruth, PeerExchanges } from '../check/metrics/reconcile/account.ts';
 import type { PlanNode } from '../plan/plan-node.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';

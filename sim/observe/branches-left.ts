@@ -5,7 +5,7 @@ import { BytesError } from '../../engine/base/bytes.ts';
 import type { ByteString } from '../../engine/base/ids.ts';
 import { bucketPrefix } from '../../engine/base/object-key.ts';
 import { branchBucket, readBranch } from '../../engine/transactions/formats/records.ts';
-import type { BranchLeft, BranchesLeft } from '../check/transactions.ts';
+import type { BranchLeft, BranchesLeft } from '../check/transactions/transactions.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { newestOf } from './store-dump.ts';
 

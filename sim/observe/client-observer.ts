@@ -12,7 +12,7 @@ import type { LockTransactionResp } from '../../engine/api/pbc/transaction-schem
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { parseXid } from '../../engine/transactions/formats/xid.ts';
-import type { ClientTruth } from '../check/reconcile/account.ts';
+import type { ClientTruth } from '../check/metrics/reconcile/account.ts';
 import { Guesses } from './guesses.ts';
 import { Tallies } from './tallies.ts';
 

@@ -2,7 +2,7 @@
 import type { CollectedFamily } from '../../engine/metrics/family.ts';
 import { familiesOf } from '../../engine/metrics/snapshot-families.ts';
 import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
-import type { CountedSample } from '../check/reconcile/account.ts';
+import type { CountedSample } from '../check/metrics/reconcile/account.ts';
 
 /** Converts snapshots to samples; families that did not change between two snapshots are converted once. */
 export class CountedSamples {

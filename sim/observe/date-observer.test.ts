@@ -8,7 +8,7 @@ import type { Actor } from '../../engine/replica/object/dots.ts';
 import { emptyVector, nextCounter } from '../../engine/replica/object/dots.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { applyWrite } from '../../engine/replica/object/object.ts';
-import { checkDates } from '../check/dates.ts';
+import { checkDates } from '../check/disks/dates.ts';
 import { DateObserver } from './date-observer.ts';
 
 const startMs = Date.UTC(2026, 0);

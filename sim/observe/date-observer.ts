@@ -12,7 +12,7 @@ import { clockSkewMsMax } from '../../engine/replica/object/dates.ts';
 import type { Dot } from '../../engine/replica/object/dots.ts';
 import { instantMsOf } from '../../engine/replica/object/dots.ts';
 import type { Sibling, StoredObject } from '../../engine/replica/object/object.ts';
-import type { DateRecords } from '../check/dates.ts';
+import type { DateRecords } from '../check/disks/dates.ts';
 import type { BadEvent } from '../check/report.ts';
 import { nameOf } from './store-dump.ts';
 

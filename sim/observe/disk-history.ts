@@ -2,8 +2,8 @@
  * Records what happened to the nodes' disks and what the nodes reported of it: which data disks lost, which
  * incarnations were handed altered bytes, and which damage those incarnations reported.
  */
-import type { Loss } from '../check/disk-losses.ts';
-import type { CorruptionRecords, DamageReport, FileRange, HandedRange } from '../check/corruption.ts';
+import type { Loss } from '../check/objects/disk-losses.ts';
+import type { CorruptionRecords, DamageReport, FileRange, HandedRange } from '../check/disks/corruption.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { FaultId } from '../world/core/fault-log.ts';

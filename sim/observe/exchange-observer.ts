@@ -10,7 +10,12 @@ import type { PackedKey } from '../../engine/base/object-key.ts';
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
 import { decodeSnapshot } from '../../engine/anti-entropy/snapshot-file.ts';
 import { emptyVector, includesVector, mergeVectors } from '../../engine/replica/object/dots.ts';
-import type { ExchangeRecord, LeafRecord, ReportedKey, ReplacementRecord } from '../check/exchanges.ts';
+import type {
+  ExchangeRecord,
+  LeafRecord,
+  ReportedKey,
+  ReplacementRecord,
+} from '../check/anti-entropy/exchanges.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';

@@ -1,5 +1,5 @@
 /** Observes the connections of the stats listener: answers written, and requests with unknown tokens. */
-import type { StatsListenerTruth } from '../check/reconcile/account.ts';
+import type { StatsListenerTruth } from '../check/metrics/reconcile/account.ts';
 import { Guesses } from './guesses.ts';
 
 /** Statuses that the stats listener answers itself; the HTTP edge answers all others. */

@@ -8,7 +8,7 @@ import type { LogFields } from '../../engine/io/log.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { requestBytesMax } from '../../engine/node/topology.ts';
 import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
-import type { IncarnationAccount, IncarnationTruth, Moment } from '../check/reconcile/account.ts';
+import type { IncarnationAccount, IncarnationTruth, Moment } from '../check/metrics/reconcile/account.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { PlanNode } from '../plan/plan-node.ts';

@@ -11,7 +11,7 @@ import {
   replyKinds,
   requestKinds,
 } from '../../engine/peer/wire/kinds.ts';
-import type { AskedTruth, AskingTruth, LinkTruth } from '../check/reconcile/account.ts';
+import type { AskedTruth, AskingTruth, LinkTruth } from '../check/metrics/reconcile/account.ts';
 import { Tallies } from './tallies.ts';
 
 const limits = { frameBytesMax: 64 * 1024 * 1024 };

@@ -2,7 +2,7 @@
  * Adds up the memory that reads of large objects hold at each node (engine/replication/read-budget.ts), from the node's
  * trace events.
  */
-import type { ReadMemoryEntry, ReadMemoryRest } from '../check/read-memory.ts';
+import type { ReadMemoryEntry, ReadMemoryRest } from '../check/bounds/read-memory.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 

@@ -5,9 +5,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 
 import { present } from '../../engine/base/assert.ts';
-import { checkExposition } from '../check/exposition.ts';
-import type { CountedSample, IncarnationAccount } from '../check/reconcile/account.ts';
-import { checkReconciliation, claimsOf } from '../check/reconcile/reconciliation.ts';
+import { checkExposition } from '../check/metrics/exposition.ts';
+import type { CountedSample, IncarnationAccount } from '../check/metrics/reconcile/account.ts';
+import { checkReconciliation, claimsOf } from '../check/metrics/reconcile/reconciliation.ts';
 import { runPlan } from '../runner/run.ts';
 import { planOfSeed } from '../runner/task.ts';
 

@@ -9,7 +9,7 @@
 import { ProtocolError, RequestReader } from '../../engine/api/redis/request-reader.ts';
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
 import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
-import type { RedisTruth } from '../check/reconcile/account.ts';
+import type { RedisTruth } from '../check/metrics/reconcile/account.ts';
 import { Tallies } from './tallies.ts';
 
 type Purpose = 'read' | 'write';

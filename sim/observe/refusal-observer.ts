@@ -4,7 +4,7 @@
  * link that was up is not `closed`, and only a link that was up can be `full`. The store's driver is checked likewise:
  * it reports `closed` only once the incarnation stops.
  */
-import type { RefusalTruth } from '../check/reconcile/account.ts';
+import type { RefusalTruth } from '../check/metrics/reconcile/account.ts';
 import { Tallies } from './tallies.ts';
 
 /**

@@ -4,7 +4,7 @@
  * are noticed.
  */
 import type { Random } from '../../engine/io/random.ts';
-import type { Moment } from '../check/reconcile/account.ts';
+import type { Moment } from '../check/metrics/reconcile/account.ts';
 import type { RunObserver } from './observer.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';

@@ -7,7 +7,7 @@ import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
-import type { DumpedValue, ReplicaDump } from '../check/convergence.ts';
+import type { DumpedValue, ReplicaDump } from '../check/objects/convergence.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { LogRecord } from './log-records.ts';
 import { readRecords, readSealedRecords } from './log-records.ts';

@@ -4,7 +4,7 @@
  * counts once all of it has been written.
  */
 import { recordContinues, recordSpan } from '../../engine/storage/log/record.ts';
-import type { StoreTruth } from '../check/reconcile/account.ts';
+import type { StoreTruth } from '../check/metrics/reconcile/account.ts';
 
 const logFile = /^store\/\d+\.log$/;
 const groupMagic = 0x4c475250;

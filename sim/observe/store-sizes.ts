@@ -3,7 +3,7 @@
  * where they are unknowable: the manifest does not exist yet, or something fails its checksum.
  */
 import { recordBytes, segmentHeadBytes } from '../../engine/storage/log/record.ts';
-import type { StoreSizes } from '../check/reconcile/account.ts';
+import type { StoreSizes } from '../check/metrics/reconcile/account.ts';
 import type { LogRecord } from './log-records.ts';
 import { readRecords, readSealedRecords } from './log-records.ts';
 import { segmentsInUse } from './segments-in-use.ts';

@@ -3,7 +3,7 @@
  * (engine/transactions/formats/steps.ts). It keeps its own tables (lock holders, voters without an outcome,
  * acknowledgements) and reads the records on the node's disk.
  */
-import type { TransactionTruth } from '../check/reconcile/account.ts';
+import type { TransactionTruth } from '../check/metrics/reconcile/account.ts';
 import { OperatorObserver } from './operator-observer.ts';
 import { Tallies } from './tallies.ts';
 import type { TransactionRecords } from './transaction-records.ts';

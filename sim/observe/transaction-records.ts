@@ -12,7 +12,7 @@ import {
   readBranch,
   readDecision,
 } from '../../engine/transactions/formats/records.ts';
-import type { TransactionRecordsFound } from '../check/reconcile/account.ts';
+import type { TransactionRecordsFound } from '../check/metrics/reconcile/account.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
 import type { LogRecord, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';

@@ -5,7 +5,7 @@
 import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
 import { coordinatorOf } from '../../engine/transactions/formats/xid.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { TransactionStep } from '../check/transactions.ts';
+import type { TransactionStep } from '../check/transactions/transactions.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';

@@ -1,7 +1,7 @@
 /**
  * Counts the traced calls of one incarnation into Wasm modules, by role and outcome, and phases that failed elsewhere.
  */
-import type { WasmTruth } from '../check/reconcile/account.ts';
+import type { WasmTruth } from '../check/metrics/reconcile/account.ts';
 
 /** Supplies the expected values of the Wasm metrics of `metrics-reconcile`. */
 export class WasmObserver {

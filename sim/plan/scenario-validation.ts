@@ -10,7 +10,7 @@ import { redisKinds } from '../evidence/redis.ts';
 import { findNamed } from '../check/named.ts';
 import type { FaultRow } from '../faults/fault-row.ts';
 import { faultKinds, faultRows } from '../faults/fault-table.ts';
-import type { Field } from '../plan/fields.ts';
+import type { Field } from './fields.ts';
 import {
   readChoice,
   readEntries,

@@ -7,9 +7,9 @@ import type fc from 'fast-check';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
 import type { Floors } from '../check/invariants.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
-import type { NeedWord } from '../plan/plan.ts';
-import type { PlanNode } from '../plan/plan-node.ts';
-import type { PlanStructures, PlanTransaction } from '../plan/plan-transactions.ts';
+import type { NeedWord } from './plan.ts';
+import type { PlanNode } from './plan-node.ts';
+import type { PlanStructures, PlanTransaction } from './plan-transactions.ts';
 import type { JobKind } from '../evidence/jobs.ts';
 import type { RedisKind } from '../evidence/redis.ts';
 

@@ -1,7 +1,7 @@
 /** The upper bounds of a node's resources by its configuration, for `resource-bounds`. */
 import type { NodeConfig } from '../../engine/config/config.ts';
 import { driverDefaults } from '../../engine/storage/driver.ts';
-import type { Bound } from '../check/resources.ts';
+import type { Bound } from '../check/bounds/resources.ts';
 import { defaultTuning } from '../world/core/tuning.ts';
 
 /** Reads and writes have separate queues; the limit applies to each. */

@@ -1,5 +1,5 @@
 /** The outcome of one run before the verdict: the world's record of it, and the reports of the checks. */
-import type { IncarnationAccount } from '../check/reconcile/account.ts';
+import type { IncarnationAccount } from '../check/metrics/reconcile/account.ts';
 import type { CheckReport } from '../check/report.ts';
 import type { History } from '../evidence/history.ts';
 import type { JobRecord } from '../evidence/jobs.ts';

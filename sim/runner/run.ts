@@ -3,9 +3,9 @@
  * settle, and makes the checks. All of it happens in virtual time; the same plan gives the same run.
  */
 import type { Token } from '../../engine/base/ids.ts';
-import { expositionReader } from '../check/exposition-text.ts';
-import type { StopRecord } from '../check/leaks.ts';
-import { diskLossesOf } from '../check/disk-losses.ts';
+import { expositionReader } from '../check/metrics/exposition-text.ts';
+import type { StopRecord } from '../check/bounds/leaks.ts';
+import { diskLossesOf } from '../check/objects/disk-losses.ts';
 import { seedNameOf } from '../plan/former-names.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
@@ -33,14 +33,19 @@ import { blameFor } from './simulator-fault.ts';
 import { Monitor } from '../observe/monitor.ts';
 import { countOutcomes } from './outcome-counts.ts';
 import type { RunOutcome, RunSettings } from './run-outcome.ts';
-import { convergenceRow, HintlessDeaths, keysInFlight, noHintlessDeaths } from '../check/convergence.ts';
-import type { Death, ReplicaDump, ReplicaEvidence } from '../check/convergence.ts';
+import {
+  convergenceRow,
+  HintlessDeaths,
+  keysInFlight,
+  noHintlessDeaths,
+} from '../check/objects/convergence.ts';
+import type { Death, ReplicaDump, ReplicaEvidence } from '../check/objects/convergence.ts';
 import type { RunSize } from '../check/invariant.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { grownFloors, needsAny, reportsOf } from '../check/invariants.ts';
-import type { SnapshotRejectionRecord } from '../check/snapshot-rejection.ts';
-import type { BranchesLeft, TransactionFindings } from '../check/transactions.ts';
-import { transactionFindings } from '../check/transactions.ts';
+import type { SnapshotRejectionRecord } from '../check/anti-entropy/snapshot-rejection.ts';
+import type { BranchesLeft, TransactionFindings } from '../check/transactions/transactions.ts';
+import { transactionFindings } from '../check/transactions/transactions.ts';
 import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
 
 /** Most events of a run: beyond them it is aborted with the verdict `unknown`. */

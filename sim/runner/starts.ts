@@ -1,5 +1,5 @@
 /** Collects the starts that nodes refused, and the starts on foreign disks, for `input-robustness`. */
-import type { StartRecord } from '../check/malformed-input.ts';
+import type { StartRecord } from '../check/protocols/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { Leaks } from '../world/cluster/host.ts';
 import type { DiskHistory } from '../observe/disk-history.ts';

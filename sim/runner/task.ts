@@ -6,7 +6,7 @@ import { present } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { nearestName } from '../../engine/config/faults.ts';
 import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
-import { checkDeterminism, firstDifference } from '../check/determinism.ts';
+import { checkDeterminism, firstDifference } from '../check/program/determinism.ts';
 import type { Invariant } from '../check/user-invariants.ts';
 import { mustBeInvariants } from '../check/user-invariants.ts';
 import type { ReportedInvariant } from '../check/report.ts';

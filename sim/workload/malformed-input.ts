@@ -7,7 +7,7 @@ import { messages } from '../../engine/api/pbc/schema.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address, Connection } from '../../engine/io/network.ts';
 import type { Random } from '../../engine/io/random.ts';
-import type { MalformedInputRecord } from '../check/malformed-input.ts';
+import type { MalformedInputRecord } from '../check/protocols/malformed-input.ts';
 import type { MalformedInputForm, PlanMalformedInput } from '../plan/plan.ts';
 
 const connectTimeoutUs = 1_000_000;

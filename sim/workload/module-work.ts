@@ -11,7 +11,7 @@ import type {
   JobRecord,
   ProvokedRecord,
   WasmEvidence,
-} from '../check/wasm-purity.ts';
+} from '../check/mapreduce/wasm-purity.ts';
 import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
 import type { RpbPutReq } from '../../engine/api/pbc/schema.ts';
 import type { ModuleActs, ModuleFailure } from '../faults/fault-context.ts';

@@ -20,7 +20,7 @@
 import { assert, onFailedAssertion, present } from '../../engine/base/assert.ts';
 import type { LogLevel } from '../../engine/io/log.ts';
 import type { Random } from '../../engine/io/random.ts';
-import type { ClockUse } from '../check/clock-use.ts';
+import type { ClockUse } from '../check/program/clock-use.ts';
 import { guardAmbientTime } from './core/ambient-time-guard.ts';
 import { drive } from './core/driver.ts';
 import type { Actor, ClockUser, WorldContext, WorldFailure } from './core/world-context.ts';

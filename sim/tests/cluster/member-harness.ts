@@ -3,7 +3,7 @@
  */
 import { assert, present } from '../../../engine/base/assert.ts';
 import type { PeerState } from '../../../engine/cluster/membership/states.ts';
-import { parseExposition } from '../../check/exposition-text.ts';
+import { parseExposition } from '../../check/metrics/exposition-text.ts';
 import type { Address } from '../../../engine/io/network.ts';
 import type { PlanNode } from '../../plan/plan-node.ts';
 import { Cluster } from '../../world/cluster/cluster.ts';

@@ -1,7 +1,7 @@
 /** Tests heuristic decisions of operators, and how the coordinator and the other branches treat them. */
 import { describe, expect, it } from 'vitest';
 
-import { checkAtomicity } from '../../check/transactions.ts';
+import { checkAtomicity } from '../../check/transactions/transactions.ts';
 import { stepOf } from '../../explore/crash-points.ts';
 import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
 import { TransactionHarness, put } from '../../explore/transaction-harness.ts';

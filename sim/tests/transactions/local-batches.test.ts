@@ -4,8 +4,8 @@
  */
 import { expect, it } from 'vitest';
 
-import { checkAtomicity, checkOnce } from '../../check/transactions.ts';
-import { checkLocks } from '../../check/locks.ts';
+import { checkAtomicity, checkOnce } from '../../check/transactions/transactions.ts';
+import { checkLocks } from '../../check/transactions/locks.ts';
 import type { StepName } from '../../../engine/transactions/formats/steps.ts';
 import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 import { stepOf } from '../../explore/crash-points.ts';

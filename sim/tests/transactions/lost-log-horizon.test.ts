@@ -4,7 +4,7 @@
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { checkAtomicity } from '../../check/transactions.ts';
+import { checkAtomicity } from '../../check/transactions/transactions.ts';
 import { stepOf } from '../../explore/crash-points.ts';
 import type { HarnessAnswer, HarnessNode } from '../../explore/transaction-harness.ts';
 import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';

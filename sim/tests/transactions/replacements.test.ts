@@ -2,8 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { requestKinds } from '../../../engine/peer/wire/kinds.ts';
-import { checkLocks } from '../../check/locks.ts';
-import { checkAtomicity } from '../../check/transactions.ts';
+import { checkLocks } from '../../check/transactions/locks.ts';
+import { checkAtomicity } from '../../check/transactions/transactions.ts';
 import type { Lasting } from '../../world/world.ts';
 import { stepOf } from '../../explore/crash-points.ts';
 import type { HarnessAnswer } from '../../explore/transaction-harness.ts';

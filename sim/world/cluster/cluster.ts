@@ -12,7 +12,7 @@ import type { Random } from '../../../engine/io/random.ts';
 import { Node } from '../../../engine/node/node.ts';
 import { Ring } from '../../../engine/cluster/ring/ring.ts';
 import type { StatsSnapshot } from '../../../engine/metrics/snapshot.ts';
-import type { IncarnationRecord } from '../../check/failures.ts';
+import type { IncarnationRecord } from '../../check/program/failures.ts';
 import type { PlanNode } from '../../plan/plan-node.ts';
 import type { Host, Leaks, Survival } from './host.ts';
 import type { Claim } from './impostors.ts';

@@ -1,0 +1,66 @@
+/**
+ * `snapshot-rejection` (INV13): a snapshot of the hash tree that differs from what the node saved is rejected. After
+ * any tampering between two incarnations, the next one reports the rejection once, for the right reason. A sound
+ * snapshot is not rejected. Each tampered snapshot and each rejection is one comparison. `metrics-reconcile` checks
+ * that rejections are counted once.
+ */
+import { invariant } from '../invariant.ts';
+import type { CheckReport } from '../report.ts';
+import { Tally } from '../report.ts';
+
+/** A node's snapshot was altered while the node was down. */
+export interface SnapshotTamper {
+  readonly node: string;
+  readonly atUs: number;
+  /** The reason for which the next incarnation must reject it; `sound`: it must not reject it. */
+  readonly verdict: 'Corrupted' | 'VersionSkew' | 'BadShape' | 'sound';
+}
+
+/** A node's report that it rejected its snapshot. */
+export interface SnapshotRejectionRecord {
+  readonly node: string;
+  readonly atUs: number;
+  readonly reason: string;
+}
+
+/** What was done to snapshots of hash trees, and which ones nodes rejected. */
+export interface SnapshotEvidence {
+  readonly tampers: readonly SnapshotTamper[];
+  readonly rejections: readonly SnapshotRejectionRecord[];
+}
+
+/** The row of `snapshot-rejection`. */
+export const snapshotRejectionRow = invariant({
+  name: 'snapshot-rejection',
+  code: 'INV13',
+  promise: 'a damaged snapshot of a hash tree is refused',
+  gravity: 'data',
+  breach: 'a node compares its data by a damaged hash tree',
+  needs: [],
+  check: ({ snapshots }: { readonly snapshots: SnapshotEvidence }) =>
+    checkSnapshotRejection(snapshots.tampers, snapshots.rejections),
+});
+
+/** Compares alterations with rejections. */
+export function checkSnapshotRejection(
+  tampers: readonly SnapshotTamper[],
+  rejections: readonly SnapshotRejectionRecord[],
+): CheckReport {
+  const tally = new Tally('snapshot-rejection');
+  const left = [...rejections];
+  for (const { node, atUs, verdict } of tampers) {
+    if (verdict === 'sound') continue;
+    const index = left.findIndex((rejection) => rejection.node === node && rejection.atUs >= atUs);
+    const reason = left[index]?.reason;
+    if (index >= 0) left.splice(index, 1);
+    tally.compare(reason === verdict, atUs, () =>
+      reason === undefined
+        ? `${node} took a snapshot for sound that is ${verdict}`
+        : `${node} rejected a snapshot that is ${verdict} as ${reason}`,
+    );
+  }
+  for (const { node, atUs, reason } of left) {
+    tally.compare(false, atUs, () => `${node} rejected a snapshot that nobody had damaged, as ${reason}`);
+  }
+  return tally.report();
+}

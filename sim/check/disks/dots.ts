@@ -1,0 +1,43 @@
+/**
+ * `causality` (INV9), causality on the disks. A dot (the name of one write) identifies one content of one key,
+ * permanently and on every disk, also after a disk was wiped or rolled back. Where the dot is ahead of the clock that
+ * dated the write, it identifies one content per key. No record replaces another of its key unless it holds every value
+ * of the other, or covers it by its context.
+ *
+ * Skipped: replaced values of an incarnation that the new record's context does not know at all (its entry was pruned),
+ * and records that do not decode (other checks report those).
+ */
+import { invariant } from '../invariant.ts';
+import type { BadEvent, CheckReport } from '../report.ts';
+import { Tally } from '../report.ts';
+
+/** Findings of the object observer. */
+export interface DotRecords {
+  /** Number of values seen again under a known dot, and of replaced values looked for in their replacement. */
+  readonly compared: number;
+  readonly skipped: number;
+  readonly reused: readonly BadEvent[];
+  readonly lost: readonly BadEvent[];
+}
+
+/** The row of `causality`. */
+export const causalityRow = invariant({
+  name: 'causality',
+  code: 'INV9',
+  promise: 'no version replaces one that it has not seen',
+  gravity: 'data',
+  breach: 'a replica drops a write as known that it never saw',
+  needs: ['disk-records'],
+  everydayFloor: 150,
+  check: ({ dots }: { readonly dots: DotRecords }) => checkDots(dots),
+});
+
+/** Turns the observer's findings into a report. */
+export function checkDots({ compared, skipped, reused, lost }: DotRecords): CheckReport {
+  const tally = new Tally('causality');
+  const bad = [...reused, ...lost];
+  for (let count = bad.length; count < compared; count++) tally.compare(true, 0, () => '');
+  for (const { atUs, text } of bad) tally.compare(false, atUs, () => text);
+  tally.skip(skipped);
+  return tally.report();
+}

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Operation } from '../../evidence/history.ts';
+import { checkDurability } from './durability.ts';
+import { deleteAt, newestWins, putAt, readAt } from '../history-fixture.ts';
+
+const final = { final: true } as const;
+
+function broken(history: readonly Operation[]): string | undefined {
+  return checkDurability(history).firstBad?.text;
+}
+
+describe('durability, a bucket with siblings', () => {
+  it('accepts a write that the read shows', () => {
+    const report = checkDurability([putAt(10, 'a'), readAt(20, ['a'], final)]);
+    expect(report).toMatchObject({ ok: true, checked: 3 });
+  });
+
+  it('accuses a lost write (negative control)', () => {
+    expect(broken([putAt(10, 'a'), readAt(20, [], final)])).toContain('an acknowledged write is lost');
+    expect(broken([putAt(10, 'a'), putAt(12, 'b'), readAt(20, ['b'], final)])).toContain('#10');
+  });
+
+  it('accepts a write replaced by one that had seen it, over any number of steps', () => {
+    const history = [
+      putAt(10, 'a'),
+      readAt(20, ['a']),
+      putAt(30, 'b', { contextFrom: 20 }),
+      readAt(40, ['b']),
+      putAt(50, 'c', { contextFrom: 40 }),
+      readAt(60, ['c'], final),
+    ];
+    expect(checkDurability(history).ok).toBe(true);
+  });
+
+  it('accuses a replaced value that comes back (negative control)', () => {
+    const history = [putAt(10, 'a'), readAt(20, ['a']), putAt(30, 'b', { contextFrom: 20 })];
+    expect(broken([...history, readAt(40, ['a', 'b'], final)])).toContain('a replaced value is back');
+    expect(broken([...history, readAt(40, ['a'], final)])).toContain('a replaced value is back');
+  });
+
+  it('accuses a value that is back after an acknowledged deletion (negative control)', () => {
+    const history = [putAt(10, 'a'), readAt(20, ['a']), deleteAt(30, { contextFrom: 20 })];
+    expect(broken([...history, readAt(40, ['a'], final)])).toContain('a replaced value is back');
+    expect(checkDurability([...history, readAt(40, [], final)]).ok).toBe(true);
+  });
+
+  it('accepts a write of unknown outcome both ways', () => {
+    const unsure = putAt(10, 'a', { outcome: 'unknown', completedUs: undefined });
+    expect(checkDurability([unsure, readAt(20, ['a'], final)]).ok).toBe(true);
+    expect(checkDurability([unsure, readAt(20, [], final)]).ok).toBe(true);
+  });
+
+  it('accuses a value whose write was certainly refused, and one that no client wrote (negative control)', () => {
+    const refused = putAt(10, 'a', { outcome: 'fail' });
+    expect(broken([refused, readAt(20, ['a'], final)])).toContain('told that it did not happen');
+    expect(broken([readAt(20, ['ghost'], final)])).toContain('nobody wrote');
+  });
+
+  it('accuses a deletion of hiding only what it cannot have seen (negative control)', () => {
+    const tooEarly = [readAt(5, []), deleteAt(10, { contextFrom: 5 }), putAt(20, 'a'), readAt(30, [], final)];
+    expect(broken(tooEarly)).toContain('an acknowledged write is lost');
+  });
+
+  it('accepts what a deletion hides that its client has given up, however late', () => {
+    const after = [putAt(20, 'a'), readAt(30, [], final)];
+    expect(checkDurability([deleteAt(10, { outcome: 'unknown' }), ...after]).ok).toBe(true);
+    expect(broken([deleteAt(10), ...after])).toContain('an acknowledged write is lost');
+  });
+
+  it('skips pairs whose quorums need not meet', () => {
+    const report = checkDurability([
+      putAt(10, 'a', { need: 1 }),
+      readAt(20, []),
+      readAt(30, ['a'], { need: 3, final: true }),
+    ]);
+    expect(report).toMatchObject({ ok: true, skipped: 1 });
+  });
+
+  it('does not expect a write in a read that began before its acknowledgement', () => {
+    expect(checkDurability([readAt(10, []), putAt(10.5, 'a'), readAt(20, ['a'], final)]).ok).toBe(true);
+  });
+
+  it('accuses a key that cannot be read after the calm (negative control)', () => {
+    const failed = readAt(20, [], { final: true, outcome: 'fail', reason: 'NoQuorum' });
+    expect(broken([putAt(10, 'a'), failed])).toContain('cannot be read after the calm');
+  });
+});
+
+describe('durability, a bucket without siblings', () => {
+  it('accepts the newer of two concurrent writes, whichever it is', () => {
+    for (const winner of ['a', 'b']) {
+      const history = newestWins([putAt(10, 'a'), putAt(10.5, 'b'), readAt(20, [winner], final)]);
+      expect(checkDurability(history).ok).toBe(true);
+    }
+  });
+
+  it('accuses an ancestor that outlives an acknowledged write (negative control)', () => {
+    const history = [
+      putAt(10, 'a'),
+      readAt(20, ['a']),
+      putAt(30, 'b', { contextFrom: 20 }),
+      readAt(40, ['a'], final),
+    ];
+    expect(broken(newestWins(history))).toContain('a replaced value is back');
+  });
+
+  it('accuses an empty key without a deletion (negative control)', () => {
+    expect(broken(newestWins([putAt(10, 'a'), readAt(20, [], final)]))).toContain(
+      'an acknowledged write is lost',
+    );
+    expect(checkDurability(newestWins([putAt(10, 'a'), deleteAt(12), readAt(20, [], final)])).ok).toBe(true);
+  });
+});

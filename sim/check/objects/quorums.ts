@@ -1,0 +1,146 @@
+/**
+ * `quorum-intersection` (INV18), quorum intersection, from the wire. Every answered read had answers of as many
+ * different replicas as it asked for. Every acknowledged write lay durably on as many as it asked for. If these numbers
+ * add up to more than the copies, the two sets share a replica. A refusal names as away only peers that the node did
+ * not call routable at the time, and too few others remained. At a SAFE level, while nothing goes wrong, no read is
+ * refused whose copies are equal.
+ *
+ * A coordinator that holds a copy counts as one of the answers: its own read is on no wire. Skipped: writes that may
+ * leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings), and refusals that name no
+ * peer.
+ */
+import type { History, Operation } from '../../evidence/history.ts';
+import { byKey, describeOperation, isWrite } from '../../evidence/history.ts';
+import type { Opinions } from '../../evidence/opinions.ts';
+import type { ReadAnswer } from '../../evidence/read-answers.ts';
+import { writesThatLast } from './acknowledgement.ts';
+import { invariant } from '../invariant.ts';
+import type { CheckReport } from '../report.ts';
+import { Tally } from '../report.ts';
+
+/** A refusal of another coordinator, to which the request was forwarded, begins with that node's name. */
+const refusalText = /^(?:NoQuorum: )?(?:(\S+): )?.*are needed and \d+ can be reached \(away: ([^)]*)\)/;
+const disagreement = /the copies of \S+ differ/;
+/** While nothing goes wrong, an acknowledged write reaches all replicas within this time, in virtual microseconds. */
+const spreadUs = 300_000;
+const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
+
+/** Requests, and the answers of replicas on the wire. */
+export interface QuorumEvidence {
+  readonly history: History;
+  readonly readAnswers: readonly ReadAnswer[];
+  readonly opinions: Opinions;
+  readonly nodes: readonly string[];
+  /** The plan has no faults. */
+  readonly undisturbed: boolean;
+}
+
+/** The row of `quorum-intersection`. */
+export const quorumIntersectionRow = invariant({
+  name: 'quorum-intersection',
+  code: 'INV18',
+  promise: 'as many replicas take part as a quorum needs',
+  gravity: 'data',
+  breach: 'a read and a write that ought to meet share no replica',
+  needs: ['routes'],
+  everydayFloor: 25,
+  check: ({ history, readAnswers, opinions, nodes, undisturbed }: QuorumEvidence) =>
+    checkQuorums(history, readAnswers, opinions, nodes, undisturbed),
+});
+
+/** Checks reads and refusals against the wire, and writes against the disks. */
+export function checkQuorums(
+  history: History,
+  answers: readonly ReadAnswer[],
+  opinions: Opinions,
+  nodes: readonly string[],
+  undisturbed = false,
+): CheckReport {
+  const tally = new Tally('quorum-intersection');
+  const byReader = groupBy(answers, ({ node, key }) => `${node} ${key}`);
+  const lasting = writesThatLast(history);
+  for (const operation of history) {
+    if (operation.outcome === 'ok') checkAnswered(operation, byReader, lasting, tally);
+    else checkRefused(operation, opinions, nodes, tally);
+  }
+  if (undisturbed) checkAgreement(history, tally);
+  return tally.report();
+}
+
+function checkAnswered(
+  operation: Operation,
+  answers: ReadonlyMap<string, readonly ReadAnswer[]>,
+  lasting: ReadonlySet<number>,
+  tally: Tally,
+): void {
+  const { kind, node, key, need, far = 0, invokedUs, completedUs } = operation;
+  if (kind !== 'get' && !(operation.siblings && lasting.has(operation.id))) return tally.skip();
+  const endUs = completedUs ?? invokedUs;
+  if (kind !== 'get') {
+    tally.compare(operation.durableCopies >= need, endUs, () => {
+      return `${describeOperation(operation)}: ${operation.durableCopies} replicas keep it, ${need} are needed`;
+    });
+    return;
+  }
+  const heard = (answers.get(`${node} ${key}`) ?? []).filter(
+    ({ askedUs, heardUs }) => askedUs >= invokedUs && heardUs <= endUs,
+  );
+  const replicas = new Set([node, ...heard.map(({ peer }) => peer)]);
+  tally.compare(replicas.size >= need + far, endUs, () => {
+    return `${describeOperation(operation)}: ${need + far} replicas are needed, and only ${[...replicas].join(' ')} can have answered`;
+  });
+}
+
+/**
+ * While nothing goes wrong, the copies of a key differ only while a write of it is on its way. A read at a SAFE level
+ * is not refused then.
+ */
+function checkAgreement(history: History, tally: Tally): void {
+  for (const operations of byKey(history).values()) {
+    const writes = operations.filter(isWrite);
+    for (const read of operations) {
+      if (read.agree !== true || read.outcome === 'unknown') continue;
+      const { invokedUs, completedUs = invokedUs } = read;
+      const underWay = writes.some(
+        (write) => write.invokedUs <= completedUs && (write.completedUs ?? Infinity) >= invokedUs - spreadUs,
+      );
+      if (underWay) tally.skip();
+      else
+        tally.compare(!disagreement.test(read.reason), completedUs, () => {
+          return `${describeOperation(read)}: all copies are equal`;
+        });
+    }
+  }
+}
+
+function checkRefused(
+  operation: Operation,
+  opinions: Opinions,
+  nodes: readonly string[],
+  tally: Tally,
+): void {
+  const [, by, names] = refusalText.exec(operation.reason) ?? [];
+  const away = names?.split(', ') ?? [];
+  const { invokedUs, completedUs = invokedUs } = operation;
+  const node = by ?? operation.node;
+  const named = away.filter((name) => nodes.includes(name) && name !== node);
+  if (named.length === 0) return tally.skip();
+  for (const peer of named) {
+    const states = [...opinions.between(node, peer, invokedUs, completedUs)];
+    const truly = states.some((state) => !routable.includes(state));
+    tally.compare(truly, completedUs, () => {
+      return `${describeOperation(operation)}: it calls ${peer} away, which was ${states.join(' or ')} to it`;
+    });
+  }
+}
+
+function groupBy<T>(items: readonly T[], of: (item: T) => string): ReadonlyMap<string, readonly T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const key = of(item);
+    const known = groups.get(key);
+    if (known === undefined) groups.set(key, [item]);
+    else known.push(item);
+  }
+  return groups;
+}

@@ -1,0 +1,100 @@
+/**
+ * `session-guarantees` (INV20), session guarantees (Terry, Demers, Petersen, Spreitzer, Theimer, Welch, "Session
+ * Guarantees for Weakly Consistent Replicated Data", 1994), per client and key:
+ *
+ * - read your writes, monotonic reads: where the read's quorum meets the write's, a read shows this client's
+ *   acknowledged earlier write, or an acknowledged one that it was shown before, or something that is not older;
+ * - writes follow reads, monotonic writes: at any level, a client that is shown a write is not shown what that write's
+ *   own client had seen when it wrote it.
+ *
+ * Skipped: pairs whose quorums need not meet.
+ */
+import type { History, ReadOperation, WriteOperation } from '../../evidence/history.ts';
+import { byKey, describeOperation, isRead, isWrite } from '../../evidence/history.ts';
+import type { Causality } from './causality.ts';
+import { causalityOf } from './causality.ts';
+import type { DiskLosses } from './disk-losses.ts';
+import { wholeDisks } from './disk-losses.ts';
+import { isKept, mustMeet } from './durability.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
+import { checkRedisExpiry } from '../protocols/redis-expiry.ts';
+import { checkRedisPages } from '../protocols/redis-pages.ts';
+import { invariant } from '../invariant.ts';
+import type { CheckReport } from '../report.ts';
+import { joinReports, Tally } from '../report.ts';
+
+/** What clients did with single objects and by Redis commands, and what lost disks excuse. */
+export interface SessionEvidence {
+  readonly history: History;
+  readonly diskLosses: DiskLosses;
+  readonly redis: readonly RedisRecord[];
+}
+
+/** The row of `session-guarantees`. */
+export const sessionGuaranteesRow = invariant({
+  name: 'session-guarantees',
+  code: 'INV20',
+  promise: 'clients read their writes and never go back',
+  gravity: 'data',
+  breach: 'a client sees its own write disappear, or an older value after a newer one',
+  needs: [],
+  everydayFloor: 10,
+  check: ({ history, diskLosses, redis }: SessionEvidence) =>
+    joinReports(checkSessions(history, diskLosses), checkRedisExpiry(redis), checkRedisPages(redis)),
+});
+
+/** Checks a history key by key; `atlas` says which disks lost data, and when. */
+export function checkSessions(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
+  const tally = new Tally('session-guarantees');
+  for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
+  return tally.report();
+}
+
+function checkKey(operations: History, atlas: DiskLosses, tally: Tally): void {
+  const causality = causalityOf(operations);
+  const writes = operations.filter(isWrite);
+  for (const read of operations.filter(isRead)) {
+    if (read.outcome !== 'ok') continue;
+    checkFollows(read, operations, causality, tally);
+    for (const write of knownTo(read, operations, causality)) {
+      if (!mustMeet(write, read, atlas)) tally.skip();
+      else
+        tally.compare(isKept(write, read, writes, causality), read.completedUs ?? read.invokedUs, () => {
+          return `${describeOperation(read)}: its client had written or seen ${describeOperation(write)}`;
+        });
+    }
+  }
+}
+
+/** Acknowledged writes that the reader had made itself, or had been shown, before it read. */
+function knownTo(read: ReadOperation, operations: History, causality: Causality): readonly WriteOperation[] {
+  const known = new Map<number, WriteOperation>();
+  for (const earlier of operations) {
+    if (earlier.client !== read.client || earlier.id >= read.id || earlier.outcome !== 'ok') continue;
+    if (isWrite(earlier)) known.set(earlier.id, earlier);
+    else
+      for (const tag of earlier.values) {
+        const write = causality.writeOf(tag);
+        if (write !== undefined && isAcknowledgedBefore(write, read)) known.set(write.id, write);
+      }
+  }
+  return [...known.values()];
+}
+
+function isAcknowledgedBefore(write: WriteOperation, read: ReadOperation): boolean {
+  return write.outcome === 'ok' && write.completedUs !== undefined && write.completedUs < read.invokedUs;
+}
+
+/** A read does not show a write beside the values that this write replaced. */
+function checkFollows(read: ReadOperation, operations: History, causality: Causality, tally: Tally): void {
+  for (const tag of read.values) {
+    const write = causality.writeOf(tag);
+    const seen = operations.find((one) => one.id === write?.contextFrom);
+    if (seen === undefined || !isRead(seen)) continue;
+    for (const old of seen.values) {
+      tally.compare(!read.values.includes(old), read.completedUs ?? read.invokedUs, () => {
+        return `${describeOperation(read)}: it shows ${old} beside ${tag}, which was written over it`;
+      });
+    }
+  }
+}

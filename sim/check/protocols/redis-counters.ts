@@ -1,0 +1,101 @@
+/**
+ * `exactly-once` (INV8), exactly once, over Redis counters. Every acknowledged increment counts once, one of unknown
+ * outcome at most once, and a failed one never. The final value therefore lies between the number of acknowledged
+ * increments and that number plus the unknown ones. No two acknowledged increments returned the same number. An
+ * increment or read that began after another was answered reflects it.
+ *
+ * A script (EVAL) that increments a counter and moves an amount between accounts counts as an increment; one that never
+ * ends fails, and so must not count.
+ *
+ * Likewise for amounts moved between accounts: whatever the outcome of each transfer, the balances add up to zero in
+ * every snapshot and at the end, on every node.
+ */
+import type { RedisRecord } from '../../evidence/redis.ts';
+import { describeRedis } from '../../evidence/redis.ts';
+import type { CheckReport } from '../report.ts';
+import { Tally } from '../report.ts';
+
+/** Checks counters and balances over the Redis clients' records. */
+export function checkRedisCounters(records: readonly RedisRecord[]): CheckReport {
+  const tally = new Tally('exactly-once');
+  for (const history of byCounter(records).values()) checkCounter(history, tally);
+  checkBalances(records, tally);
+  return tally.report();
+}
+
+function byCounter(records: readonly RedisRecord[]): ReadonlyMap<number, readonly RedisRecord[]> {
+  const counters = new Map<number, RedisRecord[]>();
+  for (const record of records) {
+    if (record.kind !== 'incr' && record.kind !== 'script' && record.kind !== 'read') continue;
+    const known = counters.get(record.key);
+    if (known === undefined) counters.set(record.key, [record]);
+    else known.push(record);
+  }
+  return counters;
+}
+
+function checkCounter(history: readonly RedisRecord[], tally: Tally): void {
+  const increments = history.filter(({ kind }) => kind !== 'read');
+  const done = increments.filter(({ outcome }) => outcome === 'ok');
+  const doubtful = increments.filter(({ outcome }) => outcome === 'unknown').length;
+  const most = done.length + doubtful;
+  const holders = new Map<number, RedisRecord>();
+  for (const record of done) {
+    const value = record.counted ?? 0;
+    const other = holders.get(value);
+    holders.set(value, record);
+    tally.compare(other === undefined, record.completedUs, () => {
+      const first = other === undefined ? '' : describeRedis(other);
+      return `one number for two increments: ${first}, ${describeRedis(record)}`;
+    });
+    tally.compare(value >= 1 && value <= most, record.completedUs, () => {
+      return `${most} increments at most have happened: ${describeRedis(record)}`;
+    });
+  }
+  checkOrder(history, tally);
+  for (const record of history) {
+    if (!record.final || record.outcome !== 'ok') continue;
+    const value = record.counted ?? 0;
+    tally.compare(value >= done.length && value <= most, record.completedUs, () => {
+      return `${done.length} increments were acknowledged and ${doubtful} are unknown: ${describeRedis(record)}`;
+    });
+  }
+}
+
+/** An operation reflects every operation that was answered before it began. */
+function checkOrder(history: readonly RedisRecord[], tally: Tally): void {
+  const answered = history.filter(({ outcome }) => outcome === 'ok');
+  const byEnd = answered.toSorted((left, right) => left.completedUs - right.completedUs);
+  const byBegin = answered.toSorted((left, right) => left.invokedUs - right.invokedUs);
+  let highest: RedisRecord | undefined;
+  let next = 0;
+  for (const record of byBegin) {
+    for (; (byEnd[next]?.completedUs ?? Infinity) < record.invokedUs; next++) {
+      const ended = byEnd[next];
+      if ((ended?.counted ?? 0) > (highest?.counted ?? 0)) highest = ended;
+    }
+    const before = highest;
+    if (before === undefined) continue;
+    const seen = record.counted ?? 0;
+    const least = (before.counted ?? 0) + (record.kind === 'read' ? 0 : 1);
+    tally.compare(seen >= least, record.completedUs, () => {
+      return `${describeRedis(record)} does not see ${describeRedis(before)}`;
+    });
+  }
+}
+
+function checkBalances(records: readonly RedisRecord[], tally: Tally): void {
+  const snapshots = records.filter(({ kind, outcome }) => kind === 'snapshot' && outcome === 'ok');
+  for (const record of snapshots) {
+    const total = record.balances.reduce((sum, balance) => sum + balance, 0);
+    tally.compare(total === 0, record.completedUs, () => {
+      return `the balances add up to ${total}: ${describeRedis(record)}`;
+    });
+  }
+  const [first, ...others] = snapshots.filter(({ final }) => final);
+  for (const record of others) {
+    tally.compare(record.balances.join() === first?.balances.join(), record.completedUs, () => {
+      return `two nodes tell other balances: ${describeRedis(record)}`;
+    });
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * The transaction part of `durable-before-ack` (INV5), by the world's knowledge of the disks. No branch votes commit
+ * before its prepare record is durable (for the coordinator's own branch: the decision). No coordinator sends a commit
+ * before its decision is durable. When a client receives `committed`, every key's new value lies durably at as many
+ * replicas as the level requires (at least in a branch's record).
+ *
+ * Skipped: keys of branches that the answer calls pending; answers to retries, which name no branch; deletions, which
+ * leave no tag. Also skipped are values that another transaction's value may have replaced: a primary unlocks a key
+ * before the client has its answer, and the next write can overtake the value on its way to a replica.
+ */
+import type { TransactionHistory, TransactionRecord } from '../../evidence/transactions.ts';
+import { describeTransaction } from '../../evidence/transactions.ts';
+import type { CheckReport } from '../report.ts';
+import { Tally } from '../report.ts';
+import type { TransactionStep } from './transactions.ts';
+
+/** Checks votes and commits by the steps, and acknowledged commits by the history. */
+export function checkTransactionDurability(
+  steps: readonly TransactionStep[],
+  history: TransactionHistory,
+): CheckReport {
+  const tally = new Tally('durable-before-ack');
+  for (const { atUs, node, step, xid, fields } of steps) {
+    const relies = step === 'c.commit.sent' || (step === 'p.vote.sent' && fields['vote'] === 'commit');
+    if (!relies) continue;
+    const what = step === 'c.commit.sent' ? 'sends a commit' : 'votes commit';
+    tally.compare(fields['durable'] === true, atUs, () => {
+      return `${node} ${what} in ${xid}, and the record of it is not durable`;
+    });
+  }
+  const writers = writersOf(history);
+  for (const record of history) {
+    if (record.outcome !== 'ok') continue;
+    for (const { key, value, durableCopies } of record.writes) {
+      const enough = durableCopies !== undefined && durableCopies >= record.need;
+      const replaced = (): boolean =>
+        (writers.get(key) ?? []).some((other) => mayStandForIt(other, record, key, value?.tag));
+      if (durableCopies === undefined || (!enough && replaced())) {
+        tally.skip();
+        continue;
+      }
+      tally.compare(enough, record.completedUs ?? 0, () => {
+        return `${describeTransaction(record)}: ${key} has ${durableCopies} of ${record.need} promised durable copies`;
+      });
+    }
+  }
+  return tally.report();
+}
+
+/** Per key, the transactions that may have written it. */
+function writersOf(history: TransactionHistory): ReadonlyMap<string, readonly TransactionRecord[]> {
+  const writers = new Map<string, TransactionRecord[]>();
+  for (const record of history) {
+    if (record.outcome === 'fail') continue;
+    for (const { key } of record.writes) writers.set(key, [...(writers.get(key) ?? []), record]);
+  }
+  return writers;
+}
+
+/**
+ * `other` began before this transaction was answered and did not complete before it began; if it depends on the key, it
+ * read this value. A transaction of unknown outcome never completes.
+ */
+function mayStandForIt(
+  other: TransactionRecord,
+  record: TransactionRecord,
+  key: string,
+  tag: string | undefined,
+): boolean {
+  if (other === record || other.invokedUs >= (record.completedUs ?? Infinity)) return false;
+  if (other.outcome === 'ok' && (other.completedUs ?? Infinity) <= record.invokedUs) return false;
+  const read = other.reads.find((one) => one.key === key);
+  return read === undefined || read.value?.tag === tag;
+}
