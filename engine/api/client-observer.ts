@@ -6,12 +6,21 @@ import type { ConnectionObserver } from '../io/http.ts';
 /** What a request does to objects. Pings and the like do neither, and are not counted as requests. */
 export type Purpose = 'read' | 'write';
 
+/** The protocols of client listeners, as metrics and logs name them. */
+export type ClientProtocol = 'http' | 'pbc' | 'redis';
+
+/**
+ * What a request does, as metrics and logs name it. `read` and `write`: any other request for objects, such as most
+ * Redis commands and questions about transactions.
+ */
+export type Operation = 'get' | 'put' | 'delete' | 'transaction' | Purpose;
+
 /** Receives one call per event of a client listener; the metrics and tests implement it. */
 export interface ClientObserver extends ConnectionObserver {
   /** A client's request for an object has arrived. */
   received(purpose: Purpose): void;
   /** The listener has answered a request, with success or an error, `latencyUs` microseconds after it arrived. */
-  answered(latencyUs: number): void;
+  answered(latencyUs: number, protocol: ClientProtocol, operation: Operation): void;
   /** The listener refused a request, or gave it up without an answer from a replica. */
   dropped(): void;
   /** The listener answered with an error. "Not found" and a failed precondition are answers, not errors. */

@@ -7,20 +7,31 @@
  * reused. The test requires that both ways give the same text, byte for byte. Rendering takes microtasks only, no
  * timers and no I/O, so the simulated world can run it.
  */
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 import { assert, present } from '../base/assert.ts';
-import type { CollectedFamily, Family, Labels, Sample } from './family.ts';
+import type { CollectedFamily, Family, FamilyType, Labels, Sample } from './family.ts';
 import { familiesOf } from './snapshot-families.ts';
 import type { StatsSnapshot } from './snapshot.ts';
 
 /** The form in which prom-client reads a metric. */
 interface Written extends Pick<Family, 'name' | 'help' | 'type'> {
-  readonly values: readonly { readonly sharedLabels: Labels; readonly value: number }[];
+  readonly values: readonly {
+    readonly metricName: string;
+    readonly sharedLabels: Labels;
+    readonly value: number;
+  }[];
 }
 
 function written({ family: { name, help, type }, samples }: CollectedFamily): Written {
-  return { name, help, type, values: samples.map(({ labels, value }) => ({ sharedLabels: labels, value })) };
+  return {
+    name,
+    help,
+    type,
+    values: samples.map(({ labels, value, suffix = '' }) => {
+      return { metricName: `${name}${suffix}`, sharedLabels: labels, value };
+    }),
+  };
 }
 
 /** A gauge whose samples come from the snapshot. */
@@ -42,6 +53,17 @@ class SampledCounter extends Counter {
   }
 }
 
+/** A histogram whose samples come from the snapshot. */
+class SampledHistogram extends Histogram {
+  collected: CollectedFamily | undefined;
+
+  async getForPromString(): Promise<Written> {
+    return written(present(this.collected, 'what is to be written'));
+  }
+}
+
+type SampledMetric = SampledGauge | SampledCounter | SampledHistogram;
+
 /** Value of the `Content-Type` header of `/metrics`. */
 export const expositionContentType: string = Registry.PROMETHEUS_CONTENT_TYPE;
 
@@ -50,14 +72,14 @@ const headLines = 2;
 
 /** A family's last text. */
 class KeptFamily {
-  readonly metric: SampledGauge | SampledCounter;
+  readonly metric: SampledMetric;
   /** Empty until the first rendering. */
   text = '';
   #samples: readonly Sample[] = [];
   /** The text before each sample's number: the end of the preceding line, the name, the labels, and a space. */
   #beginnings: readonly string[] = [];
 
-  constructor(metric: SampledGauge | SampledCounter) {
+  constructor(metric: SampledMetric) {
     this.metric = metric;
   }
 
@@ -83,7 +105,8 @@ class KeptFamily {
     for (let index = 0; index < samples.length; index++) {
       const old = this.#samples[index];
       const now = samples[index];
-      if (old === undefined || now === undefined || !sameLabels(old.labels, now.labels)) return false;
+      if (old === undefined || now === undefined || old.suffix !== now.suffix) return false;
+      if (!sameLabels(old.labels, now.labels)) return false;
       if (old.value !== now.value) changed = true;
     }
     if (changed) this.#write(samples);
@@ -142,10 +165,27 @@ export class Exposition {
       labelNames: family.labels,
       registers: [this.#registry],
     };
-    const metric = family.type === 'counter' ? new SampledCounter(options) : new SampledGauge(options);
-    const kept = new KeptFamily(metric);
+    const kept = new KeptFamily(sampledMetric(family.type, options));
     this.#kept.set(family.name, kept);
     return kept;
+  }
+}
+
+interface MetricOptions {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+  readonly registers: Registry[];
+}
+
+function sampledMetric(type: FamilyType, options: MetricOptions): SampledMetric {
+  switch (type) {
+    case 'counter':
+      return new SampledCounter(options);
+    case 'gauge':
+      return new SampledGauge(options);
+    case 'histogram':
+      return new SampledHistogram(options);
   }
 }
 

@@ -3,8 +3,8 @@
  * registers a `FamilySource` with `NodeStats`; the renderers know families only in this form.
  */
 
-/** Prometheus types in use; histograms are published as gauges. */
-export type FamilyType = 'counter' | 'gauge';
+/** Prometheus types in use. The rollups of `histogram-table.ts` are published as gauges. */
+export type FamilyType = 'counter' | 'gauge' | 'histogram';
 
 /** Label values by label name, in the order of rendering. */
 export type Labels = Readonly<Record<string, string | number>>;
@@ -14,7 +14,12 @@ export interface Sample {
   readonly labels: Labels;
   /** A finite number. */
   readonly value: number;
+  /** Of a histogram: which of its values this is; it is written behind the family's name. */
+  readonly suffix?: SampleSuffix;
 }
+
+/** The values of a histogram: cumulative buckets with the label `le`, the sum, and the count. */
+export type SampleSuffix = '_bucket' | '_sum' | '_count';
 
 /** Description of a family. */
 export interface Family {

@@ -11,6 +11,7 @@ import { FailureMetrics } from './failure-metrics.ts';
 import type { FamilySource, Sample } from './family.ts';
 import type { HistogramName } from './histogram-table.ts';
 import { HISTOGRAMS } from './histogram-table.ts';
+import { NativeHistogram } from './native-histogram.ts';
 import type { PoolField, PoolGaugeField } from './pool-codec.ts';
 import { PoolStats } from './pool-codec.ts';
 import { RollingHistogram } from './rolling-histogram.ts';
@@ -70,6 +71,19 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
   readonly remotePeerInQueue = new RollingHistogram();
   readonly remotePeerOutQueue = new RollingHistogram();
 
+  /** Client requests by protocol and operation, in Prometheus's own form. */
+  readonly requestDurations = new NativeHistogram({
+    name: 'svc_request_duration_seconds',
+    help: 'Seconds from the arrival of a request for objects to its answer, by protocol and operation.',
+    labels: ['protocol', 'operation'],
+  });
+  /** Flushes of the store's log. */
+  readonly flushDurations = new NativeHistogram({
+    name: 'svc_store_flush_duration_seconds',
+    help: 'Seconds in which a group of writes was written and, with sync: always, synced.',
+    labels: [],
+  }).begin();
+
   readonly failures = new FailureMetrics();
   readonly antiEntropy = new AntiEntropyMetrics();
   readonly readRepairs: ReadRepairCounts = { started: 0, done: 0, failed: 0 };
@@ -83,6 +97,8 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
   readonly #families: FamilySource[] = [];
 
   constructor() {
+    this.register(this.requestDurations);
+    this.register(this.flushDurations);
     this.register({
       name: 'svc_read_repairs_total',
       help: 'Repairs of stale replicas that reads have noticed, by stage: started, done, failed.',

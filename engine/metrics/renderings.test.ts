@@ -46,6 +46,8 @@ function sampleStats(): NodeStats {
   stats.readDisagreements.answered = 37;
   stats.readDisagreements.refused = 5;
   stats.readDisagreements.failed = 3;
+  for (const us of [180, 250, 251, 900, 4_000, 12_000_000]) stats.requestDurations.record(us, 'http', 'get');
+  stats.requestDurations.record(1_500, 'redis', 'put');
   countFailures(stats);
   countAntiEntropy(stats);
   return stats;
@@ -188,7 +190,7 @@ describe('the text exposition', () => {
     const families = names('HELP');
     expect(names('TYPE')).toEqual(families);
     expect(new Set(families).size).toBe(families.length);
-    expect(families).toHaveLength(8 + 45 + 34 + 1 + 16 + 9 + 11 + 2);
+    expect(families).toHaveLength(8 + 45 + 34 + 1 + 16 + 9 + 11 + 2 + 2);
   });
 
   it('carries any label value through another parser', async () => {

@@ -153,13 +153,13 @@ function areSame(samples: readonly Sample[], others: readonly Sample[]): boolean
   return true;
 }
 
-function isSame({ labels, value }: Sample, other: Sample | undefined): boolean {
-  return labels === other?.labels && value === other.value;
+function isSame({ labels, value, suffix }: Sample, other: Sample | undefined): boolean {
+  return labels === other?.labels && value === other.value && suffix === other.suffix;
 }
 
-function freezeSample(family: Family, { labels, value }: Sample): Sample {
+function freezeSample(family: Family, { labels, value, suffix }: Sample): Sample {
   assert(Number.isFinite(value), `a sample of ${family.name} is finite`);
-  return Object.freeze({ labels, value });
+  return Object.freeze(suffix === undefined ? { labels, value } : { labels, value, suffix });
 }
 
 function whole(field: string, value: number): number {

@@ -48,7 +48,7 @@ describe('the counts of the client listeners', () => {
     observer.received('read');
     observer.received('write');
     observer.received('write');
-    observer.answered(30);
+    observer.answered(30, 'http', 'get');
     observer.dropped();
     observer.failed();
     observer.payload(40);

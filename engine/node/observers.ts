@@ -39,7 +39,10 @@ export function countClients(stats: NodeStats, terms: ClientTerms): ClientObserv
       if (purpose === 'read') pool.client_read_requests += 1;
       else pool.client_write_requests += 1;
     },
-    answered: (latencyUs) => stats.requestLatencyUs.record(latencyUs),
+    answered: (latencyUs, protocol, operation) => {
+      stats.requestLatencyUs.record(latencyUs);
+      stats.requestDurations.record(latencyUs, protocol, operation);
+    },
     dropped: () => {
       pool.client_dropped_requests += 1;
     },

@@ -139,6 +139,7 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
   for (const family of [...storeFamilies(store, io), opened.disk.family, gate.family, handshakeFamily(io)])
     stats.register(family);
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
+  store.onFlushed((tookUs) => stats.flushDurations.record(tookUs));
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
   const buckets = new Buckets(config.bucketTypes, opened.properties.remembered);

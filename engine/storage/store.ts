@@ -65,6 +65,7 @@ export class Store {
   readonly #housekeeping: Housekeeping;
   readonly #probe: FreeSpaceProbe;
   readonly #onFailed: ((error: LockstepError) => void)[] = [];
+  #onFlushed: ((tookUs: number) => void) | undefined;
   /** Its path at the disk port. */
   readonly directory: string;
   /** What the start found. */
@@ -107,6 +108,7 @@ export class Store {
       {
         committed: (segment, chunks) => newest.apply(segment, chunks),
         rotated: () => this.#housekeeping.poke(),
+        flushed: (tookUs) => this.#onFlushed?.(tookUs),
         failed: (error) => this.#fail(error),
       },
       recovered.lastSeq + 1,
@@ -209,6 +211,11 @@ export class Store {
   /** Calls `failed` when the store goes out of service for writes. */
   onFailed(failed: (error: LockstepError) => void): void {
     this.#onFailed.push(failed);
+  }
+
+  /** Calls `flushed` with the microseconds of every flush that has become durable (or, with `interval`, was written). */
+  onFlushed(flushed: (tookUs: number) => void): void {
+    this.#onFlushed = flushed;
   }
 
   /**

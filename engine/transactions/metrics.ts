@@ -2,6 +2,7 @@
 import type { FamilySource, Sample } from '../metrics/family.ts';
 import { noLabels } from '../metrics/family.ts';
 import { LabelledFamily } from '../metrics/labelled-family.ts';
+import { NativeHistogram } from '../metrics/native-histogram.ts';
 import { RollingHistogram } from '../metrics/rolling-histogram.ts';
 import type { OperatorDecision } from './formats/outcomes.ts';
 import { abortReasons, operatorDecisions } from './formats/outcomes.ts';
@@ -65,6 +66,11 @@ export class TransactionMetrics {
     type: 'counter',
     labels: ['decision'],
   });
+  readonly #durations = new NativeHistogram({
+    name: 'svc_transaction_phase_duration_seconds',
+    help: 'Seconds that the phases of transactions take: prepare, decision, commit, total.',
+    labels: ['phase'],
+  });
   readonly #phases = new Map<PhaseName, RollingHistogram>(
     phaseNames.map((name) => [name, new RollingHistogram()]),
   );
@@ -74,6 +80,7 @@ export class TransactionMetrics {
 
   /** Creates every labelled counter at 0, so that its first event shows as a rate. */
   constructor() {
+    for (const phase of phaseNames) this.#durations.begin(phase);
     for (const outcome of ['committed', 'in_doubt', ...abortReasons]) this.#outcomes.child(outcome);
     for (const vote of ['commit', 'read_only', 'abort', 'alone']) this.#votes.child(vote);
     for (const outcome of recoveryOutcomes) this.#recoveries.child(outcome);
@@ -105,6 +112,7 @@ export class TransactionMetrics {
     const histogram = this.#phases.get(phase);
     if (histogram === undefined) return;
     histogram.record(Math.max(0, latencyUs));
+    this.#durations.record(Math.max(0, latencyUs), phase);
     // Turns the histograms by count, so that they cover the recent past without a timer.
     this.#recorded += 1;
     if (this.#recorded % turnCount !== 0) return;
@@ -118,6 +126,7 @@ export class TransactionMetrics {
       this.#votes,
       this.#recoveries,
       this.#heuristics,
+      this.#durations,
       single('svc_transaction_lock_conflicts_total', 'counter', 'Prepares refused for a locked key.', () => {
         return this.lockConflicts;
       }),

@@ -22,8 +22,10 @@ export class CountedSamples {
     if (known !== undefined) return known;
     const { family, samples } = collected;
     const counted: CountedSample[] = [];
-    for (const { labels, value } of samples) {
-      counted.push({ family: family.name, type: family.type, labels, value });
+    // Every value of a histogram only grows, as a counter does.
+    const type = family.type === 'gauge' ? 'gauge' : 'counter';
+    for (const { labels, value, suffix = '' } of samples) {
+      counted.push({ family: `${family.name}${suffix}`, type, labels, value });
     }
     this.#known.set(collected, counted);
     return counted;

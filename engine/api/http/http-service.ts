@@ -16,7 +16,7 @@ import type {
   HttpService,
   HttpStream,
 } from '../../io/http.ts';
-import type { ClientObserver, Purpose } from '../client-observer.ts';
+import type { ClientObserver, Operation } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import { guardService } from '../http-guard.ts';
 import { answerOf, errorAnswer } from './answers.ts';
@@ -131,11 +131,11 @@ const ping: HttpRoute = {
 
 function objectRoutes(parts: HttpDependencies): readonly HttpRoute[] {
   return forms.flatMap(({ form, key, bucket }) => [
-    route(parts, 'GET', key, form, 'read', getObject),
-    route(parts, 'PUT', key, form, 'write', putObject),
-    route(parts, 'POST', key, form, 'write', putObject),
-    route(parts, 'DELETE', key, form, 'write', deleteObject),
-    route(parts, 'POST', bucket, form, 'write', createObject),
+    route(parts, 'GET', key, form, 'get', getObject),
+    route(parts, 'PUT', key, form, 'put', putObject),
+    route(parts, 'POST', key, form, 'put', putObject),
+    route(parts, 'DELETE', key, form, 'delete', deleteObject),
+    route(parts, 'POST', bucket, form, 'put', createObject),
   ]);
 }
 
@@ -154,20 +154,21 @@ function route(
   method: HttpMethod,
   path: string,
   form: PathForm,
-  purpose: Purpose,
+  operation: Operation,
   handler: ObjectHandler,
 ): HttpRoute {
-  return { method, path, handle: (request) => serve(parts, request, form, purpose, handler) };
+  return { method, path, handle: (request) => serve(parts, request, form, operation, handler) };
 }
 
 async function serve(
   parts: HttpDependencies,
   request: HttpRequest,
   form: PathForm,
-  purpose: Purpose,
+  operation: Operation,
   handler: ObjectHandler,
 ): Promise<HttpResponse> {
   const startUs = parts.io.clock.nowUs();
+  const purpose = operation === 'get' ? 'read' : 'write';
   parts.observer.received(purpose);
   try {
     const place = placeOf(request, form);
@@ -178,7 +179,7 @@ async function serve(
     if (error.code === 'Internal') parts.io.log.event('error', 'api.http.failed', { detail: error.message });
     return answerOf(error, purpose);
   } finally {
-    parts.observer.answered(parts.io.clock.nowUs() - startUs);
+    parts.observer.answered(parts.io.clock.nowUs() - startUs, 'http', operation);
   }
 }
 

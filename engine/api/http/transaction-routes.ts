@@ -80,7 +80,7 @@ async function serve(
     if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
     return problemAnswer(error, error instanceof BatchError ? rulesOf(error) : {});
   } finally {
-    observer.answered(io.clock.nowUs() - startUs);
+    observer.answered(io.clock.nowUs() - startUs, 'http', handler === runBatch ? 'transaction' : purpose);
   }
 }
 

@@ -1,4 +1,5 @@
 /** Decides which calls of one connection may run concurrently, and how each kind is answered. */
+import type { Operation } from '../client-observer.ts';
 import type { BucketCall } from './bucket-calls.ts';
 import type { Call, ObjectCall } from './calls.ts';
 import type { ListingCall } from './listing-calls.ts';
@@ -41,6 +42,22 @@ export function concernsObjects(call: WaitingCall): call is ObjectCall | Transac
 /** Whether the call counts as a read; otherwise it is a write. */
 export function reads({ kind }: ObjectCall | TransactionCall): boolean {
   return kind === 'get' || kind === 'transactionGet' || kind === 'transactionList';
+}
+
+/** What the call is counted as. */
+export function operationOf({ kind }: ObjectCall | TransactionCall): Operation {
+  switch (kind) {
+    case 'get':
+    case 'put':
+    case 'delete':
+    case 'transaction':
+      return kind;
+    case 'transactionGet':
+    case 'transactionList':
+      return 'read';
+    case 'transactionResolve':
+      return 'write';
+  }
 }
 
 /**

@@ -14,7 +14,7 @@ import type { Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import { answerBucketCall } from './bucket-calls.ts';
 import type { StreamedCall, WaitingCall } from './call-order.ts';
-import { concernsObjects, isStreamed, isQuick, meet, reads } from './call-order.ts';
+import { concernsObjects, isStreamed, isQuick, meet, operationOf, reads } from './call-order.ts';
 import { RiakRefusal } from './call-texts.ts';
 import type { AuthCall, Call } from './calls.ts';
 import { parseCall } from './calls.ts';
@@ -214,7 +214,8 @@ export class Session extends ClientSession<Call, Exchange> {
       reply = this.#errorReply(asLockstepError(caught), purpose);
     }
     if (!isStreamed(call) && concernsObjects(call)) {
-      this.#parts.observer.answered(this.#parts.io.clock.nowUs() - exchange.startUs);
+      const latencyUs = this.#parts.io.clock.nowUs() - exchange.startUs;
+      this.#parts.observer.answered(latencyUs, 'pbc', operationOf(call));
     }
     if (this.over) return;
     this.#settle(exchange, reply);

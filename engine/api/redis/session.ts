@@ -9,7 +9,7 @@
 import type { LockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import type { Connection } from '../../io/network.ts';
-import type { Failure } from '../client-observer.ts';
+import type { Failure, Operation } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import type { SessionFault } from '../session/client-session.ts';
 import { ClientSession } from '../session/client-session.ts';
@@ -266,11 +266,14 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   #gather(): void {
     const { observer, io } = this.#dependencies.parts;
     let count = 0;
-    for (const { reply, failure, purpose, startUs, payloadBytes } of this.exchanges) {
+    for (const exchange of this.exchanges) {
+      const { reply, failure, purpose, startUs, payloadBytes } = exchange;
       if (reply === undefined) break;
       this.#ready.push(reply);
       count += 1;
-      if (purpose !== undefined) observer.answered(io.clock.nowUs() - startUs);
+      if (purpose !== undefined) {
+        observer.answered(io.clock.nowUs() - startUs, 'redis', operationOf(exchange.command, purpose));
+      }
       if (payloadBytes !== undefined) observer.payload(payloadBytes);
       if (reply[0] !== minus) continue;
       observeError(observer, failure ?? failureOf(reply.toString('latin1', 1), false), purpose ?? 'write');
@@ -289,6 +292,26 @@ const unknown: Command = {
   apply: undefined,
   access: 'read',
 };
+
+/** What a command is counted as, beside its own counter. */
+function operationOf({ name }: Command, purpose: 'read' | 'write'): Operation {
+  switch (name) {
+    case 'get':
+      return 'get';
+    case 'set':
+      return 'put';
+    case 'del':
+      return 'delete';
+    case 'exec':
+    case 'eval':
+    case 'evalsha':
+    case 'eval_ro':
+    case 'evalsha_ro':
+      return 'transaction';
+    default:
+      return purpose;
+  }
+}
 
 /** The command's name in lower case; empty if there is none or it is too long. */
 function nameOf(request: Request): string {

@@ -1,6 +1,6 @@
 /** A client observer that records every call. */
 import type { ErrorCode } from '../../base/errors.ts';
-import type { ClientObserver } from '../client-observer.ts';
+import type { ClientObserver, ClientProtocol, Operation } from '../client-observer.ts';
 
 /** A `ClientObserver` that counts calls by name. */
 export class TallyingObserver implements ClientObserver {
@@ -9,6 +9,8 @@ export class TallyingObserver implements ClientObserver {
   readonly causes: string[] = [];
   readonly payloads: number[] = [];
   readonly latencies: number[] = [];
+  /** `pbc get`, in the order of the answers. */
+  readonly operations: string[] = [];
   outQueueMax = 0;
 
   opened(): void {
@@ -23,8 +25,9 @@ export class TallyingObserver implements ClientObserver {
     this.#count(purpose);
   }
 
-  answered(latencyUs: number): void {
+  answered(latencyUs: number, protocol: ClientProtocol, operation: Operation): void {
     this.latencies.push(latencyUs);
+    this.operations.push(`${protocol} ${operation}`);
   }
 
   dropped(): void {

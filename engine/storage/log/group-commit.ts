@@ -55,6 +55,8 @@ export interface CommitSink {
   committed(segment: Segment, chunks: readonly Chunk[]): void;
   /** A new segment takes the writes; `sealed` takes no more. */
   rotated(sealed: Segment): void;
+  /** A flush has become durable (or, with `interval`, was written) `tookUs` microseconds after it left. */
+  flushed(tookUs: number): void;
   /** Nothing can be written any more. Called once. */
   failed(error: LockstepError): void;
 }
@@ -245,6 +247,7 @@ export class GroupCommit {
       const alone = this.#flights.length === 0 && dones.length >= splitWritersMin;
       const first = alone ? dones.length >>> 1 : dones.length;
       this.#land(flight.gathering);
+      this.#sink.flushed(this.#io.clock.nowUs() - flight.leftUs);
       // The writers just answered may write again before the next flush leaves.
       this.#landing = true;
       answer(dones, 0, first);
@@ -274,7 +277,8 @@ export class GroupCommit {
       // The flush begins a segment, so the previous one is sealed, which needs everything written to it applied.
       if (begins) this.applyLanded();
       const alone = begins || this.#growsFile(next);
-      this.#flights.push({ gathering: next, alone, written: this.#fly(next, alone) });
+      const leftUs = this.#io.clock.nowUs();
+      this.#flights.push({ gathering: next, alone, leftUs, written: this.#fly(next, alone) });
     }
   }
 

@@ -6,6 +6,8 @@ export interface InFlightFlush {
   readonly gathering: PendingFlush;
   /** Must land before another flush leaves: it begins a segment, or writes zeros ahead. */
   readonly alone: boolean;
+  /** When it left, in microseconds of the monotonic clock. */
+  readonly leftUs: number;
   /** Resolves with the error, or undefined. Never rejects. */
   readonly written: Promise<unknown>;
 }

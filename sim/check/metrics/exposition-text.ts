@@ -1,14 +1,17 @@
 /**
- * Parses the text exposition format 0.0.4 strictly, as far as a node may use it: counters and gauges only. Each family
- * has one HELP and one TYPE line before its samples. Samples of a family stand together, each once, with finite values;
- * counters are named `_total` and never negative. Anything else throws `ExpositionError` with its line. (Source:
+ * Parses the text exposition format 0.0.4 strictly, as far as a node may use it: counters, gauges and histograms. Each
+ * family has one HELP and one TYPE line before its samples. Samples of a family stand together, each once, with finite
+ * values; counters are named `_total` and never negative. The values of a histogram are named `_bucket` (with the label
+ * `le`), `_sum` and `_count`, and are never negative. Anything else throws `ExpositionError` with its line. (Source:
  * Prometheus, "Exposition formats", text-based format.)
  */
+
+type FamilyType = 'counter' | 'gauge' | 'histogram';
 
 export interface ParsedFamily {
   readonly name: string;
   readonly help: string;
-  readonly type: 'counter' | 'gauge';
+  readonly type: FamilyType;
   readonly samples: readonly ParsedSample[];
 }
 
@@ -34,7 +37,7 @@ export class ExpositionError extends Error {
 interface OpenFamily {
   readonly name: string;
   readonly help: string;
-  type: 'counter' | 'gauge' | undefined;
+  type: FamilyType | undefined;
   readonly samples: ParsedSample[];
 }
 
@@ -110,7 +113,9 @@ function readType(line: string, open: OpenFamily | undefined, fail: Fail): void 
   const { name, rest } = commentParts(line);
   if (open?.name !== name) return fail('the TYPE line does not follow the HELP line of its family');
   if (open.type !== undefined) fail('the family has a TYPE line already');
-  if (rest !== 'counter' && rest !== 'gauge') return fail('the type is neither counter nor gauge');
+  if (rest !== 'counter' && rest !== 'gauge' && rest !== 'histogram') {
+    return fail('the type is neither counter, gauge nor histogram');
+  }
   if (rest === 'counter' && !name.endsWith('_total')) fail('a counter whose name does not end in _total');
   open.type = rest;
 }
@@ -130,12 +135,19 @@ function readSample(
   if (!numberPattern.test(valueText)) {
     fail(valuePattern.test(valueText) ? 'the value is no finite number' : 'this is no sample');
   }
-  if (open?.type === undefined || open.name !== name) return fail('a sample outside its family');
+  if (open?.type === undefined || !isOf(open, of)) return fail('a sample outside its family');
   const value = Number(valueText);
-  if (open.type === 'counter' && value < 0) fail('a counter is negative');
+  if (open.type !== 'gauge' && value < 0) fail(`a ${open.type} is negative`);
   if (seen.has(series)) fail('the sample is there twice');
   seen.add(series);
   open.samples.push({ name, labels, value, series });
+}
+
+/** Whether a series has a name of the family; only buckets have the label `le`. */
+function isOf({ name, type }: OpenFamily, series: Series): boolean {
+  if (type !== 'histogram') return series.name === name;
+  if (series.labels.has('le')) return series.name === `${name}_bucket`;
+  return series.name === `${name}_sum` || series.name === `${name}_count`;
 }
 
 function readSeries(head: string, fail: Fail): Series {

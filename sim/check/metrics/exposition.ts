@@ -21,8 +21,11 @@ export interface IncarnationSample extends StatsSample {
 
 type Counters = ReadonlyMap<string, number>;
 
-/** Largest number of samples of one exposition: the node's own (404 today); each of its peers has further ones. */
-const samplesMax = 420;
+/**
+ * Largest number of samples of one exposition: the node's own (404 today) and up to 23 series of native histograms with
+ * 18 samples each; each of the node's peers has further ones.
+ */
+const samplesMax = 420 + 23 * 18;
 const samplesPerPeerMax = 80;
 
 /** Scrapes of clients, and samples of the nodes' metrics. */
@@ -162,7 +165,7 @@ function parsed(text: string, parse: ExpositionReader): readonly ParsedFamily[] 
 function countersIn(families: readonly ParsedFamily[]): Counters {
   const counters = new Map<string, number>();
   for (const { type, samples } of families) {
-    if (type !== 'counter') continue;
+    if (type === 'gauge') continue;
     for (const { series, value } of samples) counters.set(series, value);
   }
   return counters;

@@ -12,23 +12,40 @@ const json = readFileSync(new URL('legacy.json', testdata), 'utf8');
 const metrics = readFileSync(new URL('metrics.txt', testdata), 'utf8');
 
 const header = '# HELP a_total A.\n# TYPE a_total counter\n';
+const histogram = '# HELP a_seconds A.\n# TYPE a_seconds histogram\n';
 
 describe('the reader of the text exposition', () => {
   it('reads what another parser reads', () => {
-    const ours = parseExposition(metrics).flatMap(({ name, help, type, samples }) =>
-      samples.map(({ labels, value }) => ({ name, help, type, labels: Object.fromEntries(labels), value })),
-    );
-    const theirs = parsePrometheusTextFormat(metrics).flatMap(({ name, help, type, metrics: samples = [] }) =>
-      samples.map(({ labels = {}, value }) => ({
-        name,
-        help,
-        type: type.toLowerCase(),
-        labels,
-        value: Number(value),
-      })),
-    );
+    // The other parser drops the labels of histograms; the next test reads those.
+    const isPlain = ({ type }: { readonly type: string }): boolean => type.toLowerCase() !== 'histogram';
+    const ours = parseExposition(metrics)
+      .filter(isPlain)
+      .flatMap(({ name, help, type, samples }) =>
+        samples.map(({ labels, value }) => ({ name, help, type, labels: Object.fromEntries(labels), value })),
+      );
+    const theirs = parsePrometheusTextFormat(metrics)
+      .filter(isPlain)
+      .flatMap(({ name, help, type, metrics: samples = [] }) =>
+        samples.map(({ labels = {}, value }) => ({
+          name,
+          help,
+          type: type.toLowerCase(),
+          labels,
+          value: Number(value),
+        })),
+      );
     expect(ours).toEqual(theirs);
     expect(ours.length).toBeGreaterThan(150);
+  });
+
+  it('reads every value of a histogram', () => {
+    const name = 'svc_request_duration_seconds';
+    const family = parseExposition(metrics).find((one) => one.name === name);
+    const texts = (family?.samples ?? []).map(
+      (sample) => `${lineOf(sample.name, [...sample.labels])} ${sample.value}`,
+    );
+    expect(texts).toEqual(metrics.split('\n').filter((line) => line.startsWith(name)));
+    expect(texts).toHaveLength(2 * 18);
   });
 
   it('undoes the escapes of labels and of help texts', () => {
@@ -49,7 +66,11 @@ describe('the reader of the text exposition', () => {
     ['does not follow the HELP line', '# TYPE a_total counter\n'],
     ['no TYPE line', '# HELP a_total A.\n'],
     ['the help is empty', '# HELP a_total \n# TYPE a_total counter\n'],
-    ['neither counter nor gauge', '# HELP a A.\n# TYPE a histogram\n'],
+    ['neither counter, gauge nor histogram', '# HELP a A.\n# TYPE a summary\n'],
+    ['outside its family', `${histogram}a_seconds 1\n`],
+    ['outside its family', `${histogram}a_seconds_bucket 1\n`],
+    ['outside its family', `${histogram}a_seconds_sum{le="1"} 1\n`],
+    ['a histogram is negative', `${histogram}a_seconds_count -1\n`],
     ['does not end in _total', '# HELP a A.\n# TYPE a counter\n'],
     ['no finite number', `${header}a_total Nan\n`],
     ['no finite number', `${header}a_total +Inf\n`],
@@ -88,7 +109,12 @@ describe('the agreement of the two formats', () => {
     const placed = samples.filter(({ labels, name }) => {
       const quantile = labels.get('quantile') ?? '';
       const textOnly = /cross|server/.test(name) && ['0.95', '0.999', 'max'].includes(quantile);
-      return !textOnly && /^svc_(?!build_info|peer_state|read_repairs|read_disagreements|aae)/.test(name);
+      return (
+        !textOnly &&
+        /^svc_(?!build_info|peer_state|read_repairs|read_disagreements|aae|request_duration|store_flush)/.test(
+          name,
+        )
+      );
     });
     expect(placed).toHaveLength(37 + 45 + 34);
     for (const sample of placed) {

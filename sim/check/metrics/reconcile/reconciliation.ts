@@ -15,6 +15,7 @@ import { describeClaim, holds } from './claims.ts';
 import { clientEquations } from './client-equations.ts';
 import { mapReduceEquations } from './map-reduce-equations.ts';
 import { memberEquations } from './member-equations.ts';
+import { nativeHistogramEquations } from './native-histogram-equations.ts';
 import { Numbers } from './numbers.ts';
 import { peerEquations } from './peer-equations.ts';
 import { storeEquations } from './store-equations.ts';
@@ -31,6 +32,7 @@ const rooms = [
   mapReduceEquations,
   antiEntropyEquations,
   transactionEquations,
+  nativeHistogramEquations,
 ];
 
 /** Least number of comparisons per account. */
