@@ -11,7 +11,6 @@ const retired = [
   { word: 'heir', plural: 'heirs', instead: 'replacement, or new owner' },
   { word: 'estate', instead: 'leave drain' },
   { word: 'inheritance', instead: 'replacement takeover' },
-  { word: 'heritage', instead: 'token assignment' },
   { word: 'leftovers', instead: 'applied-branch cleanup' },
   { word: 'astray', instead: 'not yet replicated' },
   { word: 'kin', instead: 'replica group' },
@@ -33,17 +32,26 @@ const retired = [
 /** Words that are retired as names only: in prose they are also plain English. */
 const retiredNames = [
   { word: 'room', plural: 'rooms', instead: 'module, services, harness or context: what it is' },
-  { word: 'mover', instead: 'ring-change coordinator' },
-  { word: 'surplus', instead: 'cleanup' },
-  { word: 'refill', instead: 'rebuild' },
   { word: 'plant', plural: 'plants', instead: 'mutant' },
   { word: 'bug', plural: 'bugs', instead: 'mutant (an edit of the built engine), failure or fault' },
   { word: 'story', plural: 'stories', instead: 'description, scenario or history: what it is' },
   { word: 'garbage', instead: 'malformed input' },
 ];
 
-const inProse = new Map(retired.flatMap(entriesOf));
+/** Words that are gone from every identifier, and from the dotted names of events and tasks. */
+const retiredIdentifiers = [
+  { word: 'heritage', instead: 'token assignment' },
+  { word: 'hindrance', instead: 'notReadyReason' },
+  { word: 'mover', plural: 'movers', instead: 'ring-change coordinator, or changing members' },
+  { word: 'surplus', instead: 'cleanup' },
+  { word: 'refill', plural: 'refilling', instead: 'rebuild' },
+];
+
+const inProse = new Map([...retired, ...retiredIdentifiers].flatMap(entriesOf));
 const inNames = new Map([...retired, ...retiredNames].flatMap(entriesOf));
+const inIdentifiers = new Map(retiredIdentifiers.flatMap(entriesOf));
+/** The name of an event or a task: `transfer.rebuild.began`. */
+const dottedName = /^[a-z]+(?:[.][a-z-]+)+$/;
 const prosePattern = new RegExp(`\\b(${[...inProse.keys()].join('|')})\\b`, 'gi');
 
 function entriesOf({ word, plural, instead }) {
@@ -78,12 +86,24 @@ function checkName(report, id) {
   }
 }
 
+function checkIdentifier(report, node, name) {
+  for (const word of wordsOf(name)) {
+    const instead = inIdentifiers.get(word);
+    if (instead !== undefined) report({ node, message: `"${name}" has a retired word; say ${instead}` });
+  }
+}
+
 export const retiredWords = {
   meta: { type: 'suggestion', schema: [] },
   create: (context) => {
     const report = (problem) => context.report(problem);
     return {
       Program: () => checkComments({ sourceCode: context.sourceCode, report }),
+      Identifier: (node) => checkIdentifier(report, node, node.name),
+      PrivateIdentifier: (node) => checkIdentifier(report, node, node.name),
+      Literal: (node) => {
+        if (dottedName.test(String(node.value))) checkIdentifier(report, node, String(node.value));
+      },
       ExportNamedDeclaration: ({ declaration }) => {
         checkName(report, declaration?.id);
         for (const { id } of declaration?.declarations ?? []) checkName(report, id);

@@ -44,7 +44,7 @@ export const wipedPrimary: Scenario = {
       count: [0, 1],
       forUs: [20_000, 200_000],
       targets: ['n1'],
-      after: { event: 'transfer.refill.began', nth: [1, 1], delayUs: [0, 3_000] },
+      after: { event: 'transfer.rebuild.began', nth: [1, 1], delayUs: [0, 3_000] },
       atUs: [600_000, 1_500_000],
     },
     { kind: 'connection-reset', count: [0, 3] },

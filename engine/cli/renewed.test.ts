@@ -34,7 +34,7 @@ class Nodes {
     this.told.push(`${name} starts${tokens === undefined ? '' : ` with ${tokens.join(' ')}`}`);
     return Promise.resolve({
       left: this.left.promise,
-      onRoom: (found) => this.rooms.push(found),
+      onSpaceAvailable: (found) => this.rooms.push(found),
       onTokens: (told) => this.replacements.push(told),
       stop: () => {
         this.told.push(`${name} stops`);

@@ -8,7 +8,7 @@ import type { Io } from '../io/io.ts';
 import type { Node } from '../node/node.ts';
 import { lacksSpace } from '../storage/faults.ts';
 
-type Renewable = Pick<Node, 'left' | 'onRoom' | 'onTokens' | 'stop'>;
+type Renewable = Pick<Node, 'left' | 'onSpaceAvailable' | 'onTokens' | 'stop'>;
 type Doors = Pick<Io, 'clock' | 'log'>;
 /** Starts a node, with the tokens that peers have assigned, or with those of its configuration if undefined. */
 type Start = (tokens: readonly Token[] | undefined) => Promise<Renewable>;
@@ -39,7 +39,7 @@ function endOf(node: Renewable): Promise<End> {
   return Promise.race([
     node.left.then(() => 'over' as const),
     new Promise<End>((resolve) => {
-      node.onRoom(() => resolve('room'));
+      node.onSpaceAvailable(() => resolve('room'));
       node.onTokens((tokens) => resolve({ tokens }));
     }),
   ]);

@@ -69,8 +69,8 @@ export interface ListenerDependencies {
   readonly driver: StoreDriver;
   readonly dispatcher: ClusterDispatcher;
   readonly membership: Membership;
-  readonly mover: RingChangeCoordinator;
-  readonly refill: Rebuild;
+  readonly ringChangeCoordinator: RingChangeCoordinator;
+  readonly rebuild: Rebuild;
   readonly transfer: Transfer;
   readonly transactions: Transactions;
   readonly keeper: PropertyKeeper;
@@ -93,7 +93,8 @@ export interface ClientListeners {
 /** Composes the client listeners, and registers their metrics families. */
 export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const { io, config, gate, stats, buckets, store, driver } = parts;
-  const { membership, mover, refill, transfer, keeper, antiEntropy, wasm, publisher } = parts;
+  const { membership, ringChangeCoordinator, rebuild, transfer, keeper, antiEntropy, wasm, publisher } =
+    parts;
   const check = admissionCheck(io, config, membership);
   // The listeners count the requests that they answer, so the dispatcher must not count them again.
   const dispatcher = openDispatcher(parts.dispatcher.uncounted, check);
@@ -122,7 +123,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     buckets: bucketAdmin(buckets, keeper, wasm.checkRouting),
     lister: coverage,
   };
-  const cluster = clusterControl(membership, mover, refill, transfer, store);
+  const cluster = clusterControl(membership, ringChangeCoordinator, rebuild, transfer, store);
   const limits = transactionLimits(config, shared.limits, shared.knowsType);
   const http = httpService(dispatcher, observer, {
     ...shared,

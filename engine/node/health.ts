@@ -13,7 +13,7 @@ export interface HealthDependencies {
   readonly membership: Pick<Membership, 'self' | 'peers' | 'hasPublished' | 'isRoutable' | 'agrees'>;
   readonly fencing: Pick<Fencing, 'isMember'>;
   /** Why the node leads no keys: a rebuild or a takeover. Undefined if it does. */
-  readonly refilling: () => string | undefined;
+  readonly notReadyReason: () => string | undefined;
 }
 
 /** The health of one node. Lifecycle: `serving` once all listeners are open, `stopping` when the stop begins. */
@@ -40,7 +40,7 @@ export class Health implements HealthSource {
   }
 
   get notReady(): readonly NotReadyCode[] {
-    const { store, membership, fencing, refilling } = this.#parts;
+    const { store, membership, fencing, notReadyReason } = this.#parts;
     const { state, left } = membership.self;
     const found: readonly (readonly [NotReadyCode, boolean])[] = [
       ['starting', this.#phase === 'starting'],
@@ -51,7 +51,7 @@ export class Health implements HealthSource {
       ['leaving', state === 'LEAVING' || left],
       ['standby', state === 'STANDBY'],
       ['not_a_member', !fencing.isMember],
-      ['rebuilding', refilling() !== undefined],
+      ['rebuilding', notReadyReason() !== undefined],
       ['ring_not_agreed', !this.#agrees()],
     ];
     return found.filter(([, holds]) => holds).map(([code]) => code);

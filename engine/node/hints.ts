@@ -34,7 +34,7 @@ export function composeHandoff(
     members: () => membership.peers.map((peer) => peer.node),
     isRoutable: (node) => membership.isRoutable(node),
     settledView: () => {
-      return membership.agreed && membership.movers.length === 0 ? membership.view : undefined;
+      return membership.agreed && membership.changingMembers.length === 0 ? membership.view : undefined;
     },
     owners: (token) => membership.ring.placement(token).map(({ node }) => node),
     takeHere: (key, token, object, done) => replica.merge(key, token, object, done),

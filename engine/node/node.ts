@@ -86,18 +86,18 @@ export interface NodeSecrets {
 export class Node {
   readonly #io: Io;
   readonly #config: NodeConfig;
-  readonly #rooms: NodeServices;
+  readonly #services: NodeServices;
   readonly #gate: Gate;
   readonly #unwatch: () => void;
   readonly #listeners: HttpListener[] = [];
   #addresses: NodeAddresses | undefined;
   #stopped: Promise<void> | undefined;
 
-  private constructor(io: Io, config: NodeConfig, rooms: NodeServices, gate: Gate, unwatch: () => void) {
+  private constructor(io: Io, config: NodeConfig, services: NodeServices, gate: Gate, unwatch: () => void) {
     this.#unwatch = unwatch;
     this.#io = io;
     this.#config = config;
-    this.#rooms = rooms;
+    this.#services = services;
     this.#gate = gate;
   }
 
@@ -141,17 +141,17 @@ export class Node {
 
   /** Reads and writes objects of the whole cluster without a socket, at the configured consistency levels. */
   get objects(): ClusterDispatcher {
-    return this.#rooms.objects;
+    return this.#services.objects;
   }
 
   /** This node's peer states. */
   get gossip(): GossipHandler {
-    return this.#rooms.gossip;
+    return this.#services.gossip;
   }
 
   /** A metrics snapshot taken now. Works between two publications, and after the node has stopped. */
   statistics(): StatsSnapshot {
-    return this.#rooms.publisher.take();
+    return this.#services.publisher.take();
   }
 
   /**
@@ -170,7 +170,7 @@ export class Node {
    * last node of its rack. A later failure is only logged, as `transfer.leave.failed`.
    */
   leave({ force = false }: { readonly force?: boolean } = {}): void {
-    void this.#rooms.mover.leave(force).catch((error: unknown) => {
+    void this.#services.ringChangeCoordinator.leave(force).catch((error: unknown) => {
       this.#io.log.event('error', 'transfer.leave.failed', { detail: String(error) });
     });
   }
@@ -182,21 +182,21 @@ export class Node {
    * reads of its keys.
    */
   standby({ ends = false }: { readonly ends?: boolean } = {}): Promise<void> {
-    return this.#rooms.mover.standby(ends);
+    return this.#services.ringChangeCoordinator.standby(ends);
   }
 
   /** Resolves once this node has left the cluster. The caller then stops it. */
   get left(): Promise<void> {
-    return this.#rooms.left;
+    return this.#services.left;
   }
 
   /**
    * Calls `found` when a disk that was full has free space again. The node takes writes again only after the caller has
    * stopped it and started another one; until then it continues to answer reads.
    */
-  onRoom(found: () => void): void {
-    const { store, handoff } = this.#rooms;
-    for (const one of [store, handoff?.store]) one?.onRoom(found);
+  onSpaceAvailable(found: () => void): void {
+    const { store, handoff } = this.#services;
+    for (const one of [store, handoff?.store]) one?.onSpaceAvailable(found);
   }
 
   /**
@@ -205,7 +205,7 @@ export class Node {
    * started another one with these tokens.
    */
   onTokens(told: (tokens: readonly Token[]) => void): void {
-    this.#rooms.membership.heritage.onTokens(told);
+    this.#services.membership.tokenAssignment.onTokens(told);
   }
 
   /** Stops the listeners, then the peer links, then the store. Resolves once all have stopped. May be called again. */
@@ -215,13 +215,14 @@ export class Node {
   }
 
   async #serve({ files, properties }: Pick<Opened, 'files' | 'properties'>): Promise<void> {
-    const { driver, keeper } = this.#rooms;
-    const { plane, membership, mover, transactions, antiEntropy, publisher, handoff, wasm } = this.#rooms;
-    const { pbc, redis, http, statistics, reaper, surplus, refill } = this.#rooms;
+    const { driver, keeper } = this.#services;
+    const { plane, membership, ringChangeCoordinator, transactions, antiEntropy, publisher, handoff, wasm } =
+      this.#services;
+    const { pbc, redis, http, statistics, reaper, cleanup, rebuild } = this.#services;
     const { listen, pbListen, redisListen, statsListen, peerAdvertise } = this.#config;
     await wasm.start();
     await antiEntropy?.start();
-    await refill.recover();
+    await rebuild.recover();
     files.writeTo(driver);
     properties.writeTo(driver);
     await transactions.recover();
@@ -238,7 +239,7 @@ export class Node {
     transactions.start();
     publisher.start();
     if (properties.condition === 'whole') await membership.acquainted(acquaintanceUsMax);
-    await refill.start();
+    await rebuild.start();
     this.#addresses = {
       peer: peerAddress,
       stats: await this.#serveHttp(statsListen, statistics),
@@ -246,10 +247,10 @@ export class Node {
       redis: redisListen === undefined ? undefined : await redis.start(redisListen),
       http: await this.#serveHttp(listen, http),
     };
-    mover.start();
-    surplus.start();
+    ringChangeCoordinator.start();
+    cleanup.start();
     reaper.start();
-    this.#rooms.health.serving();
+    this.#services.health.serving();
   }
 
   async #serveHttp(address: Address | undefined, service: HttpService): Promise<Address | undefined> {
@@ -260,11 +261,12 @@ export class Node {
   }
 
   async #stop(): Promise<void> {
-    const { plane, membership, mover, surplus, transactions, antiEntropy, publisher } = this.#rooms;
-    const { wasm, mapReduce, readBudget, refill, snapshots } = this.#rooms;
-    const { pbc, redis, driver, store, handoff, reaper } = this.#rooms;
+    const { plane, membership, ringChangeCoordinator, cleanup, transactions, antiEntropy, publisher } =
+      this.#services;
+    const { wasm, mapReduce, readBudget, rebuild, snapshots } = this.#services;
+    const { pbc, redis, driver, store, handoff, reaper } = this.#services;
     const drainMs = this.#config.drainTimeoutMs;
-    this.#rooms.health.stopping();
+    this.#services.health.stopping();
     this.#io.log.event('info', 'node.stopping');
     snapshots.stop();
     await Promise.all([
@@ -278,7 +280,7 @@ export class Node {
     reaper.stop();
     antiEntropy?.stop();
     wasm.stop();
-    const moved = Promise.all([mover.stop(), refill.stop(), surplus.stop()]);
+    const moved = Promise.all([ringChangeCoordinator.stop(), rebuild.stop(), cleanup.stop()]);
     await membership.stop();
     await plane.stop();
     await moved;

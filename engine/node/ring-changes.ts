@@ -31,9 +31,9 @@ import { clientKeysOf } from './tombstone-reaper.ts';
 
 /** The services of one node that take part in ring changes. */
 export interface RingChanges {
-  readonly mover: RingChangeCoordinator;
-  readonly refill: Rebuild;
-  readonly surplus: Cleanup;
+  readonly ringChangeCoordinator: RingChangeCoordinator;
+  readonly rebuild: Rebuild;
+  readonly cleanup: Cleanup;
   readonly transfer: Transfer;
   /** Resolves once this node has left the cluster. */
   readonly left: Promise<void>;
@@ -117,18 +117,18 @@ export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, r
 /** The operator's commands over this node (leave, standby), and the cluster as `GET /cluster` describes it. */
 export function clusterControl(
   membership: Membership,
-  mover: RingChangeCoordinator,
-  refill: Rebuild,
+  ringChangeCoordinator: RingChangeCoordinator,
+  rebuild: Rebuild,
   transfer: Transfer,
   store: Pick<Store, 'state'>,
 ): ClusterControl {
   return {
-    leave: (force) => mover.leave(force),
-    standby: (ends) => mover.standby(ends),
+    leave: (force) => ringChangeCoordinator.leave(force),
+    standby: (ends) => ringChangeCoordinator.standby(ends),
     describe: () => {
       const { ring, self, view } = membership;
       const { heldSeconds: seconds, holders: transactions } = membership.publication.held;
-      const { ranges, rangesLeft } = progressOf(mover, refill);
+      const { ranges, rangesLeft } = progressOf(ringChangeCoordinator, rebuild);
       const { keysIn, bytesIn, keysOut, bytesOut } = transfer.counts;
       const members = membership.members().map(({ node, datacenter, rack, address, state, move, tokens }) => {
         const span = ring.spanOf(node);
@@ -138,7 +138,12 @@ export function clusterControl(
         return { ...place, state: opinion, move, owns: span > 0, share, tokens: tokens.length };
       });
       const counted = { keys_in: keysIn, bytes_in: bytesIn, keys_out: keysOut, bytes_out: bytesOut };
-      const progress = { ranges, ranges_left: rangesLeft, ...counted, waits_for: waitsOf(mover, refill) };
+      const progress = {
+        ranges,
+        ranges_left: rangesLeft,
+        ...counted,
+        waits_for: waitsOf(ringChangeCoordinator, rebuild),
+      };
       const held = { seconds, transactions };
       return { node: self.node, store: store.state, view, members, transfer: progress, held };
     },
@@ -146,18 +151,18 @@ export function clusterControl(
 }
 
 /** The progress of the rebuild while it runs, else of the ring change. A member that rebuilds is in no ring change. */
-function progressOf(mover: RingChangeCoordinator, refill: Rebuild): MoveProgress {
-  return refill.hindrance === undefined ? mover.progress : refill.progress;
+function progressOf(ringChangeCoordinator: RingChangeCoordinator, rebuild: Rebuild): MoveProgress {
+  return rebuild.notReadyReason === undefined ? ringChangeCoordinator.progress : rebuild.progress;
 }
 
-function waitsOf(mover: RingChangeCoordinator, refill: Rebuild): MoveWait {
-  if (refill.hindrance === undefined) return mover.waitsFor;
-  return { members: refill.waitsFor, transactions: 0, hints: 0 };
+function waitsOf(ringChangeCoordinator: RingChangeCoordinator, rebuild: Rebuild): MoveWait {
+  if (rebuild.notReadyReason === undefined) return ringChangeCoordinator.waitsFor;
+  return { members: rebuild.waitsFor, transactions: 0, hints: 0 };
 }
 
 /** The metrics families of transfers and of the current ring change. */
 export function ringChangeFamilies(
-  { transfer, mover, refill, surplus }: RingChanges,
+  { transfer, ringChangeCoordinator, rebuild, cleanup }: RingChanges,
   membership: Membership,
 ): readonly FamilySource[] {
   const { counts } = transfer;
@@ -190,7 +195,7 @@ export function ringChangeFamilies(
       help: 'Ranges of the present move, or of the filling of an empty disk, that are not complete.',
       type: 'gauge',
       labels: [],
-      collect: () => [{ labels: noLabels, value: progressOf(mover, refill).rangesLeft }],
+      collect: () => [{ labels: noLabels, value: progressOf(ringChangeCoordinator, rebuild).rangesLeft }],
     },
     {
       name: 'svc_transfer_waits_for',
@@ -198,7 +203,7 @@ export function ringChangeFamilies(
       type: 'gauge',
       labels: ['what'],
       collect: () => {
-        const { members, transactions, hints } = waitsOf(mover, refill);
+        const { members, transactions, hints } = waitsOf(ringChangeCoordinator, rebuild);
         const values = [
           ['members', members.length],
           ['transactions', transactions],
@@ -219,7 +224,7 @@ export function ringChangeFamilies(
       help: 'Keys that this node has removed, since others own them and hold all that it held.',
       type: 'counter',
       labels: [],
-      collect: () => [{ labels: noLabels, value: surplus.dropped }],
+      collect: () => [{ labels: noLabels, value: cleanup.dropped }],
     },
   ];
 }

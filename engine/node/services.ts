@@ -101,9 +101,9 @@ export interface NodeServices extends ClientListeners {
   /** Undefined if anti-entropy is off. */
   readonly antiEntropy: AntiEntropy | undefined;
   readonly mapReduce: MapReduce;
-  readonly mover: RingChangeCoordinator;
-  readonly refill: Rebuild;
-  readonly surplus: Cleanup;
+  readonly ringChangeCoordinator: RingChangeCoordinator;
+  readonly rebuild: Rebuild;
+  readonly cleanup: Cleanup;
   readonly wasm: WasmServices;
   /** Resolves once this node has left the cluster. */
   readonly left: Promise<void>;
@@ -174,9 +174,9 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
     reaper: dispatch.reaper,
     antiEntropy: dispatch.antiEntropy,
     mapReduce: dispatch.mapReduce,
-    mover: dispatch.mover,
-    refill: dispatch.refill,
-    surplus: dispatch.surplus,
+    ringChangeCoordinator: dispatch.ringChangeCoordinator,
+    rebuild: dispatch.rebuild,
+    cleanup: dispatch.cleanup,
     wasm: dispatch.wasm,
     keeper: dispatch.keeper,
     left: dispatch.left,
@@ -216,7 +216,7 @@ interface Dispatch extends RingChanges {
   readonly fencing: Fencing;
   readonly links: PeerLinks;
   /** Why this node leads no keys; undefined if it does. */
-  readonly refilling: () => string | undefined;
+  readonly notReadyReason: () => string | undefined;
 }
 
 /**
@@ -305,7 +305,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
   const plane = later.plane.set(composePlane(io, config, foundation, cluster, served, later));
   const ringChanges = composeRingChanges(io, config, foundation, cluster, transactions, later);
   for (const family of ringChangeFamilies(ringChanges, membership)) stats.register(family);
-  const { readBudget, refilling } = parts;
+  const { readBudget, notReadyReason } = parts;
   return {
     dispatcher,
     readBudget,
@@ -321,7 +321,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
     mapReduce,
     fencing: cluster.fencing,
     links,
-    refilling,
+    notReadyReason,
     ...ringChanges,
   };
 }
@@ -379,7 +379,7 @@ function roundDependencies(
     pending: (token) => membership.pending(token),
     handedOver: (token) => membership.handover.isOver(token),
     isFormer: (token) => membership.handover.isFormer(token),
-    refilling: () => rebuild.get().hindrance ?? takeover.get().hindrance,
+    notReadyReason: () => rebuild.get().notReadyReason ?? takeover.get().notReadyReason,
     unread: () => rebuild.get().unread,
     member: (node) => membership.member(node),
     plane: tellingLinks(io.log, links),
@@ -455,10 +455,11 @@ function composePlane(
     transact: ({ words }, reply) => transactions.handle(words, reply),
     antiEntropy: ({ words }, reply, from) => answerTree(antiEntropy, from, words, reply),
     transferRange: ({ words }, reply, from) => {
-      const { hindrance } = rebuild.get();
-      if (hindrance === undefined || !isJoining(from, membership)) answerTransfer(io, source, words, reply);
+      const { notReadyReason } = rebuild.get();
+      if (notReadyReason === undefined || !isJoining(from, membership))
+        answerTransfer(io, source, words, reply);
       // A joining node would treat this node's incomplete data as complete. A node that rebuilds asks others, too.
-      else reply({ kind: 'failed', code: 'Overloaded', detail: hindrance });
+      else reply({ kind: 'failed', code: 'Overloaded', detail: notReadyReason });
     },
     listNames: ({ words }, reply) => coverage.answer(words, reply),
     mapPhase: ({ words }, reply) => mapReduce.answer(words, reply),
@@ -474,7 +475,7 @@ function composePlane(
     { ...io, network: io.peerNetwork },
     planeOptions(config, membership.peers, hello),
     observer,
-    admissionOf(membership, fencing, () => rebuild.get().hindrance !== undefined),
+    admissionOf(membership, fencing, () => rebuild.get().notReadyReason !== undefined),
     whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers))),
   );
 }
@@ -494,16 +495,23 @@ function composeRingChanges(
   );
   const mark = new RebuildMark(driver, () => isEmpty(store));
   const askLegacy = transactions.legacyAt.bind(transactions);
-  const refill = later.rebuild.set(new Rebuild({ io, self, membership, transfer, mark, ask: askLegacy }));
+  const rebuild = later.rebuild.set(new Rebuild({ io, self, membership, transfer, mark, ask: askLegacy }));
   const left = new Deferred<void>();
   const drain = leaveDrainOf(io, config, transactions, handoff?.hints);
   const askInheritance = transactions.inheritanceAt.bind(transactions);
   const takeover = later.takeover.set(new ReplacementTakeover({ io, membership, ask: askInheritance }));
-  const mover = new RingChangeCoordinator(io, membership, transfer, refill, drain, takeover, self, () =>
-    left.resolve(),
+  const ringChangeCoordinator = new RingChangeCoordinator(
+    io,
+    membership,
+    transfer,
+    rebuild,
+    drain,
+    takeover,
+    self,
+    () => left.resolve(),
   );
-  const surplus = cleanupOf(io, config, { self, replica, links }, membership, store);
-  return { mover, refill, surplus, transfer, left: left.promise };
+  const cleanup = cleanupOf(io, config, { self, replica, links }, membership, store);
+  return { ringChangeCoordinator, rebuild, cleanup, transfer, left: left.promise };
 }
 
 function isJoining(node: NodeId, membership: Membership): boolean {
@@ -520,7 +528,8 @@ function admissionOf(membership: Membership, fencing: Fencing, isRebuilding: () 
         membership.disowned(by);
       }
       if (reason === 'oldLife' && generation !== undefined) membership.outlived(by, generation);
-      if (reason === 'tokens' && tokens !== undefined) membership.heritage.told(by, tokens, isRebuilding());
+      if (reason === 'tokens' && tokens !== undefined)
+        membership.tokenAssignment.told(by, tokens, isRebuilding());
     },
   };
 }

@@ -32,7 +32,7 @@ export function composeTransactions(
   parts: RoundDependencies,
   { stats, store, driver, epoch }: TransactionStores,
   membership: Pick<Membership, 'self' | 'lifeOf' | 'members' | 'isReplaced'>,
-  refill: () => Pick<Rebuild, 'began' | 'hindrance'>,
+  rebuild: () => Pick<Rebuild, 'began' | 'notReadyReason'>,
 ): Transactions {
   const records = {
     tryRead: driver.tryRead.bind(driver),
@@ -50,13 +50,13 @@ export function composeTransactions(
     isOver: (node: NodeId) => membership.lifeOf(node) > 0 && !members().some((one) => speaksFor(one, node)),
   };
   const memories = (): ReturnType<Memories> => {
-    const { began, hindrance } = refill();
+    const { began, notReadyReason } = rebuild();
     // An earlier incarnation may have heard a member that is known from the configuration alone (generation 0). That is
     // not recorded, so such a member counts as heard, unless this incarnation started on an empty disk.
     const heard = members()
       .filter(({ generation }) => generation > 0 || !began)
       .map(({ node }) => node);
-    return { holds: !isEmpty(store), whole: hindrance === undefined, heard };
+    return { holds: !isEmpty(store), whole: notReadyReason === undefined, heard };
   };
   const transactions = new Transactions(io, parts, records, optionsOf(config), epoch, lives, memories);
   for (const family of transactions.families()) stats.register(family);

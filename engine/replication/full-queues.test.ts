@@ -70,7 +70,7 @@ class Links implements PeerLinks {
       pending: () => [],
       handedOver: () => true,
       isFormer: () => false,
-      refilling: () => undefined,
+      notReadyReason: () => undefined,
       unread: () => false,
       diskFull: () => false,
       member: (node) => ring.member(node),

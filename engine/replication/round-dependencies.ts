@@ -43,7 +43,7 @@ export interface RoundDependencies {
    * Why this node may not yet act as a primary: its disk was empty and the rebuild is not complete. Undefined if it
    * may.
    */
-  readonly refilling: () => string | undefined;
+  readonly notReadyReason: () => string | undefined;
   /** Whether a part of what the empty disk may have held has not been read back yet. */
   readonly unread: () => boolean;
   /** A member, including one that joins or leaves; undefined if the node is none. */
@@ -81,10 +81,10 @@ export interface RoundDependencies {
  * complete.
  */
 export function lackingAt(
-  { ring, self, refilling }: Pick<RoundDependencies, 'ring' | 'self' | 'refilling'>,
+  { ring, self, notReadyReason }: Pick<RoundDependencies, 'ring' | 'self' | 'notReadyReason'>,
   token: Token,
 ): string | undefined {
-  const lacking = refilling();
+  const lacking = notReadyReason();
   return lacking !== undefined && ring().placement(token)[0] === self ? lacking : undefined;
 }
 

@@ -93,7 +93,7 @@ class Copies implements PeerLinks {
       pending: () => [],
       handedOver: () => true,
       isFormer: () => false,
-      refilling: () => undefined,
+      notReadyReason: () => undefined,
       unread: () => false,
       diskFull: () => false,
       member: (node) => ring.member(node),

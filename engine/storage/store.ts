@@ -222,7 +222,7 @@ export class Store {
    * Calls `found` once a store that is out of service because of a full disk would find space if opened again; at once
    * if that is so already.
    */
-  onRoom(found: () => void): void {
+  onSpaceAvailable(found: () => void): void {
     this.#probe.onFound(found);
   }
 

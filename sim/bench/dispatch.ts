@@ -127,7 +127,7 @@ function makeMachines(wires: Wires): Ring {
       pending: () => [],
       handedOver: () => true,
       isFormer: () => false,
-      refilling: () => undefined,
+      notReadyReason: () => undefined,
       unread: () => false,
       diskFull: () => false,
       member: (node) => ring.member(node),

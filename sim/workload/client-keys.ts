@@ -10,14 +10,14 @@ import { hasModules, routedType, siblingsType } from '../world/cluster/node-conf
 import type { ClientKey } from './client.ts';
 
 /**
- * The key of a number, for clients of a datacenter. `movers`: nodes that may hold copies besides the key's replicas.
+ * The key of a number, for clients of a datacenter. `laterHolders`: nodes that may hold copies besides the key's replicas.
  */
 function clientKey(
   plan: Plan,
   ring: Ring,
   number: number,
   datacenter: string,
-  movers: readonly string[],
+  laterHolders: readonly string[],
 ): ClientKey {
   const { bucket, key, siblings } = keyOf(plan, number);
   const routed = !siblings && hasModules(plan.settings);
@@ -34,7 +34,7 @@ function clientKey(
       key: Buffer.from(key),
     },
     replicas,
-    holders: movers.length === 0 ? replicas : [...new Set([...replicas, ...movers])],
+    holders: laterHolders.length === 0 ? replicas : [...new Set([...replicas, ...laterHolders])],
   };
 }
 
@@ -64,9 +64,9 @@ export class ClientKeys {
   of(datacenter: string): readonly ClientKey[] {
     const known = this.#lists.get(datacenter);
     if (known !== undefined) return known;
-    const movers = moversIn(this.#plan);
+    const laterHolders = laterHoldersIn(this.#plan);
     const keys = Array.from({ length: this.#plan.keys }, (_, key) =>
-      clientKey(this.#plan, this.#ring, key, datacenter, movers),
+      clientKey(this.#plan, this.#ring, key, datacenter, laterHolders),
     );
     this.#lists.set(datacenter, keys);
     return keys;
@@ -74,7 +74,7 @@ export class ClientKeys {
 }
 
 /** Nodes that may hold copies besides a key's replicas, because they join, leave or die. */
-export function moversIn({ nodes, faults }: Plan): readonly string[] {
+export function laterHoldersIn({ nodes, faults }: Plan): readonly string[] {
   const spares = nodes.filter((node) => node.spare === true).map((node) => node.name);
   const replacements = faults.some(({ kind }) => kind === 'membership-change')
     ? nodes.map((node) => node.name)

@@ -40,17 +40,17 @@ export class TransactionKeys {
   /** One per primary. */
   readonly probes: readonly TransactionKey[];
   readonly #ring: Ring;
-  readonly #movers: readonly string[];
+  readonly #laterHolders: readonly string[];
 
-  /** `movers`: nodes that may come to hold copies of any key. */
+  /** `laterHolders`: nodes that may come to hold copies of any key. */
   constructor(
     ring: Ring,
     nodes: readonly string[],
     { accounts, lists, twins, triples }: PlanStructures,
-    movers: readonly string[] = [],
+    laterHolders: readonly string[] = [],
   ) {
     this.#ring = ring;
-    this.#movers = movers;
+    this.#laterHolders = laterHolders;
     this.accounts = numbered(accounts, (index) => this.#key('bank', `a${index}`));
     this.lists = numbered(lists, (index) => this.#key('lists', `l${index}`));
     this.twins = numbered(twins, (index) => this.#apart('twins', `w${index}`, 2));
@@ -104,9 +104,9 @@ export class TransactionKeys {
       name: `${bucket}/${key}`,
       place: { type: Buffer.from('default'), bucket: Buffer.from(bucket), key: Buffer.from(key) },
       primary,
-      primaries: [primary, ...this.#movers],
+      primaries: [primary, ...this.#laterHolders],
       holders,
-      keepers: [...new Set([...holders, ...this.#movers])],
+      keepers: [...new Set([...holders, ...this.#laterHolders])],
       majority: Math.floor(Math.min(...copies.values()) / 2) + 1,
     };
   }

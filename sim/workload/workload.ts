@@ -16,7 +16,7 @@ import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import type { HttpClient, World } from '../world/world.ts';
 import type { ClientLevels, ClientTarget } from './client.ts';
-import { ClientKeys, moversIn } from './client-keys.ts';
+import { ClientKeys, laterHoldersIn } from './client-keys.ts';
 import { Client } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { askRing, pingNode, readAll } from './final-reads.ts';
@@ -104,7 +104,7 @@ export class Load {
       cluster.ring,
       structured ? members : [],
       plan.structures,
-      moversIn(plan),
+      laterHoldersIn(plan),
     );
   }
 

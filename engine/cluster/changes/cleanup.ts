@@ -33,7 +33,7 @@ export interface CleanupDependencies extends ClientKeys {
   readonly self: Member;
   readonly membership: Pick<
     Membership,
-    'self' | 'ring' | 'pending' | 'view' | 'agreed' | 'movers' | 'agrees'
+    'self' | 'ring' | 'pending' | 'view' | 'agreed' | 'changingMembers' | 'agrees'
   >;
   readonly links: PeerLinks;
   readonly replica: Pick<Replica, 'discard'>;
@@ -73,7 +73,7 @@ export class Cleanup {
     this.#timer = this.#parts.io.clock.after(lookUs, () => {
       const over = new Deferred<void>();
       this.#work = over.promise;
-      this.#parts.io.spawn('transfer.surplus', async () => {
+      this.#parts.io.spawn('transfer.cleanup', async () => {
         try {
           await this.#look();
         } finally {
@@ -106,7 +106,7 @@ export class Cleanup {
   #isSettled(): boolean {
     const { membership, self } = this.#parts;
     const all = membership.ring.members.every(({ node }) => node === self.node || membership.agrees(node));
-    const still = membership.movers.length === 0 && membership.self.state === 'NORMAL';
+    const still = membership.changingMembers.length === 0 && membership.self.state === 'NORMAL';
     return all && still && membership.agreed;
   }
 
@@ -145,7 +145,7 @@ export class Cleanup {
     } catch (error) {
       const { code, message: detail } = asLockstepError(error);
       if (code === 'Internal') throw error;
-      this.#parts.io.log.event('warn', 'transfer.surplus.kept', { token, code, detail });
+      this.#parts.io.log.event('warn', 'transfer.cleanup.kept', { token, code, detail });
       return false;
     }
   }

@@ -3,7 +3,7 @@
  * write to a new store, and the store's log keeps that order. A store that has objects and no mark is older than these
  * marks, or belongs to a member that came by joining.
  *
- *     transfer/refill    u8 version | u8 1: over, 0: not yet
+ *     `transfer/refill`  u8 version | u8 1: over, 0: not yet
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';

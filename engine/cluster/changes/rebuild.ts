@@ -100,7 +100,7 @@ export class Rebuild {
   }
 
   /** Why this node may not be a primary yet; undefined if it may. */
-  get hindrance(): string | undefined {
+  get notReadyReason(): string | undefined {
     if (this.#lack === undefined) return undefined;
     const { members, coordinators } = this.#lack;
     const { node } = this.#parts.self;
@@ -126,7 +126,7 @@ export class Rebuild {
     const judged = new Deferred<void>();
     const over = new Deferred<void>();
     this.#work = over.promise;
-    this.#parts.io.spawn('transfer.refill', async () => {
+    this.#parts.io.spawn('transfer.rebuild', async () => {
       try {
         await this.#run(judged);
       } finally {
@@ -156,7 +156,7 @@ export class Rebuild {
     const waited = this.#ranges > 0 || this.#told.look > 0;
     this.#lack = undefined;
     this.#rangesLeft = 0;
-    if (waited) io.log.event('info', 'transfer.refill.done', { ranges: this.#ranges });
+    if (waited) io.log.event('info', 'transfer.rebuild.done', { ranges: this.#ranges });
     await mark.lift();
   }
 
@@ -167,7 +167,7 @@ export class Rebuild {
     const isKnown = this.#told.lack === told && this.#looks - this.#told.look < remindingLooks;
     if (this.#looks <= quietLooks || isKnown) return;
     this.#told = { lack: told, look: this.#looks };
-    this.#parts.io.log.event('warn', 'transfer.refill.waits', { detail: this.hindrance ?? '' });
+    this.#parts.io.log.event('warn', 'transfer.rebuild.waits', { detail: this.notReadyReason ?? '' });
   }
 
   /** Asks all members and reads what is missing. Undefined if nothing is missing. */
@@ -230,7 +230,7 @@ export class Rebuild {
     this.#rangesLeft = unread.length;
     if (unread.length > 0) judged.resolve();
     if (unread.length > 0 && this.#ranges === 0)
-      io.log.event('info', 'transfer.refill.began', { ranges: unread.length });
+      io.log.event('info', 'transfer.rebuild.began', { ranges: unread.length });
     this.#ranges = Math.max(this.#ranges, unread.length);
     for (const [source, range] of unread) {
       if (!(await this.#pull(source, range))) return source.node;

@@ -35,7 +35,7 @@ export class ReplacementTakeover {
   }
 
   /** Why this node may not be a primary yet; undefined if it may. */
-  get hindrance(): string | undefined {
+  get notReadyReason(): string | undefined {
     const dead = this.#dead;
     if (dead === undefined) return undefined;
     const why = `${this.#parts.membership.self.node} replaces ${dead} and leads nothing before transactions that ${dead} had voted for are carried out`;
@@ -61,7 +61,7 @@ export class ReplacementTakeover {
       if (!goesOn()) return false;
       if (this.#open.length === 0) return true;
       if (looks === quietLooks)
-        this.#parts.io.log.event('warn', 'transfer.inheritance.waits', { detail: this.hindrance ?? '' });
+        this.#parts.io.log.event('warn', 'transfer.takeover.waits', { detail: this.notReadyReason ?? '' });
       await sleep(this.#parts.io.clock, retryUs);
     }
   }

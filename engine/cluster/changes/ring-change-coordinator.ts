@@ -63,7 +63,7 @@ export class RingChangeCoordinator {
   readonly #io: Io;
   readonly #membership: Membership;
   readonly #transfer: Transfer;
-  readonly #rebuild: Pick<Rebuild, 'hindrance'>;
+  readonly #rebuild: Pick<Rebuild, 'notReadyReason'>;
   readonly #drain: LeaveDrain;
   readonly #takeover: Pick<ReplacementTakeover, 'settle' | 'waitsFor'>;
   readonly #self: Member;
@@ -77,7 +77,7 @@ export class RingChangeCoordinator {
     io: Io,
     membership: Membership,
     transfer: Transfer,
-    rebuild: Pick<Rebuild, 'hindrance'>,
+    rebuild: Pick<Rebuild, 'notReadyReason'>,
     drain: LeaveDrain,
     takeover: Pick<ReplacementTakeover, 'settle' | 'waitsFor'>,
     self: Member,
@@ -131,7 +131,7 @@ export class RingChangeCoordinator {
     const { ring, self } = this.#membership;
     if (this.#work !== undefined || (self.state !== 'NORMAL' && self.state !== 'STANDBY'))
       throw this.#onTheMove();
-    const lacking = this.#rebuild.hindrance;
+    const lacking = this.#rebuild.notReadyReason;
     if (lacking !== undefined) throw new LockstepError('Conflict', lacking);
     const others = ring.members.filter((member) => member !== this.#self);
     if (others.length === 0)
@@ -290,14 +290,14 @@ export class RingChangeCoordinator {
   #rivals(): readonly MemberRecord[] {
     const { replaces, state } = this.#membership.self;
     const dead = state === 'JOINING' ? replaces : undefined;
-    const { movers } = this.#membership;
-    if (dead === undefined) return movers.filter(({ node }) => node !== this.#self.node);
+    const { changingMembers } = this.#membership;
+    if (dead === undefined) return changingMembers.filter(({ node }) => node !== this.#self.node);
     const isWaitedFor = !this.#membership.isRoutable(dead) && this.#membership.handover.open.includes(dead);
-    return movers.filter((mover) => {
-      if (mover.node === this.#self.node) return false;
-      if (isWaitedFor && mover.state === 'NORMAL' && mover.move === 'switching') return false;
-      const isOfItsPlace = mover.node === dead || mover.replaces === dead;
-      return !isOfItsPlace || this.#membership.isRoutable(mover.node);
+    return changingMembers.filter((member) => {
+      if (member.node === this.#self.node) return false;
+      if (isWaitedFor && member.state === 'NORMAL' && member.move === 'switching') return false;
+      const isOfItsPlace = member.node === dead || member.replaces === dead;
+      return !isOfItsPlace || this.#membership.isRoutable(member.node);
     });
   }
 

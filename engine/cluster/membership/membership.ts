@@ -73,7 +73,7 @@ export class Membership {
   readonly #fileWriter: MemberFileWriter;
   readonly #publisher: RingViewPublisher;
   /** Tokens that a peer has assigned to this node. */
-  readonly heritage: TokenAssignment;
+  readonly tokenAssignment: TokenAssignment;
   /** The handovers of keys whose primary has changed. */
   readonly handover: Handover;
   readonly #indexes: Map<NodeId, number>;
@@ -102,7 +102,7 @@ export class Membership {
     this.#identity = identity;
     this.#file = file;
     this.#fileWriter = new MemberFileWriter(io, file, () => [
-      { ...this.heritage.record, ...this.#intended },
+      { ...this.tokenAssignment.record, ...this.#intended },
       ...this.#table.peers(),
     ]);
     this.#observer = observer;
@@ -112,7 +112,10 @@ export class Membership {
       makeDetector,
       (node, from, to) => this.#onMove(node, from, to),
     );
-    this.heritage = new TokenAssignment(io, { self: () => this.self, save: () => this.#fileWriter.save() });
+    this.tokenAssignment = new TokenAssignment(io, {
+      self: () => this.self,
+      save: () => this.#fileWriter.save(),
+    });
     for (const record of file.remembered) if (record.node !== settings.self.node) this.#table.expect(record);
     for (const seed of settings.seeds) this.#table.expect(expectedRecord(seed));
     const met = this.#table.peers();
@@ -146,7 +149,7 @@ export class Membership {
       hasPublished: () => this.hasPublished,
       agrees: (peer) => this.agrees(peer),
       isRoutable: (peer) => this.isRoutable(peer),
-      movers: () => this.movers,
+      changingMembers: () => this.changingMembers,
     });
     const rejections = new Rejections(io.log, observer);
     this.#gossip = new Gossip(io, this.#table, links, settings.gossip, {
@@ -223,7 +226,7 @@ export class Membership {
   }
 
   /** The members whose ring changes are under way, this node included. */
-  get movers(): readonly MemberRecord[] {
+  get changingMembers(): readonly MemberRecord[] {
     return this.members().filter(isMoving);
   }
 

@@ -76,9 +76,9 @@ describe('tokens that a peer assigns', () => {
     ['one that copies already', { move: 'copying' }, true],
     ['one that joins and replaces nobody', { replaces: undefined }, true],
     ['one that has them', { tokens }, true],
-  ] as const)('are nothing to %s', async (_who, own, refilling) => {
+  ] as const)('are nothing to %s', async (_who, own, isRebuilding) => {
     const { assignment, done } = assignmentOf(own);
-    assignment.told(peer, tokens, refilling);
+    assignment.told(peer, tokens, isRebuilding);
     await settled();
     expect(done).toEqual([]);
   });

@@ -42,19 +42,19 @@ export class TokenAssignment {
   }
 
   /**
-   * A peer has refused this node's tokens and says which it should have. The first answer counts. `refilling`: a
+   * A peer has refused this node's tokens and says which it should have. The first answer counts. `isRebuilding`: a
    * rebuild of this node's lost disk is under way.
    */
-  told(by: NodeId, tokens: readonly Token[], refilling: boolean): void {
+  told(by: NodeId, tokens: readonly Token[], isRebuilding: boolean): void {
     const { state, move, replaces, tokens: own } = this.#membership.self();
     if (this.#tokens !== undefined || sameTokens(tokens, own)) return;
     // A node that holds keys by its tokens moves them by leaving and joining.
     const begins = move === 'queued' && replaces !== undefined;
-    if (state === 'JOINING' ? !begins : !refilling) return;
+    if (state === 'JOINING' ? !begins : !isRebuilding) return;
     this.#tokens = tokens;
     const detail = 'this node has other tokens than its file says, and is to be started anew with them';
     this.#io.log.event('warn', 'membership.tokens.told', { by, count: tokens.length, detail });
-    this.#io.spawn('membership.heritage', async () => {
+    this.#io.spawn('membership.token-assignment', async () => {
       await this.#membership.save();
       this.#isSaved = true;
       this.#told?.(tokens);

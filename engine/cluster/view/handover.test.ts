@@ -10,13 +10,13 @@ function handover(
   former: readonly string[],
   agreeing: readonly string[],
   silent: readonly string[] = [],
-  movers: readonly Partial<MemberRecord>[] = [],
+  changingMembers: readonly Partial<MemberRecord>[] = [],
 ) {
   const members = former.map((node) => ({ node }) as Member);
   return new Handover({
     self: 'n1' as NodeId,
     ownership: { formerPrimaries: () => members, handingOver: members },
-    movers: () => movers as readonly MemberRecord[],
+    changingMembers: () => changingMembers as readonly MemberRecord[],
     hasPublished: () => agreeing.includes('n1'),
     agrees: (node) => agreeing.includes(node),
     isRoutable: (node) => !silent.includes(node),

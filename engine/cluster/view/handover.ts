@@ -24,7 +24,7 @@ export interface HandoverDependencies {
   readonly agrees: (peer: NodeId) => boolean;
   readonly isRoutable: (peer: NodeId) => boolean;
   /** Members with a ring change under way. */
-  readonly movers: () => readonly MemberRecord[];
+  readonly changingMembers: () => readonly MemberRecord[];
 }
 
 /** The handovers to and from this node. */
@@ -74,7 +74,7 @@ export class Handover {
   /** True if the node replaces a dead one and may not have completed that one's transactions yet. */
   #isTakingOver(node: NodeId): boolean {
     return this.#parts
-      .movers()
+      .changingMembers()
       .some((one) => one.node === node && one.state === 'NORMAL' && one.replaces !== undefined);
   }
 }

@@ -136,13 +136,13 @@ export function isDurableOnceDecided(
  * Why this node cannot lead a transaction's write of the key now, by the level and by its bucket's quorums. Undefined
  * if it can. `again`: the node has voted for the write and has lost that vote with its disk.
  */
-export function hindranceOf(
+export function notReadyReasonOf(
   parts: RoundDependencies,
   place: Place,
   level: BatchLevel,
   again: boolean,
 ): PartitionRejection | undefined {
-  const lacking = again ? undefined : parts.refilling();
+  const lacking = again ? undefined : parts.notReadyReason();
   if (lacking !== undefined) return { reason: 'no_targets', detail: lacking };
   const closed = closedToWrites(parts);
   if (closed !== undefined) return closed;

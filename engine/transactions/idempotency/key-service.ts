@@ -168,7 +168,7 @@ export class IdempotencyService implements NameKeeper {
     const { xid, leader, clientId, clientDigest: digest } = request;
     const record = names.get(clientId, this.#untilMs);
     // The fences of a lost disk are not back yet: one may have made an abort final.
-    const lacking = record === undefined ? parts.refilling() : undefined;
+    const lacking = record === undefined ? parts.notReadyReason() : undefined;
     if (lacking !== undefined) throw new LockstepError('Overloaded', lacking);
     if (record !== undefined) return { kind: 'named', names: [record], more: false };
     // Every first attempt passes here, so this looks at branches alone. Attempts that this node only coordinates are
@@ -201,7 +201,7 @@ export class IdempotencyService implements NameKeeper {
       kind: 'fenced',
       claims: this.#claims.of(clientId).map(({ xid: claimed, leader }) => ({ xid: claimed, leader })),
       unheard: this.#unheard(),
-      leads: parts.refilling() === undefined,
+      leads: parts.notReadyReason() === undefined,
     };
     const fence = known ?? { clientId, xid, digest: noDigest, sinceMs: io.clock.wallMs(), tokens };
     names.enter(fence);
@@ -222,7 +222,7 @@ export class IdempotencyService implements NameKeeper {
    */
   #tellOpen(after: string): BranchReply {
     const { parts, io } = this.#context;
-    const lacking = parts.refilling();
+    const lacking = parts.notReadyReason();
     if (lacking !== undefined) throw new LockstepError('Overloaded', lacking);
     const sinceMs = io.clock.wallMs();
     const open = this.#open.all().filter(({ clientId }) => clientId > after);

@@ -38,8 +38,8 @@ export function takeBatch(
   operations: readonly Operation[],
   level: BatchLevel,
 ): LocalBatch | undefined {
-  const { self, view, handedOver, pending, router, refilling } = parts;
-  if (!view.isRoutable(self) || refilling() !== undefined) return undefined;
+  const { self, view, handedOver, pending, router, notReadyReason } = parts;
+  if (!view.isRoutable(self) || notReadyReason() !== undefined) return undefined;
   const ring = parts.ring();
   const writes: LocalWrite[] = [];
   const kin: ReplicaGroup[] = [];

@@ -121,9 +121,9 @@ export class LocalPuts {
     }: Pick<BranchOperation, 'key' | 'token' | 'content' | 'context' | 'ifMatch'>,
     level: BatchLevel,
   ): LocalPut | undefined {
-    const { ring, self, view, handedOver, pending, refilling } = this.#context.parts;
+    const { ring, self, view, handedOver, pending, notReadyReason } = this.#context.parts;
     if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
-    if (refilling() !== undefined) return undefined;
+    if (notReadyReason() !== undefined) return undefined;
     // While owners change, the next primary must have the put before any replica does (replication/batch-round.ts).
     if (pending(token).length > 0 || !handedOver(token)) return undefined;
     const write = {

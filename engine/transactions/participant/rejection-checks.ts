@@ -3,7 +3,7 @@ import type { TransactionContext } from '../context.ts';
 import type { Locks } from './locks.ts';
 import type { Voted } from '../formats/prepare-request.ts';
 import { describeKey, votedAbort } from '../formats/prepare-request.ts';
-import { hindranceOf } from '../coordinator/partition.ts';
+import { notReadyReasonOf } from '../coordinator/partition.ts';
 import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
@@ -42,7 +42,7 @@ export function ownershipRejection(
       }
       return votedAbort('conflict', `${describeKey(key)} belongs to the transaction ${holder}`);
     }
-    const notReady = hindranceOf(parts, { key, token }, order, counted === undefined);
+    const notReady = notReadyReasonOf(parts, { key, token }, order, counted === undefined);
     if (notReady !== undefined) return votedAbort(notReady.reason, notReady.detail);
   }
   return undefined;

@@ -66,7 +66,7 @@ const events = [
   'aae.exchange.started',
   'aae.key.diverged',
   'membership.move.declared',
-  'transfer.refill.began',
+  'transfer.rebuild.began',
   'disk.name.renamed',
   'disk.file.synced',
   // The target is recovering, or has just died.

@@ -31,7 +31,7 @@ describe('keys that a node has given away', () => {
   let moved: readonly string[];
 
   beforeEach(async () => {
-    room = new MemberHarness('surplus', 3, { transfer_drop_delay_seconds: delaySeconds, aae_enabled: false });
+    room = new MemberHarness('cleanup', 3, { transfer_drop_delay_seconds: delaySeconds, aae_enabled: false });
     await room.startAll();
     const ring = new Ring([...room.cluster.ring.members, joiner]);
     moved = keys.filter((key) => {
@@ -71,7 +71,7 @@ describe('keys that a node has given away', () => {
   });
 
   test('are sent to every owner before their removal, because no other node may hold them', async () => {
-    const alone = new MemberHarness('surplus-alone', 3, {
+    const alone = new MemberHarness('cleanup-alone', 3, {
       transfer_drop_delay_seconds: delaySeconds,
       aae_enabled: false,
       hinted_handoff: false,

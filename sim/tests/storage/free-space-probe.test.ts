@@ -40,7 +40,7 @@ async function full(seed: string, roomBytes: number): Promise<Stage> {
   const io = host.boot();
   const store = await run({ world, io }, () => Store.open(io, 'store', smallOptions));
   const stage: Stage = { world, host, io, store, found: 0 };
-  store.onRoom(() => (stage.found += 1));
+  store.onSpaceAvailable(() => (stage.found += 1));
   expect(await run(stage, () => writeBatch(store, batch))).toBeUndefined();
   host.disk.setCapacity(host.disk.usedBytes + roomBytes);
   while (store.state === 'open') await run(stage, () => writeBatch(store, batch));
@@ -62,7 +62,7 @@ describe('a store that has found its disk full', () => {
     await pass(stage, 10 * aWhile);
     expect(stage.found).toBe(1);
     // A node may take longer to start than its disk takes to have free space.
-    stage.store.onRoom(() => (stage.found += 1));
+    stage.store.onSpaceAvailable(() => (stage.found += 1));
     expect(stage.found).toBe(2);
     expect(await run(stage, () => files(stage))).not.toContain('ROOM');
     await run(stage, () => stage.store.close());
@@ -127,6 +127,6 @@ describe('a store that has found its disk full', () => {
 async function reopened(stage: Stage): Promise<{ readonly store: Store; readonly found: () => number }> {
   const store = await run(stage, () => Store.open(stage.io, 'store', smallOptions));
   let count = 0;
-  store.onRoom(() => (count += 1));
+  store.onSpaceAvailable(() => (count += 1));
   return { store, found: () => count };
 }

@@ -13,7 +13,7 @@ const alone = { hinted_handoff: false, aae_enabled: false, transaction_inquiry_m
 
 let room: TransactionHarness;
 beforeEach(async () => {
-  room = new TransactionHarness('refill', alone);
+  room = new TransactionHarness('rebuild', alone);
   await room.start();
 });
 

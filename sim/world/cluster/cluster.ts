@@ -330,7 +330,7 @@ export class Cluster {
         const startAnew = (told: readonly Token[] | undefined): void => {
           if (slot.life === life) this.beginStop(name, () => this.#start(name, told));
         };
-        node.onRoom(() => startAnew(tokens));
+        node.onSpaceAvailable(() => startAnew(tokens));
         const over = (): void => {
           if (slot.life !== life) return;
           slot.standing = 'left';

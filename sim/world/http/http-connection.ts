@@ -30,7 +30,7 @@ export class HttpConnection implements ConnectionHandler {
   readonly #edge: HttpEdge;
   readonly #connection: Connection;
   readonly #reader: HttpReader;
-  readonly #surplus: boolean;
+  readonly #overLimit: boolean;
   /** When its last answer was given, or when it opened. */
   #sinceUs: number;
   #timer: Timer | undefined;
@@ -47,15 +47,15 @@ export class HttpConnection implements ConnectionHandler {
   /** Bytes counted against the budget of all bodies. */
   #heldBytes = 0;
 
-  /** `surplus`: one connection too many, closed at once and not counted. */
-  constructor(edge: HttpEdge, connection: Connection, surplus: boolean) {
+  /** `overLimit`: one connection too many, closed at once and not counted. */
+  constructor(edge: HttpEdge, connection: Connection, overLimit: boolean) {
     this.#edge = edge;
     this.#connection = connection;
-    this.#surplus = surplus;
+    this.#overLimit = overLimit;
     this.#sinceUs = edge.clock.nowUs();
     const { bodyBytesMax, bodyBudget, headerLinesMax } = edge.service;
     this.#reader = new HttpReader(bodyBytesMax, bodyBudget, (head) => checkHead(head, headerLinesMax));
-    if (surplus) {
+    if (overLimit) {
       connection.destroy();
       return;
     }
@@ -86,7 +86,7 @@ export class HttpConnection implements ConnectionHandler {
     this.#leave();
     this.#hold(0);
     const inOrder = reason === 'ended' || reason === 'closedHere';
-    if (!this.#surplus) this.#edge.service.observer.closed(inOrder ? this.#blame : 'error');
+    if (!this.#overLimit) this.#edge.service.observer.closed(inOrder ? this.#blame : 'error');
     this.#edge.closed(this);
   }
 
