@@ -11,7 +11,7 @@
  *   mislead this node. A former primary publishes the new view once no transaction runs there under the old view, after
  *   everything that it has written (`cluster/view/ring-view-publisher.ts`). Therefore waiting writes go before waiting
  *   reads. A new primary answers no read before it has heard the former primary, or has waited for it: a reader would
- *   otherwise miss what a transaction has committed.
+ *   otherwise miss what a transaction has committed. Until then it does not state either that a merged object is sole.
  * - **The peer's bucket properties.** A node that started without property records would take a bucket with siblings
  *   for one without, and would drop siblings for good. Until it knows a peer's properties, it handles no objects of
  *   that peer and requests none from it.
@@ -26,6 +26,7 @@ import type { RequestHandler } from '../peer/inbound.ts';
 import type { PeerRequest } from '../peer/wire/messages.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import type { Reply } from '../replication/peer-service.ts';
+import { notKnowingSole } from '../replication/peer-service.ts';
 import { isFence, isPrepareRequest } from '../transactions/formats/messages.ts';
 
 type Kind = PeerRequest['kind'];
@@ -87,9 +88,11 @@ export function whenAgreed(
   handle: RequestHandler,
 ): RequestHandler {
   const inTurn: RequestHandler = (from, request, reply) => {
-    const former = request.kind === 'readObject' ? membership.handover.awaited(request.token) : undefined;
-    if (former === undefined) {
-      handle(from, request, reply);
+    const isMerge = request.kind === 'mergeObject';
+    const isRead = request.kind === 'readObject';
+    const former = isRead || isMerge ? membership.handover.awaited(request.token) : undefined;
+    if (former === undefined || isMerge) {
+      handle(from, request, former === undefined ? reply : notKnowingSole(reply));
       return;
     }
     membership.awaitAgreement(former, false, (error) => {

@@ -76,7 +76,6 @@ export function buildRedis(
     count: countCommands(stats),
     type: defaultType,
     bucket: byteStringOf(config.redisBucket),
-    isAlone: () => local.membership.ring.members.length === 1,
     timeoutMs: config.requestTimeoutMs,
     // An answer with one value must always fit.
     answerBytesMax: Math.max(config.redisAnswerBytesMax, bytesMax),

@@ -19,7 +19,7 @@ import type { Viewpoint } from '../replication/plan.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import { tellingLinks } from '../replication/peer-links.ts';
 import type { Reaper } from '../replication/tombstones/reaper.ts';
-import { PeerService } from '../replication/peer-service.ts';
+import { PeerService, notKnowingSole } from '../replication/peer-service.ts';
 import { ReadBudget } from '../replication/read-budget.ts';
 import { Replica } from '../replica/replica.ts';
 import type { MapReduce } from '../mapreduce/mapreduce.ts';
@@ -448,7 +448,10 @@ function composePlane(
       if (lacking === undefined) service.handle(request, reply);
       else reply({ kind: 'failed', code: 'Overloaded', detail: lacking });
     },
-    mergeObject: replicate,
+    mergeObject: (request, reply) => {
+      const isWhole = lackingAt(parts, request.token) === undefined;
+      service.handle(request, isWhole ? reply : notKnowingSole(reply));
+    },
     mergeBatch: replicate,
     coordinateWrite: replicate,
     gossip: ({ words }, reply, from) => reply(gossipReply(membership, from, words)),

@@ -19,7 +19,8 @@ import type { Clock } from '../io/clock.ts';
 import type { Content } from './object/content.ts';
 import { dateOfWrite } from './object/dates.ts';
 import type { Actor, Dot, VersionVector } from './object/dots.ts';
-import { compareVectors, emptyVector, highestCounter, seenCounterMax } from './object/dots.ts';
+import { compareDots, compareVectors, emptyVector, highestCounter, seenCounterMax } from './object/dots.ts';
+import { mayExpire } from './object/expiry.ts';
 import type { StoredObject } from './object/object.ts';
 import {
   applyWrite,
@@ -57,6 +58,11 @@ export interface LocalWrite {
   readonly ifNoneMatch: boolean;
   /** The stored context must equal this one; undefined: no condition. */
   readonly ifContext: VersionVector | undefined;
+  /**
+   * The write replaces whatever this replica holds, and `seen` is empty. Fails with `PreconditionFailed`, and writes
+   * nothing, if that is not known, may expire, or depends on a transaction under way.
+   */
+  readonly replaces?: boolean;
 }
 
 /** Observes a coordinated write. Each method is called at most once, perhaps before `coordinate` returns. */
@@ -233,19 +239,48 @@ export class Replica {
     });
   }
 
-  /** Merges another replica's object into this one's; `done` when the result is durable here. */
-  merge(key: PackedKey, token: Token, bytes: Uint8Array, done: WriteDone): SendOutcome {
+  /**
+   * Merges another replica's object into this one's; `done` when the result is durable here. `sole`: the only sibling
+   * is now the one merged; before, there was none that expires, and no reader of the key waits for a transaction.
+   */
+  merge(
+    key: PackedKey,
+    token: Token,
+    bytes: Uint8Array,
+    done: (error: LockstepError | undefined, sole: boolean) => void,
+  ): SendOutcome {
     const incoming = decodeIncoming(bytes, this.#actors);
     if (incoming instanceof LockstepError) {
-      done(incoming);
+      done(incoming, false);
       return 'ok';
     }
+    let sole = false;
     return this.#slots.submit(key, {
       token,
-      next: (current) => this.#merged(key, current, { object: incoming, bytes }),
+      next: (current, lost) => {
+        const change = this.#merged(key, current, { object: incoming, bytes });
+        sole = !lost && change !== undefined && this.#isSole(key, current, incoming, change.object);
+        return change;
+      },
       applied: () => undefined,
-      done,
+      done: (error) => done(error, sole),
     });
+  }
+
+  #isSole(
+    key: PackedKey,
+    current: StoredObject | undefined,
+    incoming: StoredObject,
+    { siblings }: StoredObject,
+  ): boolean {
+    const [only] = siblings;
+    if (only === undefined || siblings.length > 1 || this.#isOpen(key, current) !== true) return false;
+    return incoming.siblings.some(({ dot }) => compareDots(dot, only.dot) === 0);
+  }
+
+  /** Whether a write may replace what the key holds without regard to it. */
+  #isOpen(key: PackedKey, current: StoredObject | undefined): boolean {
+    return this.#gate?.closed(key) !== true && (current === undefined || !mayExpire(current));
   }
 
   /** Coordinates a client's write: checks its conditions, gives it a dot and stores the result. */
@@ -338,6 +373,8 @@ export class Replica {
 
   #written(write: LocalWrite, current: StoredObject | undefined, lost: boolean): StoredObject {
     checkConditions(write, current, lost);
+    if (write.replaces === true && (lost || !this.#isOpen(write.key, current)))
+      throw new LockstepError('PreconditionFailed', 'what the key holds must be read first');
     this.#checkSeen(write, current);
     const object = this.#made(write, current);
     if (object.siblings.length > siblingsMax) throw tooManySiblings();
@@ -359,7 +396,8 @@ export class Replica {
 
   #made(write: LocalWrite, current: StoredObject | undefined): StoredObject {
     const rules = this.#rules(write.key);
-    const seen = rules.lastWriteWins && current !== undefined ? current.context : write.seen;
+    const overAll = rules.lastWriteWins || write.replaces === true;
+    const seen = overAll && current !== undefined ? current.context : write.seen;
     const nowMs = this.#clock.wallMs();
     const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen, nowMs);
     const apply = rules.allowMult ? applyWrite : replaceWith;

@@ -37,6 +37,7 @@ import type {
   PutResult,
   WriteNeed,
 } from './requests.ts';
+import { NotReplaced } from './requests.ts';
 import { Tally } from './tally.ts';
 import { WriteRound } from './write-round.ts';
 
@@ -124,6 +125,7 @@ export class ClusterDispatcher implements Dispatcher {
     try {
       return await this.#write(request, quorum.need);
     } catch (error) {
+      if (error instanceof NotReplaced) throw error;
       const told = named(error, quorum, 'w');
       throw isCounted ? this.#counted(told, 'write') : told;
     }
@@ -136,9 +138,14 @@ export class ClusterDispatcher implements Dispatcher {
     const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
     checkTime(timeoutUs);
     if (!placement.includes(self) || !view.isRoutable(self)) {
+      if (request.replaces === true) throw new NotReplaced([]);
       return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
     }
     const write = localWrite(request, token);
+    if (request.replaces === true) {
+      if (lackingAt(this.#parts, token) !== undefined) throw new NotReplaced([]);
+      return { object: await this.coordinate(write, settings.writeLevel, need, timeoutUs) };
+    }
     try {
       return { object: await this.coordinate(write, settings.writeLevel, need, timeoutUs) };
     } catch (error) {
@@ -170,6 +177,7 @@ export class ClusterDispatcher implements Dispatcher {
     }
     const pending = this.#parts.pending(write.token);
     const plan = admit(this.#writePlans.write(placement, level, need, pending), 'write');
+    if (write.replaces === true && !this.#isMajority(plan)) return Promise.reject(new NotReplaced([]));
     const refusal = this.#fullFor(plan, write.content.value.length);
     if (refusal !== undefined) return Promise.reject(refusal);
     return new WriteRound(this.#parts, write, plan).run(timeoutUs);
@@ -240,6 +248,13 @@ export class ClusterDispatcher implements Dispatcher {
     await Promise.race([round.whenRepaired(), late.promise]);
     timer.cancel();
     return clock.nowUs() < deadlineUs;
+  }
+
+  /** Whether the plan waits for a majority of this datacenter's replicas. */
+  #isMajority({ groups }: DispatchPlan): boolean {
+    const { self, view } = this.#parts;
+    const racks = view.rackCount(self.datacenter);
+    return groups.some(({ datacenter, needed }) => datacenter === self.datacenter && needed * 2 > racks);
   }
 
   /** The request's need, or that of the bucket's properties if the request names none. */
@@ -425,6 +440,7 @@ function localWrite(request: PutRequest, token: Token): LocalWrite {
     content: request.content,
     ifNoneMatch: request.ifNoneMatch ?? false,
     ifContext: request.ifContext,
+    replaces: request.replaces === true,
   };
 }
 

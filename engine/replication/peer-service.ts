@@ -95,8 +95,9 @@ export class PeerService {
       this.#mergeAll(() => [{ key, token, bytes }], clientName, reply);
       return;
     }
-    const outcome = this.#replica.merge(request.key, request.token, request.object, (error) => {
-      reply(error === undefined ? { kind: 'written' } : failed(error));
+    const outcome = this.#replica.merge(request.key, request.token, request.object, (error, sole) => {
+      if (error !== undefined) reply(failed(error));
+      else reply(sole ? { kind: 'written', sole } : { kind: 'written' });
     });
     if (outcome !== 'ok') reply(failed(refusal(outcome)));
   }
@@ -133,6 +134,14 @@ export class PeerService {
       reply(failed(asLockstepError(error)));
     }
   }
+}
+
+/**
+ * The same `reply` for a node that may lack writes of the key that a client knows of: what is merged there is not known
+ * to be sole.
+ */
+export function notKnowingSole(reply: Reply): Reply {
+  return (answer) => reply(answer.kind === 'written' ? { kind: 'written' } : answer);
 }
 
 function failed(error: LockstepError): PeerReply {

@@ -3,6 +3,7 @@
  * client's request to the replicas; it never sees a protocol.
  */
 import type { QuorumName } from '../base/errors.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { ObjectKey } from '../base/object-key.ts';
 import type { Content } from '../replica/object/content.ts';
 import type { VersionVector } from '../replica/object/dots.ts';
@@ -73,6 +74,25 @@ export interface PutRequest {
   readonly ifNoneMatch?: boolean | undefined;
   /** Fails with `PreconditionFailed` unless the coordinating replica's context equals this one. */
   readonly ifContext?: VersionVector | undefined;
+  /**
+   * The write replaces whatever a majority of the datacenter's replicas hold, as if the client had read it first, and
+   * `context` is empty. Rejects with `NotReplaced` if that cannot be told.
+   */
+  readonly replaces?: boolean | undefined;
+}
+
+/**
+ * A write that `replaces` is not known to have done so: another write may count as newer, or a value that expires may
+ * be there. The caller reads the key and writes on top of that. Its write must include `attempt`.
+ */
+export class NotReplaced extends LockstepError {
+  /** The context of what has reached some replicas; empty: nothing was written. */
+  readonly attempt: VersionVector;
+
+  constructor(attempt: VersionVector) {
+    super('PreconditionFailed', 'what the key holds must be read first');
+    this.attempt = attempt;
+  }
 }
 
 /** The answer to a write. */

@@ -5,6 +5,9 @@
  *
  * A write that fails before the replica has given it a dot (a failed condition, a full queue) definitely did not
  * happen. A later failure only says that too few replicas are known to hold it.
+ *
+ * A write that `replaces` counts only replicas at which it is the key's sole value. An earlier write that a client knows
+ * of is at a majority, so one of those replicas would have seen it.
  */
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -17,6 +20,7 @@ import { askPeer, replyFailure, roundError } from './round-dependencies.ts';
 import type { DispatchPlan } from './plan.ts';
 import { withLate } from './plan.ts';
 import type { LocalWrite, WriteListener } from '../replica/replica.ts';
+import { NotReplaced } from './requests.ts';
 import { refusal } from '../replica/key-slots.ts';
 import { Tally } from './tally.ts';
 
@@ -75,7 +79,8 @@ export class WriteRound implements WriteListener {
 
   /** As in `WriteListener`: the write failed on this node. */
   failed(error: LockstepError): void {
-    if (this.#object === undefined) this.#fail(error);
+    const isUnread = this.#write.replaces === true && error.code === 'PreconditionFailed';
+    if (this.#object === undefined) this.#fail(isUnread ? new NotReplaced([]) : error);
     else this.#hear(this.#selfIndex(), error);
   }
 
@@ -85,9 +90,16 @@ export class WriteRound implements WriteListener {
     const { key, token } = this.#write;
     const request = { kind: 'mergeObject', key, token, object: bytes } as const;
     const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
-      this.#hear(index, reply.kind === 'written' ? undefined : replyFailure(reply));
+      if (reply.kind !== 'written') this.#hear(index, replyFailure(reply));
+      else if (this.#write.replaces === true && reply.sole !== true) this.#giveUpReplacing();
+      else this.#hear(index, undefined);
     });
     if (error !== undefined) this.#hear(index, error);
+  }
+
+  /** A replica holds something that this write may not have replaced, or does not say. */
+  #giveUpReplacing(): void {
+    this.#fail(new NotReplaced(present(this.#object, 'the object of a sent write').context));
   }
 
   #hear(index: number, error: ReplyFailure | undefined): void {

@@ -4,7 +4,9 @@
  * that wait, not one each. A turn applies its commands in the order of arrival, and ends in one step:
  *
  * - If the turn begins with a plain SET, and holds only plain SETs and reads, then nothing depends on the present value.
- *   The turn writes the last value as a put on top of a read. If the value read may expire, the put would race with the reaper; then the second way applies.
+ *   The turn writes the last value as a put that replaces what a majority holds. If another write may count as newer,
+ *   the turn reads the key and puts on top of that. If the value may expire, the put would race with the reaper; then
+ *   the second way applies.
  * - Otherwise the turn reads the key, applies the commands, and commits the result at the key's primary, on condition
  *   that the key is unchanged. If another client was faster, the turn reads and applies again.
  *
@@ -15,8 +17,13 @@
 import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
+import type { Content } from '../../replica/object/content.ts';
+import type { VersionVector } from '../../replica/object/dots.ts';
+import { emptyVector, mergeVectors } from '../../replica/object/dots.ts';
 import { mayExpire } from '../../replica/object/expiry.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
+import { NotReplaced } from '../../replication/requests.ts';
+import type { Operation } from '../../transactions/formats/outcomes.ts';
 import { checkContent } from '../content-limits.ts';
 import { Attempts } from './attempts.ts';
 import type { Ending } from './changes.ts';
@@ -25,7 +32,7 @@ import type { Command } from './commands.ts';
 import { contentOf, entryOf } from './entries.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { editNeed } from './listener-dependencies.ts';
-import { Refusal, refusalText, texts, unread, writeRefusalText } from './refusals.ts';
+import { Refusal, refusalText, texts, unread, unreplaced, writeRefusalText } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
@@ -90,8 +97,9 @@ export class KeyQueue {
     if (edits.every(isRead)) return this.#look(key, edits);
     let failure: TurnFailure;
     try {
-      const written = isBlind(edits) ? await this.#write(key, edits) : undefined;
-      const result = written ?? (await this.#edit(key, edits));
+      const written = isBlind(edits) ? await this.#write(key, edits) : emptyVector;
+      if (typeof written === 'number') return written;
+      const result = await this.#edit(key, edits, written);
       if (typeof result === 'number') return result;
       failure = result;
     } catch (caught) {
@@ -118,48 +126,94 @@ export class KeyQueue {
   }
 
   /**
-   * Runs a turn of commands that do not depend on the present value. Undefined if nothing was done, since a value that
-   * may expire is there.
+   * Runs a turn of commands that do not depend on the present value. If a value that may expire is there, the second
+   * way must do it: then this resolves with the context of what was written meanwhile, which its write must include.
    */
-  async #write(key: ObjectKey, edits: readonly Edit[]): Promise<number | undefined> {
-    const { dispatcher, limits, timeoutMs } = this.#parts;
+  async #write(key: ObjectKey, edits: readonly Edit[]): Promise<number | VersionVector> {
     const working = new WorkingKey(undefined);
     const replies = this.#apply(edits, working);
     // The SET that the reads rely on was refused.
-    if (replies[0]?.[0] === minus && edits.some(isRead)) return undefined;
+    if (replies[0]?.[0] === minus && edits.some(isRead)) return emptyVector;
     if (working.entry !== undefined) {
       const content = contentOf(working.entry);
-      checkContent(content, limits);
-      // Clocks differ: a write must include the context of acknowledged writes, or it could count as older than they.
-      const seen = this.#parts.isAlone() ? undefined : await this.#read(key, timeoutMs);
-      if (seen !== undefined && mayExpire(seen)) return undefined;
-      await dispatcher.put({ key, need: 'default', context: seen?.context ?? [], content, timeoutMs });
+      checkContent(content, this.#parts.limits);
+      const attempt = await this.#replace(key, content);
+      const kept = attempt === undefined ? undefined : await this.#putOnTop(key, content, attempt);
+      if (kept !== undefined) return kept;
     }
     return settle(edits, replies);
   }
 
-  async #edit(key: ObjectKey, edits: readonly Edit[]): Promise<number | TurnFailure> {
+  /**
+   * Replaces what the key holds. Undefined if that was done; otherwise the context of what may have been written, and
+   * the key must be read first.
+   */
+  async #replace(key: ObjectKey, content: Content): Promise<VersionVector | undefined> {
+    const { dispatcher, timeoutMs } = this.#parts;
+    try {
+      await dispatcher.put({
+        key,
+        need: 'default',
+        context: emptyVector,
+        content,
+        timeoutMs,
+        replaces: true,
+      });
+      return undefined;
+    } catch (error) {
+      if (error instanceof NotReplaced) return error.attempt;
+      throw error;
+    }
+  }
+
+  /**
+   * Puts a value on top of what the key holds and of `attempt`. Clocks differ: a write must include the context of
+   * acknowledged writes, or it could count as older than they. Undefined if that was done. A value that may expire is
+   * kept; then this resolves with `attempt`.
+   */
+  async #putOnTop(
+    key: ObjectKey,
+    content: Content,
+    attempt: VersionVector,
+  ): Promise<VersionVector | undefined> {
+    const { dispatcher, timeoutMs } = this.#parts;
+    const seen = await this.#read(key, timeoutMs, attempt);
+    if (seen !== undefined && mayExpire(seen)) return attempt;
+    const context = mergeVectors(seen?.context ?? emptyVector, attempt);
+    await dispatcher.put({ key, need: 'default', context, content, timeoutMs });
+    return undefined;
+  }
+
+  /** `attempt`: the context of what this turn has written already. */
+  async #edit(key: ObjectKey, edits: readonly Edit[], attempt: VersionVector): Promise<number | TurnFailure> {
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
     for (;;) {
-      const object = await this.#read(key, attempts.leftMs);
+      const object = await this.#read(key, attempts.leftMs, attempt);
       const working = new WorkingKey(entryOf(object, this.#parts.io.clock.wallMs()));
       const replies = this.#apply(edits, working);
-      const ending = working.changed ? await this.#commit(key, object, working, attempts.leftMs) : done;
+      const change = working.changed ? this.#changeOf(key, object, working, attempt) : undefined;
+      const ending = change === undefined ? done : await this.#commit(change, attempts.leftMs);
       if (ending.kind === 'done') return settle(edits, replies);
       if (ending.kind === 'failed') return { error: undefined, text: ending.text };
       if (!(await attempts.again())) return { error: undefined, text: texts.tryAgain };
     }
   }
 
-  async #commit(
+  #changeOf(
     key: ObjectKey,
     object: StoredObject | undefined,
     { entry }: WorkingKey,
-    timeoutMs: number,
-  ): Promise<Ending> {
-    if (entry === undefined && object === undefined) return done;
+    attempt: VersionVector,
+  ): Operation | undefined {
+    if (entry === undefined && object === undefined) return undefined;
+    const change = changeOf(this.#parts, key, object, entry);
+    if (attempt.length === 0) return change;
+    return { ...change, context: mergeVectors(change.context ?? emptyVector, attempt) };
+  }
+
+  async #commit(change: Operation, timeoutMs: number): Promise<Ending> {
     const outcome = await this.#parts.transactions.run({
-      operations: [changeOf(this.#parts, key, object, entry)],
+      operations: [change],
       forceAbort: false,
       level: undefined,
       timeoutMs,
@@ -168,13 +222,17 @@ export class KeyQueue {
     return endingOf(outcome);
   }
 
-  /** Reads the key before a write. Rejects with a definite error: nothing has been sent for the write. */
-  async #read(key: ObjectKey, timeoutMs: number): Promise<StoredObject | undefined> {
+  /**
+   * Reads the key before a write. Rejects with a definite error if nothing has been sent for the write (`attempt` is
+   * empty).
+   */
+  async #read(key: ObjectKey, timeoutMs: number, attempt: VersionVector): Promise<StoredObject | undefined> {
     const need = editNeed(this.#parts);
     try {
       return (await this.#parts.dispatcher.get({ key, need, timeoutMs })).object;
     } catch (caught) {
-      throw unread(asLockstepError(caught));
+      const error = asLockstepError(caught);
+      throw attempt.length === 0 ? unread(error) : unreplaced(error);
     }
   }
 

@@ -27,8 +27,6 @@ export interface RedisDependencies {
   readonly count: (field: RedisField) => void;
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
-  /** Whether this node is the whole cluster. */
-  readonly isAlone: () => boolean;
   /** Bucket type and bucket of all keys. */
   readonly type: ByteString;
   readonly bucket: ByteString;

@@ -114,7 +114,6 @@ export class TestingRedis {
       count: (field) => this.counts.set(field, (this.counts.get(field) ?? 0) + 1),
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
-      isAlone: () => false,
       type: defaultType,
       bucket: byteStringOf('redis'),
       timeoutMs: 5000,

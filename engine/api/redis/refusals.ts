@@ -64,6 +64,15 @@ export function unread(read: LockstepError): LockstepError {
 }
 
 /**
+ * The read after a write that is not known to have replaced what the key held. The write may count, so the error leaves
+ * the outcome open.
+ */
+export function unreplaced(read: LockstepError): LockstepError {
+  const code = errorTable[read.code].definite ? 'NoQuorum' : read.code;
+  return new LockstepError(code, `the write is not known to be the newest: ${read.message}`, { cause: read });
+}
+
+/**
  * The line of the error of a write. A definite error whose code leaves the outcome open begins with `ABORTED` and the
  * code in lower case, behind `read_` if the write's own read failed: `ABORTED read_no_quorum: 1 of 2 replicas …`.
  */

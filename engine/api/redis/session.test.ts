@@ -5,7 +5,7 @@ import { byteStringOf } from '../../base/ids.ts';
 import type { Token } from '../../base/ids.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
 import { plainContent } from '../../replica/object/content.ts';
-import { expiryName, expiryOf, newestValue } from '../../replica/object/expiry.ts';
+import { expiryName, expiryOf, metaWithExpiry, newestValue } from '../../replica/object/expiry.ts';
 import { requestsPerTurn } from '../session/fair-turns.ts';
 import type { RedisPeer } from './redis.fixture.ts';
 import { TestingRedis, encodeRequest, noQuorum } from './redis.fixture.ts';
@@ -126,8 +126,42 @@ test('an error shows whether the command may have been applied', async () => {
   expect(await peer.ask('GET', 'n')).toBe('-OVERLOADED full\r\n');
 });
 
+test('a SET that may not count as the newest is written again, on top of a read and of its first attempt', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  expect(await peer.ask('SET', 'k', '1')).toBe('+OK\r\n');
+  expect(redis.dispatcher.gets.length).toBe(0);
+  redis.dispatcher.besideCount = 1;
+  expect(await peer.ask('SET', 'k', '2')).toBe('+OK\r\n');
+  expect(redis.dispatcher.gets.length).toBe(1);
+  expect(redis.dispatcher.puts.at(-1)?.context).toEqual([{ actor: 'n1.00', counter: 2 }]);
+  // The first attempt may be found later, so the outcome is open if the read fails.
+  redis.dispatcher.besideCount = 1;
+  redis.dispatcher.get = () => Promise.reject(new LockstepError('Overloaded', 'full', { definite: true }));
+  expect(await peer.ask('SET', 'k', '3')).toBe('-NOQUORUM the write is not known to be the newest: full\r\n');
+});
+
+test('a SET over a value that expires and that its first attempt met is one transaction that includes the attempt', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const { dispatcher } = redis;
+  dispatcher.besideCount = 1;
+  const get = dispatcher.get.bind(dispatcher);
+  // Another replica holds a value that expires, and not the attempt.
+  dispatcher.get = async (request) => {
+    dispatcher.get = get;
+    const { object } = await dispatcher.get(request);
+    const [only] = object?.siblings ?? [];
+    if (only === undefined) throw new Error('nothing was written');
+    const meta = metaWithExpiry(only, 900_000_000_000);
+    return { object: { context: [], siblings: [{ ...only, meta }] } };
+  };
+  expect(await peer.ask('SET', 'k', '1')).toBe('+OK\r\n');
+  const [operation] = redis.transactions.requests.at(-1)?.operations ?? [];
+  expect(operation?.context).toEqual([{ actor: 'n1.00', counter: 1 }]);
+});
+
 test.each([
-  ['SET', 'n', '1'],
   ['INCR', 'n'],
   ['MSET', 'n', '1', 'm', '2'],
   ['DEL', 'n', 'm'],

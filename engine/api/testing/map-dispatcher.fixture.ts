@@ -5,6 +5,7 @@
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { PackedKey } from '../../base/object-key.ts';
+import { NotReplaced } from '../../replication/requests.ts';
 import type {
   Dispatcher,
   GetRequest,
@@ -15,6 +16,7 @@ import type {
 } from '../../replication/requests.ts';
 import type { Actor } from '../../replica/object/dots.ts';
 import { compareVectors } from '../../replica/object/dots.ts';
+import { mayExpire } from '../../replica/object/expiry.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import { applyWrite, decodeObject, encodeObject, liveSiblings } from '../../replica/object/object.ts';
 
@@ -32,6 +34,8 @@ export class MapDispatcher implements Dispatcher {
   failure: LockstepError | undefined;
   /** The wall clock of the coordinating replica. */
   wallMs = 784_111_777_000;
+  /** How many of the next writes that replace are written beside another value of some replica. */
+  besideCount = 0;
   readonly gets: GetRequest[] = [];
   readonly puts: PutRequest[] = [];
   /** Requests under way now, and the most that ever were. */
@@ -58,9 +62,16 @@ export class MapDispatcher implements Dispatcher {
     ) {
       throw new LockstepError('PreconditionFailed', 'the context is another one');
     }
+    const replaces = request.replaces === true;
+    if (replaces && current !== undefined && mayExpire(current)) throw new NotReplaced([]);
+    const seen = replaces ? (current?.context ?? []) : request.context;
     const dot = { actor: 'n1.00' as Actor, counter: ++this.#counter };
-    const object = applyWrite(current, request.context, request.content, dot, this.wallMs);
+    const object = applyWrite(current, seen, request.content, dot, this.wallMs);
     this.#objects.set(request.key.packed, encodeObject(object));
+    if (replaces && this.besideCount > 0) {
+      this.besideCount -= 1;
+      throw new NotReplaced(object.context);
+    }
     return { object };
   }
 

@@ -27,13 +27,17 @@ import {
   encodeKeyed,
   encodeKeyedObject,
   encodeObjectBody,
+  isSole,
   missing,
+  soleBody,
 } from './object-bodies.ts';
 import { schemaType } from './schema.ts';
 
 const coordinateWriteType = schemaType('CoordinateWrite');
 const failedType = schemaType('Failed');
 const noBytes = Buffer.alloc(0);
+const written: PeerReply = { kind: 'written' };
+const sole: PeerReply = { kind: 'written', sole: true };
 
 type Failed = Extract<PeerReply, { kind: 'failed' }>;
 
@@ -102,8 +106,9 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
   const kind = replyKinds[reply.kind];
   switch (reply.kind) {
     case 'pong':
-    case 'written':
       return arena.frame(kind, id, noBytes);
+    case 'written':
+      return arena.frame(kind, id, reply.sole === true ? soleBody : noBytes);
     case 'object':
       if (reply.described !== undefined) return encodeDescription(arena, kind, id, reply.described);
       return encodeObjectBody(arena, kind, id, reply.object);
@@ -123,8 +128,9 @@ export function decodeReply(frame: Frame): PeerReply {
     case undefined:
       throw new FrameError('type', `a frame of kind ${frame.kind} where a reply was expected`);
     case 'pong':
-    case 'written':
       return { kind };
+    case 'written':
+      return isSole(frame.body) ? sole : written;
     case 'object':
       return decodeObjectReply(frame.body);
     case 'coordinated': {

@@ -142,7 +142,15 @@ export type PeerReply =
       readonly object: Uint8Array | undefined;
       readonly described?: Description | undefined;
     }
-  | { readonly kind: 'written' }
+  | {
+      readonly kind: 'written';
+      /**
+       * The answer to `mergeObject`: whether the key's only sibling at the receiver is now the one that the message
+       * brought, and no reader waits for a transaction there, and the receiver held no value that expires. Absent also
+       * from an earlier version: then it is not known.
+       */
+      readonly sole?: true;
+    }
   /** The object after the write. */
   | { readonly kind: 'coordinated'; readonly object: Uint8Array }
   /** The answer to `gossip`. */

@@ -1,6 +1,6 @@
 /**
  * Encodes and decodes, without reflection, the bodies of the messages of every read and write: ReadObject, MergeObject,
- * MergeBatch, Object and Coordinated of schema.ts, and all messages whose one field is `words`. The bytes are those
+ * MergeBatch, Object, Written and Coordinated of schema.ts, and all messages whose one field is `words`. The bytes are those
  * that reflection would give, and unknown fields are skipped as it does. For an object of 160 bytes, encoding takes 0.4
  * us instead of 0.7, and decoding 0.13 us instead of 0.25 (Node.js 20, one server core of the 2020s).
  */
@@ -14,6 +14,7 @@ import { digestBytes } from './messages.ts';
 import { ProtobufCursor, varintBytes, wireTypes, writeVarint } from './protobuf-cursor.ts';
 
 const firstRun = 8 + wireTypes.run;
+const firstVarint = 8 + wireTypes.varint;
 const secondFixed32 = 16 + wireTypes.fixed32;
 const secondVarint = 16 + wireTypes.varint;
 const secondRun = 16 + wireTypes.run;
@@ -184,6 +185,21 @@ export function decodeObjectBody(body: Buffer): Buffer | undefined {
     else cursor.skip(tag);
   }
   return object;
+}
+
+/** The body of a Written whose object is the only one that the key holds at the receiver. */
+export const soleBody = Buffer.from([firstVarint, 1]);
+
+/** Whether a Written states that. Throws `FrameError`. */
+export function isSole(body: Buffer): boolean {
+  if (body.length === 0) return false;
+  const cursor = new ProtobufCursor(body);
+  let sole = false;
+  for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
+    if (tag === firstVarint) sole = cursor.varint() !== 0;
+    else cursor.skip(tag);
+  }
+  return sole;
 }
 
 /** The error for a required field that is absent. */

@@ -62,6 +62,10 @@ const schemaText = `
     optional bytes described_digest = 3;
   }
 
+  message Written {
+    optional bool sole = 1;
+  }
+
   message Coordinated {
     required bytes object = 1;
   }
