@@ -44,6 +44,7 @@ describe('the terminal report', () => {
       plan: planOfSeed('calm', 1),
       result,
       runs: 40,
+      minimal: true,
       operations: [9, 3],
       faults: [2, 1],
     } as const;

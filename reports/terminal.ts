@@ -11,10 +11,11 @@ import { invariantTable } from '../sim/check/invariants.ts';
 import { findNamed } from '../sim/check/named.ts';
 import type { CheckReport } from '../sim/check/report.ts';
 import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/runner/result.ts';
-import type { Plan } from '../sim/plan/plan.ts';
+import type { Plan, RecordedRun } from '../sim/plan/plan.ts';
 import { sentencesOf } from '../sim/record/plan-sentences.ts';
 import { brokenInvariant } from '../sim/runner/result.ts';
-import { fillAfter, fillLines, fillList } from './columns.ts';
+import type { Divergence } from '../sim/runner/run-marks.ts';
+import { cutLine, fillAfter, fillLines, fillList } from './columns.ts';
 import { grouped, many } from './numbers.ts';
 
 /** Most characters of a violation on a single line. */
@@ -60,10 +61,33 @@ export function renderMissed({ missed }: RunResult): string {
   return `${many} did not strike: ${each.join(', ')}`;
 }
 
-function renderVerdict({ passed, unknownBeyondCap, scenarios }: Summary, paint: ChalkInstance): string {
+/**
+ * Says at which event a replay left the run that its plan records, and what that means for its verdict.
+ */
+export function renderDivergence(recorded: RecordedRun, found: Divergence, result: RunResult): string {
+  const { equalEvents, event, atUs, lines } = found;
+  const place =
+    equalEvents + 1 >= event
+      ? `at event ${grouped(event)}`
+      : `between the events ${grouped(equalEvents + 1)} and ${grouped(event)}`;
+  const broken = brokenInvariant(result)?.invariant;
+  const still =
+    broken === recorded.broke
+      ? `It breaks ${recorded.broke} all the same.`
+      : `It does not break ${recorded.broke} now, which need not mean that the cause is gone: the plan meets other events.`;
+  const text = `this run is not the recorded one (Lockstep ${recorded.version}, ${many(recorded.events, 'event')}): it differs ${place}, ${seconds(atUs)} of virtual time. ${still}`;
+  return [...fillLines(text, ''), ...lines.map((line) => cutLine(`  ${line}`))].join('\n');
+}
+
+function renderVerdict(
+  { passed, unknownBeyondCap, scenarios, interrupted }: Summary,
+  paint: ChalkInstance,
+): string {
   const seeds = scenarios.reduce((sum, one) => sum + one.seeds, 0);
   if (passed) return paint.green(seeds === 1 ? 'The run passed.' : `All ${grouped(seeds)} runs passed.`);
   const failed = scenarios.reduce((sum, one) => sum + one.failed, 0);
+  if (interrupted === true && failed === 0)
+    return paint.yellow(`Ended by Ctrl-C after ${many(seeds, 'run')}, none of which failed.`);
   if (failed > 0) return paint.red(`${grouped(failed)} of ${grouped(seeds)} runs failed.`);
   return paint.yellow(unknownBeyondCap ? 'Too many runs ended without a verdict.' : 'No run was made.');
 }
@@ -103,7 +127,7 @@ function renderBroken(broken: ScenarioSummary['broken']): readonly string[] {
 
 /** A failure's first screen; its last line replays it. */
 export function renderFailure(
-  { result, shrunk, replay, shrinks, page }: Failure,
+  { result, shrunk, replay, shrinks, page, kept }: Failure,
   paint: ChalkInstance,
 ): string {
   const broken = brokenInvariant(shrunk?.result ?? result) ?? brokenInvariant(result);
@@ -121,7 +145,8 @@ export function renderFailure(
     const seed = ['replay', result.scenario, '--seed', String(result.seed), ...addedTo(replay)];
     lines.push(renderShrunk(shrunk), ...renderPlan(shrunk.plan), `  this seed: ${commandLine(seed)}`);
   }
-  if (shrinks !== undefined) lines.push(`  the time was up; makes it small: ${commandLine(shrinks)}`);
+  if (shrinks !== undefined) lines.push(`  shrinks it further: ${commandLine(shrinks)}`);
+  if (kept !== undefined) lines.push(`  kept: ${kept.join(', ')}`);
   if (page !== undefined) lines.push(`  page: ${page}`);
   lines.push(`replay: ${commandLine(replay)}`);
   return lines.join('\n');
@@ -170,8 +195,9 @@ function nameOf({ invariant }: CheckReport): string {
   return row === undefined ? invariant : `${row.name} (${row.code})`;
 }
 
-function renderShrunk({ operations, faults, runs }: NonNullable<Failure['shrunk']>): string {
-  const found = `the smallest plan found in ${many(runs, 'run')}: ${faults[0]} -> ${many(faults[1], 'fault')}, ${operations[0]} -> ${many(operations[1], 'operation')}`;
+function renderShrunk({ operations, faults, runs, minimal }: NonNullable<Failure['shrunk']>): string {
+  const certificate = minimal ? 'none of it can be left out' : 'the time was up before more was tried';
+  const found = `the smallest plan found in ${many(runs, 'run')}: ${faults[0]} -> ${many(faults[1], 'fault')}, ${operations[0]} -> ${many(operations[1], 'operation')}; ${certificate}`;
   return fillLines(found, '  ').join('\n');
 }
 

@@ -1,12 +1,13 @@
 /** Edits of a plan: each gives a new plan, which `lockstep-sim replay` takes. Pure. */
 import type { Plan, PlanFault } from '../../sim/plan/plan.ts';
+import { withoutRecord } from '../../sim/plan/plan.ts';
 
 /** The plan without the fault or operation of that id. */
 export function dropFrom(plan: Plan, id: string): Plan {
   const rest = <T extends { readonly id: string }>(items: readonly T[]): readonly T[] =>
     items.filter((item) => item.id !== id);
   return {
-    ...plan,
+    ...withoutRecord(plan),
     faults: rest(plan.faults),
     operations: rest(plan.operations),
     transactions: rest(plan.transactions),
@@ -22,7 +23,7 @@ export function moveFault(plan: Plan, id: string, byUs: number): Plan {
       ? { atUs: Math.min(plan.stormUs, Math.max(0, when.atUs + byUs)) }
       : { ...when, delayUs: Math.max(0, when.delayUs + byUs) };
   return {
-    ...plan,
+    ...withoutRecord(plan),
     faults: plan.faults.map((fault) => (fault.id === id ? { ...fault, when: moved(fault) } : fault)),
   };
 }
@@ -32,10 +33,10 @@ export function addFault(plan: Plan, fault: Omit<PlanFault, 'id'>): Plan {
   const used = new Set(plan.faults.map(({ id }) => id));
   let number = plan.faults.length;
   while (used.has(`f${number}`)) number += 1;
-  return { ...plan, faults: [...plan.faults, { id: `f${number}`, ...fault }] };
+  return { ...withoutRecord(plan), faults: [...plan.faults, { id: `f${number}`, ...fault }] };
 }
 
 /** The same plan from another seed: the same choices, other latencies. */
 export function withSeed(plan: Plan, seed: number): Plan {
-  return { ...plan, seed };
+  return { ...withoutRecord(plan), seed };
 }

@@ -1,5 +1,6 @@
 /** Tests the built command line, as a user calls it. `npm test` builds before it tests. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -157,13 +158,53 @@ describe('lockstep-sim', () => {
     const none = call(...words, '--for', '0s');
     expect(none.status).toBe(1);
     expect(none.out).toContain(
-      `the time was up; makes it small: npx lockstep-sim run tiny-crashes --seed 1 --scenarios ${stories}`,
+      `shrinks it further: npx lockstep-sim shrink timed/tiny-crashes-1.json --scenarios ${stories}`,
     );
     expect(none.out.split('\n').at(-1)).toBe(
       `replay: npx lockstep-sim replay timed/tiny-crashes-1.json --scenarios ${stories}`,
     );
     const enough = call(...words, '--for', '1h', '--until-failure');
-    expect(enough.out).toContain('the smallest plan found in ');
+    expect(enough.out).toMatch(/the smallest plan found in [^]*none of\s+it can be\s+left out/);
+  });
+
+  it('shrinks a plan later, and keeps it with a test of its own', () => {
+    const words = ['--scenarios', stories, '--jobs', '1'];
+    const run = call('run', 'tiny-crashes', '--seed', '1', '--shrink-for', '0s', '--out', 'later', ...words);
+    expect(run.out).not.toContain('the smallest plan');
+    const shrunk = call('shrink', 'later/tiny-crashes-1.json', '--keep', ...words);
+    expect(shrunk.out).toContain(
+      `replay: npx lockstep-sim replay later/tiny-crashes-1.min.json --scenarios ${stories}`,
+    );
+    const kept = join(directory, 'scenarios/regressions/tiny-crashes-1-nobody-writes');
+    const plan = parsePlan(readFileSync(`${kept}.json`, 'utf8'));
+    expect([plan.faults, plan.recorded?.broke]).toEqual([[], 'nobody-writes']);
+    const test = readFileSync(`${kept}.test.ts`, 'utf8');
+    expect(test.split('\n').length).toBeLessThanOrEqual(40);
+    expect(test).toContain("new URL('tiny-crashes-1-nobody-writes.json', import.meta.url)");
+    expect(test).toMatch(/import \{ invariants \} from '\.\.\/.*tiny-stories\.js'/);
+    // Its replay is the recorded run; that of a plan with another moment is not, and says where.
+    const replay = ['replay', `${kept}.json`, '--scenarios', stories];
+    expect(call(...replay).err).toBe('');
+    const [first, ...more] = plan.operations;
+    const moved = {
+      ...plan,
+      operations: first === undefined ? [] : [{ ...first, thinkUs: first.thinkUs + 999 }, ...more],
+    };
+    writeFileSync(`${kept}.json`, formatPlan(moved));
+    expect(call(...replay).err).toMatch(/this run is not the recorded one [^]* differs\s/);
+  });
+
+  it('ends at Ctrl-C with what it has found', async () => {
+    const words = ['run', 'tiny-crashes', '--seeds', '1000000', '--jobs', '1', '--scenarios', stories];
+    const run = spawn(process.execPath, [program, ...words, '--out', 'ended'], { cwd: directory });
+    let out = '';
+    run.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()));
+    await once(run.stderr, 'data');
+    run.kill('SIGINT');
+    expect(await once(run, 'close')).toEqual([1, null]);
+    expect(out).toMatch(
+      /broke nobody-writes[^]*\nreplay: npx lockstep-sim replay ended\/tiny-crashes-\d+\.json/,
+    );
   });
 
   it("refuses the replay of a plan that a user's invariant judged, without that invariant", () => {

@@ -11,7 +11,13 @@ import { parseDurationMs } from '../../engine/base/durations.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import { columnsMin } from '../../reports/columns.ts';
-import { renderMissed, renderRun, renderSummary } from '../../reports/terminal.ts';
+import {
+  renderDivergence,
+  renderFailure,
+  renderMissed,
+  renderRun,
+  renderSummary,
+} from '../../reports/terminal.ts';
 import { loadOwn } from '../embedding/own-file.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Summary } from '../runner/result.ts';
@@ -23,12 +29,15 @@ import { twiceChoices } from '../runner/twice.ts';
 import { exitCodes } from './complaints.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
+import { interruptedExitCode } from './interruption.ts';
+import { keptDirectory } from './kept-plan.ts';
 import { listJson, listText } from './list-command.ts';
 import { mustGetEnumeratedMutant, mutantNamed, mutateBuild } from './mutate-build.ts';
 import type { WrittenPage } from './page-files.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
 import { explain, writePlayground, writeReports } from './report-command.ts';
 import { runScenarios } from './run-command.ts';
+import { shrinkCommand } from './shrink-command.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
 
 const defaultSeedCount = 100;
@@ -40,6 +49,12 @@ const jobsHelp = `worker threads at once, at most ${jobsMax} here; no more are s
 
 const historyFlag = '--history <file>';
 const historyHelp = 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise';
+
+const defaultShrinkMs = 30_000;
+const shrinkForFlag = '--shrink-for <duration>';
+const shrinkForHelp = 'time to shrink a failure: 30s if nothing is said, 0s for not at all';
+const keepFlag = '--keep [dir]';
+const keepHelp = `keep the plan of each failure in a directory (${keptDirectory} if none is named), with a vitest file`;
 
 const scenariosFlag = '--scenarios <file>';
 const scenariosHelp = 'a module of yours that exports scenarios, invariants or both';
@@ -55,6 +70,7 @@ Examples:
   lockstep-sim run --mutant ack-before-sync         is a mutant detected?
   lockstep-sim replay crash-and-restart --seed 7    one run again
   lockstep-sim replay plan.json --trace --until 2s  a plan file, its first 2 s
+  lockstep-sim shrink plan.json --shrink-for 5m     a smaller plan
   lockstep-sim report lockstep-sim-out              a page of each failure
   lockstep-sim explain plan.json                    why a plan fails
   lockstep-sim page                                 a page to play with
@@ -63,8 +79,8 @@ Examples:
   lockstep-sim enumerate store-batch                crashes at each disk step
 
 Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown
-verdicts than the cap allows, 70 the simulator itself failed (which says nothing
-about any invariant).`;
+verdicts than the cap allows, 130 ended by Ctrl-C before a failure, 70 the
+simulator itself failed (which says nothing about any invariant).`;
 
 /** Options of every command that runs plans. */
 interface OwnFlags {
@@ -83,6 +99,17 @@ interface RunFlags extends OwnFlags {
   readonly untilFailure?: boolean;
   readonly twice?: Twice;
   readonly history?: string;
+  readonly shrinkFor: number;
+  readonly keep?: string | true;
+}
+
+interface ShrinkFlags extends OwnFlags {
+  readonly seed?: number;
+  readonly shrinkFor: number;
+  readonly keep?: string | true;
+  readonly out?: string;
+  readonly jobs: number;
+  readonly mutant?: string;
 }
 
 interface ReplayFlags extends OwnFlags {
@@ -138,6 +165,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
 
   const output: Output = { print, setExitCode };
   addRun(program, output);
+  addShrink(program, output);
   addReplay(program, output);
   addDigest(program, output);
   addReport(program, output);
@@ -184,6 +212,8 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
         'which seeds run a second time to check determinism (default: eighth; all with --seed or --mutant)',
       ).choices(twiceChoices),
     )
+    .option(shrinkForFlag, shrinkForHelp, durationMs, defaultShrinkMs)
+    .option(keepFlag, keepHelp)
     .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
     .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
     .option('--mutant <name>', 'run a copy of the engine with this mutant (a name or code of list --mutants)')
@@ -201,11 +231,45 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
         untilFailure: flags.untilFailure === true,
         twice: flags.twice ?? (flags.seed === undefined && flags.mutant === undefined ? 'eighth' : 'all'),
         pages: command.getOptionValueSource('out') === 'cli',
+        shrinkMs: flags.shrinkFor,
+        keep: keepDirectory(flags.keep),
       });
       if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
       print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));
       setExitCode(exitCodeOf(summary));
     });
+}
+
+function addShrink(program: Command, { print, setExitCode }: Output): void {
+  program
+    .command('shrink')
+    .description('shrink a failing plan, or one that run had no time to make minimal')
+    .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file; x.json becomes x.min.json')
+    .option('--seed <s>', 'the seed', wholeNumber)
+    .option(shrinkForFlag, shrinkForHelp, durationMs, defaultShrinkMs)
+    .option('--out <dir>', 'where the shrunk plan is written (default: beside the plan)')
+    .option(keepFlag, keepHelp)
+    .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
+    .option(scenariosFlag, scenariosHelp)
+    .option('--mutant <name>', 'with a copy of the engine with this mutant (a name or code)')
+    .action(async (what: string, flags: ShrinkFlags) => {
+      const failure = await shrinkCommand(what, {
+        seed: flags.seed,
+        shrinkMs: flags.shrinkFor,
+        out: flags.out,
+        keep: keepDirectory(flags.keep),
+        jobs: flags.jobs,
+        mutant: flags.mutant,
+        ownFile: flags.scenarios,
+      });
+      print(renderFailure(failure, paint()));
+      setExitCode(exitCodes.failed);
+    });
+}
+
+/** The directory that `--keep` names; undefined without it. */
+function keepDirectory(keep: string | true | undefined): string | undefined {
+  return keep === true ? keptDirectory : keep;
 }
 
 function addReplay(program: Command, { print, setExitCode }: Output): void {
@@ -233,8 +297,10 @@ function addReplay(program: Command, { print, setExitCode }: Output): void {
         print(lines.join('\n'));
       }
       if (flags.history !== undefined) await tellHistory(plan, flags.history);
-      const result = await replayPlan(plan, own);
+      const { result, divergence } = await replayPlan(plan, own);
       if (result.missed.length > 0) process.stderr.write(`${renderMissed(result)}\n`);
+      if (divergence !== undefined && plan.recorded !== undefined)
+        process.stderr.write(`${renderDivergence(plan.recorded, divergence, result)}\n`);
       print(flags.json === true ? JSON.stringify(result) : renderRun(result, paint()));
       setExitCode(exitCodes[result.verdict]);
     });
@@ -420,6 +486,7 @@ function seedCountOf(flags: RunFlags): number | undefined {
 
 function exitCodeOf(summary: Summary): number {
   if (summary.scenarios.some((one) => one.failed > 0)) return exitCodes.failed;
+  if (summary.interrupted === true) return interruptedExitCode;
   return summary.unknownBeyondCap ? exitCodes.unknown : exitCodes.passed;
 }
 

@@ -4,6 +4,10 @@
  */
 import cliProgress from 'cli-progress';
 
+import { many } from '../../reports/numbers.ts';
+import type { ShrinkProgress } from '../plan/shrink.ts';
+import type { RunResult } from '../runner/result.ts';
+
 const lineEveryMs = 5000;
 
 /** Most failures that are printed when they happen; the summary counts all. */
@@ -70,6 +74,35 @@ function startLines(total: number | undefined): Display {
     say: (line) => process.stderr.write(`${line}\n`),
     stop() {
       // The summary on stdout is the last word.
+    },
+  };
+}
+
+/** Shows how far the shrinking of one failure has come. */
+export interface ShrinkingDisplay {
+  readonly now: (progress: ShrinkProgress) => void;
+  stop(): void;
+}
+
+/** Shows progress of shrinking on stderr: one line that is written again and again, or a line every few seconds. */
+export function showShrinking({ scenario, seed }: RunResult, msMax: number): ShrinkingDisplay {
+  const startMs = performance.now();
+  let lastMs = startMs;
+  let shown = false;
+  const { isTTY: onTerminal } = process.stderr;
+  return {
+    now({ runs, items }) {
+      const nowMs = performance.now();
+      if (nowMs - lastMs < (onTerminal ? 100 : lineEveryMs)) return;
+      lastMs = nowMs;
+      shown = true;
+      const left = Math.max(0, Math.round((msMax - (nowMs - startMs)) / 1000));
+      const line = `shrinking ${scenario}, seed ${seed}: ${many(runs, 'run')}, ${many(items, 'item')} left, at most ${left} s`;
+      if (onTerminal) process.stderr.write(`\r\u001b[K${line} (Ctrl-C: enough)`);
+      else process.stderr.write(`${line}\n`);
+    },
+    stop() {
+      if (shown && onTerminal) process.stderr.write('\r\u001b[K');
     },
   };
 }

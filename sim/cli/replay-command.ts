@@ -9,8 +9,11 @@ import { parsePlan } from '../plan/plan-validation.ts';
 import type { Own } from '../runner/user-defined.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
 import type { RunResult } from '../runner/result.ts';
+import type { Divergence } from '../runner/run-marks.ts';
+import { DivergenceWatch } from '../runner/run-marks.ts';
 import { runPlan } from '../runner/run.ts';
 import { judgePlan, mustFindScenario, planOfSeed } from '../runner/task.ts';
+import type { World } from '../world/world.ts';
 
 /**
  * The plan of a scenario's seed, or of a file (a name that ends in `.json`). A plan file is complete, and its
@@ -42,9 +45,19 @@ async function readPlanFile(path: string): Promise<Plan> {
   return parsePlan(text);
 }
 
+/** A run again. */
+export interface Replay {
+  readonly result: RunResult;
+  /** Where the run differs from the one that the plan records; undefined: nowhere, or the plan records none. */
+  readonly divergence: Divergence | undefined;
+}
+
 /** Runs the plan and judges it, by the user's invariants too. */
-export function replayPlan(plan: Plan, own: Own): Promise<RunResult> {
-  return judgePlan(plan, () => performance.now(), own.invariants);
+export async function replayPlan(plan: Plan, own: Own): Promise<Replay> {
+  const watch = plan.recorded === undefined ? undefined : new DivergenceWatch(plan.recorded);
+  const attach = watch === undefined ? undefined : (world: World): void => watch.attach(world);
+  const result = await judgePlan(plan, () => performance.now(), own.invariants, 'all', attach);
+  return { result, divergence: watch?.divergence };
 }
 
 /** The trace of a run, line by line: every event up to `untilUs` of virtual time. */

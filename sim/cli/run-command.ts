@@ -1,26 +1,25 @@
 /**
  * `lockstep-sim run`: runs seeds of scenarios in parallel, shrinks the smallest failure of each scenario, and sums up.
  */
-import { spawnSync } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { renderFailureLine } from '../../reports/terminal.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
-import { formatPlan } from '../plan/plan.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import { Pool } from '../runner/pool/pool.ts';
 import { loadOwn } from '../embedding/own-file.ts';
 import type { Own } from '../runner/user-defined.ts';
 import type { Failure, RunResult, Shrunk, Summary } from '../runner/result.ts';
-import { brokenInvariant, summarize, summarizeAll } from '../runner/result.ts';
+import { summarize, summarizeAll } from '../runner/result.ts';
+import { shrinkableInvariant, shrinkFailure } from '../runner/shrink-failure.ts';
 import type { Task } from '../runner/task.ts';
 import { mustFindScenario, planOfSeed } from '../runner/task.ts';
-import { judgedBy } from '../runner/judges.ts';
 import type { Twice } from '../runner/twice.ts';
+import { FailureFiles } from './failure-files.ts';
+import { Interruption } from './interruption.ts';
 import { mutantNamed, mutateBuild } from './mutate-build.ts';
-import { startProgress } from './progress.ts';
+import { showShrinking, startProgress } from './progress.ts';
 
 /** Options of `run`. */
 export interface RunOptions {
@@ -43,20 +42,32 @@ export interface RunOptions {
   readonly twice: Twice;
   /** Writes a page of each failure beside its plan. */
   readonly pages: boolean;
+  /** Milliseconds of real time that shrinking a failure may take; 0: failures are not shrunk. */
+  readonly shrinkMs: number;
+  /** Directory in which the plans of failures are kept, each with a test; undefined: they are not. */
+  readonly keep: string | undefined;
 }
 
-type RunTask = Task & { readonly kind: 'seed' | 'shrink' };
+type SeedTask = Task & { readonly kind: 'seed' };
 
 /** Results of a scenario's runs so far. */
 interface Findings {
   readonly results: RunResult[];
-  /** A failure that was shrunk while other runs went on, with its result. */
-  small: { readonly result: RunResult; readonly shrunk: Shrunk } | undefined;
-  /** The first failure found; undefined if there is none, or once a worker shrinks it. */
-  toShrink: RunResult | undefined;
+  /** The first failure, which is shrunk while other runs go on, where the time is limited. */
+  shrinking: { readonly result: RunResult; readonly shrunk: Promise<Shrunk | undefined> } | undefined;
 }
 
-/** Runs, shrinks, writes failing plans, and sums up. */
+/** What all steps of one campaign share. */
+interface Campaign {
+  readonly options: RunOptions;
+  readonly own: Own;
+  readonly pool: Pool;
+  readonly interruption: Interruption;
+  /** On the clock of `performance.now`. */
+  readonly endMs: number;
+}
+
+/** Runs, shrinks, writes failing plans, and sums up. Ctrl-C ends it early, with what was found until then. */
 export async function runScenarios(options: RunOptions): Promise<Summary> {
   mustBeSeeds(options);
   const { forMs } = options;
@@ -66,18 +77,21 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
     options.mutant === undefined ? buildDirectory : await mutateBuild(mutantNamed(options.mutant));
   const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + forMs;
   const pool = new Pool(build, options.jobs, options.ownFile);
+  const interruption = new Interruption();
+  const campaign = { options, own, pool, interruption, endMs };
   try {
-    const findings = await runSeeds(pool, names, options, endMs);
+    const findings = await runSeeds(campaign, names);
     const summaries = [];
     for (const [name, found] of findings) {
-      if (found.results.length === 0) continue;
-      summaries.push(summarize(name, found.results, await explain(pool, found, options, own, endMs)));
+      if (found.results.length > 0)
+        summaries.push(summarize(name, found.results, await explain(campaign, found)));
     }
     const reached = new Set(summaries.map(({ name }) => name));
     const limit =
       forMs === undefined ? undefined : { forMs, notReached: names.filter((name) => !reached.has(name)) };
-    return summarizeAll(summaries, limit);
+    return summarizeAll(summaries, limit, interruption.hasCome);
   } finally {
+    interruption.forget();
     await pool.close();
   }
 }
@@ -97,13 +111,12 @@ function namesToRun(options: RunOptions, own: Own): readonly string[] {
 }
 
 async function runSeeds(
-  pool: Pool,
+  campaign: Campaign,
   names: readonly string[],
-  options: RunOptions,
-  endMs: number,
 ): Promise<ReadonlyMap<string, Findings>> {
+  const { options, pool, interruption, endMs } = campaign;
   const findings = new Map<string, Findings>(
-    names.map((name) => [name, { results: [], small: undefined, toShrink: undefined }]),
+    names.map((name) => [name, { results: [], shrinking: undefined }]),
   );
   const failed = new Set<string>();
   let failures = 0;
@@ -111,27 +124,28 @@ async function runSeeds(
   const progress = startProgress(
     forMs !== undefined || seedCount === undefined ? undefined : seedCount * names.length,
   );
-  const wanted = (name: string): boolean => !(options.untilFailure && failed.has(name));
+  const wanted = (name: string): boolean =>
+    !interruption.hasCome && !(options.untilFailure && failed.has(name));
   const tasks =
-    forMs === undefined ? seedTasks(names, options, wanted) : tasksWithin(findings, options, wanted, endMs);
+    forMs === undefined ? seedTasks(names, options, wanted) : tasksWithin(names, options, wanted, endMs);
+  const onAnswer = (scenario: string, result: RunResult): void => {
+    const found = findings.get(scenario);
+    found?.results.push(result);
+    if (result.verdict === 'failed') {
+      if (found !== undefined && !failed.has(scenario)) shrinkMeanwhile(campaign, found, result);
+      failures += 1;
+      failed.add(scenario);
+      progress.failed(renderFailureLine(result));
+    }
+    progress.ran(failures, scenario);
+  };
   try {
-    await pool.performAll(tasks, (task, answer) => {
-      const found = findings.get(task.scenario);
-      if (found === undefined) return;
-      if (answer.kind === 'shrunk') {
-        const result = found.results.find(({ seed }) => seed === task.seed);
-        if (result !== undefined) found.small = { result, shrunk: answer.shrunk };
-      }
-      if (answer.kind !== 'ran') return;
-      found.results.push(answer.result);
-      if (answer.result.verdict === 'failed') {
-        if (!failed.has(task.scenario)) found.toShrink = answer.result;
-        failures += 1;
-        failed.add(task.scenario);
-        progress.failed(renderFailureLine(answer.result));
-      }
-      progress.ran(failures, task.scenario);
-    });
+    // A run in progress at Ctrl-C is not waited for.
+    await interruption.orDone(
+      pool.performAll(tasks, (task, answer) => {
+        if (answer.kind === 'ran' && !interruption.hasCome) onAnswer(task.scenario, answer.result);
+      }),
+    );
   } finally {
     progress.stop();
   }
@@ -139,12 +153,26 @@ async function runSeeds(
   return findings;
 }
 
+/**
+ * Where the time is limited, the first failure of a scenario is shrunk at once, within half of the remaining time,
+ * because no time is left afterwards.
+ */
+function shrinkMeanwhile(campaign: Campaign, found: Findings, result: RunResult): void {
+  const leftMs = (campaign.endMs - performance.now()) / 2;
+  if (!Number.isFinite(campaign.endMs) || leftMs <= 0) return;
+  const msMax = Math.min(campaign.options.shrinkMs, leftMs);
+  const shrunk = shrink(campaign, result, msMax);
+  // `explain` awaits it and learns of its failure; until then that must not count as one that nothing handles.
+  shrunk.catch(() => undefined);
+  found.shrinking = { result, shrunk };
+}
+
 /** All seeds, scenario by scenario. */
 function* seedTasks(
   names: readonly string[],
   { firstSeed, seedCount = 1, twice }: RunOptions,
   wanted: (name: string) => boolean,
-): Generator<RunTask> {
+): Generator<SeedTask> {
   for (const scenario of names) {
     for (let index = 0; index < seedCount && wanted(scenario); index++) {
       yield { kind: 'seed', scenario, seed: firstSeed + index, twice };
@@ -152,28 +180,16 @@ function* seedTasks(
   }
 }
 
-/**
- * A seed of every scenario, then the next seed of each, until the time is up, so that all get an equal share. The first
- * failure of a scenario is shrunk at once, within half of the remaining time, because no time is left afterwards.
- */
+/** A seed of every scenario, then the next seed of each, until the time is up, so that all get an equal share. */
 function* tasksWithin(
-  findings: ReadonlyMap<string, Findings>,
+  names: readonly string[],
   { firstSeed, seedCount = Number.MAX_SAFE_INTEGER - firstSeed + 1, twice }: RunOptions,
   wanted: (name: string) => boolean,
   endMs: number,
-): Generator<RunTask> {
-  const names = [...findings.keys()];
+): Generator<SeedTask> {
   let begun = false;
   for (let index = 0; index < seedCount && names.some(wanted); index++) {
     for (const scenario of names) {
-      for (const found of findings.values()) {
-        const { toShrink } = found;
-        const msMax = (endMs - performance.now()) / 2;
-        if (toShrink === undefined || msMax <= 0) continue;
-        found.toShrink = undefined;
-        const task = shrinkTask(toShrink, msMax);
-        if (task !== undefined) yield task;
-      }
       if (begun && performance.now() >= endMs) return;
       begun = true;
       if (wanted(scenario)) yield { kind: 'seed', scenario, seed: firstSeed + index, twice };
@@ -181,70 +197,41 @@ function* tasksWithin(
   }
 }
 
-/** Undefined for a failure that shrinking cannot keep: the run compared too little. */
-function shrinkTask(result: RunResult, msMax: number): (RunTask & { readonly kind: 'shrink' }) | undefined {
-  const broken = brokenInvariant(result);
-  if (broken === undefined || broken.vacuous) return undefined;
-  const { scenario, seed } = result;
-  const limit = Number.isFinite(msMax) ? { msMax } : {};
-  return { kind: 'shrink', scenario, seed, invariant: broken.invariant, ...limit };
-}
-
 /**
- * The shrunk failure, or the failure of the smallest seed, shrunk if time remains until `endMs`; writes its plans to
- * disk. Undefined without a failure.
+ * The shrunk failure, or the failure of the smallest seed, shrunk if time remains; writes its plans to disk. Undefined
+ * without a failure.
  */
-async function explain(
-  pool: Pool,
-  { results, small }: Findings,
-  options: RunOptions,
-  own: Own,
-  endMs: number,
-): Promise<Failure | undefined> {
-  const result = small?.result ?? results.find((one) => one.verdict === 'failed');
+async function explain(campaign: Campaign, { results, shrinking }: Findings): Promise<Failure | undefined> {
+  const { options, own, endMs, interruption } = campaign;
+  const result = shrinking?.result ?? results.find((one) => one.verdict === 'failed');
   if (result === undefined) return undefined;
-  const { scenario, seed } = result;
-  const added = [
-    ...(options.mutant === undefined ? [] : ['--mutant', mutantNamed(options.mutant).name]),
-    ...(options.ownFile === undefined ? [] : ['--scenarios', options.ownFile]),
-  ];
-  const task = shrinkTask(result, endMs - performance.now());
-  if (task === undefined) {
-    return { result, shrunk: undefined, replay: ['replay', scenario, '--seed', String(seed), ...added] };
-  }
-  await mkdir(options.out, { recursive: true });
-  const stem = join(options.out, `${scenario}-${seed}`);
-  const { ownFile } = options;
-  await writeFile(
-    `${stem}.json`,
-    formatPlan(judgedBy(planOfSeed(scenario, seed, own), own.invariants, ownFile)),
-  );
-  const shrunk = small?.shrunk ?? ((task.msMax ?? 1) > 0 ? await shrink(pool, task) : undefined);
-  if (shrunk === undefined) {
-    const shrinks = ['run', scenario, '--seed', String(seed), ...added];
-    return { result, shrunk, replay: ['replay', `${stem}.json`, ...added], shrinks };
-  }
-  const judges = own.invariants.filter(({ name }) => name === task.invariant);
-  await writeFile(`${stem}.min.json`, formatPlan(judgedBy(shrunk.plan, judges, ownFile)));
-  const page =
-    options.pages && performance.now() < endMs ? writePageOf(`${stem}.min.json`, added) : undefined;
-  const replay = ['replay', `${stem}.min.json`, ...added];
-  return { result, shrunk, replay, ...(page === undefined ? {} : { page }) };
+  const stem = join(options.out, `${result.scenario}-${result.seed}`);
+  const files = new FailureFiles({ ...options, stem }, own.invariants);
+  const whole = planOfSeed(result.scenario, result.seed, own);
+  if (shrinkableInvariant(result) === undefined) return files.unshrinkable(result);
+  await files.writeWhole(whole);
+  const mayShrink = shrinking === undefined && performance.now() < endMs && !interruption.hasCome;
+  const shrunk =
+    (await shrinking?.shrunk) ?? (mayShrink ? await shrink(campaign, result, options.shrinkMs) : undefined);
+  const hasTime = performance.now() < endMs && !interruption.hasCome;
+  return files.writeFailure(result, whole, shrunk, hasTime);
 }
 
-/** Writes the page in a process of its own, since the engine may have a mutant; undefined if that failed. */
-function writePageOf(plan: string, added: readonly string[]): string | undefined {
-  const program = join(buildDirectory, 'sim/main.js');
-  const { status } = spawnSync(process.execPath, [program, 'report', plan, ...added], { stdio: 'ignore' });
-  return status === 0 ? plan.replace(/\.min\.json$/, '.html') : undefined;
-}
-
-async function shrink(pool: Pool, task: RunTask): Promise<Shrunk> {
-  const found: Shrunk[] = [];
-  await pool.performAll([task].values(), (_, answer) => {
-    if (answer.kind === 'shrunk') found.push(answer.shrunk);
-  });
-  const [shrunk] = found;
-  if (shrunk === undefined) throw new Error('the worker did not answer what it was asked');
-  return shrunk;
+/** Undefined if there is no time for it. */
+async function shrink(
+  { pool, own, options, interruption, endMs }: Campaign,
+  result: RunResult,
+  msMax: number,
+): Promise<Shrunk | undefined> {
+  const invariant = shrinkableInvariant(result);
+  if (invariant === undefined || options.shrinkMs === 0) return undefined;
+  const whole = planOfSeed(result.scenario, result.seed, own);
+  const shown = Number.isFinite(endMs) ? undefined : showShrinking(result, msMax);
+  const signal = interruption.orAfter(msMax);
+  try {
+    const onProgress = shown === undefined ? {} : { onProgress: shown.now };
+    return await shrinkFailure(pool, whole, result, invariant, { signal, ...onProgress });
+  } finally {
+    shown?.stop();
+  }
 }

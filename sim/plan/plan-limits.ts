@@ -11,6 +11,8 @@ export const planLimits = {
   valueBytesMax: 1024 * 1024,
   settingsMax: 200,
   ownInvariantsMax: 1000,
+  steadyHostsMax: 1000,
+  marksMax: 2048,
   /** One day of virtual time. */
   durationUsMax: 86_400_000_000,
 } as const;

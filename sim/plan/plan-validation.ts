@@ -28,6 +28,7 @@ import type {
   PlanOperation,
   PlanQuorum,
   PlanScrape,
+  RecordedRun,
 } from './plan.ts';
 import type { PlanNode } from './plan-node.ts';
 import {
@@ -105,7 +106,9 @@ const optionalFields = [
   'transactions',
   'redisOperations',
   'jobs',
+  'steadyHosts',
   'judgedBy',
+  'recorded',
 ] as const;
 
 function readPlan(field: Field): Plan {
@@ -179,7 +182,9 @@ function readPlan(field: Field): Plan {
       readList(fields.scrapes, planLimits.scrapesMax, (item) => readScrape(item, hosts)),
     ),
     floors: readFloors(fields.floors),
+    ...(fields.steadyHosts === undefined ? {} : { steadyHosts: hosts.readSome(fields.steadyHosts) }),
     ...(fields.judgedBy === undefined ? {} : { judgedBy: readJudges(fields.judgedBy) }),
+    ...(fields.recorded === undefined ? {} : { recorded: readRecordedRun(fields.recorded) }),
   };
 }
 
@@ -205,6 +210,10 @@ class Hosts {
 
   readHost(field: Field): string {
     return readChoice(field, this.#all);
+  }
+
+  readSome(field: Field): readonly string[] {
+    return readList(field, planLimits.steadyHostsMax, (item) => this.readHost(item));
   }
 
   readTargets(field: Field, kind: FaultKind): readonly string[] {
@@ -364,6 +373,23 @@ function readJudges(field: Field): PlanJudges {
   if (names.length === 0)
     refuse(invariants, 'at least one name is expected; leave judgedBy out where none judged');
   return { ...(file === undefined ? {} : { file: readText(file, 4096) }), invariants: names };
+}
+
+function readRecordedRun(field: Field): RecordedRun {
+  const { version, events, every, marks, broke } = readObject(field, [
+    'version',
+    'events',
+    'every',
+    'marks',
+    'broke',
+  ]);
+  return {
+    version: readText(version, 64),
+    events: readInteger(events, 0, Number.MAX_SAFE_INTEGER),
+    every: readInteger(every, 1, Number.MAX_SAFE_INTEGER),
+    marks: readText(marks, planLimits.marksMax),
+    broke: readText(broke, 200),
+  };
 }
 
 function readDuration(field: Field): number {

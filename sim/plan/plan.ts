@@ -160,8 +160,28 @@ export interface Plan {
   readonly scrapes: readonly PlanScrape[];
   /** The invariants to check, each with its floor: fewer comparisons prove nothing. */
   readonly floors: Floors;
+  /**
+   * Hosts whose messages take the same time each (the usual one) where no fault delays them, instead of drawn times: the
+   * order of their messages is no part of the story. Shrinking adds them. Absent: none.
+   */
+  readonly steadyHosts?: readonly string[];
   /** The user's own invariants that judged the run when the plan was written. Absent: only built-in invariants did. */
   readonly judgedBy?: PlanJudges;
+  /** The run as it was when the plan was written: a replay reports where it differs. Absent: no run is recorded. */
+  readonly recorded?: RecordedRun;
+}
+
+/** A run as it was when its plan was written. */
+export interface RecordedRun {
+  /** Version of Lockstep that ran it. */
+  readonly version: string;
+  /** Number of events of its trace. */
+  readonly events: number;
+  /** One character for every `every` events: the state of a hash over the trace up to there (run-marks.ts). */
+  readonly every: number;
+  readonly marks: string;
+  /** The invariant that broke. */
+  readonly broke: string;
 }
 
 /** A user's own invariants. A plan cannot contain them, and a replay without them proves nothing about them. */
@@ -183,6 +203,11 @@ export function formatPlan(plan: Plan): string {
 
 function formatItems(items: readonly unknown[]): string {
   return `[\n${items.map((item) => `    ${JSON.stringify(item)}`).join(',\n')}\n  ]`;
+}
+
+/** The plan without the record of its run: that of a changed plan is another. */
+export function withoutRecord({ recorded: _, ...plan }: Plan): Plan {
+  return plan;
 }
 
 /** The bucket and key of a key's number, and whether the bucket keeps siblings. */

@@ -8,9 +8,9 @@ import fc from 'fast-check';
 import type { Scenario } from './scenario.ts';
 import { generatePlan } from './plan-generation.ts';
 import type { Plan } from './plan.ts';
-import { formatPlan } from './plan.ts';
+import { formatPlan, withoutRecord } from './plan.ts';
 import type { ShrinkPlace } from './shrink.ts';
-import { shrinkRunsMax, smallerPlans, withoutFloors } from './shrink.ts';
+import { listsOfValidPlans, shrinkRunsMax, smallerPlans, withoutFloors } from './shrink.ts';
 
 /** Seeds are drawn from `0..seedMax`. */
 const seedMax = 0x7fff_ffff;
@@ -51,7 +51,7 @@ class Plans extends fc.Arbitrary<Plan> {
 
   *#smaller(plan: Plan, from: Progress | undefined): Generator<fc.Value<Plan>> {
     let runs = from?.runs ?? 0;
-    for (const smaller of smallerPlans(searched(plan), from?.place)) {
+    for (const smaller of smallerPlans(searched(plan), from?.place, listsOfValidPlans)) {
       if (runs >= this.#runsMax) return;
       runs += 1;
       const progress: Progress = { place: smaller.place, runs };
@@ -68,7 +68,7 @@ function searched(plan: Plan): Plan {
   const { floors } = withoutFloors(plan);
   const { determinism: _, ...others } = floors;
   // If `determinism` is the only invariant, it stays: otherwise nothing would be judged.
-  return { ...plan, floors: Object.keys(others).length === 0 ? floors : others };
+  return { ...withoutRecord(plan), floors: Object.keys(others).length === 0 ? floors : others };
 }
 
 /** The plan with a method by which fast-check prints it as its file. For all other code it stays plain data. */

@@ -56,7 +56,9 @@ export interface Shrunk {
   readonly result: RunResult;
   /** Number of runs that shrinking took. */
   readonly runs: number;
-  /** Sizes before and after shrinking. */
+  /** No single fault, operation or other item can be left out, and no fault be milder; otherwise the time was up. */
+  readonly minimal: boolean;
+  /** Sizes before and after shrinking; operations of all sorts of clients together. */
   readonly operations: readonly [before: number, after: number];
   readonly faults: readonly [before: number, after: number];
 }
@@ -69,7 +71,9 @@ export interface Failure {
   readonly replay: readonly string[];
   /** The file of the failure's page, if one was written. */
   readonly page?: string;
-  /** Arguments that shrink the plan, if the time was up before that was done. */
+  /** The files that `--keep` wrote: the plan, and a test that replays it. */
+  readonly kept?: readonly string[];
+  /** Arguments that shrink the plan further, if the time was up before that was done. */
   readonly shrinks?: readonly string[];
 }
 
@@ -115,6 +119,8 @@ export interface Summary {
   readonly scenarios: readonly ScenarioSummary[];
   /** Undefined if the number of seeds was given instead of the time. */
   readonly limit: TimeLimit | undefined;
+  /** The user ended the campaign before its last seed. */
+  readonly interrupted?: true;
 }
 
 /** Of a scenario's seeds, at most this many per hundred may end unknown. */
@@ -158,11 +164,16 @@ export function summarize(
   };
 }
 
-/** Sums up all scenarios; `limit` if the time was limited. */
-export function summarizeAll(scenarios: readonly ScenarioSummary[], limit?: TimeLimit): Summary {
-  const beyondCap = scenarios.some((one) => one.unknown * 100 > one.seeds * unknownPercentMax);
+/** Sums up all scenarios; `limit` if the time was limited, `interrupted` if the user ended the campaign. */
+export function summarizeAll(
+  scenarios: readonly ScenarioSummary[],
+  limit?: TimeLimit,
+  interrupted = false,
+): Summary {
+  const unknownBeyondCap = scenarios.some((one) => one.unknown * 100 > one.seeds * unknownPercentMax);
   const failed = scenarios.some((one) => one.failed > 0);
-  return { passed: !failed && !beyondCap, unknownBeyondCap: beyondCap, scenarios, limit };
+  const passed = !failed && !unknownBeyondCap && !interrupted;
+  return { passed, unknownBeyondCap, scenarios, limit, ...(interrupted ? { interrupted } : {}) };
 }
 
 /** The summary as the one line that `--json` prints. */
@@ -185,7 +196,8 @@ export function summaryJson(summary: Summary): string {
   }));
   const limit =
     summary.limit === undefined ? {} : { for_ms: summary.limit.forMs, not_reached: summary.limit.notReached };
-  return JSON.stringify({ passed: summary.passed, scenarios, ...limit });
+  const interrupted = summary.interrupted === true ? { interrupted: true } : {};
+  return JSON.stringify({ passed: summary.passed, scenarios, ...limit, ...interrupted });
 }
 
 function failedSeedsOf(results: readonly RunResult[]): readonly number[] {
@@ -205,7 +217,7 @@ function brokenBySeed(results: readonly RunResult[]): ScenarioSummary['broken'] 
   return broken;
 }
 
-function failureJson({ result, replay, page }: Failure): object {
+function failureJson({ result, shrunk, replay, page, kept }: Failure): object {
   const broken = brokenInvariant(result);
   return {
     seed: result.seed,
@@ -213,8 +225,14 @@ function failureJson({ result, replay, page }: Failure): object {
     reason: broken?.reasons[0],
     at_us: broken?.firstBad?.atUs,
     replay: ['lockstep-sim', ...replay].join(' '),
+    ...(shrunk === undefined ? {} : { shrunk: shrunkJson(shrunk) }),
     ...(page === undefined ? {} : { page }),
+    ...(kept === undefined ? {} : { kept }),
   };
+}
+
+function shrunkJson({ runs, minimal, operations, faults }: Shrunk): object {
+  return { runs, minimal, operations: operations[1], faults: faults[1] };
 }
 
 function addChecks(results: readonly RunResult[]): ScenarioSummary['checks'] {

@@ -145,6 +145,7 @@ class Run {
       wasm: { files: workFiles },
       ...(settings.trace === true ? { record } : {}),
     });
+    this.#world.network.steady(plan.steadyHosts ?? []);
     this.#cluster = makeCluster(this.#world, plan);
     settings.attach?.(this.#world, this.#cluster);
     this.#modules = new ModuleWork(this.#world, this.#cluster);

@@ -1,8 +1,7 @@
 /**
- * The tasks of a worker thread: run a seed (twice where determinism is checked), run a plan, run crash points, or
- * shrink a failing plan. Tasks and answers are plain data.
+ * The tasks of a worker thread: run a seed (twice where determinism is checked), run or record a plan, or run crash
+ * points. Tasks and answers are plain data.
  */
-import { present } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { nearestName } from '../../engine/config/faults.ts';
 import { findScenario, scenarios } from '../../scenarios/catalogue.ts';
@@ -12,17 +11,17 @@ import { mustBeInvariants } from '../check/user-invariants.ts';
 import type { ReportedInvariant } from '../check/report.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
 import type { Plan } from '../plan/plan.ts';
-import { shrinkPlan, shrinkRunsMax, withoutFloors } from '../plan/shrink.ts';
 import type { Scenario } from '../plan/scenario.ts';
 import { judgeOutcome } from './judge-outcome.ts';
 import { mustHaveJudges } from './judges.ts';
-import type { RunResult, Shrunk } from './result.ts';
-import { brokenInvariant } from './result.ts';
+import type { RunResult } from './result.ts';
+import type { Marks } from './run-marks.ts';
+import { marksOf } from './run-marks.ts';
 import type { Twice } from './twice.ts';
 import { isRunTwice } from './twice.ts';
 import type { Own } from './user-defined.ts';
 import { nothingOwn } from './user-defined.ts';
-import type { RunOutcome } from './run-outcome.ts';
+import type { RunOutcome, RunSettings } from './run-outcome.ts';
 import { runPlan } from './run.ts';
 import type { CrashPoint, CrashPointResult } from '../explore/crash-points.ts';
 import { runCrashPoints } from '../explore/crash-points.ts';
@@ -36,24 +35,20 @@ export type Task =
       /** Which seeds run twice for `determinism`; absent: all. */
       readonly twice?: Twice;
     }
-  | { readonly kind: 'plan'; readonly plan: Plan }
-  | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] }
   | {
-      readonly kind: 'shrink';
-      readonly scenario: string;
-      readonly seed: number;
-      readonly invariant: ReportedInvariant;
-      /** Milliseconds of real time after which the smallest plan so far is the answer; undefined for no limit. */
-      readonly msMax?: number;
-    };
+      readonly kind: 'plan';
+      readonly plan: Plan;
+      /** Of the user's invariants, this one alone judges; absent: all do. */
+      readonly invariant?: ReportedInvariant;
+    }
+  | { readonly kind: 'record'; readonly plan: Plan }
+  | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] };
 
 /** The answer to a task of the corresponding kind. */
 export type TaskAnswer =
   | { readonly kind: 'ran'; readonly result: RunResult }
   | { readonly kind: 'struck'; readonly result: CrashPointResult }
-  | { readonly kind: 'shrunk'; readonly shrunk: Shrunk };
-
-type ShrinkTask = Task & { readonly kind: 'shrink' };
+  | { readonly kind: 'recorded'; readonly marks: Marks };
 
 /** Milliseconds of real time, for reports only. */
 export type Stopwatch = () => number;
@@ -76,12 +71,16 @@ export async function performTask(
         ),
       };
     case 'plan':
-      return { kind: 'ran', result: await judgePlan(task.plan, stopwatch, own.invariants) };
+      return { kind: 'ran', result: await judgePlan(task.plan, stopwatch, judgesOf(task, own)) };
+    case 'record':
+      return { kind: 'recorded', marks: await marksOf(task.plan) };
     case 'crashPoints':
       return { kind: 'struck', result: await runCrashPoints(task.points) };
-    case 'shrink':
-      return { kind: 'shrunk', shrunk: await shrinkSeed(task, stopwatch, own) };
   }
+}
+
+function judgesOf({ invariant }: Task & { readonly kind: 'plan' }, { invariants }: Own): Own['invariants'] {
+  return invariant === undefined ? invariants : invariants.filter(({ name }) => name === invariant);
 }
 
 /** The plan of a scenario's seed. Throws `NotFound` for an unknown scenario. */
@@ -103,18 +102,20 @@ export function mustFindScenario(name: string, own: Own = nothingOwn): Scenario 
 
 /**
  * Runs a plan and judges it by its invariants and the caller's `invariants`; runs it twice if the plan asks for
- * `determinism` and `twice` chooses it: otherwise that invariant has no report. Throws `BadRequest` for a plan that names a user's invariants (`judgedBy`) which `invariants` lacks.
+ * `determinism` and `twice` chooses it: otherwise that invariant has no report. `attach` looks at the first run. Throws
+ * `BadRequest` for a plan that names a user's invariants (`judgedBy`) which `invariants` lacks.
  */
 export async function judgePlan(
   plan: Plan,
   stopwatch: Stopwatch,
   invariants: readonly Invariant[] = [],
   twice: Twice = 'all',
+  attach?: RunSettings['attach'],
 ): Promise<RunResult> {
   mustBeInvariants(invariants);
   mustHaveJudges(plan, invariants);
   const startMs = stopwatch();
-  const outcome = await runPlan(plan);
+  const outcome = await runPlan(plan, attach === undefined ? {} : { attach });
   const runsTwice = plan.floors.determinism !== undefined && isRunTwice(plan.scenario, plan.seed, twice);
   const determinism = runsTwice ? [await checkTwice(plan, outcome)] : [];
   const judged = { ...outcome, reports: [...outcome.reports, ...determinism] };
@@ -132,37 +133,4 @@ async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['rep
   return checkDeterminism(first.digest, second.digest, () =>
     firstDifference(traces[0].trace, traces[1].trace),
   );
-}
-
-async function shrinkSeed(
-  { scenario, seed, invariant, msMax }: ShrinkTask,
-  stopwatch: Stopwatch,
-  own: Own,
-): Promise<Shrunk> {
-  const whole = planOfSeed(scenario, seed, own);
-  // Shrinking checks the broken invariant alone; a second run of each candidate would prove nothing about it.
-  const plan: Plan = { ...whole, floors: onlyFloor(whole.floors, invariant) };
-  const ofOwn = own.invariants.filter(({ name }) => name === invariant);
-  let last: RunResult | undefined;
-  const fails = async (candidate: Plan): Promise<boolean> => {
-    const result = await judgePlan(candidate, stopwatch, ofOwn);
-    if (brokenInvariant(result)?.invariant !== invariant) return false;
-    last = result;
-    return true;
-  };
-  const startMs = stopwatch();
-  const isOver = (): boolean => msMax !== undefined && stopwatch() - startMs >= msMax;
-  const { plan: small, runs } = await shrinkPlan(plan, shrinkRunsMax, fails, isOver);
-  return {
-    plan: withoutFloors({ ...small, floors: whole.floors }),
-    result: present(last ?? (await judgePlan(plan, stopwatch, ofOwn)), 'a result'),
-    runs,
-    operations: [whole.operations.length, small.operations.length],
-    faults: [whole.faults.length, small.faults.length],
-  };
-}
-
-/** The floor of this invariant alone, set to 0; none for an invariant of the caller's. */
-function onlyFloor(floors: Plan['floors'], invariant: ReportedInvariant): Plan['floors'] {
-  return Object.fromEntries(Object.keys(floors).flatMap((id) => (id === invariant ? [[id, 0]] : [])));
 }

@@ -22,8 +22,12 @@ const youngMbMax = 96;
 /** A pool of worker threads over one build. */
 export class Pool {
   readonly #start: () => Worker;
-  /** Workers by slot. A worker starts when a task first falls to its slot, so few tasks start few threads. */
-  readonly #workers: (Worker | undefined)[];
+  readonly #workersMax: number;
+  /** All that were started. A worker starts when a task finds no idle one, so few tasks start few threads. */
+  readonly #workers = new Set<Worker>();
+  readonly #idle: Worker[] = [];
+  /** Tasks that wait for a worker, in the order of their coming. */
+  readonly #waiting: ((worker: Worker) => void)[] = [];
 
   /**
    * `build`: the directory of the built engine to run (a mutant's copy is a different one). `ownFile`: the module with
@@ -31,7 +35,7 @@ export class Pool {
    */
   constructor(build: string, workersMax: number, ownFile?: string) {
     const workerFile = workerFileOf(build, ownFile);
-    this.#workers = Array.from({ length: workersMax }, () => undefined);
+    this.#workersMax = workersMax;
     this.#start = () =>
       new Worker(workerFile, {
         resourceLimits: { maxYoungGenerationSizeMb: youngMbMax },
@@ -41,7 +45,12 @@ export class Pool {
 
   /** Number of threads that were started. */
   get workerCount(): number {
-    return this.#workers.filter((worker) => worker !== undefined).length;
+    return this.#workers.size;
+  }
+
+  /** Most tasks that run at once. */
+  get workersMax(): number {
+    return this.#workersMax;
   }
 
   /**
@@ -52,23 +61,51 @@ export class Pool {
     tasks: Iterator<T>,
     onAnswer: (task: T, answer: TaskAnswer) => void,
   ): Promise<void> {
-    await Promise.all(this.#workers.map((_, seat) => this.#drain(seat, tasks, onAnswer)));
+    const drain = async (): Promise<void> => {
+      for (let next = tasks.next(); next.done !== true; next = tasks.next()) {
+        onAnswer(next.value, await this.perform(next.value));
+      }
+    };
+    await Promise.all(Array.from({ length: this.#workersMax }, drain));
   }
 
-  async #drain<T extends Task>(
-    seat: number,
-    tasks: Iterator<T>,
-    onAnswer: (task: T, answer: TaskAnswer) => void,
-  ): Promise<void> {
-    for (let next = tasks.next(); next.done !== true; next = tasks.next()) {
-      const worker = (this.#workers[seat] ??= this.#start());
-      onAnswer(next.value, await answerTo(worker, next.value));
+  /** Runs one task as soon as a worker is free. Rejects with what the run throws. */
+  async perform(task: Task): Promise<TaskAnswer> {
+    const worker = await this.#freeWorker();
+    try {
+      return await answerTo(worker, task);
+    } finally {
+      this.#release(worker);
     }
+  }
+
+  #freeWorker(): Worker | Promise<Worker> {
+    const idle = this.#idle.pop();
+    if (idle !== undefined) return idle;
+    if (this.#workers.size >= this.#workersMax) {
+      return new Promise((resolve) => void this.#waiting.push(resolve));
+    }
+    return this.#startOne();
+  }
+
+  #startOne(): Worker {
+    const worker = this.#start();
+    this.#workers.add(worker);
+    // A worker that died takes no further task.
+    worker.once('error', () => this.#workers.delete(worker));
+    return worker;
+  }
+
+  #release(worker: Worker): void {
+    const next = this.#waiting.shift();
+    const alive = this.#workers.has(worker);
+    if (next !== undefined) next(alive ? worker : this.#startOne());
+    else if (alive) this.#idle.push(worker);
   }
 
   /** Ends all threads. */
   async close(): Promise<void> {
-    await Promise.all(this.#workers.map(async (worker) => worker?.terminate()));
+    await Promise.all([...this.#workers].map((worker) => worker.terminate()));
   }
 }
 
@@ -95,6 +132,6 @@ function errorOf({ code, message, stack }: WorkerFailure, task: Task): Error {
 
 function describeTask(task: Task): string {
   if (task.kind === 'crashPoints') return task.points.map(describePoint).join(' and ');
-  const { scenario, seed } = task.kind === 'plan' ? task.plan : task;
+  const { scenario, seed } = task.kind === 'seed' ? task : task.plan;
   return `${scenario}, seed ${seed}`;
 }

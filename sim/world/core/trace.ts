@@ -175,7 +175,7 @@ export class Trace {
     const all = this.#listeners.get('*');
     if (named === undefined && all === undefined && this.#record === undefined) return;
     const event = { atUs: this.#now(), host: this.#hostNames[host] ?? '', name, level, fields };
-    this.#record?.(describe(event));
+    this.#record?.(describeEvent(event));
     if (named !== undefined) this.#tellThem(named, event);
     if (all !== undefined) this.#tellThem(all, event);
   }
@@ -201,7 +201,7 @@ export class Trace {
 }
 
 /** One line: `0.012345 n2 net.delivered connection=12 bytes=345`. */
-function describe({ atUs, host, name, fields }: TraceEvent): string {
+export function describeEvent({ atUs, host, name, fields }: TraceEvent): string {
   const details = Object.entries(fields).map(([field, value]) => ` ${field}=${JSON.stringify(value)}`);
   return `${(atUs / 1_000_000).toFixed(6)} ${host === '' ? '-' : host} ${name}${details.join('')}`;
 }

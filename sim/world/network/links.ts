@@ -31,6 +31,7 @@ export class Links {
   readonly #blockCounts = new Uint8Array(machinesMax * machinesMax);
   readonly #blocks = new Map<number, Block[]>();
   readonly #slow = new Map<number, Latency[]>();
+  readonly #steady = new Set<string>();
   readonly #frameFaults = new Map<number, FrameFault[]>();
   /** Frames that passed a direction under a frame fault; kept over connections and faults. */
   readonly #frames = new Map<number, Uint8Array[]>();
@@ -57,8 +58,16 @@ export class Links {
     const { latency, loopback } = this.#ground.tuning.network;
     const random = this.random(from, to);
     if (from === to) return drawLatency(random, loopback);
-    if (this.#slow.size === 0) return drawLatency(random, latency);
-    return drawLatency(random, this.#slow.get(directionOf(from, to))?.at(-1) ?? latency);
+    const slower = this.#slow.size === 0 ? undefined : this.#slow.get(directionOf(from, to))?.at(-1);
+    // A steady direction draws as well, so that its stream stands where it would stand otherwise.
+    const drawnUs = drawLatency(random, slower ?? latency);
+    const isSteady = slower === undefined && this.#steady.size > 0 && this.#steady.has(from.name);
+    return isSteady ? latency.minUs + latency.meanUs : drawnUs;
+  }
+
+  /** From now on all that the hosts send takes the mean time, where no fault slows it. */
+  steady(hosts: readonly string[]): void {
+    for (const name of hosts) this.#steady.add(name);
   }
 
   /** Bytes leave now: records in the fault log that the direction is slow, if it is. */

@@ -50,6 +50,11 @@ export class WorldNetwork {
     this.#watchers.push(watcher);
   }
 
+  /** From now on everything that the hosts send takes the mean time, where no fault slows it: none overtakes another. */
+  steady(hosts: readonly string[]): void {
+    this.#shared.links.steady(hosts);
+  }
+
   /** An incarnation learns that its listener is closed. */
   tellClosed({ host, number }: Incarnation, port: number): void {
     for (const watcher of this.#watchers) watcher.listenerClosed?.(host, number, port);

@@ -1,0 +1,47 @@
+/**
+ * Ctrl-C during a long command: the first one ends the work, so that the command can still print what it found; the
+ * second one ends the process, as it would without this.
+ */
+
+/** Exit code of a process that SIGINT ended. */
+export const interruptedExitCode = 130;
+
+/** Listens to Ctrl-C from its making until `forget`. */
+export class Interruption {
+  readonly #controller = new AbortController();
+  readonly #listener = (): void => {
+    if (this.hasCome) process.exit(interruptedExitCode);
+    process.stderr.write('\nCtrl-C: ends with what was found so far. Once more: ends at once.\n');
+    this.#controller.abort();
+  };
+
+  constructor() {
+    process.on('SIGINT', this.#listener);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** A signal that is aborted by Ctrl-C, or once so many milliseconds have passed. */
+  orAfter(ms: number): AbortSignal {
+    return AbortSignal.any([this.signal, AbortSignal.timeout(ms)]);
+  }
+
+  get hasCome(): boolean {
+    return this.signal.aborted;
+  }
+
+  /** Resolves once the work is done or Ctrl-C has come; rejects if the work does so before. */
+  async orDone(work: Promise<void>): Promise<void> {
+    const came = new Promise<void>((resolve) => {
+      this.signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    await Promise.race([work, came]);
+  }
+
+  /** Ctrl-C ends the process again. */
+  forget(): void {
+    process.off('SIGINT', this.#listener);
+  }
+}

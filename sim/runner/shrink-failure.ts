@@ -1,0 +1,89 @@
+/**
+ * Shrinks the plan of a failing run on the threads of a pool, within a time: the search itself (plan/shrink.ts) stands
+ * in this thread, so it can be ended at any moment with the smallest plan so far.
+ */
+import { LockstepError } from '../../engine/base/errors.ts';
+import { version } from '../../engine/base/version.ts';
+import type { ReportedInvariant } from '../check/report.ts';
+import type { Plan } from '../plan/plan.ts';
+import type { ShrinkProgress } from '../plan/shrink.ts';
+import { shrinkPlan, withoutFloors } from '../plan/shrink.ts';
+import type { Pool } from './pool/pool.ts';
+import type { RunResult, Shrunk } from './result.ts';
+import { brokenInvariant } from './result.ts';
+
+/** How to shrink a failure. */
+export interface ShrinkLimits {
+  /** Ends the search at once, as when its time is up. */
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: ShrinkProgress) => void;
+}
+
+/** The invariant whose breach shrinking keeps; undefined where there is none: the run compared too little. */
+export function shrinkableInvariant(result: RunResult): ReportedInvariant | undefined {
+  const broken = brokenInvariant(result);
+  return broken === undefined || broken.vacuous ? undefined : broken.invariant;
+}
+
+/**
+ * The smallest plan found that breaks the invariant as the run of `whole` did. Takes one run more, to record what the
+ * smallest plan's run is.
+ */
+export async function shrinkFailure(
+  pool: Pool,
+  whole: Plan,
+  result: RunResult,
+  invariant: ReportedInvariant,
+  { signal, onProgress }: ShrinkLimits,
+): Promise<Shrunk> {
+  // Shrinking checks the broken invariant alone; a second run of each candidate would prove nothing about it.
+  const plan: Plan = { ...whole, floors: onlyFloor(whole.floors, invariant) };
+  const violationUs = brokenInvariant(result)?.firstBad?.atUs;
+  const outcome = await shrinkPlan(plan, {
+    findsFailure: (candidate) => resultIfBroken(pool, candidate, invariant),
+    width: pool.workersMax,
+    signal,
+    ...(violationUs === undefined ? {} : { violationUs }),
+    ...(onProgress === undefined ? {} : { onProgress }),
+  });
+  const small = withoutFloors({ ...outcome.plan, floors: whole.floors });
+  return {
+    plan: await withRecord(pool, small, invariant),
+    result: outcome.found ?? result,
+    runs: outcome.runs,
+    minimal: outcome.minimal,
+    operations: [workOf(whole), workOf(small)],
+    faults: [whole.faults.length, small.faults.length],
+  };
+}
+
+async function resultIfBroken(
+  pool: Pool,
+  plan: Plan,
+  invariant: ReportedInvariant,
+): Promise<RunResult | undefined> {
+  try {
+    const answer = await pool.perform({ kind: 'plan', plan, invariant });
+    if (answer.kind !== 'ran') return undefined;
+    return brokenInvariant(answer.result)?.invariant === invariant ? answer.result : undefined;
+  } catch (error) {
+    // Without some of its settings a plan may be no configuration: it is no smaller failure.
+    if (error instanceof LockstepError && error.code === 'PlanInvalid') return undefined;
+    throw error;
+  }
+}
+
+/** The plan with the marks of its run, by which a replay recognizes it. */
+async function withRecord(pool: Pool, plan: Plan, broke: ReportedInvariant): Promise<Plan> {
+  const answer = await pool.perform({ kind: 'record', plan });
+  return answer.kind === 'recorded' ? { ...plan, recorded: { version, ...answer.marks, broke } } : plan;
+}
+
+/** The floor of this invariant alone, set to 0; none for an invariant of the caller's. */
+function onlyFloor(floors: Plan['floors'], invariant: ReportedInvariant): Plan['floors'] {
+  return Object.fromEntries(Object.keys(floors).flatMap((id) => (id === invariant ? [[id, 0]] : [])));
+}
+
+function workOf({ operations, transactions, redisOperations = [], jobs = [] }: Plan): number {
+  return operations.length + transactions.length + redisOperations.length + jobs.length;
+}
