@@ -257,7 +257,8 @@ export function enterReplicaGroup(
   // While owners change, each object is counted by itself.
   const known = calm ? groupAmong(all, placement, rules) : undefined;
   if (known !== undefined) known.indexes.push(index);
-  else all.push({ placement, rules, calm, plan: batchPlan(parts, place, level), indexes: [index] });
+  else
+    all.push({ placement, rules, calm, plan: batchPlan(parts, place, placement, level), indexes: [index] });
 }
 
 function groupAmong(
@@ -277,14 +278,14 @@ function areAlike(left: Placement, right: Placement): boolean {
   return true;
 }
 
-/** The plan for one key of a batch: whose durability the batch waits for. */
+/** The plan for one key of a batch, with its replicas by the present ring: whose durability the batch waits for. */
 export function batchPlan(
   parts: RoundDependencies,
   { key, token }: Place,
+  placement: Placement,
   batch: BatchLevel,
 ): DispatchPlan | Refusal {
   const { level } = batch;
-  const placement = parts.ring().placement(token);
   const counted = countedIn(parts, batch);
   const need = raisedNeed(parts, parts.rules(key), level, counted.local);
   return planWrite(parts.view, placement, level, need, parts.pending(token), counted);

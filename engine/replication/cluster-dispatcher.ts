@@ -14,6 +14,7 @@ import { encodeContent } from '../replica/object/content.ts';
 import { encodeContext } from '../replica/object/object.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import { decodeObject } from '../replica/object/object.ts';
+import { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member, Placement } from '../cluster/ring/ring.ts';
 import type { FailureMetrics } from '../metrics/failure-metrics.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
@@ -133,25 +134,25 @@ export class ClusterDispatcher implements Dispatcher {
 
   async #write(request: PutRequest, need: WriteNeed): Promise<PutResult> {
     const { self, view, router, ring, settings } = this.#parts;
-    const token = router.tokenOf(request.key);
-    const placement = ring().placement(token);
+    const place = new KeyPlacement(router.tokenOf(request.key), ring());
+    const placement = place.in(ring());
     const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
     checkTime(timeoutUs);
     if (!placement.includes(self) || !view.isRoutable(self)) {
       if (request.replaces === true) throw new NotReplaced([]);
-      return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
+      return { object: await this.#forward({ ...request, need }, place, timeoutUs) };
     }
-    const write = localWrite(request, token);
+    const write = localWrite(request, place.token);
     if (request.replaces === true) {
-      if (lackingAt(this.#parts, token) !== undefined) throw new NotReplaced([]);
-      return { object: await this.coordinate(write, settings.writeLevel, need, timeoutUs) };
+      if (lackingAt(this.#parts, place.token) !== undefined) throw new NotReplaced([]);
+      return { object: await this.#coordinate(write, place, settings.writeLevel, need, timeoutUs) };
     }
     try {
-      return { object: await this.coordinate(write, settings.writeLevel, need, timeoutUs) };
+      return { object: await this.#coordinate(write, place, settings.writeLevel, need, timeoutUs) };
     } catch (error) {
       // The write's condition can be checked at another replica instead; nothing has been written here.
       if (!isUnreadable(error) || placement.length === 1) throw error;
-      return { object: await this.#forward({ ...request, need }, token, placement, timeoutUs) };
+      return { object: await this.#forward({ ...request, need }, place, timeoutUs) };
     }
   }
 
@@ -165,7 +166,17 @@ export class ClusterDispatcher implements Dispatcher {
     need: WriteNeed,
     timeoutUs: number,
   ): Promise<StoredObject> {
-    const placement = this.#parts.ring().placement(write.token);
+    return this.#coordinate(write, new KeyPlacement(write.token, this.#parts.ring()), level, need, timeoutUs);
+  }
+
+  #coordinate(
+    write: LocalWrite,
+    place: KeyPlacement,
+    level: ConsistencyLevel,
+    need: WriteNeed,
+    timeoutUs: number,
+  ): Promise<StoredObject> {
+    const placement = place.in(this.#parts.ring());
     const { self, view } = this.#parts;
     // The ring may have changed since a peer chose this node.
     if (!placement.includes(self)) {
@@ -180,7 +191,7 @@ export class ClusterDispatcher implements Dispatcher {
     if (write.replaces === true && !this.#isMajority(plan)) return Promise.reject(new NotReplaced([]));
     const refusal = this.#fullFor(plan, write.content.value.length);
     if (refusal !== undefined) return Promise.reject(refusal);
-    return new WriteRound(this.#parts, write, plan).run(timeoutUs);
+    return new WriteRound(this.#parts, write, place, plan).run(timeoutUs);
   }
 
   async #read(request: GetRequest, need: ReadNeed): Promise<StoredObject | undefined> {
@@ -285,17 +296,13 @@ export class ClusterDispatcher implements Dispatcher {
     return new LockstepError('Overloaded', fullQueue(full), { definite: true });
   }
 
-  async #forward(
-    request: PutRequest,
-    token: Token,
-    placement: Placement,
-    timeoutUs: number,
-  ): Promise<StoredObject> {
+  async #forward(request: PutRequest, place: KeyPlacement, timeoutUs: number): Promise<StoredObject> {
+    const placement = place.in(this.#parts.ring());
     const targets = planForward(this.#parts.view, placement).filter((member) => member !== this.#parts.self);
     const message: PeerRequest = {
       kind: 'coordinateWrite',
       key: request.key.packed,
-      token,
+      token: place.token,
       context: request.context.length === 0 ? noBytes : encodeContext(request.context),
       content: encodeContent(request.content),
       level: levelText(this.#parts.settings.writeLevel, request.need),

@@ -5,6 +5,7 @@
  * The write has happened, or is on its way to this node's disk: the round never fails it. For several objects see
  * `batch-round.ts`; for a client's write, which fails if too few replicas take it, see `write-round.ts`.
  */
+import type { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import type { RoundDependencies } from './round-dependencies.ts';
 import { askPeer } from './round-dependencies.ts';
@@ -16,6 +17,7 @@ import { Tally } from './tally.ts';
 export class ObjectRound {
   readonly #parts: RoundDependencies;
   readonly #item: IncomingObject;
+  readonly #place: KeyPlacement;
   readonly #plan: DispatchPlan | undefined;
   readonly #tally: Tally | undefined;
   readonly #met: (met: boolean) => void;
@@ -27,11 +29,13 @@ export class ObjectRound {
   constructor(
     parts: RoundDependencies,
     item: IncomingObject,
+    place: KeyPlacement,
     plan: DispatchPlan | undefined,
     met: (met: boolean) => void,
   ) {
     this.#parts = parts;
     this.#item = item;
+    this.#place = place;
     this.#plan = plan;
     this.#tally = plan === undefined ? undefined : new Tally(plan);
     this.#met = met;
@@ -42,7 +46,7 @@ export class ObjectRound {
     const { ring, pending } = this.#parts;
     const { token } = this.#item;
     if (this.#plan === undefined) this.#met(false);
-    for (const member of ring().placement(token)) this.#sendTo(member, timeoutUs);
+    for (const member of this.#place.in(ring())) this.#sendTo(member, timeoutUs);
     for (const member of pending(token)) this.#sendTo(member, timeoutUs);
   }
 

@@ -12,6 +12,7 @@ import { defaultType, objectKey } from '../base/object-key.ts';
 import { tombstone } from '../replica/object/content.ts';
 import { emptyVector } from '../replica/object/dots.ts';
 import type { Member } from '../cluster/ring/ring.ts';
+import { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import { Ring } from '../cluster/ring/ring.ts';
 import { NodeStats } from '../metrics/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
@@ -76,7 +77,7 @@ class Harness implements PeerLinks {
       ifNoneMatch: false,
       ifContext: undefined,
     };
-    new WriteRound(parts, write, plan).run(timeoutUs).then(
+    new WriteRound(parts, write, new KeyPlacement(token, ring), plan).run(timeoutUs).then(
       () => (this.outcome = 'acknowledged'),
       (error: unknown) => (this.outcome = error instanceof LockstepError ? error.code : String(error)),
     );

@@ -14,6 +14,7 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../replica/object/object.ts';
+import type { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import type { Asking, RoundDependencies, ReplyFailure } from './round-dependencies.ts';
 import { askPeer, replyFailure, roundError } from './round-dependencies.ts';
@@ -34,6 +35,7 @@ export type WriteDependencies = Asking &
 export class WriteRound implements WriteListener {
   readonly #parts: WriteDependencies;
   readonly #write: LocalWrite;
+  readonly #place: KeyPlacement;
   #plan: DispatchPlan;
   #tally: Tally;
   readonly #failures: ReplyFailure[] = [];
@@ -45,9 +47,10 @@ export class WriteRound implements WriteListener {
   #deadline: Timer | undefined;
   #timeoutUs = 0;
 
-  constructor(parts: WriteDependencies, write: LocalWrite, plan: DispatchPlan) {
+  constructor(parts: WriteDependencies, write: LocalWrite, place: KeyPlacement, plan: DispatchPlan) {
     this.#parts = parts;
     this.#write = write;
+    this.#place = place;
     this.#plan = plan;
     this.#tally = new Tally(plan);
   }
@@ -117,7 +120,7 @@ export class WriteRound implements WriteListener {
   #hintUnreachable(): void {
     const { ring, pending } = this.#parts;
     const { token } = this.#write;
-    for (const member of ring().placement(token)) this.#missUnlessAsked(member);
+    for (const member of this.#place.in(ring())) this.#missUnlessAsked(member);
     for (const member of pending(token)) this.#missUnlessAsked(member);
   }
 
@@ -150,7 +153,7 @@ export class WriteRound implements WriteListener {
     const { ring, pending } = this.#parts;
     const { token } = this.#write;
     const late: Member[] = [];
-    for (const member of ring().placement(token)) if (this.#isLate(member)) late.push(member);
+    for (const member of this.#place.in(ring())) if (this.#isLate(member)) late.push(member);
     for (const member of pending(token)) if (this.#isLate(member)) late.push(member);
     if (late.length === 0) {
       this.#succeed();

@@ -9,6 +9,7 @@
 import { failAssertion, present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
+import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import { TransientMap } from '../../base/transient-map.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
 import type { Branches } from '../participant/branches.ts';
@@ -112,13 +113,16 @@ export class Coordinator {
     const level = request.level ?? parts.settings.writeLevel;
     this.#running += 1;
     try {
-      const own = this.#ownPuts.take(xid, request, level);
+      const places = request.operations.map(
+        ({ key }) => new KeyPlacement(parts.router.tokenOf(key), parts.ring()),
+      );
+      const own = this.#ownPuts.take(xid, request, places, level);
       const told = await (own === undefined
-        ? this.#run(xid, request, level, startUs)
+        ? this.#run(xid, request, places, level, startUs)
         : this.#ownPuts.run(xid, own, level));
       const outcome =
         request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid
-          ? await this.#fence(request, told, level, startUs)
+          ? await this.#fence(request, places, told, level, startUs)
           : told;
       metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
       metrics.took('total', io.clock.nowUs() - startUs);
@@ -135,6 +139,7 @@ export class Coordinator {
    */
   #fence(
     request: TransactionRequest,
+    places: readonly KeyPlacement[],
     told: Aborted,
     level: ConsistencyLevel,
     startUs: number,
@@ -142,7 +147,7 @@ export class Coordinator {
     const { parts, io, lives } = this.#context;
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
     const leftUs = timeoutUs - (io.clock.nowUs() - startUs);
-    const attempt = attemptOf([...ordersOf(parts, lives, request, level).values()]);
+    const attempt = attemptOf([...ordersOf(parts, lives, request, places, level).values()]);
     if (attempt === undefined) return Promise.resolve(told);
     return this.fences.settle(attempt, told, Math.max(leftUs, Math.floor(timeoutUs / 4)));
   }
@@ -241,12 +246,13 @@ export class Coordinator {
   #run(
     xid: Xid,
     request: TransactionRequest,
+    places: readonly KeyPlacement[],
     level: ConsistencyLevel,
     startUs: number,
   ): Promise<TransactionOutcome> {
     const { parts, io, lives } = this.#context;
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
-    const orders = ordersOf(parts, lives, request, level);
+    const orders = ordersOf(parts, lives, request, places, level);
     markBegin(io, xid, [...orders.keys()].join(' '), request.clientId);
     const rejection = objectionTo(parts, orders, request.forceAbort);
     if (rejection !== undefined) return Promise.resolve({ kind: 'aborted', xid, ...rejection });

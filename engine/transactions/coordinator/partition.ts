@@ -8,6 +8,8 @@ import { present } from '../../base/assert.ts';
 import { ByteWriter } from '../../base/bytes.ts';
 import type { ByteString, NodeId } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
+import type { KeyPlacement } from '../../cluster/ring/key-placement.ts';
+import type { Placement } from '../../cluster/ring/ring.ts';
 import type { BatchLevel } from '../../replication/batch-round.ts';
 import { batchPlan } from '../../replication/batch-round.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
@@ -23,23 +25,25 @@ const noDigest = '' as ByteString;
 const digestBytes = 16;
 
 /**
- * The prepare request of each primary, in the sequence in which the operations name the primaries. Throws what the
- * router throws.
+ * The prepare request of each primary, in the sequence in which the operations name the primaries. `places`: where each
+ * operation's key lives.
  */
 export function ordersOf(
-  { ring, router, self }: Pick<RoundDependencies, 'ring' | 'router' | 'self'>,
+  { ring, self }: Pick<RoundDependencies, 'ring' | 'self'>,
   lives: Incarnations,
   request: TransactionRequest,
+  places: readonly KeyPlacement[],
   level: ConsistencyLevel,
 ): ReadonlyMap<NodeId, PrepareRequest> {
   const byNode = new Map<NodeId, BranchOperation[]>();
-  for (const { key, content, context, ifMatch, ifAbsent, check = false } of request.operations) {
-    const token = router.tokenOf(key);
-    const primary = present(ring().placement(token)[0], 'a primary').node;
-    const operation = { key: key.packed, token, content, context, ifMatch, ifAbsent, check };
+  for (const [index, operation] of request.operations.entries()) {
+    const { key, content, context, ifMatch, ifAbsent, check = false } = operation;
+    const place = present(places[index], 'the place of an operation');
+    const primary = present(place.in(ring())[0], 'a primary').node;
+    const placed = { key: key.packed, token: place.token, content, context, ifMatch, ifAbsent, check };
     const known = byNode.get(primary);
-    if (known === undefined) byNode.set(primary, [operation]);
-    else known.push(operation);
+    if (known === undefined) byNode.set(primary, [placed]);
+    else known.push(placed);
   }
   const branches: BranchName[] = [];
   for (const [node, operations] of byNode) {
@@ -146,20 +150,22 @@ export function notReadyReasonOf(
   if (lacking !== undefined) return { reason: 'no_targets', detail: lacking };
   const closed = closedToWrites(parts);
   if (closed !== undefined) return closed;
+  const placement = parts.ring().placement(place.token);
   // A node applies what it has voted for before it hands the key over.
-  const foreign = again && parts.isFormer(place.token) ? undefined : foreignKeyReason(parts, place);
+  const foreign =
+    again && parts.isFormer(place.token) ? undefined : foreignKeyReason(parts, place, placement);
   if (foreign !== undefined) return { reason: 'no_targets', detail: foreign };
-  const plan = batchPlan(parts, place, level);
+  const plan = batchPlan(parts, place, placement, level);
   return plan.kind === 'refused' ? { reason: 'no_targets', detail: plan.detail } : undefined;
 }
 
 /** Why this node does not lead the key, or not yet. */
 function foreignKeyReason(
-  { ring, self, handedOver }: Pick<RoundDependencies, 'ring' | 'self' | 'handedOver'>,
+  { self, handedOver }: Pick<RoundDependencies, 'self' | 'handedOver'>,
   { key, token }: Place,
+  [primary]: Placement,
 ): string | undefined {
-  if (ring().placement(token)[0]?.node !== self.node)
-    return `${self.node} is not the primary of ${describeKey(key)}`;
+  if (primary?.node !== self.node) return `${self.node} is not the primary of ${describeKey(key)}`;
   return handedOver(token) ? undefined : `${describeKey(key)} is changing hands; try again later`;
 }
 

@@ -6,6 +6,7 @@
  * The other replicas get a batch only once it is durable here. Otherwise a crash could make this node forget what they
  * hold, and a later write could replace a part of it (transactions/participant/branch.ts).
  */
+import type { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import type { BatchLevel, ReplicaGroup } from '../../replication/batch-round.ts';
 import { BatchRound, enterReplicaGroup } from '../../replication/batch-round.ts';
@@ -36,18 +37,20 @@ export function takeBatch(
   locks: Locks,
   xid: Xid,
   operations: readonly Operation[],
+  places: readonly KeyPlacement[],
   level: BatchLevel,
 ): LocalBatch | undefined {
-  const { self, view, handedOver, pending, router, notReadyReason } = parts;
+  const { self, view, handedOver, pending, notReadyReason } = parts;
   if (!view.isRoutable(self) || notReadyReason() !== undefined) return undefined;
   const ring = parts.ring();
   const writes: LocalWrite[] = [];
   const kin: ReplicaGroup[] = [];
-  for (const operation of operations) {
-    if (!statesNothing(operation)) return undefined;
+  for (const [index, operation] of operations.entries()) {
+    const place = places[index];
+    if (place === undefined || !statesNothing(operation)) return undefined;
     const { key, content } = operation;
-    const token = router.tokenOf(key);
-    const placement = ring.placement(token);
+    const { token } = place;
+    const placement = place.in(ring);
     if (placement[0]?.node !== self.node) return undefined;
     // While owners change, the next primary must have the batch before any replica does (replication/batch-round.ts).
     if (pending(token).length > 0 || !handedOver(token)) return undefined;

@@ -13,6 +13,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
+import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import type { BatchLevel } from '../../replication/batch-round.ts';
 import { batchPlan } from '../../replication/batch-round.ts';
 import { ObjectRound } from '../../replication/object-round.ts';
@@ -38,6 +39,7 @@ import type { Xid } from '../formats/xid.ts';
 /** A put with all that is needed to write it at once. */
 export interface LocalPut {
   readonly write: LocalWrite;
+  readonly place: KeyPlacement;
   readonly plan: DispatchPlan;
 }
 
@@ -86,28 +88,37 @@ export class LocalPuts {
 
   /**
    * Locks the key of a put that qualifies, or the keys of a batch (local-batches.ts); the caller must write it next.
-   * Undefined if the request does not qualify or cannot run now; the general path then reports why. Throws what the
-   * router throws.
+   * `places`: where each operation's key
+   * lives. Undefined if the request does not qualify or cannot run now; the general path then reports why.
    */
   take(
     xid: Xid,
     { operations, forceAbort, clientId }: TransactionRequest,
+    places: readonly KeyPlacement[],
     level: ConsistencyLevel,
   ): LocalPut | LocalBatch | undefined {
     const [operation] = operations;
-    if (operation === undefined || forceAbort || clientId !== undefined) return undefined;
+    const [place] = places;
+    if (operation === undefined || place === undefined || forceAbort || clientId !== undefined)
+      return undefined;
     if (operations.length > 1)
-      return takeBatch(this.#context, this.#locks, xid, operations, this.#levels[level]);
+      return takeBatch(this.#context, this.#locks, xid, operations, places, this.#levels[level]);
     if (!isPut(operation)) return undefined;
     const { key, content, context, ifMatch } = operation;
-    const token = this.#context.parts.router.tokenOf(key);
-    return this.#taken(xid, { key: key.packed, token, content, context, ifMatch }, this.#levels[level]);
+    const { token } = place;
+    return this.#taken(
+      xid,
+      { key: key.packed, token, content, context, ifMatch },
+      place,
+      this.#levels[level],
+    );
   }
 
   /** The same for a prepare request of another node. */
   takeOrder(xid: Xid, order: PrepareRequest): LocalPut | undefined {
     const [operation] = order.operations;
-    return operation !== undefined && isSinglePut(order) ? this.#taken(xid, operation, order) : undefined;
+    if (operation === undefined || !isSinglePut(order)) return undefined;
+    return this.#taken(xid, operation, new KeyPlacement(operation.token, this.#context.parts.ring()), order);
   }
 
   #taken(
@@ -119,10 +130,12 @@ export class LocalPuts {
       context,
       ifMatch,
     }: Pick<BranchOperation, 'key' | 'token' | 'content' | 'context' | 'ifMatch'>,
+    place: KeyPlacement,
     level: BatchLevel,
   ): LocalPut | undefined {
     const { ring, self, view, handedOver, pending, notReadyReason } = this.#context.parts;
-    if (ring().placement(token)[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
+    const placement = place.in(ring());
+    if (placement[0]?.node !== self.node || !view.isRoutable(self)) return undefined;
     if (notReadyReason() !== undefined) return undefined;
     // While owners change, the next primary must have the put before any replica does (replication/batch-round.ts).
     if (pending(token).length > 0 || !handedOver(token)) return undefined;
@@ -135,8 +148,8 @@ export class LocalPuts {
       ifNoneMatch: false,
       ifContext: ifMatch,
     };
-    const plan = batchPlan(this.#context.parts, write, level);
-    return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, plan } : undefined;
+    const plan = batchPlan(this.#context.parts, write, placement, level);
+    return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, place, plan } : undefined;
   }
 
   /** Writes it and resolves with its outcome. */
@@ -159,14 +172,14 @@ export class LocalPuts {
   }
 
   /** Writes it. Calls `done` once, with a branch's reply to a one-step commit. */
-  write(xid: Xid, { write, plan }: LocalPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
-    const writing = new Writing(this.#context, this.#locks, xid, write, plan, level, (met) => {
+  write(xid: Xid, put: LocalPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
+    const writing = new Writing(this.#context, this.#locks, xid, put, level, (met) => {
       if (typeof met === 'boolean') {
         done(this.#concluded(xid, { kind: 'ended', met }));
         return;
       }
       const voted = votedFailure(met);
-      const detail = `operation on ${describeKey(write.key)}: ${voted.detail}`;
+      const detail = `operation on ${describeKey(put.write.key)}: ${voted.detail}`;
       done(this.#concluded(xid, { ...voted, detail }));
     });
     writing.begin();
@@ -196,6 +209,7 @@ class Writing implements WriteListener {
   readonly #locks: Locks;
   readonly #xid: Xid;
   readonly #write: LocalWrite;
+  readonly #place: KeyPlacement;
   readonly #plan: DispatchPlan;
   readonly #level: BatchLevel;
   readonly #done: (met: boolean | LockstepError) => void;
@@ -210,8 +224,7 @@ class Writing implements WriteListener {
     context: TransactionContext,
     locks: Locks,
     xid: Xid,
-    write: LocalWrite,
-    plan: DispatchPlan,
+    { write, place, plan }: LocalPut,
     level: BatchLevel,
     done: (met: boolean | LockstepError) => void,
   ) {
@@ -219,6 +232,7 @@ class Writing implements WriteListener {
     this.#locks = locks;
     this.#xid = xid;
     this.#write = write;
+    this.#place = place;
     this.#plan = plan;
     this.#level = level;
     this.#done = done;
@@ -239,7 +253,7 @@ class Writing implements WriteListener {
     const { io, parts } = this.#context;
     const { key, token } = this.#write;
     mark(io, 'p.apply.partial', this.#xid);
-    this.#round = new ObjectRound(parts, { key, token, bytes }, this.#planNow(), (met) => {
+    this.#round = new ObjectRound(parts, { key, token, bytes }, this.#place, this.#planNow(), (met) => {
       this.#met ??= met;
       this.#conclude();
     });
@@ -279,7 +293,8 @@ class Writing implements WriteListener {
   /** The ring may have changed while the key was read from the disk. */
   #planNow(): DispatchPlan | undefined {
     if (this.#fresh) return this.#plan;
-    const plan = batchPlan(this.#context.parts, this.#write, this.#level);
+    const { parts } = this.#context;
+    const plan = batchPlan(parts, this.#write, this.#place.in(parts.ring()), this.#level);
     return plan.kind === 'plan' ? plan : undefined;
   }
 }
