@@ -320,7 +320,7 @@ export const configKeys: ConfigTable = {
   phiThresholdMilli: {
     kind: wholeNumber(500, 100_000, 'thousandths'),
     fallback: 8000,
-    trial: [4000, 8000],
+    trial: [2000, 8000],
     help: 'A peer whose phi (how unlikely its silence is, times 1000) exceeds this is down: 8000 is 18.4 s of silence at one sign of life a second.',
   },
   phiWindowCount: {
@@ -333,7 +333,7 @@ export const configKeys: ConfigTable = {
     kind: wholeNumber(10, 60_000, 'ms'),
     fallback: 1000,
     trial: [100, 1000],
-    help: 'That mean is taken for this at least, so that a lively peer is not suspected too soon.',
+    help: 'That mean is taken for this at least, and for gossip_interval_ms at least, so that a lively peer is not suspected too soon.',
   },
   storeSegmentBytesMax: {
     kind: wholeNumber(4096, 2 * gibibyte - 1, 'bytes'),

@@ -19,6 +19,8 @@ const intervalsMax = 5;
 /** The settings of membership. `epoch` is the id of this incarnation. */
 export function membershipSettings(config: NodeConfig, epoch: string): MembershipSettings {
   const { gossipIntervalMs, phiThresholdMilli, phiWindowCount, phiMeanMsMin } = config;
+  // Nodes gossip at one pace. A mean below it would call a peer DOWN before its next sign of life is due.
+  const meanMsMin = Math.max(phiMeanMsMin, gossipIntervalMs);
   return {
     self: selfOf(config),
     address: config.peerAdvertise ?? config.peerListen,
@@ -30,8 +32,8 @@ export function membershipSettings(config: NodeConfig, epoch: string): Membershi
     detector: {
       ...detectorDefaults,
       samplesMax: phiWindowCount,
-      meanUsMin: phiMeanMsMin * 1000,
-      intervalUsMax: intervalsMax * Math.max(phiMeanMsMin, gossipIntervalMs) * 1000,
+      meanUsMin: meanMsMin * 1000,
+      intervalUsMax: intervalsMax * meanMsMin * 1000,
       thresholdMilliPhi: phiThresholdMilli,
     },
   };

@@ -313,6 +313,7 @@ export class RunObserver {
     return {
       opened: (end) => book(end)?.opened(end.id, end.port === clusterPorts.http, end.peer),
       wrote: (end, bytes) => book(end)?.wrote(end.id, bytes),
+      full: (end) => this.#redisBook(end)?.full(end.id),
       heard: (end, bytes) => book(end)?.heard(end.id, bytes),
       toldEnd: (end) => book(end)?.toldEnd(end.id),
       left: (end) => book(end)?.left(end.id),
@@ -351,6 +352,11 @@ export class RunObserver {
     if (port === clusterPorts.redis) redis.letGo();
     else if (port === clusterPorts.http) clients.letGoOfHttp();
     else if (port === clusterPorts.pb) clients.letGo();
+  }
+
+  #redisBook({ side, host, life, port }: ConnectionEnd): RedisObserver | undefined {
+    if (side === 'client' || port !== clusterPorts.redis || !this.#nodes.has(host)) return undefined;
+    return this.#bookOf(host, life).redis;
   }
 
   /** Undefined for connections whose other side is not a node. */

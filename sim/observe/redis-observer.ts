@@ -4,7 +4,8 @@
  *
  * A node starts a command at the latest when no conflicting command is in progress, and never before an earlier command of the
  * connection. The moment when a conflict ends is invisible from outside. A command that had to wait therefore counts as
- * started once it, or a later one, is answered; until then it is counted apart (`held`).
+ * started once it, or a later one, is answered; until then it is counted apart (`held`). So is a command that was
+ * delivered to a node whose client does not read its replies: the node takes no command until the client does.
  */
 import { ProtocolError, RequestReader } from '../../engine/api/redis/request-reader.ts';
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
@@ -146,6 +147,11 @@ export class RedisObserver {
     }
   }
 
+  /** The client does not take its replies: from here on the node takes no command until the client does. */
+  full(id: number): void {
+    for (const asked of this.#open.get(id)?.owed ?? []) this.#hold(asked);
+  }
+
   toldEnd(id: number): void {
     const conversation = this.#open.get(id);
     if (conversation === undefined) return;
@@ -200,6 +206,16 @@ export class RedisObserver {
     for (const [name, amount] of asked.sums) {
       this.#sums.add(`held.${name}`, -amount);
       this.#sums.add(name, amount);
+    }
+  }
+
+  /** The command may still stand among the bytes that the node has received and not looked at. */
+  #hold(asked: Asked): void {
+    if (asked.held) return;
+    asked.held = true;
+    for (const [name, amount] of asked.sums) {
+      this.#sums.add(name, -amount);
+      this.#sums.add(`held.${name}`, amount);
     }
   }
 

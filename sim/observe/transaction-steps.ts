@@ -11,10 +11,17 @@ import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
 
 /**
- * Events that are no protocol steps. Operators' decisions: the checks leave their branches out. Decisions that a start
+ * Events that are no protocol steps. The end of a transaction of one branch, which has no other step if it writes
+ * nothing. Operators' decisions: the checks leave their branches out. Decisions that a start
  * found in the log after a crash prevented their own step.
  */
-const beside = ['branch.decided', 'branch.mixed', 'decision.abandoned', 'decision.recovered'];
+const beside = [
+  'branch.concluded',
+  'branch.decided',
+  'branch.mixed',
+  'decision.abandoned',
+  'decision.recovered',
+];
 
 const branchRecord = 'xa.branch';
 const decisionRecord = 'xa.decision';

@@ -351,6 +351,9 @@ class Run {
       history,
       transactions: this.#transactions(),
       redis: load.redis,
+      clockErrors: new Map(
+        this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),
+      ),
       jobs: load.jobs,
       diskLosses: diskLossesOf(
         this.#disks.losses,

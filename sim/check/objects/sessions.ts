@@ -17,6 +17,7 @@ import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import { isKept, mustMeet } from './durability.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
+import type { ClockErrors } from '../protocols/redis-expiry.ts';
 import { checkRedisExpiry } from '../protocols/redis-expiry.ts';
 import { checkRedisPages } from '../protocols/redis-pages.ts';
 import { invariant } from '../invariant.ts';
@@ -28,6 +29,7 @@ export interface SessionEvidence {
   readonly history: History;
   readonly diskLosses: DiskLosses;
   readonly redis: readonly RedisRecord[];
+  readonly clockErrors: ClockErrors;
 }
 
 /** The row of `session-guarantees`. */
@@ -39,8 +41,12 @@ export const sessionGuaranteesRow = invariant({
   breach: 'a client sees its own write disappear, or an older value after a newer one',
   needs: [],
   everydayFloor: 10,
-  check: ({ history, diskLosses, redis }: SessionEvidence) =>
-    joinReports(checkSessions(history, diskLosses), checkRedisExpiry(redis), checkRedisPages(redis)),
+  check: ({ history, diskLosses, redis, clockErrors }: SessionEvidence) =>
+    joinReports(
+      checkSessions(history, diskLosses),
+      checkRedisExpiry(redis, clockErrors),
+      checkRedisPages(redis),
+    ),
 });
 
 /** Checks a history key by key; `atlas` says which disks lost data, and when. */

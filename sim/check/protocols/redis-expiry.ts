@@ -1,7 +1,10 @@
 /**
- * `session-guarantees` (INV20) for values that expire: no client sees a value after its expiry, or misses it before, by
- * more than the allowed clock difference. A value names the operation that wrote it. After the calm, all of them are
- * gone at every node.
+ * `session-guarantees` (INV20) for values that expire: no client sees a value after its expiry, or misses it before. A
+ * value names the operation that wrote it. After the calm, all of them are gone at every node.
+ *
+ * The node that a client writes at dates the expiry by its wall clock; the node that a client reads at, and any node
+ * that drops expired values, compare that date with theirs. So what may be late or early is computed from the errors of
+ * these clocks in this run (`ClockErrors`).
  *
  * Skipped: reads of keys with a write of unknown outcome, or one in progress at the same time.
  */
@@ -10,25 +13,30 @@ import { describeRedis } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
-/**
- * Upper bound of the difference between two nodes' clocks, in microseconds (sim/world/cluster/cluster.ts: 200 ms either
- * way, and drift).
- */
-const skewUs = 410_000;
+/** By node: how far its wall clock was from the true time whenever the node read it, in milliseconds. */
+export type ClockErrors = ReadonlyMap<string, { readonly leastMs: number; readonly mostMs: number }>;
+
+/** Wall clocks show whole milliseconds, and an expiry is one; in microseconds. */
+const roundingUs = 2_000;
 
 /** Checks every read of a key with an expiry. */
-export function checkRedisExpiry(records: readonly RedisRecord[]): CheckReport {
+export function checkRedisExpiry(records: readonly RedisRecord[], clocks: ClockErrors): CheckReport {
   const tally = new Tally('session-guarantees');
   const writes = records.filter(({ kind }) => kind === 'mortal');
   const looks = records.filter(({ kind, outcome }) => kind === 'look' && outcome === 'ok');
   for (const look of looks) {
-    if (look.found === undefined) checkMissed(look, writes, tally);
-    else checkFound(look, writes, tally);
+    if (look.found === undefined) checkMissed(look, writes, clocks, tally);
+    else checkFound(look, writes, clocks, tally);
   }
   return tally.report();
 }
 
-function checkFound(look: RedisRecord, writes: readonly RedisRecord[], tally: Tally): void {
+function checkFound(
+  look: RedisRecord,
+  writes: readonly RedisRecord[],
+  clocks: ClockErrors,
+  tally: Tally,
+): void {
   const write = writes.find(({ id, key }) => id === look.found && key === look.key);
   tally.compare(write !== undefined && write.outcome !== 'fail', look.completedUs, () => {
     return `nobody wrote that: ${describeRedis(look)}`;
@@ -39,13 +47,20 @@ function checkFound(look: RedisRecord, writes: readonly RedisRecord[], tally: Ta
     tally.skip();
     return;
   }
-  const endUs = write.completedUs + write.amount * 1000 + skewUs;
+  // Dated by a clock that is ahead, compared with one that is behind.
+  const lateMs = errorAt(write, clocks).mostMs - errorAt(look, clocks).leastMs;
+  const endUs = write.completedUs + (write.amount + lateMs) * 1000 + roundingUs;
   tally.compare(look.invokedUs <= endUs, look.completedUs, () => {
     return `it has outlived its time: ${describeRedis(look)}, written by ${describeRedis(write)}`;
   });
 }
 
-function checkMissed(look: RedisRecord, writes: readonly RedisRecord[], tally: Tally): void {
+function checkMissed(
+  look: RedisRecord,
+  writes: readonly RedisRecord[],
+  clocks: ClockErrors,
+  tally: Tally,
+): void {
   const mine = writes.filter(({ key, outcome }) => key === look.key && outcome !== 'fail');
   const before = mine.filter(({ completedUs }) => completedUs < look.invokedUs);
   const last = before.toSorted((left, right) => left.completedUs - right.completedUs).at(-1);
@@ -59,8 +74,18 @@ function checkMissed(look: RedisRecord, writes: readonly RedisRecord[], tally: T
     tally.skip();
     return;
   }
-  const surelyUs = last.invokedUs + last.amount * 1000 - skewUs;
+  // Dated by a clock that is behind; any node whose clock is ahead may have dropped it.
+  const aheadMs = Math.max(...[...clocks.values()].map(({ mostMs }) => mostMs));
+  const earlyMs = aheadMs - errorAt(last, clocks).leastMs;
+  const surelyUs = last.invokedUs + (last.amount - earlyMs) * 1000 - roundingUs;
   tally.compare(look.completedUs >= surelyUs, look.completedUs, () => {
     return `it has not lived its time: ${describeRedis(look)}, written by ${describeRedis(last)}`;
   });
+}
+
+function errorAt(
+  { node }: RedisRecord,
+  clocks: ClockErrors,
+): { readonly leastMs: number; readonly mostMs: number } {
+  return clocks.get(node) ?? { leastMs: 0, mostMs: 0 };
 }

@@ -164,6 +164,7 @@ describe('a commit that a client hears of (outcome-stability)', () => {
     expect(told(`${begun}\nn2 p.applied.synced t1`).ok).toBe(true);
     expect(told(`${begun}\nn2 p.recovery.scan t1 phase=applied`).ok).toBe(true);
     expect(told(`${begun}\nn1 c.prepare.sent t1\nn2 p.vote.sent t1 vote=readOnly`).ok).toBe(true);
+    expect(told(`${begun}\nn2 branch.concluded t1 vote=readOnly`).ok).toBe(true);
   });
 
   it('breaks when no step mentions it, it was not decided, or a branch has no step', () => {

@@ -505,6 +505,8 @@ function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story
       if (event.step === 'decision.recovered') story.isRecovered = true;
     }
     if (event.step === 'c.ack.recv') branchOf(story, String(event.fields['from'])).acknowledged = true;
+    if (event.step === 'branch.concluded' && event.fields['vote'] === 'readOnly')
+      branchOf(story, event.node).readOnlyUs ??= event.atUs;
     if (event.step.startsWith('p.')) hearBranch(story, event);
   }
   return stories;

@@ -25,8 +25,6 @@ export type FaultTerms =
       readonly params?: NonNullable<FaultDraw['params']>;
       readonly group?: FaultDraw['group'];
       readonly demands?: readonly Demand[];
-      /** Why the load has no values that expire; absent: it may have some. */
-      readonly noExpiry?: string;
       readonly excuses?: Excuses;
     }
   | {
@@ -40,8 +38,6 @@ const long: Range = [50_000, 4_000_000];
 
 const lossOfDisk =
   'acknowledged copies of a minority are lost with a disk: scenarios place it so that the other replicas still overlap';
-
-const clocksDecide = 'a node decides by its wall clock whether a value has expired';
 
 /** The terms of every kind. */
 export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
@@ -93,10 +89,10 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
     reason: 'it needs a node that has left, at a known moment: four scenarios place it',
   },
   'node-standby': { drawn: true, count: [1, 2], forUs: brief, demands: ['peers'] },
-  'clock-skew': { drawn: true, count: [1, 3], noExpiry: clocksDecide },
-  'clock-jump': { drawn: true, count: [1, 3], noExpiry: clocksDecide },
-  'clock-strobe': { drawn: true, count: [1, 2], forUs: brief, noExpiry: clocksDecide },
-  'clock-freeze': { drawn: true, count: [1, 2], forUs: brief, noExpiry: clocksDecide },
+  'clock-skew': { drawn: true, count: [1, 3] },
+  'clock-jump': { drawn: true, count: [1, 3] },
+  'clock-strobe': { drawn: true, count: [1, 2], forUs: brief },
+  'clock-freeze': { drawn: true, count: [1, 2], forUs: brief },
   'timer-jitter': { drawn: true, count: [1, 3], forUs: brief },
   'power-loss': { drawn: true, count: [1, 4], forUs: brief },
   'torn-write': { drawn: true, count: [1, 3], forUs: brief },
@@ -153,14 +149,6 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
       'a tree altered under a valid checksum reports equal keys, which only no-churn-when-equal expects',
   },
 };
-
-/** Whether some of these faults rule values out that expire. */
-export function ruleOutExpiry(kinds: readonly FaultKind[]): boolean {
-  return kinds.some((kind) => {
-    const terms = faultContract[kind];
-    return terms.drawn && terms.noExpiry !== undefined;
-  });
-}
 
 /** What the shape of a run, beside its faults, leaves of the invariants. */
 export interface RunShape {

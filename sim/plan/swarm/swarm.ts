@@ -24,7 +24,7 @@ import type {
   TransactionLoad,
 } from '../scenario.ts';
 import type { Demand, FaultTerms } from './fault-contract.ts';
-import { excusesOf, faultContract, ruleOutExpiry } from './fault-contract.ts';
+import { excusesOf, faultContract } from './fault-contract.ts';
 
 /** Settings with which replicas become equal within seconds; a drawn value takes the place of one of these. */
 const baseline = {
@@ -112,8 +112,7 @@ function assemble(
   frame: Frame,
   faults: readonly FaultDraw[],
 ): Scenario {
-  const { cluster, transactions, jobs, objects, stormMs } = frame;
-  const redis = ruleOutExpiry(faults.map(({ kind }) => kind)) ? withoutExpiry(frame.redis) : frame.redis;
+  const { cluster, transactions, redis, jobs, objects, stormMs } = frame;
   const drawn = settingsOf(frame);
   const antiEntropy = drawn['aae_enabled'] !== false;
   const excuses = excusesOf({
@@ -140,10 +139,6 @@ function assemble(
     settings: drawn,
     invariants: Object.fromEntries(judged.map((name) => [name, floorOf(name)])),
   };
-}
-
-function withoutExpiry(load: RedisLoad | undefined): RedisLoad | undefined {
-  return load && { ...load, kinds: { ...load.kinds, mortal: 0, look: 0 } };
 }
 
 /** A drawn run promises no number of comparisons, except where every run makes one. */

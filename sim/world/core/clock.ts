@@ -23,6 +23,12 @@ const earlyUsMax = 990;
 const driftPpmMax = 10_000;
 const originUsMax = 1_000_000_000;
 
+/** How far a host's wall clock was from the world's time, in milliseconds: below 0 behind, above 0 ahead. */
+export interface ClockError {
+  readonly leastMs: number;
+  readonly mostMs: number;
+}
+
 /** The clocks of one host. */
 export class HostClock {
   readonly #ground: WorldContext;
@@ -36,6 +42,7 @@ export class HostClock {
   #earlyUs = 0;
   #lateUs = 0;
   #told: (wallMs: number) => void = () => undefined;
+  #error: ClockError | undefined;
 
   constructor(ground: WorldContext, host: string, wallOffsetMs: number, driftPpm: number) {
     this.#ground = ground;
@@ -63,7 +70,13 @@ export class HostClock {
   tellWallMs(): number {
     const { wallMs } = this;
     this.#told(wallMs);
+    this.#noteError(wallMs - epochMs - Math.floor(this.#ground.timeline.nowUs / 1000));
     return wallMs;
+  }
+
+  /** The errors of all wall times that incarnations on this host have read. */
+  get error(): ClockError {
+    return this.#error ?? { leastMs: 0, mostMs: 0 };
   }
 
   /** How early and how late timers may be, in microseconds. */
@@ -118,6 +131,12 @@ export class HostClock {
     this.#frozenMs = undefined;
     this.#earlyUs = 0;
     this.#lateUs = 0;
+  }
+
+  #noteError(ms: number): void {
+    const { leastMs, mostMs } = this.#error ?? { leastMs: ms, mostMs: ms };
+    if (this.#error !== undefined && leastMs <= ms && ms <= mostMs) return;
+    this.#error = { leastMs: Math.min(leastMs, ms), mostMs: Math.max(mostMs, ms) };
   }
 
   /** The first instant of the world at which the host's monotonic time is at least `localUs`. */

@@ -25,6 +25,8 @@ export interface ConnectionWatcher {
   opened(end: ConnectionEnd): void;
   /** The process writes these bytes. */
   wrote(end: ConnectionEnd, bytes: Uint8Array): void;
+  /** A write of the process learns that the other side does not take what was written: `write` returns false. */
+  full?(end: ConnectionEnd): void;
   /** The process receives these bytes. */
   heard(end: ConnectionEnd, bytes: Uint8Array): void;
   /** The process learns that the other side sends no more. */

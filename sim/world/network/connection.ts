@@ -151,6 +151,7 @@ export class WorldConnection implements Connection, Holding, Sender, Receiver {
     this.#patience.wrote();
     if (this.#out.pendingBytes < this.#shared.ground.tuning.network.highWaterBytes) return true;
     this.#needsDrain = true;
+    if (this.#shared.watchers.length > 0) this.#watched((watcher, end) => watcher.full?.(end));
     return false;
   }
 

@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+
+import type { RedisRecord } from '../../evidence/redis.ts';
+import { checkRedisExpiry } from './redis-expiry.ts';
+
+const ms = 1_000;
+const exact = { leastMs: 0, mostMs: 0 };
+
+function record(over: Partial<RedisRecord>): RedisRecord {
+  return {
+    id: 'q1',
+    kind: 'mortal',
+    client: 'r0',
+    node: 'n1',
+    key: 0,
+    other: 0,
+    amount: 100,
+    invokedUs: 0,
+    completedUs: 1 * ms,
+    outcome: 'ok',
+    reason: '',
+    counted: undefined,
+    balances: [],
+    found: undefined,
+    replies: [],
+    final: false,
+    ...over,
+  };
+}
+
+const look = (atMs: number, found: string | undefined): RedisRecord =>
+  record({
+    id: 'q2',
+    kind: 'look',
+    node: 'n2',
+    invokedUs: atMs * ms,
+    completedUs: (atMs + 1) * ms,
+    found,
+  });
+
+const reasonsOf = (read: RedisRecord, clocks: Parameters<typeof checkRedisExpiry>[1]): readonly string[] =>
+  checkRedisExpiry([record({}), read], clocks).reasons;
+
+it('with exact clocks a value lives exactly its time', () => {
+  const clocks = new Map([
+    ['n1', exact],
+    ['n2', exact],
+  ]);
+  expect(reasonsOf(look(90, 'q1'), clocks)).toEqual([]);
+  expect(reasonsOf(look(110, undefined), clocks)).toEqual([]);
+  expect(reasonsOf(look(110, 'q1'), clocks)[0]).toContain('outlived');
+  expect(reasonsOf(look(90, undefined), clocks)[0]).toContain('has not lived its time');
+});
+
+it('the errors of clocks excuse what they explain, and no more', () => {
+  const behind = new Map([
+    ['n1', exact],
+    ['n2', { leastMs: -50, mostMs: 0 }],
+  ]);
+  expect(reasonsOf(look(140, 'q1'), behind)).toEqual([]);
+  expect(reasonsOf(look(160, 'q1'), behind)[0]).toContain('outlived');
+  // Neither dates the value nor is asked for it, but may drop it.
+  const ahead = new Map([...behind, ['n3', { leastMs: 0, mostMs: 30 }]]);
+  expect(reasonsOf(look(80, undefined), ahead)).toEqual([]);
+  expect(reasonsOf(look(60, undefined), ahead)[0]).toContain('has not lived its time');
+});
