@@ -1,5 +1,6 @@
 /** Defines what the client listeners report of their work for the metrics. `node/` connects it to the statistics. */
 import type { ErrorCode, LockstepError } from '../base/errors.ts';
+import type { RequestTimes } from '../base/request-times.ts';
 import type { ConsistencyLevel } from '../replication/requests.ts';
 import type { ConnectionObserver } from '../io/http.ts';
 
@@ -20,7 +21,15 @@ export interface ClientObserver extends ConnectionObserver {
   /** A client's request for an object has arrived. */
   received(purpose: Purpose): void;
   /** The listener has answered a request, with success or an error, `latencyUs` microseconds after it arrived. */
-  answered(latencyUs: number, protocol: ClientProtocol, operation: Operation): void;
+  answered(
+    latencyUs: number,
+    protocol: ClientProtocol,
+    operation: Operation,
+    times?: RequestTimes,
+    requestId?: string,
+  ): void;
+  /** The times to fill in for a request that arrived at `startUs`; undefined if nothing reads them. */
+  timesOf(startUs: number): RequestTimes | undefined;
   /** The listener refused a request, or gave it up without an answer from a replica. */
   dropped(): void;
   /** The listener answered with an error. "Not found" and a failed precondition are answers, not errors. */

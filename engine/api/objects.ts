@@ -14,6 +14,7 @@ import type { VersionVector } from '../replica/object/dots.ts';
 import type { Sibling, StoredObject } from '../replica/object/object.ts';
 import { decodeContext } from '../replica/object/object.ts';
 import type { ReplicaTerms, WriteQuorum } from '../replication/needs.ts';
+import type { RequestTimes } from '../base/request-times.ts';
 import { absenceNeed } from '../replication/needs.ts';
 
 /** Milliseconds. A longer timeout from a client is cut to this. */
@@ -66,12 +67,14 @@ export async function readObject(
   patience: Patience,
 ): Promise<StoredObject | undefined> {
   const { need, quorum, notFoundOk, basicQuorum } = reading;
-  const { object } = await dispatcher.get({ key, need, quorum, timeoutMs: patience.remainingMs() });
+  const { times } = patience;
+  const { object } = await dispatcher.get({ key, need, quorum, timeoutMs: patience.remainingMs(), times });
   if (object !== undefined || notFoundOk) return object;
   const more = absenceNeed(terms, need, basicQuorum);
   if (more === undefined) return undefined;
   try {
-    return (await dispatcher.get({ key, need: more.need, quorum, timeoutMs: patience.remainingMs() })).object;
+    const timeoutMs = patience.remainingMs();
+    return (await dispatcher.get({ key, need: more.need, quorum, timeoutMs, times })).object;
   } catch (error) {
     throw notConfirmed(error, more.asked);
   }
@@ -91,10 +94,13 @@ function notConfirmed(error: unknown, needed: number): unknown {
 export class Patience {
   readonly #clock: Clock;
   readonly #endUs: number | undefined;
+  /** Where the steps note how long they take. */
+  readonly times: RequestTimes | undefined;
 
   /** `timeoutMs` in milliseconds; undefined: each step has the dispatcher's own limit. */
-  constructor(clock: Clock, timeoutMs: number | undefined) {
+  constructor(clock: Clock, timeoutMs: number | undefined, times?: RequestTimes) {
     this.#clock = clock;
+    this.times = times;
     this.#endUs = timeoutMs === undefined ? undefined : clock.nowUs() + timeoutMs * 1000;
   }
 
@@ -117,10 +123,12 @@ export async function writeTombstone(
   key: ObjectKey,
   { need, quorum }: WriteQuorum,
   context: VersionVector,
-  timeoutMs: number | undefined,
+  patience: Patience,
   ifContext?: VersionVector,
 ): Promise<void> {
-  await dispatcher.put({ key, need, quorum, context, content: tombstone, timeoutMs, ifContext });
+  const { times } = patience;
+  const timeoutMs = patience.remainingMs();
+  await dispatcher.put({ key, need, quorum, context, content: tombstone, timeoutMs, ifContext, times });
 }
 
 /** Whether this cluster has a bucket type of that name. */

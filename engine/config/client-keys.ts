@@ -15,6 +15,8 @@ export interface ClientFields {
   readonly clientReadTimeoutMs: number;
   readonly clientRequestBytesMax: number;
   readonly clientWaitMsMax: number;
+  /** Milliseconds from which on a request is logged as slow; 0: none is. */
+  readonly slowRequestMs: number;
   readonly clientWriteTimeoutMs: number;
 }
 
@@ -76,5 +78,11 @@ export const clientKeys: KeyRows<ClientFields> = {
     fallback: 60_000,
     trial: [10_000, 60_000],
     help: 'How long a client may take nothing of the answers that wait for it, on each listener; then its connection is closed.',
+  },
+  slowRequestMs: {
+    kind: wholeNumber(0, 3_600_000, 'ms'),
+    fallback: 1_000,
+    trial: [0, 5, 1_000],
+    help: 'Requests of clients that take at least this long are logged as api.request.slow with where their time went, at most ten a second. 0: none is.',
   },
 };

@@ -54,6 +54,7 @@ import {
 import { contentLimits, requestBytesMax } from './topology.ts';
 import { transactionLimits } from './transactions.ts';
 import { clusterControl } from './ring-changes.ts';
+import { SlowRequests } from './slow-requests.ts';
 import type { WasmServices } from './wasm.ts';
 
 /** The services that the client listeners call. */
@@ -101,12 +102,13 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const transactions = openTransactions(parts.transactions, check);
   const coverage = openLister(parts.coverage, check);
   const mapReduce = openJobs(parts.mapReduce, check);
-  const observer = countClients(stats, {
+  const terms = {
     datacenter: config.datacenter,
     rack: config.rack,
     readLevel: config.readConsistency,
     writeLevel: config.writeConsistency,
-  });
+  };
+  const observer = countClients(stats, terms, new SlowRequests(io.log, config.slowRequestMs));
   const requests = new RequestBudget(config.clientRequestBytesMax);
   for (const family of requests.families()) stats.register(family);
   const shared = {

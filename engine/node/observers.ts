@@ -13,6 +13,7 @@ import type { PeerTarget } from '../peer/options.ts';
 import type { Plane } from '../peer/plane.ts';
 import type { FamilySource } from '../metrics/family.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
+import type { SlowRequests } from './slow-requests.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { StoreObserver } from '../storage/observer.ts';
 import { PeerFailures } from './peer-failures.ts';
@@ -23,8 +24,8 @@ export interface ClientTerms extends Place {
   readonly writeLevel: ConsistencyLevel;
 }
 
-/** Counts the work of client listeners. Several listeners may share one observer. */
-export function countClients(stats: NodeStats, terms: ClientTerms): ClientObserver {
+/** Counts the work of client listeners, and logs slow requests. Several listeners may share one observer. */
+export function countClients(stats: NodeStats, terms: ClientTerms, slow?: SlowRequests): ClientObserver {
   const { pool } = stats;
   return {
     opened: () => {
@@ -39,7 +40,9 @@ export function countClients(stats: NodeStats, terms: ClientTerms): ClientObserv
       if (purpose === 'read') pool.client_read_requests += 1;
       else pool.client_write_requests += 1;
     },
-    answered: (latencyUs, protocol, operation) => {
+    timesOf: (startUs) => slow?.timesOf(startUs),
+    answered: (latencyUs, protocol, operation, times, requestId) => {
+      if (times !== undefined) slow?.answered(latencyUs, protocol, operation, times, requestId);
       stats.requestLatencyUs.record(latencyUs);
       stats.requestDurations.record(latencyUs, protocol, operation);
     },

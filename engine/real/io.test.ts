@@ -31,6 +31,7 @@ describe('the ports on a machine', () => {
       level: 'info',
       node: 'n1',
       event: 'store.segment.rotated',
+      message: 'store: segment rotated (segment 7, path a"b, full true)',
       segment: 7,
       path: 'a"b',
       full: true,

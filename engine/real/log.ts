@@ -1,7 +1,8 @@
 /**
  * The log port on a machine: one JSON line per event, through pino, to standard error or standard output.
  *
- * A line holds `level`, `time` (ISO 8601), the node's name, the fields as given, and the event's name as `event`. Lines
+ * A line holds `level`, `time` (ISO 8601), the node's name, `message` for people, the fields as given, and the event's
+ * name as `event`, by which programs find it. Lines
  * are written before `event` returns, so the last events before a crash are not lost unless the reader takes no bytes
  * (`log-lines.ts`); `log.lines.lost` then reports the loss.
  */
@@ -9,6 +10,7 @@ import { pino, stdTimeFunctions } from 'pino';
 import type { Log, LogLevel } from '../io/log.ts';
 import { logLevels } from '../io/log.ts';
 import { linesOf } from './log-lines.ts';
+import { messageOf } from './log-message.ts';
 
 /** Options of `createRealLog`; `stream` is standard error by default. */
 export interface RealLogOptions {
@@ -22,7 +24,9 @@ export interface RealLogOptions {
 export function createRealLog(options: RealLogOptions): Log {
   const describeLoss = (lines: number): string => {
     const time = new Date().toISOString();
-    return `${JSON.stringify({ level: 'warn', time, node: options.node, lines, event: 'log.lines.lost' })}\n`;
+    const event = 'log.lines.lost';
+    const message = messageOf(event, { lines });
+    return `${JSON.stringify({ level: 'warn', time, node: options.node, message, lines, event })}\n`;
   };
   const logger = pino(
     {
@@ -38,6 +42,8 @@ export function createRealLog(options: RealLogOptions): Log {
   const enabled = new Map(logLevels.map((level) => [level, logger.isLevelEnabled(level)]));
   return {
     enabled: (level) => enabled.get(level) === true,
-    event: (level, name, fields = {}) => logger[level](fields, name),
+    event: (level, name, fields = {}) => {
+      if (enabled.get(level) === true) logger[level]({ message: messageOf(name, fields), ...fields }, name);
+    },
   };
 }

@@ -13,6 +13,7 @@ import { BytesError } from '../base/bytes.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
+import type { RequestTimes } from '../base/request-times.ts';
 import { NameTable } from '../base/name-table.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
@@ -63,6 +64,8 @@ export interface LocalWrite {
    * nothing, if that is not known, may expire, or depends on a transaction under way.
    */
   readonly replaces?: boolean;
+  /** Where to note how long the steps take. */
+  readonly times?: RequestTimes | undefined;
 }
 
 /** Observes a coordinated write. Each method is called at most once, perhaps before `coordinate` returns. */

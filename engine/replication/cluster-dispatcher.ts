@@ -113,22 +113,28 @@ export class ClusterDispatcher implements Dispatcher {
 
   async #get(request: GetRequest, isCounted: boolean): Promise<GetResult> {
     const quorum = this.#readQuorum(request);
+    request.times?.dispatched(this.#parts.clock.nowUs());
     try {
       return { object: await this.#read(request, quorum.need) };
     } catch (error) {
       const told = named(error, quorum, 'r');
       throw isCounted ? this.#counted(told, 'read') : told;
+    } finally {
+      request.times?.concluded(this.#parts.clock.nowUs());
     }
   }
 
   async #put(request: PutRequest, isCounted: boolean): Promise<PutResult> {
     const quorum = this.#writeQuorum(request);
+    request.times?.dispatched(this.#parts.clock.nowUs());
     try {
       return await this.#write(request, quorum.need);
     } catch (error) {
       if (error instanceof NotReplaced) throw error;
       const told = named(error, quorum, 'w');
       throw isCounted ? this.#counted(told, 'write') : told;
+    } finally {
+      request.times?.concluded(this.#parts.clock.nowUs());
     }
   }
 
@@ -191,6 +197,7 @@ export class ClusterDispatcher implements Dispatcher {
     if (write.replaces === true && !this.#isMajority(plan)) return Promise.reject(new NotReplaced([]));
     const refusal = this.#fullFor(plan, write.content.value.length);
     if (refusal !== undefined) return Promise.reject(refusal);
+    write.times?.asked(this.#parts.clock.nowUs());
     return new WriteRound(this.#parts, write, place, plan).run(timeoutUs);
   }
 
@@ -212,6 +219,7 @@ export class ClusterDispatcher implements Dispatcher {
     let disagreement: unknown;
     for (;;) {
       const round = new ReadRound(this.#parts, request.key.packed, token, plan);
+      request.times?.asked(clock.nowUs());
       try {
         const object = await round.run(deadlineUs - clock.nowUs());
         if (disagreement !== undefined) readDisagreements.answered += 1;
@@ -309,6 +317,7 @@ export class ClusterDispatcher implements Dispatcher {
       ifNoneMatch: request.ifNoneMatch ?? false,
       ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
     };
+    request.times?.asked(this.#parts.clock.nowUs());
     let refused: LockstepError | undefined;
     const unsent: ReplyFailure[] = [];
     for (const member of targets) {
@@ -448,6 +457,7 @@ function localWrite(request: PutRequest, token: Token): LocalWrite {
     ifNoneMatch: request.ifNoneMatch ?? false,
     ifContext: request.ifContext,
     replaces: request.replaces === true,
+    times: request.times,
   };
 }
 

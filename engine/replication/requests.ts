@@ -8,6 +8,7 @@ import type { ObjectKey } from '../base/object-key.ts';
 import type { Content } from '../replica/object/content.ts';
 import type { VersionVector } from '../replica/object/dots.ts';
 import type { StoredObject } from '../replica/object/object.ts';
+import type { RequestTimes } from '../base/request-times.ts';
 import type { Need } from '../buckets/properties.ts';
 
 /** Whose answers a request waits for (spec: consistency levels). */
@@ -51,6 +52,8 @@ export interface GetRequest {
   readonly quorum?: QuorumName;
   /** Milliseconds the client is willing to wait; the node's default if absent. */
   readonly timeoutMs?: number | undefined;
+  /** Where to note how long the steps take. */
+  readonly times?: RequestTimes | undefined;
 }
 
 /** The answer to a read. */
@@ -79,6 +82,8 @@ export interface PutRequest {
    * `context` is empty. Rejects with `NotReplaced` if that cannot be told.
    */
   readonly replaces?: boolean | undefined;
+  /** Where to note how long the steps take. */
+  readonly times?: RequestTimes | undefined;
 }
 
 /**

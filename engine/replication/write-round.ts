@@ -77,6 +77,7 @@ export class WriteRound implements WriteListener {
 
   /** As in `WriteListener`: the write is durable on this node. */
   durable(): void {
+    if (!this.#result.settled) this.#write.times?.synced(this.#parts.clock.nowUs());
     this.#hear(this.#selfIndex(), undefined);
   }
 

@@ -7,6 +7,7 @@ import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
 import { serverName, version } from '../../base/version.ts';
 import { defaultType } from '../../base/object-key.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import type { Dispatcher } from '../../replication/requests.ts';
 import type {
   HttpMethod,
@@ -27,6 +28,7 @@ import { listingRoutes } from './listing-routes.ts';
 import type { PathForm, Place } from './place.ts';
 import { openApiPath, openApiRoute } from './openapi.ts';
 import { keyOf, placeOf } from './place.ts';
+import { reportFailure, requestIdOf, withRequestId } from './request-id.ts';
 import { problemAnswer } from './problems.ts';
 import { resourceList } from './resource-list.ts';
 import { isRiaks, routeAccess } from './route-access.ts';
@@ -36,6 +38,7 @@ type ObjectHandler = (
   request: HttpRequest,
   place: Place,
   key: ByteString,
+  times: RequestTimes | undefined,
 ) => Promise<HttpResponse>;
 
 /** The paths of each form: that of one key, and that of the bucket, where a POST creates a key. */
@@ -92,7 +95,8 @@ export function httpService(
 
 /** Wraps a service so that every answer with a failure is counted exactly once, whichever module made it. */
 function countFailures(service: HttpService, observer: ClientObserver): HttpService {
-  const counted = (answer: HttpResponse, method: string): HttpResponse => {
+  const counted = (given: HttpResponse, method: string, request?: HttpRequest): HttpResponse => {
+    const answer = request === undefined ? given : withRequestId(given, request);
     const { failure } = answer;
     const purpose = method === 'GET' || method === 'HEAD' ? 'read' : 'write';
     if (failure !== undefined) observeError(observer, failure, failure.purpose ?? purpose);
@@ -102,17 +106,18 @@ function countFailures(service: HttpService, observer: ClientObserver): HttpServ
   return {
     ...service,
     routes: service.routes.map((one): HttpRoute => {
-      const count = (answer: HttpResponse): HttpResponse => counted(answer, one.method);
       return {
         ...one,
         handle: (request) => {
           const answer = one.handle(request);
+          const count = (given: HttpResponse): HttpResponse => counted(given, one.method, request);
           return answer instanceof Promise ? answer.then(count) : count(answer);
         },
       };
     }),
-    notFound: (request) => counted(service.notFound(request), request.method),
-    methodNotAllowed: (request, allow) => counted(service.methodNotAllowed(request, allow), request.method),
+    notFound: (request) => counted(service.notFound(request), request.method, request),
+    methodNotAllowed: (request, allow) =>
+      counted(service.methodNotAllowed(request, allow), request.method, request),
     // A timeout here is a slow client: it is no failure of replicas, and the request's purpose is unknown.
     refused: (status, reason, path) => {
       const answer = service.refused(status, reason, path);
@@ -168,18 +173,21 @@ async function serve(
   handler: ObjectHandler,
 ): Promise<HttpResponse> {
   const startUs = parts.io.clock.nowUs();
+  const times = parts.observer.timesOf(startUs);
   const purpose = operation === 'get' ? 'read' : 'write';
   parts.observer.received(purpose);
   try {
     const place = placeOf(request, form);
     if (!isKnown(parts, place.type)) return unknownType(place.type);
-    return await handler(parts, request, place, keyOf(request));
+    if (times !== undefined) times.bucket = textOf(place.bucket);
+    return await handler(parts, request, place, keyOf(request), times);
   } catch (caught) {
     const error = asLockstepError(caught);
-    if (error.code === 'Internal') parts.io.log.event('error', 'api.http.failed', { detail: error.message });
+    if (error.code === 'Internal') reportFailure(parts.io.log, error, request);
     return answerOf(error, purpose);
   } finally {
-    parts.observer.answered(parts.io.clock.nowUs() - startUs, 'http', operation);
+    const latencyUs = parts.io.clock.nowUs() - startUs;
+    parts.observer.answered(latencyUs, 'http', operation, times, requestIdOf(request));
   }
 }
 

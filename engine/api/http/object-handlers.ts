@@ -12,6 +12,7 @@ import type { ByteString } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { objectKey } from '../../base/object-key.ts';
 import { forDeletion } from '../../replication/needs.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import type { PutRequest } from '../../replication/requests.ts';
 import type { HttpRequest, HttpResponse } from '../../io/http.ts';
 import type { Content } from '../../replica/object/content.ts';
@@ -47,8 +48,9 @@ export async function getObject(
   request: HttpRequest,
   place: Place,
   key: ByteString,
+  times: RequestTimes | undefined,
 ): Promise<HttpResponse> {
-  const task = taskOf(parts, request, place, key);
+  const task = taskOf(parts, request, place, key, times);
   const object = await read(task);
   if (object === undefined || isDeleted(object)) return notFoundAnswer(object);
   const view = viewOf(object, task.query.vtag, request.headers['accept']);
@@ -67,8 +69,9 @@ export async function putObject(
   request: HttpRequest,
   place: Place,
   key: ByteString,
+  times: RequestTimes | undefined,
 ): Promise<HttpResponse> {
-  const task = taskOf(parts, request, place, key);
+  const task = taskOf(parts, request, place, key, times);
   const object = await write(task, contentOf(request));
   return task.query.returnBody
     ? bodyAnswer(task, object, 200)
@@ -80,9 +83,11 @@ export async function createObject(
   parts: HttpDependencies,
   request: HttpRequest,
   place: Place,
+  _key: ByteString,
+  times: RequestTimes | undefined,
 ): Promise<HttpResponse> {
   const key = makeKey(parts.io.random);
-  const task = taskOf(parts, request, place, key);
+  const task = taskOf(parts, request, place, key, times);
   const object = await write(task, contentOf(request));
   const location = { Location: keyPath(place, key) };
   if (!task.query.returnBody) return emptyAnswer(201, { 'Content-Type': typeSent(request), ...location });
@@ -96,8 +101,9 @@ export async function deleteObject(
   request: HttpRequest,
   place: Place,
   key: ByteString,
+  times: RequestTimes | undefined,
 ): Promise<HttpResponse> {
-  const task = taskOf(parts, request, place, key);
+  const task = taskOf(parts, request, place, key, times);
   const seen = contextHeader(request, 'X-Riak-Vclock');
   const unchanged = contextHeader(request, 'X-Riak-If-Not-Modified');
   const object = await read(task);
@@ -106,13 +112,12 @@ export async function deleteObject(
   const verdict = judge(request, current, parts.io.clock.wallMs());
   if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
   const conditional = unchanged ?? (hasWriteConditions(request) ? object.context : undefined);
-  const timeoutMs = task.patience.remainingMs();
   const deletion = writeTombstone(
     parts.dispatcher,
     task.key,
     task.query.writing,
     seen ?? object.context,
-    timeoutMs,
+    task.patience,
     conditional,
   );
   await (unchanged === undefined ? deletion : orModified(deletion));
@@ -126,11 +131,17 @@ function typeSent({ headers }: HttpRequest): string {
   return headers['content-type'] ?? plainText;
 }
 
-function taskOf(parts: HttpDependencies, request: HttpRequest, place: Place, key: ByteString): Task {
+function taskOf(
+  parts: HttpDependencies,
+  request: HttpRequest,
+  place: Place,
+  key: ByteString,
+  times: RequestTimes | undefined,
+): Task {
   const own = parts.buckets.of(place.type, place.bucket);
   const bucket = request.method === 'DELETE' ? forDeletion(own) : own;
   const query = parseObjectQuery(request.query, parts.terms, bucket);
-  const patience = new Patience(parts.io.clock, query.timeoutMs);
+  const patience = new Patience(parts.io.clock, query.timeoutMs, times);
   return { parts, request, place, key: objectKey(place.type, place.bucket, key), query, patience };
 }
 
@@ -154,6 +165,7 @@ async function write(task: Task, content: Content): Promise<StoredObject> {
     content,
     context: seen ?? judged?.seen ?? [],
     timeoutMs: task.patience.remainingMs(),
+    times: task.patience.times,
     ifNoneMatch: forbidsAny(request),
     ifContext: unchanged ?? judged?.ifContext,
   };

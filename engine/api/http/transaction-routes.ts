@@ -7,6 +7,7 @@ import { textOf } from '../../base/ids.ts';
 import { parseFlat } from '../../base/json-text.ts';
 import type { Io } from '../../io/io.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import type {
   InDoubtEntry,
   Knowledge,
@@ -29,6 +30,7 @@ import {
 import { percentDecode } from './percent.ts';
 import { placeOf } from './place.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
+import { reportFailure, requestIdOf } from './request-id.ts';
 import { boolean } from './quorum-query.ts';
 import { parseTransaction } from './transaction-body.ts';
 
@@ -40,7 +42,11 @@ export interface TransactionDependencies {
   readonly observer: ClientObserver;
 }
 
-type Handler = (parts: TransactionDependencies, request: HttpRequest) => Promise<HttpResponse>;
+type Handler = (
+  parts: TransactionDependencies,
+  request: HttpRequest,
+  times: RequestTimes | undefined,
+) => Promise<HttpResponse>;
 
 /** The routes of this module. */
 export function transactionRoutes(parts: TransactionDependencies): readonly HttpRoute[] {
@@ -72,23 +78,29 @@ async function serve(
 ): Promise<HttpResponse> {
   const { io, observer } = parts;
   const startUs = io.clock.nowUs();
+  const times = observer.timesOf(startUs);
   observer.received(purpose);
   try {
-    return await handler(parts, request);
+    return await handler(parts, request, times);
   } catch (caught) {
     const error = asLockstepError(caught);
-    if (error.code === 'Internal') io.log.event('error', 'api.http.failed', { detail: error.message });
+    if (error.code === 'Internal') reportFailure(io.log, error, request);
     return problemAnswer(error, error instanceof BatchError ? rulesOf(error) : {});
   } finally {
-    observer.answered(io.clock.nowUs() - startUs, 'http', handler === runBatch ? 'transaction' : purpose);
+    const operation = handler === runBatch ? 'transaction' : purpose;
+    observer.answered(io.clock.nowUs() - startUs, 'http', operation, times, requestIdOf(request));
   }
 }
 
-async function runBatch(parts: TransactionDependencies, request: HttpRequest): Promise<HttpResponse> {
+async function runBatch(
+  parts: TransactionDependencies,
+  request: HttpRequest,
+  times: RequestTimes | undefined,
+): Promise<HttpResponse> {
   const place = request.params['bucket'] === undefined ? undefined : placeOf(request, 'types');
   const batch = parseTransaction(request.body, place, parts.limits);
   for (const { content } of batch.operations) parts.observer.payload(content.value.length);
-  const outcome = await parts.transactions.run(batch);
+  const outcome = await parts.transactions.run({ ...batch, times });
   observeOutcome(parts.observer, outcome, batch);
   return jsonAnswer(statusOf(outcome), outcomeBody(asSent(outcome, batch)));
 }

@@ -16,6 +16,7 @@ import { encodeContext } from '../../replica/object/object.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
 import { checkContent } from '../content-limits.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import type { ReplicaTerms, WriteQuorum } from '../../replication/needs.ts';
 import { bucketReadNeed, bucketWriteNeed, forDeletion } from '../../replication/needs.ts';
 import type { BucketProperties } from '../../buckets/properties.ts';
@@ -50,18 +51,29 @@ export interface PbcDependencies
 const noBytes = Buffer.alloc(0);
 
 /** Runs the call; resolves with the frame of its answer. */
-export function answerObjectCall(parts: PbcDependencies, call: ObjectCall): Promise<Buffer> {
+export function answerObjectCall(
+  parts: PbcDependencies,
+  call: ObjectCall,
+  times?: RequestTimes,
+): Promise<Buffer> {
   switch (call.kind) {
     case 'get':
-      return get(parts, call.key, call.message);
+      return get(parts, call.key, call.message, times);
     case 'put':
-      return put(parts, call.key, call.message);
+      return put(parts, call.key, call.message, times);
     case 'delete':
-      return remove(parts, call.key, call.message);
+      return remove(parts, call.key, call.message, times);
   }
 }
 
-async function get(parts: PbcDependencies, key: ObjectKey, message: RpbGetReq): Promise<Buffer> {
+type Times = RequestTimes | undefined;
+
+async function get(
+  parts: PbcDependencies,
+  key: ObjectKey,
+  message: RpbGetReq,
+  times: Times,
+): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
   const bucket = parts.buckets.of(key.type, key.bucket);
   const { need, quorum } = bucketReadNeed(parts.terms, bucket, {
@@ -69,7 +81,7 @@ async function get(parts: PbcDependencies, key: ObjectKey, message: RpbGetReq): 
     pr: needOf(message.pr),
     nodeConfirms: needOf(message.node_confirms),
   });
-  const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
+  const patience = new Patience(parts.io.clock, timeoutOf(message.timeout), times);
   const reading = {
     need,
     quorum,
@@ -88,10 +100,15 @@ async function get(parts: PbcDependencies, key: ObjectKey, message: RpbGetReq): 
   return messages.getResp.encode({ content: contentsOf(object, headOnly), vclock });
 }
 
-async function put(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq): Promise<Buffer> {
+async function put(
+  parts: PbcDependencies,
+  key: ObjectKey,
+  message: RpbPutReq,
+  times: Times,
+): Promise<Buffer> {
   if (message.asis === true) refuse('asis: every write gets a version of its own');
   checkCopies(parts.terms, message.n_val);
-  const object = await write(parts, putRequestOf(parts, key, message), message);
+  const object = await write(parts, putRequestOf(parts, key, message, times), message);
   const madeKey = message.key === undefined ? Buffer.from(key.key, 'latin1') : undefined;
   const headOnly = message.return_head === true;
   if (message.return_body !== true && !headOnly) return messages.putResp.encode({ key: madeKey });
@@ -100,7 +117,7 @@ async function put(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq): 
   return messages.putResp.encode({ content: contentsOf(object, headOnly), vclock, key: madeKey });
 }
 
-function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq): PutRequest {
+function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq, times: Times): PutRequest {
   const content = contentOf(message.content);
   checkContent(content, parts.limits);
   parts.observer.payload(content.value.length);
@@ -116,6 +133,7 @@ function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq
     timeoutMs: timeoutOf(message.timeout),
     ifNoneMatch: message.if_none_match === true,
     ifContext: message.if_not_modified === true ? context : undefined,
+    times,
   };
 }
 
@@ -143,14 +161,19 @@ async function conditionFailure(
 }
 
 /** Deleting a missing object succeeds: Riak answers both cases alike. */
-async function remove(parts: PbcDependencies, key: ObjectKey, message: RpbDelReq): Promise<Buffer> {
+async function remove(
+  parts: PbcDependencies,
+  key: ObjectKey,
+  message: RpbDelReq,
+  times: Times,
+): Promise<Buffer> {
   checkCopies(parts.terms, message.n_val);
-  const patience = new Patience(parts.io.clock, timeoutOf(message.timeout));
+  const patience = new Patience(parts.io.clock, timeoutOf(message.timeout), times);
   const bucket = forDeletion(parts.buckets.of(key.type, key.bucket));
   const writing = putNeed(parts, bucket, { ...message, w: message.w ?? message.rw }, undefined);
   const seen = message.vclock === undefined ? undefined : parseContext(message.vclock, 'vclock');
   if (seen !== undefined) {
-    await writeTombstone(parts.dispatcher, key, writing, seen, patience.remainingMs());
+    await writeTombstone(parts.dispatcher, key, writing, seen, patience);
     return messages.delResp.encode({});
   }
   const { need, quorum } = bucketReadNeed(parts.terms, bucket, {
@@ -158,9 +181,10 @@ async function remove(parts: PbcDependencies, key: ObjectKey, message: RpbDelReq
     pr: needOf(message.pr),
     nodeConfirms: 'default',
   });
-  const { object } = await parts.dispatcher.get({ key, need, quorum, timeoutMs: patience.remainingMs() });
+  const timeoutMs = patience.remainingMs();
+  const { object } = await parts.dispatcher.get({ key, need, quorum, timeoutMs, times });
   if (object !== undefined && !isDeleted(object)) {
-    await writeTombstone(parts.dispatcher, key, writing, object.context, patience.remainingMs());
+    await writeTombstone(parts.dispatcher, key, writing, object.context, patience);
   }
   return messages.delResp.encode({});
 }

@@ -10,13 +10,15 @@ import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { Connection } from '../../io/network.ts';
+import { textOf } from '../../base/ids.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import type { Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import { answerBucketCall } from './bucket-calls.ts';
 import type { StreamedCall, WaitingCall } from './call-order.ts';
 import { concernsObjects, isStreamed, isQuick, meet, operationOf, reads } from './call-order.ts';
 import { RiakRefusal } from './call-texts.ts';
-import type { AuthCall, Call } from './calls.ts';
+import type { AuthCall, Call, ObjectCall } from './calls.ts';
 import { parseCall } from './calls.ts';
 import { Caller } from './caller.ts';
 import { FrameReader } from './frames.ts';
@@ -29,6 +31,7 @@ import { errorFrame, errorFrameOf } from './replies.ts';
 import type { ConnectionLimits } from '../session/client-session.ts';
 import { ClientSession } from '../session/client-session.ts';
 import { messages } from './schema.ts';
+import type { TransactionCall } from './transaction-calls.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
 
 /** Bounds of one connection. */
@@ -52,6 +55,7 @@ const noFrame = Buffer.alloc(0);
 interface Exchange {
   call: Call | undefined;
   startUs: number;
+  times: RequestTimes | undefined;
   /** The answer, while it waits for earlier ones. */
   reply: Buffer | undefined;
   readonly run: () => Promise<void>;
@@ -157,9 +161,15 @@ export class Session extends ClientSession<Call, Exchange> {
       this.#settle(exchange, this.#caller.answer(call));
       return;
     }
-    if (!isStreamed(call) && concernsObjects(call))
-      this.#parts.observer.received(reads(call) ? 'read' : 'write');
+    if (!isStreamed(call) && concernsObjects(call)) this.#receive(exchange, call);
     this.#parts.io.spawn('pbc.request', exchange.run);
+  }
+
+  #receive(exchange: Exchange, call: ObjectCall | TransactionCall): void {
+    const { observer } = this.#parts;
+    observer.received(reads(call) ? 'read' : 'write');
+    exchange.times = observer.timesOf(exchange.startUs);
+    if (exchange.times !== undefined && 'key' in call) exchange.times.bucket = textOf(call.key.bucket);
   }
 
   #authenticate(call: AuthCall): void {
@@ -195,6 +205,7 @@ export class Session extends ClientSession<Call, Exchange> {
     const exchange: Exchange = {
       call: undefined,
       startUs: 0,
+      times: undefined,
       reply: undefined,
       run: () => this.#run(exchange),
     };
@@ -206,7 +217,7 @@ export class Session extends ClientSession<Call, Exchange> {
     if (call === undefined || isQuick(call)) return;
     let reply: Buffer;
     try {
-      reply = await (isStreamed(call) ? this.#stream(call) : this.#answer(call));
+      reply = await (isStreamed(call) ? this.#stream(call) : this.#answer(call, exchange.times));
     } catch (caught) {
       // The client of a stream has gone, so nobody receives the outcome.
       if (this.over && isStreamed(call)) return;
@@ -215,17 +226,17 @@ export class Session extends ClientSession<Call, Exchange> {
     }
     if (!isStreamed(call) && concernsObjects(call)) {
       const latencyUs = this.#parts.io.clock.nowUs() - exchange.startUs;
-      this.#parts.observer.answered(latencyUs, 'pbc', operationOf(call));
+      this.#parts.observer.answered(latencyUs, 'pbc', operationOf(call), exchange.times);
     }
     if (this.over) return;
     this.#settle(exchange, reply);
     this.pump();
   }
 
-  #answer(call: WaitingCall): Promise<Buffer> {
-    if ('key' in call) return answerObjectCall(this.#parts, call);
+  #answer(call: WaitingCall, times: RequestTimes | undefined): Promise<Buffer> {
+    if ('key' in call) return answerObjectCall(this.#parts, call, times);
     return concernsObjects(call)
-      ? answerTransactionCall(this.#parts, call)
+      ? answerTransactionCall(this.#parts, call, times)
       : answerBucketCall(this.#parts, call);
   }
 

@@ -5,6 +5,7 @@
 import { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import { tombstone } from '../../replica/object/content.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import type { Content } from '../../replica/object/content.ts';
 import type {
   InDoubtEntry,
@@ -88,12 +89,13 @@ export function parseTransactionCall(frame: Frame, limits: TransactionLimits): T
 export async function answerTransactionCall(
   parts: TransactionCallDependencies,
   call: TransactionCall,
+  times?: RequestTimes,
 ): Promise<Buffer> {
   const { transactions, observer } = parts;
   switch (call.kind) {
     case 'transaction':
       for (const { content } of call.request.operations) observer.payload(content.value.length);
-      return transact(parts, call.request);
+      return transact(parts, times === undefined ? call.request : { ...call.request, times });
     case 'transactionGet': {
       const known = await transactions.find(call.xid);
       if (known === undefined) throw noRecordOf(call.xid);

@@ -29,6 +29,7 @@ import type { Command } from './commands.ts';
 import { keysOf, looksAtValues } from './commands.ts';
 import { entryOf } from './entries.ts';
 import type { WantedKey } from './loading.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import { loadKeys } from './loading.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { keyOf } from './listener-dependencies.ts';
@@ -74,6 +75,8 @@ interface Job extends QueuedBatch {
   readonly mode: 'isolated' | 'loose';
   /** When the batch must have begun, on the clock's `nowUs`. */
   readonly endUs: number;
+  /** Where to note how long its steps take. */
+  readonly times: RequestTimes | undefined;
   readonly result: Deferred<BatchResult>;
 }
 
@@ -111,6 +114,7 @@ export class Batches {
     watched: readonly Watched[],
     version: RespVersion,
     mode: 'isolated' | 'loose',
+    times?: RequestTimes,
   ): Promise<BatchResult> {
     const names = this.#namesOf(steps, mode === 'isolated' ? watched : []);
     if (names.size > 1) this.#parts.observer.fragmented(names.size);
@@ -118,6 +122,7 @@ export class Batches {
       keys: [...names.values()].map(({ key }) => key.packed),
       isSociable: watched.length === 0,
       ...{ steps, watched, version, mode },
+      times,
       endUs: this.#parts.io.clock.nowUs() + this.#parts.timeoutMs * 1000,
       result: new Deferred(),
     };
@@ -133,8 +138,13 @@ export class Batches {
     const late = group.filter(({ endUs }) => endUs <= nowUs);
     for (const { result } of late) result.resolve({ kind: 'failed', text: texts.tryAgain });
     const jobs = late.length === 0 ? group : group.filter(({ endUs }) => endUs > nowUs);
+    for (const { times } of jobs) {
+      times?.dispatched(nowUs);
+      times?.asked(nowUs);
+    }
     try {
       const results = await this.#attempt(jobs);
+      for (const { times } of jobs) times?.concluded(this.#parts.io.clock.nowUs());
       jobs.forEach(({ result }, index) => result.resolve(present(results[index], 'a result')));
     } catch (caught) {
       const error = asLockstepError(caught);

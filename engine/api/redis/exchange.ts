@@ -1,6 +1,7 @@
 /** One command of a connection, from its start to its reply. */
 import type { LockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import type { Failure } from '../client-observer.ts';
 import type { Step } from './batches.ts';
 import type { Command } from './commands.ts';
@@ -49,6 +50,8 @@ export class Exchange implements Edit, Ordered {
   /** When the command was taken, in microseconds of the monotonic clock; 0 if `purpose` is undefined. */
   readonly startUs: number;
   readonly purpose: Purpose;
+  /** Where the steps note how long they take; undefined if nothing reads it. */
+  readonly times: RequestTimes | undefined;
   /** The reply, while it waits for earlier ones. */
   reply: Buffer | undefined;
   /** What an error reply is counted as, if its text does not say all of it. */
@@ -68,6 +71,7 @@ export class Exchange implements Edit, Ordered {
     database: Database,
     startUs: number,
     purpose: Purpose,
+    times: RequestTimes | undefined,
   ) {
     this.#owner = owner;
     this.command = command;
@@ -79,6 +83,7 @@ export class Exchange implements Edit, Ordered {
     this.database = database;
     this.startUs = startUs;
     this.purpose = purpose;
+    this.times = times;
   }
 
   settle(reply: Buffer): void {

@@ -22,6 +22,7 @@ import type { VersionVector } from '../../replica/object/dots.ts';
 import { emptyVector, mergeVectors } from '../../replica/object/dots.ts';
 import { mayExpire } from '../../replica/object/expiry.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import { NotReplaced } from '../../replication/requests.ts';
 import type { Operation } from '../../transactions/formats/outcomes.ts';
 import { checkContent } from '../content-limits.ts';
@@ -45,6 +46,8 @@ export interface Edit {
   readonly command: Command;
   readonly request: Request;
   readonly version: RespVersion;
+  /** Where to note how long the turn takes. */
+  readonly times?: RequestTimes | undefined;
   /** Called once, with the reply. */
   settle(reply: Buffer): void;
   /** Called once instead of `settle`: the turn failed, or its outcome is unknown. */
@@ -86,6 +89,11 @@ export class KeyQueue {
     while (turn.waiting.length > 0) {
       const edits = turn.waiting;
       turn.waiting = [];
+      const nowUs = this.#parts.io.clock.nowUs();
+      for (const { times } of edits) {
+        times?.dispatched(nowUs);
+        times?.asked(nowUs);
+      }
       const count = await this.#take(turn.key, edits);
       if (count < edits.length) turn.waiting = [...edits.slice(count), ...turn.waiting];
     }
@@ -106,10 +114,22 @@ export class KeyQueue {
       const error = asLockstepError(caught);
       failure = { error, text: writeRefusalText(error) };
     }
+    this.#conclude(edits);
     for (const edit of edits) if (!isRead(edit)) edit.fail(failure.error, failure.text);
     let reads = edits.filter(isRead);
     while (reads.length > 0) reads = reads.slice(await this.#look(key, reads));
     return edits.length;
+  }
+
+  #settle(edits: readonly Edit[], replies: readonly Buffer[]): number {
+    this.#conclude(edits);
+    replies.forEach((reply, index) => edits[index]?.settle(reply));
+    return replies.length;
+  }
+
+  #conclude(edits: readonly Edit[]): void {
+    const nowUs = this.#parts.io.clock.nowUs();
+    for (const { times } of edits) times?.concluded(nowUs);
   }
 
   /** Runs a turn of reads alone. Resolves with the number of commands that it has answered. */
@@ -117,9 +137,10 @@ export class KeyQueue {
     const { dispatcher, io, timeoutMs } = this.#parts;
     try {
       const { object } = await dispatcher.get({ key, need: editNeed(this.#parts), timeoutMs });
-      return settle(reads, this.#apply(reads, new WorkingKey(entryOf(object, io.clock.wallMs()))));
+      return this.#settle(reads, this.#apply(reads, new WorkingKey(entryOf(object, io.clock.wallMs()))));
     } catch (caught) {
       const error = asLockstepError(caught);
+      this.#conclude(reads);
       for (const edit of reads) edit.fail(error, refusalText(error));
       return reads.length;
     }
@@ -141,7 +162,7 @@ export class KeyQueue {
       const kept = attempt === undefined ? undefined : await this.#putOnTop(key, content, attempt);
       if (kept !== undefined) return kept;
     }
-    return settle(edits, replies);
+    return this.#settle(edits, replies);
   }
 
   /**
@@ -193,7 +214,7 @@ export class KeyQueue {
       const replies = this.#apply(edits, working);
       const change = working.changed ? this.#changeOf(key, object, working, attempt) : undefined;
       const ending = change === undefined ? done : await this.#commit(change, attempts.leftMs);
-      if (ending.kind === 'done') return settle(edits, replies);
+      if (ending.kind === 'done') return this.#settle(edits, replies);
       if (ending.kind === 'failed') return { error: undefined, text: ending.text };
       if (!(await attempts.again())) return { error: undefined, text: texts.tryAgain };
     }
@@ -263,11 +284,6 @@ interface TurnFailure {
 const done: Ending = { kind: 'done' };
 /** The first byte of an error line. */
 const minus = 0x2d;
-
-function settle(edits: readonly Edit[], replies: readonly Buffer[]): number {
-  replies.forEach((reply, index) => edits[index]?.settle(reply));
-  return replies.length;
-}
 
 /** Applies a command to the working set and returns its reply, or the reply of its refusal. */
 export function applyCommand(

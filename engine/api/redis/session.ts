@@ -7,6 +7,7 @@
  * ones, and all later ones for them.
  */
 import type { LockstepError } from '../../base/errors.ts';
+import { textOf } from '../../base/ids.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import type { Connection } from '../../io/network.ts';
 import type { Failure, Operation } from '../client-observer.ts';
@@ -248,7 +249,9 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
       this.#conversation.database,
       startUs,
       purpose,
+      purpose === undefined ? undefined : observer.timesOf(startUs),
     );
+    if (exchange.times !== undefined) exchange.times.bucket = textOf(exchange.database.parts.bucket);
     if (purpose !== undefined) observer.received(purpose);
     this.begun(exchange);
     return exchange;
@@ -272,7 +275,8 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
       this.#ready.push(reply);
       count += 1;
       if (purpose !== undefined) {
-        observer.answered(io.clock.nowUs() - startUs, 'redis', operationOf(exchange.command, purpose));
+        const latencyUs = io.clock.nowUs() - startUs;
+        observer.answered(latencyUs, 'redis', operationOf(exchange.command, purpose), exchange.times);
       }
       if (payloadBytes !== undefined) observer.payload(payloadBytes);
       if (reply[0] !== minus) continue;

@@ -27,7 +27,8 @@ export async function readKey(
 ): Promise<void> {
   const { dispatcher, timeoutMs, io, limits, answerBytesMax, scripts } = parts;
   try {
-    const { object } = await dispatcher.get({ key, need: 'default', timeoutMs });
+    const { times } = exchange;
+    const { object } = await dispatcher.get({ key, need: 'default', timeoutMs, times });
     const nowMs = io.clock.wallMs();
     const before = watched.length === 0 ? undefined : watched.find((one) => one.key.packed === key.packed);
     const working = new WorkingKey(entryOf(mergedWith(before?.object, object), nowMs));
@@ -64,7 +65,8 @@ export function runSteps(
     const { batches } = database;
     // A script is a transaction, also if it only reads.
     const isIsolated = exec || steps.some(({ command }) => command.places?.countAt !== undefined);
-    const result = await batches.run(steps, exec ? [] : watched, version, isIsolated ? 'isolated' : 'loose');
+    const mode = isIsolated ? 'isolated' : 'loose';
+    const result = await batches.run(steps, exec ? [] : watched, version, mode, exchange.times);
     const replies = repliesOf(result);
     if (replies === undefined) return nilArrayReply(version);
     return exec ? arrayReply(replies) : (replies[0] ?? errorReply('ERR nothing was done'));
@@ -90,7 +92,9 @@ async function replyOf(
   switch (task) {
     case 'exec': {
       const taken = conversation.takeTransaction();
-      const replies = repliesOf(await database.batches.run(taken.steps, taken.watched, version, 'isolated'));
+      const { steps, watched } = taken;
+      const result = await database.batches.run(steps, watched, version, 'isolated', exchange.times);
+      const replies = repliesOf(result);
       if (replies === undefined) return nilArrayReply(version);
       taken.settle();
       return arrayReply(replies);

@@ -30,6 +30,10 @@ export class TallyingObserver implements ClientObserver {
     this.operations.push(`${protocol} ${operation}`);
   }
 
+  timesOf(): undefined {
+    return undefined;
+  }
+
   dropped(): void {
     this.#count('dropped');
   }

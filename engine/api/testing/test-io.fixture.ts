@@ -4,7 +4,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { Clock, Timer } from '../../io/clock.ts';
-import type { Log } from '../../io/log.ts';
+import type { Log, LogFields, LogLevel } from '../../io/log.ts';
 import type { Random } from '../../io/random.ts';
 
 /** A clock that stands still until the test advances it. */
@@ -51,13 +51,15 @@ export class TestClock implements Clock {
 /** A log that records the names of its events. */
 export class TestLog implements Log {
   readonly names: string[] = [];
+  readonly events: { readonly level: LogLevel; readonly name: string; readonly fields: LogFields }[] = [];
 
   enabled(): boolean {
     return true;
   }
 
-  event(_level: string, name: string): void {
+  event(level: LogLevel, name: string, fields: LogFields = {}): void {
     this.names.push(name);
+    this.events.push({ level, name, fields });
   }
 }
 

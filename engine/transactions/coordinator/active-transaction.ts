@@ -2,6 +2,7 @@
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { Coordination } from '../protocol/coordinator-protocol.ts';
 import { unacknowledged, waitsFor } from '../protocol/coordinator-protocol.ts';
@@ -26,6 +27,8 @@ export interface Active {
   readonly sinceMs: number;
   readonly startUs: number;
   phaseUs: number;
+  /** Where the client's request notes how long its steps take. */
+  times: RequestTimes | undefined;
   /** The detail of an aborting vote, for people. */
   detail: string;
   /** Set if the idempotency key was used before: the earlier transaction and its state. */
@@ -68,6 +71,7 @@ export function newActive(
     sinceMs,
     startUs,
     phaseUs: startUs,
+    times: undefined,
     detail: '',
     earlier: undefined,
     timer: undefined,

@@ -112,6 +112,8 @@ export class Coordinator {
     const startUs = io.clock.nowUs();
     const level = request.level ?? parts.settings.writeLevel;
     this.#running += 1;
+    request.times?.dispatched(startUs);
+    request.times?.asked(startUs);
     try {
       const places = request.operations.map(
         ({ key }) => new KeyPlacement(parts.router.tokenOf(key), parts.ring()),
@@ -129,6 +131,7 @@ export class Coordinator {
       if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
       return outcome;
     } finally {
+      request.times?.concluded(io.clock.nowUs());
       this.#running -= 1;
     }
   }
@@ -262,6 +265,7 @@ export class Coordinator {
     const state = newCoordination(xid, [...orders.keys()], request.forceAbort);
     const early = [...orders.values()].every((order) => isDurableOnceDecided(parts, order));
     const active = newActive(state, orders, early, request.operations.length, io.clock.wallMs(), startUs);
+    active.times = request.times;
     this.#active.set(xid, active);
     const halfUs = Math.floor(timeoutUs / 2);
     active.timer = io.clock.after(halfUs, () => {
@@ -362,7 +366,9 @@ export class Coordinator {
     } else if (error !== undefined) {
       io.log.event('error', 'xa.decision.doubted', { xid, detail: error.message });
     }
-    metrics.took('decision', io.clock.nowUs() - active.phaseUs);
+    const decisionUs = io.clock.nowUs() - active.phaseUs;
+    metrics.took('decision', decisionUs);
+    active.times?.forced(decisionUs);
     active.phaseUs = io.clock.nowUs();
     this.#post(active, { kind: fateOf(error) });
   }

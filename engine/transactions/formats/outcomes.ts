@@ -1,4 +1,5 @@
 /** What a client asks of a transaction, and the outcomes it can hear: types that listeners and coordinators share. */
+import type { RequestTimes } from '../../base/request-times.ts';
 import type { NodeId } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
@@ -32,6 +33,8 @@ export interface TransactionRequest {
   readonly timeoutMs: number | undefined;
   /** The idempotency key, which makes a retry safe; undefined if the client sent none. */
   readonly clientId: string | undefined;
+  /** Where to note how long the steps take. */
+  readonly times?: RequestTimes | undefined;
 }
 
 /** Every reason for an abort, as clients read it. */

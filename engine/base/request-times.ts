@@ -1,0 +1,64 @@
+/**
+ * Notes where the time of one client's request goes: until the dispatcher has it, until the replicas are asked, until
+ * enough of them have answered, and how much of that was this node's own disk. The listeners create it if slow requests
+ * are logged, and the dispatcher and its rounds fill it in. A request that reads before it writes adds both up.
+ *
+ * All times are microseconds of the monotonic clock.
+ */
+export class RequestTimes {
+  /** When the request arrived. */
+  readonly startUs: number;
+  /** What the request concerns, for the log: the bucket. Empty if it concerns several. */
+  bucket = '';
+  /** From the arrival to the first dispatch: parsing, and waiting behind other requests of the connection or the key. */
+  waitUs = 0;
+  /** Routing, choosing replicas, and sending the questions. */
+  planUs = 0;
+  /** From the questions until enough replicas have answered or failed. `syncUs` is part of it. */
+  replicasUs = 0;
+  /** From the questions until this node's own copy was durable. */
+  syncUs = 0;
+  #lastUs: number | undefined;
+  #markUs = 0;
+
+  constructor(startUs: number) {
+    this.startUs = startUs;
+    this.#markUs = startUs;
+  }
+
+  /** The dispatcher has taken the request, or a further step of it. */
+  dispatched(nowUs: number): void {
+    if (this.#lastUs === undefined) this.waitUs = nowUs - this.startUs;
+    this.#markUs = nowUs;
+    this.#lastUs = nowUs;
+  }
+
+  /** The replicas are asked. */
+  asked(nowUs: number): void {
+    this.planUs += nowUs - this.#markUs;
+    this.#markUs = nowUs;
+    this.#lastUs = nowUs;
+  }
+
+  /** This node's own copy is durable. */
+  synced(nowUs: number): void {
+    this.syncUs += nowUs - this.#markUs;
+  }
+
+  /** A transaction's decision was forced to the disk for `us` microseconds. */
+  forced(us: number): void {
+    this.syncUs += us;
+  }
+
+  /** Enough replicas have answered, or too many failed. */
+  concluded(nowUs: number): void {
+    this.replicasUs += nowUs - this.#markUs;
+    this.#markUs = nowUs;
+    this.#lastUs = nowUs;
+  }
+
+  /** From the replicas' answers to the request's. The whole time if the request never reached the dispatcher. */
+  answerUs(endUs: number): number {
+    return endUs - (this.#lastUs ?? this.startUs);
+  }
+}
