@@ -30,6 +30,9 @@ const modules = [
   ...ports,
 ];
 
+/** What every command of the command line uses. */
+const commandBase = ['cli/exit-codes.ts', 'cli/invocation.ts', 'cli/terminal.ts', ...ports];
+
 /**
  * engine/<module> may import these modules (and itself). `x/*` is the files of a folder without its subfolders; a folder
  * with a row of its own is not part of the folder that it lies in.
@@ -86,7 +89,26 @@ const engineArrows = {
   real: ports,
   // The composition root.
   node: modules,
-  cli: ['auth', 'backup', 'config', 'node/node.ts', 'real', 'storage', 'wasm', ...ports],
+  // The command line: what all commands share, the groups of commands, and the program that lists them.
+  'cli/files': [...commandBase, 'auth', 'config', 'real'],
+  'cli/start': [...commandBase, 'cli/files', 'config', 'node/node.ts', 'real', 'storage'],
+  'cli/local-cluster': [...commandBase, 'cli/files', 'cli/start', 'config', 'real', 'storage'],
+  'cli/operate': [...commandBase, 'cli/files', 'node/node.ts'],
+  'cli/data': [...commandBase, 'cli/operate'],
+  'cli/store': [...commandBase, 'node/node.ts', 'real', 'storage'],
+  'cli/backup': [...commandBase, 'backup', 'cli/data', 'cli/operate', 'cli/store', 'real'],
+  'cli/*': [
+    'cli/backup',
+    'cli/data',
+    'cli/files',
+    'cli/local-cluster',
+    'cli/operate',
+    'cli/start',
+    'cli/store',
+    'real',
+    'wasm',
+    ...ports,
+  ],
   // What embedders import.
   'lockstep.ts': [
     'anti-entropy',
@@ -104,7 +126,7 @@ const engineArrows = {
     'storage',
     ...ports,
   ],
-  'main.ts': ['cli'],
+  'main.ts': ['cli/program.ts'],
 };
 
 /**

@@ -4,25 +4,25 @@
 import { Command, CommanderError } from 'commander';
 
 import { version } from '../base/version.ts';
-import { addCertificatesCommand } from './certificates-command.ts';
-import { addCredentialsCommand } from './credentials-command.ts';
-import { addCheckConfigCommand } from './check-config-command.ts';
-import { addBackupCommand } from './backup-command.ts';
-import { addRestoreCommand } from './restore-command.ts';
-import { addDoctorCommand } from './doctor-command.ts';
+import { addCertificatesCommand } from './files/certificates-command.ts';
+import { addCredentialsCommand } from './files/credentials-command.ts';
+import { addCheckConfigCommand } from './files/check-config-command.ts';
+import { addBackupCommand } from './backup/backup-command.ts';
+import { addRestoreCommand } from './backup/restore-command.ts';
+import { addDoctorCommand } from './operate/doctor-command.ts';
 import { addDataCommands } from './data/data-commands.ts';
 import { addExportCommands } from './data/export-commands.ts';
 import { addLoadCommand } from './data/load-command.ts';
-import { addClusterCommand } from './cluster-command.ts';
+import { addClusterCommand } from './local-cluster/cluster-command.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { describeFailure, exitCodeOf, exitCodes } from './exit-codes.ts';
-import { addLeaveCommand } from './leave-command.ts';
-import { addStandbyCommand } from './standby-command.ts';
-import { addStartCommand } from './start-command.ts';
-import { addStatusCommand } from './status-command.ts';
-import { addStoreCommand } from './store-command.ts';
+import { addLeaveCommand } from './operate/leave-command.ts';
+import { addStandbyCommand } from './operate/standby-command.ts';
+import { addStartCommand } from './start/start-command.ts';
+import { addStatusCommand } from './operate/status-command.ts';
+import { addStoreCommand } from './store/store-command.ts';
 import { painterFor } from './terminal.ts';
-import { addTransactionsCommand } from './transactions-command.ts';
+import { addTransactionsCommand } from './operate/transactions-command.ts';
 import { addWasmCommand } from './wasm-command.ts';
 
 const helpAfter = `

@@ -1,6 +1,6 @@
 /** TLS for tests of the machine's ports: a test's own authority and certificates that it has signed. */
-import type { IssuedCertificate } from '../cli/throw-away-certificates.ts';
-import { ThrowAwayAuthority } from '../cli/throw-away-certificates.ts';
+import type { IssuedCertificate } from '../cli/files/throw-away-certificates.ts';
+import { ThrowAwayAuthority } from '../cli/files/throw-away-certificates.ts';
 import type { TlsMaterial } from './tls.ts';
 import { TlsIdentity } from './tls.ts';
 

@@ -2,7 +2,7 @@
 /** `npm run bench -- <name>`: the benchmarks. Each is loaded on demand, because some need development packages. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import type { Formats } from './scraping.ts';
+import type { Formats } from './metrics/scraping.ts';
 
 interface CommonFlags {
   readonly rounds: number;
@@ -73,11 +73,11 @@ benchmark('store', 'the storage engine alone, beside LMDB and LevelDB', 3)
   .option('--keys <n>', 'keys of the start and memory measurements', positive, 1_000_000)
   .option('--race <words>', 'only the tables and races whose names hold these words')
   .action(async ({ json = false, ...flags }: StoreFlags) =>
-    (await import('./store.ts')).run({ ...flags, json }),
+    (await import('./store/store.ts')).run({ ...flags, json }),
   );
 
 benchmark('stats', 'what counting and publishing cost', 5).action(
-  async ({ rounds, json = false }: CommonFlags) => (await import('./stats.ts')).run({ rounds, json }),
+  async ({ rounds, json = false }: CommonFlags) => (await import('./metrics/stats.ts')).run({ rounds, json }),
 );
 
 benchmark(
@@ -96,7 +96,7 @@ benchmark(
     new Option('--formats <which>', 'what a scrape asks for').choices(['text', 'both']).default('text'),
   )
   .action(async ({ json = false, ...flags }: ScrapingFlags) =>
-    (await import('./scraping.ts')).run({ ...flags, json }),
+    (await import('./metrics/scraping.ts')).run({ ...flags, json }),
   );
 
 benchmark('aae', 'anti-entropy between two replicas, and what it costs puts', 5)
@@ -118,7 +118,7 @@ benchmark(
   );
 
 benchmark('wasm', 'calls into Wasm modules, what metering costs, and preparing a module', 5).action(
-  async ({ rounds, json = false }: CommonFlags) => (await import('./wasm.ts')).run({ rounds, json }),
+  async ({ rounds, json = false }: CommonFlags) => (await import('./wasm/wasm.ts')).run({ rounds, json }),
 );
 
 benchmark(
@@ -129,7 +129,7 @@ benchmark(
   .option('--objects <n>', 'objects that jobs run over', positive, 100_000)
   .option('--redis-requests <n>', 'requests of one measurement by redis-benchmark', positive, 100_000)
   .action(async ({ json = false, ...flags }: ClientsFlags) =>
-    (await import('./clients.ts')).run({ ...flags, json }),
+    (await import('./clients/clients.ts')).run({ ...flags, json }),
   );
 
 benchmark(

@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './closed-loop.ts';
-import { closedLoop } from './closed-loop.ts';
-import type { KeySpace } from './conversations.ts';
-import { httpGet, httpPut, pbFill, pbGet, pbPut } from './conversations.ts';
-import { etcdFill, etcdLoop, etcdVersion, startEtcd } from './etcd.ts';
-import { answers, clusterPort, startCluster, stopChild } from './lockstep-cluster.ts';
+import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './load/closed-loop.ts';
+import { closedLoop } from './load/closed-loop.ts';
+import type { KeySpace } from './load/conversations.ts';
+import { httpGet, httpPut, pbFill, pbGet, pbPut } from './load/conversations.ts';
+import { etcdFill, etcdLoop, etcdVersion, startEtcd } from './servers/etcd.ts';
+import { answers, clusterPort, startCluster, stopChild } from './servers/lockstep-cluster.ts';
 import { figure, median, quantile, table } from './figures.ts';
 
 /** Size of the load; `seconds` per round. */

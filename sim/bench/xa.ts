@@ -14,15 +14,15 @@ import type { ChildProcess } from 'node:child_process';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 
-import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './closed-loop.ts';
-import { closedLoop } from './closed-loop.ts';
-import type { KeySpace } from './conversations.ts';
-import { httpPut, pbPut } from './conversations.ts';
+import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './load/closed-loop.ts';
+import { closedLoop } from './load/closed-loop.ts';
+import type { KeySpace } from './load/conversations.ts';
+import { httpPut, pbPut } from './load/conversations.ts';
 import { figure, median, quantile, table } from './figures.ts';
-import type { ClusterForm } from './local-cluster.ts';
-import { LocalCluster } from './local-cluster.ts';
-import type { PostgresServers } from './postgres.ts';
-import { postgresLoop, postgresPrograms, startPostgres } from './postgres.ts';
+import type { ClusterForm } from './servers/local-cluster.ts';
+import { LocalCluster } from './servers/local-cluster.ts';
+import type { PostgresServers } from './servers/postgres.ts';
+import { postgresLoop, postgresPrograms, startPostgres } from './servers/postgres.ts';
 import {
   httpTransactions,
   keyCount,
@@ -30,7 +30,7 @@ import {
   partCount,
   parts,
   transactions,
-} from './transaction-conversations.ts';
+} from './load/transaction-conversations.ts';
 import { BenchProcess, freePort, progress } from './bench-process.ts';
 
 /** Size of the measurement. */

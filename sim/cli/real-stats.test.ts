@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { TestingCluster } from '../../engine/cli/cluster.fixture.ts';
+import { TestingCluster } from '../../engine/cli/local-cluster/cluster.fixture.ts';
 import { compareStats } from '../check/metrics/stats-agreement.ts';
 
 const basePort = 15_798;

@@ -5,9 +5,9 @@ import type { Command } from 'commander';
 
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
-import type { NamedNodeOptions } from '../named-node.ts';
-import { clientOf, withNamedNode } from '../named-node.ts';
-import { KeptConnections } from '../node-client.ts';
+import type { NamedNodeOptions } from '../operate/named-node.ts';
+import { clientOf, withNamedNode } from '../operate/named-node.ts';
+import { KeptConnections } from '../operate/node-client.ts';
 import type { SiblingValue } from './object-client.ts';
 import { ObjectClient } from './object-client.ts';
 import type { PlaceOptions } from './object-name.ts';

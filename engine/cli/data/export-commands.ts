@@ -12,9 +12,9 @@ import type { Command } from 'commander';
 
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
-import type { NamedNodeOptions } from '../named-node.ts';
-import { clientOf, withNamedNode } from '../named-node.ts';
-import { KeptConnections } from '../node-client.ts';
+import type { NamedNodeOptions } from '../operate/named-node.ts';
+import { clientOf, withNamedNode } from '../operate/named-node.ts';
+import { KeptConnections } from '../operate/node-client.ts';
 import type { ExportedObject, ExportTotals } from './export-format.ts';
 import { differenceOf, endLine, ExportTally, hashOf, headLine, objectLine, parseLine } from './export-format.ts';
 import { inParallel } from './in-parallel.ts';

@@ -1,7 +1,7 @@
 /** Reads, writes and lists objects of a running node over its HTTP interface, with all siblings and their metadata. */
 import type { IncomingHttpHeaders } from 'node:http';
 
-import type { KeptConnections, NodeClient, WholeAnswer } from '../node-client.ts';
+import type { KeptConnections, NodeClient, WholeAnswer } from '../operate/node-client.ts';
 import { jsonObjects } from './json-objects.ts';
 import type { ObjectName } from './object-name.ts';
 import { bucketPath, objectPath, typePath } from './object-name.ts';

@@ -326,7 +326,7 @@ export class Cluster {
       try {
         const node = await Node.start(io, { ...slot.config, ...(tokens && { tokens }) }, secrets);
         life.node = node;
-        // As `lockstep start` does (`engine/cli/start.ts`).
+        // As `lockstep start` does (`engine/cli/start/start.ts`).
         const startAnew = (told: readonly Token[] | undefined): void => {
           if (slot.life === life) this.beginStop(name, () => this.#start(name, told));
         };
