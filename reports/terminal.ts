@@ -10,6 +10,7 @@ import type { ChalkInstance } from 'chalk';
 import { invariantTable } from '../sim/check/invariants.ts';
 import { findNamed } from '../sim/check/named.ts';
 import type { CheckReport } from '../sim/check/report.ts';
+import type { CoverageSummary, Novelty } from '../sim/coverage/coverage.ts';
 import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/runner/result.ts';
 import type { Plan, RecordedRun } from '../sim/plan/plan.ts';
 import { sentencesOf } from '../sim/record/plan-sentences.ts';
@@ -27,7 +28,8 @@ export function renderSummary(summary: Summary, paint: ChalkInstance): string {
   const failures = summary.scenarios.flatMap((one) =>
     one.failure === undefined ? [] : ['', renderFailure(one.failure, paint)],
   );
-  return [renderVerdict(summary, paint), ...renderLimit(summary, paint), ...rows, ...failures].join('\n');
+  const head = [renderVerdict(summary, paint), ...renderLimit(summary, paint), ...renderNovelty(summary)];
+  return [...head, ...rows, ...failures].join('\n');
 }
 
 /** The outcome of one run. */
@@ -104,6 +106,19 @@ function renderLimit({ scenarios, limit }: Summary, paint: ChalkInstance): reado
   return notReached.length === 0
     ? [line]
     : [line, paint.yellow(`Not reached, so nothing is known of: ${notReached.join(', ')}`)];
+}
+
+/** The chance that the next run reaches something that none of these has reached. */
+function renderNovelty({ coverage }: Summary): readonly string[] {
+  if (coverage?.novelty === undefined) return [];
+  return fillLines(`Coverage: ${noveltySentence(coverage, coverage.novelty)}`, '');
+}
+
+/** `812 cells reached, 90 empty; the next run reaches a new one with a chance of 34 % (25 to 44 %).` */
+export function noveltySentence({ reached, empty }: CoverageSummary, { chance, low, high }: Novelty): string {
+  const percent = (share: number): string => (share * 100).toFixed(share < 0.1 ? 1 : 0);
+  const between = `${percent(low)} to ${percent(high)} %`;
+  return `${many(reached, 'cell')} reached, ${grouped(empty)} empty; the next run reaches a new one with a chance of ${percent(chance)} % (${between}).`;
 }
 
 function renderScenario(one: ScenarioSummary, paint: ChalkInstance): string {

@@ -2,34 +2,58 @@
  * Runs every scenario over a few seeds, each twice, and every kept plan once more. More seeds: `npx lockstep-sim run
  * --seeds 1000`.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 import type { Plan } from '../sim/plan/plan.ts';
 import { presentNameOf } from '../sim/plan/former-names.ts';
 import { parsePlan } from '../sim/plan/plan-validation.ts';
-import { judgePlan, planOfSeed } from '../sim/runner/task.ts';
+import type { Scenario } from '../sim/plan/scenario.ts';
+import { Coverage } from '../sim/coverage/coverage.ts';
+import { judgeRun, planOfSeed } from '../sim/runner/task.ts';
 import { scenarios } from './catalogue.ts';
 
 const seedsPerScenario = 2;
 /** For the many scenarios with transactions; sim/tests/transactions also covers every crash point of one. */
 const seedsPerTransactionStory = 1;
 
+/** What the seeds below reach; kept plans do not count. */
+const coverage = new Coverage();
+const seedsOf = (load: Scenario['load']): number =>
+  load.transactions === undefined ? seedsPerScenario : seedsPerTransactionStory;
+
+/** A cell that fewer runs reach may go with any change of the engine, since a change moves what later draws meet. */
+const runsMin = 3;
+
 /** Fails with what a person needs: the invariant, the first bad event, and how to replay it. */
-async function expectToPass(plan: Plan, replay: string): Promise<void> {
-  const result = await judgePlan(plan, () => 0);
+async function expectToPass(plan: Plan, replay: string): Promise<readonly string[]> {
+  const { result, reached } = await judgeRun(plan, () => 0);
   const broken = result.reports.filter((report) => !report.ok);
   const account = broken.map(({ invariant, reasons }) => `${invariant}: ${reasons.join('\n  ')}`).join('\n');
   expect(result.verdict, `${account}\n${result.because}\nreplay: lockstep-sim replay ${replay}`).toBe(
     'passed',
   );
+  return reached;
 }
 
 describe.each(scenarios)('$name: $description', ({ name, load }) => {
-  const seeds = load.transactions === undefined ? seedsPerScenario : seedsPerTransactionStory;
-  it.each(Array.from({ length: seeds }, (_, index) => index + 1))('seed %i', async (seed) => {
-    await expectToPass(planOfSeed(name, seed), `${name} --seed ${seed}`);
+  it.each(Array.from({ length: seedsOf(load) }, (_, index) => index + 1))('seed %i', async (seed) => {
+    coverage.add(await expectToPass(planOfSeed(name, seed), `${name} --seed ${seed}`));
   });
+});
+
+/**
+ * `coverage.json` lists cells that at least `runsMin` of the seeds above reach; LOCKSTEP_GOLDEN=write writes it. A cell
+ * that none of them reaches any more is a part of the engine, or of its faults, that tests have lost.
+ */
+it('no cell of coverage that these seeds reached is out of reach now', ({ skip }) => {
+  const file = new URL('coverage.json', import.meta.url);
+  const wanted = scenarios.reduce((sum, { load }) => sum + seedsOf(load), 0);
+  if (coverage.runs < wanted) skip('not all seeds ran');
+  if (process.env['LOCKSTEP_GOLDEN'] === 'write')
+    writeFileSync(file, `${JSON.stringify(coverage.reachedBy(runsMin), undefined, 2)}\n`);
+  const before = JSON.parse(readFileSync(file, 'utf8')) as readonly string[];
+  expect(before.filter((id) => coverage.runsOf(id) === 0)).toEqual([]);
 });
 
 describe('kept plans', () => {

@@ -8,6 +8,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { nameOfKey } from '../base/object-key.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { ConflictRules, Replica } from '../replica/replica.ts';
 import type { Log } from '../io/log.ts';
 import type { AntiEntropyMetrics } from '../metrics/anti-entropy-metrics.ts';
@@ -79,11 +80,13 @@ export class RepairScheduler {
     const verdict = judge(mine, theirs, this.#rules(suspect.key).allowMult);
     if (verdict === 'equal') return { outcome: 'equal', divergent: false };
     if (verdict === 'ambiguousClock') {
+      sometimes('anti-entropy.clock-ambiguous');
       this.#log.event('warn', 'aae.clock.ambiguous', { peer: peer.identity.node, token: suspect.token });
       return { outcome: 'AmbiguousClock', divergent: true };
     }
     const pushed = mine !== undefined && verdict !== 'pull';
     if (pushed && (await attempt(() => peer.merge(suspect, mine))) === unavailable) {
+      sometimes('anti-entropy.repair-refused');
       return { outcome: 'PeerUnavailable', divergent: true };
     }
     if (theirs !== undefined && verdict !== 'push') await this.#merge(suspect, theirs);

@@ -6,6 +6,7 @@
 import { assert } from '../base/assert.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
@@ -195,6 +196,7 @@ export class Scheduler {
       await refresh.reread();
       await refresh.settle([wholeRing]);
     } catch (error) {
+      sometimes('anti-entropy.sweep-failed');
       io.log.event('error', 'aae.sweep.failed', { detail: asLockstepError(error).message });
       return false;
     }
@@ -216,7 +218,10 @@ export class Scheduler {
 
   async #exchange(identity: PeerIdentity): Promise<ExchangeOutcome> {
     const { io, links, answerer, repairs, refresh, throttle, shared } = this.#parts;
-    if (!answerer.begin(identity.node)) return 'busy';
+    if (!answerer.begin(identity.node)) {
+      sometimes('anti-entropy.both-begin');
+      return 'busy';
+    }
     const record = this.#recordOf(identity.node);
     const repairer = repairs(identity);
     this.observeExchangeAttempt(identity);
@@ -238,7 +243,9 @@ export class Scheduler {
       },
       obstacle: () => {
         if (this.#stopped) return new LockstepError('ShuttingDown');
-        return shared(identity.node) === ranges ? undefined : moved();
+        if (shared(identity.node) === ranges) return undefined;
+        sometimes('anti-entropy.ring-changed');
+        return moved();
       },
     };
     let outcome: ExchangeOutcome;

@@ -6,6 +6,7 @@
  * record beyond the snapshot's position is then dirty, and so is every segment that has lost a key since. A snapshot
  * newer than the store (the store has lost writes) is useless and removed.
  */
+import { sometimes } from '../base/sometimes.ts';
 import type { Disk } from '../io/disk.ts';
 import { DiskError, readFile, replaceFile } from '../io/disk.ts';
 import type { Io } from '../io/io.ts';
@@ -55,12 +56,14 @@ export async function loadSnapshotWithMetrics(
       ? { kind: 'rejected' as const, reason: 'Corrupted' as const, detail: 'the disk refuses to read it' }
       : decodeSnapshot(found, shape, io.checks);
   if (reading.kind === 'rejected') {
+    sometimes('anti-entropy.snapshot-rejected');
     metrics.snapshotRejected();
     await setAside(io, reading.reason, reading.detail);
     return new Tree(shape.segmentBits, 'dirty', io.checks);
   }
   const { tree, position } = reading;
   if (position > store.fingerprints.lastSeq) {
+    sometimes('anti-entropy.snapshot-ahead');
     io.log.event('warn', 'aae.snapshot.dropped', { position, store: store.fingerprints.lastSeq });
     await removeQuietly(io);
     return new Tree(shape.segmentBits, 'dirty', io.checks);

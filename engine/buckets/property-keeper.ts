@@ -15,6 +15,7 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
+import { sometimes } from '../base/sometimes.ts';
 import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { Buckets } from './buckets.ts';
@@ -225,7 +226,10 @@ export class PropertyKeeper {
     const { clock, log } = this.#io;
     const linksUs = clock.nowUs() + linkUsMax;
     const endUs = clock.nowUs() + patienceUs;
-    if (this.#shelf.condition === 'lost') log.event('warn', 'props.catch.up.began', {});
+    if (this.#shelf.condition === 'lost') {
+      sometimes('properties.records-lost');
+      log.event('warn', 'props.catch.up.began', {});
+    }
     for (;;) {
       const peers = this.#links.peers().filter((peer) => this.#links.isRoutable(peer));
       const linked = peers.filter((peer) => this.#links.isConnected(peer));
@@ -258,8 +262,10 @@ export class PropertyKeeper {
         await this.#commit(question.records);
         return { kind: 'taken' };
       case 'fetch':
-        if (!this.#whole)
+        if (!this.#whole) {
+          sometimes('properties.fetch-refused');
           throw new LockstepError('Overloaded', 'this node has not heard itself what was set of buckets');
+        }
         return this.#page(question.after);
       case 'holds':
         return { kind: 'held', held: this.#links.holdsKeys(question.name) };
@@ -364,6 +370,7 @@ export class PropertyKeeper {
     try {
       await this.#checkRouting(type, bucket, before, now);
     } catch (error) {
+      sometimes('properties.routing-restored');
       const set = wholeGroups(before, new Map([['chash_keyfun', before.chashKeyfun]]));
       await this.#publish({ name: recordName(type, bucket), record: settingOf(set, this.#stamp()) });
       throw error;
@@ -395,6 +402,7 @@ export class PropertyKeeper {
     try {
       if (changes.length > 0) await this.#shelf.save(changes);
     } catch (error) {
+      sometimes('properties.save-failed');
       for (const { done } of commits) done.reject(asLockstepError(error));
       return;
     }

@@ -9,6 +9,7 @@
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Connection } from '../io/network.ts';
 import { decodeRequest, encodeReply } from './wire/codec.ts';
@@ -186,6 +187,7 @@ export class Inbound implements Rival {
   #onRequest(from: NodeId, frame: Frame): void {
     const bytes = headerBytes + frame.body.length;
     if (this.#overloaded(bytes)) {
+      sometimes('peer.inbound-overloaded');
       this.#context.observer.inboundOverloaded();
       const detail = `${this.#requestCount} requests of this peer are being handled already`;
       this.#send(frame.id, { kind: 'failed', code: 'Overloaded', detail });
@@ -226,7 +228,10 @@ export class Inbound implements Rival {
     const frame = this.#encode(id, this.#bounded(reply));
     const outcome = outbox.trySend(frame, frame.length);
     if (outcome === 'ok') this.#context.observer.answerQueued(outbox.length);
-    if (outcome === 'full') this.#stream.close('error', 'the peer does not read its answers');
+    if (outcome === 'full') {
+      sometimes('peer.answers-not-read');
+      this.#stream.close('error', 'the peer does not read its answers');
+    }
   }
 
   /** The reply; or `Overloaded` for an object that would wait behind too many bytes. */

@@ -12,6 +12,7 @@ import type { SendOutcome } from '../base/channel.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { TransientMap } from '../base/transient-map.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Connection } from '../io/network.ts';
 import { decodeReply, encodeRequest } from './wire/codec.ts';
@@ -193,6 +194,7 @@ export class LinkSession implements Rival {
   /** Fails the request whose deadline has passed with `Timeout`. Called by the wheel. */
   expire(pending: Pending): void {
     const sent = pending.state === 'sent';
+    if (!sent) sometimes('peer.expired-unsent');
     this.#pending.delete(pending.id);
     this.#context.observer.requestTimedOut(this.#target, sent);
     const detail = sent ? 'the peer did not answer in time' : 'the request was not sent in time';
@@ -291,6 +293,7 @@ export class LinkSession implements Rival {
     const { io, observer, wheel } = this.#context;
     const pending = this.#pending.get(frame.id);
     if (pending?.state !== 'sent') {
+      sometimes('peer.late-reply');
       this.#mismatch(frame);
       return;
     }

@@ -12,6 +12,7 @@
  */
 import { createHash } from 'node:crypto';
 import { LockstepError } from '../base/errors.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Description } from '../peer/wire/messages.ts';
 import type { ReplyFailure } from './round-dependencies.ts';
@@ -153,8 +154,10 @@ export class LargeAnswers {
     this.#state = 'waiting';
     this.#share.enter(bytes);
     if (!this.#share.waits) return;
+    sometimes('read.memory-awaited');
     const leftUs = Math.max(1, this.#reader.untilUs - this.#clock.nowUs());
     this.#limit = this.#clock.after(leftUs, () => {
+      sometimes('read.memory-never-came');
       this.#share.leave();
       this.#giveUp(new LockstepError('Timeout', waitedInVain));
     });

@@ -18,6 +18,7 @@ import type { Token } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import { decodeObject, encodeObject, mergeObjects, resolveToNewest } from '../replica/object/object.ts';
@@ -126,6 +127,7 @@ export class ReadRound implements LargeReader {
   /** The targets asked have been silent for `patienceUs`: asks those that were held back. */
   #failOver(): void {
     if (this.#tally.decided) return;
+    sometimes('read.failed-over');
     for (const index of this.#held.splice(0)) this.#askHeld(index, true);
   }
 
@@ -226,6 +228,7 @@ export class ReadRound implements LargeReader {
 
   /** Another read waits for the budget: ends the repair phase without the targets that are still silent. */
   letGo(): void {
+    sometimes('read.given-up-for-others');
     this.#repairOnce();
     this.answers.fill(undefined);
   }
@@ -257,6 +260,7 @@ export class ReadRound implements LargeReader {
       );
       return;
     }
+    sometimes('read.replicas-disagree');
     this.#disagreement = this.#repairNow();
     const detail = `the copies of ${nameOf(this.#key)} differ (equal ones: ${tally}); their repair has begun, read again`;
     this.#fail(new LockstepError('ReplicasDisagree', detail, { votes }));
@@ -292,6 +296,7 @@ export class ReadRound implements LargeReader {
 
   #expire(): void {
     if (this.#tally.decided || this.#result.settled) return;
+    sometimes('read.deadline-passed');
     const why = this.#large?.waits === true ? `; ${waitedInVain}` : '';
     this.#result.reject(
       new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}${why}`),
@@ -336,6 +341,7 @@ export class ReadRound implements LargeReader {
     if (agreed && this.#corrupt.length === 0) return;
     const bytes = this.#repairBytes();
     if (bytes === undefined) return;
+    if (this.#corrupt.length > 0) sometimes('read.corrupt-copy-repaired');
     const begun = sameBytes(this.#disagreement?.bytes, bytes) ? this.#disagreement?.stale : undefined;
     this.answers.forEach((answer, index) => {
       const stale = answer !== undefined && !sameBytes(answer.bytes, bytes);
@@ -390,7 +396,10 @@ export class ReadRound implements LargeReader {
     const { readRepairs } = this.#parts.stats;
     const done = (error: ReplyFailure | undefined): void => {
       if (error === undefined) readRepairs.done += 1;
-      else readRepairs.failed += 1;
+      else {
+        sometimes('read.repair-failed');
+        readRepairs.failed += 1;
+      }
       ended(error === undefined);
     };
     readRepairs.started += 1;

@@ -12,6 +12,7 @@
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import type { KeyPlacement } from '../cluster/ring/key-placement.ts';
@@ -84,8 +85,12 @@ export class WriteRound implements WriteListener {
   /** As in `WriteListener`: the write failed on this node. */
   failed(error: LockstepError): void {
     const isUnread = this.#write.replaces === true && error.code === 'PreconditionFailed';
-    if (this.#object === undefined) this.#fail(isUnread ? new NotReplaced([]) : error);
-    else this.#hear(this.#selfIndex(), error);
+    if (this.#object === undefined) {
+      this.#fail(isUnread ? new NotReplaced([]) : error);
+      return;
+    }
+    sometimes('write.local-disk-failed');
+    this.#hear(this.#selfIndex(), error);
   }
 
   #send(index: number, bytes: Uint8Array): void {
@@ -160,6 +165,7 @@ export class WriteRound implements WriteListener {
       this.#succeed();
       return;
     }
+    sometimes('write.owner-joined-meanwhile');
     const first = this.#plan.targets.length;
     this.#plan = withLate(this.#plan, late);
     this.#tally = this.#tally.extended(this.#plan);
@@ -193,6 +199,7 @@ export class WriteRound implements WriteListener {
 
   #expire(): void {
     if (this.#result.settled) return;
+    sometimes('write.deadline-passed');
     this.#result.reject(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
   }
 }

@@ -13,6 +13,7 @@ import type { SendOutcome } from '../base/channel.ts';
 import { Channel } from '../base/channel.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoreIo } from './store-io.ts';
 import type { StoreObserver } from './observer.ts';
@@ -196,6 +197,7 @@ export class StoreDriver {
   }
 
   #dropped(kind: 'read' | 'write', outcome: 'full' | 'closed'): SendOutcome {
+    sometimes('store.request-refused');
     this.#observer.requestDropped(outcome);
     // Refusals may come in masses: their event is made only if the log takes it.
     if (this.#io.log.enabled('debug')) {
@@ -239,7 +241,8 @@ export class StoreDriver {
       const request = this.#writes.tryReceive();
       if (request?.batch === undefined) return;
       // Already answered `Timeout`: the write definitely does not happen.
-      if (request.done !== undefined) this.#writeStore(request, request.batch);
+      if (request.done === undefined) sometimes('store.timed-out-write-skipped');
+      else this.#writeStore(request, request.batch);
     }
   }
 

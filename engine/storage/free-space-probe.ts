@@ -6,6 +6,7 @@
  * system reports bytes that cannot be written. What a probe has written is removed before its result counts. A file
  * that a crash leaves is removed by the next start (`recovery/recovery.ts`).
  */
+import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import { DiskError, writeFullyDurably } from '../io/disk.ts';
 import { probeName } from './log/file-names.ts';
@@ -74,6 +75,7 @@ export class FreeSpaceProbe {
       return;
     }
     this.#io.log.event('warn', 'store.room.found', { bytes: this.#bytes });
+    sometimes('store.space-found');
     this.#found = true;
     for (const found of this.#onFound) found();
   }

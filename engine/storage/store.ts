@@ -19,6 +19,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { viewOf } from '../base/views.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { DiskLock } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
 import type { Catalog } from './log/segment-catalog.ts';
@@ -411,7 +412,10 @@ export class Store {
       return value;
     }
     // A merge moved the record during the read: read its copy.
-    if (unchanged && this.#keys.segmentOf(id) !== segment.number) return this.#read(expected.key, id);
+    if (unchanged && this.#keys.segmentOf(id) !== segment.number) {
+      sometimes('store.value-moved-during-read');
+      return this.#read(expected.key, id);
+    }
     if (unchanged) this.#lost(id, segment, 'read');
     throw lostKey();
   }
@@ -423,6 +427,7 @@ export class Store {
     const valueBytes = keys.valueBytesOf(id);
     const bytes = recordBytes(keys.keyBytesOf(id), valueBytes);
     if (keys.stateOf(id) === 'damaged') return;
+    sometimes('store.value-lost');
     this.#cache.forget(id);
     keys.place(id, keys.segmentOf(id), offset, valueBytes, keys.seqOf(id), 'damaged');
     segment.damaged = true;

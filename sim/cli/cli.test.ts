@@ -133,6 +133,7 @@ describe('lockstep-sim', () => {
       for_ms: 0,
       not_reached: ['partition-minority'],
       scenarios: [expect.objectContaining({ name: 'calm', seeds: 1, passed: 1 }) as object],
+      coverage: expect.objectContaining({ runs: 1 }) as object,
     });
     expect(
       call(...words)

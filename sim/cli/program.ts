@@ -27,6 +27,7 @@ import { planOfSeed } from '../runner/task.ts';
 import type { Twice } from '../runner/twice.ts';
 import { twiceChoices } from '../runner/twice.ts';
 import { exitCodes } from './complaints.ts';
+import { coverageJson, coverageText, measureCoverage, tableNames } from './coverage-command.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import { interruptedExitCode } from './interruption.ts';
@@ -41,6 +42,8 @@ import { shrinkCommand } from './shrink-command.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
 
 const defaultSeedCount = 100;
+/** Seeds of each scenario that `coverage` runs. */
+const coverageSeedCount = 1;
 const defaultOut = 'lockstep-sim-out';
 
 /** More threads than processors make a machine slower, and each takes its memory. */
@@ -77,6 +80,7 @@ Examples:
   lockstep-sim enumerate xa                         faults at each step
   lockstep-sim enumerate xa --pairs --limit 2000    at pairs of steps: a sample
   lockstep-sim enumerate store-batch                crashes at each disk step
+  lockstep-sim coverage swarm --seeds 100           what was never tried?
 
 Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown
 verdicts than the cap allows, 130 ended by Ctrl-C before a failure, 70 the
@@ -137,6 +141,14 @@ interface EnumerateFlags {
   readonly mutant?: string;
 }
 
+interface CoverageFlags {
+  readonly seeds: number;
+  readonly firstSeed: number;
+  readonly jobs: number;
+  readonly table?: string;
+  readonly json?: boolean;
+}
+
 interface ListFlags extends OwnFlags {
   readonly faults?: boolean;
   readonly invariants?: boolean;
@@ -172,6 +184,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   addPage(program, output);
   addExplain(program, output);
   addEnumerate(program, output);
+  addCoverage(program, output);
   addList(program, output);
   return program;
 }
@@ -420,6 +433,22 @@ function addEnumerate(program: Command, { print, setExitCode }: Output): void {
       });
       print(flags.json === true ? JSON.stringify(enumeration) : enumerationText(enumeration));
       setExitCode(enumeration.failures.length === 0 ? exitCodes.passed : exitCodes.failed);
+    });
+}
+
+function addCoverage(program: Command, { print }: Output): void {
+  program
+    .command('coverage')
+    .description('say which combinations runs reach, which they never reach, and what the next may add')
+    .argument('[what...]', 'scenarios, plan files, or directories of plan files (default: all scenarios)')
+    .option('--seeds <n>', 'seeds of each scenario', positive, coverageSeedCount)
+    .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
+    .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
+    .option('--table <name>', `all cells of one table, with how many runs reached each: ${tableNames}`)
+    .option('--json', 'print one line of JSON')
+    .action(async (what: readonly string[], flags: CoverageFlags) => {
+      const coverage = await measureCoverage({ ...flags, what });
+      print(flags.json === true ? coverageJson(coverage, flags.table) : coverageText(coverage, flags.table));
     });
 }
 

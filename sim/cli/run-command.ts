@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { renderFailureLine } from '../../reports/terminal.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
+import { Coverage } from '../coverage/coverage.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import { Pool } from '../runner/pool/pool.ts';
 import { loadOwn } from '../embedding/own-file.ts';
@@ -63,6 +64,7 @@ interface Campaign {
   readonly own: Own;
   readonly pool: Pool;
   readonly interruption: Interruption;
+  readonly coverage: Coverage;
   /** On the clock of `performance.now`. */
   readonly endMs: number;
 }
@@ -78,7 +80,8 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
   const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + forMs;
   const pool = new Pool(build, options.jobs, options.ownFile);
   const interruption = new Interruption();
-  const campaign = { options, own, pool, interruption, endMs };
+  const coverage = new Coverage();
+  const campaign = { options, own, pool, interruption, coverage, endMs };
   try {
     const findings = await runSeeds(campaign, names);
     const summaries = [];
@@ -89,7 +92,7 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
     const reached = new Set(summaries.map(({ name }) => name));
     const limit =
       forMs === undefined ? undefined : { forMs, notReached: names.filter((name) => !reached.has(name)) };
-    return summarizeAll(summaries, limit, interruption.hasCome);
+    return summarizeAll(summaries, limit, interruption.hasCome, coverage.summary);
   } finally {
     interruption.forget();
     await pool.close();
@@ -143,7 +146,9 @@ async function runSeeds(
     // A run in progress at Ctrl-C is not waited for.
     await interruption.orDone(
       pool.performAll(tasks, (task, answer) => {
-        if (answer.kind === 'ran' && !interruption.hasCome) onAnswer(task.scenario, answer.result);
+        if (answer.kind !== 'ran' || interruption.hasCome) return;
+        campaign.coverage.add(answer.reached);
+        onAnswer(task.scenario, answer.result);
       }),
     );
   } finally {

@@ -39,6 +39,7 @@ export class Faults {
   /** What is healed at the calm: clocks that a fault has touched. */
   readonly #patients = new Set<{ heal(): void }>();
   #calm = false;
+  #onStruck: (fault: PlanFault) => void = () => undefined;
 
   /** `onAlteredLeaf` receives a snapshot in which a leaf was altered under a valid checksum (`leaf-corruption`). */
   constructor(
@@ -116,6 +117,11 @@ export class Faults {
     return this.#state(standbyFaults).periods;
   }
 
+  /** Calls the listener with every fault that has struck, except those that clients carry out. */
+  onStruck(listener: (fault: PlanFault) => void): void {
+    this.#onStruck = listener;
+  }
+
   /** Schedules the faults. Their instants count from `startUs`. */
   arrange(faults: readonly PlanFault[], startUs: number): void {
     for (const fault of faults) {
@@ -171,6 +177,7 @@ export class Faults {
     if (row.countedByClients === true) return;
     this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);
     this.#disturbances.push(...(row.disturbs?.(fault, this.#world.nowUs) ?? []));
+    this.#onStruck(fault);
   }
 
   #state<State>(make: (context: FaultContext) => State): State {

@@ -1,5 +1,6 @@
 /** Results of runs as plain data: they cross worker threads, become JSON, and are rendered by reports. */
 import type { CheckReport, ReportedInvariant } from '../check/report.ts';
+import type { CoverageSummary } from '../coverage/coverage.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
 
@@ -121,6 +122,8 @@ export interface Summary {
   readonly limit: TimeLimit | undefined;
   /** The user ended the campaign before its last seed. */
   readonly interrupted?: true;
+  /** What the runs reached of the tables of coverage; undefined if it was not summed. */
+  readonly coverage: CoverageSummary | undefined;
 }
 
 /** Of a scenario's seeds, at most this many per hundred may end unknown. */
@@ -169,11 +172,12 @@ export function summarizeAll(
   scenarios: readonly ScenarioSummary[],
   limit?: TimeLimit,
   interrupted = false,
+  coverage?: CoverageSummary,
 ): Summary {
   const unknownBeyondCap = scenarios.some((one) => one.unknown * 100 > one.seeds * unknownPercentMax);
   const failed = scenarios.some((one) => one.failed > 0);
   const passed = !failed && !unknownBeyondCap && !interrupted;
-  return { passed, unknownBeyondCap, scenarios, limit, ...(interrupted ? { interrupted } : {}) };
+  return { passed, unknownBeyondCap, scenarios, limit, coverage, ...(interrupted ? { interrupted } : {}) };
 }
 
 /** The summary as the one line that `--json` prints. */
@@ -197,7 +201,13 @@ export function summaryJson(summary: Summary): string {
   const limit =
     summary.limit === undefined ? {} : { for_ms: summary.limit.forMs, not_reached: summary.limit.notReached };
   const interrupted = summary.interrupted === true ? { interrupted: true } : {};
-  return JSON.stringify({ passed: summary.passed, scenarios, ...limit, ...interrupted });
+  return JSON.stringify({
+    passed: summary.passed,
+    scenarios,
+    coverage: summary.coverage,
+    ...limit,
+    ...interrupted,
+  });
 }
 
 function failedSeedsOf(results: readonly RunResult[]): readonly number[] {

@@ -36,6 +36,8 @@ export interface RunOutcome {
   readonly missed: readonly MissedFault[];
   /** Why the run was aborted; empty if it completed. */
   readonly unfinished: string;
+  /** The ids of the cells of coverage that it reached (sim/coverage), sorted; none with `unobserved`. */
+  readonly reached: readonly string[];
   /** The trace as text lines, if it was requested. */
   readonly trace: readonly string[];
 }

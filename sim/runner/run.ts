@@ -17,6 +17,7 @@ import { dumpStores } from '../observe/store-dump.ts';
 import { TransactionSteps, tracesSteps } from '../observe/transaction-steps.ts';
 import { ExchangeObserver } from '../observe/exchange-observer.ts';
 import { RunObserver } from '../observe/observer.ts';
+import { CoverageObserver } from '../coverage/coverage-observer.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { typesAtRunTime } from '../world/cluster/node-config.ts';
 import { World } from '../world/world.ts';
@@ -123,6 +124,8 @@ class Run {
   /** Undefined for a plan without transactions, or with `unobserved`. */
   readonly #steps: TransactionSteps | undefined;
   readonly #exchanges: ExchangeObserver | undefined;
+  /** Undefined with `unobserved`. */
+  readonly #coverage: CoverageObserver | undefined;
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
   readonly #observed: boolean;
@@ -182,6 +185,13 @@ class Run {
     const transacts = this.#observed && plan.transactionClients > 0;
     this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
     this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
+    this.#coverage = this.#observed ? this.#cover() : undefined;
+  }
+
+  #cover(): CoverageObserver {
+    const coverage = new CoverageObserver(this.#world, this.#cluster, this.#recorder);
+    this.#faults.onStruck((fault) => coverage.struck(fault));
+    return coverage;
   }
 
   async begin(): Promise<void> {
@@ -310,17 +320,21 @@ class Run {
 
   outcome(): RunOutcome {
     const { history } = this.#recorder;
+    const done = {
+      history,
+      transactions: this.#load.transactions.history,
+      redis: this.#load.redis,
+      jobs: this.#load.jobs,
+    };
     return {
       reports: this.#observed ? reportsOf(this.#evidence(), this.#plan.floors) : [],
       digest: this.#world.digest(),
       events: this.#world.eventCount,
       nodeEvents: this.#world.eventCountOf(this.#cluster.names),
       virtualUs: this.#world.nowUs,
-      outcomes: countOutcomes([...history, ...this.#load.transactions.history]),
-      history,
-      transactions: this.#load.transactions.history,
-      redis: this.#load.redis,
-      jobs: this.#load.jobs,
+      outcomes: countOutcomes([...history, ...done.transactions]),
+      ...done,
+      reached: this.#coverage?.reached(this.#plan, done) ?? [],
       accounts: this.#observer?.accounts ?? [],
       floors: grownFloors(this.#plan.floors, this.#size()),
       struck: { ...this.#faults.struck, ...this.#load.givenUp },

@@ -44,9 +44,15 @@ export type Task =
   | { readonly kind: 'record'; readonly plan: Plan }
   | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] };
 
+/** The result of a run, and the ids of the cells of coverage that it reached, sorted. */
+export interface JudgedRun {
+  readonly result: RunResult;
+  readonly reached: readonly string[];
+}
+
 /** The answer to a task of the corresponding kind. */
 export type TaskAnswer =
-  | { readonly kind: 'ran'; readonly result: RunResult }
+  | ({ readonly kind: 'ran' } & JudgedRun)
   | { readonly kind: 'struck'; readonly result: CrashPointResult }
   | { readonly kind: 'recorded'; readonly marks: Marks };
 
@@ -63,15 +69,10 @@ export async function performTask(
     case 'seed':
       return {
         kind: 'ran',
-        result: await judgePlan(
-          planOfSeed(task.scenario, task.seed, own),
-          stopwatch,
-          own.invariants,
-          task.twice,
-        ),
+        ...(await judgeRun(planOfSeed(task.scenario, task.seed, own), stopwatch, own.invariants, task.twice)),
       };
     case 'plan':
-      return { kind: 'ran', result: await judgePlan(task.plan, stopwatch, judgesOf(task, own)) };
+      return { kind: 'ran', ...(await judgeRun(task.plan, stopwatch, judgesOf(task, own))) };
     case 'record':
       return { kind: 'recorded', marks: await marksOf(task.plan) };
     case 'crashPoints':
@@ -112,6 +113,17 @@ export async function judgePlan(
   twice: Twice = 'all',
   attach?: RunSettings['attach'],
 ): Promise<RunResult> {
+  return (await judgeRun(plan, stopwatch, invariants, twice, attach)).result;
+}
+
+/** As `judgePlan`, with the cells of coverage that the run reached. */
+export async function judgeRun(
+  plan: Plan,
+  stopwatch: Stopwatch,
+  invariants: readonly Invariant[] = [],
+  twice: Twice = 'all',
+  attach?: RunSettings['attach'],
+): Promise<JudgedRun> {
   mustBeInvariants(invariants);
   mustHaveJudges(plan, invariants);
   const startMs = stopwatch();
@@ -119,7 +131,8 @@ export async function judgePlan(
   const runsTwice = plan.floors.determinism !== undefined && isRunTwice(plan.scenario, plan.seed, twice);
   const determinism = runsTwice ? [await checkTwice(plan, outcome)] : [];
   const judged = { ...outcome, reports: [...outcome.reports, ...determinism] };
-  return judgeOutcome(plan, judged, stopwatch() - startMs, invariants);
+  const result = judgeOutcome(plan, judged, stopwatch() - startMs, invariants);
+  return { result, reached: outcome.reached };
 }
 
 async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['reports'][number]> {

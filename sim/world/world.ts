@@ -18,6 +18,8 @@
  * (`cluster/incarnation.ts`).
  */
 import { assert, onFailedAssertion, present } from '../../engine/base/assert.ts';
+import type { RareBranch } from '../../engine/base/sometimes.ts';
+import { onRareBranch } from '../../engine/base/sometimes.ts';
 import type { LogLevel } from '../../engine/io/log.ts';
 import type { Random } from '../../engine/io/random.ts';
 import type { ClockUse } from '../check/program/clock-use.ts';
@@ -79,6 +81,7 @@ export class World {
   readonly #machines = new Machines();
   readonly #hosts: Host[] = [];
   readonly #failures: WorldFailure[] = [];
+  readonly #rareBranches = new Set<RareBranch>();
   readonly #ground: WorldGround;
   #running = false;
   #endHost: (host: string) => void = () => undefined;
@@ -120,6 +123,11 @@ export class World {
   /** Errors that no code handled, in order. Every one is a bug. */
   get failures(): readonly WorldFailure[] {
     return this.#failures;
+  }
+
+  /** The rare branches that code of living incarnations has taken (engine/base/sometimes.ts). */
+  get rareBranches(): ReadonlySet<RareBranch> {
+    return this.#rareBranches;
   }
 
   get hosts(): readonly Host[] {
@@ -207,6 +215,9 @@ export class World {
     this.#running = true;
     const unguard = guardAmbientTime((name) => this.#machineCalled(name));
     const unlisten = onFailedAssertion((error) => this.#assertionFailed(error));
+    const unfollow = onRareBranch((name) => {
+      if (this.#ground.actor?.alive === true) this.#rareBranches.add(name);
+    });
     try {
       await drive({
         step: () => !reached() && this.#step(untilUs),
@@ -216,6 +227,7 @@ export class World {
     } finally {
       unguard();
       unlisten();
+      unfollow();
       this.#ground.outside = false;
       this.#ground.leave();
       this.#running = false;

@@ -10,6 +10,7 @@ import { Deferred } from '../../base/deferred.ts';
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { ClientKeys } from '../../replica/client-keys.ts';
 import type { PeerLinks } from '../../replication/peer-links.ts';
 import type { Replica } from '../../replica/replica.ts';
@@ -145,6 +146,7 @@ export class Cleanup {
     } catch (error) {
       const { code, message: detail } = asLockstepError(error);
       if (code === 'Internal') throw error;
+      sometimes('cleanup.key-kept');
       this.#parts.io.log.event('warn', 'transfer.cleanup.kept', { token, code, detail });
       return false;
     }
@@ -171,6 +173,7 @@ export class Cleanup {
     const isThat = (bytes: Uint8Array): boolean => object.equals(bytes) && !this.#isOurs(token);
     this.#parts.replica.discard(key, token, isThat, (gone) => {
       if (gone) this.dropped += 1;
+      else sometimes('cleanup.key-written');
       if (gone) this.#parts.io.log.event('debug', 'transfer.key.dropped', { token });
       done.resolve(gone);
     });

@@ -6,6 +6,7 @@
  * A round that began while the node was an owner may still store a hint until its deadline. So the drain waits one more
  * deadline after the last transaction.
  */
+import { sometimes } from '../../base/sometimes.ts';
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 
@@ -75,6 +76,7 @@ export class LeaveDrain {
       const nowUs = io.clock.nowUs();
       if (hints === 0 && nowUs - busyUs >= this.#options.roundUs) return true;
       if (nowUs - sinceUs >= this.#options.patienceUs) {
+        sometimes('ring-change.drain-abandoned');
         io.log.event('error', 'transfer.drain.abandoned', { ...this.#left });
         return true;
       }

@@ -21,6 +21,7 @@
 import { LockstepError } from '../../base/errors.ts';
 import { Deferred } from '../../base/deferred.ts';
 import type { NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import type { LostDiskState } from '../membership/lost-disk-state.ts';
@@ -84,6 +85,7 @@ export class Rebuild {
   async recover(): Promise<void> {
     const { membership, self, mark } = this.#parts;
     if (!(await mark.isPending(membership.ring.members.includes(self)))) return;
+    sometimes('rebuild.began');
     this.#lack = lookAgain;
     this.#unread = true;
     this.#began = true;
@@ -209,7 +211,10 @@ export class Rebuild {
     const others = this.#others();
     const owners = membership.ring.members.filter((member) => member !== self).map(({ node }) => node);
     // A joining member knows of nothing before it joined.
-    if (owners.length > 0 && !owners.some((node) => states.has(node))) return owners;
+    if (owners.length > 0 && !owners.some((node) => states.has(node))) {
+      sometimes('rebuild.nobody-answers');
+      return owners;
+    }
     const heard = new Set([...states.values()].flatMap((state) => state.heard));
     for (const node of others) if (membership.lifeOf(node) > 0) heard.add(node);
     // A node that is unknown here has left, or gossip is about to report it.
@@ -248,6 +253,7 @@ export class Rebuild {
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
       const { code, message: detail } = error;
+      sometimes('rebuild.source-failed');
       io.log.event('warn', 'transfer.range.failed', { ...range, code, detail });
       return false;
     }

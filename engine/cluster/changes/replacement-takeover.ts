@@ -9,6 +9,7 @@
  * branch stays lost, and an operator resolves it.
  */
 import type { NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import type { Membership } from '../membership/membership.ts';
@@ -60,6 +61,7 @@ export class ReplacementTakeover {
       this.#open = await this.#look(dead);
       if (!goesOn()) return false;
       if (this.#open.length === 0) return true;
+      sometimes('ring-change.takeover-waits');
       if (looks === quietLooks)
         this.#parts.io.log.event('warn', 'transfer.takeover.waits', { detail: this.notReadyReason ?? '' });
       await sleep(this.#parts.io.clock, retryUs);

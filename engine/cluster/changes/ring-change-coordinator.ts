@@ -24,6 +24,7 @@
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import { Deferred } from '../../base/deferred.ts';
 import type { NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import type { MemberRecord } from '../membership/member-record.ts';
@@ -110,6 +111,7 @@ export class RingChangeCoordinator {
   /** Continues what the last incarnation began, or begins to join. Does nothing for a settled member. */
   start(): void {
     const { state, move, left } = this.#membership.self;
+    if (move !== 'none' || left) sometimes('ring-change.continued-after-restart');
     if (left) this.#spawn(() => this.#depart());
     else if (state === 'JOINING') this.#spawn(() => this.#join());
     else if (state === 'LEAVING') this.#spawn(() => this.#leave());
@@ -253,6 +255,7 @@ export class RingChangeCoordinator {
   async #untilDone(act: () => Promise<boolean>): Promise<boolean> {
     while (!this.#stopped) {
       if (await act()) return true;
+      sometimes('ring-change.disk-refuses-step');
       await sleep(this.#io.clock, diskRestUs);
     }
     return false;
@@ -311,7 +314,9 @@ export class RingChangeCoordinator {
   #isTaken(): boolean {
     const { replaces, state } = this.#membership.self;
     if (replaces === undefined || state !== 'JOINING') return false;
-    return this.#membership.isRoutable(replaces) || this.#membership.isReplaced(replaces);
+    const isTaken = this.#membership.isRoutable(replaces) || this.#membership.isReplaced(replaces);
+    if (isTaken) sometimes('ring-change.replaced-node-returns');
+    return isTaken;
   }
 
   #isAgreed(): boolean {
@@ -404,6 +409,7 @@ export class RingChangeCoordinator {
     } catch (error) {
       const { code, message: detail } = asLockstepError(error);
       if (code === 'Internal') throw error;
+      sometimes('ring-change.range-failed');
       this.#io.log.event('warn', 'transfer.range.failed', { ...range, code, detail });
       return false;
     }
@@ -411,6 +417,7 @@ export class RingChangeCoordinator {
 
   /** Waits for a random time, so that two nodes that stepped back do not begin at once again. */
   #stepBack(): Promise<void> {
+    sometimes('ring-change.stepped-back');
     return sleep(this.#io.clock, retryUs + this.#io.random.below(retryUs));
   }
 

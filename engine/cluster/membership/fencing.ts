@@ -8,6 +8,7 @@
  * fencing.
  */
 import type { NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Io } from '../../io/io.ts';
 
 /** The fencing of one node. */
@@ -31,6 +32,7 @@ export class Fencing {
   /** The peer `by` has refused this node as no member. Logs the first time. */
   disowned(by: NodeId): void {
     if (this.#by === undefined) {
+      sometimes('membership.disowned');
       const detail =
         'no member of the cluster, says a peer: this node serves nothing until one talks to it. A new node starts with join: joining; one that has left or was replaced does so with an empty data_dir';
       this.#log.event('error', 'membership.disowned', { by, detail });
@@ -41,6 +43,7 @@ export class Fencing {
   /** A peer has accepted this node's link: it is a member after all. */
   accepted(by: NodeId): void {
     if (this.#by === undefined) return;
+    sometimes('membership.accepted-again');
     this.#by = undefined;
     this.#log.event('warn', 'membership.accepted', { by });
   }

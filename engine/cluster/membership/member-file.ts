@@ -12,6 +12,7 @@
 import { crc32 } from '../../base/checksum.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Disk } from '../../io/disk.ts';
 import { DiskError, readFile, replaceFile } from '../../io/disk.ts';
 import type { Io } from '../../io/io.ts';
@@ -73,10 +74,14 @@ export class MemberFile {
       stored.saved(bytes.subarray(headBytes));
       return new MemberFile(io, path, stored, words);
     }
-    if (bytes !== undefined) io.log.event('warn', 'membership.members.rejected', { path });
+    if (bytes !== undefined) {
+      sometimes('membership.file-rejected');
+      io.log.event('warn', 'membership.members.rejected', { path });
+    }
     const known = (stored.body.length === 0 ? undefined : wordsOf(stored.body)) ?? { records: [], view: '-' };
     const file = new MemberFile(io, path, stored, known);
     if (bytes === undefined && !stored.had) return file;
+    sometimes('membership.file-missing');
     if (known.records.length > 0) await file.save(known.records);
     const detail =
       known.records.length > 0

@@ -12,6 +12,7 @@ import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Io } from '../../io/io.ts';
 import type { Address } from '../../io/network.ts';
 import type { Member, Ring } from '../ring/ring.ts';
@@ -398,6 +399,7 @@ export class Membership {
    */
   outlived(by: NodeId, generation: number): void {
     if (this.#raising || generation < this.#table.self.generation) return;
+    sometimes('membership.identity-raised');
     this.#raising = true;
     this.#io.spawn('membership.raise', () =>
       this.#raise(by, generation + 1).finally(() => {

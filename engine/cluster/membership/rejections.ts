@@ -4,6 +4,7 @@
  */
 import type { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Io } from '../../io/io.ts';
 import type { MembershipObserver } from './observer.ts';
 import type { MemberRecord } from './member-record.ts';
@@ -24,6 +25,7 @@ export class Rejections {
 
   /** Counts a refused record, and logs it if that is new. */
   refused({ node, generation, epoch }: MemberRecord, reason: RefusalReason): void {
+    sometimes('membership.record-refused');
     this.#observer.refused(reason);
     const name = `${node} ${generation} ${epoch} ${reason}`;
     if (this.#logged.has(name)) return;

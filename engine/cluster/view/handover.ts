@@ -12,6 +12,7 @@
  * them.
  */
 import type { NodeId, Token } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { MemberRecord } from '../membership/member-record.ts';
 import type { Ownership } from './ownership.ts';
 
@@ -61,7 +62,10 @@ export class Handover {
   awaited(token: Token): NodeId | undefined {
     const { self, ownership, isRoutable } = this.#parts;
     for (const { node } of ownership.formerPrimaries(token))
-      if (node !== self && !this.#hasHandedOver(node) && isRoutable(node)) return node;
+      if (node !== self && !this.#hasHandedOver(node) && isRoutable(node)) {
+        sometimes('handover.awaited');
+        return node;
+      }
     return undefined;
   }
 

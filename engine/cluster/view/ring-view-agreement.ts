@@ -7,6 +7,7 @@
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Clock, Timer } from '../../io/clock.ts';
 
 /** Called once: with undefined when the peer agrees, or with the error if it did not in time. */
@@ -68,6 +69,7 @@ export class Agreement {
       return;
     }
     const timer = this.#clock.after(patienceUs, () => {
+      sometimes('view.agreement-timed-out');
       waiting.delete(one);
       listener(disagreement(peer));
     });

@@ -6,6 +6,7 @@
  * An incarnation publishes nothing before it has read from its log what is under way: the ring on its disk may be newer
  * than the last one that the earlier incarnation published.
  */
+import { sometimes } from '../../base/sometimes.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 
@@ -117,6 +118,7 @@ export class RingViewPublisher {
         }
         const view = this.#parts.view();
         if (!(await this.#parts.save())) {
+          sometimes('view.save-failed');
           this.#tryLater();
           return;
         }
@@ -139,6 +141,7 @@ export class RingViewPublisher {
 
   #hold(): void {
     if (this.#heldUs !== undefined) return;
+    sometimes('view.publication-held');
     const { clock, log } = this.#parts.io;
     this.#heldUs = clock.nowUs();
     log.event('info', 'membership.ring.held', { view: this.#parts.view() });

@@ -23,6 +23,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { TransientMap } from '../../base/transient-map.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import { decodeObject, encodeObject, mergeObjects } from '../../replica/object/object.ts';
@@ -164,18 +165,23 @@ export class Hints {
    * otherwise with the reason.
    */
   adopt({ peer, key, token, ageMs, object }: HandedHint, done: WriteDone): void {
+    sometimes('hint.adopted');
     this.#keep(peer, hintKeyOf(peer, key), { token, object, ageMs, done });
   }
 
   #keep(peer: NodeId, hintKey: PackedKey, missed: Missed): void {
     const { bytesMax } = this.#options;
     if (this.#store.liveBytes() + missed.object.length > bytesMax) {
+      sometimes('hint.limit-reached');
       this.#drop(missed, new LockstepError('Overloaded', `${bytesMax} bytes of hints are kept already`));
       return;
     }
     this.#keptFor.add(peer);
     const delivery = this.#deliveries.get(hintKey);
-    if (delivery !== undefined) delivery.overtaken = true;
+    if (delivery !== undefined) {
+      sometimes('hint.overtaken');
+      delivery.overtaken = true;
+    }
     const change = this.#changes.get(hintKey);
     if (change === undefined) this.#begin(hintKey, missed);
     else if (change.waiting === undefined) this.#write(hintKey, change, missed);
@@ -242,9 +248,12 @@ export class Hints {
     const members = new Set(this.#peers.members());
     for (const peer of [...this.#keptFor]) {
       if (members.has(peer)) continue;
-      if (this.#isKeptFor(peer))
-        this.#drain(peer, () => this.#peers.settledView() === view, this.#ways.toOwners);
-      else this.#keptFor.delete(peer);
+      if (!this.#isKeptFor(peer)) {
+        this.#keptFor.delete(peer);
+        continue;
+      }
+      sometimes('hint.of-former-member');
+      this.#drain(peer, () => this.#peers.settledView() === view, this.#ways.toOwners);
     }
   }
 
@@ -283,6 +292,7 @@ export class Hints {
       this.#write(hintKey, change, missed);
       return;
     }
+    sometimes('hint.merged-with-stored');
     change.waiting = [{ ...missed, object: Buffer.from(missed.object) }];
     const outcome = this.#store.tryRead(hintKey, (error, bytes) => {
       // A hint that cannot be read is lost anyway.
@@ -316,8 +326,10 @@ export class Hints {
     const value = encodeHint({ token, writtenMs, object });
     const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
       // The write may still reach the disk, and must not be removed unseen: a further write behind it confirms it.
-      if (error?.code === 'Timeout') this.#write(hintKey, change, missed);
-      else if (error !== undefined) this.#drop(missed, error);
+      if (error?.code === 'Timeout') {
+        sometimes('hint.write-in-doubt');
+        this.#write(hintKey, change, missed);
+      } else if (error !== undefined) this.#drop(missed, error);
       else {
         this.counts.stored += 1;
         missed.done(undefined);
@@ -363,6 +375,7 @@ export class Hints {
     if (bytes === undefined) return true;
     const hint = decodeHint(bytes);
     if (hint === undefined || this.#isTooOld(hint)) {
+      sometimes('hint.expired');
       if (await this.#remove(hintKey)) this.counts.expired += 1;
       return true;
     }

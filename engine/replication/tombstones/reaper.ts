@@ -26,6 +26,7 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import { ageMs } from '../../replica/object/dates.ts';
@@ -326,18 +327,26 @@ export class Reaper {
   }
 
   async #check(item: ReapItem): Promise<Holding> {
-    if (this.#keepsHints(item.key)) return 'other';
+    if (this.#keepsHints(item.key)) {
+      sometimes('tombstone.kept-for-hint');
+      return 'other';
+    }
     const bytes = await this.#read(item.key);
     if (bytes !== undefined) return markOf(bytes) === item.mark ? 'same' : 'other';
     // `hasForgotten` compares the mark: an earlier tombstone of the key proves nothing, since a value between the two
     // may still be under way to this node.
-    return this.#parts.replica.hasForgotten(item) ? 'forgotten' : 'nothing';
+    if (!this.#parts.replica.hasForgotten(item)) return 'nothing';
+    sometimes('tombstone.already-forgotten');
+    return 'forgotten';
   }
 
   async #forget(item: ReapItem): Promise<Holding> {
     const done = new Deferred<boolean>();
     this.#parts.replica.forget(item, (gone) => done.resolve(gone));
-    if (!(await done.promise)) return 'other';
+    if (!(await done.promise)) {
+      sometimes('tombstone.changed-before-removal');
+      return 'other';
+    }
     this.reaped += 1;
     this.#known.delete(item.key);
     this.#parts.io.log.event('debug', 'dispatch.tombstone.reaped', { token: item.token });

@@ -5,6 +5,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import { sleep } from '../../io/clock.ts';
 import { DiskError } from '../../io/disk.ts';
 import type { StoreIo } from '../store-io.ts';
@@ -168,6 +169,7 @@ export class Housekeeping {
       } catch (error) {
         if (!isFull(error) || cramped || plan.numbers.length === 1 || !givesBack(plan)) throw error;
         // One segment may fit, and its merge frees space for the next.
+        sometimes('store.merge-for-lack-of-space');
         cramped = true;
       }
     }
@@ -210,6 +212,7 @@ export class Housekeeping {
       return report;
     } catch (error) {
       if (!(error instanceof MergeRefusedError)) throw error;
+      sometimes('store.merge-refused');
       this.#io.log.event('error', 'store.merge.refused', { detail: error.message });
       return undefined;
     }
@@ -243,9 +246,13 @@ export class Housekeeping {
   }
 
   #giveUp(error: unknown): void {
-    if (error instanceof StoppedError) return;
+    if (error instanceof StoppedError) {
+      sometimes('store.merge-stopped');
+      return;
+    }
     const expected = error instanceof DiskError || error instanceof LockstepError;
     if (!expected) throw error;
+    sometimes('store.housekeeping-failed');
     this.#io.log.event('warn', 'store.housekeeping.failed', { detail: error.message });
   }
 }

@@ -24,6 +24,7 @@
 import { assert, failAssertion } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { StoreIo } from '../store-io.ts';
 import { writeFully, writeFullyDurably } from '../../io/disk.ts';
@@ -239,6 +240,7 @@ export class GroupCommit {
       this.#flights.shift();
       if (error !== undefined) this.#break(error);
       if (this.#broken) {
+        if (error === undefined) sometimes('store.flush-behind-failed');
         this.#answerBroken(flight.gathering);
         continue;
       }
@@ -356,6 +358,7 @@ export class GroupCommit {
     try {
       await this.#catalog.publish([segment], []);
     } catch (error) {
+      sometimes('store.manifest-failed-at-rotation');
       await segment.file?.close();
       throw error;
     }
@@ -392,6 +395,7 @@ export class GroupCommit {
     try {
       await segment.file?.sync();
     } catch (error) {
+      sometimes('store.interval-sync-failed');
       this.#fail(error);
       return;
     }
@@ -399,6 +403,7 @@ export class GroupCommit {
   }
 
   #break(cause: unknown): void {
+    sometimes('store.flush-failed');
     this.#broken = true;
     this.#fail(cause);
   }

@@ -12,6 +12,7 @@
 import { assert } from '../../base/assert.ts';
 import type { Token } from '../../base/ids.ts';
 import { viewOf } from '../../base/views.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { DiskFile } from '../../io/disk.ts';
 import { readFully } from '../../io/disk.ts';
 import type { StoreIo } from '../store-io.ts';
@@ -158,12 +159,14 @@ class Recovery {
   }
 
   async #removeUnlistedFile(name: string): Promise<void> {
+    sometimes('recovery.unlisted-removed');
     await this.#io.disk.remove(`${this.#directory}/${name}`);
     this.#report.strayFiles += 1;
   }
 
   async #setAside(name: string): Promise<void> {
     const path = `${this.#directory}/${name}`;
+    sometimes('recovery.unlisted-set-aside');
     const kept = `${path}.aside`;
     await this.#io.disk.rename(path, kept);
     this.#report.filesSetAside += 1;
@@ -195,6 +198,7 @@ class Recovery {
     if (listed.sealed && (await this.#readByHint(segment))) {
       await this.#checkExtent(segment);
     } else if (segment.file === undefined) {
+      sometimes('recovery.segment-missing');
       this.#breach(segment, { kind: 'missing', offset: 0, bytes: segment.length, ...anyRecords });
       this.#changed ||= !segment.sealed;
       segment.sealed = true;
@@ -220,7 +224,10 @@ class Recovery {
     );
     if (reading === 'sound') this.#report.hintsUsed += 1;
     if (reading === 'absent') this.#report.hintsAbsent += 1;
-    if (reading === 'bad') this.#report.hintsBad += 1;
+    if (reading === 'bad') {
+      sometimes('recovery.hint-file-ignored');
+      this.#report.hintsBad += 1;
+    }
     const path = this.#catalog.pathOf(hintName(number));
     if (reading === 'bad') this.#io.log.event('warn', 'store.hint.ignored', { path });
     segment.hinted = reading === 'sound';
@@ -277,6 +284,7 @@ class Recovery {
       {
         record: (bytes, at, offset) => take(bytes, at, offset, false),
         lostValue: (bytes, at, offset) => {
+          sometimes('recovery.key-damaged');
           take(bytes, at, offset, true);
           const token = recordToken(bytes, at) as Token;
           const span = recordBytes(recordKeyBytes(bytes, at), recordValueBytes(bytes, at));
@@ -337,6 +345,7 @@ class Recovery {
   /** Cuts what was never answered, makes the rest durable, and seals the segment. */
   async #settleTail(segment: Segment, file: DiskFile, result: ScanResult): Promise<void> {
     if (result.tornBytes > 0) {
+      sometimes('recovery.tail-cut');
       this.#report.tornTails += 1;
       this.#report.tornBytes += result.tornBytes;
       const path = this.#catalog.pathOf(segmentName(segment.number));
@@ -369,7 +378,10 @@ class Recovery {
       (segment) => segment.length <= segmentHeadBytes && !segment.damaged && this.#changed,
     );
     const path = this.#catalog.pathOf(manifestName);
-    if (!manifestWhole) this.#io.log.event('warn', 'store.manifest.mended', { path });
+    if (!manifestWhole) {
+      sometimes('recovery.manifest-repaired');
+      this.#io.log.event('warn', 'store.manifest.mended', { path });
+    }
     if (this.#changed || !manifestWhole) await this.#catalog.publish([], empty);
     for (const segment of empty) this.#catalog.drop(segment);
   }

@@ -11,6 +11,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import { TransientMap } from '../../base/transient-map.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
 import type { Branches } from '../participant/branches.ts';
 import type { NoAnswer, TransactionContext } from '../context.ts';
@@ -178,7 +179,11 @@ export class Coordinator {
     // A record that cannot be read may be a commit, so the coordinator does not answer.
     const decided = await this.#context.log.decisionOf(xid);
     if (decided instanceof LockstepError) return 'undecided';
-    if (decided === undefined && !this.memory.reachesBackToNameOf(xid)) return 'forgotten';
+    if (decided === undefined && !this.memory.reachesBackToNameOf(xid)) {
+      sometimes('transaction.coordinator-forgot');
+      return 'forgotten';
+    }
+    if (decided === undefined) sometimes('transaction.presumed-abort');
     // After `ended`, only a branch asks that a late prepare request has started anew: it must abort.
     return decided?.state === 'committing' ? 'committed' : 'aborted';
   }
@@ -224,6 +229,7 @@ export class Coordinator {
    */
   handOver(node: NodeId, replacement: NodeId): boolean {
     const open = this.all.filter((one) => isOpenAt(one, node, Infinity) && !one.lost.includes(node));
+    if (open.length > 0) sometimes('transaction.part-handed-to-replacement');
     for (const active of open) if (active.state.phase === 'committing') this.#redo(active, node, replacement);
     return open.length > 0;
   }
@@ -232,6 +238,7 @@ export class Coordinator {
   tick(): void {
     for (const active of this.#active.values()) {
       if (active.state.phase !== 'committing') continue;
+      sometimes('transaction.commit-repeated');
       mark(this.#context.io, 'c.indoubt.written', active.xid);
       this.#post(active, { kind: 'reminded' });
     }
@@ -362,8 +369,10 @@ export class Coordinator {
     const error = await forced;
     if (error?.definite === true) {
       active.detail = `the decision was not taken: ${error.message}`;
+      sometimes('transaction.decision-refused');
       io.log.event('warn', 'xa.decision.refused', { xid, detail: error.message });
     } else if (error !== undefined) {
+      sometimes('transaction.decision-doubtful');
       io.log.event('error', 'xa.decision.doubted', { xid, detail: error.message });
     }
     const decisionUs = io.clock.nowUs() - active.phaseUs;
@@ -401,6 +410,7 @@ export class Coordinator {
     const { xid, orders, marks } = active;
     const order = orders.get(node);
     if (order === undefined) return this.#lose(active, node);
+    sometimes('transaction.branch-redone');
     this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: true });
     this.#ask(to, { kind: 'redo', xid, order, mark: marks.get(node) ?? '' }, (reply) => {
       // The replacement does not lead these keys any more.
@@ -416,6 +426,7 @@ export class Coordinator {
   #lose({ xid, lost }: Active, node: NodeId): void {
     if (lost.includes(node)) return;
     lost.push(node);
+    sometimes('transaction.branch-lost');
     this.#context.io.log.event('error', 'xa.branch.lost', { xid, node, redone: false });
   }
 

@@ -19,6 +19,7 @@
 import { Deferred } from '../../base/deferred.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { Member } from '../../cluster/ring/ring.ts';
 import { usedBefore } from './idempotency-keys.ts';
 import type { NoAnswer, TransactionContext } from '../context.ts';
@@ -123,6 +124,7 @@ export class Fences {
       case 'final':
         return told;
       case 'used': {
+        sometimes('idempotency.fence-finds-earlier');
         const { earlier, reason, detail } = verdict.voted;
         return earlier === undefined ? { ...told, reason, detail } : this.#remembered.repeated(earlier);
       }
@@ -143,6 +145,7 @@ export class Fences {
       }
       if (count === triedCountMax) return;
       count += 1;
+      sometimes('idempotency.fence-repeated');
       io.spawn('xa.fence', async () => {
         const { attempt, told } = unsettled;
         const outcome = await this.conclude(attempt, told, parts.settings.timeoutMs * 1000);
@@ -242,6 +245,7 @@ class FenceRound {
   #end(): void {
     if (this.#verdict.settled) return;
     const [claim] = [...this.#fenced.values()].flatMap(({ claims }) => claims);
+    sometimes('idempotency.fence-open');
     this.#verdict.resolve({ kind: 'open', xid: this.#other ?? claim?.xid });
   }
 
@@ -272,7 +276,9 @@ class FenceRound {
     if (this.#hasNone(leader)) return true;
     // What only the dead primary had applied is gone with it. What other nodes have of the transaction, their primaries
     // know.
-    return this.#context.lives.isOver(leader) && this.#primariesHaveNone();
+    if (!this.#context.lives.isOver(leader)) return false;
+    sometimes('idempotency.fence-over-dead-primary');
+    return this.#primariesHaveNone();
   }
 
   /** True if the node has fenced the idempotency key and would know of an attempt of its own. */

@@ -15,6 +15,7 @@ import { BytesError } from '../../base/bytes.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import { decodeBatch, encodeBatch } from '../../replication/batch-codec.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { IncomingObject } from '../../replica/replica.ts';
@@ -184,6 +185,7 @@ export async function adopt(
   { parts }: Pick<TransactionContext, 'parts'>,
   batch: Uint8Array,
 ): Promise<BranchReply> {
+  sometimes('transaction.batch-adopted');
   const done = new Deferred<LockstepError | undefined>();
   parts.replica.mergeAll(itemsOf(batch), (error) => done.resolve(error));
   const error = await done.promise;

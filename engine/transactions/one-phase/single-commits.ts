@@ -10,6 +10,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Branches } from '../participant/branches.ts';
 import type { Asker, NoAnswer, TransactionContext } from '../context.ts';
@@ -163,6 +164,7 @@ export class SingleCommits {
       attempt: attemptOf([order]),
       asking: false,
     };
+    sometimes('transaction.single-reply-lost');
     this.#lost.set(xid, lost);
     io.log.event('debug', 'xa.single.lost', { xid, node });
     const timer = io.clock.after(leftUs, () => outcome.resolve({ kind: 'inDoubt', xid }));

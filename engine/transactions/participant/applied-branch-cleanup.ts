@@ -15,6 +15,7 @@
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import { RecentMap } from '../../base/recent-map.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Branch } from './branch.ts';
 import type { Asker, TransactionContext } from '../context.ts';
@@ -112,6 +113,7 @@ export class AppliedBranchCleanup {
     const { io, options } = this.#context;
     const nowUs = io.clock.nowUs();
     const sinceUs = this.#forgotten.get(xid) ?? nowUs;
+    sometimes('transaction.cleanup-waits-for-lost-log');
     this.#forgotten.set(xid, sinceUs);
     return nowUs - sinceUs < options.retentionMs * 1000;
   }
@@ -143,6 +145,7 @@ export class AppliedBranchCleanup {
   /** The coordinator of these branches is no member any more: asks the other branches of each. */
   async #letOrphansGo(branches: readonly Applied[]): Promise<void> {
     const { self } = this.#context.parts;
+    sometimes('transaction.orphans-let-go');
     const silent = new Set<NodeId>();
     for (const { xid, order } of branches) {
       const others = order.branches.filter(({ node }) => node !== self.node && node !== order.coordinator);

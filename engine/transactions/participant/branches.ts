@@ -10,6 +10,7 @@
  */
 import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import { applyBatch, Branch, waitsToForget } from './branch.ts';
 import type { Inquirer } from './branch-driver.ts';
@@ -92,7 +93,10 @@ export class Branches {
     if (known !== undefined) return known.voted.promise;
     if (!waited) mark(this.#context.io, 'p.prepare.recv', xid, { from: order.coordinator });
     const freed = waited ? undefined : this.#freed(order);
-    if (freed !== undefined) return freed.then(() => this.prepare(xid, order, orderBytes, true));
+    if (freed !== undefined) {
+      sometimes('transaction.waits-for-lock-on-disk');
+      return freed.then(() => this.prepare(xid, order, orderBytes, true));
+    }
     const refused = this.#refusal(xid, order);
     if (refused !== undefined) return Promise.resolve(refused);
     const branch = this.#enter(xid, order, 'preparing');
@@ -192,13 +196,19 @@ export class Branches {
   async redo(xid: Xid, order: PrepareRequest, mark: string): Promise<CommitReply> {
     // No record was lost: this incarnation was told to roll back a decided branch, and others have written its keys
     // since.
-    if (this.#ended.of(xid) === 'rolledBack') return new LockstepError('Conflict', 'it was rolled back here');
+    if (this.#ended.of(xid) === 'rolledBack') {
+      sometimes('transaction.redo-after-rollback');
+      return new LockstepError('Conflict', 'it was rolled back here');
+    }
     // A message may arrive late or twice. Only if the coordinator still waits for the branch has this node lost it.
     if (!this.#table.has(xid) && !(await isStillWanted(this.#context, xid, order)))
       return { kind: 'told', state: 'none' };
     const left = this.#table.has(xid) ? order : await leftOf(this.#context.parts, order, mark);
     if (left instanceof LockstepError) return left;
-    if (left.operations.length === 0 && !isReadOnly(order)) return confirm(this.#context, xid, order);
+    if (left.operations.length === 0 && !isReadOnly(order)) {
+      sometimes('transaction.redo-already-applied');
+      return confirm(this.#context, xid, order);
+    }
     if (isNotYetReplicated(this.#context, left)) return { kind: 'told', state: 'forgotten' };
     if (!this.#table.has(xid)) {
       const rejection = ownershipRejection(this.#context, this.locks, left);
@@ -218,10 +228,15 @@ export class Branches {
     const branch = this.#table.get(xid);
     // A coordinator says forget only when it has durably noted every acknowledgement, and commits no more. So it asks
     // for a branch that this node does not have only if this disk has lost the branch.
-    if (branch === undefined) return { kind: 'told', state: 'none' };
+    if (branch === undefined) {
+      sometimes('transaction.commit-without-record');
+      return { kind: 'told', state: 'none' };
+    }
     const { phase } = branch;
-    if (phase === 'preparing' || phase === 'ready' || phase === 'deciding')
+    if (phase === 'preparing' || phase === 'ready' || phase === 'deciding') {
+      sometimes('transaction.commit-before-prepared');
       return new LockstepError('Conflict', 'the branch is not prepared yet');
+    }
     // A heuristic decision can be compared once it is durable.
     if (isHeuristicUnderWay(phase)) await branch.applying;
     this.#driver.post(branch, { kind: 'commitHeard' });
@@ -241,7 +256,8 @@ export class Branches {
     mark(this.#context.io, 'p.decision.recv', xid, { decision: 'rollback' });
     const branch = this.#table.get(xid);
     this.#ended.enter(xid, 'rolledBack');
-    if (branch !== undefined) this.#driver.post(branch, { kind: 'rollbackHeard' });
+    if (branch === undefined) sometimes('transaction.rollback-of-unknown');
+    else this.#driver.post(branch, { kind: 'rollbackHeard' });
   }
 
   /** What this node tells a branch that asks. If it has no record, it will not prepare the transaction any more. */
@@ -262,7 +278,10 @@ export class Branches {
       const checked = waitsToForget(branch);
       if (!checked && isUndecided(branch.phase)) continue;
       // After a crash, the record says that other nodes lack the idempotency key. applied-branch-cleanup.ts asks again.
-      if (this.#context.spread.isUnsafe(branch.order.clientId)) continue;
+      if (this.#context.spread.isUnsafe(branch.order.clientId)) {
+        sometimes('transaction.forget-postponed');
+        continue;
+      }
       this.#driver.post(branch, { kind: 'forgetHeard' });
       if (branch.phase !== 'gone') continue;
       // A late prepare must not begin the transaction anew. Of a branch that only checked, this node knows no outcome.

@@ -7,6 +7,7 @@
  * its log reaches back that far (recovery/log-horizon.ts). In the last case it never voted and never will, so the
  * coordinator cannot have decided to commit.
  */
+import { sometimes } from '../../base/sometimes.ts';
 import type { Branch } from './branch.ts';
 import { waitsToForget } from './branch.ts';
 import type { Inquirer } from './branch-driver.ts';
@@ -47,7 +48,10 @@ export class Inquiries implements Inquirer {
   askCoordinator(branch: Branch): void {
     this.#ask(branch, async () => {
       const reported = await this.#coordinatorOf(branch);
-      if (reported === 'forgotten') branch.orphan = true;
+      if (reported === 'forgotten') {
+        sometimes('transaction.orphan');
+        branch.orphan = true;
+      }
       if (reported === 'forgotten' && waitsToForget(branch)) {
         // The incarnation that would have decided is over. No branch locks a key for its transaction any more.
         this.#branches.forget([branch.xid]);
@@ -60,9 +64,12 @@ export class Inquiries implements Inquirer {
   }
 
   askBranches(branch: Branch): void {
+    sometimes('transaction.other-branches-asked');
     this.#ask(branch, async () => {
       const state = await this.#othersOf(branch);
-      if (state !== 'undecided') await this.#follow(branch, state);
+      if (state === 'undecided') return;
+      sometimes('transaction.terminated-by-branches');
+      await this.#follow(branch, state);
     });
   }
 

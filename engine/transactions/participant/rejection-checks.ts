@@ -1,4 +1,5 @@
 /** The checks of a request before its keys are locked: incarnation, locks, primaries. */
+import { sometimes } from '../../base/sometimes.ts';
 import type { TransactionContext } from '../context.ts';
 import type { Locks } from './locks.ts';
 import type { Voted } from '../formats/prepare-request.ts';
@@ -18,6 +19,7 @@ export function incarnationRejection(
 ): Voted | undefined {
   const life = branches.find(({ node }) => node === self.node)?.life ?? 0;
   if (life === 0 || life >= lives.own()) return undefined;
+  sometimes('transaction.earlier-incarnation-refused');
   return votedAbort('no_targets', 'it was asked of an earlier life of this node');
 }
 
@@ -36,6 +38,7 @@ export function ownershipRejection(
     const holder = locks.holder(key);
     if (holder !== undefined) {
       if (counted !== undefined) {
+        sometimes('transaction.lock-conflict');
         metrics.lockConflicts += 1;
         if (io.log.enabled('trace'))
           io.log.event('trace', 'xa.branch.conflicted', { xid: counted, key: describeKey(key), holder });
@@ -58,6 +61,7 @@ export function isNotYetReplicated(
   { branches, operations }: PrepareRequest,
 ): boolean {
   if (branches.some(({ node }) => node === self.node)) return false;
+  sometimes('transaction.replacement-redoes');
   return operations.some(({ token }) => ring().placement(token)[0]?.node !== self.node && !isFormer(token));
 }
 

@@ -6,6 +6,7 @@
 import { BytesError } from '../../base/bytes.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import { endedOf } from '../coordinator/active-transaction.ts';
 import type { Branch } from '../participant/branch.ts';
 import type { Branches } from '../participant/branches.ts';
@@ -40,6 +41,7 @@ export async function recoverTransactions(
       return;
     }
     coordinator.restore(xid, record);
+    sometimes('recovery.decision-taken-up');
     metrics.recovered('recommitted');
     io.log.event('info', 'xa.decision.recovered', { xid });
     if (record.own !== undefined)
@@ -67,6 +69,7 @@ async function recoverNames(context: TransactionContext): Promise<ReadonlyMap<Xi
 }
 
 function takeUp({ io, metrics }: TransactionContext, { xid, phase }: Branch): void {
+  if (phase === 'prepared') sometimes('recovery.branch-prepared');
   metrics.recovered(phase === 'prepared' ? 'reprepared' : 'respread');
   io.log.event('info', 'xa.branch.recovered', { xid, phase });
 }
@@ -95,6 +98,7 @@ async function eachRecord(
   take: (name: ByteString, bytes: Uint8Array) => void,
 ): Promise<void> {
   const damaged = ({ name }: FoundRecord, detail: string): void => {
+    sometimes('recovery.record-damaged');
     metrics.recovered('damaged');
     io.log.event('error', 'xa.record.damaged', { record: `${bucket}/${textOf(name)}`, detail });
   };

@@ -13,6 +13,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Actor, Dot } from '../../replica/object/dots.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
@@ -40,6 +41,7 @@ export async function leftOf(
   order: PrepareRequest,
   told: string,
 ): Promise<PrepareRequest | LockstepError> {
+  if (unread()) sometimes('transaction.redo-while-rebuilding');
   if (unread()) return new LockstepError('Overloaded', 'the disk is being filled again; try again later');
   const [life = '', last = ''] = told.split(' ');
   if (life === '') return order;
