@@ -152,8 +152,8 @@ export async function writeFully(
 }
 
 /**
- * As `writeFully`, and all bytes are durable when this resolves. The usual write costs one promise more than the port's
- * own.
+ * As `writeFully`, and all bytes are durable when this resolves. Resolves with the offset behind the last of them. The
+ * usual write costs one promise more than the port's own.
  */
 export function writeFullyDurably(
   file: DiskFile,
@@ -162,13 +162,13 @@ export function writeFullyDurably(
 ): Promise<number> {
   let bytes = 0;
   for (const chunk of chunks) bytes += chunk.length;
-  if (bytes === 0) return Promise.resolve(0);
+  if (bytes === 0) return Promise.resolve(offset);
   return file
     .writeDurably(chunks, offset)
-    .then((count) => (count === bytes ? bytes : writeRestDurably(file, chunks, offset, count)));
+    .then((count) => (count === bytes ? offset + bytes : writeRestDurably(file, chunks, offset, count)));
 }
 
-/** Writes the part of `chunks` behind the first `written` bytes. */
+/** Writes the part of `chunks` behind the first `written` bytes. Resolves with the offset behind the last one. */
 async function writeRestDurably(
   file: DiskFile,
   chunks: readonly Uint8Array[],
@@ -182,7 +182,7 @@ async function writeRestDurably(
     total += count;
     rest = dropBytes(rest, count);
   }
-  return total;
+  return offset + total;
 }
 
 /**

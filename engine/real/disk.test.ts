@@ -69,7 +69,7 @@ describe('the disk on a machine', () => {
         // Idle lanes are closed in the background.
         await expect.poll(links, { timeout: 60_000 }).toBeLessThanOrEqual(50 + 16);
         // A file whose idle lane was closed opens another one.
-        for (const file of files) expect(await writeFullyDurably(file, [Buffer.from('yz')], 3)).toBe(2);
+        for (const file of files) expect(await writeFullyDurably(file, [Buffer.from('yz')], 3)).toBe(5);
         expect((await readFile(disk, 'f0', 100))?.toString()).toBe('xxxyz');
         for (const file of files) await file.close();
         await expect.poll(links, { timeout: 60_000 }).toBe(0);

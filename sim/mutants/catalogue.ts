@@ -18,6 +18,7 @@ export const mutants: readonly Mutant[] = [
     find: 'const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);',
     replace: `const written = writeFully(file, gathering.chunks.map(bytesOf), gathering.at).then(() => {
             this.#io.spawn('store.sync', () => file.sync());
+            return gathering.end;
         });`,
     scenario: 'crash-and-restart',
     oracles: ['durability', 'durable-before-ack'],

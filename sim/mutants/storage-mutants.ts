@@ -8,15 +8,28 @@ export const storageMutants: readonly Mutant[] = [
     code: 'M41',
     title: 'flushes that begin while an earlier one is awaited count as written too',
     file: 'engine/storage/log/group-commit.js',
-    find: 'this.#land(flight.gathering);',
-    replace: `this.#land(flight.gathering);
+    find: 'this.#land(gathering);',
+    replace: `this.#land(gathering);
             for (const one of this.#flights.splice(0)) {
                 this.#land(one.gathering);
-                answer(one.gathering.dones, 0, one.gathering.dones.length);
+                acknowledge(one.gathering, 0, one.gathering.dones.length);
             }`,
     scenario: 'crash-and-restart',
-    oracles: ['durability', 'durable-before-ack'],
+    // The assertion of the group commit ends the node before a write is lost.
+    oracles: ['no-silent-failures', 'durability', 'durable-before-ack'],
     seedsMax: 50,
+  },
+  {
+    name: 'acked-without-a-sync',
+    code: 'M123',
+    title: 'a flush is acknowledged as soon as it is written',
+    file: 'engine/storage/log/group-commit.js',
+    find: 'const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);',
+    replace: 'const written = writeFully(file, gathering.chunks.map(bytesOf), gathering.at);',
+    scenario: 'calm',
+    // An assertion of the group commit ends the node.
+    oracles: ['no-silent-failures'],
+    seedsMax: 3,
   },
   {
     name: 'live-bytes-counted-twice',
@@ -50,7 +63,8 @@ export const storageMutants: readonly Mutant[] = [
     find: 'const error = await flight.written;',
     replace: 'const error = (await flight.written, undefined);',
     scenario: 'disk-errors',
-    oracles: ['durability', 'durable-before-ack'],
+    // The assertion of the group commit ends the node before a write is lost.
+    oracles: ['no-silent-failures', 'durability', 'durable-before-ack'],
     seedsMax: 20,
   },
   {

@@ -8,7 +8,7 @@
  * Invariants: a peer's `index` stays for the life of the process. Every change of a peer's state is reported once. A
  * greater generation, each step of a ring change, and the departure are durable before any peer hears of them.
  */
-import { present } from '../../base/assert.ts';
+import { failAssertion, present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -37,7 +37,7 @@ import { Rejections } from './rejections.ts';
 import type { MembershipSettings } from './settings.ts';
 import { expectedRecord, numbered, ownRecord, replacedRecord } from './settings.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
-import { isServingState, PeerNews } from './states.ts';
+import { isLegalStep, isServingState, PeerNews } from './states.ts';
 import type { MemberRecord } from './member-record.ts';
 import type { Applied } from './table.ts';
 import { MemberTable } from './table.ts';
@@ -240,6 +240,9 @@ export class Membership {
     move: MoveStage,
     stands: () => boolean = () => true,
   ): Promise<boolean> {
+    const from = this.#table.self;
+    if (!isLegalStep(from, { state, move }))
+      failAssertion('a ring change goes on by one step', from.state, from.move, state, move);
     if (!(await this.#declare(this.#table.moved(state, move), stands))) return false;
     this.#io.log.event('info', 'membership.move.declared', { state, move });
     this.#refresh();
@@ -251,6 +254,9 @@ export class Membership {
    * after a second; with false if the disk did not take it. `follows` tells which of them have it on their disks.
    */
   async leave(): Promise<boolean> {
+    const from = this.#table.self;
+    if (from.state !== 'LEAVING' || from.move !== 'switching')
+      failAssertion('a member leaves once its keys are with their next owners', from.state, from.move);
     if (!(await this.#declare({ state: 'LEAVING', move: 'none', left: true }))) return false;
     this.#io.log.event('info', 'membership.left', {});
     this.#refresh();

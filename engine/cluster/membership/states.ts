@@ -47,6 +47,30 @@ const moves: Readonly<Record<PeerState, readonly PeerState[]>> = {
   LEAVING: ['JOINING', 'DOWN', 'RESET'],
 };
 
+/** A member's declared state and the stage of its ring change. */
+export interface RingChangeStep {
+  readonly state: DeclaredState;
+  readonly move: MoveStage;
+}
+
+/** The steps that a member may declare after each, as `STATE stage`. Keys change hands only from copying to switching. */
+const stepsAfter: Readonly<Record<string, readonly string[]>> = {
+  'JOINING none': ['JOINING queued', 'JOINING copying'],
+  'JOINING queued': ['JOINING queued', 'JOINING copying'],
+  // A member that starts again in the middle copies once more.
+  'JOINING copying': ['JOINING queued', 'JOINING copying', 'NORMAL switching'],
+  'NORMAL switching': ['NORMAL none'],
+  'NORMAL none': ['STANDBY none', 'LEAVING queued'],
+  'STANDBY none': ['NORMAL none', 'LEAVING queued'],
+  'LEAVING queued': ['LEAVING queued', 'LEAVING copying'],
+  'LEAVING copying': ['LEAVING queued', 'LEAVING copying', 'LEAVING switching'],
+};
+
+/** True if a member may declare the step `to` after `from`. */
+export function isLegalStep(from: RingChangeStep, to: RingChangeStep): boolean {
+  return stepsAfter[`${from.state} ${from.move}`]?.includes(`${to.state} ${to.move}`) === true;
+}
+
 /** The number that `peer_state_current` shows. */
 export function stateCode(state: PeerState): number {
   return peerStates.indexOf(state);

@@ -404,7 +404,9 @@ export class Hints {
    * write for the key is queued behind the removal.
    */
   async #remove(key: PackedKey): Promise<boolean> {
-    if (this.#deliveries.get(key)?.overtaken === true) return false;
+    const delivery = this.#deliveries.get(key);
+    if (delivery === undefined) return failAssertion('a hint is removed only by its delivery');
+    if (delivery.overtaken) return false;
     const done = new Deferred<boolean>();
     const onDone: WriteDone = (error) => done.resolve(error === undefined);
     const outcome = this.#store.tryWrite([{ key, token: 0 as Token, value: undefined }], onDone);

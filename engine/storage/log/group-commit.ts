@@ -244,20 +244,21 @@ export class GroupCommit {
         this.#answerBroken(flight.gathering);
         continue;
       }
-      const { dones } = flight.gathering;
+      const { gathering } = flight;
+      const { dones } = gathering;
       if (this.#landing) failAssertion('the writers of one flush are answered before the next one lands');
       const alone = this.#flights.length === 0 && dones.length >= splitWritersMin;
       const first = alone ? dones.length >>> 1 : dones.length;
-      this.#land(flight.gathering);
+      this.#land(gathering);
       this.#sink.flushed(this.#io.clock.nowUs() - flight.leftUs);
       // The writers just answered may write again before the next flush leaves.
       this.#landing = true;
-      answer(dones, 0, first);
+      acknowledge(gathering, 0, first);
       await thisTurn;
       await thisTurn;
       if (first < dones.length) {
         this.#launch();
-        answer(dones, first, dones.length);
+        acknowledge(gathering, first, dones.length);
         await thisTurn;
         await thisTurn;
       }
@@ -295,7 +296,7 @@ export class GroupCommit {
       return this.#flush(gathering).then(nothingWrong, wrong);
     const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);
     this.#zeros.advance(file, gathering.end);
-    return written.then(nothingWrong, wrong);
+    return written.then((durableBefore) => void (gathering.safeBefore = durableBefore), wrong);
   }
 
   /** A flush begins where the last one in flight, or else what was landed, ends; or it begins a segment. */
@@ -336,12 +337,12 @@ export class GroupCommit {
     assert(file !== undefined, 'the open segment has a file');
     const views = gathering.chunks.map(bytesOf);
     if (this.#options.sync.kind === 'interval') {
-      await writeFully(file, views, gathering.at);
+      gathering.safeBefore = gathering.at + (await writeFully(file, views, gathering.at));
       this.#syncSoon(this.#options.sync.intervalUs);
       return;
     }
     if (this.#growsFile(gathering)) views.push(...this.#zeros.behind(gathering.end));
-    await writeFullyDurably(file, views, gathering.at);
+    gathering.safeBefore = await writeFullyDurably(file, views, gathering.at);
   }
 
   /** Whether the flush must extend the file, and then writes zeros ahead. */
@@ -432,7 +433,7 @@ export class GroupCommit {
     const at = this.#plannedNumber === undefined ? segmentHeadBytes : this.#plannedAt;
     if (this.#identity?.number !== number)
       this.#identity = segmentIdentity(this.#catalog.identity.storeId, number, 'log');
-    return { identity: this.#identity, at, end: at, chunks: [], dones: [], group: undefined };
+    return { identity: this.#identity, at, end: at, safeBefore: 0, chunks: [], dones: [], group: undefined };
   }
 
   /** The offset below which the flush's segment is known to be durable. */
@@ -441,7 +442,9 @@ export class GroupCommit {
   }
 }
 
-function answer(dones: readonly WriteDone[], from: number, to: number): void {
+/** Answers the writers `from` to `to` of a landed flush. A write is acknowledged only after the sync of its bytes. */
+function acknowledge({ dones, end, safeBefore }: PendingFlush, from: number, to: number): void {
+  if (safeBefore < end) failAssertion('a write is acknowledged only after its sync', safeBefore, end);
   for (let index = from; index < to; index++) dones[index]?.(undefined);
 }
 

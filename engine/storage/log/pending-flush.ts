@@ -15,6 +15,8 @@ export interface PendingFlush {
   readonly identity: SegmentIdentity;
   readonly at: number;
   end: number;
+  /** The disk has reported all bytes below this offset durable (with `interval`: written). Below `at` until then. */
+  safeBefore: number;
   readonly chunks: Chunk[];
   readonly dones: WriteDone[];
   /** The last group, whose head is not written yet. */
