@@ -11,6 +11,7 @@ export interface RedisFields {
   /** A bucket of the type `default`. */
   readonly redisBucket: string;
   readonly redisAnswerBytesMax: number;
+  readonly redisSubscriberBytesMax: number;
 }
 
 /** The rows. */
@@ -32,5 +33,11 @@ export const redisKeys = {
     fallback: 64 * 1024 ** 2,
     trial: [64 * 1024, 64 * 1024 ** 2],
     help: 'Bytes that one command on several keys (MGET, KEYS), or one transaction, may hold and answer; one value always may.',
+  },
+  redisSubscriberBytesMax: {
+    kind: wholeNumber(1024, 4 * 1024 ** 3 - 1, 'bytes'),
+    fallback: 32 * 1024 ** 2,
+    trial: [64 * 1024, 32 * 1024 ** 2],
+    help: 'Bytes of messages that may wait for a subscriber; more, or a quarter of it for a minute, ends its connection.',
   },
 };

@@ -15,6 +15,7 @@ import { transactionRoutes } from '../api/http/transaction-routes.ts';
 import { wasmRoutes } from '../api/http/wasm-routes.ts';
 import { PbcServer } from '../api/pbc/server.ts';
 import { defaultSessionLimits } from '../api/pbc/session.ts';
+import type { Publications } from '../api/redis/messages/publications.ts';
 import { RequestBudget } from '../api/session/request-budget.ts';
 import type { Gate } from '../auth/gate.ts';
 import type { ByteString } from '../base/ids.ts';
@@ -82,6 +83,7 @@ export interface ListenerDependencies {
   readonly wasm: WasmServices;
   readonly mapReduce: MapReduce;
   readonly backup: BackupAdmin;
+  readonly publications: Publications;
 }
 
 /** The client listeners of one node, not yet listening. */
@@ -168,8 +170,9 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     },
   );
   const keys = { store, driver, membership };
-  const redis = buildRedis({ ...shared, dispatcher, transactions, observer }, config, stats, coverage, keys);
-  return { http, pbc, redis };
+  const services = { ...shared, dispatcher, transactions, observer };
+  const messaging = { publications: parts.publications, admit: check };
+  return { http, pbc, redis: buildRedis(services, config, stats, coverage, keys, messaging) };
 }
 
 /**

@@ -68,6 +68,7 @@ const requestRules: Readonly<Record<Kind, RequestRule>> = {
   keepHint: { ...always, plannedByRing: false },
   properties: { plannedByRing: false, needsProperties: false, bringsObjects: false },
   wasmModules: { plannedByRing: false, needsProperties: false, bringsObjects: false },
+  pubsub: { plannedByRing: false, needsProperties: false, bringsObjects: false },
 };
 
 /** The peer plane's request handler: calls the table's handler of the request's kind. */

@@ -5,6 +5,7 @@ import { RedisServer } from '../api/redis/server.ts';
 import { defaultSessionLimits } from '../api/redis/session-dependencies.ts';
 import type { ListKeys } from '../api/redis/keyspace.ts';
 import { bucketOfDatabase, databaseCount } from '../api/redis/databases.ts';
+import type { Publications } from '../api/redis/messages/publications.ts';
 import type { KeyQueue } from '../api/redis/key-queue.ts';
 import type { ExpiryReaperDependencies } from '../api/redis/reaper.ts';
 import { Scripts } from '../api/redis/script/scripts.ts';
@@ -62,6 +63,13 @@ export interface LocalKeys {
   readonly membership: Pick<Membership, 'ring'>;
 }
 
+/** Publish and subscribe, and the check of a client that uses it. */
+export interface Messaging {
+  readonly publications: Publications;
+  /** Throws a definite error while this node takes no messages and subscriptions of clients. */
+  readonly admit: () => void;
+}
+
 /** Composes the Redis listener; not yet listening. `coverage` lists keys for `KEYS` and `SCAN`. */
 export function buildRedis(
   shared: Shared,
@@ -69,6 +77,7 @@ export function buildRedis(
   stats: NodeStats,
   coverage: NameLister,
   local: LocalKeys,
+  { publications, admit }: Messaging,
 ): RedisListener {
   const bytesMax = requestBytesMax(config);
   const parts: RedisDependencies = {
@@ -81,6 +90,7 @@ export function buildRedis(
     answerBytesMax: Math.max(config.redisAnswerBytesMax, bytesMax),
     keyCountMax: config.transactionOperationsMax,
     scripts: new Scripts(shared.io.log),
+    subscribersOf: (message) => publications.subscriptions.reachOf(message),
     serverInfo: { node: config.name, version },
   };
   const server = new RedisServer(
@@ -92,8 +102,11 @@ export function buildRedis(
       messageUsMax: config.clientReadTimeoutMs * 1000,
       takingUsMax: config.clientWriteTimeoutMs * 1000,
       connectionCountMax: config.clientConnectionsMax,
+      subscriberBytesMax: config.redisSubscriberBytesMax,
     },
     (bucket) => listKeys(coverage, parts, bucket),
+    publications,
+    admit,
   );
   return new RedisListener(server, new Reaper(reaperParts(parts, server.turns, config.name, local)));
 }

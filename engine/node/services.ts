@@ -3,6 +3,7 @@
  * `node.ts` does. The stores are open already.
  */
 import type { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
+import type { Publications } from '../api/redis/messages/publications.ts';
 import type { Gate } from '../auth/gate.ts';
 import { statsService } from '../api/stats/service.ts';
 import { present } from '../base/assert.ts';
@@ -76,6 +77,7 @@ import type { Handoff } from './hints.ts';
 import { composeHandoff, takeHint } from './hints.ts';
 import { composeReaper, isEmpty } from './tombstone-reaper.ts';
 import { answerProperties, composeProperties } from './bucket-properties.ts';
+import { composePublications, publicationFamilies } from './publications.ts';
 import { planeOptions } from './topology.ts';
 import type { RequestHandlers } from './peer-requests.ts';
 import { handlerOf, heardLinks, whenAgreed, whenHeard } from './peer-requests.ts';
@@ -215,6 +217,7 @@ interface Dispatch extends RingChanges {
   readonly wasm: WasmServices;
   readonly fencing: Fencing;
   readonly links: PeerLinks;
+  readonly publications: Publications;
   /** Why this node leads no keys; undefined if it does. */
   readonly notReadyReason: () => string | undefined;
 }
@@ -291,6 +294,8 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
   const isConnected = (peer: NodeId): boolean => later.plane.get().isConnected(peer);
   const keeper = later.keeper.set(composeProperties(io, config, foundation, links, membership, isConnected));
   const antiEntropy = composeAntiEntropy(io, config, links, membership, foundation);
+  const publications = composePublications(io, config, links, membership);
+  for (const family of publicationFamilies(publications)) stats.register(family);
   const served = {
     observer,
     parts,
@@ -301,6 +306,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
     reaper,
     keeper,
     antiEntropy,
+    publications,
   };
   const plane = later.plane.set(composePlane(io, config, foundation, cluster, served, later));
   const ringChanges = composeRingChanges(io, config, foundation, cluster, transactions, later);
@@ -321,6 +327,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Di
     mapReduce,
     fencing: cluster.fencing,
     links,
+    publications,
     notReadyReason,
     ...ringChanges,
   };
@@ -418,6 +425,7 @@ interface PeerHandling {
   readonly reaper: Reaper;
   readonly keeper: PropertyKeeper;
   readonly antiEntropy: AntiEntropy | undefined;
+  readonly publications: Publications;
 }
 
 /** Composes the peer plane with one handler for every kind of request. */
@@ -436,6 +444,7 @@ function composePlane(
     reaper,
     keeper,
     antiEntropy,
+    publications,
   }: PeerHandling,
   { rebuild }: LaterServices,
 ): Plane {
@@ -470,6 +479,7 @@ function composePlane(
     reap: ({ words }, reply) => reaper.answer(words, reply),
     keepHint: ({ words }, reply) => takeHint(handoff?.hints, words, reply),
     wasmModules: ({ words }, reply) => wasm.answer(words, reply),
+    pubsub: ({ words }, reply, from) => publications.answer(from, words, reply),
   };
   const { generation, state } = membership.self;
   const { view } = membership;

@@ -37,6 +37,8 @@ import { texts, unread } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { applyCommand } from './key-queue.ts';
+import type { Note } from './messages/notes.ts';
+import { Notes } from './messages/notes.ts';
 import { MissingKeys, WorkingKeys } from './working-set.ts';
 
 /** One command of a batch. `immediate`: its reply if it needs no keys. */
@@ -54,9 +56,9 @@ export interface Watched {
   readonly present: boolean;
 }
 
-/** The result of a batch: one reply per step, or the line of an error. */
+/** The result of a batch: one reply per step, or the line of an error. `notes`: messages to publish, in order. */
 export type BatchResult =
-  | { readonly kind: 'done'; readonly replies: readonly Buffer[] }
+  | { readonly kind: 'done'; readonly replies: readonly Buffer[]; readonly notes: readonly Note[] }
   /** A watched key has changed, so nothing was done. */
   | { readonly kind: 'changed' }
   | { readonly kind: 'failed'; readonly text: string };
@@ -259,19 +261,21 @@ export class Batches {
 
   /** Applies the batches' steps to the working set. Throws `TooLarge` before anything is committed. */
   #apply(jobs: readonly Job[], working: WorkingKeys): readonly BatchResult[] {
-    const { io, limits, answerBytesMax, scripts } = this.#parts;
+    const { io, limits, answerBytesMax, scripts, subscribersOf } = this.#parts;
     const nowMs = io.clock.wallMs();
     const size = new AnswerSize(answerBytesMax);
     let written = 0;
     return jobs.map(({ steps, version }) => {
-      const context = { nowMs, version, valueBytesMax: limits.valueBytesMax, answerBytesMax, scripts };
-      const replies = steps.map(({ command, request, immediate }) => {
+      const notes = new Notes(subscribersOf, (bytes) => size.add(bytes));
+      const context = { nowMs, version, valueBytesMax: limits.valueBytesMax, answerBytesMax, scripts, notes };
+      const replies = steps.map(({ command, request, immediate }, index) => {
+        notes.step = command.kind === 'publish' ? index : undefined;
         const reply = immediate ?? applyCommand(command, request, working, context);
         size.add(reply.length + working.writtenBytes - written);
         written = working.writtenBytes;
         return reply;
       });
-      return { kind: 'done', replies };
+      return { kind: 'done', replies, notes: notes.list };
     });
   }
 

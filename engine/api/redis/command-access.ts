@@ -19,6 +19,8 @@ export const commandAccess: ReadonlyMap<string, Access> = new Map([
   ...rows('write', 'eval evalsha'),
   ...rows('read', 'keys scan dbsize randomkey'),
   ...rows('write', 'flushdb flushall'),
+  ...rows('read', 'subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe pubsub'),
+  ...rows('write', 'publish spublish'),
   // The commands within a transaction need access of their own.
   ...rows('read', 'multi exec discard watch unwatch'),
   ...rows('write', 'set setnx setex psetex getset getdel getex append setrange mset msetnx'),

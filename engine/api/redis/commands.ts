@@ -9,6 +9,7 @@ import * as keys from './key-commands.ts';
 import * as scripts from './script-commands.ts';
 import { keyCountAt, scriptKeyCount } from './script-commands.ts';
 import { lcs } from './longest-common.ts';
+import { publish } from './messages/publish-command.ts';
 import type { Apply } from './value-commands.ts';
 import * as values from './value-commands.ts';
 
@@ -40,8 +41,12 @@ export interface KeyPlaces {
   readonly countAt?: number;
 }
 
-/** Whether a command concerns the connection, a transaction, the whole keyspace, or the keys that it names. */
-export type CommandKind = 'connection' | 'transaction' | 'keyspace' | 'read' | 'write';
+/**
+ * Whether a command concerns the connection, a transaction, the whole keyspace, or the keys that it names; whether it
+ * publishes a message, or is about subscriptions.
+ */
+export type CommandKind =
+  'connection' | 'transaction' | 'keyspace' | 'read' | 'write' | 'publish' | 'subscription';
 
 /** One served command. */
 export interface Command {
@@ -52,7 +57,7 @@ export interface Command {
   readonly kind: CommandKind;
   readonly field: RedisField;
   readonly places: KeyPlaces | undefined;
-  /** The function over the working set; undefined for commands without keys. */
+  /** The function over the working set; undefined for commands that have neither keys nor messages. */
   readonly apply: Apply | undefined;
   /** The access that the client needs. */
   readonly access: Access;
@@ -136,6 +141,15 @@ const list: readonly Unguarded[] = [
   without('keyspace', 'scan', -2, 'scan'),
   without('keyspace', 'other', 1, 'dbsize'),
   without('keyspace', 'other', 1, 'randomkey'),
+  { ...without('publish', 'other', 3, 'publish'), apply: publish },
+  { ...without('publish', 'other', 3, 'spublish'), apply: publish },
+  without('subscription', 'other', -2, 'subscribe'),
+  without('subscription', 'other', -2, 'psubscribe'),
+  without('subscription', 'other', -2, 'ssubscribe'),
+  without('subscription', 'other', -1, 'unsubscribe'),
+  without('subscription', 'other', -1, 'punsubscribe'),
+  without('subscription', 'other', -1, 'sunsubscribe'),
+  without('subscription', 'other', -2, 'pubsub'),
   without('transaction', 'other', 1, 'multi'),
   without('transaction', 'other', 1, 'exec'),
   without('transaction', 'other', 1, 'discard'),

@@ -13,10 +13,14 @@ import { hasArity, keysOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
 import { answerConnection, helloOptions, helloReply } from './connection-commands.ts';
 import type { Purpose, Task } from './exchange.ts';
+import type { Message } from './messages/message.ts';
+import { messageOf } from './messages/message.ts';
+import type { Subscriber } from './messages/subscriptions.ts';
+import { OwnSubscriptions } from './messages/own-subscriptions.ts';
 import { readInteger } from './numbers.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText, texts, wrongArity } from './refusals.ts';
-import { errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
+import { arrayReply, bulkReply, errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import type { Database, SessionDependencies } from './session-dependencies.ts';
 
@@ -36,6 +40,10 @@ export type Plan =
       readonly exec: boolean;
       readonly purpose: Purpose;
     }
+  /** A message to publish once every earlier command has ended. */
+  | { readonly kind: 'publish'; readonly message: Message }
+  /** An answer that is made, at once, when nothing of this connection is under way. It may throw `Refusal`. */
+  | { readonly kind: 'quiet'; readonly answer: () => Buffer }
   /** A task that runs while nothing else of this connection is under way. */
   | { readonly kind: 'alone'; readonly task: Task; readonly purpose: Purpose };
 
@@ -59,6 +67,7 @@ export interface TakenTransaction {
 export class Conversation {
   /** The connection as CLIENT, HELLO and INFO show it. */
   readonly state: ConnectionState;
+  readonly subscriptions: OwnSubscriptions;
   readonly #dependencies: SessionDependencies;
   #multi: Multi | undefined;
   /** The identity that the client has proved. */
@@ -67,9 +76,16 @@ export class Conversation {
   /** The keys under WATCH, as WATCH read them. */
   watched: readonly Watched[] = [];
 
-  constructor(dependencies: SessionDependencies, state: ConnectionState) {
+  /** `subscriber`: the connection as messages reach it. */
+  constructor(dependencies: SessionDependencies, state: ConnectionState, subscriber: Subscriber) {
     this.#dependencies = dependencies;
     this.state = state;
+    this.subscriptions = new OwnSubscriptions(dependencies.publications.subscriptions, subscriber);
+  }
+
+  /** Whether the client's credential, if any, still admits it to messages. */
+  get mayReceive(): boolean {
+    return this.#identity?.revoked !== true;
   }
 
   /** The selected database. */
@@ -90,6 +106,7 @@ export class Conversation {
     if (this.#multi !== undefined && !neverQueued.includes(name)) {
       return answer(this.#queue(this.#multi, command, request));
     }
+    this.#checkSubscribed(command, request);
     this.state.lastCommand = name;
     switch (command.kind) {
       case 'connection':
@@ -99,6 +116,13 @@ export class Conversation {
       case 'keyspace':
         checkFlush(command, request);
         return { kind: 'alone', task: 'walk', purpose: command.access === 'write' ? 'write' : 'read' };
+      case 'publish':
+        this.#dependencies.admit();
+        return { kind: 'publish', message: messageOf(request, this.#valueBytesMax) };
+      case 'subscription':
+        if (name === 'pubsub') return { kind: 'alone', task: 'pubsub', purpose: undefined };
+        if (!name.includes('unsubscribe')) this.#dependencies.admit();
+        return { kind: 'quiet', answer: () => this.subscriptions.act(command, request) };
       case 'read':
       case 'write':
         this.#checkSizes(command, request);
@@ -179,8 +203,9 @@ export class Conversation {
       this.#forgetTransaction();
       return answer(errorReply(texts.execAbort));
     }
+    if (multi.steps.some((step) => step.command.kind === 'publish')) this.#dependencies.admit();
     const writes = multi.steps.some((step) => step.command.kind === 'write');
-    const touches = multi.steps.some((step) => step.command.kind !== 'connection');
+    const touches = writes || multi.steps.some((step) => step.command.kind === 'read');
     const turns = multi.steps.some((step) => step.command.kind === 'connection');
     const purpose = writes ? 'write' : touches || this.watched.length > 0 ? 'read' : undefined;
     // Later commands must see what this one changes of the connection.
@@ -202,11 +227,12 @@ export class Conversation {
   #queue(multi: Multi, command: Command, request: Request): Buffer {
     const { limits } = this.#dependencies;
     const { parts } = this.database;
-    if (command.kind === 'keyspace' || notInMulti.includes(command.name)) {
+    if (['keyspace', 'subscription'].includes(command.kind) || notInMulti.includes(command.name)) {
       throw new Refusal('ERR Command not allowed inside a transaction');
     }
     if (command.name === 'select') this.#checkQueuedSelect(request);
     this.#checkSizes(command, request);
+    if (command.kind === 'publish') messageOf(request, this.#valueBytesMax);
     for (const key of keysOf(command, request)) keyOf(parts, key);
     for (const one of request) multi.bytes += one.length;
     if (multi.steps.length >= limits.queuedMax || multi.bytes > limits.requestBytesMax) {
@@ -227,19 +253,41 @@ export class Conversation {
     }
   }
 
+  get #valueBytesMax(): number {
+    return this.#dependencies.parts.limits.valueBytesMax;
+  }
+
   /** Refuses too large arguments before they can fail a turn that other commands share. */
   #checkSizes({ kind }: Command, request: Request): void {
-    const { valueBytesMax } = this.#dependencies.parts.limits;
     if (kind !== 'write') return;
-    for (const one of request) if (one.length > valueBytesMax) throw new Refusal(texts.tooLong);
+    for (const one of request) if (one.length > this.#valueBytesMax) throw new Refusal(texts.tooLong);
+  }
+
+  /** Whether messages and replies could not be told apart: version 2 has one form for both. */
+  get #isSubscribed(): boolean {
+    return this.state.version === 2 && this.subscriptions.count > 0;
+  }
+
+  /** Refuses what a subscriber in version 2 may not send. */
+  #checkSubscribed({ name, kind }: Command, request: Request): void {
+    if (!this.#isSubscribed) return;
+    if ((kind === 'subscription' && name !== 'pubsub') || whileSubscribed.includes(name)) return;
+    const shown = withSubcommand.includes(name) ? `${name}|${subcommandOf(request)}` : name;
+    throw new Refusal(
+      `ERR Can't execute '${shown}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context`,
+    );
   }
 
   #connectionReply(command: Command, request: Request): Buffer {
     switch (command.name) {
       case 'quit':
         return okReply;
+      case 'ping':
+        if (!this.#isSubscribed || request.length > 2) break;
+        return arrayReply([pongWord, bulkReply(request[1] ?? noBytes)]);
       case 'reset':
         this.#forgetTransaction();
+        this.subscriptions.clear();
         this.state.version = 2;
         this.state.database = 0;
         this.state.name = '';
@@ -249,14 +297,13 @@ export class Conversation {
         if (this.#multi === undefined && this.watched.length > 0) {
           throw new Refusal('ERR SELECT is not supported while keys are watched; send UNWATCH first');
         }
-        return answerConnection(command, request, this.state, this.#dependencies.listener);
+        break;
       case 'auth':
         return this.#authenticate(request);
       case 'hello':
         return this.#hello(request);
-      default:
-        return answerConnection(command, request, this.state, this.#dependencies.listener);
     }
+    return answerConnection(command, request, this.state, this.#dependencies.listener);
   }
 
   /** A transaction has one database. Later commands would otherwise run in the wrong one. */
@@ -326,6 +373,10 @@ const openUser = 'default';
 /** The number of wrong passwords in a row after which the connection ends. */
 const wrongCountMax = 10;
 const notInMulti: readonly string[] = ['hello', 'auth', 'save', 'shutdown'];
+/** What a subscriber in version 2 may send beside subscribing and unsubscribing. */
+const whileSubscribed: readonly string[] = ['ping', 'quit', 'reset'];
+const withSubcommand: readonly string[] = ['client', 'command', 'config', 'object', 'pubsub', 'script'];
+const pongWord = bulkReply(Buffer.from('pong'));
 const neverQueued: readonly string[] = ['exec', 'discard', 'multi', 'watch', 'quit', 'reset'];
 
 function answer(reply: Buffer, ends = false): Plan {
@@ -339,6 +390,10 @@ function checkFlush({ name }: Command, request: Request): void {
   if (request.length > 2 || (request.length === 2 && word !== 'ASYNC' && word !== 'SYNC')) {
     throw new Refusal(texts.syntax);
   }
+}
+
+function subcommandOf(request: Request): string {
+  return (request[1] ?? noBytes).toString('latin1', 0, 128).toLowerCase();
 }
 
 function isOnOneKey({ places }: Command, request: Request): boolean {

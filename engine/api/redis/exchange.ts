@@ -1,4 +1,5 @@
 /** One command of a connection, from its start to its reply. */
+import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import type { RequestTimes } from '../../base/request-times.ts';
@@ -10,6 +11,7 @@ import type { RespVersion } from './replies.ts';
 import { bulkBytesOf } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import type { Edit } from './key-queue.ts';
+import type { Message } from './messages/message.ts';
 import type { Database } from './session-dependencies.ts';
 
 /** What a command is counted as; undefined: not as a request for objects. */
@@ -19,10 +21,15 @@ export type Purpose = 'read' | 'write' | undefined;
 export interface ExchangeOwner {
   settled(exchange: Exchange, reply: Buffer): void;
   failed(exchange: Exchange, error: LockstepError | undefined, text: string): void;
+  /**
+   * Publishes messages once every earlier command of the connection has ended or has published its own. Calls `done`
+   * once, perhaps within this call, with the number of subscriptions that got each.
+   */
+  publish(exchange: Exchange, messages: readonly Message[], done: (counts: readonly number[]) => void): void;
 }
 
 /** The commands that must run alone; `tasks.ts` runs them. */
-export type Task = 'exec' | 'watch' | 'unwatch' | 'walk';
+export type Task = 'exec' | 'watch' | 'unwatch' | 'walk' | 'pubsub';
 
 /** What a command does once its turn has come. */
 export type Work =
@@ -32,6 +39,8 @@ export type Work =
   | { readonly kind: 'key'; readonly key: ObjectKey }
   /** Runs steps on several keys. `exec`: the reply is the array of their replies. */
   | { readonly kind: 'steps'; readonly steps: readonly Step[]; readonly exec: boolean }
+  /** Publishes a message. */
+  | { readonly kind: 'publish' }
   /** Runs while nothing else of the connection is under way. */
   | { readonly kind: 'alone'; readonly task: Task };
 
@@ -89,6 +98,13 @@ export class Exchange implements Edit, Ordered {
   settle(reply: Buffer): void {
     if (this.command.name === 'get') this.payloadBytes = bulkBytesOf(reply);
     this.#owner.settled(this, reply);
+  }
+
+  /** Publishes messages in the connection's order. Resolves with the number of subscriptions that got each. */
+  publish(messages: readonly Message[]): Promise<readonly number[]> {
+    const counts = new Deferred<readonly number[]>();
+    this.#owner.publish(this, messages, (found) => counts.resolve(found));
+    return counts.promise;
   }
 
   fail(error: LockstepError | undefined, text: string): void {

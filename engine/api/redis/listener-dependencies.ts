@@ -12,6 +12,7 @@ import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
 import type { ReplicaTerms } from '../../replication/needs.ts';
 import type { RedisField } from './commands.ts';
+import type { Message } from './messages/message.ts';
 import type { ScriptRunner } from './value-commands.ts';
 
 /** What the Redis listener works with. */
@@ -37,6 +38,8 @@ export interface RedisDependencies {
   /** The most keys that one command or transaction may name. */
   readonly keyCountMax: number;
   readonly scripts: ScriptRunner;
+  /** The number of this node's subscriptions that a message would go to. */
+  readonly subscribersOf: (message: Message) => number;
   readonly serverInfo: { readonly node: string; readonly version: string };
 }
 

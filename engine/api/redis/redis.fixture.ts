@@ -26,6 +26,7 @@ import type { RedisField } from './commands.ts';
 import type { ListedKey, ListedKeys } from './keyspace.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RedisLimits } from './server.ts';
+import { Publications } from './messages/publications.ts';
 import { RedisServer } from './server.ts';
 import { Scripts } from './script/scripts.ts';
 import { defaultSessionLimits } from './session-dependencies.ts';
@@ -89,6 +90,7 @@ export class TestingRedis {
   readonly gate: Gate;
   /** The smallest budget: large requests take turns. */
   readonly requests = new RequestBudget(256 * 1024);
+  readonly publications: Publications;
   readonly server: RedisServer;
   readonly #network = new TestingNetwork((highWaterBytes) => new RedisPeer(highWaterBytes));
 
@@ -104,6 +106,13 @@ export class TestingRedis {
         task().catch(() => this.failed.push(name));
       },
     };
+    this.publications = new Publications({
+      io,
+      links: { request: () => 'closed' },
+      peers: () => [],
+      generation: () => 1,
+      answerBytesMax: 30_000,
+    });
     const parts: RedisDependencies = {
       io,
       dispatcher: this.dispatcher,
@@ -119,6 +128,7 @@ export class TestingRedis {
       timeoutMs: 5000,
       answerBytesMax: 30_000,
       keyCountMax: 100,
+      subscribersOf: (message) => this.publications.subscriptions.reachOf(message),
       scripts: new Scripts(log, { stepsMax: 100_000, bytesMax: 1_000_000, depthMax: 50 }),
       serverInfo: { node: 'n1', version: '0.1.0' },
     };
@@ -133,9 +143,12 @@ export class TestingRedis {
         messageUsMax: 60_000_000,
         takingUsMax: 30_000_000,
         connectionCountMax: 3,
+        subscriberBytesMax: 20_000,
         ...limits,
       },
       () => list,
+      this.publications,
+      () => undefined,
     );
   }
 

@@ -8,6 +8,7 @@ import { bucketOfDatabase, databaseCount } from './databases.ts';
 import type { ListKeys } from './keyspace.ts';
 import { Keyspace } from './keyspace.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
+import type { Publications } from './messages/publications.ts';
 import type { Database, SessionLimits, SessionDependencies } from './session-dependencies.ts';
 import { Session } from './session.ts';
 import { KeyQueue } from './key-queue.ts';
@@ -23,8 +24,17 @@ export class RedisServer extends ClientServer<Session> {
   /** The queue of each key's writes; the reaper uses it, too. */
   readonly turns: KeyQueue;
 
-  /** `parts` have the bucket of database 0; `listOf` lists the keys of a bucket. */
-  constructor(parts: RedisDependencies, limits: RedisLimits, listOf: (bucket: ByteString) => ListKeys) {
+  /**
+   * `parts` have the bucket of database 0; `listOf` lists the keys of a bucket. `admit` throws a definite error while
+   * this node takes no messages and subscriptions of clients.
+   */
+  constructor(
+    parts: RedisDependencies,
+    limits: RedisLimits,
+    listOf: (bucket: ByteString) => ListKeys,
+    publications: Publications,
+    admit: () => void,
+  ) {
     let nextId = 1;
     super(
       parts.io,
@@ -42,13 +52,14 @@ export class RedisServer extends ClientServer<Session> {
         return { parts: own, batches: new Batches(own), keyspace: new Keyspace(own, listOf(bucket)) };
       }),
       listener: listenerState(parts, limits, this),
+      ...{ publications, admit },
     };
   }
 }
 
 function listenerState(
   { io, serverInfo, bucket, scripts, terms, limits: { valueBytesMax } }: RedisDependencies,
-  { connectionCountMax }: RedisLimits,
+  { connectionCountMax, subscriberBytesMax }: RedisLimits,
   server: Pick<RedisServer, 'sessions'>,
 ): ListenerState {
   return {
@@ -57,6 +68,7 @@ function listenerState(
     settings: new Map([
       ['appendfsync', 'always'],
       ['appendonly', 'yes'],
+      ['client-output-buffer-limit', `pubsub ${subscriberBytesMax} ${Math.floor(subscriberBytesMax / 4)} 60`],
       ['databases', String(databaseCount)],
       ['maxclients', String(connectionCountMax)],
       ['maxmemory', '0'],

@@ -2,6 +2,7 @@
 import type { ConnectionLimits } from '../session/client-session.ts';
 import type { Batches } from './batches.ts';
 import type { ListenerState } from './connection-commands.ts';
+import type { Publications } from './messages/publications.ts';
 import type { Keyspace } from './keyspace.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RequestLimits } from './request-reader.ts';
@@ -11,12 +12,14 @@ import type { KeyQueue } from './key-queue.ts';
 export interface SessionLimits extends ConnectionLimits, RequestLimits {
   /** Commands between MULTI and EXEC. */
   readonly queuedMax: number;
+  /** Bytes of messages that may wait for a subscriber to read them; one that lets more wait is disconnected. */
+  readonly subscriberBytesMax: number;
 }
 
 /** The bounds of a node whose configuration states none. */
 export const defaultSessionLimits: Omit<
   SessionLimits,
-  'argumentBytesMax' | 'requestBytesMax' | 'messageUsMax' | 'takingUsMax'
+  'argumentBytesMax' | 'requestBytesMax' | 'messageUsMax' | 'takingUsMax' | 'subscriberBytesMax'
 > = {
   argumentCountMax: 1024 * 1024,
   inFlightMax: 1024,
@@ -41,4 +44,7 @@ export interface SessionDependencies {
   /** By the number that SELECT takes. */
   readonly databases: readonly Database[];
   readonly listener: ListenerState;
+  readonly publications: Publications;
+  /** Throws a definite error while this node takes no messages and subscriptions of clients. */
+  readonly admit: () => void;
 }

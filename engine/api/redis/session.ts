@@ -9,7 +9,7 @@
 import type { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
-import type { Connection } from '../../io/network.ts';
+import type { CloseReason, Connection } from '../../io/network.ts';
 import type { Failure, Operation } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import type { SessionFault } from '../session/client-session.ts';
@@ -23,19 +23,26 @@ import type { ExchangeOwner, Purpose, Work } from './exchange.ts';
 import { Exchange } from './exchange.ts';
 import type { Way } from './key-order.ts';
 import { KeyOrder } from './key-order.ts';
-import { failureOf, refusalText, unknownCommand } from './refusals.ts';
-import { errorReply } from './replies.ts';
+import type { Message } from './messages/message.ts';
+import type { Subscriber } from './messages/subscriptions.ts';
+import { failureOf, refusalText, texts, unknownCommand } from './refusals.ts';
+import type { RespVersion } from './replies.ts';
+import { errorReply, integerReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { ProtocolError, RequestReader } from './request-reader.ts';
 import type { SessionDependencies } from './session-dependencies.ts';
 import { readKey, runSteps, runTask } from './tasks.ts';
+
+/** A subscriber may let a quarter of what may wait for it wait for a minute, as Redis's default limits have it. */
+const laggingShare = 4;
+const laggingUsMax = 60_000_000;
 
 const noWork: Work = { kind: 'none' };
 /** The first byte of an error line. */
 const minus = 0x2d;
 
 /** One connection. The server creates it and calls `start`; `onOver` is called once, when the connection has closed. */
-export class Session extends ClientSession<Request, Exchange> implements ExchangeOwner {
+export class Session extends ClientSession<Request, Exchange> implements ExchangeOwner, Subscriber {
   protected override readonly unit = 'command';
   readonly #dependencies: SessionDependencies;
   readonly #onOver: (session: Session) => void;
@@ -46,6 +53,14 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   #isBlocked = false;
   /** Replies that are next in order; `flush` writes them together at the end of a pump. */
   #ready: Buffer[] = [];
+  /** What commands publish once every earlier command has ended or published. */
+  readonly #unpublished = new Map<Exchange, () => void>();
+  /** The first commands that later ones need not wait for to publish: they have ended, or have published. */
+  #publishedCount = 0;
+  /** The commands under way when the connection closed: what they publish keeps its order. */
+  #orphans: Exchange[] | undefined;
+  /** Since when more waits for this subscriber than it may have for long, on the clock's `nowUs`. */
+  #laggingSinceUs: number | undefined;
 
   constructor(
     dependencies: SessionDependencies,
@@ -59,7 +74,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
     this.#dependencies = dependencies;
     this.#onOver = onOver;
     this.#reader = reader;
-    this.#conversation = new Conversation(dependencies, {
+    const state: ConnectionState = {
       id,
       remote: connection.remote,
       sinceUs: parts.io.clock.nowUs(),
@@ -69,7 +84,13 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
       libraryName: '',
       libraryVersion: '',
       lastCommand: '',
-    });
+    };
+    this.#conversation = new Conversation(dependencies, state, this);
+  }
+
+  /** The protocol version of messages. */
+  get version(): RespVersion {
+    return this.state.version;
   }
 
   /** The connection as CLIENT, HELLO and INFO show it. */
@@ -79,12 +100,63 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
 
   /** A command has its reply, which is written when all earlier ones are. */
   settled(exchange: Exchange, reply: Buffer): void {
-    if (this.over) return;
+    if (this.over) {
+      exchange.reply = reply;
+      this.#publishReady();
+      return;
+    }
     if (exchange.work.kind === 'alone') this.#isBlocked = false;
     else this.#order.done(exchange);
     this.answered(exchange, reply);
+    this.#publishReady();
     if (this.exchanges[0] === exchange) this.#gather();
     this.pump();
+  }
+
+  publish(exchange: Exchange, messages: readonly Message[], done: (counts: readonly number[]) => void): void {
+    const { publications } = this.#dependencies;
+    this.#unpublished.set(exchange, () => {
+      const counts = messages.map(() => 0);
+      let left = messages.length;
+      messages.forEach((message, index) => {
+        publications.publish(message, (count) => {
+          counts[index] = count;
+          left -= 1;
+          if (left === 0) done(counts);
+        });
+      });
+    });
+    this.#publishReady();
+  }
+
+  push(bytes: Buffer): boolean {
+    if (this.over || this.closing !== undefined) return false;
+    if (!this.#conversation.mayReceive) {
+      this.#endWith(texts.noAuth, texts.noAuth);
+      return false;
+    }
+    if (this.#lags(bytes.length)) {
+      this.#dependencies.publications.subscriberDropped();
+      this.flush();
+      const { io } = this.#dependencies.parts;
+      const { remote, pendingBytes } = this.connection;
+      io.log.event('info', 'redis.subscriber.dropped', { remote, pendingBytes });
+      this.closing = 'error';
+      this.connection.destroy();
+      return false;
+    }
+    this.#ready.push(bytes);
+    this.owedBytes += bytes.length;
+    return true;
+  }
+
+  flushPushes(): void {
+    if (!this.over) this.flush();
+  }
+
+  override onClose(reason: CloseReason): void {
+    this.#orphans = [...this.exchanges];
+    super.onClose(reason);
   }
 
   /** A command failed, or its outcome is unknown. */
@@ -96,6 +168,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   }
 
   protected override closed(): void {
+    this.#conversation.subscriptions.clear();
     this.#onOver(this);
   }
 
@@ -125,6 +198,11 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
     let plan: Plan;
     try {
       plan = this.#conversation.plan(command, request);
+      if (plan.kind === 'quiet') {
+        if (this.window.underWay > 0) return false;
+        this.#answer(command, request, plan.answer());
+        return true;
+      }
     } catch (caught) {
       this.#answer(command, request, this.#conversation.refused(command, caught));
       if (this.#conversation.gaveUp) this.closing ??= 'error';
@@ -164,12 +242,17 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
     this.#dependencies.parts.count(commands.get(name)?.field ?? fieldOf(name));
   }
 
-  #begin(command: Command, request: Request, plan: Plan): boolean {
+  #begin(command: Command, request: Request, plan: Exclude<Plan, { kind: 'quiet' }>): boolean {
     switch (plan.kind) {
       case 'answer':
         if (plan.ends) this.closing = 'closedHere';
         this.#answer(command, request, plan.reply);
         return true;
+      case 'publish': {
+        const exchange = this.#open(command, request, { kind: 'publish' }, [], 'read', undefined);
+        this.publish(exchange, [plan.message], ([count = 0]) => exchange.settle(integerReply(count)));
+        return true;
+      }
       case 'alone':
         if (this.window.underWay > 0) return false;
         this.#isBlocked = true;
@@ -209,6 +292,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
     const spawn = (task: () => Promise<void>): void => parts.io.spawn('redis.command', task);
     switch (work.kind) {
       case 'none':
+      case 'publish':
         return;
       case 'key':
         if (exchange.way === 'turn') turns.submit(work.key, exchange);
@@ -220,6 +304,32 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
       case 'alone':
         spawn(() => runTask(this.#dependencies, this.#conversation, exchange, work.task));
     }
+  }
+
+  /** Publishes what need not wait any more: in the order of the commands. */
+  #publishReady(): void {
+    const line = this.#orphans ?? this.exchanges;
+    while (this.#unpublished.size > 0) {
+      const exchange = line[this.#publishedCount];
+      if (exchange === undefined) return;
+      const begin = this.#unpublished.get(exchange);
+      if (begin === undefined && exchange.reply === undefined) return;
+      this.#publishedCount += 1;
+      if (begin === undefined) continue;
+      this.#unpublished.delete(exchange);
+      begin();
+    }
+  }
+
+  /** Whether `bytes` more would be too much for this subscriber: at once, or for too long. */
+  #lags(bytes: number): boolean {
+    const { subscriberBytesMax } = this.#dependencies.limits;
+    const waiting = this.connection.pendingBytes + this.owedBytes + bytes;
+    if (waiting > subscriberBytesMax) return true;
+    const nowUs = this.#dependencies.parts.io.clock.nowUs();
+    if (waiting <= subscriberBytesMax / laggingShare) this.#laggingSinceUs = undefined;
+    else this.#laggingSinceUs ??= nowUs;
+    return this.#laggingSinceUs !== undefined && nowUs - this.#laggingSinceUs > laggingUsMax;
   }
 
   /** Answers a command in its turn with a reply that is known at once. */
@@ -283,6 +393,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
       observeError(observer, failure ?? failureOf(reply.toString('latin1', 1), false), purpose ?? 'write');
     }
     this.exchanges.splice(0, count);
+    this.#publishedCount = Math.max(0, this.#publishedCount - count);
   }
 }
 

@@ -9,8 +9,9 @@ import type { Conversation } from './conversation.ts';
 import { entryOf } from './entries.ts';
 import type { Exchange, Task } from './exchange.ts';
 import { keyOf } from './listener-dependencies.ts';
+import { answerPubsub } from './messages/pubsub-command.ts';
 import { Refusal, refusalText, writeRefusalText } from './refusals.ts';
-import { arrayReply, errorReply, nilArrayReply, okReply } from './replies.ts';
+import { arrayReply, errorReply, integerReply, nilArrayReply, okReply } from './replies.ts';
 import type { SessionDependencies } from './session-dependencies.ts';
 import { applyCommand } from './key-queue.ts';
 import { WorkingKey } from './working-set.ts';
@@ -67,7 +68,7 @@ export function runSteps(
     const isIsolated = exec || steps.some(({ command }) => command.places?.countAt !== undefined);
     const mode = isIsolated ? 'isolated' : 'loose';
     const result = await batches.run(steps, exec ? [] : watched, version, mode, exchange.times);
-    const replies = repliesOf(result);
+    const replies = await repliesOf(result, exchange);
     if (replies === undefined) return nilArrayReply(version);
     return exec ? arrayReply(replies) : (replies[0] ?? errorReply('ERR nothing was done'));
   }
@@ -94,7 +95,7 @@ async function replyOf(
       const taken = conversation.takeTransaction();
       const { steps, watched } = taken;
       const result = await database.batches.run(steps, watched, version, 'isolated', exchange.times);
-      const replies = repliesOf(result);
+      const replies = await repliesOf(result, exchange);
       if (replies === undefined) return nilArrayReply(version);
       taken.settle();
       return arrayReply(replies);
@@ -105,6 +106,8 @@ async function replyOf(
     case 'unwatch':
       conversation.watched = [];
       return okReply;
+    case 'pubsub':
+      return answerPubsub(request, dependencies.publications);
     case 'walk':
       if (command.name !== 'flushall') return database.keyspace.answer(command, request, version);
       for (const { keyspace } of dependencies.databases) await keyspace.answer(command, request, version);
@@ -112,10 +115,22 @@ async function replyOf(
   }
 }
 
-/** The replies of a batch; undefined if a watched key has changed. Throws `Refusal` if it failed. */
-function repliesOf(result: BatchResult): readonly Buffer[] | undefined {
+/**
+ * The replies of a batch, once its messages have been published; undefined if a watched key has changed. Throws
+ * `Refusal` if it failed; nothing is published then.
+ */
+async function repliesOf(result: BatchResult, exchange: Exchange): Promise<readonly Buffer[] | undefined> {
   if (result.kind === 'failed') throw new Refusal(result.text);
-  return result.kind === 'done' ? result.replies : undefined;
+  if (result.kind === 'changed') return undefined;
+  const { replies, notes } = result;
+  if (notes.length === 0) return replies;
+  const counts = await exchange.publish(notes.map(({ message }) => message));
+  const told = [...replies];
+  // A script has read its count already.
+  notes.forEach(({ step }, index) => {
+    if (step !== undefined) told[step] = integerReply(counts[index] ?? 0);
+  });
+  return told;
 }
 
 async function watch(

@@ -13,6 +13,7 @@ import { Refusal, texts, wrongArity } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import { arrayReply, bulkReply, integerReply, nilReply, okReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
+import type { Notes } from './messages/notes.ts';
 import type { WorkingSet } from './working-set.ts';
 
 /** A script with its arguments. */
@@ -46,6 +47,8 @@ export interface CommandContext {
   /** The most bytes of an answer with several values. */
   readonly answerBytesMax: number;
   readonly scripts: ScriptRunner;
+  /** Messages to publish once the step has succeeded. Undefined for commands on one key, which publish none. */
+  readonly notes?: Notes;
 }
 
 /** Applies the command to the set and returns the reply. Throws `Refusal`; the set is unchanged then. */

@@ -85,8 +85,7 @@ export function decodeListingRequest(payload: Uint8Array): ListingRequest {
     const from = reader.u32() as Token;
     const to = reader.u32() as Token;
     const skip = readOptional(reader);
-    // Earlier versions do not send it.
-    const namesMax = reader.left > 0 ? reader.varint() : 0;
+    const namesMax = reader.varint();
     const request = { type, bucket, live, from, to, skip };
     return namesMax === 0 ? request : { ...request, namesMax };
   });

@@ -139,7 +139,7 @@ describe('the frame decoder', () => {
     const newer = encodeAll([{ kind: requestKinds.ping, id: 1, body: Buffer.alloc(0) }]);
     newer[3] = 9;
     expect(decodeAll([newer])).toMatchObject({ fault: 'version' });
-    expect(decodeAll([newer]).detail).toBe('frames of wire version 9; this node speaks version 2');
+    expect(decodeAll([newer]).detail).toBe('frames of wire version 9; this node speaks version 3');
     expect(decodeAll([Buffer.from('GET / HTTP/1.1\r\nHost: n1\r\n')]).detail).toContain(
       '47455420, not with LSP',
     );

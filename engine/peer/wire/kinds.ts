@@ -25,6 +25,7 @@ export const requestKinds = {
   mapPhase: 45,
   reap: 49,
   keepHint: 21,
+  pubsub: 50,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 /** Numbers of replies. */
@@ -43,6 +44,7 @@ export const replyKinds = {
   propertiesAnswered: 96,
   phaseMapped: 93,
   reapAnswered: 97,
+  pubsubAnswered: 98,
 } as const satisfies Record<PeerReply['kind'], number>;
 
 const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
@@ -61,6 +63,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   mapPhase: 'phaseMapped',
   reap: 'reapAnswered',
   keepHint: 'written',
+  pubsub: 'pubsubAnswered',
 };
 
 /** True if the reply answers this request: its own kind of answer, or `failed`. */

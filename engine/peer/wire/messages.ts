@@ -11,12 +11,14 @@ import type { PackedKey } from '../../base/object-key.ts';
  * frame.
  *
  * It grows by one whenever an earlier node could not read what a new node may send, or would misread it: a new message,
- * a required field, another order or meaning of fields (wire-version.test.ts holds the messages of this version). A
- * field at a message's end that an earlier node skips needs no new version.
+ * a required field, another order or meaning of fields (wire-version.test.ts holds the messages of this version). An
+ * optional field of the protobuf schema, which an earlier node skips, needs no new version. A payload (`words`) has no
+ * such fields: its decoders refuse bytes that they do not know.
  *
- * 1: the first nodes. 2: transactions, anti-entropy, transfers, hints handed on, MapReduce, modules and properties.
+ * 1: the first nodes. 2: transactions, anti-entropy, transfers, hints handed on, MapReduce, modules and properties. 3:
+ * publish and subscribe; the most names of a listing's page (mapreduce/listing/listing-messages.ts).
  */
-export const wireVersion = 2;
+export const wireVersion = 3;
 
 /** The greeting: the first message of a connection, in both directions. */
 export interface Hello {
@@ -131,7 +133,12 @@ export type PeerRequest =
    * Asks for a phase of a MapReduce job over inputs that the receiver holds (mapreduce/peer-messages.ts). Answered by
    * `phaseMapped`.
    */
-  | { readonly kind: 'mapPhase'; readonly words: Uint8Array };
+  | { readonly kind: 'mapPhase'; readonly words: Uint8Array }
+  /**
+   * Published messages, or a question about subscriptions (api/redis/messages/peer-codec.ts). Answered by
+   * `pubsubAnswered`.
+   */
+  | { readonly kind: 'pubsub'; readonly words: Uint8Array };
 
 /** The answer to a request. */
 export type PeerReply =
@@ -169,6 +176,8 @@ export type PeerReply =
   | { readonly kind: 'propertiesAnswered'; readonly words: Uint8Array }
   /** The answer to `wasmModules`. */
   | { readonly kind: 'wasmModulesAnswered'; readonly words: Uint8Array }
+  /** The numbers of subscribers, or names. */
+  | { readonly kind: 'pubsubAnswered'; readonly words: Uint8Array }
   /** The results of a phase. */
   | { readonly kind: 'phaseMapped'; readonly words: Uint8Array }
   | {

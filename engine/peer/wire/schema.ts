@@ -111,6 +111,10 @@ const schemaText = `
     required bytes words = 1;
   }
 
+  message Pubsub {
+    required bytes words = 1;
+  }
+
   message KeepHint {
     required bytes words = 1;
   }

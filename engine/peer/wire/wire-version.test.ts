@@ -15,7 +15,7 @@ test('a message that is added, removed or renumbered needs a new version', () =>
   );
   // A change of these lines needs a new version, with a line in messages.ts about what it adds.
   expect({ wireVersion, kinds }).toEqual({
-    wireVersion: 2,
+    wireVersion: 3,
     kinds: [
       ['1 hello', '2 refusal'],
       [
@@ -33,6 +33,7 @@ test('a message that is added, removed or renumbered needs a new version', () =>
         '45 mapPhase',
         '48 properties',
         '49 reap',
+        '50 pubsub',
         '56 wasmModules',
       ],
       [
@@ -49,6 +50,7 @@ test('a message that is added, removed or renumbered needs a new version', () =>
         '93 phaseMapped',
         '96 propertiesAnswered',
         '97 reapAnswered',
+        '98 pubsubAnswered',
         '104 wasmModulesAnswered',
       ].sort(),
     ],

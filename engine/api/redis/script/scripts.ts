@@ -67,12 +67,14 @@ export class Scripts implements ScriptRunner {
     // A script that is in use stays in the cache.
     if (known !== undefined) this.#cache.set(hash, known);
     const parsed = known ?? this.#parse(hash, script);
-    const restore = keys.save();
+    const restoreKeys = keys.save();
+    const restoreNotes = context.notes?.save();
     try {
       return this.#execute(parsed, request, keys, context);
     } catch (error) {
       if (error instanceof MissingKeys) throw error;
-      restore();
+      restoreKeys();
+      restoreNotes?.();
       throw new Refusal(failureText(error, hash));
     }
   }
@@ -148,7 +150,7 @@ function callCommand(
   if (command.apply === undefined || command.places?.countAt !== undefined) {
     return errorReply('ERR This Redis command is not allowed from script');
   }
-  if (isReadOnly && command.kind === 'write') {
+  if (isReadOnly && command.kind !== 'read') {
     return errorReply('ERR Write commands are not allowed from read-only scripts.');
   }
   if (request.some((one) => one.length > context.valueBytesMax)) return errorReply(texts.tooLong);
