@@ -14,10 +14,13 @@ import type { CoverageSummary, Novelty } from '../sim/coverage/coverage.ts';
 import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/runner/result.ts';
 import type { Plan, RecordedRun } from '../sim/plan/plan.ts';
 import { sentencesOf } from '../sim/record/plan-sentences.ts';
-import { brokenInvariant } from '../sim/runner/result.ts';
+import { brokenInvariant, brokenInvariants } from '../sim/runner/result.ts';
 import type { Divergence } from '../sim/runner/run-marks.ts';
 import { cutLine, fillAfter, fillLines, fillList } from './columns.ts';
 import { grouped, many } from './numbers.ts';
+
+/** Most scenarios that are named as not reached. */
+const namesMax = 6;
 
 /** Most characters of a violation on a single line. */
 const lineMax = 160;
@@ -105,7 +108,13 @@ function renderLimit({ scenarios, limit }: Summary, paint: ChalkInstance): reado
   const line = `Reached in ${forMs / 1000} s: ${of}, ${each} ${most === 1 ? 'seed' : 'seeds'} of each.`;
   return notReached.length === 0
     ? [line]
-    : [line, paint.yellow(`Not reached, so nothing is known of: ${notReached.join(', ')}`)];
+    : [line, paint.yellow(`Not reached, so nothing is known of: ${listCut(notReached)}`)];
+}
+
+/** The first names; all of them are in `--json`. */
+function listCut(names: readonly string[]): string {
+  const more = names.length - namesMax;
+  return more <= 0 ? names.join(', ') : `${names.slice(0, namesMax).join(', ')} and ${more} more`;
 }
 
 /** The chance that the next run reaches something that none of these has reached. */
@@ -148,7 +157,7 @@ export function renderFailure(
   const broken = brokenInvariant(shrunk?.result ?? result) ?? brokenInvariant(result);
   const [first = '', ...further] = fillLines(headline(result, broken), '');
   const lines = [paint.red.bold(first), ...fillLines(further.join(' '), '  ')];
-  lines.push(renderProgress(result));
+  lines.push(...renderOthers(result, broken), renderProgress(result));
   if (broken?.firstBad !== undefined) {
     const { atUs, text } = broken.firstBad;
     lines.push(...fillLines(`first bad event, at ${seconds(atUs)}: ${text}`, '  '));
@@ -181,6 +190,14 @@ function headline(result: RunResult, broken: CheckReport | undefined): string {
   if (broken === undefined || broken.vacuous || result.verdict === 'unknown') return sentence;
   const row = findNamed(invariantTable, broken.invariant);
   return row === undefined ? sentence : `${sentence.slice(0, -1)}: ${row.promise}.`;
+}
+
+/** What broke beside the invariant of the headline, the gravest first. */
+function renderOthers(result: RunResult, broken: CheckReport | undefined): readonly string[] {
+  const others = brokenInvariants(result).filter(({ invariant, vacuous }) => {
+    return !vacuous && invariant !== broken?.invariant;
+  });
+  return others.length === 0 ? [] : [renderList('also broken', others.map(nameOf))];
 }
 
 /** How far the run got. */

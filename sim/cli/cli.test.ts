@@ -1,7 +1,7 @@
 /** Tests the built command line, as a user calls it. `npm test` builds before it tests. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -206,6 +206,19 @@ describe('lockstep-sim', () => {
     expect(out).toMatch(
       /broke nobody-writes[^]*\nreplay: npx lockstep-sim replay ended\/tiny-crashes-\d+\.json/,
     );
+  });
+
+  it('begins no run after the first failure, and shrinks nothing, where that is wanted', () => {
+    const words = ['run', 'tiny-crashes', 'calm', '--seeds', '3', '--jobs', '1', '--scenarios', stories];
+    const { status, out } = call(...words, '--fail-fast', '--no-shrink', '--out', 'fast', '--json');
+    expect(status).toBe(1);
+    const {
+      scenarios: [one, ...others],
+    } = JSON.parse(out) as { scenarios: Record<string, unknown>[] };
+    expect(others).toEqual([]);
+    expect(one).toMatchObject({ name: 'tiny-crashes', seeds: 1, failed: 1 });
+    expect(one?.['failure']).not.toHaveProperty('shrunk');
+    expect(readdirSync(join(directory, 'fast'))).toEqual(['tiny-crashes-1.json']);
   });
 
   it("refuses the replay of a plan that a user's invariant judged, without that invariant", () => {

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 
 import chalk, { Chalk } from 'chalk';
 import type { ChalkInstance } from 'chalk';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 
-import { parseDurationMs } from '../../engine/base/durations.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import { columnsMin } from '../../reports/columns.ts';
@@ -27,7 +26,6 @@ import { planOfSeed } from '../runner/task.ts';
 import type { Twice } from '../runner/twice.ts';
 import { twiceChoices } from '../runner/twice.ts';
 import { exitCodes } from './complaints.ts';
-import { coverageJson, coverageText, measureCoverage, tableNames } from './coverage-command.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import { interruptedExitCode } from './interruption.ts';
@@ -37,18 +35,18 @@ import { mustGetEnumeratedMutant, mutantNamed, mutateBuild } from './mutate-buil
 import type { WrittenPage } from './page-files.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
 import { explain, writePlayground, writeReports } from './report-command.ts';
+import { addCoverage, addMutants } from './measure-commands.ts';
+import type { Output } from './option-values.ts';
+import { durationMs, jobCount, jobsHelp, positive, wholeNumber } from './option-values.ts';
 import { runScenarios } from './run-command.ts';
 import { shrinkCommand } from './shrink-command.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
 
-const defaultSeedCount = 100;
-/** Seeds of each scenario that `coverage` runs. */
-const coverageSeedCount = 1;
+/** Seeds per scenario of `run --all`. */
+const allSeedCount = 100;
+/** How long `run` runs if neither a time nor a number of seeds is given, in milliseconds. */
+const defaultForMs = 60_000;
 const defaultOut = 'lockstep-sim-out';
-
-/** More threads than processors make a machine slower, and each takes its memory. */
-const jobsMax = Math.max(16, 4 * availableParallelism());
-const jobsHelp = `worker threads at once, at most ${jobsMax} here; no more are started than there are runs`;
 
 const historyFlag = '--history <file>';
 const historyHelp = 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise';
@@ -67,7 +65,8 @@ Examples:
   lockstep-sim list                                 the scenarios, a line each
   lockstep-sim list crash-and-restart               all of one scenario
   lockstep-sim list --invariants                    what is promised
-  lockstep-sim run                                  ${defaultSeedCount} seeds of every scenario
+  lockstep-sim run                                  a minute over all scenarios
+  lockstep-sim run --all                            ${allSeedCount} seeds of every scenario
   lockstep-sim run crash-and-restart --seeds 1000   many seeds of one
   lockstep-sim run --for 10m --jobs 2               seeds for ten minutes
   lockstep-sim run --mutant ack-before-sync         is a mutant detected?
@@ -81,6 +80,7 @@ Examples:
   lockstep-sim enumerate xa --pairs --limit 2000    at pairs of steps: a sample
   lockstep-sim enumerate store-batch                crashes at each disk step
   lockstep-sim coverage swarm --seeds 100           what was never tried?
+  lockstep-sim mutants                              are all mutants detected?
 
 Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown
 verdicts than the cap allows, 130 ended by Ctrl-C before a failure, 70 the
@@ -101,6 +101,9 @@ interface RunFlags extends OwnFlags {
   readonly json?: boolean;
   readonly mutant?: string;
   readonly untilFailure?: boolean;
+  readonly failFast?: boolean;
+  readonly all?: boolean;
+  readonly shrink: boolean;
   readonly twice?: Twice;
   readonly history?: string;
   readonly shrinkFor: number;
@@ -141,14 +144,6 @@ interface EnumerateFlags {
   readonly mutant?: string;
 }
 
-interface CoverageFlags {
-  readonly seeds: number;
-  readonly firstSeed: number;
-  readonly jobs: number;
-  readonly table?: string;
-  readonly json?: boolean;
-}
-
 interface ListFlags extends OwnFlags {
   readonly faults?: boolean;
   readonly invariants?: boolean;
@@ -185,15 +180,9 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   addExplain(program, output);
   addEnumerate(program, output);
   addCoverage(program, output);
+  addMutants(program, output);
   addList(program, output);
   return program;
-}
-
-/** Where a command's results go. */
-interface Output {
-  /** Text for stdout. */
-  readonly print: (text: string) => void;
-  readonly setExitCode: (code: number) => void;
 }
 
 function addRun(program: Command, { print, setExitCode }: Output): void {
@@ -203,9 +192,10 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
     .argument('[scenario...]', 'names of scenarios')
     .option(
       '--seeds <n>',
-      `seeds per scenario (default: ${defaultSeedCount}, or no limit with --for)`,
+      'seeds per scenario, in any time unless --for limits it (without any of the three: --for 60s)',
       positive,
     )
+    .addOption(new Option('--all', `${allSeedCount} seeds of every scenario`).conflicts(['seeds', 'seed']))
     .addOption(
       new Option('--seed <s>', 'this seed only').argParser(wholeNumber).conflicts(['seeds', 'firstSeed']),
     )
@@ -219,6 +209,8 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
     .option('--out <dir>', 'where failing plans are written; if given, with a page of each', defaultOut)
     .option('--json', 'print one line of JSON')
     .option('--until-failure', 'begin no further seed of a scenario that has failed')
+    .option('--fail-fast', 'begin no further seed once any scenario has failed')
+    .option('--no-shrink', 'do not shrink failures')
     .addOption(
       new Option(
         '--twice <which>',
@@ -236,15 +228,16 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
         scenarios: names,
         firstSeed: flags.seed ?? flags.firstSeed,
         seedCount: seedCountOf(flags),
-        forMs: flags.for,
+        forMs: forMsOf(flags),
         jobs: flags.jobs,
         out: flags.out,
         mutant: flags.mutant,
         ownFile: flags.scenarios,
         untilFailure: flags.untilFailure === true,
+        failFast: flags.failFast === true,
         twice: flags.twice ?? (flags.seed === undefined && flags.mutant === undefined ? 'eighth' : 'all'),
         pages: command.getOptionValueSource('out') === 'cli',
-        shrinkMs: flags.shrinkFor,
+        shrinkMs: flags.shrink ? flags.shrinkFor : 0,
         keep: keepDirectory(flags.keep),
       });
       if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
@@ -436,22 +429,6 @@ function addEnumerate(program: Command, { print, setExitCode }: Output): void {
     });
 }
 
-function addCoverage(program: Command, { print }: Output): void {
-  program
-    .command('coverage')
-    .description('say which combinations runs reach, which they never reach, and what the next may add')
-    .argument('[what...]', 'scenarios, plan files, or directories of plan files (default: all scenarios)')
-    .option('--seeds <n>', 'seeds of each scenario', positive, coverageSeedCount)
-    .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
-    .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
-    .option('--table <name>', `all cells of one table, with how many runs reached each: ${tableNames}`)
-    .option('--json', 'print one line of JSON')
-    .action(async (what: readonly string[], flags: CoverageFlags) => {
-      const coverage = await measureCoverage({ ...flags, what });
-      print(flags.json === true ? coverageJson(coverage, flags.table) : coverageText(coverage, flags.table));
-    });
-}
-
 function addList(program: Command, { print }: Output): void {
   program
     .command('list')
@@ -508,9 +485,14 @@ async function tellHistory(plan: Plan, file: string): Promise<void> {
   );
 }
 
-function seedCountOf(flags: RunFlags): number | undefined {
-  if (flags.seed !== undefined) return 1;
-  return flags.seeds ?? (flags.for === undefined ? defaultSeedCount : undefined);
+function seedCountOf({ seed, seeds, all }: RunFlags): number | undefined {
+  if (seed !== undefined) return 1;
+  return all === true ? allSeedCount : seeds;
+}
+
+/** A number of seeds has all the time that it takes, unless a time is given. */
+function forMsOf(flags: RunFlags): number | undefined {
+  return flags.for ?? (seedCountOf(flags) === undefined ? defaultForMs : undefined);
 }
 
 function exitCodeOf(summary: Summary): number {
@@ -527,34 +509,4 @@ function columns(): number {
 /** Colours on a terminal only. */
 function paint(): ChalkInstance {
   return process.stdout.isTTY ? chalk : new Chalk({ level: 0 });
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {
-    throw new InvalidArgumentError('A whole number 0..2^53-1 is expected.');
-  }
-  return value;
-}
-
-function positive(text: string): number {
-  const value = wholeNumber(text);
-  if (value < 1) throw new InvalidArgumentError('A whole number of at least 1 is expected.');
-  return value;
-}
-
-function jobCount(text: string): number {
-  const value = positive(text);
-  if (value <= jobsMax) return value;
-  throw new InvalidArgumentError(
-    `At most ${jobsMax} are allowed here: four for each processor, and 16 on any machine.`,
-  );
-}
-
-function durationMs(text: string): number {
-  try {
-    return parseDurationMs(text);
-  } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
-  }
 }

@@ -22,9 +22,25 @@ export interface Progress {
   stop(): void;
 }
 
-/** `total` is undefined if the number of runs is not known beforehand. */
-export function startProgress(total: number | undefined): Progress {
-  const display = process.stderr.isTTY && total !== undefined ? startBar(total) : startLines(total);
+/** Of a number of runs. */
+export function startProgress(total: number): Progress {
+  return progressOn(
+    process.stderr.isTTY ? startBar(total) : startLines((runs) => `${runs} of ${total} runs`),
+  );
+}
+
+/** Of runs that begin within `forMs` milliseconds. */
+export function startTimedProgress(forMs: number): Progress {
+  const startMs = performance.now();
+  const state = (runs: number): string => {
+    const tookMs = performance.now() - startMs;
+    const left = Math.max(0, Math.round((forMs - tookMs) / 1000));
+    return `${left} s left, ${many(runs, 'run')}, ${((runs * 1000) / tookMs).toFixed(1)} a second`;
+  };
+  return progressOn(process.stderr.isTTY ? startStatus(state) : startLines(state));
+}
+
+function progressOn(display: Display): Progress {
   let told = 0;
   return {
     ran: (failures, scenario) => display.show(failures, scenario),
@@ -59,7 +75,21 @@ function startBar(total: number): Display {
   };
 }
 
-function startLines(total: number | undefined): Display {
+/** One line of the terminal that is written again and again. */
+function startStatus(state: (runs: number) => string): Display {
+  let runs = 0;
+  const erase = '\r\u001b[K';
+  return {
+    show(failed, scenario) {
+      runs += 1;
+      process.stderr.write(`${erase}${state(runs)}, ${failed} failed (${scenario})`);
+    },
+    say: (line) => process.stderr.write(`${erase}${line}\n`),
+    stop: () => process.stderr.write(erase),
+  };
+}
+
+function startLines(state: (runs: number) => string): Display {
   let runs = 0;
   let lastMs = performance.now();
   return {
@@ -68,8 +98,7 @@ function startLines(total: number | undefined): Display {
       const nowMs = performance.now();
       if (nowMs - lastMs < lineEveryMs) return;
       lastMs = nowMs;
-      const of = total === undefined ? '' : ` of ${total}`;
-      process.stderr.write(`${runs}${of} runs, ${failed} failed (${scenario})\n`);
+      process.stderr.write(`${state(runs)}, ${failed} failed (${scenario})\n`);
     },
     say: (line) => process.stderr.write(`${line}\n`),
     stop() {

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { renderFailureLine } from '../../reports/terminal.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
+import { swarm } from '../../scenarios/swarm.ts';
 import { Coverage } from '../coverage/coverage.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import { Pool } from '../runner/pool/pool.ts';
@@ -20,7 +21,7 @@ import type { Twice } from '../runner/twice.ts';
 import { FailureFiles } from './failure-files.ts';
 import { Interruption } from './interruption.ts';
 import { mutantNamed, mutateBuild } from './mutate-build.ts';
-import { showShrinking, startProgress } from './progress.ts';
+import { showShrinking, startProgress, startTimedProgress } from './progress.ts';
 
 /** Options of `run`. */
 export interface RunOptions {
@@ -39,6 +40,8 @@ export interface RunOptions {
   readonly ownFile: string | undefined;
   /** Starts no further run of a scenario that has failed. */
   readonly untilFailure: boolean;
+  /** Starts no further run once any has failed. */
+  readonly failFast: boolean;
   /** Which seeds run a second time for `determinism`. */
   readonly twice: Twice;
   /** Writes a page of each failure beside its plan. */
@@ -124,11 +127,12 @@ async function runSeeds(
   const failed = new Set<string>();
   let failures = 0;
   const { seedCount, forMs } = options;
-  const progress = startProgress(
-    forMs !== undefined || seedCount === undefined ? undefined : seedCount * names.length,
-  );
+  const progress =
+    forMs === undefined ? startProgress((seedCount ?? 1) * names.length) : startTimedProgress(forMs);
   const wanted = (name: string): boolean =>
-    !interruption.hasCome && !(options.untilFailure && failed.has(name));
+    !interruption.hasCome &&
+    !(options.untilFailure && failed.has(name)) &&
+    !(options.failFast && failed.size > 0);
   const tasks =
     forMs === undefined ? seedTasks(names, options, wanted) : tasksWithin(names, options, wanted, endMs);
   const onAnswer = (scenario: string, result: RunResult): void => {
@@ -166,7 +170,9 @@ function shrinkMeanwhile(campaign: Campaign, found: Findings, result: RunResult)
   const leftMs = (campaign.endMs - performance.now()) / 2;
   if (!Number.isFinite(campaign.endMs) || leftMs <= 0) return;
   const msMax = Math.min(campaign.options.shrinkMs, leftMs);
-  const shrunk = shrink(campaign, result, msMax);
+  const shrunk = filesOf(campaign, result)
+    .writeWhole(planOfSeed(result.scenario, result.seed, campaign.own))
+    .then(() => shrink(campaign, result, msMax));
   // `explain` awaits it and learns of its failure; until then that must not count as one that nothing handles.
   shrunk.catch(() => undefined);
   found.shrinking = { result, shrunk };
@@ -185,19 +191,28 @@ function* seedTasks(
   }
 }
 
-/** A seed of every scenario, then the next seed of each, until the time is up, so that all get an equal share. */
+/**
+ * A seed of every scenario, then the next seed of each, until the time is up, so that all get an equal share. Where the
+ * whole catalogue runs, every second seed is one of the swarm: its seeds differ as much as scenarios do.
+ */
 function* tasksWithin(
   names: readonly string[],
   { firstSeed, seedCount = Number.MAX_SAFE_INTEGER - firstSeed + 1, twice }: RunOptions,
   wanted: (name: string) => boolean,
   endMs: number,
 ): Generator<SeedTask> {
+  const swarming = names.length > 1 && seedCount > names.length && names.includes(swarm.name);
+  const others = swarming ? names.filter((name) => name !== swarm.name) : names;
   let begun = false;
   for (let index = 0; index < seedCount && names.some(wanted); index++) {
-    for (const scenario of names) {
+    for (const [place, scenario] of others.entries()) {
       if (begun && performance.now() >= endMs) return;
       begun = true;
       if (wanted(scenario)) yield { kind: 'seed', scenario, seed: firstSeed + index, twice };
+      const seed = firstSeed + index * others.length + place;
+      if (!swarming || !wanted(swarm.name) || !Number.isSafeInteger(seed)) continue;
+      if (performance.now() >= endMs) return;
+      yield { kind: 'seed', scenario: swarm.name, seed, twice };
     }
   }
 }
@@ -210,8 +225,7 @@ async function explain(campaign: Campaign, { results, shrinking }: Findings): Pr
   const { options, own, endMs, interruption } = campaign;
   const result = shrinking?.result ?? results.find((one) => one.verdict === 'failed');
   if (result === undefined) return undefined;
-  const stem = join(options.out, `${result.scenario}-${result.seed}`);
-  const files = new FailureFiles({ ...options, stem }, own.invariants);
+  const files = filesOf(campaign, result);
   const whole = planOfSeed(result.scenario, result.seed, own);
   if (shrinkableInvariant(result) === undefined) return files.unshrinkable(result);
   await files.writeWhole(whole);
@@ -220,6 +234,11 @@ async function explain(campaign: Campaign, { results, shrinking }: Findings): Pr
     (await shrinking?.shrunk) ?? (mayShrink ? await shrink(campaign, result, options.shrinkMs) : undefined);
   const hasTime = performance.now() < endMs && !interruption.hasCome;
   return files.writeFailure(result, whole, shrunk, hasTime);
+}
+
+function filesOf({ options, own }: Campaign, { scenario, seed }: RunResult): FailureFiles {
+  const stem = join(options.out, `${scenario}-${seed}`);
+  return new FailureFiles({ ...options, stem }, own.invariants);
 }
 
 /** Undefined if there is no time for it. */

@@ -1,4 +1,6 @@
 /** Results of runs as plain data: they cross worker threads, become JSON, and are rendered by reports. */
+import type { Gravity } from '../check/invariant.ts';
+import { invariantTable } from '../check/invariants.ts';
 import type { CheckReport, ReportedInvariant } from '../check/report.ts';
 import type { CoverageSummary } from '../coverage/coverage.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
@@ -132,10 +134,29 @@ export const unknownPercentMax = 5;
 /** Most failed seeds that are named; further ones would show the same causes again. */
 const failedSeedsMax = 20;
 
-/** The invariant that broke first; undefined when none did. */
+/** The gravest first. */
+const gravities: readonly Gravity[] = ['data', 'security', 'availability', 'operations', 'testbed'];
+
+/**
+ * The invariant whose breach costs a user most, and of several equally grave ones that which broke first; undefined when
+ * none did.
+ */
 export function brokenInvariant(result: RunResult): CheckReport | undefined {
-  const broken = result.reports.filter((report) => !report.ok);
-  return broken.toSorted((left, right) => atOf(left) - atOf(right))[0];
+  return brokenInvariants(result)[0];
+}
+
+/** All invariants that broke, the gravest first, and equally grave ones in the order of time. */
+export function brokenInvariants({ reports }: RunResult): readonly CheckReport[] {
+  return reports
+    .filter((report) => !report.ok)
+    .toSorted((left, right) => rankOf(left) - rankOf(right) || atOf(left) - atOf(right));
+}
+
+/** A user's own invariant stands beside the gravest; one that compared too little proves nothing and comes last. */
+function rankOf({ invariant, vacuous }: CheckReport): number {
+  if (vacuous) return gravities.length;
+  const row = invariantTable.find(({ name }) => name === invariant);
+  return row === undefined ? 0 : gravities.indexOf(row.gravity);
 }
 
 function atOf(report: CheckReport): number {

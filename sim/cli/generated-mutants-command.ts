@@ -1,0 +1,159 @@
+/**
+ * `lockstep-sim mutants --generated N`: makes mutants of the built engine, tries each within a share of processor time,
+ * and keeps the score. Works in real time, on the machine's files.
+ */
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+
+import { LockstepError } from '../../engine/base/errors.ts';
+import type { GeneratedMutant } from '../mutants/generated.ts';
+import { chooseMutants, mutantsOf, mutatedFolders, mutatedText } from '../mutants/generated.ts';
+import type { Compiler } from '../mutants/operators.ts';
+import { editsOf } from '../mutants/operators.ts';
+import type { Score, ScoreEntry } from '../mutants/score.ts';
+import { percentOf, scoreOf } from '../mutants/score.ts';
+import { buildDirectory } from '../runner/pool/build.ts';
+import { WorldRandom } from '../world/core/random.ts';
+import type { Seed, Trial } from './mutant-trial.ts';
+import { Baseline, linkBuild, removeCopy, tryMutant } from './mutant-trial.ts';
+
+/** What to try. */
+export interface GeneratedOptions {
+  /** How many mutants are drawn. */
+  readonly count: number;
+  /** Seed of the draw. */
+  readonly seed: number;
+  /** Names of mutants, or of operators; empty for all that were drawn. */
+  readonly only: readonly string[];
+  /** Processor time for each. */
+  readonly budgetSeconds: number;
+  /** This process tries the mutants whose place in the draw leaves `index` when divided by `count`. */
+  readonly shard: { readonly index: number; readonly count: number };
+  /** A file that keeps the entries: those in it are not tried again. Undefined: none is kept. */
+  readonly file: string | undefined;
+  readonly onTried: (entry: ScoreEntry) => void;
+}
+
+/** Tries the mutants. Throws `BadRequest` where the compiler is not installed, `NotFound` for an unknown name. */
+export async function tryGenerated(options: GeneratedOptions): Promise<Score> {
+  const compiler = await compilerOf();
+  const drawn = await drawMutants(compiler, options.count, options.seed);
+  const known = options.file === undefined ? [] : await entriesIn(options.file);
+  const done = new Map(known.map((entry) => [entry.name, entry]));
+  const chosen = chosenBy(options, drawn);
+  const baseline = new Baseline(buildDirectory);
+  try {
+    for (const mutant of chosen) {
+      if (done.has(mutant.name)) continue;
+      const entry = entryOf(mutant, await trialOf(mutant, options.budgetSeconds, baseline));
+      done.set(mutant.name, entry);
+      options.onTried(entry);
+      if (options.file !== undefined) await keep(options.file, [...done.values()]);
+    }
+  } finally {
+    await baseline.close();
+  }
+  return scoreOf([...done.values()]);
+}
+
+function chosenBy(
+  { only, shard }: GeneratedOptions,
+  drawn: readonly GeneratedMutant[],
+): readonly GeneratedMutant[] {
+  for (const name of only)
+    if (!drawn.some((mutant) => mutant.name === name || mutant.operator === name))
+      throw new LockstepError('NotFound', `no mutant or operator "${name}" is among those drawn`);
+  return drawn.filter((mutant, place) => {
+    const named = only.length === 0 || only.includes(mutant.name) || only.includes(mutant.operator);
+    return named && place % shard.count === shard.index;
+  });
+}
+
+async function compilerOf(): Promise<Compiler> {
+  try {
+    return (await import('typescript')).default;
+  } catch (error) {
+    const detail = 'generated mutants need the package typescript, which only development installs';
+    throw new LockstepError('BadRequest', detail, { cause: error });
+  }
+}
+
+/** Draws mutants of the build. */
+async function drawMutants(
+  compiler: Compiler,
+  count: number,
+  seed: number,
+): Promise<readonly GeneratedMutant[]> {
+  const all: GeneratedMutant[] = [];
+  for (const folder of Object.keys(mutatedFolders)) {
+    const names = (await readdir(join(buildDirectory, 'engine', folder), { recursive: true })).sort();
+    for (const name of names.filter((one) => one.endsWith('.js'))) {
+      const file = join('engine', folder, name);
+      const text = await readFile(join(buildDirectory, file), 'utf8');
+      all.push(...mutantsOf(folder, file, text, editsOf(compiler, file, text)));
+    }
+  }
+  return chooseMutants(all, count, WorldRandom.root(`mutants/${seed}`));
+}
+
+async function trialOf(mutant: GeneratedMutant, budgetSeconds: number, baseline: Baseline): Promise<Trial> {
+  const copy = join(dirname(join(buildDirectory, '.')), 'dist-mutants', `${mutant.name}.${process.pid}`);
+  const text = await readFile(join(buildDirectory, mutant.file), 'utf8');
+  await linkBuild(buildDirectory, copy, mutant.file, mutatedText(text, mutant));
+  try {
+    return await tryMutant(copy, seedsFor(mutant.folder), budgetSeconds, baseline);
+  } finally {
+    await removeCopy(copy);
+  }
+}
+
+/** In turn a scenario that leans on the folder, and a seed of the swarm. */
+function* seedsFor(folder: string): Generator<Seed> {
+  const scenarios = mutatedFolders[folder] ?? [];
+  for (let round = 0; ; round++) {
+    for (const [index, scenario] of scenarios.entries()) {
+      yield { scenario, seed: round + 1 };
+      yield { scenario: 'swarm', seed: round * scenarios.length + index + 1 };
+    }
+  }
+}
+
+function entryOf(mutant: GeneratedMutant, { notice, runs, cpuSeconds }: Trial): ScoreEntry {
+  const { name, operator, folder, file, line, before, after } = mutant;
+  const tried = { runs, cpuSeconds: Math.round(cpuSeconds * 10) / 10 };
+  return {
+    name,
+    operator,
+    folder,
+    file,
+    line,
+    before,
+    after,
+    ...tried,
+    ...(notice === undefined ? {} : { notice }),
+  };
+}
+
+async function entriesIn(file: string): Promise<readonly ScoreEntry[]> {
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  return text === undefined ? [] : (JSON.parse(text) as Score).mutants;
+}
+
+/** Writes the score of these entries. */
+async function keep(file: string, entries: readonly ScoreEntry[]): Promise<void> {
+  const sorted = entries.toSorted((left, right) => (left.name < right.name ? -1 : 1));
+  await writeFile(file, `${JSON.stringify(scoreOf(sorted), undefined, 2)}\n`);
+}
+
+/** One line for a mutant that was tried. */
+export function entryText({ name, file, line, before, after, notice, runs, cpuSeconds }: ScoreEntry): string {
+  const what = `${name} ${file}:${line}: ${before} -> ${after}`;
+  if (notice === undefined) return `SURVIVED ${what} (${runs} runs, ${cpuSeconds} CPU s)`;
+  return `noticed  ${what} (${notice.by} in ${notice.scenario}, seed ${notice.seed}; ${runs} runs, ${cpuSeconds} CPU s)`;
+}
+
+/** The score as text. */
+export function scoreText(score: Score): string {
+  const { tried, noticed, equivalent } = score;
+  return `${noticed} of ${tried - equivalent} mutants noticed (${percentOf(score)} %), ${equivalent} set aside as equivalent`;
+}

@@ -1,0 +1,86 @@
+/** The commands that measure the testbed itself: `coverage` and `mutants`. */
+import { availableParallelism } from 'node:os';
+
+import type { Command } from 'commander';
+
+import { exitCodes } from './complaints.ts';
+import { coverageJson, coverageText, measureCoverage, tableNames } from './coverage-command.ts';
+import { entryText, scoreText, tryGenerated } from './generated-mutants-command.ts';
+import { checkMutants, rowText } from './mutants-command.ts';
+import type { Output } from './option-values.ts';
+import { durationMs, jobCount, jobsHelp, positive, shardOf, wholeNumber } from './option-values.ts';
+
+/** Seeds of each scenario that `coverage` runs. */
+const coverageSeedCount = 1;
+
+interface CoverageFlags {
+  readonly seeds: number;
+  readonly firstSeed: number;
+  readonly jobs: number;
+  readonly table?: string;
+  readonly json?: boolean;
+}
+
+interface MutantsFlags {
+  readonly generated?: number;
+  readonly seed: number;
+  readonly budget: number;
+  readonly shard?: { readonly index: number; readonly count: number };
+  readonly score?: string;
+  readonly shrinkFor: number;
+  readonly jobs: number;
+  readonly json?: boolean;
+}
+
+/** Adds `coverage`. */
+export function addCoverage(program: Command, { print }: Output): void {
+  program
+    .command('coverage')
+    .description('say which combinations runs reach, which they never reach, and what the next may add')
+    .argument('[what...]', 'scenarios, plan files, or directories of plan files (default: all scenarios)')
+    .option('--seeds <n>', 'seeds of each scenario', positive, coverageSeedCount)
+    .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
+    .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
+    .option('--table <name>', `all cells of one table, with how many runs reached each: ${tableNames}`)
+    .option('--json', 'print one line of JSON')
+    .action(async (what: readonly string[], flags: CoverageFlags) => {
+      const coverage = await measureCoverage({ ...flags, what });
+      print(flags.json === true ? coverageJson(coverage, flags.table) : coverageText(coverage, flags.table));
+    });
+}
+
+/** Adds `mutants`. */
+export function addMutants(program: Command, { print, setExitCode }: Output): void {
+  program
+    .command('mutants')
+    .description('check that mutants are detected: those of the catalogue, or generated ones')
+    .argument('[name...]', 'names or codes (with --generated: names or operators); default: all')
+    .option('--generated <n>', 'make n mutants of the engine, try each and print the score', positive)
+    .option('--seed <s>', 'with --generated: the seed by which they are drawn', wholeNumber, 1)
+    .option('--budget <duration>', 'with --generated: processor time for each', durationMs, 120_000)
+    .option('--shard <i/n>', 'with --generated: of n equal parts, this one (0/2, 1/2)', shardOf)
+    .option('--score <file>', 'with --generated: keep the score there; mutants in it are not tried again')
+    .option('--shrink-for <duration>', 'of the catalogue: shrink each failing plan this long', durationMs, 0)
+    .option('--jobs <j>', `of the catalogue: ${jobsHelp}`, jobCount, availableParallelism())
+    .option('--json', 'print one line of JSON')
+    .action(async (only: readonly string[], flags: MutantsFlags) => {
+      const show = (line: string): void => {
+        if (flags.json !== true) print(line);
+      };
+      if (flags.generated !== undefined) {
+        const score = await tryGenerated({
+          ...{ count: flags.generated, seed: flags.seed, only, budgetSeconds: flags.budget / 1000 },
+          ...{ shard: flags.shard ?? { index: 0, count: 1 }, file: flags.score },
+          onTried: (entry) => show(entryText(entry)),
+        });
+        print(flags.json === true ? JSON.stringify(score) : scoreText(score));
+        return;
+      }
+      const { jobs, shrinkFor: shrinkMs } = flags;
+      const rows = await checkMutants({ only, jobs, shrinkMs, onChecked: (row) => show(rowText(row)) });
+      const missed = rows.filter(({ noticed }) => !noticed).length;
+      if (flags.json === true) print(JSON.stringify({ missed, mutants: rows }));
+      else print(missed === 0 ? 'every mutant is noticed' : `${missed} missed`);
+      setExitCode(missed === 0 ? exitCodes.passed : exitCodes.failed);
+    });
+}

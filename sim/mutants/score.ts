@@ -1,0 +1,51 @@
+/** The score of generated mutants: how many the testbed noticed, of those that are not equivalent to the engine. */
+import { equivalentMutants } from './equivalent-mutants.ts';
+import type { OperatorName } from './operators.ts';
+
+/** One mutant that was tried. */
+export interface ScoreEntry {
+  readonly name: string;
+  readonly operator: OperatorName;
+  readonly folder: string;
+  /** The built file and its line. */
+  readonly file: string;
+  readonly line: number;
+  readonly before: string;
+  readonly after: string;
+  readonly runs: number;
+  readonly cpuSeconds: number;
+  /** Undefined: it survived. */
+  readonly notice?: {
+    readonly scenario: string;
+    readonly seed: number;
+    readonly by: string;
+    readonly reason: string;
+  };
+}
+
+/** Sums and entries, in the order of the entries' names. */
+export interface Score {
+  readonly tried: number;
+  readonly noticed: number;
+  /** Survivors that change nothing that is promised: `equivalent-mutants.ts` gives the reason of each. */
+  readonly equivalent: number;
+  readonly mutants: readonly ScoreEntry[];
+}
+
+/** Why the mutant changes nothing that is promised; undefined if that was not shown. */
+export function reasonOf(name: string): string | undefined {
+  return equivalentMutants[name];
+}
+
+/** Sums the entries. */
+export function scoreOf(mutants: readonly ScoreEntry[]): Score {
+  const survivors = mutants.filter(({ notice }) => notice === undefined);
+  const equivalent = survivors.filter(({ name }) => reasonOf(name) !== undefined).length;
+  return { tried: mutants.length, noticed: mutants.length - survivors.length, equivalent, mutants };
+}
+
+/** Noticed mutants in a hundred of those that are not equivalent, with one decimal. */
+export function percentOf({ tried, noticed, equivalent }: Score): number {
+  const real = tried - equivalent;
+  return real === 0 ? 0 : Math.round((noticed * 1000) / real) / 10;
+}
