@@ -1,13 +1,15 @@
-/** The commands that measure the testbed itself: `coverage` and `mutants`. */
+/** The commands that examine the testbed itself: `coverage`, `doctor` and `mutants`. */
 import { availableParallelism } from 'node:os';
 
 import type { Command } from 'commander';
 
 import { exitCodes } from './complaints.ts';
 import { coverageJson, coverageText, measureCoverage, tableNames } from './coverage-command.ts';
+import { diagnose, doctorText, waysOf } from './doctor-command.ts';
 import { entryText, scoreText, tryGenerated } from './generated-mutants-command.ts';
 import { checkMutants, rowText } from './mutants-command.ts';
 import type { Output } from './option-values.ts';
+import { planToReplay } from './replay-command.ts';
 import { durationMs, jobCount, jobsHelp, positive, shardOf, wholeNumber } from './option-values.ts';
 
 /** Seeds of each scenario that `coverage` runs. */
@@ -18,6 +20,12 @@ interface CoverageFlags {
   readonly firstSeed: number;
   readonly jobs: number;
   readonly table?: string;
+  readonly json?: boolean;
+}
+
+interface DoctorFlags {
+  readonly seed?: number;
+  readonly node?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -46,6 +54,27 @@ export function addCoverage(program: Command, { print }: Output): void {
     .action(async (what: readonly string[], flags: CoverageFlags) => {
       const coverage = await measureCoverage({ ...flags, what });
       print(flags.json === true ? coverageJson(coverage, flags.table) : coverageText(coverage, flags.table));
+    });
+}
+
+/** Adds `doctor`. */
+export function addDoctor(program: Command, { print, setExitCode }: Output): void {
+  program
+    .command('doctor')
+    .description('make one run in many ways that must not matter, and name the first event that differs')
+    .argument('[scenario|plan.json]', 'a scenario with --seed, or a plan file', 'crash-and-restart')
+    .option('--seed <s>', 'the seed (default: 1; a plan file has its own)', wholeNumber)
+    .option('--node <path...>', 'other Node.js programs to run it with')
+    .option('--json', 'print one line of JSON')
+    .action(async (what: string, flags: DoctorFlags) => {
+      const seed = flags.seed ?? (what.endsWith('.json') ? undefined : 1);
+      const plan = await planToReplay(what, seed);
+      const words = seed === undefined ? [what] : [what, '--seed', String(seed)];
+      const findings = await diagnose(waysOf(plan, words, flags.node ?? []));
+      const title = `${plan.scenario}, seed ${plan.seed}`;
+      print(flags.json === true ? JSON.stringify({ title, ways: findings }) : doctorText(title, findings));
+      const same = findings.every(({ difference }) => difference === undefined);
+      setExitCode(same ? exitCodes.passed : exitCodes.failed);
     });
 }
 

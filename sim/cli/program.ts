@@ -35,7 +35,7 @@ import { mustGetEnumeratedMutant, mutantNamed, mutateBuild } from './mutate-buil
 import type { WrittenPage } from './page-files.ts';
 import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
 import { explain, writePlayground, writeReports } from './report-command.ts';
-import { addCoverage, addMutants } from './measure-commands.ts';
+import { addCoverage, addDoctor, addMutants } from './measure-commands.ts';
 import type { Output } from './option-values.ts';
 import { durationMs, jobCount, jobsHelp, positive, wholeNumber } from './option-values.ts';
 import { runScenarios } from './run-command.ts';
@@ -81,6 +81,7 @@ Examples:
   lockstep-sim enumerate store-batch                crashes at each disk step
   lockstep-sim coverage swarm --seeds 100           what was never tried?
   lockstep-sim mutants                              are all mutants detected?
+  lockstep-sim doctor                               does a run always repeat?
 
 Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown
 verdicts than the cap allows, 130 ended by Ctrl-C before a failure, 70 the
@@ -180,6 +181,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   addExplain(program, output);
   addEnumerate(program, output);
   addCoverage(program, output);
+  addDoctor(program, output);
   addMutants(program, output);
   addList(program, output);
   return program;
