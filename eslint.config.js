@@ -11,6 +11,7 @@ import {
   restrictedSyntax,
   seedrandomBans,
 } from './.ci/doors.js';
+import { docstrings } from './.ci/docstrings.js';
 import { retiredWords } from './.ci/retired-words.js';
 
 const tests = ['**/*.test.ts', '**/*.contract.ts', '**/*.fixture.ts'];
@@ -103,8 +104,14 @@ export default defineConfig(
     name: 'lockstep/words',
     files: ['**/*.ts', '.ci/*.js'],
     ignores: ['.ci/retired-words.js'],
-    plugins: { lockstep: { rules: { 'retired-words': retiredWords } } },
+    plugins: { lockstep: { rules: { 'retired-words': retiredWords, docstrings } } },
     rules: { 'lockstep/retired-words': 'error' },
+  },
+  {
+    name: 'lockstep/docstrings',
+    files: ['engine/**/*.ts', 'sim/**/*.ts', 'reports/**/*.ts'],
+    ignores: ['**/*.test.ts', '**/*.contract.ts', '**/*.fixture.ts', '**/*.d.ts'],
+    rules: { 'lockstep/docstrings': 'error' },
   },
   {
     files: ['**/*.ts'],

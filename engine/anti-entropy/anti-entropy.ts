@@ -2,11 +2,11 @@
  * Active anti-entropy of one node: its hash tree, the exchanges that it begins and those that it answers, and the
  * snapshot that saves a restart from reading every value again.
  *
- * Left to others: who is a peer (membership) and where keys live (the ring); both may change while it runs.
+ * Membership says which nodes are peers, and the ring where keys live. Both may change while an exchange runs.
  */
 import { present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
-import { LockstepError, asLockstepError } from '../base/errors.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -17,6 +17,7 @@ import type { Io } from '../io/io.ts';
 import type { Ring } from '../cluster/ring/ring.ts';
 import type { AntiEntropyMetrics } from '../metrics/anti-entropy-metrics.ts';
 import type { Store } from '../storage/store.ts';
+import { answerInTask } from '../peer/wire/answer.ts';
 import type { PeerReply } from '../peer/wire/messages.ts';
 import { Answerer } from './answerer.ts';
 import type { PeerIdentity } from './exchange-peer.ts';
@@ -156,13 +157,9 @@ export class AntiEntropy {
     }
     try {
       const question = decodeQuestion(words);
-      this.#parts.io.spawn('aae.answer', async () => {
-        try {
-          const answer = await working.answerer.answer(from, question);
-          reply({ kind: 'antiEntropyAnswered', words: encodeAnswer(answer) });
-        } catch (error) {
-          reply(failed(asLockstepError(error)));
-        }
+      answerInTask(this.#parts.io, 'aae.answer', reply, async () => {
+        const answer = await working.answerer.answer(from, question);
+        return { kind: 'antiEntropyAnswered', words: encodeAnswer(answer) };
       });
     } catch (error) {
       if (!(error instanceof BytesError)) throw error;

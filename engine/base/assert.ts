@@ -20,7 +20,7 @@ export type Found = string | number | boolean | undefined;
 
 type Listener = (error: AssertionError) => void;
 
-/** Those who hear of failures. They belong to the process, since pure functions assert too, and have no ports. */
+/** The listeners of failed assertions. They belong to the process: pure functions assert too, and have no ports. */
 class Listeners {
   readonly #listeners = new Set<Listener>();
 

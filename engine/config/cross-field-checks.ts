@@ -1,4 +1,4 @@
-/** Checks keys against each other: each is valid by itself, but not together. */
+/** Rejects configuration keys that are valid one by one and contradict each other. */
 import { LockstepError } from '../base/errors.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';

@@ -8,6 +8,7 @@ import type { ByteString } from '../base/ids.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { PhaseModule, PhaseModules } from '../wasm/phase-modules.ts';
+import { answerInTask } from '../peer/wire/answer.ts';
 import type { PeerReply } from '../peer/wire/messages.ts';
 import type { Job } from './job.ts';
 import type { JobDependencies } from './job-context.ts';
@@ -83,16 +84,13 @@ export class MapReduce {
   /** Runs a phase for a peer that coordinates a job, and replies. */
   answer(payload: Uint8Array, reply: (reply: PeerReply) => void): void {
     const asked = Uint8Array.from(payload);
-    this.#io.spawn('mapred.answer', async () => {
+    answerInTask(this.#io, 'mapred.answer', reply, async () => {
       const fromUs = this.#io.clock.nowUs();
       try {
         const done = await this.#worker.work(decodeWork(asked));
         this.counts.batchesServed += 1;
         this.counts.mapped += done.count;
-        reply({ kind: 'phaseMapped', words: encodeWorkDone(done) });
-      } catch (error) {
-        const { code, message: detail } = asLockstepError(error);
-        reply({ kind: 'failed', code, detail });
+        return { kind: 'phaseMapped', words: encodeWorkDone(done) };
       } finally {
         this.counts.phaseUs.map += this.#io.clock.nowUs() - fromUs;
       }

@@ -3,7 +3,7 @@
  * the client listeners. How properties spread and merge is in `buckets/`.
  */
 import type { BucketAdmin } from '../api/bucket-admin.ts';
-import { LockstepError, asLockstepError } from '../base/errors.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
@@ -15,6 +15,7 @@ import type { BucketProperties } from '../buckets/properties.ts';
 import { defaultProperties, withProperties } from '../buckets/properties.ts';
 import { PropertyKeeper } from '../buckets/property-keeper.ts';
 import type { PropertyLinks, PropertyShelf } from '../buckets/property-keeper.ts';
+import { answerInTask } from '../peer/wire/answer.ts';
 import type { PeerReply } from '../peer/wire/messages.ts';
 
 interface PropertyParts {
@@ -60,13 +61,8 @@ export function composeProperties(
 /** Answers a peer's properties message. Calls `reply` exactly once. */
 export function answerProperties(io: Io, keeper: PropertyKeeper, words: Uint8Array, reply: Reply): void {
   const asked = Uint8Array.from(words);
-  io.spawn('props.answer', async () => {
-    try {
-      reply({ kind: 'propertiesAnswered', words: await keeper.answer(asked) });
-    } catch (error) {
-      const { code, message: detail } = asLockstepError(error);
-      reply({ kind: 'failed', code, detail });
-    }
+  answerInTask(io, 'props.answer', reply, async () => {
+    return { kind: 'propertiesAnswered', words: await keeper.answer(asked) };
   });
 }
 

@@ -141,7 +141,7 @@ export class Node {
 
   /** Reads and writes objects of the whole cluster without a socket, at the configured consistency levels. */
   get objects(): ClusterDispatcher {
-    return this.#services.objects;
+    return this.#services.dispatcher;
   }
 
   /** This node's peer states. */

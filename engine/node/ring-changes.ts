@@ -2,8 +2,8 @@
  * Composes a node's part in ring changes: the source of ranges, the leave drain, the cleanup. Also describes ring
  * changes to operators (`GET /cluster`) and counts them. The changes themselves are in `cluster/changes/`.
  */
+import { answerInTask } from '../peer/wire/answer.ts';
 import type { ClusterControl } from '../api/http/cluster-routes.ts';
-import { asLockstepError } from '../base/errors.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Hints } from '../replication/hints/hints.ts';
 import type { Reply } from '../replication/peer-service.ts';
@@ -103,14 +103,9 @@ export function cleanupOf(
 /** Answers a peer that reads a range of this node. Calls `reply` exactly once. */
 export function answerTransfer(io: Io, source: RangeSource, words: Uint8Array, reply: Reply): void {
   const asked = Uint8Array.from(words);
-  io.spawn('transfer.answer', async () => {
-    try {
-      const answer = await source.read(decodeRangeRequest(asked));
-      reply({ kind: 'rangeTransferred', words: encodeRangeAnswer(answer) });
-    } catch (error) {
-      const { code, message: detail } = asLockstepError(error);
-      reply({ kind: 'failed', code, detail });
-    }
+  answerInTask(io, 'transfer.answer', reply, async () => {
+    const answer = await source.read(decodeRangeRequest(asked));
+    return { kind: 'rangeTransferred', words: encodeRangeAnswer(answer) };
   });
 }
 

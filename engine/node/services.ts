@@ -29,7 +29,6 @@ import { RingChangeCoordinator } from '../cluster/changes/ring-change-coordinato
 import { Rebuild } from '../cluster/changes/rebuild.ts';
 import { RebuildMark } from '../cluster/changes/rebuild-mark.ts';
 import type { RangeSource } from '../cluster/changes/range-source.ts';
-import type { Cleanup } from '../cluster/changes/cleanup.ts';
 import { Transfer } from '../cluster/changes/transfer.ts';
 import type { HttpService } from '../io/http.ts';
 import type { Io } from '../io/io.ts';
@@ -90,34 +89,15 @@ import { composeWasm } from './wasm.ts';
 const serverName = 'store_local';
 
 /** The services of one node, composed and not yet started. */
-export interface NodeServices extends ClientListeners {
+export interface NodeServices extends ClientListeners, RequestServices {
   readonly store: Store;
   readonly driver: StoreDriver;
-  /** Hinted handoff and its store; undefined if hinted handoff is off. */
-  readonly handoff: Handoff | undefined;
-  readonly plane: Plane;
-  readonly membership: Membership;
-  readonly readBudget: ReadBudget;
-  readonly transactions: Transactions;
-  readonly reaper: Reaper;
-  /** Undefined if anti-entropy is off. */
-  readonly antiEntropy: AntiEntropy | undefined;
-  readonly mapReduce: MapReduce;
-  readonly ringChangeCoordinator: RingChangeCoordinator;
-  readonly rebuild: Rebuild;
-  readonly cleanup: Cleanup;
-  readonly wasm: WasmServices;
-  /** Resolves once this node has left the cluster. */
-  readonly left: Promise<void>;
-  readonly objects: ClusterDispatcher;
   readonly gossip: GossipHandler;
   readonly publisher: StatsPublisher;
   readonly statistics: HttpService;
   readonly health: Health;
   /** This node's part in backups. */
   readonly snapshots: NodeSnapshots;
-  /** Keeps the bucket properties in agreement with the peers'. */
-  readonly keeper: PropertyKeeper;
 }
 
 /** The open stores and files of the data directory. */
@@ -166,23 +146,9 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
   const snapshots = composeSnapshots(io, config, backed);
   const backup = backupAdmin(io, config, snapshots, backed);
   return {
+    ...dispatch,
     store,
     driver,
-    handoff: dispatch.handoff,
-    plane: dispatch.plane,
-    membership: dispatch.membership,
-    readBudget: dispatch.readBudget,
-    transactions: dispatch.transactions,
-    reaper: dispatch.reaper,
-    antiEntropy: dispatch.antiEntropy,
-    mapReduce: dispatch.mapReduce,
-    ringChangeCoordinator: dispatch.ringChangeCoordinator,
-    rebuild: dispatch.rebuild,
-    cleanup: dispatch.cleanup,
-    wasm: dispatch.wasm,
-    keeper: dispatch.keeper,
-    left: dispatch.left,
-    objects: dispatch.dispatcher,
     gossip: new GossipHandler(dispatch.membership, stats.failures),
     publisher,
     statistics,
@@ -201,18 +167,22 @@ interface Foundation extends Opened {
   readonly epoch: string;
 }
 
-interface Dispatch extends RingChanges {
+/** What serves requests of clients and of peers, and what moves data when the cluster changes. */
+interface RequestServices extends RingChanges {
   readonly dispatcher: ClusterDispatcher;
   readonly readBudget: ReadBudget;
   readonly plane: Plane;
   readonly membership: Membership;
   readonly transactions: Transactions;
+  /** Keeps the bucket properties in agreement with the peers'. */
   readonly keeper: PropertyKeeper;
   readonly reaper: Reaper;
   /** Lists the cluster's keys and buckets. */
   readonly coverage: Coverage;
   readonly mapReduce: MapReduce;
+  /** Hinted handoff and its store; undefined if hinted handoff is off. */
   readonly handoff: Handoff | undefined;
+  /** Undefined if anti-entropy is off. */
   readonly antiEntropy: AntiEntropy | undefined;
   readonly wasm: WasmServices;
   readonly fencing: Fencing;
@@ -259,7 +229,7 @@ interface ClusterServices {
 }
 
 /** Composes every service between the store and the listeners. */
-function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Dispatch {
+function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): RequestServices {
   const { stats, buckets, store, driver } = foundation;
   const later: LaterServices = {
     plane: new Later(),

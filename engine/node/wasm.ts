@@ -2,6 +2,7 @@
  * Composes the node's Wasm modules: stores them in the node's own store, spreads them over the peer links, and offers
  * them to operators, to key routing and to MapReduce. How modules are metered and run is in `wasm/`.
  */
+import { answerInTask } from '../peer/wire/answer.ts';
 import type { ModuleAdmin } from '../api/http/wasm-routes.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
@@ -169,13 +170,8 @@ function spreadLinks(links: PeerLinks, membership: Membership): ConstructorParam
 
 function answer(io: Io, spread: Spread, words: Uint8Array, reply: Reply): void {
   const asked = Uint8Array.from(words);
-  io.spawn('wasm.answer', async () => {
-    try {
-      reply({ kind: 'wasmModulesAnswered', words: await spread.answer(asked) });
-    } catch (error) {
-      const { code, message: detail } = asLockstepError(error);
-      reply({ kind: 'failed', code, detail });
-    }
+  answerInTask(io, 'wasm.answer', reply, async () => {
+    return { kind: 'wasmModulesAnswered', words: await spread.answer(asked) };
   });
 }
 

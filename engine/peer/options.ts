@@ -1,5 +1,6 @@
 /**
- * Options of the peer plane: who this node is, which peers it connects to, and its limits. Durations are microseconds.
+ * Options of the peer plane: this node's name and address, the peers that it connects to, and its limits. Durations are
+ * microseconds.
  */
 import { assert } from '../base/assert.ts';
 import type { ChannelLimits } from '../base/channel.ts';

@@ -4,12 +4,13 @@
  * and drives all of them with one timer.
  */
 import { BytesError } from '../base/bytes.ts';
-import { LockstepError, asLockstepError } from '../base/errors.ts';
+import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { LostDiskState } from '../cluster/membership/lost-disk-state.ts';
+import { answerInTask } from '../peer/wire/answer.ts';
 import type { PeerReply } from '../peer/wire/messages.ts';
 import type { Active } from './coordinator/active-transaction.ts';
 import { clientOf, knowledgeOf } from './coordinator/active-transaction.ts';
@@ -289,13 +290,8 @@ export class Transactions implements TransactionService {
       reply({ kind: 'failed', code: 'BadRequest', detail: error.message });
       return;
     }
-    this.#context.io.spawn('xa.handle', async () => {
-      try {
-        reply({ kind: 'transacted', words: encodeReply(await this.#answer(request, kept)) });
-      } catch (caught) {
-        const error = asLockstepError(caught);
-        reply({ kind: 'failed', code: error.code, detail: error.message });
-      }
+    answerInTask(this.#context.io, 'xa.handle', reply, async () => {
+      return { kind: 'transacted', words: encodeReply(await this.#answer(request, kept)) };
     });
   }
 

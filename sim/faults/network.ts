@@ -1,4 +1,7 @@
-/** Faults of the network between hosts. */
+/**
+ * Faults of the network between hosts: partitions, slow and blocked links, frames that are lost, duplicated or held back,
+ * reset connections, and hosts that claim to be another node.
+ */
 import { assert, present } from '../../engine/base/assert.ts';
 import { replyKinds, requestKinds } from '../../engine/peer/wire/kinds.ts';
 import type { Claim } from '../world/cluster/impostors.ts';

@@ -1,4 +1,6 @@
-/** What is wrong with a cluster, from what each of its nodes answers, and what to do about it. Pure. */
+/**
+ * Finds what is wrong with a cluster in its nodes' answers, and states for each finding what the operator does next. Pure.
+ */
 import type { ClusterView } from '../../node/node.ts';
 import type { InDoubt } from './in-doubt.ts';
 

@@ -1,6 +1,7 @@
 /**
- * Who owns what: the ring of the member table, and the rings before and after each ring change under way. A member owns
- * its tokens unless it is joining (then it owns nothing yet) or has left. Reachability does not matter for ownership.
+ * Computes which member owns which tokens: the ring of the member table, and the rings before and after each ring change
+ * under way. A member owns its tokens unless it is joining (then it owns nothing yet) or has left. Reachability does not
+ * matter for ownership.
  *
  * A ring change has two steps that all members follow, so that a node which is one step behind still meets every
  * acknowledged write (source: Apache Cassandra, CEP-21 "Transactional Cluster Metadata"):

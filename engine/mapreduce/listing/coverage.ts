@@ -2,18 +2,17 @@
  * Lists what the whole cluster holds, by name: the keys of a bucket, or the buckets of a type.
  *
  * The coordinator asks a majority of the replicas of every arc in this datacenter (adjacent arcs with the same replicas
- * count as one), this node first, then in order of
- * preference. A key is therefore listed if a majority acknowledged its put, and not listed if a majority acknowledged
- * its deletion. If replicas are down, fewer suffice, down to one. A replica that fails is replaced by the next, which
- * continues at the beginning of the page. Each key is listed once, in the order of (token, packed key). A bucket whose
- * last keys were just deleted may still be listed.
+ * count as one), this node first, then in order of preference. A key is therefore listed if a majority acknowledged its
+ * put, and not listed if a majority acknowledged its deletion. If replicas are down, fewer suffice, down to one. A
+ * replica that fails is replaced by the next, which continues at the beginning of the page. Each key is listed once, in
+ * the order of (token, packed key). A bucket whose last keys were just deleted may still be listed.
  *
  * Pages are fetched at the reader's pace, a bounded number ahead of it. Ending the iteration ends the listing. The ring
  * may change during a listing: each page is asked of the owners of that moment.
  */
 import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
-import { LockstepError, asLockstepError } from '../../base/errors.ts';
+import { LockstepError } from '../../base/errors.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { Asking, RoundDependencies } from '../../replication/round-dependencies.ts';
 import { askPeer, replyError, roundError, troubleError } from '../../replication/round-dependencies.ts';
@@ -22,6 +21,7 @@ import { sleep } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import { distance } from '../../cluster/ring/arc.ts';
 import type { Member } from '../../cluster/ring/ring.ts';
+import { answerInTask } from '../../peer/wire/answer.ts';
 import type { PeerReply } from '../../peer/wire/messages.ts';
 import { inOrder } from './lanes.ts';
 import type {
@@ -117,14 +117,9 @@ export class Coverage {
   /** Answers a listing request of a peer. */
   answer(payload: Uint8Array, reply: (reply: PeerReply) => void): void {
     const asked = Uint8Array.from(payload);
-    this.#io.spawn('coverage.answer', async () => {
-      try {
-        const answer = await this.#page(decodeListingRequest(asked));
-        reply({ kind: 'namesListed', words: encodeListingAnswer(answer) });
-      } catch (error) {
-        const { code, message: detail } = asLockstepError(error);
-        reply({ kind: 'failed', code, detail });
-      }
+    answerInTask(this.#io, 'coverage.answer', reply, async () => {
+      const answer = await this.#page(decodeListingRequest(asked));
+      return { kind: 'namesListed', words: encodeListingAnswer(answer) };
     });
   }
 

@@ -8,6 +8,7 @@
 
 type FamilyType = 'counter' | 'gauge' | 'histogram';
 
+/** One metric family of the text. */
 export interface ParsedFamily {
   readonly name: string;
   readonly help: string;

@@ -24,6 +24,7 @@ const timeoutUs = 5 * second;
 /** What a backup holds, by key. */
 export type Restored = ReadonlyMap<string, string>;
 
+/** A cluster of which backups are taken, and clusters into which they are restored. */
 export class BackupHarness {
   readonly room: MemberHarness;
   readonly operator: Host;

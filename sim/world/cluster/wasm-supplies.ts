@@ -1,7 +1,10 @@
-/** What operators of a world have for Wasm modules: files, and a compiler of texts. */
+/**
+ * The Wasm module files of a world's simulated operators, and the compiler of Wasm texts (wabt). The caller loads both
+ * before the world begins, because loading takes real time.
+ */
 import type wabt from 'wabt';
 
-/** wabt, loaded before the world begins, because loading takes real time. */
+/** The loaded compiler. */
 export type WatToolkit = Awaited<ReturnType<typeof wabt>>;
 
 /** Module files by name, and the compiler if there is one. */

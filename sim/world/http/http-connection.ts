@@ -1,4 +1,7 @@
-/** One client's connection to a simulated HTTP listener: requests in, answers out, one at a time. */
+/**
+ * One client's connection to a simulated HTTP listener. It parses a request, passes it to the service, sends the answer,
+ * and takes the next request after that. A connection over the listener's limit is closed at once.
+ */
 import type { Clock, Timer } from '../../../engine/io/clock.ts';
 import type { HttpResponse, HttpService, HttpStream } from '../../../engine/io/http.ts';
 import { authorityOf, originOf, pathOf, refusalOfHead } from '../../../engine/io/http-head.ts';

@@ -1,4 +1,7 @@
-/** Blocks of a script: their names while it is compiled, and the local variables of one that runs. */
+/**
+ * Lexical scopes of a script: the names that a block declares, while the script is compiled, and the values of the
+ * block's local variables, while it runs.
+ */
 import type * as ast from 'luaparse';
 import { present } from '../../../base/assert.ts';
 import type { LuaValue } from './values.ts';

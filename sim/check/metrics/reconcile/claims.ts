@@ -1,5 +1,6 @@
 /** Claims: a number that a node counts, with the bounds that the world knows for it. */
 
+/** One equation of one incarnation: a metric, and the value that it must have. */
 export interface Claim {
   /** For reports: the equation, in the names of the metrics. */
   readonly what: string;
