@@ -109,9 +109,11 @@ export const clientMutants: readonly Mutant[] = [
     title: 'replies of a Redis connection leave in the order of completion',
     file: 'engine/api/redis/session.js',
     find: `this.answered(exchange, reply);
+        this.#publishReady();
         if (this.exchanges[0] === exchange)
             this.#gather();`,
     replace: `this.answered(this.exchanges.find((one) => one.reply === undefined) ?? exchange, reply);
+        this.#publishReady();
         this.#gather();`,
     scenario: 'redis-multi',
     oracles: ['session-guarantees'],

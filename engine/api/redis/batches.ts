@@ -209,6 +209,7 @@ export class Batches {
       level: undefined,
       timeoutMs,
       clientId: undefined,
+      waitsForBranches: true,
     });
     return endingOf(outcome);
   }

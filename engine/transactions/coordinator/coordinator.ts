@@ -270,7 +270,9 @@ export class Coordinator {
     if (orders.size === 1 && only !== undefined && !request.forceAbort)
       return this.singles.run(xid, only[0], only[1], timeoutUs);
     const state = newCoordination(xid, [...orders.keys()], request.forceAbort);
-    const early = [...orders.values()].every((order) => isDurableOnceDecided(parts, order));
+    const early =
+      request.waitsForBranches !== true &&
+      [...orders.values()].every((order) => isDurableOnceDecided(parts, order));
     const active = newActive(state, orders, early, request.operations.length, io.clock.wallMs(), startUs);
     active.times = request.times;
     this.#active.set(xid, active);

@@ -35,6 +35,11 @@ export interface TransactionRequest {
   readonly clientId: string | undefined;
   /** Where to note how long the steps take. */
   readonly times?: RequestTimes | undefined;
+  /**
+   * The client is answered once every branch has acknowledged, also where the durable decision alone meets the level: its
+   * protocol has no word for a committed transaction with a pending branch.
+   */
+  readonly waitsForBranches?: true;
 }
 
 /** Every reason for an abort, as clients read it. */
