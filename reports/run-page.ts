@@ -3,6 +3,8 @@
  * the recording, the simulator and the page's script as data and text beside them. The file loads nothing.
  */
 import type { Recording } from '../sim/record/recording.ts';
+import { escaped } from './markup.ts';
+import { themeCss } from './theme.ts';
 import { verdictText } from './verdict.ts';
 
 /** What a page is made of. */
@@ -39,7 +41,7 @@ export function renderPage(parts: PageParts): string {
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <link rel="icon" href="data:,">
 <title>${escaped(title)}</title>
-<style>${parts.style}</style>
+<style>${themeCss()}${parts.style}</style>
 </head>
 <body${playground ? ' class="playground"' : ''}>
 <header>
@@ -88,13 +90,4 @@ function sentenceList({ sentences }: Recording): string {
     .map(({ id, text }) => `<li><b>${id}</b> ${escaped(text)}</li>`);
   const more = sentences.length - items.length;
   return `<ol class="sentences">\n${items.join('\n')}\n</ol>${more > 0 ? `<p>… and ${more} more.</p>` : ''}`;
-}
-
-/** Text for markup and quoted attributes. */
-function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
 }

@@ -30,8 +30,10 @@ describe('the terminal report', () => {
     const at = lines.indexOf('crash-and-restart, seed 7 broke durability (INV4): an acknowledged write is');
     expect(lines.slice(at + 1, -1)).toEqual([
       '  never lost or undone.',
-      '  got as far as: 3.500 s of virtual time, 100 operations, 2 faults struck',
+      '  what that means: an acknowledged write is lost, or something deleted or',
+      '  replaced is back.',
       '  first bad event, at 1.235 s: #3 c0 put k: lost',
+      '  got as far as: 3.500 s of virtual time, 100 operations, 2 faults struck',
     ]);
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
     expect(lines.at(-1)).toBe(
@@ -53,6 +55,27 @@ describe('the terminal report', () => {
     expect(lines).toContain(
       '  this seed: npx lockstep-sim replay crash-and-restart --seed 7 --mutant ack-before-sync',
     );
+  });
+
+  it('fits a failure on a screen of 24 lines, however large its plan is', () => {
+    const plan = planOfSeed('crash-and-restart', 1);
+    const long = brokenReport(5, `lost ${'and more '.repeat(60)}`);
+    const failed = resultOf({ scenario: 'crash-and-restart', seed: 8, verdict: 'failed', reports: [long] });
+    const shrunk = {
+      ...{ plan, result: failed, runs: 40, minimal: false },
+      ...{ operations: [900, 300] as const, faults: [20, 10] as const },
+    };
+    const shrinks = ['shrink', 'out/x.json'];
+    const large = { ...failure, result: failed, shrunk, shrinks, page: 'out/x.html', kept: ['a', 'b'] };
+    const others = [9, 10].map((seed) => ({ ...failed, seed }));
+    const of = summarizeAll([summarize('crash-and-restart', [failed, ...others, result], large)]);
+    const lines = renderSummary(of, plain).split('\n');
+    const screen = lines.slice(lines.findIndex((line) => line.startsWith('crash-and-restart, seed 8 broke')));
+    expect(screen.length).toBeLessThanOrEqual(24);
+    for (const line of screen) expect(line.length).toBeLessThanOrEqual(80);
+    expect(screen).toContain('  of 3 other failed seeds, 2 failed the same way: 9 10');
+    expect(screen.some((line) => /^ {4}and \d+ more$/.test(line))).toBe(true);
+    expect(screen.at(-2)).toBe('  page: out/x.html');
   });
 
   it('tells a failure in one line of bounded length', () => {

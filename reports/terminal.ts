@@ -2,8 +2,8 @@
  * Renders the simulator's results as text for a terminal. It computes nothing: every number comes from its arguments.
  * With a colourless chalk the text is the same, without colours.
  *
- * A failure's first screen fits 80 columns: the broken invariant with its promise, how far the run got, the first
- * violation, and what shrinking achieved. Its last line, however long, is the command that replays it.
+ * A failure's first screen fits 80 columns and 24 lines: the broken invariant with its promise, the first violation, the
+ * smallest plan in sentences, and how far the run got. Its last line, however long, is the command that replays it.
  */
 import type { ChalkInstance } from 'chalk';
 
@@ -11,10 +11,10 @@ import { invariantTable } from '../sim/check/invariants.ts';
 import { findNamed } from '../sim/check/named.ts';
 import type { CheckReport } from '../sim/check/report.ts';
 import type { CoverageSummary, Novelty } from '../sim/coverage/coverage.ts';
-import type { Failure, RunResult, ScenarioSummary, Summary } from '../sim/runner/result.ts';
+import type { Failure, RunResult, ScenarioSummary, Shrunk, Summary } from '../sim/runner/result.ts';
 import type { Plan, RecordedRun } from '../sim/plan/plan.ts';
 import { sentencesOf } from '../sim/record/plan-sentences.ts';
-import { brokenInvariant, brokenInvariants } from '../sim/runner/result.ts';
+import { brokenInvariant, brokenInvariants } from '../sim/runner/broken.ts';
 import type { Divergence } from '../sim/runner/run-marks.ts';
 import { cutLine, fillAfter, fillLines, fillList } from './columns.ts';
 import { grouped, many } from './numbers.ts';
@@ -149,31 +149,74 @@ function renderBroken(broken: ScenarioSummary['broken']): readonly string[] {
   return parts.length === 0 ? [] : [renderList('broken, in which seeds', parts)];
 }
 
-/** A failure's first screen; its last line replays it. */
-export function renderFailure(
-  { result, shrunk, replay, shrinks, page, kept }: Failure,
-  paint: ChalkInstance,
-): string {
+/** Lines of a first screen: what every terminal shows without scrolling. */
+const screenLinesMax = 24;
+
+/**
+ * A failure's first screen: verdict, promise and breach, the first violation, the smallest plan in sentences, how far
+ * the run got, how many other seeds failed the same way; its last line replays it.
+ */
+export function renderFailure(failure: Failure, paint: ChalkInstance): string {
+  const { result, shrunk, replay } = failure;
   const broken = brokenInvariant(shrunk?.result ?? result) ?? brokenInvariant(result);
   const [first = '', ...further] = fillLines(headline(result, broken), '');
-  const lines = [paint.red.bold(first), ...fillLines(further.join(' '), '  ')];
-  lines.push(...renderOthers(result, broken), renderProgress(result));
+  const head = [
+    paint.red.bold(first),
+    ...fillLines(further.join(' '), '  '),
+    ...renderBreach(broken),
+    ...renderAlsoBroken(result, broken),
+  ];
   if (broken?.firstBad !== undefined) {
     const { atUs, text } = broken.firstBad;
-    lines.push(...fillLines(`first bad event, at ${seconds(atUs)}: ${text}`, '  '));
+    head.push(...cutTo(violationLinesMax, fillLines(`first bad event, at ${seconds(atUs)}: ${text}`, '  ')));
   }
-  for (const reason of (broken?.reasons ?? []).slice(broken?.firstBad === undefined ? 0 : 1, 4)) {
-    lines.push(...fillLines(`then: ${reason}`, '  ').map((line) => paint.dim(line)));
+  if (shrunk === undefined) {
+    for (const reason of (broken?.reasons ?? []).slice(broken?.firstBad === undefined ? 0 : 1, 3))
+      head.push(...cutTo(2, fillLines(`then: ${reason}`, '  ')).map((line) => paint.dim(line)));
   }
+  const tail = [...renderProgress(result).split('\n'), ...renderOthers(failure), ...renderFiles(failure)];
+  tail.push(`replay: ${commandLine(replay)}`);
+  const room = screenLinesMax - head.length - tail.length;
+  const plan = shrunk === undefined ? [] : [...renderShrunk(shrunk), ...renderPlan(shrunk.plan, room - 2)];
+  return [...head, ...plan, ...tail].join('\n');
+}
+
+/** Most lines of a violation on a first screen. */
+const violationLinesMax = 4;
+
+function cutTo(linesMax: number, lines: readonly string[]): readonly string[] {
+  return lines.length <= linesMax
+    ? lines
+    : [...lines.slice(0, linesMax - 1), `${lines[linesMax - 1] ?? ''} …`];
+}
+
+/** What the breach of the promise means. */
+function renderBreach(broken: CheckReport | undefined): readonly string[] {
+  const row =
+    broken === undefined || broken.vacuous ? undefined : findNamed(invariantTable, broken.invariant);
+  return row === undefined ? [] : fillLines(`what that means: ${row.breach}.`, '  ');
+}
+
+function renderOthers({ others }: Failure): readonly string[] {
+  if (others === undefined || others.failed === 0) return [];
+  const seeds = others.seeds.length === 0 ? '' : `: ${others.seeds.slice(0, 10).join(' ')}`;
+  const more = others.sameWay > 10 ? ' …' : '';
+  return fillLines(
+    `of ${many(others.failed, 'other failed seed')}, ${grouped(others.sameWay)} failed the same way${seeds}${more}`,
+    '  ',
+  );
+}
+
+function renderFiles({ result, shrunk, replay, shrinks, kept, page }: Failure): readonly string[] {
+  const lines: string[] = [];
   if (shrunk !== undefined) {
     const seed = ['replay', result.scenario, '--seed', String(result.seed), ...addedTo(replay)];
-    lines.push(renderShrunk(shrunk), ...renderPlan(shrunk.plan), `  this seed: ${commandLine(seed)}`);
+    lines.push(`  this seed: ${commandLine(seed)}`);
   }
   if (shrinks !== undefined) lines.push(`  shrinks it further: ${commandLine(shrinks)}`);
   if (kept !== undefined) lines.push(`  kept: ${kept.join(', ')}`);
   if (page !== undefined) lines.push(`  page: ${page}`);
-  lines.push(`replay: ${commandLine(replay)}`);
-  return lines.join('\n');
+  return lines;
 }
 
 /** The mutant or module that the failing run had; a replay needs it too. */
@@ -193,7 +236,7 @@ function headline(result: RunResult, broken: CheckReport | undefined): string {
 }
 
 /** What broke beside the invariant of the headline, the gravest first. */
-function renderOthers(result: RunResult, broken: CheckReport | undefined): readonly string[] {
+function renderAlsoBroken(result: RunResult, broken: CheckReport | undefined): readonly string[] {
   const others = brokenInvariants(result).filter(({ invariant, vacuous }) => {
     return !vacuous && invariant !== broken?.invariant;
   });
@@ -227,23 +270,26 @@ function nameOf({ invariant }: CheckReport): string {
   return row === undefined ? invariant : `${row.name} (${row.code})`;
 }
 
-function renderShrunk({ operations, faults, runs, minimal }: NonNullable<Failure['shrunk']>): string {
+function renderShrunk({ operations, faults, runs, minimal }: Shrunk): readonly string[] {
   const certificate = minimal ? 'none of it can be left out' : 'the time was up before more was tried';
   const found = `the smallest plan found in ${many(runs, 'run')}: ${faults[0]} -> ${many(faults[1], 'fault')}, ${operations[0]} -> ${many(operations[1], 'operation')}; ${certificate}`;
-  return fillLines(found, '  ').join('\n');
+  return fillLines(found, '  ');
 }
 
-/** Most sentences of a plan on the first screen. */
-const sentencesMax = 6;
-
-/** What the smallest plan does, in sentences. */
-function renderPlan(plan: Plan): readonly string[] {
+/** What the smallest plan does, in sentences: as many as `linesMax` lines hold, at least two. */
+function renderPlan(plan: Plan, linesMax: number): readonly string[] {
+  const lines: string[] = [];
   const sentences = sentencesOf(plan);
-  const shown = sentences.slice(0, sentencesMax).flatMap(({ text }) => {
-    return fillLines(text, '      ').map((line, at) => (at === 0 ? line.replace('      ', '    - ') : line));
-  });
-  const more = sentences.length - sentencesMax;
-  return more > 0 ? [...shown, `    and ${more} more`] : shown;
+  for (const [shown, { text }] of sentences.entries()) {
+    const next = fillLines(text, '      ').map((line, at) =>
+      at === 0 ? line.replace('      ', '    - ') : line,
+    );
+    const rest = sentences.length - shown;
+    if (shown >= 2 && lines.length + next.length + (rest > 1 ? 1 : 0) > linesMax)
+      return [...lines, `    and ${rest} more`];
+    lines.push(...next);
+  }
+  return lines;
 }
 
 function renderCheck(report: CheckReport, paint: ChalkInstance): string {

@@ -9,7 +9,7 @@ import { formatPlan } from '../plan/plan.ts';
 import { judgedBy } from '../runner/judges.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import type { Failure, RunResult, Shrunk } from '../runner/result.ts';
-import { brokenInvariant } from '../runner/result.ts';
+import { brokenInvariant } from '../runner/broken.ts';
 import { keepPlan } from './kept-plan.ts';
 import { mutantNamed } from './mutate-build.ts';
 

@@ -6,7 +6,7 @@ import { link, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { LockstepError } from '../../engine/base/errors.ts';
-import { brokenInvariant } from '../runner/result.ts';
+import { brokenInvariant } from '../runner/broken.ts';
 import { bundleFile } from '../runner/pool/build.ts';
 import { Pool } from '../runner/pool/pool.ts';
 import { SimulatorFault } from '../runner/simulator-fault.ts';

@@ -58,3 +58,10 @@ export function durationMs(text: string): number {
     throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
   }
 }
+
+/** A list with commas between its items. Throws `InvalidArgumentError`. */
+export function names(text: string): readonly string[] {
+  const items = text.split(',').filter((item) => item !== '');
+  if (items.length === 0) throw new InvalidArgumentError('At least one name is expected.');
+  return items;
+}

@@ -66,11 +66,12 @@ async function causeOf(recording: Recording, own: Own): Promise<string> {
   return (await explainRecording(recording, own)).sentence;
 }
 
-/** Explains a failing run by runs of its neighbours. */
-export function explainRecording(failing: Recording, own: Own): Promise<Explanation> {
-  const startMs = performance.now();
+/** Explains a failing run by runs of its neighbours; shrinks its plan before, if that is large, for `shrinkMs`. */
+export function explainRecording(failing: Recording, own: Own, shrinkMs = 0): Promise<Explanation> {
+  const endMs = performance.now() + shrinkMs + explainMsMax;
   const again = (plan: Plan): Promise<Recording> => recordRun(plan, () => performance.now(), own.invariants);
-  return explainPlan(failing, again, () => performance.now() - startMs > explainMsMax);
+  const signal = shrinkMs === 0 ? undefined : AbortSignal.timeout(shrinkMs);
+  return explainPlan(failing, again, () => performance.now() > endMs, signal);
 }
 
 /** The bundled simulator, or why the page has none. */

@@ -3,13 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
-import chalk, { Chalk } from 'chalk';
-import type { ChalkInstance } from 'chalk';
 import { Command, Option } from 'commander';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
-import { columnsMin } from '../../reports/columns.ts';
 import {
   renderDivergence,
   renderFailure,
@@ -20,24 +17,42 @@ import {
 import { loadOwn } from '../embedding/own-file.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Summary } from '../runner/result.ts';
-import { summaryJson } from '../runner/result.ts';
+import type { Campaign } from '../runner/campaign.ts';
+import { campaignOf } from '../runner/campaign.ts';
 import { mustHaveJudges } from '../runner/judges.ts';
 import { planOfSeed } from '../runner/task.ts';
 import type { Twice } from '../runner/twice.ts';
 import { twiceChoices } from '../runner/twice.ts';
+import { onGithub, tellGithub, writeCampaign } from './campaign-files.ts';
 import { exitCodes } from './complaints.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
+import type { ExportOptions } from './export-command.ts';
+import { exportFormats, exportRun } from './export-command.ts';
 import { interruptedExitCode } from './interruption.ts';
-import { keptDirectory } from './kept-plan.ts';
 import { listJson, listText } from './list-command.ts';
 import { mustGetEnumeratedMutant, mutantNamed, mutateBuild } from './mutate-build.ts';
+import type { Output } from './option-values.ts';
+import { durationMs, jobCount, jobsHelp, names, positive, wholeNumber } from './option-values.ts';
+import {
+  columns,
+  defaultShrinkMs,
+  historyFlag,
+  historyHelp,
+  keepDirectory,
+  keepFlag,
+  keepHelp,
+  paint,
+  scenariosFlag,
+  scenariosHelp,
+  shrinkForFlag,
+  shrinkForHelp,
+} from './options.ts';
 import type { WrittenPage } from './page-files.ts';
-import { digestOf, planToReplay, replayPlan, traceOf, writeHistory } from './replay-command.ts';
+import type { TraceAsked, TraceLevel } from './replay-command.ts';
+import { digestOf, planToReplay, replayPlan, tellHistory, traceLevels, traceOf } from './replay-command.ts';
 import { explain, writePlayground, writeReports } from './report-command.ts';
 import { addCoverage, addDoctor, addMutants } from './measure-commands.ts';
-import type { Output } from './option-values.ts';
-import { durationMs, jobCount, jobsHelp, positive, wholeNumber } from './option-values.ts';
 import { runScenarios } from './run-command.ts';
 import { shrinkCommand } from './shrink-command.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
@@ -47,18 +62,6 @@ const allSeedCount = 100;
 /** How long `run` runs if neither a time nor a number of seeds is given, in milliseconds. */
 const defaultForMs = 60_000;
 const defaultOut = 'lockstep-sim-out';
-
-const historyFlag = '--history <file>';
-const historyHelp = 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise';
-
-const defaultShrinkMs = 30_000;
-const shrinkForFlag = '--shrink-for <duration>';
-const shrinkForHelp = 'time to shrink a failure: 30s if nothing is said, 0s for not at all';
-const keepFlag = '--keep [dir]';
-const keepHelp = `keep the plan of each failure in a directory (${keptDirectory} if none is named), with a vitest file`;
-
-const scenariosFlag = '--scenarios <file>';
-const scenariosHelp = 'a module of yours that exports scenarios, invariants or both';
 
 const examples = `
 Examples:
@@ -72,6 +75,7 @@ Examples:
   lockstep-sim run --mutant ack-before-sync         is a mutant detected?
   lockstep-sim replay crash-and-restart --seed 7    one run again
   lockstep-sim replay plan.json --trace --until 2s  a plan file, its first 2 s
+  lockstep-sim replay plan.json --key k3            all about one key
   lockstep-sim shrink plan.json --shrink-for 5m     a smaller plan
   lockstep-sim report lockstep-sim-out              a page of each failure
   lockstep-sim explain plan.json                    why a plan fails
@@ -109,6 +113,7 @@ interface RunFlags extends OwnFlags {
   readonly history?: string;
   readonly shrinkFor: number;
   readonly keep?: string | true;
+  readonly github?: boolean;
 }
 
 interface ShrinkFlags extends OwnFlags {
@@ -123,10 +128,22 @@ interface ShrinkFlags extends OwnFlags {
 interface ReplayFlags extends OwnFlags {
   readonly seed?: number;
   readonly trace?: boolean;
+  readonly level?: TraceLevel;
+  readonly node?: readonly string[];
+  readonly key?: readonly string[];
+  readonly transaction?: readonly string[];
+  readonly event?: readonly string[];
+  readonly from?: number;
   readonly until?: number;
   readonly history?: string;
   readonly json?: boolean;
   readonly mutant?: string;
+}
+
+interface ExportFlags extends OwnFlags {
+  readonly format: ExportOptions['format'];
+  readonly seed?: number;
+  readonly out?: string;
 }
 
 interface ReportFlags extends OwnFlags {
@@ -177,6 +194,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   addReplay(program, output);
   addDigest(program, output);
   addReport(program, output);
+  addExport(program, output);
   addPage(program, output);
   addExplain(program, output);
   addEnumerate(program, output);
@@ -208,8 +226,13 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
       'begin no run after this time (90s, 5m, 1h); a seed of every scenario, then the next seed of every one',
       durationMs,
     )
-    .option('--out <dir>', 'where failing plans are written; if given, with a page of each', defaultOut)
-    .option('--json', 'print one line of JSON')
+    .option(
+      '--out <dir>',
+      'where failing plans are written; if given, with a page of each and of the campaign',
+      defaultOut,
+    )
+    .option('--json', 'print one line of JSON (sim/docs/campaign.schema.json)')
+    .option('--github', 'print annotations for GitHub Actions, and add to its summary; on by itself there')
     .option('--until-failure', 'begin no further seed of a scenario that has failed')
     .option('--fail-fast', 'begin no further seed once any scenario has failed')
     .option('--no-shrink', 'do not shrink failures')
@@ -226,6 +249,8 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
     .option('--mutant <name>', 'run a copy of the engine with this mutant (a name or code of list --mutants)')
     .action(async (names: readonly string[], flags: RunFlags, command: Command) => {
       const told = flags.history === undefined ? undefined : await mustGetSeedToTell(names, flags);
+      const [startedAt, startMs] = [new Date().toISOString(), performance.now()];
+      const pages = command.getOptionValueSource('out') === 'cli';
       const summary = await runScenarios({
         scenarios: names,
         firstSeed: flags.seed ?? flags.firstSeed,
@@ -238,14 +263,35 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
         untilFailure: flags.untilFailure === true,
         failFast: flags.failFast === true,
         twice: flags.twice ?? (flags.seed === undefined && flags.mutant === undefined ? 'eighth' : 'all'),
-        pages: command.getOptionValueSource('out') === 'cli',
+        pages,
         shrinkMs: flags.shrink ? flags.shrinkFor : 0,
         keep: keepDirectory(flags.keep),
       });
       if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
-      print(flags.json === true ? summaryJson(summary) : renderSummary(summary, paint()));
+      const wallMs = performance.now() - startMs;
+      const campaign = campaignOf(summary, { command: process.argv.slice(2), startedAt, wallMs });
+      // Before the summary, whose last line replays a failure.
+      await publish(campaign, flags, pages ? flags.out : undefined, print);
+      print(flags.json === true ? JSON.stringify(campaign) : renderSummary(summary, paint()));
       setExitCode(exitCodeOf(summary));
     });
+}
+
+/** Writes the campaign's files if it has a directory, and tells GitHub of its failures if that is wanted. */
+async function publish(
+  campaign: Campaign,
+  { github, json }: RunFlags,
+  directory: string | undefined,
+  print: Output['print'],
+): Promise<void> {
+  const written = directory === undefined ? undefined : await writeCampaign(campaign, directory);
+  for (const note of written?.notes ?? []) process.stderr.write(`${note}\n`);
+  if (written !== undefined && json !== true) print(`campaign: ${written.page}`);
+  if (github !== true && !onGithub()) return;
+  const annotations = (await tellGithub(campaign, written?.comparison)).join('\n');
+  if (annotations === '') return;
+  if (json === true) process.stderr.write(`${annotations}\n`);
+  else print(annotations);
 }
 
 function addShrink(program: Command, { print, setExitCode }: Output): void {
@@ -275,19 +321,25 @@ function addShrink(program: Command, { print, setExitCode }: Output): void {
     });
 }
 
-/** The directory that `--keep` names; undefined without it. */
-function keepDirectory(keep: string | true | undefined): string | undefined {
-  return keep === true ? keptDirectory : keep;
-}
-
 function addReplay(program: Command, { print, setExitCode }: Output): void {
   program
     .command('replay')
     .description('run one seed of a scenario, or a plan file, again')
     .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file')
     .option('--seed <s>', 'the seed', wholeNumber)
-    .option('--trace', 'print every event')
-    .option('--until <duration>', 'print the trace up to this virtual time (500ms, 2s)', durationMs)
+    .option('--trace', 'print what happened: operations, messages, faults, events; filters imply it')
+    .addOption(
+      new Option(
+        '--level <level>',
+        'how much: a screen per virtual second, all lines, or every event',
+      ).choices(traceLevels),
+    )
+    .option('--node <names>', 'of these hosts (n2,c1)', names)
+    .option('--key <keys>', 'about these keys (k3,k4)', names)
+    .option('--transaction <ids>', 'about these transactions (an id, its beginning, #t12)', names)
+    .option('--event <names>', 'events whose names begin so (xa.,disk.), operation, message', names)
+    .option('--from <duration>', 'from this virtual time on (500ms)', durationMs)
+    .option('--until <duration>', 'up to this virtual time (2s)', durationMs)
     .option(historyFlag, historyHelp)
     .option('--json', 'print one line of JSON')
     .option(scenariosFlag, scenariosHelp)
@@ -300,10 +352,8 @@ function addReplay(program: Command, { print, setExitCode }: Output): void {
       const own = await loadOwn(flags.scenarios);
       const plan = await planToReplay(what, flags.seed, own);
       mustHaveJudges(plan, own.invariants);
-      if (flags.trace === true || flags.until !== undefined) {
-        const lines = await traceOf(plan, (flags.until ?? Number.MAX_SAFE_INTEGER) * 1000);
-        print(lines.join('\n'));
-      }
+      const asked = traceAskedBy(flags);
+      if (asked !== undefined) print((await traceOf(plan, asked, own)).join('\n'));
       if (flags.history !== undefined) await tellHistory(plan, flags.history);
       const { result, divergence } = await replayPlan(plan, own);
       if (result.missed.length > 0) process.stderr.write(`${renderMissed(result)}\n`);
@@ -343,6 +393,25 @@ function addReport(program: Command, { print, setExitCode }: Output): void {
       const own = await loadOwn(flags.scenarios);
       const options = { seed: flags.seed, out: flags.out, ownFile: flags.scenarios };
       for (const page of await writeReports(what, options, own)) print(describePage(page));
+    });
+}
+
+function addExport(program: Command, { print }: Output): void {
+  program
+    .command('export')
+    .description('write a run in the format of another tool')
+    .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file')
+    .addOption(
+      new Option('--format <format>', 'ShiViz log, Chrome trace (ui.perfetto.dev), or operations as CSV')
+        .choices(exportFormats)
+        .makeOptionMandatory(),
+    )
+    .option('--seed <s>', 'the seed', wholeNumber)
+    .option('--out <file>', 'the file (default: the name of the run with the ending of the format)')
+    .option(scenariosFlag, scenariosHelp)
+    .action(async (what: string, { scenarios, ...flags }: ExportFlags) => {
+      const options = { format: flags.format, seed: flags.seed, out: flags.out };
+      print(await exportRun(what, options, await loadOwn(scenarios)));
     });
 }
 
@@ -454,6 +523,12 @@ async function replayMutant(what: string, flags: ReplayFlags, id: string): Promi
   const words = ['replay', what];
   if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
   if (flags.trace === true) words.push('--trace');
+  if (flags.level !== undefined) words.push('--level', flags.level);
+  for (const name of ['node', 'key', 'transaction', 'event'] as const) {
+    const given = flags[name];
+    if (given !== undefined) words.push(`--${name}`, given.join(','));
+  }
+  if (flags.from !== undefined) words.push('--from', `${flags.from}ms`);
   if (flags.until !== undefined) words.push('--until', `${flags.until}ms`);
   if (flags.history !== undefined) words.push('--history', flags.history);
   if (flags.json === true) words.push('--json');
@@ -479,14 +554,6 @@ async function mustGetSeedToTell(
   return planOfSeed(name, seed, await loadOwn(scenarios));
 }
 
-/** Writes the history. Reports if there was nothing to write, because an empty file would pass for a clean history. */
-async function tellHistory(plan: Plan, file: string): Promise<void> {
-  if ((await writeHistory(plan, file)) > 0) return;
-  process.stderr.write(
-    `This run of ${plan.scenario} has no transactions: the history in ${file} is empty.\n`,
-  );
-}
-
 function seedCountOf({ seed, seeds, all }: RunFlags): number | undefined {
   if (seed !== undefined) return 1;
   return all === true ? allSeedCount : seeds;
@@ -503,12 +570,18 @@ function exitCodeOf(summary: Summary): number {
   return summary.unknownBeyondCap ? exitCodes.unknown : exitCodes.passed;
 }
 
-/** Width of the terminal; without one, the width that every terminal has. */
-function columns(): number {
-  return Math.max(columnsMin, process.stdout.isTTY ? process.stdout.columns : columnsMin);
-}
-
-/** Colours on a terminal only. */
-function paint(): ChalkInstance {
-  return process.stdout.isTTY ? chalk : new Chalk({ level: 0 });
+/** The trace that the flags ask for; undefined: none. Where a filter chooses, all of what it chooses is printed. */
+function traceAskedBy(flags: ReplayFlags): TraceAsked | undefined {
+  const { trace, level, node = [], key = [], transaction = [], event = [], from, until } = flags;
+  const chooses = [node, key, transaction, event].some((list) => list.length > 0);
+  if (trace !== true && level === undefined && !chooses && from === undefined && until === undefined)
+    return undefined;
+  return {
+    level: level ?? (chooses ? 'messages' : 'overview'),
+    filter: {
+      ...{ nodes: node, keys: key, transactions: transaction, events: event },
+      fromUs: (from ?? 0) * 1000,
+      untilUs: until === undefined ? Number.MAX_SAFE_INTEGER : until * 1000,
+    },
+  };
 }

@@ -2,6 +2,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
+import type { TraceFilter } from '../../reports/trace.ts';
+import { operationEvents, traceLines } from '../../reports/trace.ts';
+import { recordRun } from '../record/record-run.ts';
 import { historyEdn, historyJsonLines } from '../evidence/export.ts';
 import { timeOfLine } from '../check/program/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -60,14 +63,51 @@ export async function replayPlan(plan: Plan, own: Own): Promise<Replay> {
   return { result, divergence: watch?.divergence };
 }
 
-/** The trace of a run, line by line: every event up to `untilUs` of virtual time. */
-export async function traceOf(plan: Plan, untilUs: number): Promise<readonly string[]> {
+/** How much of a run a trace shows: `overview` fits a screen per virtual second, `all` has every event of the world. */
+export const traceLevels = ['overview', 'messages', 'all'] as const;
+/** One of these. */
+export type TraceLevel = (typeof traceLevels)[number];
+
+/** Which trace is wanted. */
+export interface TraceAsked {
+  readonly level: TraceLevel;
+  readonly filter: TraceFilter;
+}
+
+/** The trace of a run, line by line, with the operations of its clients. */
+export async function traceOf(
+  plan: Plan,
+  { level, filter }: TraceAsked,
+  own: Own = nothingOwn,
+): Promise<readonly string[]> {
+  const recording = await recordRun(plan, () => performance.now(), own.invariants);
+  if (level !== 'all') return traceLines(recording, filter, level);
   const { trace } = await runPlan(plan, { trace: true });
-  return trace.filter((line) => timeOfLine(line) <= untilUs);
+  const events = trace.map((text) => ({ atUs: timeOfLine(text), text }));
+  return [...events, ...operationEvents(recording)]
+    .filter(({ atUs, text }) => eventPasses(atUs, text, filter))
+    .toSorted((left, right) => left.atUs - right.atUs)
+    .map(({ text }) => text);
+}
+
+/** Every event is a line of text: it passes if it has all that is asked for. */
+function eventPasses(atUs: number, text: string, filter: TraceFilter): boolean {
+  const { nodes, keys, transactions, events, fromUs, untilUs } = filter;
+  const words = text.split(/[^\w.#-]+/);
+  const [, , name = ''] = text.split(' ');
+  const isOperation = name.startsWith('#') || / is asked$/.test(text);
+  return (
+    atUs >= fromUs &&
+    atUs <= untilUs &&
+    (nodes.length === 0 || nodes.some((node) => words.includes(node))) &&
+    (keys.length === 0 || keys.some((key) => words.includes(key.slice(key.lastIndexOf('/') + 1)))) &&
+    (transactions.length === 0 || transactions.some((id) => text.includes(id))) &&
+    (events.length === 0 || events.some((event) => (isOperation ? 'operation' : name).startsWith(event)))
+  );
 }
 
 /** Writes the history of the transactions' clients, for other checkers; resolves with the number of entries. */
-export async function writeHistory(plan: Plan, file: string): Promise<number> {
+async function writeHistory(plan: Plan, file: string): Promise<number> {
   const { transactions } = await runPlan(plan);
   await writeFile(file, file.endsWith('.edn') ? historyEdn(transactions) : historyJsonLines(transactions));
   return transactions.length;
@@ -76,4 +116,12 @@ export async function writeHistory(plan: Plan, file: string): Promise<number> {
 /** SHA-256 of the run's trace, 64 hex digits. */
 export async function digestOf(plan: Plan): Promise<string> {
   return (await runPlan(plan)).digest;
+}
+
+/** Writes the history. Reports if there was nothing to write, because an empty file would pass for a clean history. */
+export async function tellHistory(plan: Plan, file: string): Promise<void> {
+  if ((await writeHistory(plan, file)) > 0) return;
+  process.stderr.write(
+    `This run of ${plan.scenario} has no transactions: the history in ${file} is empty.\n`,
+  );
 }

@@ -41,13 +41,16 @@ export async function writeReports(
   return pages;
 }
 
+/** Milliseconds of real time for shrinking a large plan before it is explained. */
+const explainShrinkMs = 20_000;
+
 /**
  * Why a plan fails, in words: without what it passes, and up to when its fault must strike. Throws as `writeReports`.
  */
 export async function explain(what: string, seed: number | undefined, own: Own): Promise<Explanation> {
   const plan = await planToReplay(what, seed, own);
   const failing = await recordRun(plan, () => performance.now(), own.invariants);
-  return explainRecording(failing, own);
+  return explainRecording(failing, own, explainShrinkMs);
 }
 
 /** Writes the playground: a page with the simulator and one run of a scenario's seed. */

@@ -95,7 +95,8 @@ export async function runScenarios(options: RunOptions): Promise<Summary> {
     const reached = new Set(summaries.map(({ name }) => name));
     const limit =
       forMs === undefined ? undefined : { forMs, notReached: names.filter((name) => !reached.has(name)) };
-    return summarizeAll(summaries, limit, interruption.hasCome, coverage.summary);
+    const summary = summarizeAll(summaries, limit, interruption.hasCome, coverage.summary);
+    return { ...summary, coverageTables: coverage.tables };
   } finally {
     interruption.forget();
     await pool.close();

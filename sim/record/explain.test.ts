@@ -61,3 +61,29 @@ it('ends when its time is up', async () => {
 it('has nothing to explain where no promise broke', async () => {
   expect((await explainPlan(recordingOf(plan, false), record)).sentence).toContain('nothing to explain');
 });
+
+it('shrinks a large plan before it explains it', async () => {
+  const large: Plan = { ...plan, operations: whole.operations.slice(0, 60) };
+  const { signal } = new AbortController();
+  const { decisive, sentence, runs } = await explainPlan(
+    recordingOf(large, true),
+    record,
+    () => false,
+    signal,
+  );
+  expect(decisive).toEqual(['f0', second]);
+  expect(sentence).toContain("Of the plan's 61 faults and operations, 2 are enough.");
+  expect(runs).toBeLessThan(110);
+});
+
+it('finds the fault whose moment matters among several', async () => {
+  const early: PlanFault = { ...crash, id: 'f1', targets: ['n1'], when: { atUs: 10 } };
+  const two: Plan = { ...plan, faults: [early, crash], operations: [] };
+  const needsBoth = ({ faults }: Plan): boolean =>
+    faults.some(({ id }) => id === 'f1') &&
+    faults.some(({ id, when }) => id === 'f0' && 'atUs' in when && when.atUs <= 41_234);
+  const { sentence } = await explainPlan(recordingOf(two, true), (ran) =>
+    Promise.resolve(recordingOf(ran, needsBoth(ran))),
+  );
+  expect(sentence).toMatch(/The moment matters: f0 breaks the promise/);
+});

@@ -3,6 +3,7 @@
  * Compares the failing run with the nearest passing one, and says in words what lies between them.
  */
 import type { Plan, PlanFault } from '../plan/plan.ts';
+import { shrinkPlan } from '../plan/shrink.ts';
 import type { Recording } from './recording.ts';
 
 /** Most runs of one explanation. */
@@ -22,11 +23,40 @@ export interface Explanation {
 /** Runs a plan, and records it. */
 export type RecordPlan = (plan: Plan) => Promise<Recording>;
 
-/** Explains a failing plan. `failing`: the recording of its run. `isOver`: no further run is begun. */
+/** A plan of more faults and operations is shrunk before each is left out once. */
+const triedSinglyMax = 12;
+
+/**
+ * Explains a failing plan. `failing`: the recording of its run. `isOver`: no further run is begun; a large plan is
+ * shrunk until `signal` is aborted.
+ */
 export async function explainPlan(
   failing: Recording,
   record: RecordPlan,
   isOver: () => boolean = () => false,
+  signal?: AbortSignal,
+): Promise<Explanation> {
+  const count = idsOf(failing.plan).length;
+  if (failing.concern === undefined || signal === undefined || count <= triedSinglyMax)
+    return explainSmall(failing, record, isOver);
+  const { invariant } = failing.concern;
+  const { found, runs } = await shrinkPlan(failing.plan, {
+    findsFailure: async (candidate) => {
+      const recording = await record(candidate);
+      return recording.concern?.invariant === invariant ? recording : undefined;
+    },
+    signal,
+  });
+  if (found === undefined) return explainSmall(failing, record, isOver);
+  const small = await explainSmall(found, record, isOver);
+  const sentence = `Of the plan's ${count} faults and operations, ${idsOf(found.plan).length} are enough. ${small.sentence}`;
+  return { ...small, sentence, runs: runs + small.runs };
+}
+
+async function explainSmall(
+  failing: Recording,
+  record: RecordPlan,
+  isOver: () => boolean,
 ): Promise<Explanation> {
   const { plan, concern } = failing;
   if (concern === undefined) {
@@ -44,8 +74,15 @@ export async function explainPlan(
     if (!mayRun()) break;
     if (!(await fails(without(plan, id)))) decisive.push(id);
   }
-  const fault = plan.faults.find(({ id }) => decisive.includes(id));
-  const flip = fault === undefined ? undefined : await flipOf(plan, fault, fails, mayRun);
+  const faults = plan.faults.filter(({ id }) => decisive.includes(id));
+  let [fault] = faults;
+  let flip: Flip | undefined;
+  for (const one of faults) {
+    flip = await flipOf(plan, one, fails, mayRun);
+    if (flip === undefined) continue;
+    fault = one;
+    break;
+  }
   return { decisive, sentence: sentenceOf(failing, decisive, fault, flip), runs };
 }
 

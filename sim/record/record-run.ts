@@ -11,7 +11,7 @@ import { holds } from '../check/metrics/reconcile/claims.ts';
 import type { Invariant } from '../check/user-invariants.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { RunResult } from '../runner/result.ts';
-import { brokenInvariant } from '../runner/result.ts';
+import { brokenInvariant } from '../runner/broken.ts';
 import type { RunOutcome } from '../runner/run-outcome.ts';
 import { runPlan } from '../runner/run.ts';
 import { judgeOutcome } from '../runner/judge-outcome.ts';

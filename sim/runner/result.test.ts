@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import { brokenInvariant, summarize, summarizeAll, summaryJson } from './result.ts';
+import { campaignOf } from './campaign.ts';
+import { brokenInvariant } from './broken.ts';
+import { summarize, summarizeAll } from './result.ts';
 import { brokenReport, reportOf, resultOf } from './result-fixture.ts';
 
 const failed = resultOf({
@@ -61,9 +63,9 @@ describe('results', () => {
 
   it('are one line of JSON, with the failure and how to replay it', () => {
     const failure = { result: failed, shrunk: undefined, replay: ['replay', 'calm', '--seed', '3'] };
-    const line = summaryJson(summarizeAll([summarize('calm', [failed], failure)]));
-    expect(line).not.toContain('\n');
-    expect(JSON.parse(line)).toMatchObject({
+    const making = { command: ['run'], startedAt: '2026-01-02T03:04:05.000Z', wallMs: 5 };
+    const summary = summarizeAll([summarize('calm', [failed], failure)]);
+    expect(JSON.parse(JSON.stringify(campaignOf(summary, making)))).toMatchObject({
       passed: false,
       scenarios: [
         {

@@ -1,10 +1,10 @@
 /** Results of runs as plain data: they cross worker threads, become JSON, and are rendered by reports. */
-import type { Gravity } from '../check/invariant.ts';
-import { invariantTable } from '../check/invariants.ts';
 import type { CheckReport, ReportedInvariant } from '../check/report.ts';
-import type { CoverageSummary } from '../coverage/coverage.ts';
+import type { CoverageSummary, TableCoverage } from '../coverage/coverage.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
+import type { FailureCluster } from './signature.ts';
+import { clustersOf, signatureOf } from './signature.ts';
 
 /**
  * `unknown`: the run exceeded its budget of events before the checks could decide, or the plan's floors name no
@@ -74,6 +74,8 @@ export interface Failure {
   readonly replay: readonly string[];
   /** The file of the failure's page, if one was written. */
   readonly page?: string;
+  /** The other failed seeds of the scenario, and those among them that failed the same way (signature.ts). */
+  readonly others?: { readonly failed: number; readonly sameWay: number; readonly seeds: readonly number[] };
   /** The files that `--keep` wrote: the plan, and a test that replays it. */
   readonly kept?: readonly string[];
   /** Arguments that shrink the plan further, if the time was up before that was done. */
@@ -102,6 +104,8 @@ export interface ScenarioSummary {
    * The seeds in which each invariant broke, as many as are named; one cause may break several invariants in one run.
    */
   readonly broken: Readonly<Partial<Record<ReportedInvariant, readonly number[]>>>;
+  /** The failures by signature, the most frequent first. */
+  readonly clusters: readonly FailureCluster[];
   /** The failure of the smallest seed. */
   readonly failure: Failure | undefined;
 }
@@ -126,6 +130,8 @@ export interface Summary {
   readonly interrupted?: true;
   /** What the runs reached of the tables of coverage; undefined if it was not summed. */
   readonly coverage: CoverageSummary | undefined;
+  /** The tables themselves, for a campaign's page. */
+  readonly coverageTables?: readonly TableCoverage[];
 }
 
 /** Of a scenario's seeds, at most this many per hundred may end unknown. */
@@ -134,41 +140,13 @@ export const unknownPercentMax = 5;
 /** Most failed seeds that are named; further ones would show the same causes again. */
 const failedSeedsMax = 20;
 
-/** The gravest first. */
-const gravities: readonly Gravity[] = ['data', 'security', 'availability', 'operations', 'testbed'];
-
-/**
- * The invariant whose breach costs a user most, and of several equally grave ones that which broke first; undefined when
- * none did.
- */
-export function brokenInvariant(result: RunResult): CheckReport | undefined {
-  return brokenInvariants(result)[0];
-}
-
-/** All invariants that broke, the gravest first, and equally grave ones in the order of time. */
-export function brokenInvariants({ reports }: RunResult): readonly CheckReport[] {
-  return reports
-    .filter((report) => !report.ok)
-    .toSorted((left, right) => rankOf(left) - rankOf(right) || atOf(left) - atOf(right));
-}
-
-/** A user's own invariant stands beside the gravest; one that compared too little proves nothing and comes last. */
-function rankOf({ invariant, vacuous }: CheckReport): number {
-  if (vacuous) return gravities.length;
-  const row = invariantTable.find(({ name }) => name === invariant);
-  return row === undefined ? 0 : gravities.indexOf(row.gravity);
-}
-
-function atOf(report: CheckReport): number {
-  return report.firstBad?.atUs ?? Number.MAX_SAFE_INTEGER;
-}
-
 /** Sums up a scenario's results, which may come in any order. */
 export function summarize(
   name: string,
   results: readonly RunResult[],
   failure: Failure | undefined,
 ): ScenarioSummary {
+  const clusters = clustersOf(results);
   const count = (verdict: Verdict): number => results.filter((result) => result.verdict === verdict).length;
   return {
     name,
@@ -184,7 +162,19 @@ export function summarize(
     struck: addStruck(results),
     failedSeeds: failedSeedsOf(results),
     broken: brokenBySeed(results),
-    failure,
+    clusters,
+    failure: failure === undefined ? undefined : besideOthers(failure, clusters),
+  };
+}
+
+/** The failure, with how many other seeds failed, and how many of them the same way. */
+function besideOthers(failure: Failure, clusters: readonly FailureCluster[]): Failure {
+  const all = clusters.reduce((total, { count }) => total + count, 0);
+  const same = clusters.find(({ signature }) => signature === signatureOf(failure.result));
+  const seeds = same?.seeds.filter((seed) => seed !== failure.result.seed) ?? [];
+  return {
+    ...failure,
+    others: { failed: Math.max(0, all - 1), sameWay: Math.max(0, (same?.count ?? 1) - 1), seeds },
   };
 }
 
@@ -199,36 +189,6 @@ export function summarizeAll(
   const failed = scenarios.some((one) => one.failed > 0);
   const passed = !failed && !unknownBeyondCap && !interrupted;
   return { passed, unknownBeyondCap, scenarios, limit, coverage, ...(interrupted ? { interrupted } : {}) };
-}
-
-/** The summary as the one line that `--json` prints. */
-export function summaryJson(summary: Summary): string {
-  const scenarios = summary.scenarios.map((one) => ({
-    name: one.name,
-    seeds: one.seeds,
-    passed: one.passed,
-    failed: one.failed,
-    unknown: one.unknown,
-    events: one.events,
-    operations: one.operations,
-    virtual_ms: one.virtualMs,
-    wall_ms: one.wallMs,
-    checks: one.checks,
-    faults: one.struck,
-    ...(one.failure === undefined
-      ? {}
-      : { failed_seeds: one.failedSeeds, broken: one.broken, failure: failureJson(one.failure) }),
-  }));
-  const limit =
-    summary.limit === undefined ? {} : { for_ms: summary.limit.forMs, not_reached: summary.limit.notReached };
-  const interrupted = summary.interrupted === true ? { interrupted: true } : {};
-  return JSON.stringify({
-    passed: summary.passed,
-    scenarios,
-    coverage: summary.coverage,
-    ...limit,
-    ...interrupted,
-  });
 }
 
 function failedSeedsOf(results: readonly RunResult[]): readonly number[] {
@@ -246,24 +206,6 @@ function brokenBySeed(results: readonly RunResult[]): ScenarioSummary['broken'] 
     }
   }
   return broken;
-}
-
-function failureJson({ result, shrunk, replay, page, kept }: Failure): object {
-  const broken = brokenInvariant(result);
-  return {
-    seed: result.seed,
-    invariant: broken?.invariant,
-    reason: broken?.reasons[0],
-    at_us: broken?.firstBad?.atUs,
-    replay: ['lockstep-sim', ...replay].join(' '),
-    ...(shrunk === undefined ? {} : { shrunk: shrunkJson(shrunk) }),
-    ...(page === undefined ? {} : { page }),
-    ...(kept === undefined ? {} : { kept }),
-  };
-}
-
-function shrunkJson({ runs, minimal, operations, faults }: Shrunk): object {
-  return { runs, minimal, operations: operations[1], faults: faults[1] };
 }
 
 function addChecks(results: readonly RunResult[]): ScenarioSummary['checks'] {

@@ -10,7 +10,7 @@ import type { ShrinkProgress } from '../plan/shrink.ts';
 import { shrinkPlan, withoutFloors } from '../plan/shrink.ts';
 import type { Pool } from './pool/pool.ts';
 import type { RunResult, Shrunk } from './result.ts';
-import { brokenInvariant } from './result.ts';
+import { brokenInvariant } from './broken.ts';
 
 /** How to shrink a failure. */
 export interface ShrinkLimits {

@@ -1,0 +1,44 @@
+/** What options of several commands share: their texts, and how results are printed. */
+import process from 'node:process';
+
+import chalk, { Chalk } from 'chalk';
+import type { ChalkInstance } from 'chalk';
+
+import { columnsMin } from '../../reports/columns.ts';
+import { keptDirectory } from './kept-plan.ts';
+
+/** Text of an option that several commands have. */
+export const historyFlag = '--history <file>';
+/** Text of an option that several commands have. */
+export const historyHelp = 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise';
+
+/** Text of an option that several commands have. */
+export const defaultShrinkMs = 30_000;
+/** Text of an option that several commands have. */
+export const shrinkForFlag = '--shrink-for <duration>';
+/** Text of an option that several commands have. */
+export const shrinkForHelp = 'time to shrink a failure: 30s if nothing is said, 0s for not at all';
+/** Text of an option that several commands have. */
+export const keepFlag = '--keep [dir]';
+/** Text of an option that several commands have. */
+export const keepHelp = `keep the plan of each failure in a directory (${keptDirectory} if none is named), with a vitest file`;
+
+/** Text of an option that several commands have. */
+export const scenariosFlag = '--scenarios <file>';
+/** Text of an option that several commands have. */
+export const scenariosHelp = 'a module of yours that exports scenarios, invariants or both';
+
+/** The directory that `--keep` names; undefined without it. */
+export function keepDirectory(keep: string | true | undefined): string | undefined {
+  return keep === true ? keptDirectory : keep;
+}
+
+/** Width of the terminal; without one, the width that every terminal has. */
+export function columns(): number {
+  return Math.max(columnsMin, process.stdout.isTTY ? process.stdout.columns : columnsMin);
+}
+
+/** Colours on a terminal only. */
+export function paint(): ChalkInstance {
+  return process.stdout.isTTY ? chalk : new Chalk({ level: 0 });
+}

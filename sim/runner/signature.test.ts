@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+
+import { brokenReport, resultOf } from './result-fixture.ts';
+import { clustersOf, signatureOf } from './signature.ts';
+
+const failed = (seed: number, text: string): ReturnType<typeof resultOf> =>
+  resultOf({ seed, verdict: 'failed', reports: [brokenReport(5, text)] });
+
+it('two failures of one cause have one signature, whatever their names and numbers', () => {
+  const one = failed(1, '#3 c0 put newest/k8 «w:c0:1» at n3: ok in 0.8 ms: acknowledged with 1 of 3 copies');
+  const other = failed(
+    2,
+    '#127 c4 put siblings/k12 «w:c4:17» at n1: ok in 12 ms: acknowledged with 2 of 3 copies',
+  );
+  expect(signatureOf(one)).toBe(signatureOf(other));
+  const ids = [5, 6].map((seed) => failed(seed, `n${seed} votes commit in n2-ea0eab6e2f1${seed}-1`));
+  expect(new Set(ids.map(signatureOf)).size).toBe(1);
+});
+
+it('failures of two kinds have two, and a run that passed has none', () => {
+  const results = [
+    failed(4, '#3 c0 put newest/k8 at n3: ok: lost'),
+    failed(2, '#9 c1 put newest/k1 at n2: ok: lost'),
+    failed(3, '#9 c1 get newest/k1 at n2: ok: saw what was never written'),
+    resultOf({ seed: 9 }),
+  ];
+  expect(clustersOf(results).map(({ count, seeds }) => [count, seeds])).toEqual([
+    [2, [2, 4]],
+    [1, [3]],
+  ]);
+});

@@ -1,0 +1,76 @@
+/**
+ * The signature of a failure: what broke and how, without the names and numbers that differ from seed to seed. Failures
+ * of one signature most likely have one cause, so reports list them together.
+ */
+import type { CheckReport } from '../check/report.ts';
+import { brokenInvariant } from './broken.ts';
+
+/** What is read of a run's result. */
+interface Judged {
+  readonly seed: number;
+  readonly verdict: 'passed' | 'failed' | 'unknown';
+  readonly reports: readonly CheckReport[];
+}
+
+/** What is replaced, in this order. */
+const particulars: readonly (readonly [RegExp, string])[] = [
+  [/«[^»]*»/g, '«…»'],
+  [/"[^"]*"/g, '"…"'],
+  // Transaction ids, hashes, times, then names of hosts and keys.
+  [/\b[\w.]{1,64}-[0-9a-f]{12}-\d+\b/g, '<transaction>'],
+  [/\b[0-9a-f]{12,}\b/g, '<hash>'],
+  [/\b[a-z]+\/[a-z]\d+(\.\d+)?\b/g, '<key>'],
+  [/#t?\d+/g, '#'],
+  [/\b[a-z]{1,2}\d+(\.\d+)?\b/g, '<name>'],
+  [/-?\d[\d.,]*/g, '<n>'],
+  // A list of three reads as a list of one.
+  [/(<name>|<key>|<n>|«…»)(?:(?:, | and | )\1)+/g, '$1'],
+];
+
+/** `durability: # <name> put <key> «…» at <name>: ok in <n> ms: lost`; undefined for a run that did not fail. */
+export function signatureOf(result: Omit<Judged, 'seed'>): string | undefined {
+  if (result.verdict !== 'failed') return undefined;
+  const broken = brokenInvariant(result);
+  if (broken === undefined) return undefined;
+  if (broken.vacuous) return `${broken.invariant}: compared too little`;
+  let text = broken.firstBad?.text ?? broken.reasons[0] ?? '';
+  for (const [pattern, name] of particulars) text = text.replaceAll(pattern, name);
+  return `${broken.invariant}: ${text.replaceAll(/\s+/g, ' ').slice(0, 200)}`;
+}
+
+/** Failures of one signature. */
+export interface FailureCluster {
+  readonly signature: string;
+  /** The seeds, smallest first, at most `seedsMax`; `count` counts all. */
+  readonly seeds: readonly number[];
+  readonly count: number;
+  /** The violation of the smallest seed, as the check states it. */
+  readonly example: string;
+}
+
+/** Most seeds that a cluster names. */
+const seedsMax = 20;
+
+/** The failures among the results, by signature, the largest cluster first. */
+export function clustersOf(results: readonly Judged[]): readonly FailureCluster[] {
+  const bySignature = new Map<string, Judged[]>();
+  for (const result of results.toSorted((left, right) => left.seed - right.seed)) {
+    const signature = signatureOf(result);
+    if (signature === undefined) continue;
+    const others = bySignature.get(signature);
+    if (others === undefined) bySignature.set(signature, [result]);
+    else others.push(result);
+  }
+  return [...bySignature]
+    .map(([signature, failures]) => ({
+      ...{ signature, count: failures.length },
+      seeds: failures.slice(0, seedsMax).map(({ seed }) => seed),
+      example: failures[0] === undefined ? '' : exampleOf(failures[0]),
+    }))
+    .toSorted((left, right) => right.count - left.count);
+}
+
+function exampleOf(result: Judged): string {
+  const broken = brokenInvariant(result);
+  return broken?.firstBad?.text ?? broken?.reasons[0] ?? '';
+}
