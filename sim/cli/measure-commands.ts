@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 
 import type { Command } from 'commander';
+import { Option } from 'commander';
 
 import { exitCodes } from './complaints.ts';
 import { coverageJson, coverageText, measureCoverage, tableNames } from './coverage-command.ts';
@@ -86,10 +87,18 @@ export function addMutants(program: Command, { print, setExitCode }: Output): vo
     .argument('[name...]', 'names or codes (with --generated: names or operators); default: all')
     .option('--generated <n>', 'make n mutants of the engine, try each and print the score', positive)
     .option('--seed <s>', 'with --generated: the seed by which they are drawn', wholeNumber, 1)
-    .option('--budget <duration>', 'with --generated: processor time for each', durationMs, 120_000)
+    .addOption(
+      new Option('--budget <duration>', 'with --generated: processor time for each')
+        .argParser(durationMs)
+        .default(120_000, '2m'),
+    )
     .option('--shard <i/n>', 'with --generated: of n equal parts, this one (0/2, 1/2)', shardOf)
     .option('--score <file>', 'with --generated: keep the score there; mutants in it are not tried again')
-    .option('--shrink-for <duration>', 'of the catalogue: shrink each failing plan this long', durationMs, 0)
+    .addOption(
+      new Option('--shrink-for <duration>', 'of the catalogue: shrink each failing plan this long')
+        .argParser(durationMs)
+        .default(0, 'not at all'),
+    )
     .option('--jobs <j>', `of the catalogue: ${jobsHelp}`, jobCount, availableParallelism())
     .option('--json', 'print one line of JSON')
     .action(async (only: readonly string[], flags: MutantsFlags) => {

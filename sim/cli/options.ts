@@ -3,21 +3,24 @@ import process from 'node:process';
 
 import chalk, { Chalk } from 'chalk';
 import type { ChalkInstance } from 'chalk';
+import { Option } from 'commander';
 
 import { columnsMin } from '../../reports/columns.ts';
 import { keptDirectory } from './kept-plan.ts';
+import { durationMs } from './option-values.ts';
 
 /** Text of an option that several commands have. */
 export const historyFlag = '--history <file>';
 /** Text of an option that several commands have. */
 export const historyHelp = 'write the transactions: Jepsen EDN for Elle (*.edn), JSON lines otherwise';
 
-/** Text of an option that several commands have. */
-export const defaultShrinkMs = 30_000;
-/** Text of an option that several commands have. */
-export const shrinkForFlag = '--shrink-for <duration>';
-/** Text of an option that several commands have. */
-export const shrinkForHelp = 'time to shrink a failure: 30s if nothing is said, 0s for not at all';
+/** The option `--shrink-for` of several commands. */
+export function shrinkForOption(): Option {
+  return new Option('--shrink-for <duration>', 'time to shrink a failure; 0s: do not shrink')
+    .argParser(durationMs)
+    .default(30_000, '30s');
+}
+
 /** Text of an option that several commands have. */
 export const keepFlag = '--keep [dir]';
 /** Text of an option that several commands have. */

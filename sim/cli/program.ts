@@ -36,7 +36,6 @@ import type { Output } from './option-values.ts';
 import { durationMs, jobCount, jobsHelp, names, positive, wholeNumber } from './option-values.ts';
 import {
   columns,
-  defaultShrinkMs,
   historyFlag,
   historyHelp,
   keepDirectory,
@@ -45,8 +44,7 @@ import {
   paint,
   scenariosFlag,
   scenariosHelp,
-  shrinkForFlag,
-  shrinkForHelp,
+  shrinkForOption,
 } from './options.ts';
 import type { WrittenPage } from './page-files.ts';
 import type { TraceAsked, TraceLevel } from './replay-command.ts';
@@ -212,7 +210,7 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
     .argument('[scenario...]', 'names of scenarios')
     .option(
       '--seeds <n>',
-      'seeds per scenario, in any time unless --for limits it (without any of the three: --for 60s)',
+      'seeds per scenario (default: as many as --for has time for; a minute if neither is given)',
       positive,
     )
     .addOption(new Option('--all', `${allSeedCount} seeds of every scenario`).conflicts(['seeds', 'seed']))
@@ -242,7 +240,7 @@ function addRun(program: Command, { print, setExitCode }: Output): void {
         'which seeds run a second time to check determinism (default: eighth; all with --seed or --mutant)',
       ).choices(twiceChoices),
     )
-    .option(shrinkForFlag, shrinkForHelp, durationMs, defaultShrinkMs)
+    .addOption(shrinkForOption())
     .option(keepFlag, keepHelp)
     .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
     .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
@@ -300,7 +298,7 @@ function addShrink(program: Command, { print, setExitCode }: Output): void {
     .description('shrink a failing plan, or one that run had no time to make minimal')
     .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file; x.json becomes x.min.json')
     .option('--seed <s>', 'the seed', wholeNumber)
-    .option(shrinkForFlag, shrinkForHelp, durationMs, defaultShrinkMs)
+    .addOption(shrinkForOption())
     .option('--out <dir>', 'where the shrunk plan is written (default: beside the plan)')
     .option(keepFlag, keepHelp)
     .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
