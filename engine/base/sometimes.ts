@@ -52,7 +52,7 @@ export const rareBranches = {
   'read.repair-failed': 'a stale replica does not take a read’s repair',
   'read.replicas-disagree': 'enough replicas have answered a read and too few of them agree',
   'rebuild.began': 'a node begins to read back what its lost disk held',
-  'rebuild.nobody-answers': 'a rebuild waits because no owner has answered',
+  'rebuild.no-owner-answers': 'a rebuild waits because no owner has answered',
   'rebuild.source-failed': 'a rebuild cannot read a range from its source',
   'recovery.branch-prepared': 'a start finds a prepared branch and locks its keys again',
   'recovery.decision-taken-up': 'a start takes up a decision that has unacknowledged branches',
@@ -130,7 +130,7 @@ export type RareBranch = keyof typeof rareBranches;
 
 type Listener = (name: RareBranch) => void;
 
-/** Those who hear that a site was reached. */
+/** The listeners of this process. */
 class Listeners {
   #listeners: readonly Listener[] = [];
   /** Undefined while there is none, so that a site costs one comparison. */

@@ -1,6 +1,5 @@
 /** Follows one run and says which cells of the tables it reached. It looks only: the run and its digest are the same. */
-import type { PlanFault } from '../plan/plan.ts';
-import type { Plan } from '../plan/plan.ts';
+import type { Plan, PlanFault } from '../plan/plan.ts';
 import type { History } from '../evidence/history.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';

@@ -212,7 +212,7 @@ export class Rebuild {
     const owners = membership.ring.members.filter((member) => member !== self).map(({ node }) => node);
     // A joining member knows of nothing before it joined.
     if (owners.length > 0 && !owners.some((node) => states.has(node))) {
-      sometimes('rebuild.nobody-answers');
+      sometimes('rebuild.no-owner-answers');
       return owners;
     }
     const heard = new Set([...states.values()].flatMap((state) => state.heard));

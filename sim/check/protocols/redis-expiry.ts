@@ -39,7 +39,7 @@ function checkFound(
 ): void {
   const write = writes.find(({ id, key }) => id === look.found && key === look.key);
   tally.compare(write !== undefined && write.outcome !== 'fail', look.completedUs, () => {
-    return `nobody wrote that: ${describeRedis(look)}`;
+    return `no client wrote that: ${describeRedis(look)}`;
   });
   if (write === undefined) return;
   // A write of unknown outcome may have been applied late.

@@ -7,7 +7,7 @@
  *   subscriptions to agree on after a cut, a crash or a change of the ring. Redis Cluster does the same. A message costs
  *   a part of a batch per peer.
  * - **At most once.** Nothing is sent twice. A message is lost to the subscribers of a peer that is not connected, is
- *   too slow, or dies. Nobody is told, as in Redis.
+ *   too slow, or dies. Neither they nor the publisher are told, as in Redis.
  * - **Order.** A node numbers its messages, and each peer takes them in that order alone: it drops a message that comes
  *   behind a newer one, as from a connection that was replaced, or from an earlier incarnation.
  * - **The count** that PUBLISH answers is that of all subscriptions in the cluster that got the message, of nodes that
