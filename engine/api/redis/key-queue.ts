@@ -104,15 +104,17 @@ export class KeyQueue {
   async #take(key: ObjectKey, edits: readonly Edit[]): Promise<number> {
     if (edits.every(isRead)) return this.#look(key, edits);
     let failure: TurnFailure;
+    let attempt = emptyVector;
     try {
       const written = isBlind(edits) ? await this.#write(key, edits) : emptyVector;
       if (typeof written === 'number') return written;
-      const result = await this.#edit(key, edits, written);
+      attempt = written;
+      const result = await this.#edit(key, edits, attempt);
       if (typeof result === 'number') return result;
-      failure = result;
+      failure = attempt.length === 0 ? result : turnFailure(unreplaced(result.text));
     } catch (caught) {
       const error = asLockstepError(caught);
-      failure = { error, text: writeRefusalText(error) };
+      failure = turnFailure(attempt.length === 0 ? error : unreplaced(error.message, error));
     }
     this.#conclude(edits);
     for (const edit of edits) if (!isRead(edit)) edit.fail(failure.error, failure.text);
@@ -198,18 +200,23 @@ export class KeyQueue {
     attempt: VersionVector,
   ): Promise<VersionVector | undefined> {
     const { dispatcher, timeoutMs } = this.#parts;
-    const seen = await this.#read(key, timeoutMs, attempt);
-    if (seen !== undefined && mayExpire(seen)) return attempt;
-    const context = mergeVectors(seen?.context ?? emptyVector, attempt);
-    await dispatcher.put({ key, need: 'default', context, content, timeoutMs });
-    return undefined;
+    try {
+      const seen = await this.#read(key, timeoutMs);
+      if (seen !== undefined && mayExpire(seen)) return attempt;
+      const context = mergeVectors(seen?.context ?? emptyVector, attempt);
+      await dispatcher.put({ key, need: 'default', context, content, timeoutMs });
+      return undefined;
+    } catch (caught) {
+      const error = asLockstepError(caught);
+      throw attempt.length === 0 ? error : unreplaced(error.message, error);
+    }
   }
 
   /** `attempt`: the context of what this turn has written already. */
   async #edit(key: ObjectKey, edits: readonly Edit[], attempt: VersionVector): Promise<number | TurnFailure> {
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
     for (;;) {
-      const object = await this.#read(key, attempts.leftMs, attempt);
+      const object = await this.#read(key, attempts.leftMs);
       const working = new WorkingKey(entryOf(object, this.#parts.io.clock.wallMs()));
       const replies = this.#apply(edits, working);
       const change = working.changed ? this.#changeOf(key, object, working, attempt) : undefined;
@@ -243,17 +250,13 @@ export class KeyQueue {
     return endingOf(outcome);
   }
 
-  /**
-   * Reads the key before a write. Rejects with a definite error if nothing has been sent for the write (`attempt` is
-   * empty).
-   */
-  async #read(key: ObjectKey, timeoutMs: number, attempt: VersionVector): Promise<StoredObject | undefined> {
+  /** Reads the key before a write. Rejects with a definite error: nothing has been sent for this write. */
+  async #read(key: ObjectKey, timeoutMs: number): Promise<StoredObject | undefined> {
     const need = editNeed(this.#parts);
     try {
       return (await this.#parts.dispatcher.get({ key, need, timeoutMs })).object;
     } catch (caught) {
-      const error = asLockstepError(caught);
-      throw attempt.length === 0 ? unread(error) : unreplaced(error);
+      throw unread(asLockstepError(caught));
     }
   }
 
@@ -279,6 +282,10 @@ export class KeyQueue {
 interface TurnFailure {
   readonly error: LockstepError | undefined;
   readonly text: string;
+}
+
+function turnFailure(error: LockstepError): TurnFailure {
+  return { error, text: writeRefusalText(error) };
 }
 
 const done: Ending = { kind: 'done' };

@@ -64,12 +64,12 @@ export function unread(read: LockstepError): LockstepError {
 }
 
 /**
- * The read after a write that is not known to have replaced what the key held. The write may count, so the error leaves
- * the outcome open.
+ * A write was sent and is not known to have replaced what the key held, and a further step for it failed. The write may
+ * count, so the error leaves the outcome open, whatever the failure says of its own step.
  */
-export function unreplaced(read: LockstepError): LockstepError {
-  const code = errorTable[read.code].definite ? 'NoQuorum' : read.code;
-  return new LockstepError(code, `the write is not known to be the newest: ${read.message}`, { cause: read });
+export function unreplaced(why: string, cause?: LockstepError): LockstepError {
+  const code = cause === undefined || errorTable[cause.code].definite ? 'NoQuorum' : cause.code;
+  return new LockstepError(code, `the write is not known to be the newest: ${why}`, cause && { cause });
 }
 
 /**

@@ -141,6 +141,34 @@ test('a SET that may not count as the newest is written again, on top of a read 
   expect(await peer.ask('SET', 'k', '3')).toBe('-NOQUORUM the write is not known to be the newest: full\r\n');
 });
 
+test('whatever ends a SET whose first attempt was written leaves its outcome open', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const { dispatcher, transactions } = redis;
+  const put = dispatcher.put.bind(dispatcher);
+  dispatcher.besideCount = 1;
+  dispatcher.put = (request) => {
+    if (request.replaces === true) return put(request);
+    return Promise.reject(new LockstepError('Overloaded', 'full', { definite: true }));
+  };
+  expect(await peer.ask('SET', 'k', '1')).toBe('-NOQUORUM the write is not known to be the newest: full\r\n');
+  // The read finds a value that expires, and the transaction that then replaces it is aborted.
+  dispatcher.besideCount = 1;
+  const get = dispatcher.get.bind(dispatcher);
+  dispatcher.get = async (request) => {
+    const { object } = await get(request);
+    const siblings = (object?.siblings ?? []).map((one) => ({
+      ...one,
+      meta: metaWithExpiry(one, 900_000_000_000),
+    }));
+    return { object: { context: object?.context ?? [], siblings } };
+  };
+  transactions.outcomes.push('prepare_failed');
+  expect(await peer.ask('SET', 'k', '2')).toMatch(
+    /^-NOQUORUM the write is not known to be the newest: ABORTED prepare_failed/,
+  );
+});
+
 test('a SET over a value that expires and that its first attempt met is one transaction that includes the attempt', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
