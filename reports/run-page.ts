@@ -4,7 +4,7 @@
  */
 import type { Recording } from '../sim/record/recording.ts';
 import { escaped } from './markup.ts';
-import { themeCss } from './theme.ts';
+import { documentHead } from './theme.ts';
 import { verdictText } from './verdict.ts';
 
 /** What a page is made of. */
@@ -31,18 +31,8 @@ export function renderPage(parts: PageParts): string {
   const { recording, playground } = parts;
   const words = verdictText(recording);
   const title = playground ? 'Lockstep playground' : words.title;
-  const policy = `default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; worker-src blob:; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'`;
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<link rel="icon" href="data:,">
-<title>${escaped(title)}</title>
-<style>${themeCss()}${parts.style}</style>
-</head>
+  const policy = `script-src 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' blob:; worker-src blob:; `;
+  return `${documentHead(title, parts.style, policy)}
 <body${playground ? ' class="playground"' : ''}>
 <header>
 <div class="brand"><strong>Lockstep</strong> <span>${playground ? 'playground' : 'run report'}</span></div>

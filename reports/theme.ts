@@ -1,4 +1,5 @@
-/** The colours of all pages, each in its light and its dark form: the one place for both themes. */
+/** The head of all pages, and their colours, each in its light and its dark form: the one place for both themes. */
+import { escaped } from './markup.ts';
 
 /** Names of custom properties, and their values in the light and in the dark theme. Text on its ground meets WCAG AA. */
 const colours: Readonly<Record<string, readonly [light: string, dark: string]>> = {
@@ -26,7 +27,7 @@ const colours: Readonly<Record<string, readonly [light: string, dark: string]>> 
 };
 
 /** The rules that set them: by the system's theme, unless the page's root has one of its own (`data-theme`). */
-export function themeCss(): string {
+function themeCss(): string {
   const [light, dark] = [0, 1].map((theme) =>
     Object.entries(colours)
       .map(([name, values]) => `--${name}:${values[theme] ?? ''}`)
@@ -36,4 +37,23 @@ export function themeCss(): string {
 @media (prefers-color-scheme:dark){:root:not([data-theme='light']){${dark}}}
 :root[data-theme='dark']{${dark}}
 `;
+}
+
+/**
+ * A page up to its body. `policy`: the directives of its content security policy beside those of every page, which load
+ * nothing and allow inline styles and images alone.
+ */
+export function documentHead(title: string, style: string, policy = ''): string {
+  const directives = `default-src 'none'; ${policy}style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'`;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="${directives}">
+<link rel="icon" href="data:,">
+<title>${escaped(title)}</title>
+<style>${themeCss()}${style}</style>
+</head>`;
 }

@@ -13,7 +13,7 @@ import type {
 } from '../../sim/runner/campaign.ts';
 import { escaped } from '../markup.ts';
 import { grouped, many } from '../numbers.ts';
-import { themeCss } from '../theme.ts';
+import { documentHead } from '../theme.ts';
 import { comparisonSentences, verdictSentence } from './sentences.ts';
 
 /** A row of the matrix that `lockstep-sim mutants --json` prints. */
@@ -40,17 +40,7 @@ export function renderCampaignPage(
 ): string {
   const title = `${verdictSentence(campaign)}`;
   const badge = campaign.passed ? 'passed' : 'failed';
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">
-<link rel="icon" href="data:,">
-<title>Lockstep campaign: ${escaped(title)}</title>
-<style>${themeCss()}${style}</style>
-</head>
+  return `${documentHead(`Lockstep campaign: ${title}`, style)}
 <body>
 <header><strong>Lockstep</strong> <span>campaign</span> <span class="badge ${badge}">${badge}</span></header>
 <main>
