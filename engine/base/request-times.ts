@@ -5,11 +5,14 @@
  *
  * All times are microseconds of the monotonic clock.
  */
+import type { ByteString } from './ids.ts';
+
+/** The times of one request. */
 export class RequestTimes {
   /** When the request arrived. */
   readonly startUs: number;
-  /** What the request concerns, for the log: the bucket. Empty if it concerns several. */
-  bucket = '';
+  /** The bucket that the request concerns, for the log; undefined if it concerns several. */
+  bucket: ByteString | undefined;
   /** From the arrival to the first dispatch: parsing, and waiting behind other requests of the connection or the key. */
   waitUs = 0;
   /** Routing, choosing replicas, and sending the questions. */

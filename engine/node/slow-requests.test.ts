@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { TestLog } from '../api/testing/test-io.fixture.ts';
+import { byteStringOf } from '../base/ids.ts';
 import { RequestTimes } from '../base/request-times.ts';
 import { slowLinesMax, SlowRequests } from './slow-requests.ts';
 
@@ -9,7 +10,7 @@ test('a slow request is logged with where its time went, a quicker one is not', 
   const slow = new SlowRequests(log, 100);
   const times = slow.timesOf(1_000);
   if (times === undefined) throw new Error('the log is on');
-  times.bucket = 'carts';
+  times.bucket = byteStringOf('carts');
   times.dispatched(11_000);
   times.asked(13_000);
   times.synced(43_000);

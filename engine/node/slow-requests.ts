@@ -5,6 +5,7 @@
  */
 import type { ClientProtocol, Operation } from '../api/client-observer.ts';
 import type { Log, LogFields } from '../io/log.ts';
+import { textOf } from '../base/ids.ts';
 import { RequestTimes } from '../base/request-times.ts';
 
 /** The most lines a second. */
@@ -43,7 +44,7 @@ export class SlowRequests {
     const fields: LogFields = {
       protocol,
       operation,
-      ...(times.bucket === '' ? {} : { bucket: times.bucket }),
+      ...(times.bucket === undefined ? {} : { bucket: textOf(times.bucket) }),
       ...(requestId === undefined ? {} : { requestId }),
       ms: millis(latencyUs),
       waitMs: millis(times.waitUs),

@@ -179,7 +179,7 @@ async function serve(
   try {
     const place = placeOf(request, form);
     if (!isKnown(parts, place.type)) return unknownType(place.type);
-    if (times !== undefined) times.bucket = textOf(place.bucket);
+    if (times !== undefined) times.bucket = place.bucket;
     return await handler(parts, request, place, keyOf(request), times);
   } catch (caught) {
     const error = asLockstepError(caught);

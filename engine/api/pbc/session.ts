@@ -10,7 +10,6 @@ import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { Connection } from '../../io/network.ts';
-import { textOf } from '../../base/ids.ts';
 import type { RequestTimes } from '../../base/request-times.ts';
 import type { Purpose } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
@@ -169,7 +168,7 @@ export class Session extends ClientSession<Call, Exchange> {
     const { observer } = this.#parts;
     observer.received(reads(call) ? 'read' : 'write');
     exchange.times = observer.timesOf(exchange.startUs);
-    if (exchange.times !== undefined && 'key' in call) exchange.times.bucket = textOf(call.key.bucket);
+    if (exchange.times !== undefined && 'key' in call) exchange.times.bucket = call.key.bucket;
   }
 
   #authenticate(call: AuthCall): void {

@@ -7,7 +7,6 @@
  * ones, and all later ones for them.
  */
 import type { LockstepError } from '../../base/errors.ts';
-import { textOf } from '../../base/ids.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import type { CloseReason, Connection } from '../../io/network.ts';
 import type { Failure, Operation } from '../client-observer.ts';
@@ -361,7 +360,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
       purpose,
       purpose === undefined ? undefined : observer.timesOf(startUs),
     );
-    if (exchange.times !== undefined) exchange.times.bucket = textOf(exchange.database.parts.bucket);
+    if (exchange.times !== undefined) exchange.times.bucket = exchange.database.parts.bucket;
     if (purpose !== undefined) observer.received(purpose);
     this.begun(exchange);
     return exchange;
