@@ -232,7 +232,8 @@ describe('lockstep-sim', () => {
   });
 
   it("refuses the replay of a plan that a user's invariant judged, without that invariant", () => {
-    const run = call('run', 'tiny-crashes', '--seed', '1', '--scenarios', stories, '--out', 'judged');
+    const words = ['run', 'tiny-crashes', '--seed', '1', '--shrink-for', '2s', '--scenarios', stories];
+    const run = call(...words, '--out', 'judged');
     expect(run).toMatchObject({ status: 1, out: expect.stringContaining('broke nobody-writes') as string });
     for (const file of ['judged/tiny-crashes-1.json', 'judged/tiny-crashes-1.min.json']) {
       const plan = parsePlan(readFileSync(join(directory, file), 'utf8'));
