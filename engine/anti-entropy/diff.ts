@@ -1,10 +1,9 @@
 /**
  * The decisions of an exchange, as pure functions: which ranges differ, which keys differ, and how a key is repaired.
  */
-import { BytesError } from '../base/bytes.ts';
+import { tryDecode } from '../base/decoding.ts';
 import { assert } from '../base/assert.ts';
 import type { PackedKey } from '../base/object-key.ts';
-import type { StoredObject } from '../replica/object/object.ts';
 import { decodeObject, mergeObjects, resolveToNewest, sameObject } from '../replica/object/object.ts';
 import type { Entry } from './refresh.ts';
 import type { RangeHash, TokenRange } from './tree.ts';
@@ -70,7 +69,7 @@ export function judge(
   if (mine === undefined) return theirs === undefined ? 'equal' : 'pull';
   if (theirs === undefined) return 'push';
   if (Buffer.compare(mine, theirs) === 0) return 'equal';
-  const [left, right] = [decode(mine), decode(theirs)];
+  const [left, right] = [mine, theirs].map((bytes) => tryDecode(() => decodeObject(bytes)));
   if (left === undefined || right === undefined) return 'ambiguousClock';
   const both = mergeObjects(left, right);
   const merged = allowMult ? both : resolveToNewest(both);
@@ -79,13 +78,4 @@ export function judge(
   if (isMine && isTheirs) return 'ambiguousClock';
   if (isMine) return 'push';
   return isTheirs ? 'pull' : 'siblings';
-}
-
-function decode(bytes: Uint8Array): StoredObject | undefined {
-  try {
-    return decodeObject(bytes);
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
-  }
 }

@@ -1,6 +1,6 @@
 /** The body of `POST /backup/restore`: objects with all siblings and their causal contexts, as the store holds them. */
-import { ByteReader, BytesError, ByteWriter } from '../base/bytes.ts';
-import { LockstepError } from '../base/errors.ts';
+import { BytesError, ByteWriter } from '../base/bytes.ts';
+import { mustDecodeWhole } from '../base/decoding.ts';
 import type { ObjectKey, PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import { decodeObject } from '../replica/object/object.ts';
@@ -30,15 +30,14 @@ export function encodeRestoreBatch(objects: readonly RestoredObject[]): Buffer {
 
 /** Decodes and checks a batch. Throws `BadRequest` for anything but what `encodeRestoreBatch` wrote. */
 export function decodeRestoreBatch(bytes: Uint8Array): readonly ArrivedObject[] {
-  try {
-    const reader = new ByteReader(bytes);
+  return mustDecodeWhole('a batch', bytes, (reader) => {
     const version = reader.u8();
     if (version !== formatVersion)
       throw new BytesError(`format ${version}; this node reads ${formatVersion}`);
     const count = reader.varint();
     if (count > reader.left / objectBytesMin)
       throw new BytesError(`${count} objects in ${reader.left} bytes`);
-    const objects = Array.from({ length: count }, () => {
+    return Array.from({ length: count }, () => {
       const key = reader.string() as PackedKey;
       const name = unpackKey(key);
       if (name === undefined) throw new BytesError('a key is not in its packed form');
@@ -46,10 +45,5 @@ export function decodeRestoreBatch(bytes: Uint8Array): readonly ArrivedObject[] 
       decodeObject(object);
       return { key, name, bytes: object };
     });
-    reader.end();
-    return objects;
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    throw new LockstepError('BadRequest', `a batch that does not decode: ${error.message}`);
-  }
+  });
 }

@@ -10,7 +10,8 @@
  * The routing of a bucket (`chash_keyfun`, `wasm_keyfun`) may change only while no node holds one of its keys. Every
  * node must therefore be reachable to confirm that it holds none.
  */
-import { ByteWriter, BytesError } from '../base/bytes.ts';
+import { ByteWriter } from '../base/bytes.ts';
+import { mustDecode } from '../base/decoding.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
@@ -28,6 +29,9 @@ import type { PropertyAnswer, PropertyQuestion } from './property-messages.ts';
 import { decodeAnswer, decodeQuestion, encodeAnswer, encodeQuestion } from './property-messages.ts';
 import type { Stamp } from './registers.ts';
 import { propertyGroups, resetAt, settingOf } from './registers.ts';
+
+/** What a message of peers is called in errors. */
+const about = 'a message about bucket properties';
 
 /** What the keeper needs of the cluster and of the store. `node/` implements it. */
 export interface PropertyLinks {
@@ -253,7 +257,7 @@ export class PropertyKeeper {
    * complete yet) or `StorageFailed`.
    */
   async answer(words: Uint8Array): Promise<Uint8Array> {
-    return encodeAnswer(await this.#answerTo(understood(words, decodeQuestion)));
+    return encodeAnswer(await this.#answerTo(mustDecode(about, () => decodeQuestion(words))));
   }
 
   async #answerTo(question: PropertyQuestion): Promise<PropertyAnswer> {
@@ -417,7 +421,7 @@ export class PropertyKeeper {
     const heard = new Deferred<PropertyAnswer | LockstepError>();
     this.#links.ask(peer, encodeQuestion(question), (answer) => {
       if (answer instanceof LockstepError) heard.resolve(answer);
-      else heard.resolve(attempted(() => understood(answer, decodeAnswer)));
+      else heard.resolve(attempted(() => mustDecode(about, () => decodeAnswer(answer))));
     });
     return heard.promise;
   }
@@ -481,15 +485,6 @@ function valueOf(properties: BucketProperties, name: string): PropertyValue {
 function routesOtherwise(before: BucketProperties, after: BucketProperties): boolean {
   if (before.chashKeyfun !== after.chashKeyfun) return true;
   return after.chashKeyfun === 'CUSTOM' && before.wasmKeyfun !== after.wasmKeyfun;
-}
-
-function understood<T>(words: Uint8Array, decode: (words: Uint8Array) => T): T {
-  try {
-    return decode(words);
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    throw new LockstepError('BadRequest', `words about bucket properties: ${error.message}`);
-  }
 }
 
 function attempted<T>(work: () => T): T | LockstepError {

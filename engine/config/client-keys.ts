@@ -1,30 +1,14 @@
 /** The configuration keys of all client listeners, for the table of `keys.ts`. */
 import type { KeyRows } from './config-key.ts';
 import { untried } from './config-key.ts';
-import type { HostNames } from './host-names.ts';
 import { hostNames } from './host-names.ts';
 import { wholeNumber } from './values.ts';
-
-/** Limits of client connections and requests; units as in the names. */
-export interface ClientFields {
-  readonly clientAnswerBytesMax: number;
-  readonly clientConnectionsMax: number;
-  readonly clientHeaderLinesMax: number;
-  readonly clientHosts: HostNames;
-  readonly clientReadBytesMax: number;
-  readonly clientReadTimeoutMs: number;
-  readonly clientRequestBytesMax: number;
-  readonly clientWaitMsMax: number;
-  /** Milliseconds from which on a request is logged as slow; 0: none is. */
-  readonly slowRequestMs: number;
-  readonly clientWriteTimeoutMs: number;
-}
 
 /** The default of `client_connections_max`. A lower limit of open files reduces it, without a warning for this default. */
 export const clientConnectionsDefault = 10_000;
 
 /** The rows. */
-export const clientKeys: KeyRows<ClientFields> = {
+export const clientKeys = {
   clientAnswerBytesMax: {
     kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
     fallback: 512 * 1024 ** 2,
@@ -85,4 +69,4 @@ export const clientKeys: KeyRows<ClientFields> = {
     trial: [0, 5, 1_000],
     help: 'Requests of clients that take at least this long are logged as api.request.slow with where their time went, at most ten a second. 0: none is.',
   },
-};
+} as const satisfies KeyRows;

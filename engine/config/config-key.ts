@@ -2,8 +2,8 @@
 import type { ValueKind } from './values.ts';
 
 /** One row: how the value is read, its default, and its help text. */
-export interface ConfigKey<T> {
-  readonly kind: ValueKind<T>;
+export interface ConfigKey {
+  readonly kind: ValueKind<unknown>;
   /** The default as the file would give it; absent if the key is mandatory. */
   readonly fallback?: unknown;
   /**
@@ -29,5 +29,8 @@ export function untried(reason: string): Untried {
   return { untried: reason };
 }
 
-/** Rows for the given fields. */
-export type KeyRows<Fields> = { readonly [Field in keyof Fields]: ConfigKey<Fields[Field]> };
+/** Rows by field. */
+export type KeyRows = Readonly<Record<string, ConfigKey>>;
+
+/** The type of the values that a row's kind reads. */
+export type ValueOf<Row extends ConfigKey> = Row['kind'] extends ValueKind<infer Value> ? Value : never;

@@ -1,18 +1,12 @@
 /**
- * The table of configuration keys. Parsing, defaults, names of environment variables, error messages and the reference
- * listing all derive from it. A field of `ConfigFields` without a row does not compile. A row's name in the file is the
- * field's name in snake case; in the environment it is `LOCKSTEP_` and that name in upper case.
+ * The table of configuration keys. The type of a configuration, parsing, defaults, names of environment variables,
+ * error messages and the reference listing all derive from it. A row's name in the file is the field's name in snake
+ * case; in the environment it is `LOCKSTEP_` and that name in upper case. A field's unit is in its name.
  */
-import type { NodeId, Token } from '../base/ids.ts';
-import type { ConsistencyLevel } from '../replication/requests.ts';
 import { consistencyLevels } from '../replication/requests.ts';
-import type { LogLevel } from '../io/log.ts';
 import { logLevels } from '../io/log.ts';
-import type { Address } from '../io/network.ts';
-import type { BucketProperties } from '../buckets/properties.ts';
 import { advertisedAddress, listenAddress, optionalAddress } from './addresses.ts';
 import { bucketTypeMap } from './bucket-types.ts';
-import type { Seed } from './members.ts';
 import {
   nodeName,
   numTokensDefault,
@@ -22,22 +16,12 @@ import {
   tokenCount,
   tokenList,
 } from './members.ts';
-import type { ClientFields } from './client-keys.ts';
 import { clientKeys } from './client-keys.ts';
-import type { RedisFields } from './redis-keys.ts';
-import { redisKeys } from './redis-keys.ts';
-import type { MapReduceFields } from './map-reduce-keys.ts';
-import { mapReduceKeys } from './map-reduce-keys.ts';
-import type { SecurityFields } from './security-keys.ts';
 import { securityKeys } from './security-keys.ts';
-import type { SyncMode } from './sync-mode.ts';
 import { syncMode } from './sync-mode.ts';
 import { flag, oneOf, powerOfTwo, text, wholeNumber } from './values.ts';
-import type { ConfigKey } from './config-key.ts';
+import type { ConfigKey, KeyRows, ValueOf } from './config-key.ts';
 import { untried } from './config-key.ts';
-import type { WasmConfigFields } from './wasm-keys.ts';
-import type { TransferFields } from './transfer-keys.ts';
-import { transferKeys } from './transfer-keys.ts';
 import { wasmKeys } from './wasm-keys.ts';
 
 /** `member`: the node owns its tokens from the start. `joining`: it joins a cluster that runs without it. */
@@ -46,81 +30,12 @@ export type JoinMode = 'member' | 'joining';
 /** All join modes. */
 export const joinModes: readonly JoinMode[] = ['member', 'joining'];
 
-/** All values of a configuration. Units are in the names; the rows below describe each field. */
-export interface ConfigFields
-  extends ClientFields, RedisFields, WasmConfigFields, MapReduceFields, TransferFields, SecurityFields {
-  readonly name: NodeId;
-  readonly clusterId: string;
-  readonly datacenter: string;
-  readonly rack: string;
-  /** Ascending and distinct; derived from `name` and `numTokens` if the file gives none. */
-  readonly tokens: readonly Token[];
-  readonly numTokens: number;
-  readonly seeds: readonly Seed[];
-  readonly join: JoinMode;
-  /** The dead node of this rack whose tokens this node takes over; undefined: none. */
-  readonly replace: NodeId | undefined;
-  readonly dataDir: string;
-  /** Undefined: off. The same holds for the other client listeners. */
-  readonly listen: Address | undefined;
-  readonly pbListen: Address | undefined;
-  readonly peerListen: Address;
-  /** Undefined: the address of the listener. */
-  readonly peerAdvertise: Address | undefined;
-  readonly statsListen: Address | undefined;
-  readonly readConsistency: ConsistencyLevel;
-  readonly writeConsistency: ConsistencyLevel;
-  readonly sync: SyncMode;
-  readonly requestTimeoutMs: number;
-  readonly drainTimeoutMs: number;
-  readonly bucketTypes: ReadonlyMap<string, BucketProperties>;
-  /** Most buckets and types that have properties of their own. */
-  readonly bucketPropertiesMax: number;
-  readonly tombstoneGraceSeconds: number;
-  readonly valueBytesMax: number;
-  readonly peerConnectTimeoutMs: number;
-  readonly peerBackoffMsMin: number;
-  readonly peerBackoffMsMax: number;
-  readonly peerRequestTimeoutMs: number;
-  readonly peerOutboxCountMax: number;
-  readonly peerOutboxBytesMax: number;
-  readonly frameBytesMax: number;
-  readonly gossipIntervalMs: number;
-  readonly phiThresholdMilli: number;
-  readonly phiWindowCount: number;
-  readonly phiMeanMsMin: number;
-  readonly storeSegmentBytesMax: number;
-  readonly storeQueueCountMax: number;
-  readonly storeQueueBytesMax: number;
-  readonly hintedHandoff: boolean;
-  readonly hintBytesMax: number;
-  readonly hintAgeSecondsMax: number;
-  readonly hintDrainIntervalMs: number;
-  readonly aaeEnabled: boolean;
-  readonly aaeSegments: number;
-  readonly aaeTickIntervalSeconds: number;
-  readonly aaeFullSweepIntervalSeconds: number;
-  readonly aaeThrottle: number;
-  readonly aaeSnapshotIntervalSeconds: number;
-  readonly transactionOperationsMax: number;
-  readonly transactionBytesMax: number;
-  readonly transactionInquiryMs: number;
-  readonly transactionReadWaitMs: number;
-  readonly transactionRetentionSeconds: number;
-  readonly transactionRememberedMax: number;
-  readonly logLevel: LogLevel;
-  readonly statsIntervalMs: number;
-}
-
-/** One row for each field. */
-export type ConfigTable = { readonly [Field in keyof ConfigFields]: ConfigKey<ConfigFields[Field]> };
-
 const consistency = oneOf(consistencyLevels);
 const mebibyte = 1024 * 1024;
 const gibibyte = 1024 * mebibyte;
 
 /** The rows, in the order of the reference listing. */
-export const configKeys: ConfigTable = {
+const rows = {
   name: {
     kind: nodeName,
     trial: untried('the cluster of a plan names its nodes'),
@@ -192,7 +107,30 @@ export const configKeys: ConfigTable = {
     trial: untried('clients use every listener'),
     help: 'Binary protocol (Riak’s Protocol Buffers) listener for clients.',
   },
-  ...redisKeys,
+  redisListen: {
+    kind: optionalAddress,
+    fallback: 'off',
+    trial: untried('clients use every listener'),
+    help: 'Redis protocol listener for clients.',
+  },
+  redisBucket: {
+    kind: text(64),
+    fallback: 'redis',
+    trial: untried('a name; which one changes nothing'),
+    help: 'Bucket that the keys of Redis clients live in.',
+  },
+  redisAnswerBytesMax: {
+    kind: wholeNumber(1024, 4 * 1024 ** 3 - 1, 'bytes'),
+    fallback: 64 * 1024 ** 2,
+    trial: [64 * 1024, 64 * 1024 ** 2],
+    help: 'Bytes that one command on several keys (MGET, KEYS), or one transaction, may hold and answer; one value always may.',
+  },
+  redisSubscriberBytesMax: {
+    kind: wholeNumber(1024, 4 * 1024 ** 3 - 1, 'bytes'),
+    fallback: 32 * 1024 ** 2,
+    trial: [64 * 1024, 32 * 1024 ** 2],
+    help: 'Bytes of messages that may wait for a subscriber; more, or a quarter of it for a minute, ends its connection.',
+  },
   peerListen: {
     kind: listenAddress,
     fallback: '127.0.0.1:8101',
@@ -449,9 +387,55 @@ export const configKeys: ConfigTable = {
     trial: [5000, 500_000],
     help: 'How many outcomes are remembered at most: the oldest make room. As many ids of clients, those of other nodes’ transactions on keys that are here too included: with so many, transactions with new ones are refused.',
   },
-  ...transferKeys,
+  transferBytesPerSecond: {
+    kind: wholeNumber(1024, 64 * gibibyte, 'bytes/s'),
+    fallback: 32 * mebibyte,
+    trial: [131_072, 32 * mebibyte],
+    help: 'How fast this node moves ranges when it joins or leaves, at most.',
+  },
+  transferBatchBytes: {
+    kind: wholeNumber(1024, 16 * mebibyte, 'bytes'),
+    fallback: 256 * 1024,
+    trial: [4096, 256 * 1024],
+    help: 'Bytes of one batch of such a move, about; one is under way at a time.',
+  },
+  transferDropDelaySeconds: {
+    kind: wholeNumber(0, 31_536_000, 'seconds'),
+    fallback: 300,
+    trial: [1, 5, 300],
+    help: 'How long the ring has stood still, and all members agreed to it, before keys given away are removed here.',
+  },
+  leavePatienceSeconds: {
+    kind: wholeNumber(0, 31_536_000, 'seconds'),
+    fallback: 600,
+    trial: [60, 600],
+    help: 'How long a leaving node stays for transactions that it has a part in and writes that nobody takes from it.',
+  },
   ...wasmKeys,
-  ...mapReduceKeys,
+  mapredTimeoutMs: {
+    kind: wholeNumber(10, 3_600_000, 'ms'),
+    fallback: 60_000,
+    trial: [5000, 60_000],
+    help: 'How long a MapReduce job may take when the client does not say.',
+  },
+  mapredJobsMax: {
+    kind: wholeNumber(1, 10_000, 'jobs'),
+    fallback: 16,
+    trial: [4, 16],
+    help: 'MapReduce jobs that this node coordinates at once; further ones are refused.',
+  },
+  mapredInputsMax: {
+    kind: wholeNumber(1, 10_000_000, 'inputs'),
+    fallback: 100_000,
+    trial: [1000, 100_000],
+    help: 'Inputs that a MapReduce job may list; a bucket’s keys are not listed by the client and not counted here.',
+  },
+  mapredBytesMax: {
+    kind: wholeNumber(1024, 4 * gibibyte, 'bytes'),
+    fallback: 64 * mebibyte,
+    trial: [mebibyte, 64 * mebibyte],
+    help: 'Bytes of values that one MapReduce job gathers in one place: a reduce phase, or results not taken in chunks.',
+  },
   logLevel: {
     kind: oneOf(logLevels),
     fallback: 'info',
@@ -464,10 +448,16 @@ export const configKeys: ConfigTable = {
     trial: [200, 1000],
     help: 'How often the statistics’ snapshot is taken.',
   },
-};
+} as const satisfies KeyRows;
+
+/** All values of a configuration: what each row's kind reads. */
+export type ConfigFields = { readonly [Field in keyof typeof rows]: ValueOf<(typeof rows)[Field]> };
 
 /** The name of a configuration field. */
 export type ConfigField = keyof ConfigFields;
+
+/** The row of each field. */
+export const configKeys: Readonly<Record<ConfigField, ConfigKey>> = rows;
 
 /** All fields, in the table's order. */
 export const configFields = Object.keys(configKeys) as readonly ConfigField[];

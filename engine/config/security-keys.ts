@@ -18,17 +18,6 @@ export interface PeerTlsFiles extends TlsFiles {
   readonly ca: string;
 }
 
-/** Security settings of a node. */
-export interface SecurityFields {
-  /** Undefined: client and statistics connections are plain text. */
-  readonly tls: TlsFiles | undefined;
-  /** Undefined: peer connections are plain text. */
-  readonly peerTls: PeerTlsFiles | undefined;
-  readonly insecure: boolean;
-  /** Path of the credentials file; undefined: every client may do everything. */
-  readonly credentials: string | undefined;
-}
-
 const path = text(4096);
 
 function orOff<T>(kind: ValueKind<T>, allowed: string): ValueKind<T | undefined> {
@@ -50,7 +39,7 @@ const tlsFiles = record<TlsFiles>({
 const peerTlsFiles = record<PeerTlsFiles>({ cert: pathKind, key: pathKind, ca: pathKind });
 
 /** The rows. */
-export const securityKeys: KeyRows<SecurityFields> = {
+export const securityKeys = {
   tls: {
     kind: orOff(tlsFiles, 'a map of paths with cert, key and, where clients must show certificates, ca'),
     fallback: 'off',
@@ -75,4 +64,4 @@ export const securityKeys: KeyRows<SecurityFields> = {
     trial: untried('unauthorized-request sets the credentials of its run'),
     help: 'File of those who may come in (lockstep credentials makes it), relative to the configuration file; off: everybody may do everything.',
   },
-};
+} as const satisfies KeyRows;

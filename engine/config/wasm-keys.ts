@@ -2,25 +2,13 @@
 import type { KeyRows } from './config-key.ts';
 import { untried } from './config-key.ts';
 import { flag, wholeNumber } from './values.ts';
-import type { WasmModuleFile } from './wasm-modules.ts';
 import { wasmModuleList } from './wasm-modules.ts';
-
-/** Limits and settings of Wasm modules; units as in the names. */
-export interface WasmConfigFields {
-  readonly featuresWasm: boolean;
-  readonly storeWasmModules: readonly WasmModuleFile[];
-  readonly wasmModuleBytesMax: number;
-  readonly wasmMemoryBytesMax: number;
-  readonly wasmFuelMax: number;
-  readonly wasmModulesMax: number;
-  readonly wasmTextTimeoutMs: number;
-}
 
 const mebibyte = 1024 * 1024;
 const gibibyte = 1024 * mebibyte;
 
 /** The rows. */
-export const wasmKeys: KeyRows<WasmConfigFields> = {
+export const wasmKeys = {
   featuresWasm: {
     kind: flag,
     fallback: true,
@@ -63,4 +51,4 @@ export const wasmKeys: KeyRows<WasmConfigFields> = {
     trial: untried('the world compiles texts at once'),
     help: 'How long compiling a module’s text may take.',
   },
-};
+} as const satisfies KeyRows;

@@ -5,9 +5,11 @@
  * Results of a function are sent as JSON text: a list for each item, or one list for all if the next phase reduces in
  * any order.
  */
-import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
+import type { ByteReader } from '../base/bytes.ts';
+import { ByteWriter, BytesError } from '../base/bytes.ts';
+import { mustDecodeWhole } from '../base/decoding.ts';
 import type { ErrorCode } from '../base/errors.ts';
-import { errorCodes, LockstepError } from '../base/errors.ts';
+import { errorCodes } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
 import { byteStringFrom, byteStringOf, textOf } from '../base/ids.ts';
 import type { ObjectKey, PackedKey } from '../base/object-key.ts';
@@ -86,7 +88,7 @@ export function encodeWork({ task, reduce, leftUs, items }: Work): Buffer {
 
 /** Decodes a request. Throws `BadRequest` for malformed bytes. */
 export function decodeWork(payload: Uint8Array): Work {
-  return whole('a phase to run', payload, (reader) => {
+  return mustDecodeWhole('a phase to run', payload, (reader) => {
     const task = taskOf(readJson(reader));
     const reduce = readJson(reader);
     const leftUs = reader.varint();
@@ -113,7 +115,7 @@ export function encodeWorkDone(done: WorkDone): Buffer {
 
 /** Decodes an answer. Throws `BadRequest` for malformed bytes. */
 export function decodeWorkDone(payload: Uint8Array): WorkDone {
-  return whole('what a phase gave', payload, (reader) => {
+  return mustDecodeWhole('what a phase gave', payload, (reader) => {
     const count = reader.varint();
     const missing = Array.from({ length: bounded(reader, reader.varint()) }, () => reader.varint());
     const text = reader.bytes();
@@ -222,16 +224,4 @@ function jsonOf(bytes: Buffer): Json {
 function bounded(reader: ByteReader, count: number): number {
   if (count > reader.left) throw new BytesError(`a list of ${count} items in ${reader.left} bytes`);
   return count;
-}
-
-function whole<T>(what: string, payload: Uint8Array, read: (reader: ByteReader) => T): T {
-  try {
-    const reader = new ByteReader(payload);
-    const value = read(reader);
-    reader.end();
-    return value;
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    throw new LockstepError('BadRequest', `${what} that does not decode: ${error.message}`);
-  }
 }

@@ -4,8 +4,7 @@
  * object would move a pool named `8098` to the front.
  */
 import type { Rollup } from './histogram.ts';
-import { POOL_CODEC } from './pool-codec.ts';
-import { SERVER_CODEC } from './server-codec.ts';
+import { poolFields, serverFields } from './fixed-fields.ts';
 import type { StatsSnapshot } from './snapshot.ts';
 
 type Entry = readonly [key: string, value: string | number | readonly Entry[]];
@@ -89,9 +88,9 @@ function queueEntries({ rollups }: StatsSnapshot): readonly Entry[] {
 }
 
 function poolEntries({ identity, pool, server }: StatsSnapshot): readonly Entry[] {
-  const fields = POOL_CODEC.map(({ field }, index): Entry => [field, pool[index] ?? 0]);
-  const serverFields = SERVER_CODEC.map(({ field }, index): Entry => [field, server[index] ?? 0]);
-  return [...fields, [identity.server, serverFields]];
+  const ofPool = poolFields.map((field, index): Entry => [field, pool[index] ?? 0]);
+  const ofServer = serverFields.map((field, index): Entry => [field, server[index] ?? 0]);
+  return [...ofPool, [identity.server, ofServer]];
 }
 
 function formatEntries(entries: readonly Entry[]): string {

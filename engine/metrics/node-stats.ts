@@ -12,11 +12,9 @@ import type { FamilySource, Sample } from './family.ts';
 import type { HistogramName } from './histogram-table.ts';
 import { HISTOGRAMS } from './histogram-table.ts';
 import { NativeHistogram } from './native-histogram.ts';
-import type { PoolField, PoolGaugeField } from './pool-codec.ts';
-import { PoolStats } from './pool-codec.ts';
+import type { PoolField, PoolGaugeField, ServerField, ServerGaugeField } from './fixed-fields.ts';
+import { newPoolStats, newServerStats } from './fixed-fields.ts';
 import { RollingHistogram } from './rolling-histogram.ts';
-import type { ServerField, ServerGaugeField } from './server-codec.ts';
-import { ServerStats } from './server-codec.ts';
 
 /** A free list of reusable objects, as the statistics read it. */
 export interface FreeListReading {
@@ -50,8 +48,8 @@ export type PoolReadings = Readonly<Partial<Record<PoolGaugeField, number>>>;
 
 /** The statistics of one node. Histograms are in the unit of their name's ending; queue histograms count requests. */
 export class NodeStats implements Record<HistogramName, RollingHistogram> {
-  readonly pool = new PoolStats();
-  readonly server = new ServerStats();
+  readonly pool = newPoolStats();
+  readonly server = newServerStats();
 
   readonly requestLatencyUs = new RollingHistogram();
   readonly payloadBytes = new RollingHistogram();

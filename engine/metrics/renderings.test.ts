@@ -6,8 +6,7 @@ import fc from 'fast-check';
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { describe, expect, it } from 'vitest';
 
-import { POOL_CODEC } from './pool-codec.ts';
-import { SERVER_CODEC } from './server-codec.ts';
+import { poolFamilies, poolFields, serverFamilies, serverFields } from './fixed-fields.ts';
 import type { Sample } from './family.ts';
 import { Exposition, expositionContentType } from './exposition.ts';
 import { HISTOGRAMS } from './histogram-table.ts';
@@ -28,8 +27,8 @@ const identity: StatsIdentity = {
 /** A node in which all numbers differ. */
 function sampleStats(): NodeStats {
   const stats = new NodeStats();
-  POOL_CODEC.forEach(({ field }, index) => (stats.pool[field] = 1001 + index));
-  SERVER_CODEC.forEach(({ field }, index) => (stats.server[field] = 2001 + index));
+  poolFields.forEach((field, index) => (stats.pool[field] = 1001 + index));
+  serverFields.forEach((field, index) => (stats.server[field] = 2001 + index));
   let scale = 1;
   for (const { field } of HISTOGRAMS) {
     for (let count = 0; count < 2000; count++) stats[field].record(100 * scale);
@@ -100,14 +99,14 @@ function render(stats: NodeStats, who?: StatsIdentity): Promise<string> {
   return new Exposition().render(snapshotOf(stats, who));
 }
 
-describe('the codecs', () => {
+describe('the fixed fields', () => {
   it('have 45 and 34 fields, each with a live value and a distinct help text', () => {
-    expect(POOL_CODEC).toHaveLength(45);
-    expect(SERVER_CODEC).toHaveLength(34);
+    expect(poolFields).toHaveLength(45);
+    expect(serverFields).toHaveLength(34);
     const stats = new NodeStats();
-    expect(Object.keys(stats.pool)).toEqual(POOL_CODEC.map(({ field }) => field));
-    expect(Object.keys(stats.server)).toEqual(SERVER_CODEC.map(({ field }) => field));
-    const meanings = new Set([...POOL_CODEC, ...SERVER_CODEC].map(({ help }) => help));
+    expect(Object.keys(stats.pool)).toEqual(poolFields);
+    expect(Object.keys(stats.server)).toEqual(serverFields);
+    const meanings = new Set([...poolFamilies, ...serverFamilies].map(({ help }) => help));
     expect(meanings.size).toBe(79);
   });
 });
@@ -214,9 +213,8 @@ describe('the text exposition', () => {
 
   it('renders with cached text the same as without', async () => {
     const edit = fc.oneof(
-      fc.nat(POOL_CODEC.length - 1).map((index) => (stats: NodeStats) => {
-        const row = POOL_CODEC[index];
-        if (row !== undefined) stats.pool[row.field] += 1;
+      fc.constantFrom(...poolFields).map((field) => (stats: NodeStats) => {
+        stats.pool[field] += 1;
       }),
       fc.nat(9).map((peer) => (stats: NodeStats) => {
         stats.failures.addPeer(peer, `n${peer}`, 'dc1', `rack ${peer % 3}`, 2);

@@ -3,22 +3,19 @@
  * histograms, failure causes, anti-entropy, then the registered families.
  */
 import { present } from '../base/assert.ts';
-import type { CodecRow } from './codec-row.ts';
-import { codecFamilyName } from './codec-row.ts';
-import type { CollectedFamily, Family, FamilyType, Labels, Sample } from './family.ts';
+import type { CollectedFamily, Family, Labels, Sample } from './family.ts';
 import { noLabels } from './family.ts';
+import { poolFamilies, serverFamilies } from './fixed-fields.ts';
 import type { Rollup } from './histogram.ts';
 import { HISTOGRAMS } from './histogram-table.ts';
-import { POOL_CODEC } from './pool-codec.ts';
-import { SERVER_CODEC } from './server-codec.ts';
 import type { StatsIdentity, StatsSnapshot } from './snapshot.ts';
 
 /** All families of a snapshot. */
 export function familiesOf(snapshot: StatsSnapshot): readonly CollectedFamily[] {
   const { pool, server } = snapshot.identity;
   const families = baseFamilies(snapshot);
-  addCodec(families, poolFamilies, { pool }, snapshot.pool);
-  addCodec(families, serverFamilies, { server }, snapshot.server);
+  addFixed(families, poolFamilies, { pool }, snapshot.pool);
+  addFixed(families, serverFamilies, { server }, snapshot.server);
   families.push(...snapshot.peerState);
   addHistograms(families, snapshot);
   families.push(...snapshot.families);
@@ -46,9 +43,6 @@ const plainGauges: readonly (readonly [Family, (snapshot: StatsSnapshot) => numb
   [plain('svc_memory_bytes', 'Resident set size in bytes.'), (snapshot) => snapshot.residentBytes],
 ];
 
-const poolFamilies: readonly Family[] = codecFamilies('pool', POOL_CODEC);
-const serverFamilies: readonly Family[] = codecFamilies('server', SERVER_CODEC);
-
 const histogramFamilies: readonly Family[] = HISTOGRAMS.map(({ family, help, shape }) =>
   shape === 'p99' ? plain(family, help) : { name: family, help, type: 'gauge', labels: ['quantile'] },
 );
@@ -62,14 +56,14 @@ function buildLabels({ version, source, rack, dc }: StatsIdentity): Labels {
   return { version, source, rack, dc };
 }
 
-function addCodec(
+function addFixed(
   to: CollectedFamily[],
   families: readonly Family[],
   labels: Labels,
   values: readonly number[],
 ): void {
   for (let index = 0; index < families.length; index++) {
-    to.push(one(present(families[index], 'a family of the codec'), labels, values[index] ?? 0));
+    to.push(one(present(families[index], 'a family of the fixed fields'), labels, values[index] ?? 0));
   }
 }
 
@@ -107,11 +101,4 @@ function one(family: Family, labels: Labels, value: number): CollectedFamily {
 
 function plain(name: string, help: string): Family {
   return { name, help, type: 'gauge', labels: [] };
-}
-
-function codecFamilies(group: 'pool' | 'server', codec: readonly CodecRow[]): readonly Family[] {
-  return codec.map((row): Family => {
-    const type: FamilyType = row.kind === 'counter' ? 'counter' : 'gauge';
-    return { name: codecFamilyName(group, row), help: row.help, type, labels: [group] };
-  });
 }

@@ -4,12 +4,11 @@
  */
 import { assert } from '../base/assert.ts';
 import type { CollectedFamily, Family, FamilySource, Sample } from './family.ts';
+import { poolFields, serverFields } from './fixed-fields.ts';
 import type { Rollup } from './histogram.ts';
 import type { HistogramName } from './histogram-table.ts';
 import { HISTOGRAMS } from './histogram-table.ts';
 import type { NodeStats } from './node-stats.ts';
-import { POOL_CODEC } from './pool-codec.ts';
-import { SERVER_CODEC } from './server-codec.ts';
 
 /** Identity of the publishing node. */
 export interface StatsIdentity {
@@ -42,9 +41,9 @@ export interface StatsSnapshot extends StatsInstant {
   readonly freeMsgs: number;
   readonly allocMbufs: number;
   readonly freeMbufs: number;
-  /** In the order of `POOL_CODEC`. */
+  /** In the order of `poolFields`. */
   readonly pool: readonly number[];
-  /** In the order of `SERVER_CODEC`. */
+  /** In the order of `serverFields`. */
   readonly server: readonly number[];
   readonly rollups: Readonly<Record<HistogramName, Rollup>>;
   /** Number of values that each rollup covers. Not published: neither format has a place for it. */
@@ -77,9 +76,9 @@ export function takeSnapshot(
     allocMbufs: whole('alloc_mbufs', chunks.allocated),
     freeMbufs: whole('free_mbufs', chunks.free),
     pool: Object.freeze(poolOf(stats)),
-    server: Object.freeze(SERVER_CODEC.map(({ field }) => whole(field, stats.readServer(field)))),
-    rollups: rollupsOf(stats),
-    recorded: recordedOf(stats),
+    server: Object.freeze(serverFields.map((field) => whole(field, stats.readServer(field)))),
+    rollups: ofHistograms((name) => Object.freeze(stats[name].rollup())),
+    recorded: ofHistograms((name) => stats[name].count),
     peerState: collectAll(failures.base, before?.peerState),
     families: collectAll(
       [...failures.families, ...antiEntropy.families, ...stats.families],
@@ -88,37 +87,15 @@ export function takeSnapshot(
   });
 }
 
-function rollupsOf(stats: NodeStats): Readonly<Record<HistogramName, Rollup>> {
-  const rollup = (name: HistogramName): Rollup => Object.freeze(stats[name].rollup());
-  return Object.freeze({
-    requestLatencyUs: rollup('requestLatencyUs'),
-    payloadBytes: rollup('payloadBytes'),
-    crossRegionLatencyUs: rollup('crossRegionLatencyUs'),
-    crossZoneLatencyUs: rollup('crossZoneLatencyUs'),
-    serverLatencyUs: rollup('serverLatencyUs'),
-    crossRegionQueueWaitUs: rollup('crossRegionQueueWaitUs'),
-    crossZoneQueueWaitUs: rollup('crossZoneQueueWaitUs'),
-    serverQueueWaitUs: rollup('serverQueueWaitUs'),
-    clientOutQueue: rollup('clientOutQueue'),
-    serverInQueue: rollup('serverInQueue'),
-    serverOutQueue: rollup('serverOutQueue'),
-    dnodeClientOutQueue: rollup('dnodeClientOutQueue'),
-    peerInQueue: rollup('peerInQueue'),
-    peerOutQueue: rollup('peerOutQueue'),
-    remotePeerInQueue: rollup('remotePeerInQueue'),
-    remotePeerOutQueue: rollup('remotePeerOutQueue'),
-  });
-}
-
-function recordedOf(stats: NodeStats): Readonly<Record<HistogramName, number>> {
-  const counts = {} as Record<HistogramName, number>;
-  for (const { field } of HISTOGRAMS) counts[field] = stats[field].count;
-  return Object.freeze(counts);
+function ofHistograms<Value>(read: (name: HistogramName) => Value): Readonly<Record<HistogramName, Value>> {
+  const values = {} as Record<HistogramName, Value>;
+  for (const { field } of HISTOGRAMS) values[field] = read(field);
+  return Object.freeze(values);
 }
 
 function poolOf(stats: NodeStats): readonly number[] {
-  const values = stats.readPool(POOL_CODEC.map(({ field }) => field));
-  return POOL_CODEC.map(({ field }, index) => whole(field, values[index] ?? NaN));
+  const values = stats.readPool(poolFields);
+  return poolFields.map((field, index) => whole(field, values[index] ?? NaN));
 }
 
 function collectAll(

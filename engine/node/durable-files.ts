@@ -10,7 +10,8 @@
  *
  * A store of an earlier version has no such record: its node knows of a file only what the disk shows.
  */
-import { ByteReader, BytesError, ByteWriter } from '../base/bytes.ts';
+import { BytesError, ByteWriter } from '../base/bytes.ts';
+import { tryDecodeWhole } from '../base/decoding.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
@@ -127,18 +128,8 @@ async function readRecord(store: Pick<Store, 'get'>): Promise<Uint8Array | undef
 
 /** The decoded record; undefined if the bytes do not decode or are of another version. */
 function decode(bytes: Uint8Array): Known | undefined {
-  try {
-    const reader = new ByteReader(bytes);
-    if (reader.u8() !== version) return undefined;
-    const known = {
-      flags: reader.u8(),
-      generation: reader.u64(),
-      members: Buffer.from(reader.bytes()),
-    };
-    reader.end();
-    return known;
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
-  }
+  return tryDecodeWhole(bytes, (reader) => {
+    if (reader.u8() !== version) throw new BytesError('of another version');
+    return { flags: reader.u8(), generation: reader.u64(), members: Buffer.from(reader.bytes()) };
+  });
 }

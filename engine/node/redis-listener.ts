@@ -10,7 +10,7 @@ import type { KeyQueue } from '../api/redis/key-queue.ts';
 import type { ExpiryReaperDependencies } from '../api/redis/reaper.ts';
 import { Scripts } from '../api/redis/script/scripts.ts';
 import { Reaper } from '../api/redis/reaper.ts';
-import { BytesError } from '../base/bytes.ts';
+import { tryDecode } from '../base/decoding.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { bucketPrefix, defaultType } from '../base/object-key.ts';
@@ -20,7 +20,6 @@ import type { NodeConfig } from '../config/config.ts';
 import { readLocally } from '../replica/local-read.ts';
 import type { Address } from '../io/network.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
-import type { StoredObject } from '../replica/object/object.ts';
 import { decodeObject } from '../replica/object/object.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
@@ -131,19 +130,11 @@ function reaperParts(
     },
     read: async (key) => {
       const { error, bytes } = await readLocally(driver, key);
-      return error !== undefined || bytes === undefined ? undefined : decoded(bytes);
+      if (error !== undefined || bytes === undefined) return undefined;
+      // An object that does not decode is left to anti-entropy.
+      return tryDecode(() => decodeObject(bytes));
     },
   };
-}
-
-/** Undefined if the object does not decode: the reaper leaves it to anti-entropy. */
-function decoded(bytes: Uint8Array): StoredObject | undefined {
-  try {
-    return decodeObject(bytes);
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
-  }
 }
 
 /** Counts each command in its field of the server codec. */

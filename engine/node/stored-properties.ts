@@ -7,7 +7,8 @@
  *
  * A store without the second record is new or was lost: its node asks its peers before it serves clients.
  */
-import { ByteReader, BytesError, ByteWriter } from '../base/bytes.ts';
+import { ByteWriter } from '../base/bytes.ts';
+import { tryDecodeWhole } from '../base/decoding.ts';
 import { Deferred } from '../base/deferred.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { ByteString, Token } from '../base/ids.ts';
@@ -133,7 +134,7 @@ async function readAll(store: Pick<Store, 'get' | 'keysOfBucket'>): Promise<{
   for (const key of [...store.keysOfBucket(prefix)].sort()) {
     const name = key.slice(prefix.length);
     const bytes = await valueOf(store, key);
-    const record = bytes === undefined ? undefined : decode(bytes);
+    const record = bytes === undefined ? undefined : tryDecodeWhole(bytes, readRecord);
     if (record?.name === name) {
       records.push(record);
       continue;
@@ -152,18 +153,6 @@ async function valueOf(store: Pick<Store, 'get'>, key: PackedKey): Promise<Uint8
     const failure = asLockstepError(error);
     if (failure.code !== 'Corrupted') throw failure;
     return undefined;
-  }
-}
-
-function decode(bytes: Uint8Array): NamedRecord | undefined {
-  try {
-    const reader = new ByteReader(bytes);
-    const record = readRecord(reader);
-    reader.end();
-    return record;
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
   }
 }
 

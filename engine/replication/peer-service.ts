@@ -3,6 +3,7 @@
  * without a replica forwards. It answers every request exactly once.
  */
 import { BytesError } from '../base/bytes.ts';
+import { mustDecode } from '../base/decoding.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { Io } from '../io/io.ts';
 import { decodeContent } from '../replica/object/content.ts';
@@ -163,17 +164,12 @@ function parseLevel(text: string, fallback: ConsistencyLevel): readonly [Consist
 }
 
 function localWrite(request: ForwardedWrite): LocalWrite {
-  try {
-    return {
-      key: request.key,
-      token: request.token,
-      seen: request.context.length === 0 ? emptyVector : decodeContext(request.context),
-      content: decodeContent(request.content),
-      ifNoneMatch: request.ifNoneMatch,
-      ifContext: request.ifContext.length === 0 ? undefined : decodeContext(request.ifContext),
-    };
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    throw new LockstepError('BadRequest', `a forwarded write that does not decode: ${error.message}`);
-  }
+  return mustDecode('a forwarded write', () => ({
+    key: request.key,
+    token: request.token,
+    seen: request.context.length === 0 ? emptyVector : decodeContext(request.context),
+    content: decodeContent(request.content),
+    ifNoneMatch: request.ifNoneMatch,
+    ifContext: request.ifContext.length === 0 ? undefined : decodeContext(request.ifContext),
+  }));
 }

@@ -42,7 +42,7 @@ import type {
   TransactionOutcome,
   TransactionRequest,
 } from './formats/outcomes.ts';
-import { LocalPuts } from './one-phase/local-puts.ts';
+import { UnrecordedWrites } from './one-phase/unrecorded-writes.ts';
 import { recoverTransactions } from './recovery/recovery.ts';
 import { carryOut, spreadBranch } from './coordinator/branch-requests.ts';
 import { surveyOf } from './coordinator/survey.ts';
@@ -120,15 +120,15 @@ export class Transactions implements TransactionService {
     });
     this.#memories = memories;
     this.#branches = new Branches(this.#context);
-    const ownPuts = new LocalPuts(this.#context, this.#branches.locks);
+    const unrecorded = new UnrecordedWrites(this.#context, this.#branches.locks);
     this.#coordinator = new Coordinator(
       this.#context,
       this.#branches,
-      ownPuts,
+      unrecorded,
       this.names,
       new XidSource(parts.self.node, epoch),
     );
-    this.#askedPuts = new RemotePuts(this.#context, this.#branches, ownPuts);
+    this.#askedPuts = new RemotePuts(this.#context, this.#branches, unrecorded);
     this.#coordinator.remembered.onForget((xids) => this.#branches.forget(xids));
     this.#inquiries = new Inquiries(this.#context, this.#branches, this.#coordinator);
     this.#branches.inquireWith(this.#inquiries);

@@ -133,7 +133,8 @@ export function encodeEntry(entry: ModuleEntry): Buffer {
   return writer.finish();
 }
 
-function readId(reader: ByteReader): string {
+/** Reads a module's id. Throws `BytesError` for another form. */
+export function readId(reader: ByteReader): string {
   const id = reader.bytes().toString('latin1');
   if (!isModuleId(id)) throw new BytesError('a module id of another form');
   return id;

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 
-import { BytesError, ByteReader } from '../base/bytes.ts';
+import { tryDecodeWhole } from '../base/decoding.ts';
 import { LockstepError } from '../base/errors.ts';
 import { bufferOf } from '../base/ids.ts';
 import type { Log } from '../io/log.ts';
@@ -69,7 +69,7 @@ export class Registry {
         this.#configured.set(name.slice(configuredPrefix.length), bufferOf(bytes ?? noBytes).toString('hex'));
         continue;
       }
-      const entry = bytes === undefined ? undefined : decoded(bytes);
+      const entry = bytes === undefined ? undefined : tryDecodeWhole(bytes, readEntry);
       if (entry?.id === name) this.#entries.set(name, entry);
       else this.#parts.log.event('error', 'wasm.entry.damaged', { id: name });
     }
@@ -237,16 +237,4 @@ export class Registry {
 /** The detail of errors about a module that lacks the keyfun role. */
 export function cannotRoute(id: string): string {
   return `the module ${id} cannot route keys: it does not export both keyfun_alloc and keyfun_route`;
-}
-
-function decoded(bytes: Uint8Array): ModuleEntry | undefined {
-  try {
-    const reader = new ByteReader(bytes);
-    const entry = readEntry(reader);
-    reader.end();
-    return entry;
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    return undefined;
-  }
 }

@@ -1,7 +1,7 @@
 /** The messages between nodes about modules, and their encoding. */
 import { ByteReader, ByteWriter, BytesError } from '../base/bytes.ts';
 import type { EntryStamp, ModuleEntry } from './entry.ts';
-import { isModuleId, readEntry, readStamp, writeEntry, writeStamp } from './entry.ts';
+import { readEntry, readId, readStamp, writeEntry, writeStamp } from './entry.ts';
 
 /** A request to a peer. */
 export type SpreadMessage =
@@ -86,10 +86,4 @@ function readList<T>(reader: ByteReader, read: (reader: ByteReader) => T): reado
   const count = reader.varint();
   if (count > countMax) throw new BytesError(`${count} modules in one message`);
   return Array.from({ length: count }, () => read(reader));
-}
-
-function readId(reader: ByteReader): string {
-  const id = reader.bytes().toString('latin1');
-  if (!isModuleId(id)) throw new BytesError('a module id of another form');
-  return id;
 }

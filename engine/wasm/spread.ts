@@ -10,7 +10,7 @@
  *
  * Messages hold as many entries as fit; the next digest brings the rest.
  */
-import { BytesError } from '../base/bytes.ts';
+import { tryDecode } from '../base/decoding.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -110,9 +110,9 @@ export class Spread {
 
   /** Answers a peer's request. Rejects with `BadRequest` if it does not decode. */
   async answer(bytes: Uint8Array): Promise<Uint8Array> {
-    const message = readOr(() => decodeSpreadMessage(bytes));
+    const message = tryDecode(() => decodeSpreadMessage(bytes));
     if (message === undefined)
-      throw new LockstepError('BadRequest', 'words about modules that do not decode');
+      throw new LockstepError('BadRequest', 'a message about modules that does not decode');
     if (message.kind === 'compare') {
       const same = message.digest === this.#registry.digest;
       return encodeAnswer(same ? { kind: 'same' } : { kind: 'stamps', stamps: this.#stamps() });
@@ -158,7 +158,7 @@ export class Spread {
   #ask(peer: NodeId, message: SpreadMessage): Promise<SpreadAnswer | undefined> {
     const done = new Deferred<SpreadAnswer | undefined>();
     const outcome = this.#links.ask(peer, encodeSpreadMessage(message), this.#options.timeoutUs, (bytes) => {
-      done.resolve(bytes === undefined ? undefined : readOr(() => decodeAnswer(bytes)));
+      done.resolve(bytes === undefined ? undefined : tryDecode(() => decodeAnswer(bytes)));
     });
     if (outcome !== 'ok') done.resolve(undefined);
     return done.promise;
@@ -169,13 +169,4 @@ export class Spread {
 function isNews(entry: ModuleEntry, stamp: EntryStamp | undefined): boolean {
   if (stamp === undefined || entry.version > stamp.version) return true;
   return entry.version === stamp.version && !sameStamp(stampOf(entry), stamp);
-}
-
-function readOr<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    return undefined;
-  }
 }

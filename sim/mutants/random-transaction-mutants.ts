@@ -174,7 +174,7 @@ export const randomTransactionMutants: readonly Mutant[] = [
     name: 'conditional-put-replicated-early',
     code: 'M65',
     title: 'a conditional put reaches the other replicas before it is durable at its primary',
-    file: 'engine/transactions/one-phase/local-puts.js',
+    file: 'engine/transactions/one-phase/unrecorded-writes.js',
     find: 'this.tentative = write.ifContext !== undefined;',
     replace: 'this.tentative = false;',
     scenario: 'single-put-batches',

@@ -8,7 +8,7 @@ import { decodeReply } from '../../engine/api/pbc/client-codec.ts';
 import type { Frame } from '../../engine/api/pbc/frames.ts';
 import { FrameReader } from '../../engine/api/pbc/frames.ts';
 import { messages } from '../../engine/api/pbc/schema.ts';
-import type { LockTransactionResp } from '../../engine/api/pbc/transaction-schema.ts';
+import type { LockTransactionResp } from '../../engine/api/pbc/transaction-messages.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { parseXid } from '../../engine/transactions/formats/xid.ts';

@@ -5,7 +5,7 @@
  * most once.
  */
 import type { ClientReply, ClientRequest } from '../../engine/api/pbc/client-codec.ts';
-import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
+import type { RpbGetResp } from '../../engine/api/pbc/object-messages.ts';
 import { quorumNames } from '../../engine/api/pbc/schema.ts';
 import { present } from '../../engine/base/assert.ts';
 import { sleep } from '../../engine/io/clock.ts';

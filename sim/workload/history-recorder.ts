@@ -1,9 +1,6 @@
 /**
  * Records the history while it happens. An operation is opened at its invocation and closed at its end; one that is
  * never closed stays unknown.
- *
- * Records are created field by field and closed in place, because every operation of every run makes two of these
- * calls.
  */
 import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
 
@@ -30,51 +27,14 @@ export class HistoryRecorder {
   /** Opens a read and returns its id. */
   beginRead(invocation: Invocation, final: boolean): number {
     const id = this.#operations.length;
-    this.#operations.push({
-      id,
-      kind: 'get',
-      client: invocation.client,
-      key: invocation.key,
-      siblings: invocation.siblings,
-      node: invocation.node,
-      datacenter: invocation.datacenter,
-      copies: invocation.copies,
-      need: invocation.need,
-      far: invocation.far ?? 0,
-      agree: invocation.agree ?? false,
-      invokedUs: invocation.invokedUs,
-      completedUs: undefined,
-      outcome: 'unknown',
-      reason: unheard,
-      values: [],
-      final,
-    });
+    this.#operations.push({ ...begun(id, invocation), kind: 'get', values: [], final });
     return id;
   }
 
   /** Opens a write and returns its id. */
   beginWrite(invocation: Invocation, write: Pick<WriteOperation, 'kind' | 'tag' | 'contextFrom'>): number {
     const id = this.#operations.length;
-    this.#operations.push({
-      id,
-      kind: write.kind,
-      client: invocation.client,
-      key: invocation.key,
-      siblings: invocation.siblings,
-      node: invocation.node,
-      datacenter: invocation.datacenter,
-      copies: invocation.copies,
-      need: invocation.need,
-      far: invocation.far ?? 0,
-      agree: invocation.agree ?? false,
-      invokedUs: invocation.invokedUs,
-      completedUs: undefined,
-      outcome: 'unknown',
-      reason: unheard,
-      tag: write.tag,
-      contextFrom: write.contextFrom,
-      durableCopies: 0,
-    });
+    this.#operations.push({ ...begun(id, invocation), ...write, durableCopies: 0 });
     return id;
   }
 
@@ -91,6 +51,26 @@ export class HistoryRecorder {
     complete(operation, completion);
     operation.durableCopies = durableCopies;
   }
+}
+
+/** What every operation has until it is answered. */
+function begun(id: number, invocation: Invocation) {
+  return {
+    id,
+    client: invocation.client,
+    key: invocation.key,
+    siblings: invocation.siblings,
+    node: invocation.node,
+    datacenter: invocation.datacenter,
+    copies: invocation.copies,
+    need: invocation.need,
+    far: invocation.far ?? 0,
+    agree: invocation.agree ?? false,
+    invokedUs: invocation.invokedUs,
+    completedUs: undefined,
+    outcome: 'unknown',
+    reason: unheard,
+  } as const;
 }
 
 function complete(operation: Open<Completion>, completion: Completion): void {

@@ -13,7 +13,7 @@ import type {
   WasmEvidence,
 } from '../check/mapreduce/wasm-purity.ts';
 import type { ClientRequest } from '../../engine/api/pbc/client-codec.ts';
-import type { RpbPutReq } from '../../engine/api/pbc/schema.ts';
+import type { RpbPutReq } from '../../engine/api/pbc/object-messages.ts';
 import type { ModuleActs, ModuleFailure } from '../faults/fault-context.ts';
 import type { Fault } from '../faults/fault.ts';
 import { targetOf } from '../faults/fault.ts';

@@ -3,7 +3,7 @@
  * or was told that they aborted. It uses separate connections, beside its other work. The answers go into the records
  * of the transactions.
  */
-import type { LockTransactionReq } from '../../engine/api/pbc/transaction-schema.ts';
+import type { LockTransactionReq } from '../../engine/api/pbc/transaction-messages.ts';
 import { bufferOf } from '../../engine/base/ids.ts';
 import type { Io } from '../../engine/io/io.ts';
 import { pick } from '../../engine/io/random.ts';

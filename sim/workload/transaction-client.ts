@@ -5,8 +5,8 @@
  */
 import { errorTable } from '../../engine/base/errors.ts';
 import { quorumNames } from '../../engine/api/pbc/schema.ts';
-import type { RpbGetResp } from '../../engine/api/pbc/schema.ts';
-import type { LockOperation, LockTransactionReq } from '../../engine/api/pbc/transaction-schema.ts';
+import type { RpbGetResp } from '../../engine/api/pbc/object-messages.ts';
+import type { LockOperation, LockTransactionReq } from '../../engine/api/pbc/transaction-messages.ts';
 import { present } from '../../engine/base/assert.ts';
 import { bufferOf } from '../../engine/base/ids.ts';
 import { sleep } from '../../engine/io/clock.ts';

@@ -9,7 +9,7 @@
  * Then every node is asked until it is in doubt of nothing, each coordinates one more transaction over all primaries,
  * and every key is read. Last, coordinators are asked again for outcomes that they answered before.
  */
-import type { LockInDoubt } from '../../engine/api/pbc/transaction-schema.ts';
+import type { LockInDoubt } from '../../engine/api/pbc/transaction-messages.ts';
 import { bufferOf } from '../../engine/base/ids.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';

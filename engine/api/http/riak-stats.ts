@@ -5,10 +5,8 @@
  */
 import { riakVersion, version } from '../../base/version.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
-import type { PoolField } from '../../metrics/pool-codec.ts';
-import { POOL_CODEC } from '../../metrics/pool-codec.ts';
-import type { ServerField } from '../../metrics/server-codec.ts';
-import { SERVER_CODEC } from '../../metrics/server-codec.ts';
+import type { PoolField, ServerField } from '../../metrics/fixed-fields.ts';
+import { poolFields, serverFields } from '../../metrics/fixed-fields.ts';
 import type { StatsSnapshot } from '../../metrics/snapshot.ts';
 import type { ClusterView } from './cluster-routes.ts';
 
@@ -69,11 +67,11 @@ function riakStats(
 }
 
 function poolValue({ pool }: StatsSnapshot, field: PoolField): number {
-  return pool[POOL_CODEC.findIndex((row) => row.field === field)] ?? 0;
+  return pool[poolFields.indexOf(field)] ?? 0;
 }
 
 function serverValue({ server }: StatsSnapshot, field: ServerField): number {
-  return server[SERVER_CODEC.findIndex((row) => row.field === field)] ?? 0;
+  return server[serverFields.indexOf(field)] ?? 0;
 }
 
 function repairsStarted({ families }: StatsSnapshot): number {

@@ -7,7 +7,7 @@ import type { ReplicaTerms } from '../../replication/needs.ts';
 import type { BucketProperties, PropertySet } from '../../buckets/properties.ts';
 import type { Keyfun } from '../../cluster/ring/token.ts';
 import { readProperties, showProperties } from '../property-json.ts';
-import type { RpbBucketProps, RpbModFun } from './bucket-schema.ts';
+import type { RpbBucketProps, RpbModFun } from './bucket-messages.ts';
 import { needOf } from './call-texts.ts';
 import { quorumNames } from './schema.ts';
 

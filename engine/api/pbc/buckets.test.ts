@@ -9,7 +9,7 @@ import { defaultType } from '../../base/object-key.ts';
 import type { BucketProperties } from '../../buckets/properties.ts';
 import { defaultProperties, withProperties } from '../../buckets/properties.ts';
 import { readBucketProps, rpbBucketProps } from './bucket-properties.ts';
-import type { RpbBucketProps } from './bucket-schema.ts';
+import type { RpbBucketProps } from './bucket-messages.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import { messages, quorumNames } from './schema.ts';
 import type { PbcPeer } from './peer.fixture.ts';

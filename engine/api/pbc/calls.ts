@@ -14,7 +14,7 @@ import { nameOf, RiakRefusal } from './call-texts.ts';
 import type { Frame } from './frames.ts';
 import type { ListingCall } from './listing-calls.ts';
 import { parseListingCall } from './listing-calls.ts';
-import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
+import type { RpbDelReq, RpbGetReq, RpbPutReq } from './object-messages.ts';
 import { messages } from './schema.ts';
 import type { TransactionCall } from './transaction-calls.ts';
 import type { MapReduceCall, MapReduceCallDependencies } from './map-reduce-calls.ts';

@@ -17,10 +17,11 @@ import type {
   RpbPreflistResp,
   RpbSetBucketReq,
   RpbSetBucketTypeReq,
-} from './bucket-schema.ts';
+} from './bucket-messages.ts';
 import type { Frame } from './frames.ts';
-import type { RpbMapRedReq, RpbMapRedResp } from './map-reduce-schema.ts';
-import type { RpbAuthReq, RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
+import type { RpbMapRedReq, RpbMapRedResp } from './schema.ts';
+import type { RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';
+import type { RpbAuthReq } from './schema.ts';
 import { messages } from './schema.ts';
 import type {
   LockTransactionGetReq,
@@ -28,7 +29,7 @@ import type {
   LockTransactionReq,
   LockTransactionResolveReq,
   LockTransactionResp,
-} from './transaction-schema.ts';
+} from './transaction-messages.ts';
 
 /** A request as a client makes it. */
 export type ClientRequest =

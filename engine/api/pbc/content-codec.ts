@@ -2,7 +2,7 @@
  * Encodes and decodes the contents of objects for the hand-written codecs (`object-codec.ts`, `transaction-codec.ts`).
  * It covers the form that clients mostly send: known fields, each at most once, no links, no metadata.
  */
-import type { RpbContent } from './content-messages.ts';
+import type { RpbContent } from './object-messages.ts';
 import type { FrameWriter } from './frame-writer.ts';
 import { bytesSize, flagSize, numberSize } from './frame-writer.ts';
 import type { MessageCursor } from './message-cursor.ts';

@@ -11,7 +11,7 @@ import type { Content, Link } from '../../replica/object/content.ts';
 import { indexItem, indexOf, userItems } from '../../replica/object/index-entries.ts';
 import type { Sibling, StoredObject } from '../../replica/object/object.ts';
 import { vtagOf } from '../tags.ts';
-import type { RpbContent, RpbLink, RpbPair } from './schema.ts';
+import type { RpbContent, RpbLink, RpbPair } from './object-messages.ts';
 
 const noValue = new Uint8Array(0);
 const empty = '' as ByteString;

@@ -27,7 +27,7 @@ import { RiakRefusal, needOf, readNeedOf, timeoutOf } from './call-texts.ts';
 import { contentOf, contentsOf } from './contents.ts';
 import type { ListingCallDependencies } from './listing-calls.ts';
 import type { MapReduceCallDependencies } from './map-reduce-calls.ts';
-import type { RpbDelReq, RpbGetReq, RpbPutReq } from './schema.ts';
+import type { RpbDelReq, RpbGetReq, RpbPutReq } from './object-messages.ts';
 import { messages } from './schema.ts';
 import type { TransactionCallDependencies } from './transaction-calls.ts';
 

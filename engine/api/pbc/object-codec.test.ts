@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import protobuf from 'protobufjs';
 import { expect, test } from 'vitest';
 import {
   decodeGetReq,
@@ -10,11 +9,10 @@ import {
   encodePutReq,
   encodePutResp,
 } from './object-codec.ts';
+import type { Fields, Message } from './message-table.ts';
 import { bytes, getReq, maybe, plainFields, putReqWith } from './object-messages.contract.ts';
-import type { RpbContent, RpbGetResp } from './schema.ts';
-import { schemaText } from './schema-text.ts';
-
-const root = protobuf.parse(schemaText, { keepCase: true }).root.resolveAll();
+import type { RpbContent } from './object-messages.ts';
+import { RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';
 
 const content: fc.Arbitrary<RpbContent> = fc.record(plainFields);
 
@@ -29,9 +27,9 @@ const getResp: fc.Arbitrary<RpbGetResp> = fc.record({
 const putResp = fc.record({ vclock: maybe(bytes), key: maybe(bytes) });
 
 /** The body that protobufjs encodes, without the frame's head. */
-function reflected(name: string, message: object): string {
+function reflected({ codec }: Message<Fields>, message: object): string {
   const present = Object.fromEntries(Object.entries(message).filter(([, field]) => field !== undefined));
-  return Buffer.from(root.lookupType(name).encode(present).finish()).toString('hex');
+  return Buffer.from(codec.encode(present).finish()).toString('hex');
 }
 
 function bodyOf(frame: Buffer | undefined, code: number): string {
@@ -52,19 +50,19 @@ function fieldsOf(value: unknown): unknown {
 test('the hand-written encoder yields the same bytes as protobufjs', () => {
   fc.assert(
     fc.property(getReq, putReq, getResp, putResp, (get, put, got, stored) => {
-      expect(bodyOf(encodeGetReq(get, 9), 9)).toBe(reflected('RpbGetReq', get));
-      expect(bodyOf(encodePutReq(put, 11), 11)).toBe(reflected('RpbPutReq', put));
-      expect(bodyOf(encodeGetResp(got, 10), 10)).toBe(reflected('RpbGetResp', got));
-      expect(bodyOf(encodePutResp(stored, 12), 12)).toBe(reflected('RpbPutResp', stored));
+      expect(bodyOf(encodeGetReq(get, 9), 9)).toBe(reflected(RpbGetReq, get));
+      expect(bodyOf(encodePutReq(put, 11), 11)).toBe(reflected(RpbPutReq, put));
+      expect(bodyOf(encodeGetResp(got, 10), 10)).toBe(reflected(RpbGetResp, got));
+      expect(bodyOf(encodePutResp(stored, 12), 12)).toBe(reflected(RpbPutResp, stored));
     }),
     { numRuns: 100 },
   );
 });
 
 const decoders = [
-  ['RpbGetReq', decodeGetReq, getReq],
-  ['RpbPutReq', decodePutReq, putReq],
-  ['RpbGetResp', decodeGetResp, getResp],
+  [RpbGetReq, decodeGetReq, getReq],
+  [RpbPutReq, decodePutReq, putReq],
+  [RpbGetResp, decodeGetResp, getResp],
 ] as const;
 
 /** Bytes of a message, whole or damaged: with a byte altered, truncated, or followed by another message. */
@@ -77,16 +75,15 @@ const damaged = fc.record({
 test('the hand-written decoder agrees with protobufjs and accepts usual messages', () => {
   fc.assert(
     fc.property(fc.tuple(getReq, putReq, getResp), damaged, (messages, { at, byte, how }) => {
-      for (const [index, [name, decode]] of decoders.entries()) {
-        const type = root.lookupType(name);
-        const whole = Buffer.from(reflected(name, messages[index] ?? {}), 'hex');
+      for (const [index, [declared, decode]] of decoders.entries()) {
+        const whole = Buffer.from(reflected(declared, messages[index] ?? {}), 'hex');
         const body = how === 'cut' ? whole.subarray(0, at % (whole.length + 1)) : Buffer.from(whole);
         if (how === 'altered' && body.length > 0) body[at % body.length] = byte;
         const read = decode(how === 'doubled' ? Buffer.concat([body, body]) : body);
         if (how === 'whole') expect(read).toBeDefined();
         if (read === undefined) continue;
         const doubled = how === 'doubled' ? Buffer.concat([body, body]) : body;
-        expect(fieldsOf(read)).toEqual(fieldsOf(type.decode(doubled)));
+        expect(fieldsOf(read)).toEqual(fieldsOf(declared.codec.decode(doubled)));
       }
     }),
     { numRuns: 500 },
@@ -104,7 +101,7 @@ test('links, metadata and indexes are left to protobufjs', () => {
   for (const one of unusual) {
     expect(encodeGetResp({ content: [one] }, 10)).toBeUndefined();
     expect(encodePutReq({ bucket: value, content: one }, 11)).toBeUndefined();
-    const body = Buffer.from(reflected('RpbPutReq', { bucket: value, content: one }), 'hex');
+    const body = Buffer.from(reflected(RpbPutReq, { bucket: value, content: one }), 'hex');
     expect(decodePutReq(body)).toBeUndefined();
   }
 });

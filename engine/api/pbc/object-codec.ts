@@ -17,7 +17,7 @@ import {
   writeContent,
 } from './content-codec.ts';
 import type { Open } from './content-codec.ts';
-import type { RpbContent } from './content-messages.ts';
+import type { RpbContent } from './object-messages.ts';
 import { FrameWriter, bytesSize, flagSize, numberSize, runSize } from './frame-writer.ts';
 import { MessageCursor } from './message-cursor.ts';
 import type { RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';

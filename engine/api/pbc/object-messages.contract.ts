@@ -1,6 +1,6 @@
 /** Generators of gets and puts of the binary protocol (fast-check), for the tests of their codecs. */
 import fc from 'fast-check';
-import type { RpbContent, RpbGetReq, RpbPutReq } from './schema.ts';
+import type { RpbContent, RpbGetReq, RpbPutReq } from './object-messages.ts';
 
 export const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array));
 export const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>

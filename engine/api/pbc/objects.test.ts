@@ -4,7 +4,14 @@ import { expect, test } from 'vitest';
 import { LockstepError } from '../../base/errors.ts';
 import type { ErrorCode } from '../../base/errors.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
-import type { RpbContent, RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './schema.ts';
+import type {
+  RpbContent,
+  RpbDelReq,
+  RpbGetReq,
+  RpbGetResp,
+  RpbPutReq,
+  RpbPutResp,
+} from './object-messages.ts';
 import { quorumNames } from './schema.ts';
 import { TestingServer } from './server.fixture.ts';
 import type { PbcPeer } from './peer.fixture.ts';

@@ -7,7 +7,7 @@ import { errorCodeOf, errorNumberOf, isDefinite } from './error-numbers.ts';
 import { FrameReader } from './frames.ts';
 import { bytes, getReq, maybe, plainFields, putReqWith, u32 } from './object-messages.contract.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
-import type { RpbContent, RpbDelReq } from './schema.ts';
+import type { RpbContent, RpbDelReq } from './object-messages.ts';
 import { messages } from './schema.ts';
 
 const pair = fc.record({ key: bytes, value: maybe(bytes) });

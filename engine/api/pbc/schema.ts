@@ -5,10 +5,8 @@
  * of the frame: the caller must copy what outlives the request. Unknown fields are skipped, as Protocol Buffers
  * requires. Encoding trusts the static types and copies every bytes field once, straight into the frame.
  */
-import protobuf from 'protobufjs';
-import type { Type } from 'protobufjs';
 import { LockstepError } from '../../base/errors.ts';
-import type {
+import {
   RpbBucketTypeReq,
   RpbGetBucketReq,
   RpbGetBucketResp,
@@ -20,12 +18,11 @@ import type {
   RpbPreflistResp,
   RpbSetBucketReq,
   RpbSetBucketTypeReq,
-} from './bucket-schema.ts';
-import { bucketSchemaText } from './bucket-schema.ts';
-import type { RpbMapRedReq, RpbMapRedResp } from './map-reduce-schema.ts';
-import { mapReduceSchemaText } from './map-reduce-schema.ts';
+} from './bucket-messages.ts';
 import { beginFrame, finishFrame } from './frames.ts';
-import type { RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';
+import type { Fields, Message, MessageOf } from './message-table.ts';
+import { message, optional, required } from './message-table.ts';
+import { RpbDelReq, RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';
 import {
   decodeGetReq,
   decodeGetResp,
@@ -35,65 +32,64 @@ import {
   encodePutReq,
   encodePutResp,
 } from './object-codec.ts';
-import { schemaText } from './schema-text.ts';
 import {
   decodeTransactionReq,
   decodeTransactionResp,
   encodeTransactionReq,
   encodeTransactionResp,
 } from './transaction-codec.ts';
-import type {
+import {
   LockTransactionGetReq,
   LockTransactionListResp,
   LockTransactionReq,
   LockTransactionResolveReq,
   LockTransactionResp,
-} from './transaction-schema.ts';
-import { transactionSchemaText } from './transaction-schema.ts';
-
-export type { RpbContent, RpbLink, RpbPair } from './content-messages.ts';
-export type { RpbGetReq, RpbGetResp, RpbPutReq, RpbPutResp } from './object-messages.ts';
+} from './transaction-messages.ts';
 
 /** An error answer; `error-numbers.ts` explains `errcode`. */
-export interface RpbErrorResp {
-  readonly errmsg: Uint8Array;
-  readonly errcode: number;
-}
+export const RpbErrorResp = message('RpbErrorResp', {
+  errmsg: required.bytes(1),
+  errcode: required.uint32(2),
+});
+export type RpbErrorResp = MessageOf<typeof RpbErrorResp>;
 
 /** The id that a client gives itself. */
-export interface RpbClientId {
-  readonly client_id: Uint8Array;
-}
+export const RpbClientId = message('RpbGetClientIdResp', {
+  client_id: required.bytes(1),
+});
+export type RpbClientId = MessageOf<typeof RpbClientId>;
 
 /** A client's name and password. */
-export interface RpbAuthReq {
-  readonly user: Uint8Array;
-  readonly password: Uint8Array;
-}
+export const RpbAuthReq = message('RpbAuthReq', {
+  user: required.bytes(1),
+  password: required.bytes(2),
+});
+export type RpbAuthReq = MessageOf<typeof RpbAuthReq>;
 
 /** The node's name and version. */
-export interface RpbGetServerInfoResp {
-  readonly node?: Uint8Array | undefined;
-  readonly server_version?: Uint8Array | undefined;
-}
+export const RpbGetServerInfoResp = message('RpbGetServerInfoResp', {
+  node: optional.bytes(1),
+  server_version: optional.bytes(2),
+});
+export type RpbGetServerInfoResp = MessageOf<typeof RpbGetServerInfoResp>;
 
-/** Deletes an object. */
-export interface RpbDelReq {
-  readonly bucket: Uint8Array;
-  readonly key: Uint8Array;
-  readonly rw?: number | undefined;
-  readonly vclock?: Uint8Array | undefined;
-  readonly r?: number | undefined;
-  readonly w?: number | undefined;
-  readonly pr?: number | undefined;
-  readonly pw?: number | undefined;
-  readonly dw?: number | undefined;
-  /** Milliseconds. */
-  readonly timeout?: number | undefined;
-  readonly sloppy_quorum?: boolean | undefined;
-  readonly n_val?: number | undefined;
-  readonly type?: Uint8Array | undefined;
-}
+/** Asks for a job; `request` holds the job in the form of `content_type`. */
+export const RpbMapRedReq = message('RpbMapRedReq', {
+  request: required.bytes(1),
+  content_type: required.bytes(2),
+});
+export type RpbMapRedReq = MessageOf<typeof RpbMapRedReq>;
+
+/** One frame of a job's results. */
+export const RpbMapRedResp = message('RpbMapRedResp', {
+  /** Counted from 0. */
+  phase: optional.uint32(1),
+  /** A JSON array of results. */
+  response: optional.bytes(2),
+  /** Set in the last frame, which holds nothing else. */
+  done: optional.bool(3),
+});
+export type RpbMapRedResp = MessageOf<typeof RpbMapRedResp>;
 
 /** A message without fields. */
 export type Empty = Readonly<Record<string, never>>;
@@ -118,73 +114,69 @@ export interface MessageKind<T> {
   decode(body: Buffer): T;
 }
 
-const root = protobuf
-  .parse(schemaText + bucketSchemaText + mapReduceSchemaText + transactionSchemaText, { keepCase: true })
-  .root.resolveAll();
-
 /** The message kinds, by the names of Riak's protocol without their prefix. Codes 210 to 217 are the product's own. */
 export const messages = {
-  errorResp: kindOf<RpbErrorResp>(0, 'RpbErrorResp'),
+  errorResp: kindOf(0, 'RpbErrorResp', RpbErrorResp),
   pingReq: emptyKind(1, 'RpbPingReq'),
   pingResp: emptyKind(2, 'RpbPingResp'),
   getClientIdReq: emptyKind(3, 'RpbGetClientIdReq'),
-  getClientIdResp: kindOf<RpbClientId>(4, 'RpbGetClientIdResp'),
-  setClientIdReq: kindOf<RpbClientId>(5, 'RpbSetClientIdReq'),
+  getClientIdResp: kindOf(4, 'RpbGetClientIdResp', RpbClientId),
+  setClientIdReq: kindOf(5, 'RpbSetClientIdReq', RpbClientId),
   setClientIdResp: emptyKind(6, 'RpbSetClientIdResp'),
   getServerInfoReq: emptyKind(7, 'RpbGetServerInfoReq'),
-  getServerInfoResp: kindOf<RpbGetServerInfoResp>(8, 'RpbGetServerInfoResp'),
-  getReq: byHand<RpbGetReq>(9, 'RpbGetReq', { encode: encodeGetReq, decode: decodeGetReq }),
-  getResp: byHand<RpbGetResp>(10, 'RpbGetResp', { encode: encodeGetResp, decode: decodeGetResp }),
-  putReq: byHand<RpbPutReq>(11, 'RpbPutReq', { encode: encodePutReq, decode: decodePutReq }),
-  putResp: byHand<RpbPutResp>(12, 'RpbPutResp', { encode: encodePutResp }),
-  delReq: kindOf<RpbDelReq>(13, 'RpbDelReq'),
+  getServerInfoResp: kindOf(8, 'RpbGetServerInfoResp', RpbGetServerInfoResp),
+  getReq: byHand(9, 'RpbGetReq', RpbGetReq, { encode: encodeGetReq, decode: decodeGetReq }),
+  getResp: byHand(10, 'RpbGetResp', RpbGetResp, { encode: encodeGetResp, decode: decodeGetResp }),
+  putReq: byHand(11, 'RpbPutReq', RpbPutReq, { encode: encodePutReq, decode: decodePutReq }),
+  putResp: byHand(12, 'RpbPutResp', RpbPutResp, { encode: encodePutResp }),
+  delReq: kindOf(13, 'RpbDelReq', RpbDelReq),
   delResp: emptyKind(14, 'RpbDelResp'),
-  listBucketsReq: kindOf<RpbListBucketsReq>(15, 'RpbListBucketsReq'),
-  listBucketsResp: kindOf<RpbListBucketsResp>(16, 'RpbListBucketsResp'),
-  listKeysReq: kindOf<RpbListKeysReq>(17, 'RpbListKeysReq'),
-  listKeysResp: kindOf<RpbListKeysResp>(18, 'RpbListKeysResp'),
-  getBucketReq: kindOf<RpbGetBucketReq>(19, 'RpbGetBucketReq'),
-  getBucketResp: kindOf<RpbGetBucketResp>(20, 'RpbGetBucketResp'),
-  setBucketReq: kindOf<RpbSetBucketReq>(21, 'RpbSetBucketReq'),
+  listBucketsReq: kindOf(15, 'RpbListBucketsReq', RpbListBucketsReq),
+  listBucketsResp: kindOf(16, 'RpbListBucketsResp', RpbListBucketsResp),
+  listKeysReq: kindOf(17, 'RpbListKeysReq', RpbListKeysReq),
+  listKeysResp: kindOf(18, 'RpbListKeysResp', RpbListKeysResp),
+  getBucketReq: kindOf(19, 'RpbGetBucketReq', RpbGetBucketReq),
+  getBucketResp: kindOf(20, 'RpbGetBucketResp', RpbGetBucketResp),
+  setBucketReq: kindOf(21, 'RpbSetBucketReq', RpbSetBucketReq),
   setBucketResp: emptyKind(22, 'RpbSetBucketResp'),
-  mapRedReq: kindOf<RpbMapRedReq>(23, 'RpbMapRedReq'),
-  mapRedResp: kindOf<RpbMapRedResp>(24, 'RpbMapRedResp'),
-  resetBucketReq: kindOf<RpbGetBucketReq>(29, 'RpbResetBucketReq'),
+  mapRedReq: kindOf(23, 'RpbMapRedReq', RpbMapRedReq),
+  mapRedResp: kindOf(24, 'RpbMapRedResp', RpbMapRedResp),
+  resetBucketReq: kindOf(29, 'RpbResetBucketReq', RpbGetBucketReq),
   resetBucketResp: emptyKind(30, 'RpbResetBucketResp'),
-  getBucketTypeReq: kindOf<RpbBucketTypeReq>(31, 'RpbGetBucketTypeReq'),
-  setBucketTypeReq: kindOf<RpbSetBucketTypeReq>(32, 'RpbSetBucketTypeReq'),
-  preflistReq: kindOf<RpbPreflistReq>(33, 'RpbGetBucketKeyPreflistReq'),
-  preflistResp: kindOf<RpbPreflistResp>(34, 'RpbGetBucketKeyPreflistResp'),
-  transactionReq: byHand<LockTransactionReq>(210, 'LockTransactionReq', {
+  getBucketTypeReq: kindOf(31, 'RpbGetBucketTypeReq', RpbBucketTypeReq),
+  setBucketTypeReq: kindOf(32, 'RpbSetBucketTypeReq', RpbSetBucketTypeReq),
+  preflistReq: kindOf(33, 'RpbGetBucketKeyPreflistReq', RpbPreflistReq),
+  preflistResp: kindOf(34, 'RpbGetBucketKeyPreflistResp', RpbPreflistResp),
+  transactionReq: byHand(210, 'LockTransactionReq', LockTransactionReq, {
     encode: encodeTransactionReq,
     decode: decodeTransactionReq,
   }),
-  transactionResp: byHand<LockTransactionResp>(211, 'LockTransactionResp', {
+  transactionResp: byHand(211, 'LockTransactionResp', LockTransactionResp, {
     encode: encodeTransactionResp,
     decode: decodeTransactionResp,
   }),
-  transactionGetReq: kindOf<LockTransactionGetReq>(212, 'LockTransactionGetReq'),
-  transactionGetResp: kindOf<LockTransactionResp>(213, 'LockTransactionResp'),
+  transactionGetReq: kindOf(212, 'LockTransactionGetReq', LockTransactionGetReq),
+  transactionGetResp: kindOf(213, 'LockTransactionResp', LockTransactionResp),
   transactionListReq: emptyKind(214, 'LockTransactionListReq'),
-  transactionListResp: kindOf<LockTransactionListResp>(215, 'LockTransactionListResp'),
-  transactionResolveReq: kindOf<LockTransactionResolveReq>(216, 'LockTransactionResolveReq'),
-  transactionResolveResp: kindOf<LockTransactionResp>(217, 'LockTransactionResp'),
-  authReq: kindOf<RpbAuthReq>(253, 'RpbAuthReq'),
+  transactionListResp: kindOf(215, 'LockTransactionListResp', LockTransactionListResp),
+  transactionResolveReq: kindOf(216, 'LockTransactionResolveReq', LockTransactionResolveReq),
+  transactionResolveResp: kindOf(217, 'LockTransactionResp', LockTransactionResp),
+  authReq: kindOf(253, 'RpbAuthReq', RpbAuthReq),
   authResp: emptyKind(254, 'RpbAuthResp'),
   startTlsReq: emptyKind(255, 'RpbStartTls'),
 } as const;
 
-function kindOf<T extends object>(code: number, name: string): MessageKind<T> {
-  const type = root.lookupType(name);
-  forgetDefaults(type);
+type Declared = Message<Fields>;
+
+function kindOf<M extends Declared>(code: number, name: string, { codec }: M): MessageKind<MessageOf<M>> {
   return {
     code,
     name,
-    encode: (message) => finishFrame(type.encode(message, beginFrame()), code),
+    encode: (message) => finishFrame(codec.encode(message, beginFrame()), code),
     decode: (body) => {
       try {
-        // The schema and the interface T describe the same fields; the round-trip tests check that.
-        return type.decode(body) as object as T;
+        // The codec and the type follow from one table.
+        return codec.decode(body) as object as MessageOf<M>;
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error);
         throw new LockstepError('BadRequest', `${name} does not decode: ${reason}`, { cause: error });
@@ -200,8 +192,13 @@ interface HandCodec<T> {
 }
 
 /** A kind of message with a hand-written codec, for those that most requests consist of. */
-function byHand<T extends object>(code: number, name: string, hand: HandCodec<T>): MessageKind<T> {
-  const kind = kindOf<T>(code, name);
+function byHand<M extends Declared>(
+  code: number,
+  name: string,
+  declared: M,
+  hand: HandCodec<MessageOf<M>>,
+): MessageKind<MessageOf<M>> {
+  const kind = kindOf(code, name, declared);
   return {
     code,
     name,
@@ -213,17 +210,4 @@ function byHand<T extends object>(code: number, name: string, hand: HandCodec<T>
 /** A message with an empty body; the decoder ignores any content. */
 function emptyKind(code: number, name: string): MessageKind<Empty> {
   return { code, name, encode: () => finishFrame(beginFrame(), code), decode: () => ({}) };
-}
-
-/**
- * protobufjs returns the type's default for an absent field, from the prototype. Absent must stay absent: an `r` of 0
- * and no `r` are different requests.
- */
-function forgetDefaults(type: Type): void {
-  const prototype = type.ctor.prototype as object;
-  for (const field of type.fieldsArray) {
-    if (!field.repeated) Reflect.set(prototype, field.name, undefined);
-    if (field.resolvedType instanceof protobuf.Type && field.resolvedType !== type)
-      forgetDefaults(field.resolvedType);
-  }
 }

@@ -44,7 +44,7 @@ import type {
   LockOperation,
   LockTransactionReq,
   LockTransactionResp,
-} from './transaction-schema.ts';
+} from './transaction-messages.ts';
 
 /** A decoded call about a transaction. */
 export type TransactionCall =

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
-import protobuf from 'protobufjs';
 import { expect, test } from 'vitest';
 import type { NodeId } from '../../base/ids.ts';
 import { makeXid } from '../../transactions/formats/xid.fixture.ts';
+import type { Fields, Message } from './message-table.ts';
 import { bytes, maybe, plainFields, u32 } from './object-messages.contract.ts';
 import { messages } from './schema.ts';
-import { schemaText } from './schema-text.ts';
 import {
   decodeTransactionReq,
   decodeTransactionResp,
@@ -13,10 +12,7 @@ import {
   encodeTransactionReq,
   encodeTransactionResp,
 } from './transaction-codec.ts';
-import type { LockTransactionReq, LockTransactionResp } from './transaction-schema.ts';
-import { transactionSchemaText } from './transaction-schema.ts';
-
-const root = protobuf.parse(schemaText + transactionSchemaText, { keepCase: true }).root.resolveAll();
+import { LockTransactionReq, LockTransactionResp } from './transaction-messages.ts';
 
 const flag = maybe(fc.boolean());
 
@@ -70,13 +66,8 @@ const outcome = fc.record(
 );
 
 /** The body that protobufjs encodes, without the frame's head. */
-function reflected(name: string, message: object): Buffer {
-  return Buffer.from(
-    root
-      .lookupType(name)
-      .encode(withoutAbsent(message) as object)
-      .finish(),
-  );
+function reflected({ codec }: Message<Fields>, message: object): Buffer {
+  return Buffer.from(codec.encode(withoutAbsent(message) as object).finish());
 }
 
 /** Leaves out fields that are `undefined`. */
@@ -106,9 +97,9 @@ function bodyOf(frame: Buffer | undefined, code: number): string {
 test('the hand-written encoder of transactions yields the same bytes as protobufjs', () => {
   fc.assert(
     fc.property(request, answer, (asked, told) => {
-      const wanted = reflected('LockTransactionReq', asked).toString('hex');
+      const wanted = reflected(LockTransactionReq, asked).toString('hex');
       expect(bodyOf(encodeTransactionReq(asked, 210), 210)).toBe(wanted);
-      const answered = reflected('LockTransactionResp', told).toString('hex');
+      const answered = reflected(LockTransactionResp, told).toString('hex');
       expect(bodyOf(encodeTransactionResp(told, 211), 211)).toBe(answered);
     }),
     { numRuns: 100 },
@@ -119,7 +110,7 @@ test('encodeCommitted yields the bytes of its message', () => {
   fc.assert(
     fc.property(outcome, (committed) => {
       const { xid, operationCount, branches } = committed;
-      const wanted = reflected('LockTransactionResp', {
+      const wanted = reflected(LockTransactionResp, {
         transaction_id: Buffer.from(xid),
         outcome: Buffer.from('committed'),
         operations: operationCount,
@@ -136,8 +127,8 @@ test('encodeCommitted yields the bytes of its message', () => {
 });
 
 const decoders = [
-  ['LockTransactionReq', decodeTransactionReq],
-  ['LockTransactionResp', decodeTransactionResp],
+  [LockTransactionReq, decodeTransactionReq],
+  [LockTransactionResp, decodeTransactionResp],
 ] as const;
 
 /** Bytes of a message, whole or damaged: with a byte altered, truncated, or repeated. */
@@ -150,14 +141,14 @@ const damage = fc.record({
 test('the hand-written decoder agrees with protobufjs and accepts usual transactions', () => {
   fc.assert(
     fc.property(request, answer, damage, (asked, told, { at, byte, how }) => {
-      for (const [index, [name, decode]] of decoders.entries()) {
-        const whole = reflected(name, index === 0 ? asked : told);
+      for (const [index, [declared, decode]] of decoders.entries()) {
+        const whole = reflected(declared, index === 0 ? asked : told);
         const cut = how === 'cut' ? whole.subarray(0, at % (whole.length + 1)) : Buffer.from(whole);
         if (how === 'altered' && cut.length > 0) cut[at % cut.length] = byte;
         const body = how === 'doubled' ? Buffer.concat([cut, cut]) : cut;
         const read = decode(body);
         if (how === 'whole') expect(read).toBeDefined();
-        if (read !== undefined) expect(shown(read)).toEqual(shown(root.lookupType(name).decode(body)));
+        if (read !== undefined) expect(shown(read)).toEqual(shown(declared.codec.decode(body)));
       }
     }),
     { numRuns: 500 },
@@ -169,12 +160,12 @@ test('links, metadata and ages are left to protobufjs', () => {
   const content = { value: name, usermeta: [{ key: name, value: name }] };
   const asked = { operations: [{ bucket: name, key: name, content }] };
   expect(encodeTransactionReq(asked, 210)).toBeUndefined();
-  expect(decodeTransactionReq(reflected('LockTransactionReq', asked))).toBeUndefined();
+  expect(decodeTransactionReq(reflected(LockTransactionReq, asked))).toBeUndefined();
   expect(
     shown(messages.transactionReq.decode(messages.transactionReq.encode(asked).subarray(5))),
   ).toMatchObject(shown(asked) as object);
   const told = { transaction_id: name, outcome: name, age_ms: 1.5 };
   expect(encodeTransactionResp(told, 211)).toBeUndefined();
-  expect(decodeTransactionResp(reflected('LockTransactionResp', told))).toBeUndefined();
+  expect(decodeTransactionResp(reflected(LockTransactionResp, told))).toBeUndefined();
   expect(messages.transactionResp.decode(messages.transactionResp.encode(told).subarray(5)).age_ms).toBe(1.5);
 });

@@ -21,7 +21,7 @@ import type {
   LockOperation,
   LockTransactionReq,
   LockTransactionResp,
-} from './transaction-schema.ts';
+} from './transaction-messages.ts';
 
 /** Undefined if the message is not in the usual form. */
 export function decodeTransactionReq(body: Buffer): LockTransactionReq | undefined {

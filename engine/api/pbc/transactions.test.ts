@@ -10,7 +10,7 @@ import { scriptedXid } from '../testing/scripted-transactions.fixture.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import { TestingServer } from './server.fixture.ts';
 import type { PbcPeer } from './peer.fixture.ts';
-import type { LockOperation, LockTransactionReq } from './transaction-schema.ts';
+import type { LockOperation, LockTransactionReq } from './transaction-messages.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
 

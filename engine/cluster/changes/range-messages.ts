@@ -4,8 +4,9 @@
  * A range is the tokens after `from` up to and including `to`, across zero if need be (`from` = `to`: all tokens). Its
  * objects come in the order of (distance from `from`, key). A cursor names the last object that was sent.
  */
-import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
-import { LockstepError } from '../../base/errors.ts';
+import type { ByteReader } from '../../base/bytes.ts';
+import { ByteWriter, BytesError } from '../../base/bytes.ts';
+import { mustDecodeWhole } from '../../base/decoding.ts';
 import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { unpackKey } from '../../base/object-key.ts';
@@ -51,7 +52,7 @@ export function encodeRangeRequest({ from, to, after, bytesMax }: RangeRequest):
 
 /** Decodes a request. Throws `BadRequest` for anything but what `encodeRangeRequest` wrote. */
 export function decodeRangeRequest(words: Uint8Array): RangeRequest {
-  return whole('a transfer request', words, (reader) => {
+  return mustDecodeWhole('a transfer request', words, (reader) => {
     const from = reader.u32() as Token;
     const to = reader.u32() as Token;
     const bytesMax = reader.u32();
@@ -74,7 +75,7 @@ export function encodeRangeAnswer({ objects, next }: RangeAnswer): Buffer {
  * `encodeRangeAnswer` wrote.
  */
 export function decodeRangeAnswer(words: Uint8Array): RangeAnswer {
-  return whole('a transfer', words, (reader) => {
+  return mustDecodeWhole('a transfer', words, (reader) => {
     const count = reader.varint();
     if (count > reader.left / objectBytesMin) throw new BytesError(`a transfer of ${count} objects`);
     const objects = Array.from({ length: count }, () => readObject(reader));
@@ -98,16 +99,4 @@ function readCursor(reader: ByteReader): Cursor | undefined {
   if (reader.u8() === 0) return undefined;
   const token = reader.u32() as Token;
   return { token, key: reader.string() as PackedKey };
-}
-
-function whole<T>(what: string, words: Uint8Array, read: (reader: ByteReader) => T): T {
-  try {
-    const reader = new ByteReader(words);
-    const value = read(reader);
-    reader.end();
-    return value;
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    throw new LockstepError('BadRequest', `${what} that does not decode: ${error.message}`);
-  }
 }

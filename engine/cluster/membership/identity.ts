@@ -13,7 +13,8 @@
  * whose disk was wiped takes the seconds of its wall clock. They exceed every earlier generation unless the clock went
  * back; then its peers report the generation that they know (`raise`).
  */
-import { ByteReader, BytesError, ByteWriter } from '../../base/bytes.ts';
+import { BytesError, ByteWriter } from '../../base/bytes.ts';
+import { tryDecodeWhole } from '../../base/decoding.ts';
 import { crc32 } from '../../base/checksum.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
@@ -150,21 +151,13 @@ function encode({ node, generation, clusterId }: Owner & { readonly generation: 
 
 /** Undefined for bytes that this version did not write, or that are damaged. */
 function decode(bytes: Uint8Array): Written | undefined {
-  try {
-    const reader = new ByteReader(bytes);
-    if (!reader.raw(magic.length).equals(magic)) return undefined;
+  return tryDecodeWhole(bytes, (reader) => {
+    if (!reader.raw(magic.length).equals(magic)) throw new BytesError('another kind of file');
     const checksum = reader.u32();
-    const body = reader.raw(reader.left);
-    if (crc32(body) !== checksum) return undefined;
-    const fields = new ByteReader(body);
-    const [node, generation] = [textOf(fields.string()), fields.u64()];
-    const clusterId = textOf(fields.string());
-    fields.end();
-    return { node, generation, clusterId };
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
-  }
+    if (crc32(bytes.subarray(magic.length + 4)) !== checksum) throw new BytesError('damaged');
+    const [node, generation] = [textOf(reader.string()), reader.u64()];
+    return { node, generation, clusterId: textOf(reader.string()) };
+  });
 }
 
 async function mapped<T>(work: Promise<T>): Promise<T> {

@@ -5,8 +5,9 @@
  * token are listed only behind `skip` (a packed key). Names come in the order of (distance from `from`, packed key), so
  * one node can continue where another one stopped.
  */
-import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
-import { LockstepError } from '../../base/errors.ts';
+import type { ByteReader } from '../../base/bytes.ts';
+import { ByteWriter, BytesError } from '../../base/bytes.ts';
+import { mustDecodeWhole } from '../../base/decoding.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
 
 /** The position at which a listing continues. */
@@ -78,7 +79,7 @@ export function encodeListingRequest(request: ListingRequest): Buffer {
 
 /** Decodes a request. Throws `BadRequest` for malformed bytes. */
 export function decodeListingRequest(payload: Uint8Array): ListingRequest {
-  return whole('a listing request', payload, (reader) => {
+  return mustDecodeWhole('a listing request', payload, (reader) => {
     const type = reader.string();
     const bucket = readOptional(reader);
     const live = reader.u8() === 1;
@@ -108,7 +109,7 @@ export function encodeListingAnswer({ names, next }: ListingAnswer): Buffer {
 
 /** Decodes an answer. Throws `BadRequest` for malformed bytes. */
 export function decodeListingAnswer(payload: Uint8Array): ListingAnswer {
-  return whole('a listing', payload, (reader) => {
+  return mustDecodeWhole('a listing', payload, (reader) => {
     const count = reader.varint();
     if (count > reader.left / nameBytesMin) throw new BytesError(`a listing of ${count} names`);
     const told = reader.u8() === 1;
@@ -132,16 +133,4 @@ function writeOptional(writer: ByteWriter, value: ByteString | undefined): ByteW
 
 function readOptional(reader: ByteReader): ByteString | undefined {
   return reader.u8() === 0 ? undefined : reader.string();
-}
-
-function whole<T>(what: string, payload: Uint8Array, read: (reader: ByteReader) => T): T {
-  try {
-    const reader = new ByteReader(payload);
-    const value = read(reader);
-    reader.end();
-    return value;
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    throw new LockstepError('BadRequest', `${what} that does not decode: ${error.message}`);
-  }
 }

@@ -4,7 +4,7 @@
  *
  * Keys that are written or deleted during the listing may or may not be listed; every other key is listed once.
  */
-import { BytesError } from '../../base/bytes.ts';
+import { tryDecode } from '../../base/decoding.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { bucketPrefix, unpackKey } from '../../base/object-key.ts';
@@ -217,14 +217,10 @@ function knownOf({ error, bytes }: LocalRead, nowMs: number): Known | undefined 
   if (error?.code === 'Corrupted') return damaged;
   if (error !== undefined) throw error;
   if (bytes === undefined) return undefined;
-  try {
-    const object = decodeObject(bytes);
-    const deleted = liveSiblings(object).length === 0 || isExpired(object, nowMs);
-    return { counter: highestCounter(object.context), deleted };
-  } catch (caught) {
-    if (!(caught instanceof BytesError)) throw caught;
-    return damaged;
-  }
+  const object = tryDecode(() => decodeObject(bytes));
+  if (object === undefined) return damaged;
+  const deleted = liveSiblings(object).length === 0 || isExpired(object, nowMs);
+  return { counter: highestCounter(object.context), deleted };
 }
 
 const damaged: Known = { counter: 0, deleted: false };

@@ -3,6 +3,7 @@
  * comes last.
  */
 import { ByteReader, ByteWriter, BytesError } from '../../base/bytes.ts';
+import { tryDecodeWhole } from '../../base/decoding.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { byteStringOf, parseNodeId, textOf } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
@@ -52,18 +53,10 @@ export function encodeHint(hint: Hint): Buffer {
 
 /** Undefined if the bytes are not a hint of this version. */
 export function decodeHint(bytes: Uint8Array): Hint | undefined {
-  try {
-    const reader = new ByteReader(bytes);
-    if (reader.u8() !== form) return undefined;
-    const token = reader.u32() as Token;
-    const writtenMs = reader.u64();
-    const object = reader.bytes();
-    reader.end();
-    return { token, writtenMs, object };
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
-  }
+  return tryDecodeWhole(bytes, (reader) => {
+    if (reader.u8() !== form) throw new BytesError('of another version');
+    return { token: reader.u32() as Token, writtenMs: reader.u64(), object: reader.bytes() };
+  });
 }
 
 /** Peer, key, token (u32), age (u64, milliseconds, at least 0), object. */

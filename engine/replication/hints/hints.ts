@@ -17,7 +17,7 @@
  * replaces another counts as stored, but not as kept beside it.) `dropped` counts those that were never stored.
  */
 import { failAssertion } from '../../base/assert.ts';
-import { BytesError } from '../../base/bytes.ts';
+import { tryDecode } from '../../base/decoding.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -421,10 +421,5 @@ function unreadable(): LockstepError {
 
 /** Merges the two objects; the second one if either cannot be decoded. */
 function merged(kept: Uint8Array, missed: Uint8Array): Uint8Array {
-  try {
-    return encodeObject(mergeObjects(decodeObject(kept), decodeObject(missed)));
-  } catch (error) {
-    if (error instanceof BytesError) return missed;
-    throw error;
-  }
+  return tryDecode(() => encodeObject(mergeObjects(decodeObject(kept), decodeObject(missed)))) ?? missed;
 }

@@ -22,6 +22,7 @@
  * replica was down between the two checks) is found by any replica that still holds it.
  */
 import { BytesError } from '../../base/bytes.ts';
+import { tryDecode } from '../../base/decoding.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
@@ -199,7 +200,7 @@ export class Reaper {
       const token = this.#parts.tokenOf(key);
       if (token === undefined || this.#known.has(key)) continue;
       const bytes = await this.#read(key);
-      const object = bytes === undefined ? undefined : decoded(bytes);
+      const object = bytes === undefined ? undefined : tryDecode(() => decodeObject(bytes));
       if (object !== undefined) this.#stored(key, token, object);
       count += 1;
       if (count % walkCount === 0) await this.#rest();
@@ -307,7 +308,7 @@ export class Reaper {
     const known = this.#known.get(key);
     if (known === undefined) return undefined;
     const bytes = await this.#read(key);
-    const object = bytes === undefined ? undefined : decoded(bytes);
+    const object = bytes === undefined ? undefined : tryDecode(() => decodeObject(bytes));
     // Another tombstone was stored meanwhile, whose time has not come.
     if (this.#known.get(key) !== known) return undefined;
     if (bytes === undefined || object === undefined || liveSiblings(object).length > 0) {
@@ -361,7 +362,9 @@ export class Reaper {
     const answer = new Deferred<readonly Holding[]>();
     const message = { kind: 'reap', words: encodeReapQuestion(question) } as const;
     const error = askPeer(this.#parts, member, message, this.#options.timeoutUs, (reply) => {
-      answer.resolve(reply.kind === 'reapAnswered' ? understood(reply.words) : []);
+      answer.resolve(
+        reply.kind === 'reapAnswered' ? (tryDecode(() => decodeHoldings(reply.words)) ?? []) : [],
+      );
     });
     if (error !== undefined) answer.resolve([]);
     return answer.promise;
@@ -380,21 +383,3 @@ export class Reaper {
 
 /** Equals neither an absent copy nor a tombstone. */
 const noObject = new Uint8Array(1);
-
-function decoded(bytes: Uint8Array): StoredObject | undefined {
-  try {
-    return decodeObject(bytes);
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
-  }
-}
-
-function understood(words: Uint8Array): readonly Holding[] {
-  try {
-    return decodeHoldings(words);
-  } catch (error) {
-    if (error instanceof BytesError) return [];
-    throw error;
-  }
-}

@@ -42,7 +42,7 @@ import { attemptOf, Fences } from '../idempotency/fence.ts';
 import { LogHorizon } from '../recovery/log-horizon.ts';
 import type { TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
 import { saidBy } from '../formats/outcomes.ts';
-import type { LocalPuts } from '../one-phase/local-puts.ts';
+import type { UnrecordedWrites } from '../one-phase/unrecorded-writes.ts';
 import { isDurableOnceDecided, objectionTo, ordersOf, unfitToDecide } from './partition.ts';
 import type { DecisionRecord, LocalBranch } from '../formats/records.ts';
 import { writeDecision } from '../formats/records.ts';
@@ -64,7 +64,7 @@ export class Coordinator {
   readonly fences: Fences;
   readonly #context: TransactionContext;
   readonly #branches: Branches;
-  readonly #ownPuts: LocalPuts;
+  readonly #unrecorded: UnrecordedWrites;
   readonly #xids: XidSource;
   readonly #active = new TransientMap<Xid, Active>();
   #running = 0;
@@ -72,7 +72,7 @@ export class Coordinator {
   constructor(
     context: TransactionContext,
     branches: Branches,
-    ownPuts: LocalPuts,
+    unrecorded: UnrecordedWrites,
     names: Pick<IdempotencyService, 'answer'>,
     xids: XidSource,
   ) {
@@ -85,7 +85,7 @@ export class Coordinator {
     this.singles = new SingleCommits(context, branches, this.remembered, (attempt, told, timeoutUs) =>
       this.fences.conclude(attempt, told, timeoutUs),
     );
-    this.#ownPuts = ownPuts;
+    this.#unrecorded = unrecorded;
   }
 
   /** Transactions that are not over. */
@@ -119,10 +119,10 @@ export class Coordinator {
       const places = request.operations.map(
         ({ key }) => new KeyPlacement(parts.router.tokenOf(key), parts.ring()),
       );
-      const own = this.#ownPuts.take(xid, request, places, level);
+      const own = this.#unrecorded.take(xid, request, places, level);
       const told = await (own === undefined
         ? this.#run(xid, request, places, level, startUs)
-        : this.#ownPuts.run(xid, own, level));
+        : this.#unrecorded.run(xid, own, level));
       const outcome =
         request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid
           ? await this.#fence(request, places, told, level, startUs)

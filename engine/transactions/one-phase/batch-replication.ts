@@ -11,9 +11,9 @@
  * does not wait for an unreachable primary. That one gets the batch when it is reachable again, before it hears that it
  * leads the key.
  */
-import { BytesError } from '../../base/bytes.ts';
+import { mustDecode } from '../../base/decoding.ts';
 import { Deferred } from '../../base/deferred.ts';
-import { LockstepError } from '../../base/errors.ts';
+import type { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { sometimes } from '../../base/sometimes.ts';
 import { decodeBatch, encodeBatch } from '../../replication/batch-codec.ts';
@@ -187,17 +187,9 @@ export async function adopt(
 ): Promise<BranchReply> {
   sometimes('transaction.batch-adopted');
   const done = new Deferred<LockstepError | undefined>();
-  parts.replica.mergeAll(itemsOf(batch), (error) => done.resolve(error));
+  const items = mustDecode('a batch', () => decodeBatch(batch));
+  parts.replica.mergeAll(items, (error) => done.resolve(error));
   const error = await done.promise;
   if (error !== undefined) throw error;
   return { kind: 'told', state: 'none' };
-}
-
-function itemsOf(batch: Uint8Array): readonly IncomingObject[] {
-  try {
-    return decodeBatch(batch);
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    throw new LockstepError('BadRequest', `a batch that does not decode: ${error.message}`);
-  }
 }

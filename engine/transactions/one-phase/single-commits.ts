@@ -20,7 +20,7 @@ import { saidBy } from '../formats/outcomes.ts';
 import type { Aborted, NamedAttempt } from '../idempotency/fence.ts';
 import { attemptOf } from '../idempotency/fence.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
-import { isSinglePut } from './local-puts.ts';
+import { isSinglePut } from './unrecorded-writes.ts';
 import type { CompletedTransactions } from '../coordinator/completed-transactions.ts';
 import type { PrepareRequest, BranchReply, ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';

@@ -11,7 +11,7 @@
  * of the incarnations that wrote to it, each before its first transaction. "No record" means abort only for their
  * transactions.
  */
-import { BytesError } from '../../base/bytes.ts';
+import { tryDecode } from '../../base/decoding.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import type { TransactionLog } from './transaction-log.ts';
@@ -69,7 +69,7 @@ export class LogHorizon {
     const bytes = await this.#log.read(incarnationsKey);
     // The next incarnation may be able to read what this one cannot.
     if (bytes instanceof LockstepError) return;
-    const before = bytes === undefined ? [] : namesIn(bytes);
+    const before = bytes === undefined ? [] : (tryDecode(() => readIncarnations(bytes)) ?? []);
     this.#isFirst = bytes === undefined;
     this.#named = [...before, this.#name].slice(-livesCountMax);
     // If the disk does not take this, the next incarnation presumes nothing about this one.
@@ -79,12 +79,8 @@ export class LogHorizon {
   async #recoverSince(): Promise<void> {
     const bytes = await this.#log.read(horizonKey);
     if (bytes === undefined || bytes instanceof LockstepError) return;
-    try {
-      this.#since = readHorizon(bytes);
-    } catch (error) {
-      // The youngest horizon possible: this node claims nothing about earlier incarnations.
-      if (!(error instanceof BytesError)) throw error;
-    }
+    // Undefined is the youngest horizon possible: this node claims nothing about earlier incarnations.
+    this.#since = tryDecode(() => readHorizon(bytes));
   }
 
   /** True if no earlier incarnation has written to this disk. */
@@ -111,15 +107,5 @@ export class LogHorizon {
    */
   reachesBackToNameOf(xid: Xid): boolean {
     return this.#named.includes(lifeOf(xid));
-  }
-}
-
-/** Returns none for bytes that do not decode. */
-function namesIn(bytes: Uint8Array): readonly string[] {
-  try {
-    return readIncarnations(bytes);
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    return [];
   }
 }

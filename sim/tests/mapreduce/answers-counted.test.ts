@@ -12,7 +12,8 @@ import { routeToken } from '../../../engine/cluster/ring/token.ts';
 import { PbConnection } from '../../workload/pb-connection.ts';
 import type { RedisCommand } from '../../workload/redis-connection.ts';
 import { RedisConnection } from '../../workload/redis-connection.ts';
-import { POOL_CODEC } from '../../../engine/metrics/pool-codec.ts';
+import type { PoolField } from '../../../engine/metrics/fixed-fields.ts';
+import { poolFields } from '../../../engine/metrics/fixed-fields.ts';
 import { JobHarness, jobNodes } from './job-harness.ts';
 
 const left = 'n4';
@@ -118,7 +119,7 @@ class Remaining {
 
   #counts(): ReadonlyMap<string, number> {
     const { pool } = present(this.room.cluster.statistics(left), 'the counts of a node that runs');
-    const field = (name: string): number => pool[POOL_CODEC.findIndex((row) => row.field === name)] ?? NaN;
+    const field = (name: PoolField): number => pool[poolFields.indexOf(name)] ?? NaN;
     const counts: Counts = {
       errors: field('client_err'),
       dropped: field('client_dropped_requests'),

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { NodeId } from '../../base/ids.ts';
-import type { PutState } from './put-outcomes.ts';
-import { PutOutcomes } from './put-outcomes.ts';
+import type { PutState } from './remote-puts.ts';
+import { PutOutcomes } from './remote-puts.ts';
 import type { Xid } from '../formats/xid.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
 

@@ -1,46 +1,55 @@
 /**
- * Transactions of one put, at the key's primary: written like any put, under the key's lock, without a record.
+ * Unconditional writes whose keys all have this node as primary, written under the keys' locks without a record: single
+ * puts, and batches of several puts. A batch is one atomic step; with one copy of each key, that is one batch of the
+ * store, and one sync. single-commits.ts runs everything else: idempotency keys, with which a client would ask again,
+ * deletions, and several keys with conditions.
  *
  * If the client asked this node, only this incarnation of the node knows the transaction's id, and the client loses its
  * connection when that incarnation ends. If the client asked another node, that node hears the outcome from this
- * incarnation or not at all (remote-puts.ts). single-commits.ts runs everything else: idempotency keys, with which a
- * client would ask again, deletions, and several keys.
+ * incarnation or not at all (remote-puts.ts).
  *
- * The other replicas get the put while it is on its way to the local disk: one round of syncs. Several keys would have
- * to wait until they are durable: after a crash other replicas could hold writes of which this node has forgotten a
- * part (transactions/participant/branch.ts). One key has no parts. But a conditional put waits, too. After such a crash
- * another client would find the condition met again, and of the two writes the first might win.
+ * The other replicas get a put while it is on its way to the local disk: one round of syncs. They get a batch only once
+ * it is durable here: otherwise a crash could make this node forget what they hold, and a later write could replace a
+ * part of it (transactions/participant/branch.ts). One key has no parts. But a put that states what its key must hold
+ * waits, too. After such a crash another client would find the condition met again, and of the two writes the first
+ * might win.
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
-import type { BatchLevel } from '../../replication/batch-round.ts';
-import { batchPlan } from '../../replication/batch-round.ts';
+import { refusal } from '../../replica/key-slots.ts';
+import { emptyVector, mergeVectors } from '../../replica/object/dots.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import type { BatchListener, LocalWrite, WriteListener } from '../../replica/replica.ts';
+import type { BatchLevel, ReplicaGroup } from '../../replication/batch-round.ts';
+import { BatchRound, batchPlan, enterReplicaGroup } from '../../replication/batch-round.ts';
 import { ObjectRound } from '../../replication/object-round.ts';
 import type { DispatchPlan } from '../../replication/plan.ts';
-import type { LocalWrite, WriteListener } from '../../replica/replica.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
-import { refusal } from '../../replica/key-slots.ts';
-import { mergeVectors } from '../../replica/object/dots.ts';
-import type { StoredObject } from '../../replica/object/object.ts';
-import { certainly } from '../participant/branch.ts';
 import type { TransactionContext } from '../context.ts';
-import type { Locks } from '../participant/locks.ts';
+import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
+import type { BranchVote, Operation, TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
+import { saidBy } from '../formats/outcomes.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
 import { describeKey, votedFailure } from '../formats/prepare-request.ts';
-import type { LocalBatch } from './local-batches.ts';
-import { BatchWriting, takeBatch } from './local-batches.ts';
-import type { BranchVote, TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
-import { saidBy } from '../formats/outcomes.ts';
 import { mark, markBegin } from '../formats/steps.ts';
-import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
+import { certainly } from '../participant/branch.ts';
+import type { Locks } from '../participant/locks.ts';
 
 /** A put with all that is needed to write it at once. */
 export interface LocalPut {
   readonly write: LocalWrite;
   readonly place: KeyPlacement;
   readonly plan: DispatchPlan;
+}
+
+/** A batch with all that is needed to write it at once. */
+export interface LocalBatch {
+  readonly writes: readonly LocalWrite[];
+  /** The replica groups of its keys, as of the moment at which its keys were locked. */
+  readonly kin: readonly ReplicaGroup[];
+  readonly level: BatchLevel;
 }
 
 /** True if the request is a single put without an idempotency key, whichever node is its primary. */
@@ -61,7 +70,7 @@ function isPut({
 }
 
 /** Runs single puts, and batches of puts, that this node leads. */
-export class LocalPuts {
+export class UnrecordedWrites {
   readonly #context: TransactionContext;
   readonly #locks: Locks;
   /** The levels of requests from this node's clients. */
@@ -87,9 +96,8 @@ export class LocalPuts {
   }
 
   /**
-   * Locks the key of a put that qualifies, or the keys of a batch (local-batches.ts); the caller must write it next.
-   * `places`: where each operation's key
-   * lives. Undefined if the request does not qualify or cannot run now; the general path then reports why.
+   * Locks the key of a put that qualifies, or the keys of a batch; the caller must write it next.
+   * `places`: where each operation's key lives. Undefined if the request does not qualify or cannot run now; the general path then reports why.
    */
   take(
     xid: Xid,
@@ -173,7 +181,7 @@ export class LocalPuts {
 
   /** Writes it. Calls `done` once, with a branch's reply to a one-step commit. */
   write(xid: Xid, put: LocalPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
-    const writing = new Writing(this.#context, this.#locks, xid, put, level, (met) => {
+    const writing = new PutWriting(this.#context, this.#locks, xid, put, level, (met) => {
       if (typeof met === 'boolean') {
         done(this.#concluded(xid, { kind: 'ended', met }));
         return;
@@ -203,7 +211,7 @@ export class LocalPuts {
   }
 }
 
-class Writing implements WriteListener {
+class PutWriting implements WriteListener {
   readonly tentative: boolean;
   readonly #context: TransactionContext;
   readonly #locks: Locks;
@@ -296,5 +304,119 @@ class Writing implements WriteListener {
     const { parts } = this.#context;
     const plan = batchPlan(parts, this.#write, this.#place.in(parts.ring()), this.#level);
     return plan.kind === 'plan' ? plan : undefined;
+  }
+}
+
+/**
+ * Locks the keys of a batch that qualifies; the caller must write it next. Undefined if the operations do not qualify
+ * or cannot run now; the general path then reports why.
+ */
+function takeBatch(
+  { parts }: TransactionContext,
+  locks: Locks,
+  xid: Xid,
+  operations: readonly Operation[],
+  places: readonly KeyPlacement[],
+  level: BatchLevel,
+): LocalBatch | undefined {
+  const { self, view, handedOver, pending, notReadyReason } = parts;
+  if (!view.isRoutable(self) || notReadyReason() !== undefined) return undefined;
+  const ring = parts.ring();
+  const writes: LocalWrite[] = [];
+  const kin: ReplicaGroup[] = [];
+  for (const [index, operation] of operations.entries()) {
+    const place = places[index];
+    if (place === undefined || !statesNothing(operation)) return undefined;
+    const { key, content } = operation;
+    const { token } = place;
+    const placement = place.in(ring);
+    if (placement[0]?.node !== self.node) return undefined;
+    // While owners change, the next primary must have the batch before any replica does (replication/batch-round.ts).
+    if (pending(token).length > 0 || !handedOver(token)) return undefined;
+    const ifContext = undefined;
+    const write = { key: key.packed, token, content, seen: emptyVector, ifNoneMatch: false, ifContext };
+    enterReplicaGroup(parts, kin, write, writes.length, placement, true, level);
+    writes.push(write);
+  }
+  return kin.every(isPlain) && locks.takeShortly(xid, writes) ? { writes, kin, level } : undefined;
+}
+
+function statesNothing({ content, context, ifMatch, ifAbsent, check }: Operation): boolean {
+  return check !== true && !content.tombstone && !ifAbsent && context === undefined && ifMatch === undefined;
+}
+
+/** True if the group can be written now, and every key keeps one value whatever it holds. */
+function isPlain({ plan, rules }: ReplicaGroup): boolean {
+  return plan.kind === 'plan' && (!rules.allowMult || rules.lastWriteWins);
+}
+
+/** Writes one batch: local store, then the other replicas. */
+class BatchWriting implements BatchListener {
+  readonly tentative = true;
+  readonly #context: TransactionContext;
+  readonly #locks: Locks;
+  readonly #xid: Xid;
+  readonly #batch: LocalBatch;
+  readonly #done: (met: boolean | LockstepError) => void;
+  /** The replica groups are of this moment. */
+  #fresh = true;
+  #round: BatchRound | undefined;
+
+  /**
+   * Calls `done` once the batch is durable here: with whether its level was met, or with the error that prevented it.
+   */
+  constructor(
+    context: TransactionContext,
+    locks: Locks,
+    xid: Xid,
+    batch: LocalBatch,
+    done: (met: boolean | LockstepError) => void,
+  ) {
+    this.#context = context;
+    this.#locks = locks;
+    this.#xid = xid;
+    this.#batch = batch;
+    this.#done = done;
+  }
+
+  /** Hands the batch to the local store. Call it once. */
+  begin(): void {
+    const { io, parts } = this.#context;
+    const { writes } = this.#batch;
+    if (io.log.enabled('trace')) {
+      const keys = writes.map(({ key }) => describeKey(key)).join(' ');
+      mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys });
+    }
+    parts.replica.coordinateAll(writes, [], this);
+    this.#fresh = false;
+  }
+
+  applied(objects: readonly Uint8Array[]): void {
+    const { io, parts } = this.#context;
+    const { writes, kin, level } = this.#batch;
+    mark(io, 'p.apply.partial', this.#xid);
+    // The ring may have changed while keys were read from the disk.
+    this.#round = new BatchRound(parts, writes, objects, level, this.#fresh ? kin : undefined);
+    mark(io, 'p.applied', this.#xid);
+  }
+
+  durable(): void {
+    mark(this.#context.io, 'p.applied.synced', this.#xid);
+    this.#release();
+    const round = this.#round;
+    if (round === undefined) return;
+    round.whenMet(this.#done);
+    round.send(this.#context.parts.settings.timeoutMs * 1000);
+    round.durableHere();
+  }
+
+  failed(error: LockstepError): void {
+    this.#release();
+    this.#done(this.#round === undefined ? certainly(error) : error);
+  }
+
+  #release(): void {
+    this.#locks.releaseShort(this.#batch.writes);
+    mark(this.#context.io, 'p.locks.released', this.#xid);
   }
 }
