@@ -5,7 +5,7 @@ import { everyday, invariants } from './shared.ts';
 export const unauthenticatedClients: Scenario = {
   name: 'unauthenticated-clients',
   description:
-    'clients without sufficient credentials send requests to every listener while nodes crash and other clients work: all are refused and have no effect',
+    'clients without sufficient credentials, also such as are limited to other buckets or to a rate, send requests to every listener while nodes crash and other clients work: all are refused and have no effect',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...everyday, operations: [120, 180] },
   redis: { ...redisLoad, clients: 2, operations: [30, 60], counters: 2, kinds: { incr: 70, read: 30 } },

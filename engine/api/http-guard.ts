@@ -6,11 +6,15 @@
  *
  * A page of another site changes nothing here, with credentials or without (`other-sites.ts`). Where a web page could
  * point its own name at this listener, only requests that name the listener are answered (`answered-hosts.ts`).
- * `auth/gate.ts` decides which identity has which access.
+ * `auth/gate.ts` decides which identity has which access. The guard judges the bucket of a path, and refuses a limited
+ * client what needs the admin role and names no bucket; a handler judges the buckets of a body by the permit that it
+ * gets. What admins asked for is logged with its outcome.
  */
 import { assert, present } from '../base/assert.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { ClientListener, Gate, Identity } from '../auth/gate.ts';
+import type { BucketName, Permit } from '../auth/permit.ts';
+import { fullPermit } from '../auth/permit.ts';
 import type { Access } from '../auth/role.ts';
 import type { Clock } from '../io/clock.ts';
 import { sleep } from '../io/clock.ts';
@@ -22,6 +26,16 @@ import { otherSiteOf } from './other-sites.ts';
 /** The access that each route needs, by `METHOD /path` as the route states them. */
 export type RouteAccess = ReadonlyMap<string, Access>;
 
+/** A route whose handler learns what the client may reach. */
+export interface GuardedRoute extends Pick<HttpRoute, 'method' | 'path'> {
+  handle(request: HttpRequest, permit: Permit): HttpResponse | Promise<HttpResponse>;
+}
+
+/** A service whose routes the guard stands before. */
+export interface GuardedService extends Omit<HttpService, 'routes'> {
+  readonly routes: readonly GuardedRoute[];
+}
+
 /** What the guard of one HTTP listener works with. */
 export interface HttpGuardTerms {
   readonly gate: Gate;
@@ -29,6 +43,8 @@ export interface HttpGuardTerms {
   readonly hosts: AnsweredHosts;
   readonly clock: Clock;
   readonly access: RouteAccess;
+  /** The bucket that a request's path names. Throws `BadRequest` on invalid percent-encoding. */
+  readonly bucketOf?: (request: HttpRequest) => BucketName;
   /** Builds the answer to a refused request, and counts it as the listener counts its own errors. */
   answer(error: LockstepError, request: HttpRequest): HttpResponse;
 }
@@ -37,7 +53,7 @@ export interface HttpGuardTerms {
 export const wrongDelayUs = 250_000;
 
 /** Wraps a service so that every request passes the guard. Fails if a route has no row in `terms.access`. */
-export function guardService(service: HttpService, terms: HttpGuardTerms): HttpService {
+export function guardService(service: GuardedService, terms: HttpGuardTerms): HttpService {
   return {
     ...service,
     routes: service.routes.map((route) => guardRoute(route, terms)),
@@ -47,23 +63,76 @@ export function guardService(service: HttpService, terms: HttpGuardTerms): HttpS
   };
 }
 
-function guardRoute(route: HttpRoute, terms: HttpGuardTerms): HttpRoute {
+function guardRoute(route: GuardedRoute, terms: HttpGuardTerms): HttpRoute {
   const { gate } = terms;
-  const name = `${route.method} ${route.path}`;
+  const { method, path } = route;
+  const name = `${method} ${path}`;
   const needed = present(terms.access.get(name), `what ${name} asks for`);
-  if (needed === 'open') return route;
-  return {
-    ...route,
-    handle: (request) => {
-      const refusal = refusalOfPage(request, route.method, terms);
-      if (refusal !== undefined) return terms.answer(refusal, request);
-      if (gate.open) return route.handle(request);
-      const turned = turnAway(request, terms, needed);
-      if (turned === undefined) return route.handle(request);
-      const answer = withChallenge(turned, terms.answer(turned.error, request), needed);
-      return turned.wrong ? later(terms.clock, answer) : answer;
-    },
+  const serve = (request: HttpRequest, permit: Permit): HttpResponse | Promise<HttpResponse> =>
+    route.handle(request, permit);
+  if (needed === 'open') return { method, path, handle: (request) => serve(request, fullPermit) };
+  const namesBucket = path.includes('/:bucket');
+  const isAudited = needed === 'admin' && name !== unaudited;
+  const answerTo = (request: HttpRequest, seen: Seen): HttpResponse | Promise<HttpResponse> => {
+    const refusal = refusalOfPage(request, method, terms);
+    if (refusal !== undefined) return terms.answer(refusal, request);
+    if (gate.open) return serve(request, fullPermit);
+    const turned = turnAway(request, terms, needed, seen);
+    if (turned === undefined) {
+      const permit = gate.permitOf(terms.listener, request.remote, seen.identity);
+      const beyond = permit.isLimited ? beyondReach(request, permit, terms, needed, namesBucket) : undefined;
+      return beyond === undefined ? serve(request, permit) : terms.answer(beyond, request);
+    }
+    const answer = withChallenge(turned, terms.answer(turned.error, request), needed);
+    return turned.wrong ? later(terms.clock, answer) : answer;
   };
+  if (!isAudited) return { method, path, handle: (request) => answerTo(request, {}) };
+  return { method, path, handle: (request) => audited(request, terms, answerTo) };
+}
+
+/** A backup asks for this one segment by segment; its first and its last request are logged. */
+const unaudited = 'GET /backup/:id/segments/:number';
+
+/** What the guard learned of a request's client. */
+interface Seen {
+  identity?: Identity | undefined;
+}
+
+/** Logs an admin's request with its outcome, once it has one. */
+async function audited(
+  request: HttpRequest,
+  { gate, listener }: HttpGuardTerms,
+  answerTo: (request: HttpRequest, seen: Seen) => HttpResponse | Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  const seen: Seen = {};
+  const { method, path, remote } = request;
+  const note = (outcome: string): void =>
+    gate.audit({ listener, remote, identity: seen.identity, what: `${method} ${path}`, outcome });
+  try {
+    const answer = await answerTo(request, seen);
+    note(answer.failure?.code ?? (answer.status < 400 ? 'done' : String(answer.status)));
+    return answer;
+  } catch (error) {
+    note(asLockstepError(error).code);
+    throw error;
+  }
+}
+
+/** The error for a limited client that asks for a bucket beyond its rules, or for what concerns the cluster. */
+function beyondReach(
+  request: HttpRequest,
+  permit: Permit,
+  { bucketOf }: HttpGuardTerms,
+  needed: Access,
+  namesBucket: boolean,
+): LockstepError | undefined {
+  try {
+    if (namesBucket) permit.mustReach([present(bucketOf, 'a reader of paths')(request)]);
+    else if (needed === 'admin') permit.mustReachAll();
+    return undefined;
+  } catch (error) {
+    return asLockstepError(error);
+  }
 }
 
 /** The error for a request that a web page may have made a browser send; undefined if there is no sign of that. */
@@ -92,6 +161,8 @@ function guardMiss(request: HttpRequest, terms: HttpGuardTerms, miss: () => Http
   return withChallenge(turned, terms.answer(turned.error, request), 'read');
 }
 
+const refusals: readonly string[] = ['Unauthorized', 'Forbidden', 'RateLimited'];
+
 interface TurnedAway {
   readonly error: LockstepError;
   readonly wrong: boolean;
@@ -104,6 +175,7 @@ function turnAway(
   request: HttpRequest,
   { gate, listener }: HttpGuardTerms,
   needed: Access,
+  seen: Seen = {},
 ): TurnedAway | undefined {
   const { authorization } = request.headers;
   let identity: Identity | undefined;
@@ -114,18 +186,20 @@ function turnAway(
       return { error: gate.refuse(listener, request.remote, 'wrong'), wrong: true };
     }
   }
+  seen.identity = identity;
   try {
     gate.admit(listener, request.remote, identity, needed);
     return undefined;
   } catch (caught) {
     const error = asLockstepError(caught);
-    assert(error.code === 'Unauthorized' || error.code === 'Forbidden', 'the gate refuses in its own words');
+    assert(refusals.includes(error.code), 'the gate refuses in its own words');
     return { error, wrong: false };
   }
 }
 
-/** Adds the WWW-Authenticate header (RFC 6750, 3.1; RFC 7235, 4.1). */
+/** Adds the WWW-Authenticate header (RFC 6750, 3.1; RFC 7235, 4.1), unless other credentials would not help. */
 function withChallenge({ error, wrong }: TurnedAway, answer: HttpResponse, needed: Access): HttpResponse {
+  if (error.code === 'RateLimited') return answer;
   const realm = 'realm="lockstep"';
   const why =
     error.code === 'Forbidden'

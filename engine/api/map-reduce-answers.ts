@@ -1,7 +1,8 @@
 /**
  * Forms the answers of MapReduce jobs that HTTP and the binary protocol share: errors as JSON, and collected results.
  */
-import { LockstepError } from '../base/errors.ts';
+import type { BucketName, Permit } from '../auth/permit.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { Job, Json } from '../mapreduce/job.ts';
 import type { RunningJob } from '../mapreduce/mapreduce.ts';
 import type { Batch } from '../mapreduce/pipeline.ts';
@@ -16,6 +17,33 @@ export interface MapReduceAdmin {
   refused(): void;
   /** Starts a job. Throws `WasmNotImplemented`, `BadRequest`, `NotFound`, `Overloaded` or `ShuttingDown`. */
   start(job: Job): Pick<RunningJob, 'next' | 'return' | 'end' | typeof Symbol.asyncIterator>;
+}
+
+/**
+ * The job, limited to what its client may reach: its own inputs, and those that a phase names for the next one. Throws
+ * `Forbidden` for inputs out of reach. An input of a later phase ends the job, which counts as one refused request.
+ */
+export function withinReach(job: Job, permit: Permit): Job {
+  if (!permit.isLimited) return job;
+  permit.mustReach(job.inputs.kind === 'bucket' ? [job.inputs] : job.inputs.items);
+  let refused: LockstepError | undefined;
+  return {
+    ...job,
+    refusalOf: (input) => {
+      if (permit.mayReach(input.type, input.bucket)) return undefined;
+      refused ??= refusalOf(permit, input);
+      return refused;
+    },
+  };
+}
+
+function refusalOf(permit: Permit, input: BucketName): LockstepError {
+  try {
+    permit.mustReach([input]);
+  } catch (error) {
+    return asLockstepError(error);
+  }
+  throw new LockstepError('Internal', 'a permit reaches what it does not reach');
 }
 
 /**

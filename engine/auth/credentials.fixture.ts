@@ -1,6 +1,6 @@
 /** Three credentials, one of each role, for tests of the listeners. */
 import type { Credential } from './credentials.ts';
-import { digestOf } from './credentials.ts';
+import { digestOf, parseLimits } from './credentials.ts';
 import type { Role } from './role.ts';
 
 /** The tokens, by role. */
@@ -19,3 +19,13 @@ export const threeCredentials: readonly Credential[] = (['read', 'write', 'admin
   role,
   digest: digestOf(tokens[role]),
 }));
+
+/** The token of a client with `limitedCredential`. */
+export const limitedToken = 'token-of-lena-0123456789';
+
+/** A credential whose limits are those of `fields`, such as `bucket=shop:*` and `rate=2`. */
+export function limitedCredential(role: Role, ...fields: readonly string[]): Credential {
+  const limits = parseLimits(fields);
+  if (typeof limits === 'string') throw new Error(limits);
+  return { name: 'lena', role, digest: digestOf(limitedToken), ...limits };
+}

@@ -62,8 +62,8 @@ test('any file is read or refused by line, and its text is never shown', () => {
 });
 
 test.each([
-  ['ann admin', 'f:1: it has not the form: name role sha256:digest'],
-  [`ann admin sha256:${hex} more`, 'f:1: it has not the form: name role sha256:digest'],
+  ['ann admin', 'f:1: it has not the form: name role sha256:digest [bucket=RULE ...] [rate=N [burst=N]]'],
+  [`ann admin sha256:${hex} more`, 'f:1: a field is none of bucket=RULE, rate=N and burst=N'],
   [`a/b admin sha256:${hex}`, 'f:1: the name has not the form: 1 to 64 of A-Z a-z 0-9 _ . -'],
   [`\nann root sha256:${hex}`, 'f:2: the role is none; allowed: read, write, admin'],
   ['ann read sha256:abc', 'f:1: the digest has not the form: sha256: and 64 of 0-9 a-f'],

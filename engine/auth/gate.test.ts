@@ -11,7 +11,8 @@ import { mayUse, roles } from './role.ts';
 function setting(): { gate: Gate; told: LogFields[]; counted: () => Record<string, number> } {
   const told: LogFields[] = [];
   const log = { enabled: () => true, event: (_: string, __: string, fields = {}) => void told.push(fields) };
-  const gate = new Gate(log, threeCredentials);
+  const clock = { nowUs: () => 0 };
+  const gate = new Gate({ log, clock }, threeCredentials);
   const counted = (): Record<string, number> =>
     Object.fromEntries(
       gate.family
@@ -72,7 +73,10 @@ test('a refusal is counted by listener and reason, and logged without a token or
 });
 
 test('an open gate admits every client and counts none', () => {
-  const gate = new Gate({ enabled: () => false, event: () => undefined }, undefined);
+  const gate = new Gate(
+    { log: { enabled: () => false, event: () => undefined }, clock: { nowUs: () => 0 } },
+    undefined,
+  );
   expect(gate.open).toBe(true);
   gate.admit('http', 'h:1', undefined, 'admin');
   expect(gate.family.collect().every(({ value }) => value === 0)).toBe(true);

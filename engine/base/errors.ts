@@ -72,6 +72,11 @@ export const errorTable = {
     definite: true,
     sentence: 'the node is in STANDBY and takes no requests of clients',
   },
+  RateLimited: {
+    status: 429,
+    definite: true,
+    sentence: 'the credential sends more requests than its rate allows',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 /** A stable error code; clients and logs see it by this name. */

@@ -2,6 +2,7 @@
  * A MapReduce job as values: a client's request, validated and normalized. Inputs pass the phases in order. The results
  * of phases with `keep` form the answer; the last phase has it by default.
  */
+import type { LockstepError } from '../base/errors.ts';
 import type { ByteString } from '../base/ids.ts';
 
 /** A JSON value. */
@@ -65,6 +66,8 @@ export interface Job {
   readonly phases: readonly Phase[];
   /** In milliseconds; undefined: the node's default. */
   readonly timeoutMs: number | undefined;
+  /** Why an input of a map or link phase is out of the client's reach; undefined: it is not. Absent: nothing is. */
+  readonly refusalOf?: (input: Input) => LockstepError | undefined;
 }
 
 /** Limits of a request, besides the length of its body. */

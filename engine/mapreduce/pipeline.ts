@@ -91,7 +91,7 @@ async function* cut<T>(lists: AsyncIterable<readonly T[]>): AsyncGenerator<reado
 
 async function* mapPhase(
   before: Packets,
-  { phases, inputs }: Job,
+  { phases, inputs, refusalOf }: Job,
   phase: FunctionPhase | LinkPhase,
   index: number,
   context: JobContext,
@@ -103,6 +103,10 @@ async function* mapPhase(
   const last = next === undefined;
   const underWay: Promise<readonly Packet[]>[] = [];
   const start = (inputs: readonly Input[]): void => {
+    for (const input of refusalOf === undefined ? [] : inputs) {
+      const refusal = refusalOf?.(input);
+      if (refusal !== undefined) throw new PhaseError('Forbidden', index, refusal.message);
+    }
     const run = stage.run(inputs).then(({ values, bytes, reduced }): readonly Packet[] => {
       if (reduced) return [{ kind: 'reduced', values }];
       return resultPackets(values, bytes, index, phase.keep, last);

@@ -307,9 +307,9 @@ function mustBeSecured({ secured }: Io, { tls, peerTls }: NodeConfig): void {
 }
 
 /** Throws `ConfigInvalid` if the configuration names credentials and the caller gave none: never open by mistake. */
-function gateOf({ log }: Io, config: NodeConfig, { credentials }: NodeSecrets): Gate {
-  if (config.credentials === undefined) return new Gate(log, undefined);
-  if (credentials !== undefined) return new Gate(log, credentials);
+function gateOf(io: Io, config: NodeConfig, { credentials }: NodeSecrets): Gate {
+  if (config.credentials === undefined) return new Gate(io, undefined);
+  if (credentials !== undefined) return new Gate(io, credentials);
   const detail = `credentials is ${config.credentials}, and the node was started without them`;
   throw new LockstepError('ConfigInvalid', detail);
 }

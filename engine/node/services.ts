@@ -118,7 +118,13 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
   const { store } = opened;
   const stats = new NodeStats();
   stats.failures.startAt(config.datacenter, config.rack);
-  for (const family of [...storeFamilies(store, io), opened.disk.family, gate.family, handshakeFamily(io)])
+  for (const family of [
+    ...storeFamilies(store, io),
+    opened.disk.family,
+    gate.family,
+    gate.rateFamily,
+    handshakeFamily(io),
+  ])
     stats.register(family);
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   store.onFlushed((tookUs) => stats.flushDurations.record(tookUs));

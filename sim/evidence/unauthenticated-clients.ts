@@ -8,8 +8,11 @@ export const guardedListeners = ['http', 'pb', 'redis', 'stats'] as const;
 /** One listener that demands credentials. */
 export type GuardedListener = (typeof guardedListeners)[number];
 
-/** The client sends no credentials, wrong ones, or those of a role that lacks the permission. */
-export const falseCredentials = ['missing', 'wrong', 'forbidden'] as const;
+/**
+ * The client sends no credentials, wrong ones, those of a role that lacks the permission, those of a credential that is
+ * limited to other buckets, or, faster than its rate allows, those of a role that lacks the permission.
+ */
+export const falseCredentials = ['missing', 'wrong', 'forbidden', 'limited', 'hurried'] as const;
 /** How the credentials of an unauthenticated client are false. */
 export type FalseCredential = (typeof falseCredentials)[number];
 

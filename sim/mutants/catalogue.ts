@@ -135,10 +135,10 @@ export const mutants: readonly Mutant[] = [
     code: 'M120',
     title: 'an error answer of a job or a listing is counted where it is made and again where it is sent',
     file: 'engine/api/pbc/session.js',
-    find: 'reply = this.#errorReply(asLockstepError(caught), purpose);',
+    find: 'reply = this.#errorReply(error, purpose);',
     replace: `if (isStreamed(call))
-                this.#errorReply(asLockstepError(caught), purpose);
-            reply = this.#errorReply(asLockstepError(caught), purpose);`,
+                this.#errorReply(error, purpose);
+            reply = this.#errorReply(error, purpose);`,
     scenario: 'job-survives-node-crash',
     oracles: ['metrics-reconcile'],
     seedsMax: 20,

@@ -130,4 +130,15 @@ export const clientMutants: readonly Mutant[] = [
     oracles: ['access-control'],
     seedsMax: 5,
   },
+  {
+    name: 'bucket-limit-of-first-operation',
+    code: 'M124',
+    title: 'of a transaction only the first operation is judged by the bucket rules of its credential',
+    file: 'engine/api/pbc/call-reach.js',
+    find: 'permit.mustReach(call.request.operations.map(({ key }) => key));',
+    replace: 'permit.mustReach(call.request.operations.slice(0, 1).map(({ key }) => key));',
+    scenario: 'unauthenticated-clients',
+    oracles: ['access-control'],
+    seedsMax: 10,
+  },
 ];

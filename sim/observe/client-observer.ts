@@ -17,6 +17,8 @@ import { Guesses } from './guesses.ts';
 import { Tallies } from './tallies.ts';
 
 const turnedAwayCodes: readonly string[] = ['Unauthorized', 'Forbidden'];
+/** Of these the node looks at nothing but the credential. */
+const unreadCodes: readonly string[] = [...turnedAwayCodes, 'RateLimited'];
 
 /** `question`: about a transaction; `resolution`: an operator's over a branch. */
 type Asked =
@@ -50,6 +52,8 @@ class Conversation {
   readonly heard: FrameReader;
   readonly wrote = new FrameReader(Number.MAX_SAFE_INTEGER);
   readonly owed: Asked[] = [];
+  /** The operations of each transaction in `owed`. */
+  readonly operations: number[] = [];
   broken = false;
   toldEnd = false;
   left: 'afterEnd' | 'first' | undefined;
@@ -100,6 +104,7 @@ export class ClientObserver {
       definiteErrors: sums.under('definite.error.'),
       guesses: this.#guesses.unanswered,
       turnedAway: turnedAwayCodes.reduce((sum, code) => sum + sums.get(`error.${code}`), 0),
+      rateLimited: sums.get('error.RateLimited'),
       abandonedGets: sums.get('abandoned.get') + sums.get('abandoned.question'),
       abandonedWrites: ['write', 'transaction', 'resolution'].reduce(
         (sum, asked) => sum + sums.get(`abandoned.${asked}`),
@@ -218,7 +223,9 @@ export class ClientObserver {
     const asked = requestOf(frame);
     conversation.owed.push(asked);
     this.#sums.add(asked);
-    if (asked === 'transaction') this.#sums.add('operations', operationsOf(frame));
+    if (asked !== 'transaction') return;
+    conversation.operations.push(operationsOf(frame));
+    this.#sums.add('operations', operationsOf(frame));
   }
 
   /** The answer to a job or a listing consists of any number of frames. */
@@ -227,12 +234,15 @@ export class ClientObserver {
     const asked = conversation.owed.shift() ?? 'other';
     // After a failed login the node reads nothing more from the connection.
     if (asked === 'login' && reply.kind === 'failed') conversation.broken = true;
-    this.#answered(this.#unlessTurnedAway(asked, reply), reply);
+    const operations = asked === 'transaction' ? (conversation.operations.shift() ?? 0) : 0;
+    const counted = this.#unlessTurnedAway(asked, reply);
+    if (counted !== asked) this.#sums.add('operations', -operations);
+    this.#answered(counted, reply);
   }
 
   /** The node counts a request that it denies, but looks at nothing else in it. */
   #unlessTurnedAway(asked: Asked, reply: ClientReply): Asked {
-    if (reply.kind !== 'failed' || !turnedAwayCodes.includes(reply.code ?? '')) return asked;
+    if (reply.kind !== 'failed' || !unreadCodes.includes(reply.code ?? '')) return asked;
     this.#sums.add(asked, -1);
     this.#sums.add('other');
     return 'other';
@@ -280,7 +290,7 @@ export class ClientObserver {
 /** Longest head of an HTTP answer, in bytes; the node writes it in one piece. */
 const headBytesMax = 4096;
 /** Statuses of refusals after which the connection goes on. */
-const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413'];
+const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413', '429'];
 
 /** More frames of the same answer follow. */
 function goesOn(reply: ClientReply, asked: Asked | undefined): boolean {

@@ -3,7 +3,7 @@ import type { StatsListenerTruth } from '../check/metrics/reconcile/account.ts';
 import { Guesses } from './guesses.ts';
 
 /** Statuses that the stats listener answers itself; the HTTP edge answers all others. */
-const counted: readonly string[] = ['200', '401', '403', '404', '405'];
+const counted: readonly string[] = ['200', '401', '403', '404', '405', '429'];
 const refused: readonly string[] = ['401', '403'];
 
 /** Counts the answers of one incarnation's stats listener. */

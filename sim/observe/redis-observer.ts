@@ -28,6 +28,10 @@ const fields: Readonly<Record<string, string>> = {
   watch: 'other',
   unwatch: 'other',
   echo: 'other',
+  mget: 'mget',
+  keys: 'keys',
+  eval: 'other',
+  publish: 'other',
 };
 const purposes: Readonly<Record<string, Purpose>> = {
   get: 'read',
@@ -41,6 +45,8 @@ const purposes: Readonly<Record<string, Purpose>> = {
 
 /** Errors of denied commands; EXEC wraps them in an error of its own. */
 const turnedAway = /^(EXECABORT Transaction discarded because of: )?(NOAUTH|WRONGPASS|NOPERM) /;
+
+const rateLimited = /^(EXECABORT Transaction discarded because of: )?RATELIMITED /;
 
 /** `alone` waits for every command in progress; `free` waits for none. */
 type Order = Purpose | 'alone' | 'free';
@@ -104,6 +110,7 @@ export class RedisObserver {
       readErrors: sums.under('read.error.'),
       writeErrors: sums.under('write.error.'),
       turnedAway: sums.get('turnedAway'),
+      rateLimited: sums.get('rateLimited'),
       abandoned: sums.get('abandoned'),
       mortal,
       fields: sums.under('field.'),
@@ -227,10 +234,11 @@ export class RedisObserver {
   }
 
   #answered({ watched, watching }: Conversation, asked: Asked | undefined, reply: Reply): void {
-    if (reply.kind === 'error' && turnedAway.test(reply.text) && asked !== undefined) {
+    const denial = reply.kind === 'error' ? denialOf(reply.text) : undefined;
+    if (denial !== undefined && asked !== undefined) {
       this.#turnAway(asked);
       this.#sums.add('errors');
-      this.#sums.add('turnedAway');
+      this.#sums.add(denial);
       return;
     }
     if (asked?.purpose !== undefined) this.#sums.add('answers');
@@ -242,6 +250,11 @@ export class RedisObserver {
     this.#sums.add('errors');
     this.#sums.add(`${purpose}.error.${wordOf(reply.text)}`);
   }
+}
+
+function denialOf(text: string): 'turnedAway' | 'rateLimited' | undefined {
+  if (turnedAway.test(text)) return 'turnedAway';
+  return rateLimited.test(text) ? 'rateLimited' : undefined;
 }
 
 const commandAlone: readonly (readonly [string, number])[] = [['commands', 1]];

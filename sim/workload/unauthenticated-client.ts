@@ -44,7 +44,16 @@ const httpTries: readonly HttpTry[] = [
   ['POST', '/transactions'],
   ['PUT', '/wasm/modules/theirs'],
 ];
-/** Reading is the smallest role, so no valid token is too weak here: `forbidden` sends an unknown one. */
+/** What the limited client tries in buckets that its credential does not reach. */
+const limitedHttpTries: readonly HttpTry[] = [
+  ['PUT', '/buckets/kept/keys/theirs'],
+  ['PUT', '/types/default/buckets/kept/keys/theirs'],
+  ['POST', '/riak/kept'],
+  ['GET', '/buckets/kept/keys?keys=true'],
+  ['GET', '/buckets/newest/keys/k0'],
+  ['GET', '/buckets/kept/props'],
+];
+/** Reading is the smallest role, so no valid token is too weak here: all but `missing` send an unknown one. */
 const statsTries: readonly HttpTry[] = [
   ['GET', '/metrics'],
   ['GET', '/stats'],
@@ -54,6 +63,44 @@ const pbTries: readonly ClientRequest[] = [
   { kind: 'delete', message: { bucket: Buffer.from('newest'), key: Buffer.from('k0') } },
   { kind: 'setBucket', message: { bucket: Buffer.from('newest'), props: { allow_mult: true } } },
 ];
+const own = { bucket: Buffer.from('mine:a'), key: Buffer.from('k') };
+const theirs = { ...unauthenticatedPlace, content: { value: Buffer.from('theirs') } };
+const limitedPbTries: readonly ClientRequest[] = [
+  {
+    kind: 'transaction',
+    message: { operations: [{ ...own, content: { value: Buffer.from('mine') } }, theirs] },
+  },
+  { kind: 'put', message: theirs },
+  { kind: 'get', message: { bucket: Buffer.from('newest'), key: Buffer.from('k0') } },
+  { kind: 'listKeys', message: { bucket: Buffer.from('kept') } },
+  {
+    kind: 'transaction',
+    message: {
+      operations: [
+        { ...own, content: { value: Buffer.from('mine') } },
+        { ...own, key: Buffer.from('l'), content: { value: Buffer.from('mine') } },
+        theirs,
+      ],
+    },
+  },
+  {
+    kind: 'mapReduce',
+    message: {
+      content_type: Buffer.from('application/json'),
+      request: Buffer.from('{"inputs":[["mine:a","k"],["kept","theirs"]],"query":[]}'),
+    },
+  },
+];
+const limitedRedisTries: readonly RedisCommand[] = [
+  ['SET', 'theirs', 'theirs'],
+  ['GET', 'theirs'],
+  ['KEYS', '*'],
+  ['MGET', 'theirs', 'others'],
+  ['EVAL', "return redis.call('SET', KEYS[1], 'theirs')", '1', 'theirs'],
+  ['PUBLISH', 'news', 'theirs'],
+];
+/** How often the hurried client asks: its credential allows a request a second. */
+const hurriedCount = 3;
 const redisTries: readonly RedisCommand[] = [
   ['SET', 'theirs', 'theirs'],
   ['DEL', 'theirs'],
@@ -81,14 +128,18 @@ async function overHttp(
   { listener, guise, what, address }: UnauthenticatedRequest,
   http: HttpClient,
 ): Promise<UnauthenticatedAnswer> {
-  const [method, path] = choose(listener === 'stats' ? statsTries : httpTries, what);
-  const wrong = guise === 'wrong' || (listener === 'stats' && guise === 'forbidden');
-  const token = wrong ? nobodysToken : worldTokens.read;
+  const tries = guise === 'limited' ? limitedHttpTries : httpTries;
+  const [method, path] = choose(listener === 'stats' ? statsTries : tries, what);
+  const wrong = guise === 'wrong' || (listener === 'stats' && guise !== 'missing');
+  const token = wrong ? nobodysToken : tokenOf(guise);
   const authorization: Readonly<Record<string, string>> =
     guise === 'missing' ? {} : { Authorization: `Bearer ${token}` };
   const headers = { 'Content-Type': 'text/plain', ...authorization };
   const body = method === 'PUT' || method === 'POST' ? { body: 'theirs' } : {};
-  const { status } = await http.request(address, { method, path, headers, ...body }, patienceUs);
+  const request = { method, path, headers, ...body };
+  let { status } = await http.request(address, request, patienceUs);
+  for (let more = 1; more < countOf(guise); more++)
+    ({ status } = await http.request(address, request, patienceUs));
   return { asked: `${listener} ${guise}: ${method} ${path}`, answered: String(status) };
 }
 
@@ -96,14 +147,15 @@ async function overPb(
   { guise, what, address }: UnauthenticatedRequest,
   io: Io,
 ): Promise<UnauthenticatedAnswer> {
-  const token = guise === 'forbidden' ? worldTokens.read : undefined;
-  const connection = await PbConnection.open(io, { address, token }, patienceUs);
+  const connection = await PbConnection.open(io, { address, token: loginOf(guise) }, patienceUs);
   const guess = {
     kind: 'auth',
     message: { user: Buffer.from('adminer'), password: Buffer.from(nobodysToken) },
   } as const;
-  const request = guise === 'wrong' ? guess : choose(pbTries, what);
-  const exchange = await connection.ask(request, patienceUs);
+  const request = guise === 'wrong' ? guess : choose(guise === 'limited' ? limitedPbTries : pbTries, what);
+  let exchange = await connection.ask(request, patienceUs);
+  for (let more = 1; more < countOf(guise) && exchange.kind !== 'lost'; more++)
+    exchange = await connection.ask(request, patienceUs);
   connection.close();
   const asked = `pb ${guise}: ${request.kind}`;
   if (exchange.kind === 'lost') return { asked, answered: undefined };
@@ -115,15 +167,31 @@ async function overRedis(
   { guise, what, address }: UnauthenticatedRequest,
   io: Io,
 ): Promise<UnauthenticatedAnswer> {
-  const token = guise === 'forbidden' ? worldTokens.read : undefined;
-  const connection = await RedisConnection.open(io, { address, token }, patienceUs);
-  const command: RedisCommand = guise === 'wrong' ? ['AUTH', nobodysToken] : choose(redisTries, what);
-  const exchange = await connection.ask([command], patienceUs);
+  const connection = await RedisConnection.open(io, { address, token: loginOf(guise) }, patienceUs);
+  const tries = guise === 'limited' ? limitedRedisTries : redisTries;
+  const command: RedisCommand = guise === 'wrong' ? ['AUTH', nobodysToken] : choose(tries, what);
+  let exchange = await connection.ask([command], patienceUs);
+  for (let more = 1; more < countOf(guise) && exchange.kind !== 'lost'; more++)
+    exchange = await connection.ask([command], patienceUs);
   connection.close();
   const asked = `redis ${guise}: ${command.join(' ')}`;
   const reply = exchange.kind === 'lost' ? undefined : exchange.answer[0];
   if (reply === undefined) return { asked, answered: undefined };
   return { asked, answered: reply.kind === 'error' ? (reply.text.split(' ')[0] ?? '') : reply.kind };
+}
+
+/** The token of a client with a valid credential. */
+function tokenOf(guise: FalseCredential): string {
+  return guise === 'limited' || guise === 'hurried' ? worldTokens[guise] : worldTokens.read;
+}
+
+/** The token that the client logs in with; undefined if it does not. */
+function loginOf(guise: FalseCredential): string | undefined {
+  return guise === 'missing' || guise === 'wrong' ? undefined : tokenOf(guise);
+}
+
+function countOf(guise: FalseCredential): number {
+  return guise === 'hurried' ? hurriedCount : 1;
 }
 
 function choose<T>(tries: readonly T[], what: number): T {

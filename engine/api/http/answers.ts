@@ -36,8 +36,8 @@ export function errorAnswer(
   status: number = errorTable[code].status,
 ): HttpResponse {
   const all: Record<string, string> = { 'X-Lockstep-Error': code, ...headers };
-  // A node that refuses now may serve a second later: a queue drains, a replica returns.
-  if (status === 503) all['Retry-After'] = '1';
+  // A node that refuses now may serve a second later, and a rate allows a request each second at least: a queue drains, a replica returns.
+  if (status === 503 || status === 429) all['Retry-After'] = '1';
   const failure = { code, definite: errorTable[code].definite };
   return { ...textAnswer(status, `${text}\n`, all), failure };
 }

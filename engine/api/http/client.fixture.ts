@@ -41,7 +41,7 @@ export class TestingClient {
   readonly #router = findMyWay({ maxParamLength: 100_000 });
 
   constructor(credentials?: readonly Credential[]) {
-    this.gate = new Gate(this.log, credentials);
+    this.gate = new Gate(this, credentials);
     const { dispatcher, observer } = this;
     this.parts = {
       dispatcher,

@@ -1,9 +1,10 @@
 /** The dependencies of the HTTP interface: what the node configures, and what the handlers work with. */
 import type { Gate } from '../../auth/gate.ts';
 import type { Dispatcher } from '../../replication/requests.ts';
-import type { BodyBudget, HttpRoute } from '../../io/http.ts';
+import type { BodyBudget } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { AnsweredHosts } from '../answered-hosts.ts';
+import type { GuardedRoute } from '../http-guard.ts';
 import type { BucketAdmin } from '../bucket-admin.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import type { ContentLimits } from '../content-limits.ts';
@@ -32,7 +33,7 @@ export interface HttpOptions {
   /** Milliseconds within which a client must take some of a pending answer. */
   readonly answerTimeoutMs: number;
   /** The product's own endpoints, in addition to Riak's. */
-  readonly ownRoutes?: readonly HttpRoute[];
+  readonly ownRoutes?: readonly GuardedRoute[];
 }
 
 /** What the handlers work with. */

@@ -19,6 +19,7 @@ import type {
 } from '../../io/http.ts';
 import type { ClientObserver, Operation } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
+import type { GuardedRoute, GuardedService } from '../http-guard.ts';
 import { guardService } from '../http-guard.ts';
 import { answerOf, errorAnswer } from './answers.ts';
 import { bucketRoutes } from './bucket-routes.ts';
@@ -59,7 +60,7 @@ export function httpService(
   options: HttpOptions,
 ): HttpService {
   const parts: HttpDependencies = { ...options, dispatcher, observer };
-  const routes = [
+  const routes: GuardedRoute[] = [
     ...objectRoutes(parts),
     ...bucketRoutes(parts),
     ...listingRoutes(parts),
@@ -68,7 +69,7 @@ export function httpService(
   ];
   routes.push(resourceList([...routes.map(({ path }) => path), openApiPath]));
   routes.push(openApiRoute([...routes], version));
-  const service: HttpService = {
+  const service: GuardedService = {
     serverName,
     routes,
     observer,
@@ -88,6 +89,7 @@ export function httpService(
     hosts: options.hosts,
     clock: options.io.clock,
     access: routeAccess,
+    bucketOf: (request) => placeOf(request, 'buckets'),
     answer: (error, { path }) => refusalAt(path, error, error.status),
   });
   return countFailures(guarded, observer);
@@ -199,7 +201,7 @@ function unknownType(type: ByteString): HttpResponse {
   return errorAnswer('NotFound', `Unknown bucket type: ${textOf(type)}`);
 }
 
-function unknownPath(request: HttpRequest, routes: readonly HttpRoute[]): HttpResponse {
+function unknownPath(request: HttpRequest, routes: readonly GuardedRoute[]): HttpResponse {
   const paths = [...new Set(routes.map((one) => one.path))].map((path) => `  ${path}`);
   return errorAnswer('NotFound', [`no such path: ${request.path}`, 'This node serves:', ...paths].join('\n'));
 }

@@ -13,8 +13,10 @@ import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { textOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
-import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
-import { listingTimeoutMs } from '../name-lister.ts';
+import type { HttpRequest, HttpResponse } from '../../io/http.ts';
+import type { Permit } from '../../auth/permit.ts';
+import type { GuardedRoute } from '../http-guard.ts';
+import { listingTimeoutMs, reachable } from '../name-lister.ts';
 import { bucketRoute, asRiakText, mustKnow, propertiesOf } from './bucket-routes.ts';
 import { CollectedBody, CollectedBytes } from './collected-body.ts';
 import type { HttpDependencies } from './http-dependencies.ts';
@@ -44,7 +46,10 @@ type BucketHandler = Parameters<typeof bucketRoute>[4];
 const collectedBytesMax = 64 * 1024 * 1024;
 
 /** The routes of the listings. `bytesMax`: bytes that all collected listings may hold. */
-export function listingRoutes(parts: HttpDependencies, bytesMax = collectedBytesMax): readonly HttpRoute[] {
+export function listingRoutes(
+  parts: HttpDependencies,
+  bytesMax = collectedBytesMax,
+): readonly GuardedRoute[] {
   const budget = new CollectedBytes(bytesMax);
   const send: Sender = (listing, request) => sendListing(listing, request, budget);
   const listKeys: BucketHandler = async (_, request, place) => keysAnswer(parts, request, place, send);
@@ -53,13 +58,18 @@ export function listingRoutes(parts: HttpDependencies, bytesMax = collectedBytes
     bucketRoute(parts, 'GET', '/buckets/:bucket/keys', 'buckets', listKeys),
     bucketRoute(parts, 'GET', '/types/:type/buckets/:bucket/keys', 'types', listKeys),
     bucketRoute(parts, 'GET', '/riak/:bucket', 'riak', describe),
-    ...['/buckets', '/types/:type/buckets', '/riak'].map((path): HttpRoute => {
-      return { method: 'GET', path, handle: (request) => listBuckets(parts, request, send) };
+    ...['/buckets', '/types/:type/buckets', '/riak'].map((path): GuardedRoute => {
+      return { method: 'GET', path, handle: (request, permit) => listBuckets(parts, request, permit, send) };
     }),
   ];
 }
 
-function listBuckets(parts: HttpDependencies, request: HttpRequest, send: Sender): Promise<HttpResponse> {
+function listBuckets(
+  parts: HttpDependencies,
+  request: HttpRequest,
+  permit: Permit,
+  send: Sender,
+): Promise<HttpResponse> {
   return asRiakText(parts, async () => {
     const { type } = request.params;
     const named = type === undefined ? defaultType : percentDecode(type, 'the bucket type');
@@ -67,7 +77,8 @@ function listBuckets(parts: HttpDependencies, request: HttpRequest, send: Sender
     const form = formOf(request, 'buckets');
     if (form === undefined)
       throw new LockstepError('BadRequest', 'buckets=true or buckets=stream lists the buckets');
-    const names = parts.lister.buckets(named, deadlineOf(parts, request));
+    const all = parts.lister.buckets(named, deadlineOf(parts, request));
+    const names = permit.isLimited ? reachable(all, named, permit) : all;
     return send({ field: 'buckets', form, names, props: undefined }, request);
   });
 }

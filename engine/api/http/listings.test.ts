@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 
+import { fullPermit } from '../../auth/permit.ts';
 import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { HttpResponse } from '../../io/http.ts';
@@ -48,7 +49,7 @@ test('a whole listing has a Content-Length unless it exceeds the bound for colle
   const body = Buffer.alloc(0);
   const rest = { headers: {}, body, remote: 'client:1', onGone: (): void => undefined } as const;
   for (let time = 0; time < 2; time++) {
-    const answer = await small?.handle({ ...request, ...rest });
+    const answer = await small?.handle({ ...request, ...rest }, fullPermit);
     expect(answer?.headers['Content-Length']).toBeUndefined();
     expect(JSON.parse((await chunksOf(present(answer, 'an answer'))).join(''))).toEqual({
       keys: ['apple', 'pear "green"', 'plüm'],

@@ -4,14 +4,16 @@
  * client that disconnects ends its job. Status codes and texts are Riak's; an error inside a stream is its last part.
  */
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
-import type { AnsweredFailure, HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import type { Permit } from '../../auth/permit.ts';
+import type { GuardedRoute } from '../http-guard.ts';
+import type { AnsweredFailure, HttpRequest, HttpResponse } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import type { JobLimits } from '../../mapreduce/job.ts';
 import { parseJob } from '../../mapreduce/parse-job.ts';
 import type { ClientObserver } from '../client-observer.ts';
 import { observeError } from '../client-observer.ts';
 import type { MapReduceAdmin } from '../map-reduce-answers.ts';
-import { failureJson, gatherResults } from '../map-reduce-answers.ts';
+import { failureJson, gatherResults, withinReach } from '../map-reduce-answers.ts';
 import { errorAnswer, textAnswer } from './answers.ts';
 import { boolean } from './quorum-query.ts';
 
@@ -29,14 +31,18 @@ const usage =
   'POST a job as application/json: {"inputs": ..., "query": [{"map": {...}}, {"link": {...}}, {"reduce": {...}}]}\n';
 
 /** The routes of this module. */
-export function mapReduceRoutes(parts: MapReduceHttpDependencies): readonly HttpRoute[] {
+export function mapReduceRoutes(parts: MapReduceHttpDependencies): readonly GuardedRoute[] {
   return [
     { method: 'GET', path: '/mapred', handle: () => textAnswer(200, usage) },
-    { method: 'POST', path: '/mapred', handle: (request) => serve(parts, request) },
+    { method: 'POST', path: '/mapred', handle: (request, permit) => serve(parts, request, permit) },
   ];
 }
 
-async function serve(parts: MapReduceHttpDependencies, request: HttpRequest): Promise<HttpResponse> {
+async function serve(
+  parts: MapReduceHttpDependencies,
+  request: HttpRequest,
+  permit: Permit,
+): Promise<HttpResponse> {
   const { mapReduce, limits } = parts;
   if (!isJson(request.headers['content-type'])) {
     mapReduce.refused();
@@ -46,7 +52,7 @@ async function serve(parts: MapReduceHttpDependencies, request: HttpRequest): Pr
   let inChunks: boolean;
   try {
     inChunks = boolean(request.query, 'chunked') ?? false;
-    job = parseJob(request.body, limits);
+    job = withinReach(parseJob(request.body, limits), permit);
   } catch (caught) {
     mapReduce.refused();
     return refusal(parts, asLockstepError(caught));

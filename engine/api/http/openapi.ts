@@ -14,7 +14,10 @@ type Plain = Readonly<Record<string, unknown>>;
 export const openApiPath = '/openapi.json';
 
 /** The route that describes `routes` and itself; the document is built at the first request. */
-export function openApiRoute(routes: readonly HttpRoute[], version: string): HttpRoute {
+export function openApiRoute(
+  routes: readonly Pick<HttpRoute, 'method' | 'path'>[],
+  version: string,
+): HttpRoute {
   let document: Plain | undefined;
   const route: HttpRoute = {
     method: 'GET',
@@ -30,7 +33,7 @@ const securitySchemes: Plain = {
 };
 
 /** The OpenAPI document of these routes. */
-export function openApiOf(routes: readonly HttpRoute[], version: string): Plain {
+export function openApiOf(routes: readonly Pick<HttpRoute, 'method' | 'path'>[], version: string): Plain {
   const paths = new Map<string, Record<string, unknown>>();
   for (const { method, path } of routes) {
     const name = path.replaceAll(/:([a-z]+)/g, '{$1}');

@@ -23,8 +23,8 @@ export function problemAnswer(
     'X-Lockstep-Error': code,
     ...definiteHeader(error),
   };
-  // A node that refuses now may serve a second later.
-  if (status === 503) headers['Retry-After'] = '1';
+  // A node that refuses now may serve a second later, and a rate allows a request each second at least.
+  if (status === 503 || status === 429) headers['Retry-After'] = '1';
   const problem = { type: 'about:blank', title: errorTable[code].sentence, status, code, detail: message };
   const body = `${JSON.stringify({ ...problem, ...more })}\n`;
   return { status, headers, body, failure: { code, definite } };

@@ -6,7 +6,8 @@ import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import { parseFlat } from '../../base/json-text.ts';
 import type { Io } from '../../io/io.ts';
-import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
+import type { Permit } from '../../auth/permit.ts';
+import type { HttpRequest, HttpResponse } from '../../io/http.ts';
 import type { RequestTimes } from '../../base/request-times.ts';
 import type {
   InDoubtEntry,
@@ -17,6 +18,7 @@ import type {
 import type { TransactionService } from '../../transactions/transactions.ts';
 import type { Xid } from '../../transactions/formats/xid.ts';
 import type { ClientObserver, Purpose } from '../client-observer.ts';
+import type { GuardedRoute } from '../http-guard.ts';
 import type { TransactionLimits } from '../transaction-rules.ts';
 import {
   asSent,
@@ -46,10 +48,11 @@ type Handler = (
   parts: TransactionDependencies,
   request: HttpRequest,
   times: RequestTimes | undefined,
+  permit: Permit,
 ) => Promise<HttpResponse>;
 
 /** The routes of this module. */
-export function transactionRoutes(parts: TransactionDependencies): readonly HttpRoute[] {
+export function transactionRoutes(parts: TransactionDependencies): readonly GuardedRoute[] {
   return [
     route(parts, 'POST', '/transactions', 'write', runBatch),
     route(parts, 'POST', '/buckets/:bucket/transactions', 'write', runBatch),
@@ -66,13 +69,14 @@ function route(
   path: string,
   purpose: Purpose,
   handler: Handler,
-): HttpRoute {
-  return { method, path, handle: (request) => serve(parts, request, purpose, handler) };
+): GuardedRoute {
+  return { method, path, handle: (request, permit) => serve(parts, request, permit, purpose, handler) };
 }
 
 async function serve(
   parts: TransactionDependencies,
   request: HttpRequest,
+  permit: Permit,
   purpose: Purpose,
   handler: Handler,
 ): Promise<HttpResponse> {
@@ -81,7 +85,7 @@ async function serve(
   const times = observer.timesOf(startUs);
   observer.received(purpose);
   try {
-    return await handler(parts, request, times);
+    return await handler(parts, request, times, permit);
   } catch (caught) {
     const error = asLockstepError(caught);
     if (error.code === 'Internal') reportFailure(io.log, error, request);
@@ -96,9 +100,11 @@ async function runBatch(
   parts: TransactionDependencies,
   request: HttpRequest,
   times: RequestTimes | undefined,
+  permit: Permit,
 ): Promise<HttpResponse> {
   const place = request.params['bucket'] === undefined ? undefined : placeOf(request, 'types');
   const batch = parseTransaction(request.body, place, parts.limits);
+  permit.mustReach(batch.operations.map(({ key }) => key));
   for (const { content } of batch.operations) parts.observer.payload(content.value.length);
   const outcome = await parts.transactions.run({ ...batch, times });
   observeOutcome(parts.observer, outcome, batch);
@@ -113,13 +119,19 @@ async function listInDoubt(parts: TransactionDependencies, request: HttpRequest)
   return jsonAnswer(200, { transactions: parts.transactions.inDoubt().map(entryBody) });
 }
 
-async function findOne(parts: TransactionDependencies, request: HttpRequest): Promise<HttpResponse> {
+async function findOne(
+  parts: TransactionDependencies,
+  request: HttpRequest,
+  _: RequestTimes | undefined,
+  permit: Permit,
+): Promise<HttpResponse> {
   const xid = namedIn(request);
   if (boolean(request.query, 'members') === true) {
     return jsonAnswer(200, { transaction_id: xid, members: await parts.transactions.survey(xid) });
   }
   const known = await parts.transactions.find(xid);
-  if (known !== undefined) return jsonAnswer(200, knowledgeBody(known));
+  if (known !== undefined)
+    return jsonAnswer(200, knowledgeBody(permit.isLimited ? withoutDetail(known) : known));
   throw noRecordOf(xid);
 }
 
@@ -200,6 +212,11 @@ function knowledgeBody(known: Knowledge): Readonly<Record<string, unknown>> {
         branch: { node: known.node },
       };
   }
+}
+
+/** The detail of an abort may name a key, perhaps of a bucket out of reach. */
+function withoutDetail(known: Knowledge): Knowledge {
+  return known.kind === 'aborted' ? { ...known, detail: '' } : known;
 }
 
 function entryBody({ xid, role, state, coordinator, branches, lost, ageMs }: InDoubtEntry): object {

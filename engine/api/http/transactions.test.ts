@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { fullPermit } from '../../auth/permit.ts';
 import { present } from '../../base/assert.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import { objectKey } from '../../base/object-key.ts';
@@ -37,7 +38,7 @@ async function post(at: typeof typed | typeof plain, operation: object): Promise
     remote: '127.0.0.1:1',
     onGone: () => undefined,
   };
-  const answer = await present(route, 'the route').handle(request);
+  const answer = await present(route, 'the route').handle(request, fullPermit);
   const key = transactions.requests[0]?.operations[0]?.key.packed;
   return key ?? textOfAnswer(answer);
 }

@@ -3,11 +3,12 @@
  * calls that need nothing else.
  */
 import type { Identity } from '../../auth/gate.ts';
+import type { Permit } from '../../auth/permit.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import { RiakRefusal } from './call-texts.ts';
 import type { QuickCall } from './call-order.ts';
 import type { AuthCall } from './calls.ts';
-import { accessOf } from './message-access.ts';
+import { accessOf, isAdmins } from './message-access.ts';
 import type { PbcDependencies } from './object-calls.ts';
 import { messages } from './schema.ts';
 
@@ -50,6 +51,18 @@ export class Caller {
   admit(code: number): void {
     const { gate } = this.#parts;
     if (!gate.open) gate.admit('pb', this.#remote, this.#identity, accessOf(code));
+  }
+
+  /** What the client may reach. */
+  get permit(): Permit {
+    return this.#parts.gate.permitOf('pb', this.#remote, this.#identity);
+  }
+
+  /** Logs a message if it needs the admin role. `outcome`: `done`, or the code of the error. */
+  audit(what: string, outcome: string): void {
+    if (!isAdmins(what)) return;
+    const identity = this.#identity;
+    this.#parts.gate.audit({ listener: 'pb', remote: this.#remote, identity, what, outcome });
   }
 
   /**

@@ -44,3 +44,17 @@ const byCode: ReadonlyMap<number, Access> = new Map(
 export function accessOf(code: number): Access {
   return byCode.get(code) ?? 'read';
 }
+
+const names: ReadonlyMap<number, string> = new Map(
+  Object.entries(messages).map(([name, { code }]) => [code, name]),
+);
+
+/** Whether the message of that name needs the admin role. */
+export function isAdmins(name: string): boolean {
+  return messageAccess[name as MessageName] === 'admin';
+}
+
+/** The name of a message in the schema, for logs. */
+export function nameOfCode(code: number): string {
+  return names.get(code) ?? `message ${code}`;
+}

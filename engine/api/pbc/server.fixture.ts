@@ -37,7 +37,7 @@ export class TestingServer {
   #running = 0;
 
   private constructor(limits: Partial<PbcLimits>, credentials: readonly Credential[] | undefined) {
-    this.gate = new Gate(this.log, credentials);
+    this.gate = new Gate(this, credentials);
     this.server = new PbcServer(
       {
         io: {

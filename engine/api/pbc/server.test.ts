@@ -15,7 +15,7 @@ import { MapBuckets } from '../testing/map-buckets.fixture.ts';
 import { MapDispatcher, replicaCount } from '../testing/map-dispatcher.fixture.ts';
 import { ScriptedTransactions } from '../testing/scripted-transactions.fixture.ts';
 import { TallyingObserver } from '../testing/tallying-observer.fixture.ts';
-import { CountingRandom, TestLog } from '../testing/test-io.fixture.ts';
+import { CountingRandom, TestClock, TestLog } from '../testing/test-io.fixture.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import { decodeReply, encodeRequest } from './client-codec.ts';
 import { FrameReader } from './frames.ts';
@@ -93,7 +93,7 @@ async function start(): Promise<Running> {
       },
       observer,
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
-      gate: new Gate(new TestLog(), undefined),
+      gate: new Gate({ log: new TestLog(), clock: new TestClock() }, undefined),
       requests: new RequestBudget(16 * 1024 * 1024),
       limits: defaultContentLimits,
       knowsType: () => false,

@@ -19,6 +19,7 @@ import { concernsObjects, isStreamed, isQuick, meet, operationOf, reads } from '
 import { RiakRefusal } from './call-texts.ts';
 import type { AuthCall, Call, ObjectCall } from './calls.ts';
 import { parseCall } from './calls.ts';
+import { judged, limitedLister } from './call-reach.ts';
 import { Caller } from './caller.ts';
 import { FrameReader } from './frames.ts';
 import { answerListingCall } from './listing-calls.ts';
@@ -29,6 +30,7 @@ import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
 import type { ConnectionLimits } from '../session/client-session.ts';
 import { ClientSession } from '../session/client-session.ts';
+import { accessOf, nameOfCode } from './message-access.ts';
 import { messages } from './schema.ts';
 import type { TransactionCall } from './transaction-calls.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
@@ -107,19 +109,22 @@ export class Session extends ClientSession<Call, Exchange> {
   protected override nextRequest(): Call | undefined {
     for (;;) {
       let framed = false;
+      let code: number | undefined;
       try {
         const frame = this.#reader.next();
         if (frame === undefined) return undefined;
         framed = true;
         this.received();
-        this.#caller.admit(frame.code);
-        return parseCall(frame, this.#parts);
+        code = frame.code;
+        this.#caller.admit(code);
+        return judged(parseCall(frame, this.#parts), accessOf(code), this.#caller.permit);
       } catch (caught) {
         const error = asLockstepError(caught);
         if (!framed) {
           this.fail(error);
           return undefined;
         }
+        if (code !== undefined) this.#caller.audit(nameOfCode(code), error.code);
         this.#refuse(error);
         if (!this.hasRoom) return undefined;
       }
@@ -215,14 +220,18 @@ export class Session extends ClientSession<Call, Exchange> {
     const { call } = exchange;
     if (call === undefined || isQuick(call)) return;
     let reply: Buffer;
+    let outcome = 'done';
     try {
       reply = await (isStreamed(call) ? this.#stream(call) : this.#answer(call, exchange.times));
     } catch (caught) {
       // The client of a stream has gone, so nobody receives the outcome.
       if (this.over && isStreamed(call)) return;
       const purpose = isStreamed(call) || (concernsObjects(call) && reads(call)) ? 'read' : 'write';
-      reply = this.#errorReply(asLockstepError(caught), purpose);
+      const error = asLockstepError(caught);
+      outcome = error.code;
+      reply = this.#errorReply(error, purpose);
     }
+    this.#caller.audit(`${call.kind}Req`, outcome);
     if (!isStreamed(call) && concernsObjects(call)) {
       const latencyUs = this.#parts.io.clock.nowUs() - exchange.startUs;
       this.#parts.observer.answered(latencyUs, 'pbc', operationOf(call), exchange.times);
@@ -252,7 +261,10 @@ export class Session extends ClientSession<Call, Exchange> {
   }
 
   #framesOf(call: StreamedCall): AsyncGenerator<Buffer, void, undefined> {
-    if (call.kind !== 'mapReduce') return answerListingCall(this.#parts, call);
+    if (call.kind !== 'mapReduce') {
+      const lister = limitedLister(this.#parts.lister, this.#caller.permit);
+      return answerListingCall({ io: this.#parts.io, lister }, call);
+    }
     const answer = answerMapReduceCall(this.#parts, call);
     this.#job = answer;
     // The client may have gone before the job's turn came.

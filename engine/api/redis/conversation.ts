@@ -3,6 +3,7 @@
  * plans each command and answers those that need no replica; `session.ts` decides when the others run.
  */
 import type { Identity } from '../../auth/gate.ts';
+import type { BucketName } from '../../auth/permit.ts';
 import { present } from '../../base/assert.ts';
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
@@ -73,6 +74,8 @@ export class Conversation {
   /** The identity that the client has proved. */
   #identity: Identity | undefined;
   #wrongCount = 0;
+  /** The latest request that was admitted; it may be planned again, after it has waited for others. */
+  #admitted: Request | undefined;
   /** The keys under WATCH, as WATCH read them. */
   watched: readonly Watched[] = [];
 
@@ -85,7 +88,9 @@ export class Conversation {
 
   /** Whether the client's credential, if any, still admits it to messages. */
   get mayReceive(): boolean {
-    return this.#identity?.revoked !== true;
+    if (this.#identity?.revoked === true) return false;
+    const { gate, type, bucket } = this.#dependencies.parts;
+    return gate.permitOf('redis', this.state.remote, this.#identity).mayReach(type, bucket);
   }
 
   /** The selected database. */
@@ -102,7 +107,7 @@ export class Conversation {
   plan(command: Command, request: Request): Plan {
     const { name } = command;
     if (!hasArity(command, request.length)) throw wrongArity(name);
-    if (!this.#dependencies.parts.gate.open) this.#admit(command);
+    if (!this.#dependencies.parts.gate.open) this.#admit(command, request);
     if (this.#multi !== undefined && !neverQueued.includes(name)) {
       return answer(this.#queue(this.#multi, command, request));
     }
@@ -338,14 +343,39 @@ export class Conversation {
     this.#identity = identity;
   }
 
-  /** Throws Redis's text if the client may not send this command. */
-  #admit({ name, access }: Command): void {
+  /**
+   * Throws Redis's text if the client may not send this command, or not in the selected database. A database is one
+   * bucket, and messages belong to the bucket of database 0.
+   */
+  #admit(command: Command, request: Request): void {
+    const { name, access } = command;
+    const { gate } = this.#dependencies.parts;
     try {
-      this.#dependencies.parts.gate.admit('redis', this.state.remote, this.#identity, access);
+      gate.admit('redis', this.state.remote, this.#identity, access, this.#admitted === request);
+      this.#admitted = request;
+      if (access === 'open') return;
+      const permit = gate.permitOf('redis', this.state.remote, this.#identity);
+      if (permit.isLimited) permit.mustReach(this.#bucketsOf(command));
     } catch (caught) {
       if (!(caught instanceof LockstepError)) throw caught;
       if (caught.code === 'Unauthorized') throw new Refusal(texts.noAuth);
+      if (caught.code === 'RateLimited') throw caught;
       throw new Refusal(`NOPERM this user has no permissions to run the '${name}' command`);
+    }
+  }
+
+  /** The buckets that a command concerns. */
+  #bucketsOf({ name, kind }: Command): readonly BucketName[] {
+    const { databases, parts } = this.#dependencies;
+    if (name === 'flushall') return databases.map((database) => database.parts);
+    switch (kind) {
+      case 'connection':
+        return [];
+      case 'publish':
+      case 'subscription':
+        return [parts];
+      default:
+        return [this.database.parts];
     }
   }
 

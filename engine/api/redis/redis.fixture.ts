@@ -96,7 +96,7 @@ export class TestingRedis {
 
   private constructor(limits: Partial<RedisLimits>, credentials: readonly Credential[] | undefined) {
     const log = new TestLog();
-    this.gate = new Gate(log, credentials);
+    this.gate = new Gate({ log, clock: this.clock }, credentials);
     const io: RedisDependencies['io'] = {
       clock: this.clock,
       log,

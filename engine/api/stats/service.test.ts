@@ -39,7 +39,7 @@ function setting(): {
   const service = statsService({
     stats,
     publisher: { current: publication },
-    gate: new Gate(new TestLog(), undefined),
+    gate: new Gate({ log: new TestLog(), clock: new TestClock() }, undefined),
     hosts: new AnsweredHosts('any', true, { open: true }),
     clock: new TestClock(),
     headerLinesMax: 256,

@@ -2,7 +2,15 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 
-import { digestOf, isCredentialName, tokenBytesMax, tokenBytesMin } from '../../auth/credentials.ts';
+import type { CredentialLimits } from '../../auth/credentials.ts';
+import {
+  digestOf,
+  isCredentialName,
+  limitFields,
+  parseLimits,
+  tokenBytesMax,
+  tokenBytesMin,
+} from '../../auth/credentials.ts';
 import type { Role } from '../../auth/role.ts';
 import { roles } from '../../auth/role.ts';
 import { addCredential, readCredentials, removeCredential } from './credentials-file.ts';
@@ -14,13 +22,16 @@ import { table } from '../terminal.ts';
 const helpAfter = `
 Examples:
   lockstep credentials add secrets/credentials shop --role write > shop.token
+  lockstep credentials add secrets/credentials till --role write --bucket 'shop:*' --rate 200 --burst 500 > till.token
   lockstep credentials list secrets/credentials
   lockstep credentials remove secrets/credentials shop
 
 The node's configuration names the file (credentials: secrets/credentials); a running node reads it again at SIGHUP.
 Roles: read; write (and read); admin (and all the rest: bucket properties, modules, leaving the cluster).
 A token is shown once, when it is made; the file keeps its SHA-256. To change one, add it under another name, give it
-to the clients, then remove the old one.`;
+to the clients, then remove the old one.
+A credential may be limited: to buckets (shop:* is every bucket whose name begins with shop:; sessions/* every bucket of
+the type sessions), and to requests a second at each node. A limited admin changes properties of its buckets alone.`;
 
 /** Adds the command `credentials` with its subcommands. `finish` gets the exit code. */
 export function addCredentialsCommand(program: Command, finish: (code: ExitCode) => void): void {
@@ -33,9 +44,15 @@ export function addCredentialsCommand(program: Command, finish: (code: ExitCode)
     .argument('<file>', 'the credentials file; made where there is none, with its directory')
     .argument('<name>', 'a name: 1 to 64 of A-Z a-z 0-9 _ . -')
     .requiredOption('--role <role>', `one of ${roles.join(', ')}`)
+    .option(
+      '--bucket <rule...>',
+      'only these buckets: BUCKET or TYPE/BUCKET; * at the end of a name is any rest',
+    )
+    .option('--rate <n>', 'at most so many requests a second at each node')
+    .option('--burst <n>', 'so many requests at once; default: as many as --rate')
     .option('--token-file <file>', 'take the token from this file instead of making one')
     .description('add a credential, and print its token, this once')
-    .action((file: string, name: string, options: { role: string; tokenFile?: string }) => {
+    .action((file: string, name: string, options: AddOptions) => {
       add(file, name, options);
       finish(exitCodes.done);
     });
@@ -43,7 +60,7 @@ export function addCredentialsCommand(program: Command, finish: (code: ExitCode)
     .command('list')
     .argument('<file>', 'the credentials file')
     .option('--json', 'print one line of JSON')
-    .description('names and roles')
+    .description('names, roles and limits')
     .action((file: string, { json = false }: { readonly json?: boolean }) => {
       list(file, json);
       finish(exitCodes.done);
@@ -60,11 +77,25 @@ export function addCredentialsCommand(program: Command, finish: (code: ExitCode)
     });
 }
 
-function add(
-  file: string,
-  name: string,
-  options: { readonly role: string; readonly tokenFile?: string },
-): void {
+interface AddOptions {
+  readonly role: string;
+  readonly tokenFile?: string;
+  readonly bucket?: readonly string[];
+  readonly rate?: string;
+  readonly burst?: string;
+}
+
+function limitsOf({ bucket = [], rate, burst }: AddOptions): CredentialLimits {
+  const limits = parseLimits([
+    ...bucket.map((rule) => `bucket=${rule}`),
+    ...(rate === undefined ? [] : [`rate=${rate}`]),
+    ...(burst === undefined ? [] : [`burst=${burst}`]),
+  ]);
+  if (typeof limits === 'string') throw new UsageError(limits);
+  return limits;
+}
+
+function add(file: string, name: string, options: AddOptions): void {
   if (!isCredentialName(name))
     throw new UsageError(`the name ${name}: allowed: 1 to 64 of A-Z a-z 0-9 _ . -`);
   const role = mustBeRole(options.role);
@@ -75,12 +106,13 @@ function add(
       `a token of ${token.length} characters: allowed: ${tokenBytesMin} to ${tokenBytesMax}`,
     );
   }
-  addCredential(file, { name, role, digest: digestOf(token) });
+  const limits = limitsOf(options);
+  addCredential(file, { name, role, digest: digestOf(token), ...limits });
   // Only the token goes to stdout, so that the operator can redirect it into a file.
   if (tokenFile === undefined) console.log(token);
-  console.error(
-    `${name} may ${role === 'admin' ? 'do everything' : role}; a running node knows it after SIGHUP`,
-  );
+  const within = limitFields(limits);
+  const may = role === 'admin' && limits.buckets === undefined ? 'do everything' : role;
+  console.error(`${name} may ${[may, ...within].join(', ')}; a running node knows it after SIGHUP`);
 }
 
 function mustBeRole(given: string): Role {
@@ -90,7 +122,16 @@ function mustBeRole(given: string): Role {
 }
 
 function list(file: string, json: boolean): void {
-  const known = readCredentials(file).map(({ name, role }) => ({ name, role }));
-  if (json) console.log(JSON.stringify(known));
-  else console.log(table([['name', 'role'], ...known.map(({ name, role }) => [name, role])]));
+  const known = readCredentials(file);
+  if (json) {
+    const shown = known.map(({ name, role, buckets, rate }) => ({
+      ...{ name, role },
+      ...(buckets === undefined ? {} : { buckets: buckets.map(({ text }) => text) }),
+      ...(rate === undefined ? {} : { rate: rate.perSecond, burst: rate.burst }),
+    }));
+    console.log(JSON.stringify(shown));
+    return;
+  }
+  const rows = known.map((one) => [one.name, one.role, limitFields(one).join(' ')]);
+  console.log(table([['name', 'role', 'limits'], ...rows]));
 }

@@ -1,6 +1,6 @@
 /**
- * `access-control` (INV33), no unauthorized access. A request without credentials, with wrong ones, or of an
- * insufficient role is refused in the form of its listener, whatever else goes on. What it would have written is at no
+ * `access-control` (INV33), no unauthorized access. A request without credentials, with wrong ones, of an insufficient
+ * role, or for a bucket that its credential does not reach is refused in the form of its listener, whatever else goes on. What it would have written is at no
  * node after the calm. Each answer and each final read is one comparison. Skipped: lost answers. `metrics-reconcile`
  * checks that each refusal is counted.
  */
@@ -17,6 +17,9 @@ const refusals: readonly string[] = [
   'NOAUTH',
   'WRONGPASS',
   'NOPERM',
+  '429',
+  'RateLimited',
+  'RATELIMITED',
 ];
 
 /** Requests without sufficient credentials, and the keys that they would have written. */
@@ -29,7 +32,7 @@ export interface UnauthorizedEvidence {
 export const accessControlRow = invariant({
   name: 'access-control',
   code: 'INV33',
-  promise: 'no client does what its role does not allow',
+  promise: 'no client does what its role and its bucket rules do not allow',
   gravity: 'security',
   breach: 'a client reads or writes what it may not',
   needs: [],

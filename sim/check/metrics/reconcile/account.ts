@@ -45,6 +45,8 @@ export interface ClientTruth {
   readonly jobs: JobTruth;
   /** Requests of both listeners that were answered with `Unauthorized` or `Forbidden`. */
   readonly turnedAway: number;
+  /** Those answered with `RateLimited`. */
+  readonly rateLimited: number;
   /** HTTP requests with an unknown token that the node has counted but not answered yet, or will never answer. */
   readonly guesses: number;
   readonly transactions: TransactionAnswers;
@@ -103,6 +105,8 @@ export interface RedisTruth {
   readonly mortal: boolean;
   /** Commands answered with NOAUTH, WRONGPASS or NOPERM. */
   readonly turnedAway: number;
+  /** Commands answered with RATELIMITED. */
+  readonly rateLimited: number;
   /** Commands by their metric field `redis_req_…`. */
   readonly fields: Readonly<Record<string, number>>;
   /** The same for commands that may not have started, or never will: they waited behind others on their connection. */

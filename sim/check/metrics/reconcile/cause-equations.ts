@@ -77,6 +77,12 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
       turnedAway(truth),
       truth.clients.guesses + truth.listener.guesses,
     ),
+    // No client of the stats listener has a credential with a rate.
+    equal(
+      'svc_rate_limited_total',
+      numbers.sum('svc_rate_limited_total'),
+      truth.clients.rateLimited + truth.redis.rateLimited,
+    ),
     // The world's ports have no TLS; tests on real machines cover its failures.
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),

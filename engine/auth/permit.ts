@@ -1,0 +1,64 @@
+/**
+ * What one client may reach. Every listener asks a permit before it touches a bucket: this is the only module that
+ * judges a request by its credential's bucket rules (`bucket-rules.ts`).
+ *
+ * A request that names several buckets is refused as a whole if one of them is out of reach. A listing leaves out what
+ * is out of reach. What concerns the whole cluster (`mustReachAll`) is out of reach of every limited credential.
+ */
+import type { ByteString } from '../base/ids.ts';
+import { textOf } from '../base/ids.ts';
+import type { BucketRule } from './bucket-rules.ts';
+import { reaches } from './bucket-rules.ts';
+
+/** A bucket by name. Keys of objects have this form, too. */
+export interface BucketName {
+  readonly type: ByteString;
+  readonly bucket: ByteString;
+}
+
+/** What one client may reach. */
+export interface Permit {
+  /** Whether the client is limited to some buckets. */
+  readonly isLimited: boolean;
+  /** Whether the client may reach the bucket, without an effect. */
+  mayReach(type: ByteString, bucket: ByteString): boolean;
+  /** Throws `Forbidden`, counted and logged, unless the client may reach each of the buckets. */
+  mustReach(buckets: Iterable<BucketName>): void;
+  /** Throws `Forbidden`, counted and logged, if the client is limited to some buckets. */
+  mustReachAll(): void;
+}
+
+/** The permit of clients without a limit. */
+export const fullPermit: Permit = {
+  isLimited: false,
+  mayReach: () => true,
+  mustReach: () => undefined,
+  mustReachAll: () => undefined,
+};
+
+/** The permit of a limited client. `refusal` counts and logs, and makes the error. */
+export class LimitedPermit implements Permit {
+  readonly isLimited = true;
+  readonly #rules: readonly BucketRule[];
+  readonly #refusal: (what: string) => Error;
+
+  constructor(rules: readonly BucketRule[], refusal: (what: string) => Error) {
+    this.#rules = rules;
+    this.#refusal = refusal;
+  }
+
+  mayReach(type: ByteString, bucket: ByteString): boolean {
+    return reaches(this.#rules, type, bucket);
+  }
+
+  mustReach(buckets: Iterable<BucketName>): void {
+    for (const { type, bucket } of buckets) {
+      if (this.mayReach(type, bucket)) continue;
+      throw this.#refusal(`the bucket ${JSON.stringify(textOf(bucket))} of the type ${textOf(type)}`);
+    }
+  }
+
+  mustReachAll(): void {
+    throw this.#refusal('what concerns the whole cluster');
+  }
+}
