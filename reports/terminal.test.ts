@@ -2,7 +2,8 @@ import { Chalk } from 'chalk';
 import { describe, expect, it } from 'vitest';
 
 import type { Failure } from '../sim/runner/result.ts';
-import { summarize, summarizeAll } from '../sim/runner/result.ts';
+import { summarizeAll } from '../sim/runner/result.ts';
+import { summarize } from '../sim/runner/tally.ts';
 import { brokenReport, reportOf, resultOf } from '../sim/runner/result-fixture.ts';
 import { planOfSeed } from '../sim/runner/task.ts';
 import { renderFailureLine, renderMissed, renderRun, renderSummary } from './terminal.ts';

@@ -5,7 +5,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 
 import type { Campaign } from '../../sim/runner/campaign.ts';
 import { campaignOf, compareCampaigns, parseCampaign } from '../../sim/runner/campaign.ts';
-import { summarize, summarizeAll } from '../../sim/runner/result.ts';
+import { summarizeAll } from '../../sim/runner/result.ts';
+import { summarize } from '../../sim/runner/tally.ts';
 import { brokenReport, resultOf } from '../../sim/runner/result-fixture.ts';
 import { campaignAnnotations } from './annotations.ts';
 import { renderCampaignPage } from './campaign-page.ts';

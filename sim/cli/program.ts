@@ -7,29 +7,14 @@ import { Command, Option } from 'commander';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
-import {
-  renderDivergence,
-  renderFailure,
-  renderMissed,
-  renderRun,
-  renderSummary,
-} from '../../reports/terminal.ts';
+import { renderDivergence, renderFailure, renderMissed, renderRun } from '../../reports/terminal.ts';
 import { loadOwn } from '../embedding/own-file.ts';
-import type { Plan } from '../plan/plan.ts';
-import type { Summary } from '../runner/result.ts';
-import type { Campaign } from '../runner/campaign.ts';
-import { campaignOf } from '../runner/campaign.ts';
 import { mustHaveJudges } from '../runner/judges.ts';
-import { planOfSeed } from '../runner/task.ts';
-import type { Twice } from '../runner/twice.ts';
-import { twiceChoices } from '../runner/twice.ts';
-import { onGithub, tellGithub, writeCampaign } from './campaign-files.ts';
 import { exitCodes } from './complaints.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import type { ExportOptions } from './export-command.ts';
 import { exportFormats, exportRun } from './export-command.ts';
-import { interruptedExitCode } from './interruption.ts';
 import { listJson, listText } from './list-command.ts';
 import { mustGetEnumeratedMutant, mutantNamed, mutateBuild } from './mutate-build.ts';
 import type { Output } from './option-values.ts';
@@ -50,16 +35,10 @@ import type { WrittenPage } from './page-files.ts';
 import type { TraceAsked, TraceLevel } from './replay-command.ts';
 import { digestOf, planToReplay, replayPlan, tellHistory, traceLevels, traceOf } from './replay-command.ts';
 import { explain, writePlayground, writeReports } from './report-command.ts';
+import { addMerge, addRun, allSeedCount } from './campaign-commands.ts';
 import { addCoverage, addDoctor, addMutants } from './measure-commands.ts';
-import { runScenarios } from './run-command.ts';
 import { shrinkCommand } from './shrink-command.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
-
-/** Seeds per scenario of `run --all`. */
-const allSeedCount = 100;
-/** How long `run` runs if neither a time nor a number of seeds is given, in milliseconds. */
-const defaultForMs = 60_000;
-const defaultOut = 'lockstep-sim-out';
 
 const examples = `
 Examples:
@@ -70,6 +49,8 @@ Examples:
   lockstep-sim run --all                            ${allSeedCount} seeds of every scenario
   lockstep-sim run crash-and-restart --seeds 1000   many seeds of one
   lockstep-sim run --for 10m --jobs 2               seeds for ten minutes
+  lockstep-sim run --shard 0/8 --out parts/0        an eighth of a campaign
+  lockstep-sim merge parts/*                        its parts together
   lockstep-sim run --mutant ack-before-sync         is a mutant detected?
   lockstep-sim replay crash-and-restart --seed 7    one run again
   lockstep-sim replay plan.json --trace --until 2s  a plan file, its first 2 s
@@ -92,26 +73,6 @@ simulator itself failed (which says nothing about any invariant).`;
 /** Options of every command that runs plans. */
 interface OwnFlags {
   readonly scenarios?: string;
-}
-
-interface RunFlags extends OwnFlags {
-  readonly seeds?: number;
-  readonly seed?: number;
-  readonly firstSeed: number;
-  readonly jobs: number;
-  readonly for?: number;
-  readonly out: string;
-  readonly json?: boolean;
-  readonly mutant?: string;
-  readonly untilFailure?: boolean;
-  readonly failFast?: boolean;
-  readonly all?: boolean;
-  readonly shrink: boolean;
-  readonly twice?: Twice;
-  readonly history?: string;
-  readonly shrinkFor: number;
-  readonly keep?: string | true;
-  readonly github?: boolean;
 }
 
 interface ShrinkFlags extends OwnFlags {
@@ -188,6 +149,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
 
   const output: Output = { print, setExitCode };
   addRun(program, output);
+  addMerge(program, output);
   addShrink(program, output);
   addReplay(program, output);
   addDigest(program, output);
@@ -201,95 +163,6 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   addMutants(program, output);
   addList(program, output);
   return program;
-}
-
-function addRun(program: Command, { print, setExitCode }: Output): void {
-  program
-    .command('run')
-    .description('run seeds of scenarios (all when none is named) and check every invariant')
-    .argument('[scenario...]', 'names of scenarios')
-    .option(
-      '--seeds <n>',
-      'seeds per scenario (default: as many as --for has time for; a minute if neither is given)',
-      positive,
-    )
-    .addOption(new Option('--all', `${allSeedCount} seeds of every scenario`).conflicts(['seeds', 'seed']))
-    .addOption(
-      new Option('--seed <s>', 'this seed only').argParser(wholeNumber).conflicts(['seeds', 'firstSeed']),
-    )
-    .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
-    .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
-    .option(
-      '--for <duration>',
-      'begin no run after this time (90s, 5m, 1h); a seed of every scenario, then the next seed of every one',
-      durationMs,
-    )
-    .option(
-      '--out <dir>',
-      'where failing plans are written; if given, with a page of each and of the campaign',
-      defaultOut,
-    )
-    .option('--json', 'print one line of JSON (sim/docs/campaign.schema.json)')
-    .option('--github', 'print annotations for GitHub Actions, and add to its summary; on by itself there')
-    .option('--until-failure', 'begin no further seed of a scenario that has failed')
-    .option('--fail-fast', 'begin no further seed once any scenario has failed')
-    .option('--no-shrink', 'do not shrink failures')
-    .addOption(
-      new Option(
-        '--twice <which>',
-        'which seeds run a second time to check determinism (default: eighth; all with --seed or --mutant)',
-      ).choices(twiceChoices),
-    )
-    .addOption(shrinkForOption())
-    .option(keepFlag, keepHelp)
-    .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
-    .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
-    .option('--mutant <name>', 'run a copy of the engine with this mutant (a name or code of list --mutants)')
-    .action(async (names: readonly string[], flags: RunFlags, command: Command) => {
-      const told = flags.history === undefined ? undefined : await mustGetSeedToTell(names, flags);
-      const [startedAt, startMs] = [new Date().toISOString(), performance.now()];
-      const pages = command.getOptionValueSource('out') === 'cli';
-      const summary = await runScenarios({
-        scenarios: names,
-        firstSeed: flags.seed ?? flags.firstSeed,
-        seedCount: seedCountOf(flags),
-        forMs: forMsOf(flags),
-        jobs: flags.jobs,
-        out: flags.out,
-        mutant: flags.mutant,
-        ownFile: flags.scenarios,
-        untilFailure: flags.untilFailure === true,
-        failFast: flags.failFast === true,
-        twice: flags.twice ?? (flags.seed === undefined && flags.mutant === undefined ? 'eighth' : 'all'),
-        pages,
-        shrinkMs: flags.shrink ? flags.shrinkFor : 0,
-        keep: keepDirectory(flags.keep),
-      });
-      if (told !== undefined && flags.history !== undefined) await tellHistory(told, flags.history);
-      const wallMs = performance.now() - startMs;
-      const campaign = campaignOf(summary, { command: process.argv.slice(2), startedAt, wallMs });
-      // Before the summary, whose last line replays a failure.
-      await publish(campaign, flags, pages ? flags.out : undefined, print);
-      print(flags.json === true ? JSON.stringify(campaign) : renderSummary(summary, paint()));
-      setExitCode(exitCodeOf(summary));
-    });
-}
-
-/** Writes the campaign's files if it has a directory, and tells GitHub of its failures if that is wanted. */
-async function publish(
-  campaign: Campaign,
-  { github, json }: RunFlags,
-  directory: string | undefined,
-  print: Output['print'],
-): Promise<void> {
-  const written = directory === undefined ? undefined : await writeCampaign(campaign, directory);
-  for (const note of written?.notes ?? []) process.stderr.write(`${note}\n`);
-  if (written !== undefined && json !== true) print(`campaign: ${written.page}`);
-  if (github !== true && !onGithub()) return;
-  const annotations = (await tellGithub(campaign, written?.comparison)).join('\n');
-  if (annotations === '') return;
-  if (json === true) process.stderr.write(`${annotations}\n`);
-  else print(annotations);
 }
 
 function addShrink(program: Command, { print, setExitCode }: Output): void {
@@ -536,36 +409,6 @@ async function replayMutant(what: string, flags: ReplayFlags, id: string): Promi
   });
   // Without a status, a signal ended it.
   return status ?? exitCodes.fault;
-}
-
-/** The plan of the one run whose history is wanted. Throws `BadRequest` unless the flags name exactly one. */
-async function mustGetSeedToTell(
-  names: readonly string[],
-  { seed, mutant, scenarios }: RunFlags,
-): Promise<Plan> {
-  const [name] = names;
-  if (name === undefined || names.length > 1 || seed === undefined || mutant !== undefined) {
-    const detail =
-      'a history is of one run: name one scenario and --seed S, without --mutant (replay --mutant has it too)';
-    throw new LockstepError('BadRequest', detail);
-  }
-  return planOfSeed(name, seed, await loadOwn(scenarios));
-}
-
-function seedCountOf({ seed, seeds, all }: RunFlags): number | undefined {
-  if (seed !== undefined) return 1;
-  return all === true ? allSeedCount : seeds;
-}
-
-/** A number of seeds has all the time that it takes, unless a time is given. */
-function forMsOf(flags: RunFlags): number | undefined {
-  return flags.for ?? (seedCountOf(flags) === undefined ? defaultForMs : undefined);
-}
-
-function exitCodeOf(summary: Summary): number {
-  if (summary.scenarios.some((one) => one.failed > 0)) return exitCodes.failed;
-  if (summary.interrupted === true) return interruptedExitCode;
-  return summary.unknownBeyondCap ? exitCodes.unknown : exitCodes.passed;
 }
 
 /** The trace that the flags ask for; undefined: none. Where a filter chooses, all of what it chooses is printed. */

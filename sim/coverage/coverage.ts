@@ -43,6 +43,13 @@ export interface CoverageSummary {
   readonly novelty: Novelty | undefined;
 }
 
+/** The sums as plain data, which a checkpoint holds. */
+export interface CoverageCounts {
+  readonly runs: number;
+  /** Each cell with the number of runs that reached it, and the number of the first of them. */
+  readonly cells: readonly (readonly [id: string, runs: number, first: number])[];
+}
+
 /** The quantile of the normal distribution for an interval of 95 %. */
 const z = 1.96;
 
@@ -75,6 +82,24 @@ export class Coverage {
       }
     }
     return fresh;
+  }
+
+  /** The sums as plain data. */
+  get counts(): CoverageCounts {
+    return {
+      runs: this.#runs,
+      cells: [...this.#cells].map(([id, { runs, first }]) => [id, runs, first] as const),
+    };
+  }
+
+  /** Adds the sums of other runs. */
+  addCounts({ runs, cells }: CoverageCounts): void {
+    for (const [id, more, first] of cells) {
+      const known = this.#cells.get(id);
+      if (known === undefined) this.#cells.set(id, { runs: more, first: this.#runs + first });
+      else known.runs += more;
+    }
+    this.#runs += runs;
   }
 
   /** How many runs reached the cell. */

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 
 import { campaignOf } from './campaign.ts';
 import { brokenInvariant } from './broken.ts';
-import { summarize, summarizeAll } from './result.ts';
+import { summarizeAll } from './result.ts';
+import { summarize } from './tally.ts';
 import { brokenReport, reportOf, resultOf } from './result-fixture.ts';
 
 const failed = resultOf({

@@ -4,7 +4,6 @@ import type { CoverageSummary, TableCoverage } from '../coverage/coverage.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { FailureCluster } from './signature.ts';
-import { clustersOf, signatureOf } from './signature.ts';
 
 /**
  * `unknown`: the run exceeded its budget of events before the checks could decide, or the plan's floors name no
@@ -98,7 +97,7 @@ export interface ScenarioSummary {
     Partial<Record<ReportedInvariant, { readonly checked: number; readonly skipped: number }>>
   >;
   readonly struck: Readonly<Partial<Record<FaultKind, number>>>;
-  /** Seeds that failed, smallest first, at most `failedSeedsMax`. */
+  /** Seeds that failed, smallest first, at most twenty. */
   readonly failedSeeds: readonly number[];
   /**
    * The seeds in which each invariant broke, as many as are named; one cause may break several invariants in one run.
@@ -137,47 +136,6 @@ export interface Summary {
 /** Of a scenario's seeds, at most this many per hundred may end unknown. */
 export const unknownPercentMax = 5;
 
-/** Most failed seeds that are named; further ones would show the same causes again. */
-const failedSeedsMax = 20;
-
-/** Sums up a scenario's results, which may come in any order. */
-export function summarize(
-  name: string,
-  results: readonly RunResult[],
-  failure: Failure | undefined,
-): ScenarioSummary {
-  const clusters = clustersOf(results);
-  const count = (verdict: Verdict): number => results.filter((result) => result.verdict === verdict).length;
-  return {
-    name,
-    seeds: results.length,
-    passed: count('passed'),
-    failed: count('failed'),
-    unknown: count('unknown'),
-    events: sum(results, (result) => result.events),
-    operations: sum(results, (result) => result.outcomes.ok + result.outcomes.fail + result.outcomes.unknown),
-    virtualMs: Math.round(sum(results, (result) => result.virtualUs) / 1000),
-    wallMs: Math.round(sum(results, (result) => result.wallMs)),
-    checks: addChecks(results),
-    struck: addStruck(results),
-    failedSeeds: failedSeedsOf(results),
-    broken: brokenBySeed(results),
-    clusters,
-    failure: failure === undefined ? undefined : besideOthers(failure, clusters),
-  };
-}
-
-/** The failure, with how many other seeds failed, and how many of them the same way. */
-function besideOthers(failure: Failure, clusters: readonly FailureCluster[]): Failure {
-  const all = clusters.reduce((total, { count }) => total + count, 0);
-  const same = clusters.find(({ signature }) => signature === signatureOf(failure.result));
-  const seeds = same?.seeds.filter((seed) => seed !== failure.result.seed) ?? [];
-  return {
-    ...failure,
-    others: { failed: Math.max(0, all - 1), sameWay: Math.max(0, (same?.count ?? 1) - 1), seeds },
-  };
-}
-
 /** Sums up all scenarios; `limit` if the time was limited, `interrupted` if the user ended the campaign. */
 export function summarizeAll(
   scenarios: readonly ScenarioSummary[],
@@ -189,45 +147,4 @@ export function summarizeAll(
   const failed = scenarios.some((one) => one.failed > 0);
   const passed = !failed && !unknownBeyondCap && !interrupted;
   return { passed, unknownBeyondCap, scenarios, limit, coverage, ...(interrupted ? { interrupted } : {}) };
-}
-
-function failedSeedsOf(results: readonly RunResult[]): readonly number[] {
-  const seeds = results.filter((result) => result.verdict === 'failed').map((result) => result.seed);
-  return seeds.sort((left, right) => left - right).slice(0, failedSeedsMax);
-}
-
-function brokenBySeed(results: readonly RunResult[]): ScenarioSummary['broken'] {
-  const broken: Partial<Record<ReportedInvariant, number[]>> = {};
-  for (const { seed, reports } of results.toSorted((left, right) => left.seed - right.seed)) {
-    for (const { invariant, ok } of reports) {
-      if (ok) continue;
-      const seeds = (broken[invariant] ??= []);
-      if (seeds.length < failedSeedsMax) seeds.push(seed);
-    }
-  }
-  return broken;
-}
-
-function addChecks(results: readonly RunResult[]): ScenarioSummary['checks'] {
-  const checks: Partial<Record<ReportedInvariant, { checked: number; skipped: number }>> = {};
-  for (const report of results.flatMap((result) => result.reports)) {
-    const total = (checks[report.invariant] ??= { checked: 0, skipped: 0 });
-    total.checked += report.checked;
-    total.skipped += report.skipped;
-  }
-  return checks;
-}
-
-function addStruck(results: readonly RunResult[]): ScenarioSummary['struck'] {
-  const struck: Partial<Record<FaultKind, number>> = {};
-  for (const result of results) {
-    for (const [kind, count] of Object.entries(result.struck) as [FaultKind, number][]) {
-      struck[kind] = (struck[kind] ?? 0) + count;
-    }
-  }
-  return struck;
-}
-
-function sum<T>(items: readonly T[], of: (item: T) => number): number {
-  return items.reduce((total, item) => total + of(item), 0);
 }

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 
 import { brokenReport, resultOf } from './result-fixture.ts';
-import { clustersOf, signatureOf } from './signature.ts';
+import { signatureOf } from './signature.ts';
+import { summarize } from './tally.ts';
 
 const failed = (seed: number, text: string): ReturnType<typeof resultOf> =>
   resultOf({ seed, verdict: 'failed', reports: [brokenReport(5, text)] });
@@ -24,7 +25,7 @@ it('failures of two kinds have two, and a run that passed has none', () => {
     failed(3, '#9 c1 get newest/k1 at n2: ok: saw what was never written'),
     resultOf({ seed: 9 }),
   ];
-  expect(clustersOf(results).map(({ count, seeds }) => [count, seeds])).toEqual([
+  expect(summarize('calm', results, undefined).clusters.map(({ count, seeds }) => [count, seeds])).toEqual([
     [2, [2, 4]],
     [1, [3]],
   ]);

@@ -7,7 +7,6 @@ import { brokenInvariant } from './broken.ts';
 
 /** What is read of a run's result. */
 interface Judged {
-  readonly seed: number;
   readonly verdict: 'passed' | 'failed' | 'unknown';
   readonly reports: readonly CheckReport[];
 }
@@ -28,7 +27,7 @@ const particulars: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** `durability: # <name> put <key> «…» at <name>: ok in <n> ms: lost`; undefined for a run that did not fail. */
-export function signatureOf(result: Omit<Judged, 'seed'>): string | undefined {
+export function signatureOf(result: Judged): string | undefined {
   if (result.verdict !== 'failed') return undefined;
   const broken = brokenInvariant(result);
   if (broken === undefined) return undefined;
@@ -41,36 +40,15 @@ export function signatureOf(result: Omit<Judged, 'seed'>): string | undefined {
 /** Failures of one signature. */
 export interface FailureCluster {
   readonly signature: string;
-  /** The seeds, smallest first, at most `seedsMax`; `count` counts all. */
+  /** The seeds, smallest first, at most twenty; `count` counts all. */
   readonly seeds: readonly number[];
   readonly count: number;
   /** The violation of the smallest seed, as the check states it. */
   readonly example: string;
 }
 
-/** Most seeds that a cluster names. */
-const seedsMax = 20;
-
-/** The failures among the results, by signature, the largest cluster first. */
-export function clustersOf(results: readonly Judged[]): readonly FailureCluster[] {
-  const bySignature = new Map<string, Judged[]>();
-  for (const result of results.toSorted((left, right) => left.seed - right.seed)) {
-    const signature = signatureOf(result);
-    if (signature === undefined) continue;
-    const others = bySignature.get(signature);
-    if (others === undefined) bySignature.set(signature, [result]);
-    else others.push(result);
-  }
-  return [...bySignature]
-    .map(([signature, failures]) => ({
-      ...{ signature, count: failures.length },
-      seeds: failures.slice(0, seedsMax).map(({ seed }) => seed),
-      example: failures[0] === undefined ? '' : exampleOf(failures[0]),
-    }))
-    .toSorted((left, right) => right.count - left.count);
-}
-
-function exampleOf(result: Judged): string {
+/** The violation by which the result's run failed, as the check states it. */
+export function exampleOf(result: Judged): string {
   const broken = brokenInvariant(result);
   return broken?.firstBad?.text ?? broken?.reasons[0] ?? '';
 }
