@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
+import { configFields } from '../engine/config/keys.ts';
+import { keyOf } from '../engine/config/key-names.ts';
 import { TransactionMetrics } from '../engine/transactions/metrics.ts';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
@@ -30,6 +32,7 @@ const only = promtool ? '' : ' (skipped: promtool of the prometheus package is n
 interface Rule {
   readonly alert: string;
   readonly expr: string;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 function alertRules(): readonly Rule[] {
@@ -71,7 +74,24 @@ describe('the alert rules', () => {
     expect(read.filter((name) => !published.has(name))).toEqual([]);
     // Saving and loading a tree snapshot is no failure.
     const harmless = ['aae_snapshot_save_total', 'aae_snapshot_load_total'];
-    expect([...read, ...harmless].toSorted()).toEqual(causeFamilies().toSorted());
+    const causes = read.filter((name) => !name.startsWith('svc_'));
+    expect([...causes, ...harmless].toSorted()).toEqual(causeFamilies().toSorted());
+  });
+
+  it('each have a section of the runbooks, which says all that an operator needs and names what nodes publish', () => {
+    const [, ...sections] = readFileSync(`${here}../engine/docs/runbooks.md`, 'utf8').split(/^## /m);
+    const titles = sections.map((section) => section.split('\n', 1)[0] ?? '');
+    expect(titles).toEqual(alertRules().map(({ alert }) => alert));
+    for (const { alert, annotations } of alertRules()) {
+      expect(annotations['runbook_url']).toBe(`runbooks.md#${alert.toLowerCase()}`);
+    }
+    for (const section of sections) {
+      for (const part of ['Means', 'Clients see', 'Look at', 'Do', 'Over when'])
+        expect(section).toContain(`**${part}**`);
+    }
+    const keys = configFields.map(keyOf);
+    const named = familiesIn(sections).filter((name) => !keys.includes(name));
+    expect(named.filter((name) => !published.has(name))).toEqual([]);
   });
 
   it.skipIf(!promtool)(`are accepted by promtool, each fires when it must and only then${only}`, () => {
