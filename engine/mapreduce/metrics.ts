@@ -1,5 +1,6 @@
 /** The counters of MapReduce on one node. `reports/README.md` states the equations between them. */
 import type { FamilySource } from '../metrics/family.ts';
+import { counterBy, counterOf, gaugeOf } from '../metrics/family.ts';
 
 /**
  * How a job ended: `completed`; `failed` (a phase or the cluster failed); `timedOut`; `cancelled` (the client
@@ -7,11 +8,9 @@ import type { FamilySource } from '../metrics/family.ts';
  */
 export type JobOutcome = 'completed' | 'failed' | 'timedOut' | 'cancelled' | 'refused';
 
-/** All outcomes, in the order of publication. */
-export const jobOutcomes: readonly JobOutcome[] = ['completed', 'failed', 'timedOut', 'cancelled', 'refused'];
-
 /** The counters. */
 export class MapReduceCounts {
+  /** In the order of publication. */
   readonly jobs: Record<JobOutcome, number> = {
     completed: 0,
     failed: 0,
@@ -35,60 +34,45 @@ export class MapReduceCounts {
 
   /** The counters as metric families. */
   families(): readonly FamilySource[] {
-    const counter = (name: string, help: string, read: () => number): FamilySource => ({
-      name,
-      help,
-      type: 'counter',
-      labels: [],
-      collect: () => [{ labels: {}, value: read() }],
-    });
     return [
-      {
-        name: 'svc_mapred_jobs_total',
-        help: 'MapReduce jobs by how they ended: completed, failed, timedOut, cancelled (the client went away), refused.',
-        type: 'counter',
-        labels: ['outcome'],
-        collect: () => jobOutcomes.map((outcome) => ({ labels: { outcome }, value: this.jobs[outcome] })),
-      },
-      {
-        name: 'svc_mapred_jobs_running',
-        help: 'MapReduce jobs under way.',
-        type: 'gauge',
-        labels: [],
-        collect: () => [{ labels: {}, value: this.running }],
-      },
-      counter('svc_mapred_inputs_total', 'Objects that jobs of this node’s clients began with.', () => {
-        return this.inputs;
-      }),
-      counter('svc_mapred_mapped_total', 'Inputs of map and link phases that this node ran.', () => {
-        return this.mapped;
-      }),
-      counter(
+      counterBy(
+        'svc_mapred_jobs_total',
+        'MapReduce jobs by how they ended: completed, failed, timedOut, cancelled (the client went away), refused.',
+        'outcome',
+        () => this.jobs,
+      ),
+      gaugeOf('svc_mapred_jobs_running', 'MapReduce jobs under way.', () => this.running),
+      counterOf(
+        'svc_mapred_inputs_total',
+        'Objects that jobs of this node’s clients began with.',
+        () => this.inputs,
+      ),
+      counterOf(
+        'svc_mapred_mapped_total',
+        'Inputs of map and link phases that this node ran.',
+        () => this.mapped,
+      ),
+      counterOf(
         'svc_mapred_batches_sent_total',
         'Batches of a phase that this node asked peers to run.',
-        () => {
-          return this.batchesSent;
-        },
+        () => this.batchesSent,
       ),
-      counter('svc_mapred_batches_served_total', 'Batches of a phase that this node ran for peers.', () => {
-        return this.batchesServed;
-      }),
-      counter(
+      counterOf(
+        'svc_mapred_batches_served_total',
+        'Batches of a phase that this node ran for peers.',
+        () => this.batchesServed,
+      ),
+      counterOf(
         'svc_mapred_retried_total',
         'Inputs that were asked for again, as their replica died, failed or did not have them.',
         () => this.retried,
       ),
-      {
-        name: 'svc_mapred_phase_seconds_total',
-        help: 'Time that this node spent in phases: map (link phases too) and reduce.',
-        type: 'counter',
-        labels: ['phase'],
-        collect: () =>
-          (['map', 'reduce'] as const).map((phase) => ({
-            labels: { phase },
-            value: this.phaseUs[phase] / 1e6,
-          })),
-      },
+      counterBy(
+        'svc_mapred_phase_seconds_total',
+        'Time that this node spent in phases: map (link phases too) and reduce.',
+        'phase',
+        () => ({ map: this.phaseUs.map / 1e6, reduce: this.phaseUs.reduce / 1e6 }),
+      ),
     ];
   }
 }

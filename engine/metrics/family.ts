@@ -46,3 +46,51 @@ export interface CollectedFamily {
 
 /** The labels of a family without labels. */
 export const noLabels: Labels = Object.freeze({});
+
+/** A counter without labels, read at each publication. */
+export function counterOf(name: string, help: string, read: () => number): FamilySource {
+  return single(name, help, 'counter', read);
+}
+
+/** A gauge without labels, read at each publication. */
+export function gaugeOf(name: string, help: string, read: () => number): FamilySource {
+  return single(name, help, 'gauge', read);
+}
+
+/** A counter with one label: `read` returns the counts by its value, always of the same values in the same order. */
+export function counterBy(
+  name: string,
+  help: string,
+  label: string,
+  read: () => Readonly<Record<string, number>>,
+): FamilySource {
+  return by(name, help, 'counter', label, read);
+}
+
+/** A gauge with one label: `read` returns the values by the label's, always the same ones in the same order. */
+export function gaugeBy(
+  name: string,
+  help: string,
+  label: string,
+  read: () => Readonly<Record<string, number>>,
+): FamilySource {
+  return by(name, help, 'gauge', label, read);
+}
+
+function single(name: string, help: string, type: FamilyType, read: () => number): FamilySource {
+  return { name, help, type, labels: [], collect: () => [{ labels: noLabels, value: read() }] };
+}
+
+function by(
+  name: string,
+  help: string,
+  type: FamilyType,
+  label: string,
+  read: () => Readonly<Record<string, number>>,
+): FamilySource {
+  const known: Record<string, Labels> = {};
+  const labelsOf = (of: string): Labels => (known[of] ??= Object.freeze({ [label]: of }));
+  const collect = (): readonly Sample[] =>
+    Object.entries(read()).map(([of, value]) => ({ labels: labelsOf(of), value }));
+  return { name, help, type, labels: [label], collect };
+}

@@ -8,7 +8,8 @@
  */
 import { AntiEntropyMetrics } from './anti-entropy-metrics.ts';
 import { FailureMetrics } from './failure-metrics.ts';
-import type { FamilySource, Sample } from './family.ts';
+import type { FamilySource } from './family.ts';
+import { counterBy } from './family.ts';
 import type { HistogramName } from './histogram-table.ts';
 import { HISTOGRAMS } from './histogram-table.ts';
 import { NativeHistogram } from './native-histogram.ts';
@@ -97,20 +98,22 @@ export class NodeStats implements Record<HistogramName, RollingHistogram> {
   constructor() {
     this.register(this.requestDurations);
     this.register(this.flushDurations);
-    this.register({
-      name: 'svc_read_repairs_total',
-      help: 'Repairs of stale replicas that reads have noticed, by stage: started, done, failed.',
-      type: 'counter',
-      labels: ['stage'],
-      collect: () => stageSamples(this.readRepairs),
-    });
-    this.register({
-      name: 'svc_read_disagreements_total',
-      help: 'Reads at a SAFE level that found copies that differ, by how they ended: answered after a repair, refused, failed.',
-      type: 'counter',
-      labels: ['outcome'],
-      collect: () => outcomeSamples(this.readDisagreements),
-    });
+    this.register(
+      counterBy(
+        'svc_read_repairs_total',
+        'Repairs of stale replicas that reads have noticed, by stage: started, done, failed.',
+        'stage',
+        () => ({ ...this.readRepairs }),
+      ),
+    );
+    this.register(
+      counterBy(
+        'svc_read_disagreements_total',
+        'Reads at a SAFE level that found copies that differ, by how they ended: answered after a repair, refused, failed.',
+        'outcome',
+        () => ({ ...this.readDisagreements }),
+      ),
+    );
   }
 
   /** Registered families, in order of registration. They are not part of the legacy JSON. */
@@ -196,20 +199,4 @@ function readPools(pools: readonly FreeListReading[]): { allocated: number; free
     free += pool.free();
   }
   return { allocated, free };
-}
-
-function outcomeSamples(counts: ReadDisagreementCounts): readonly Sample[] {
-  return [
-    { labels: { outcome: 'answered' }, value: counts.answered },
-    { labels: { outcome: 'refused' }, value: counts.refused },
-    { labels: { outcome: 'failed' }, value: counts.failed },
-  ];
-}
-
-function stageSamples(counts: ReadRepairCounts): readonly Sample[] {
-  return [
-    { labels: { stage: 'started' }, value: counts.started },
-    { labels: { stage: 'done' }, value: counts.done },
-    { labels: { stage: 'failed' }, value: counts.failed },
-  ];
 }

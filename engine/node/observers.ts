@@ -12,6 +12,7 @@ import type { PeerObserver } from '../peer/observer.ts';
 import type { PeerTarget } from '../peer/options.ts';
 import type { Plane } from '../peer/plane.ts';
 import type { FamilySource } from '../metrics/family.ts';
+import { counterBy } from '../metrics/family.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
 import type { SlowRequests } from './slow-requests.ts';
 import type { StoreDriver } from '../storage/driver.ts';
@@ -232,17 +233,13 @@ export function provideGauges(stats: NodeStats, driver: StoreDriver, plane: Plan
 
 /** Counts the TLS handshakes that failed before a connection existed, with clients and with peers. */
 export function handshakeFamily({ failedHandshakes }: Pick<Io, 'failedHandshakes'>): FamilySource {
-  return {
-    name: 'svc_tls_handshake_failures_total',
-    help: 'TLS handshakes that failed, with clients and with peers: plain text, no certificate or one not accepted.',
-    type: 'counter',
-    labels: ['with'],
-    collect: () => {
+  return counterBy(
+    'svc_tls_handshake_failures_total',
+    'TLS handshakes that failed, with clients and with peers: plain text, no certificate or one not accepted.',
+    'with',
+    () => {
       const { clients, peers } = failedHandshakes();
-      return [
-        { labels: { with: 'clients' }, value: clients },
-        { labels: { with: 'peers' }, value: peers },
-      ];
+      return { clients, peers };
     },
-  };
+  );
 }

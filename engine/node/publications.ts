@@ -6,7 +6,7 @@ import type { Membership } from '../cluster/membership/membership.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Io } from '../io/io.ts';
 import type { FamilySource } from '../metrics/family.ts';
-import { noLabels } from '../metrics/family.ts';
+import { counterOf, gaugeBy } from '../metrics/family.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 
 /** Publish and subscribe over all members. */
@@ -51,20 +51,9 @@ const counters: readonly (readonly [name: string, help: string, count: keyof Pub
 /** The metric families. */
 export function publicationFamilies(publications: Publications): readonly FamilySource[] {
   return [
-    ...counters.map(([name, help, count]): FamilySource => ({
-      ...{ name, help, type: 'counter', labels: [] },
-      collect: () => [{ labels: noLabels, value: publications.counts[count] }],
-    })),
-    {
-      name: 'svc_pubsub_subscriptions',
-      help: 'Subscriptions of clients at this node.',
-      type: 'gauge',
-      labels: ['kind'],
-      collect: () =>
-        subscriptionKinds.map((kind) => ({
-          labels: { kind },
-          value: publications.subscriptions.count(kind),
-        })),
-    },
+    ...counters.map(([name, help, count]) => counterOf(name, help, () => publications.counts[count])),
+    gaugeBy('svc_pubsub_subscriptions', 'Subscriptions of clients at this node.', 'kind', () =>
+      Object.fromEntries(subscriptionKinds.map((kind) => [kind, publications.subscriptions.count(kind)])),
+    ),
   ];
 }

@@ -12,7 +12,7 @@ import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { FamilySource } from '../metrics/family.ts';
-import { noLabels } from '../metrics/family.ts';
+import { counterBy, counterOf, gaugeBy, gaugeOf } from '../metrics/family.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
 import { LeaveDrain } from '../cluster/changes/leave-drain.ts';
@@ -161,65 +161,39 @@ export function ringChangeFamilies(
   membership: Membership,
 ): readonly FamilySource[] {
   const { counts } = transfer;
-  const directions = [{ direction: 'in' }, { direction: 'out' }] as const;
   return [
-    {
-      name: 'svc_transfer_keys_total',
-      help: 'Keys that came with ranges that this node took over (in), or went with those that it gave away (out).',
-      type: 'counter',
-      labels: ['direction'],
-      collect: () =>
-        directions.map((labels) => ({
-          labels,
-          value: labels.direction === 'in' ? counts.keysIn : counts.keysOut,
-        })),
-    },
-    {
-      name: 'svc_transfer_bytes_total',
-      help: 'Bytes of these keys and their objects.',
-      type: 'counter',
-      labels: ['direction'],
-      collect: () =>
-        directions.map((labels) => ({
-          labels,
-          value: labels.direction === 'in' ? counts.bytesIn : counts.bytesOut,
-        })),
-    },
-    {
-      name: 'svc_transfer_ranges_left',
-      help: 'Ranges of the present move, or of the filling of an empty disk, that are not complete.',
-      type: 'gauge',
-      labels: [],
-      collect: () => [{ labels: noLabels, value: progressOf(ringChangeCoordinator, rebuild).rangesLeft }],
-    },
-    {
-      name: 'svc_transfer_waits_for',
-      help: 'What the present move waits for: members that do not follow it (or an empty disk: that have not given back what it held), and before leaving transactions and hints.',
-      type: 'gauge',
-      labels: ['what'],
-      collect: () => {
+    counterBy(
+      'svc_transfer_keys_total',
+      'Keys that came with ranges that this node took over (in), or went with those that it gave away (out).',
+      'direction',
+      () => ({ in: counts.keysIn, out: counts.keysOut }),
+    ),
+    counterBy('svc_transfer_bytes_total', 'Bytes of these keys and their objects.', 'direction', () => {
+      return { in: counts.bytesIn, out: counts.bytesOut };
+    }),
+    gaugeOf(
+      'svc_transfer_ranges_left',
+      'Ranges of the present move, or of the filling of an empty disk, that are not complete.',
+      () => progressOf(ringChangeCoordinator, rebuild).rangesLeft,
+    ),
+    gaugeBy(
+      'svc_transfer_waits_for',
+      'What the present move waits for: members that do not follow it (or an empty disk: that have not given back what it held), and before leaving transactions and hints.',
+      'what',
+      () => {
         const { members, transactions, hints } = waitsOf(ringChangeCoordinator, rebuild);
-        const values = [
-          ['members', members.length],
-          ['transactions', transactions],
-          ['hints', hints],
-        ] as const;
-        return values.map(([what, value]) => ({ labels: { what }, value }));
+        return { members: members.length, transactions, hints };
       },
-    },
-    {
-      name: 'svc_ring_change_held_seconds',
-      help: 'How long this node has not followed a changed ring, since a transaction holds a key by the one before; 0: it does.',
-      type: 'gauge',
-      labels: [],
-      collect: () => [{ labels: noLabels, value: membership.publication.heldSeconds }],
-    },
-    {
-      name: 'svc_transfer_keys_dropped_total',
-      help: 'Keys that this node has removed, since others own them and hold all that it held.',
-      type: 'counter',
-      labels: [],
-      collect: () => [{ labels: noLabels, value: cleanup.dropped }],
-    },
+    ),
+    gaugeOf(
+      'svc_ring_change_held_seconds',
+      'How long this node has not followed a changed ring, since a transaction holds a key by the one before; 0: it does.',
+      () => membership.publication.heldSeconds,
+    ),
+    counterOf(
+      'svc_transfer_keys_dropped_total',
+      'Keys that this node has removed, since others own them and hold all that it held.',
+      () => cleanup.dropped,
+    ),
   ];
 }

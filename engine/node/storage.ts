@@ -2,8 +2,8 @@
 import type { NodeConfig } from '../config/config.ts';
 import type { HintOptions, HintStore, Hints } from '../replication/hints/hints.ts';
 import type { Io } from '../io/io.ts';
-import type { Family, FamilySource, FamilyType } from '../metrics/family.ts';
-import { noLabels } from '../metrics/family.ts';
+import type { FamilySource } from '../metrics/family.ts';
+import { counterBy, counterOf, gaugeOf } from '../metrics/family.ts';
 import type { DriverLimits } from '../storage/driver.ts';
 import { StoreDriver, driverDefaults } from '../storage/driver.ts';
 import { silentObserver } from '../storage/observer.ts';
@@ -78,80 +78,49 @@ export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore
 
 /** The metrics families of hints: outcomes, and the hints stored now. */
 export function hintFamilies(hints: Hints): readonly FamilySource[] {
-  const outcomes = [
-    ['stored', 'stored'],
-    ['delivered', 'delivered'],
-    ['handed_on', 'handedOn'],
-    ['expired', 'expired'],
-    ['dropped', 'dropped'],
-  ] as const;
   return [
-    {
-      name: 'svc_hints_total',
-      help: 'Writes that a replica missed, by what became of them: stored, delivered, handed_on, expired, dropped.',
-      type: 'counter',
-      labels: ['outcome'],
-      collect: () =>
-        outcomes.map(([outcome, count]) => ({ labels: { outcome }, value: hints.counts[count] })),
-    },
-    {
-      name: 'svc_hints_kept',
-      help: 'Writes kept now for replicas that missed them.',
-      type: 'gauge',
-      labels: [],
-      collect: () => [{ labels: noLabels, value: hints.kept }],
-    },
-    {
-      name: 'svc_hints_kept_bytes',
-      help: 'Their bytes on disk.',
-      type: 'gauge',
-      labels: [],
-      collect: () => [{ labels: noLabels, value: hints.keptBytes }],
-    },
+    counterBy(
+      'svc_hints_total',
+      'Writes that a replica missed, by what became of them: stored, delivered, handed_on, expired, dropped.',
+      'outcome',
+      () => {
+        const { stored, delivered, handedOn, expired, dropped } = hints.counts;
+        return { stored, delivered, handed_on: handedOn, expired, dropped };
+      },
+    ),
+    gaugeOf('svc_hints_kept', 'Writes kept now for replicas that missed them.', () => hints.kept),
+    gaugeOf('svc_hints_kept_bytes', 'Their bytes on disk.', () => hints.keptBytes),
   ];
 }
 
 /** The metrics families of the store that the server codec does not have, and the counts of failed tasks and assertions. */
 export function storeFamilies(store: Store, io: Io): readonly FamilySource[] {
-  const family = (name: string, type: FamilyType, help: string, read: () => number): FamilySource => {
-    const about: Family = { name, help, type, labels: [] };
-    return { ...about, collect: () => [{ labels: noLabels, value: read() }] };
-  };
   return [
-    family('svc_store_keys', 'gauge', 'Keys in the store, tombstones included.', () => store.keyCount),
-    family('svc_store_disk_bytes', 'gauge', "Bytes of the store's segments.", () => store.diskBytes),
-    family('svc_store_live_bytes', 'gauge', 'Of them, bytes of records that are their keys’ newest.', () => {
-      return store.liveBytes;
-    }),
-    family(
+    gaugeOf('svc_store_keys', 'Keys in the store, tombstones included.', () => store.keyCount),
+    gaugeOf('svc_store_disk_bytes', "Bytes of the store's segments.", () => store.diskBytes),
+    gaugeOf(
+      'svc_store_live_bytes',
+      'Of them, bytes of records that are their keys’ newest.',
+      () => store.liveBytes,
+    ),
+    counterOf(
       'svc_store_flushes_total',
-      'counter',
       'Groups of writes that were written and synced together.',
-      () => {
-        return store.flushCount;
-      },
+      () => store.flushCount,
     ),
-    family('svc_store_merges_total', 'counter', 'Background merges that have finished.', () => {
-      return store.mergeCount;
-    }),
-    family('svc_store_damages_total', 'counter', 'Places found unreadable since the start.', () => {
-      return store.damages.length;
-    }),
-    family(
-      'svc_task_failures_total',
-      'counter',
-      'Background tasks that failed; anything but 0 is a bug.',
-      () => {
-        return io.failedTasks();
-      },
+    counterOf('svc_store_merges_total', 'Background merges that have finished.', () => store.mergeCount),
+    counterOf(
+      'svc_store_damages_total',
+      'Places found unreadable since the start.',
+      () => store.damages.length,
     ),
-    family(
+    counterOf('svc_task_failures_total', 'Background tasks that failed; anything but 0 is a bug.', () =>
+      io.failedTasks(),
+    ),
+    counterOf(
       'svc_assertions_failed_total',
-      'counter',
       'Assertions of the program that failed; anything but 0 is a bug, and ends the node.',
-      () => {
-        return io.failedAssertions();
-      },
+      () => io.failedAssertions(),
     ),
   ];
 }

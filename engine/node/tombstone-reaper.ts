@@ -8,7 +8,7 @@ import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { Plane } from '../peer/plane.ts';
 import type { FamilySource } from '../metrics/family.ts';
-import { noLabels } from '../metrics/family.ts';
+import { counterOf, gaugeOf } from '../metrics/family.ts';
 import type { Store } from '../storage/store.ts';
 import { isSystemKey } from '../base/object-key.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -79,19 +79,11 @@ function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
 
 function reaperFamilies(reaper: Reaper): readonly FamilySource[] {
   return [
-    {
-      name: 'svc_tombstones_reaped_total',
-      help: 'Deletions that this node has forgotten, since every member held them longer than the grace.',
-      type: 'counter',
-      labels: [],
-      collect: () => [{ labels: noLabels, value: reaper.reaped }],
-    },
-    {
-      name: 'svc_tombstones_kept',
-      help: 'Deletions in sight that are to be forgotten.',
-      type: 'gauge',
-      labels: [],
-      collect: () => [{ labels: noLabels, value: reaper.known }],
-    },
+    counterOf(
+      'svc_tombstones_reaped_total',
+      'Deletions that this node has forgotten, since every member held them longer than the grace.',
+      () => reaper.reaped,
+    ),
+    gaugeOf('svc_tombstones_kept', 'Deletions in sight that are to be forgotten.', () => reaper.known),
   ];
 }

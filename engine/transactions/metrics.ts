@@ -1,6 +1,6 @@
 /** The transaction metrics of one node: counters, phase latencies, and the metric families that publish them. */
 import type { FamilySource, Sample } from '../metrics/family.ts';
-import { noLabels } from '../metrics/family.ts';
+import { counterOf, gaugeOf } from '../metrics/family.ts';
 import { LabelledFamily } from '../metrics/labelled-family.ts';
 import { NativeHistogram } from '../metrics/native-histogram.ts';
 import { RollingHistogram } from '../metrics/rolling-histogram.ts';
@@ -127,25 +127,20 @@ export class TransactionMetrics {
       this.#recoveries,
       this.#heuristics,
       this.#durations,
-      single('svc_transaction_lock_conflicts_total', 'counter', 'Prepares refused for a locked key.', () => {
-        return this.lockConflicts;
-      }),
-      single(
-        'svc_transactions_prepared',
-        'gauge',
-        'Branches here that wait for the outcome.',
-        gauges.prepared,
+      counterOf(
+        'svc_transaction_lock_conflicts_total',
+        'Prepares refused for a locked key.',
+        () => this.lockConflicts,
       ),
-      single(
+      gaugeOf('svc_transactions_prepared', 'Branches here that wait for the outcome.', gauges.prepared),
+      gaugeOf(
         'svc_transactions_in_doubt',
-        'gauge',
         'Transactions of this node not yet acknowledged by every branch.',
         gauges.inDoubt,
       ),
-      single('svc_transaction_locks', 'gauge', 'Keys locked by transactions now.', gauges.locks),
-      single(
+      gaugeOf('svc_transaction_locks', 'Keys locked by transactions now.', gauges.locks),
+      gaugeOf(
         'svc_transaction_oldest_age_seconds',
-        'gauge',
         'Age of the oldest transaction that waits here.',
         () => gauges.oldestAgeMs() / 1000,
       ),
@@ -170,8 +165,4 @@ function rollupsOf(phase: PhaseName, histogram: RollingHistogram): readonly Samp
     ['max', max],
   ] as const;
   return rows.map(([rollup, value]) => ({ labels: { phase, rollup }, value: value / 1e6 }));
-}
-
-function single(name: string, type: 'counter' | 'gauge', help: string, read: () => number): FamilySource {
-  return { name, type, help, labels: [], collect: () => [{ labels: noLabels, value: read() }] };
 }

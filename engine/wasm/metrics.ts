@@ -1,6 +1,6 @@
 /** The counters of Wasm calls by role and outcome, and of the modules on this node. */
 import type { FamilySource } from '../metrics/family.ts';
-import { noLabels } from '../metrics/family.ts';
+import { counterOf, gaugeOf } from '../metrics/family.ts';
 import type { CallFailure } from './instance.ts';
 import type { Role } from './roles.ts';
 import { roles } from './roles.ts';
@@ -28,9 +28,6 @@ export class WasmMetrics {
         roles.map((role) => ({ labels: { role }, value: value(this.#byRole[role]) }));
       return { name, help, type: 'counter', labels: ['role'], collect };
     };
-    const one = (name: string, type: 'counter' | 'gauge', help: string, read: () => number): FamilySource => {
-      return { name, help, type, labels: [], collect: () => [{ labels: noLabels, value: read() }] };
-    };
     return [
       byRole('svc_wasm_calls_total', 'Calls into Wasm modules.', ({ calls }) => calls),
       byRole('svc_wasm_fuel_used_total', 'Fuel that they used.', ({ fuelUsed }) => fuelUsed),
@@ -46,25 +43,18 @@ export class WasmMetrics {
         'Calls that answered an error, or a place outside of their memory.',
         ({ result, refused }) => result + refused,
       ),
-      one(
+      counterOf(
         'svc_wasm_reloads_total',
-        'counter',
         'Modules that were replaced by another version.',
         () => this.reloads,
       ),
-      one('svc_wasm_modules', 'gauge', 'Modules registered on this node.', modules),
-      one(
+      gaugeOf('svc_wasm_modules', 'Modules registered on this node.', modules),
+      counterOf(
         'svc_wasm_modules_sent_total',
-        'counter',
         'Modules, and deletions of them, sent to peers.',
         () => this.sent,
       ),
-      one(
-        'svc_wasm_modules_received_total',
-        'counter',
-        'The same, taken over from peers.',
-        () => this.received,
-      ),
+      counterOf('svc_wasm_modules_received_total', 'The same, taken over from peers.', () => this.received),
     ];
   }
 }

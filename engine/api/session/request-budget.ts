@@ -10,6 +10,7 @@
 import { LockstepError } from '../../base/errors.ts';
 import type { BodyBudget } from '../../io/http.ts';
 import type { FamilySource } from '../../metrics/family.ts';
+import { counterOf } from '../../metrics/family.ts';
 
 /** The most bytes of a request that counts as small. */
 export const smallRequestBytes = 64 * 1024;
@@ -57,13 +58,11 @@ export class RequestBudget implements BodyBudget {
   /** The metric family of refused requests. */
   families(): readonly FamilySource[] {
     return [
-      {
-        name: 'svc_client_requests_refused_total',
-        help: 'Requests refused while they were received, because those of all clients held as much as they may.',
-        type: 'counter',
-        labels: [],
-        collect: () => [{ labels: {}, value: this.#refused }],
-      },
+      counterOf(
+        'svc_client_requests_refused_total',
+        'Requests refused while they were received, because those of all clients held as much as they may.',
+        () => this.#refused,
+      ),
     ];
   }
 

@@ -15,6 +15,7 @@ import type { Clock } from '../../io/clock.ts';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../../io/http.ts';
 import { expositionContentType } from '../../metrics/exposition.ts';
 import { renderPrettyJson } from '../../metrics/legacy-json.ts';
+import { gaugeOf } from '../../metrics/family.ts';
 import type { NodeStats } from '../../metrics/node-stats.ts';
 import type { Publication, StatsPublisher } from '../../metrics/publisher.ts';
 import type { AnsweredHosts } from '../answered-hosts.ts';
@@ -161,13 +162,7 @@ function counted<T extends Answer>(stats: NodeStats, response: T): T {
 /** Counts the stats listener's connections in a gauge of their own, apart from those of clients. */
 function countConnections(stats: NodeStats): HttpService['observer'] {
   let open = 0;
-  stats.register({
-    name: 'svc_stats_connections',
-    help: 'Connections to the stats listener open now.',
-    type: 'gauge',
-    labels: [],
-    collect: () => [{ labels: {}, value: open }],
-  });
+  stats.register(gaugeOf('svc_stats_connections', 'Connections to the stats listener open now.', () => open));
   return {
     opened: () => (open += 1),
     closed: () => (open -= 1),
