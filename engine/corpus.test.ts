@@ -10,7 +10,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import wabt from 'wabt';
 
-import { readAuthorization } from './api/authorization.ts';
+import { readAuthorization } from './api/http-guard.ts';
 import { defaultContentLimits } from './api/content-limits.ts';
 import { TestingClient } from './api/http/client.fixture.ts';
 import { parseHttpDate } from './api/http/http-date.ts';

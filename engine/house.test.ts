@@ -335,7 +335,7 @@ function textOf(file: string): string {
 /** A member of parsed JSON, or the value itself, that must be an object. */
 function recordIn(value: unknown, name?: string): Readonly<Record<string, unknown>> {
   const found = name === undefined ? value : (value as Readonly<Record<string, unknown>>)[name];
-  if (typeof found !== 'object' || found === null) throw new Error(`${name ?? 'the value'} is no object`);
+  if (typeof found !== 'object' || found === null) throw new Error(`${name ?? 'the value'} is not an object`);
   return found as Readonly<Record<string, unknown>>;
 }
 

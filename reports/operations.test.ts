@@ -9,7 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
 import { configFields } from '../engine/config/keys.ts';
-import { keyOf } from '../engine/config/key-names.ts';
+import { keyOf } from '../engine/config/config-key.ts';
 import { TransactionMetrics } from '../engine/transactions/metrics.ts';
 
 const here = fileURLToPath(new URL('.', import.meta.url));

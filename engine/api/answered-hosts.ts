@@ -1,7 +1,7 @@
 /**
  * Decides under which host names an HTTP listener answers, by a request's `Host` header. This is the defence against
  * DNS rebinding: a page gives its own name the address 127.0.0.1 after a browser has loaded it. The browser then takes
- * this listener for the page's own site and sends no sign of another one (`other-sites.ts`). Only the `Host` header
+ * this listener for the page's own site and sends no sign of another one (`http-guard.ts`). Only the `Host` header
  * still holds the page's name. Addresses and `localhost` belong to no page, and clients that send no `Host` header are
  * not browsers.
  *

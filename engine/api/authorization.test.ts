@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { readAuthorization } from './authorization.ts';
+import { readAuthorization } from './http-guard.ts';
 
 function plain(header: string): { token: string; name?: string } | undefined {
   const given = readAuthorization(header);

@@ -4,7 +4,7 @@
  * The answer to wrong credentials waits `wrongDelayUs`, so guessing over one connection is slow. A request without
  * credentials is refused at once.
  *
- * A page of another site changes nothing here, with credentials or without (`other-sites.ts`). Where a web page could
+ * A page of another site changes nothing here, with credentials or without (`otherSiteOf`). Where a web page could
  * point its own name at this listener, only requests that name the listener are answered (`answered-hosts.ts`).
  * `auth/gate.ts` decides which identity has which access. The guard judges the bucket of a path, and refuses a limited
  * client what needs the admin role and names no bucket; a handler judges the buckets of a body by the permit that it
@@ -19,9 +19,7 @@ import type { Access } from '../auth/role.ts';
 import type { Clock } from '../io/clock.ts';
 import { sleep } from '../io/clock.ts';
 import type { HttpRequest, HttpResponse, HttpRoute, HttpService } from '../io/http.ts';
-import { readAuthorization } from './authorization.ts';
 import type { AnsweredHosts } from './answered-hosts.ts';
-import { otherSiteOf } from './other-sites.ts';
 
 /** The access that each route needs, by `METHOD /path` as the route states them. */
 export type RouteAccess = ReadonlyMap<string, Access>;
@@ -214,4 +212,54 @@ function withChallenge({ error, wrong }: TurnedAway, answer: HttpResponse, neede
 async function later(clock: Clock, answer: HttpResponse): Promise<HttpResponse> {
   await sleep(clock, wrongDelayUs);
   return answer;
+}
+
+/** The credentials that a client sent, not yet checked. */
+export interface GivenCredentials {
+  readonly token: string | Uint8Array;
+  /** The credential's name; absent with `Bearer`. */
+  readonly name?: string;
+}
+
+/** Characters. A longer header cannot hold a credential of this product. */
+const headerLengthMax = 4096;
+
+/** The credentials in the value of an Authorization header; undefined if it has another form or is too long. */
+export function readAuthorization(header: string): GivenCredentials | undefined {
+  if (header.length > headerLengthMax) return undefined;
+  const [, scheme = '', words = ''] = /^ *([A-Za-z]+) +([A-Za-z0-9._~+/-]+=*) *$/.exec(header) ?? [];
+  switch (scheme.toLowerCase()) {
+    case 'bearer':
+      return { token: words };
+    case 'basic':
+      return namedPair(words);
+    default:
+      return undefined;
+  }
+}
+
+/** Parses base64 of `name:token`. The token is everything after the first colon. */
+function namedPair(words: string): GivenCredentials | undefined {
+  const bytes = Buffer.from(words, 'base64');
+  const colon = bytes.indexOf(':');
+  if (colon < 0) return undefined;
+  return { name: bytes.toString('utf8', 0, colon), token: bytes.subarray(colon + 1) };
+}
+
+/** The request comes from the listener's own page, or the user typed the address. */
+const ownSites: readonly string[] = ['same-origin', 'none'];
+
+/** The other site as the browser names it, for error texts; undefined for programs and for pages of this listener. */
+export function otherSiteOf(headers: HttpRequest['headers']): string | undefined {
+  const { origin, host } = headers;
+  const relation = headers['sec-fetch-site'];
+  if (relation !== undefined) return ownSites.includes(relation) ? undefined : (origin ?? relation);
+  if (origin === undefined) return undefined;
+  return isOf(origin, host) ? undefined : origin;
+}
+
+/** Whether the origin is this host. `null` (a sandboxed page) and anything else that is no URL belongs to no host. */
+function isOf(origin: string, host: string | undefined): boolean {
+  const own = `http://${host ?? ''}`;
+  return URL.canParse(origin) && URL.canParse(own) && new URL(origin).host === new URL(own).host;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { TestingClient } from './http/client.fixture.ts';
-import { otherSiteOf } from './other-sites.ts';
+import { otherSiteOf } from './http-guard.ts';
 
 const host = '127.0.0.1:8098';
 

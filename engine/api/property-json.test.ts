@@ -72,7 +72,7 @@ test('an unsupported value is refused with the allowed values', () => {
   expect(refusalOf({ chash_keyfun: { mod: 'mine', fun: 'f' } })).toContain('one of STD, BUCKETONLY, CUSTOM');
   expect(refusalOf({ precommit: [{ name: 'f' }] })).toContain('precommit: [{"name":"f"}] given; allowed: []');
   expect(refusalOf({ allow_multi: true })).toContain(
-    'allow_multi is no bucket property; allowed: n_val, allow_mult',
+    'allow_multi is not a bucket property; allowed: n_val, allow_mult',
   );
   expect(refusalOf({ sync_on_write: 'one' })).toContain('allowed: "backend" or "default"');
 });

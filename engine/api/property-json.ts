@@ -76,7 +76,7 @@ function readOne(name: string, value: unknown, copies: number): PropertyValue {
   const row = propertyTable.get(name);
   if (row === undefined) {
     const known = ['n_val', ...propertyTable.keys(), ...fixedProperties.keys()].join(', ');
-    throw new LockstepError('BadRequest', `${name} is no bucket property; allowed: ${known}`);
+    throw new LockstepError('BadRequest', `${name} is not a bucket property; allowed: ${known}`);
   }
   const isNeed = waitingNeeds.includes(name) || extraNeeds.includes(name);
   const plain = name === 'chash_keyfun' ? keyfunOf(value) : isNeed ? numberOf(value) : value;

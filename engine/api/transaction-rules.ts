@@ -154,7 +154,7 @@ export function xidOf(text: string): Xid {
   if (xid !== undefined) return xid;
   const hint =
     'names are those that transaction_id says; one sent under an id of your own is found by sending it again';
-  throw new LockstepError('BadRequest', `${JSON.stringify(text)} is no transaction's name: ${hint}`);
+  throw new LockstepError('BadRequest', `${JSON.stringify(text)} is not a transaction id: ${hint}`);
 }
 
 /** The `NotFound` for a transaction that this node has no record of, with the possible reasons. */

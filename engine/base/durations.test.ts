@@ -15,11 +15,11 @@ test.each([
 test.each([
   ['10', '"10" has no unit; write a number with ms, s, m or h: 500ms, 90s, 5m, 1h'],
   ['1.5', '"1.5" has no unit'],
-  ['', '"" is no duration'],
-  ['10d', '"10d" is no duration'],
-  ['-5s', '"-5s" is no duration'],
-  ['5 s', '"5 s" is no duration'],
-  ['soon', '"soon" is no duration'],
+  ['', '"" is not a duration'],
+  ['10d', '"10d" is not a duration'],
+  ['-5s', '"-5s" is not a duration'],
+  ['5 s', '"5 s" is not a duration'],
+  ['soon', '"soon" is not a duration'],
 ])('%j is refused with the allowed forms', (text, complaint) => {
   expect(() => parseDurationMs(text)).toThrow(complaint);
 });

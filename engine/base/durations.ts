@@ -16,7 +16,7 @@ export function parseDurationMs(text: string): number {
   const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([a-z]*)$/.exec(text) ?? [];
   const factor = unitMs.get(unit);
   if (amount !== undefined && factor !== undefined) return Math.round(Number(amount) * factor);
-  const problem = amount !== undefined && unit === '' ? 'has no unit' : 'is no duration';
+  const problem = amount !== undefined && unit === '' ? 'has no unit' : 'is not a duration';
   throw new LockstepError(
     'BadRequest',
     `"${text}" ${problem}; write a number with ms, s, m or h: 500ms, 90s, 5m, 1h`,

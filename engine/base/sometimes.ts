@@ -22,7 +22,7 @@ export const rareBranches = {
   'hint.expired': 'a hint is too old to be delivered',
   'hint.limit-reached': 'a hint is dropped because the limit of stored hints is reached',
   'hint.merged-with-stored': 'a second write that a replica missed joins the stored hint',
-  'hint.of-former-member': 'hints of a node that is no member go to the owners of their keys',
+  'hint.of-former-member': 'hints of a node that is not a member go to the owners of their keys',
   'hint.overtaken': 'a write is added to a hint that is being delivered',
   'hint.write-in-doubt': 'the store does not answer in time whether it has a hint',
   'idempotency.fence-finds-earlier': 'a fence finds that an earlier attempt was applied',
@@ -103,7 +103,7 @@ export const rareBranches = {
   'transaction.forget-postponed': 'a branch stays because other nodes lack its idempotency key',
   'transaction.lock-conflict': 'a key of a prepare request is locked by another transaction',
   'transaction.orphan': 'a branch learns that its coordinator lost the transaction',
-  'transaction.orphans-let-go': 'applied branches of a coordinator that is no member are released',
+  'transaction.orphans-let-go': 'applied branches of a coordinator that is not a member are released',
   'transaction.other-branches-asked': 'a branch asks the other branches because its coordinator is silent',
   'transaction.part-handed-to-replacement':
     'a replacement gets the dead node’s part of a committed transaction',

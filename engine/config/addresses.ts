@@ -13,7 +13,7 @@ interface AddressParts {
   readonly port: number;
 }
 
-/** Host (without brackets) and port of an address; undefined if the text is no address. */
+/** Host (without brackets) and port of an address; undefined if the text is not an address. */
 export function splitAddress(address: string): AddressParts | undefined {
   const match = addressForm.exec(address);
   const host = match?.[1] ?? match?.[2];

@@ -1,8 +1,30 @@
 /** The configuration keys of all client listeners, for the table of `keys.ts`. */
 import type { KeyRows } from './config-key.ts';
 import { untried } from './config-key.ts';
-import { hostNames } from './host-names.ts';
-import { wholeNumber } from './values.ts';
+import type { ValueKind } from './values.ts';
+import { wholeNumber, listOf, parsedText } from './values.ts';
+
+/** A list of names in lower case; `any`; or `auto`, which depends on the listener's address. */
+export type HostNames = readonly string[] | 'auto' | 'any';
+
+const nameForm = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,62})(\.[a-z0-9_][a-z0-9_-]{0,62})*$/;
+
+const names = listOf(
+  parsedText('a host name without a port', (given) => {
+    const name = given.toLowerCase();
+    return nameForm.test(name) ? name : undefined;
+  }),
+  100,
+);
+
+/** `auto`, `any`, or a list of at most 100 host names without ports. */
+export const hostNames: ValueKind<HostNames> = {
+  allowed: `auto, any, or ${names.allowed}`,
+  read(given, path, report) {
+    if (given === 'auto' || given === 'any') return { value: given };
+    return names.read(given, path, (at, problem) => report(at, `${problem}, or auto, or any`));
+  },
+};
 
 /** The default of `client_connections_max`. A lower limit of open files reduces it, without a warning for this default. */
 export const clientConnectionsDefault = 10_000;

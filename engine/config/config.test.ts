@@ -11,7 +11,7 @@ import { defaultConfig, parseConfig } from './config.ts';
 import { fileBytesMax } from './document.ts';
 import type { ConfigFault } from './faults.ts';
 import { ConfigError, nearestName } from './faults.ts';
-import { keyOf, variableOf } from './key-names.ts';
+import { keyOf, variableOf } from './config-key.ts';
 import { configFields, configKeys } from './keys.ts';
 import { membersOf } from './cross-field-checks.ts';
 import { keyReferences } from './reference.ts';

@@ -8,7 +8,7 @@ import { readDocument, readValue } from './document.ts';
 import type { ConfigFault } from './faults.ts';
 import { FaultList, unknownKey } from './faults.ts';
 import type { ConfigField, ConfigFields } from './keys.ts';
-import { environmentPrefix, keyOf, tokenVariable, variableOf } from './key-names.ts';
+import { environmentPrefix, keyOf, tokenVariable, variableOf } from './config-key.ts';
 import { configFields, configKeys } from './keys.ts';
 import { nodeName, resolveTokens } from './members.ts';
 import { spelledOut } from './aliases.ts';

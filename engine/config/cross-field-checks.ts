@@ -4,7 +4,7 @@ import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
 import { isLoopback, isWildcard, splitAddress } from './addresses.ts';
 import type { ConfigField, ConfigFields } from './keys.ts';
-import { keyOf } from './key-names.ts';
+import { keyOf } from './config-key.ts';
 
 /** Bytes of a frame beside the value: key, headers, metadata, links and the causal context. */
 export const frameOverheadBytes = 256 * 1024;

@@ -3,12 +3,34 @@
  * value is built: the YAML parser recurses, and deep nesting would end the process. Duplicate keys, unknown tags and
  * further documents are faults.
  */
-import { LineCounter, Parser, isMap, isScalar, parseDocument, visit } from 'yaml';
 import type { CST } from 'yaml';
-
+import { LineCounter, Parser, isMap, isScalar, parseDocument, visit } from 'yaml';
 import type { FaultList } from './faults.ts';
-import { readPlainJson } from './plain-json.ts';
 import { SpelledNumber, showGiven, showKey } from './values.ts';
+
+/** The value, with `Map`s for objects. Undefined for any other text and for nesting of `nestingMax` or more levels. */
+export function readPlainJson(text: string, nestingMax: number): { readonly value: unknown } | undefined {
+  if (!text.startsWith('{')) return undefined;
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (isDeep(parsed, nestingMax) || JSON.stringify(parsed) !== text) return undefined;
+    return { value: mapped(parsed) };
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function isDeep(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels <= 1 || Object.values(value).some((inner) => isDeep(inner, levels - 1));
+}
+
+function mapped(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(mapped);
+  if (typeof value !== 'object' || value === null) return value;
+  return new Map(Object.entries(value).map(([key, inner]) => [key, mapped(inner)]));
+}
 
 /** Largest configuration file, in bytes. */
 export const fileBytesMax = 256 * 1024;

@@ -18,11 +18,26 @@ import {
 } from './members.ts';
 import { clientKeys } from './client-keys.ts';
 import { securityKeys } from './security-keys.ts';
-import { syncMode } from './sync-mode.ts';
-import { flag, oneOf, powerOfTwo, text, wholeNumber } from './values.ts';
+import type { ValueKind } from './values.ts';
+import { flag, oneOf, powerOfTwo, text, wholeNumber, plain } from './values.ts';
 import type { ConfigKey, KeyRows, ValueOf } from './config-key.ts';
 import { untried } from './config-key.ts';
 import { wasmKeys } from './wasm-keys.ts';
+
+/** When a write counts as stored: after the sync that covers it, or up to `intervalMs` milliseconds before it. */
+export type SyncMode =
+  { readonly kind: 'always' } | { readonly kind: 'interval'; readonly intervalMs: number };
+
+/** `always`, or the interval in milliseconds. */
+export const syncMode: ValueKind<SyncMode> = plain(
+  'always, or a whole number of ms from 1 to 60000',
+  (given): { value: SyncMode } | undefined => {
+    if (given === 'always') return { value: { kind: 'always' } };
+    if (typeof given !== 'number' || !Number.isInteger(given) || given < 1 || given > 60_000)
+      return undefined;
+    return { value: { kind: 'interval', intervalMs: given } };
+  },
+);
 
 /** `member`: the node owns its tokens from the start. `joining`: it joins a cluster that runs without it. */
 export type JoinMode = 'member' | 'joining';

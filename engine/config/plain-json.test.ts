@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { ConfigDocument } from './document.ts';
-import { nestingMax, readDocument } from './document.ts';
+import { nestingMax, readDocument, readPlainJson } from './document.ts';
 import { FaultList } from './faults.ts';
-import { readPlainJson } from './plain-json.ts';
 
 /** The value read from a text, and whether it had faults. */
 function read(text: string): readonly [ConfigDocument | undefined, boolean] {

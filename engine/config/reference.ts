@@ -1,7 +1,7 @@
 /**
  * Generates the reference of all keys from the table, for `lockstep check-config --keys` and `docs/configuration.md`.
  */
-import { keyOf, variableOf } from './key-names.ts';
+import { keyOf, variableOf } from './config-key.ts';
 import { configFields, configKeys } from './keys.ts';
 
 /** The reference of one key. */

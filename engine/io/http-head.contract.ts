@@ -48,7 +48,7 @@ function refusedHeadLaws(suite: LawRegister<HttpHarness>): void {
     expect(seen).toEqual(['*']);
   });
 
-  suite.law('a repeated header that is no list is refused; lists are joined', async (harness) => {
+  suite.law('a repeated header that is not a list is refused; lists are joined', async (harness) => {
     const seen: unknown[] = [];
     const put = route('PUT', '/k', ({ headers }) => {
       seen.push(headers['if-none-match'], headers['x-riak-meta-a']);

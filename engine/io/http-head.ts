@@ -3,7 +3,7 @@
  * dropped, truncated or joined with another one may have held a condition, a credential or the length of the body. Such
  * a request is refused, never handled by the rest of its head.
  *
- * Sources: RFC 9110, 5.3 (one line for each field that is no list) and 7.2 (Host); RFC 9112, 3.2 and 6.1.
+ * Sources: RFC 9110, 5.3 (one line for each field that is not a list) and 7.2 (Host); RFC 9112, 3.2 and 6.1.
  */
 
 /** A head as the HTTP implementation has parsed it. */

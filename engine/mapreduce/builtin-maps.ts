@@ -73,7 +73,7 @@ function mapObjectValue(found: FoundObject, arg: Json | undefined): readonly Jso
 function mapObjectValueList(found: FoundObject, arg: Json | undefined): readonly Json[] {
   if (found.siblings.length === 0) return whenNotFound(found, arg);
   const value = firstJson(found);
-  if (!isArray(value)) throw new FunctionError(`the value is no list: ${describe(value)}`);
+  if (!isArray(value)) throw new FunctionError(`the value is not a list: ${describe(value)}`);
   return value;
 }
 

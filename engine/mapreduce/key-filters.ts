@@ -9,7 +9,6 @@
 import { RE2JS } from 're2js';
 import { describe, isArray, refuse } from './fields.ts';
 import type { Json, KeyFilter } from './job.ts';
-import { percentDecoded } from './percent-decoded.ts';
 
 /** The values that filters work on. */
 type Term = string | number;
@@ -67,7 +66,7 @@ class Compiler {
       default: {
         const make = typeof name === 'string' ? makers.get(name) : undefined;
         if (make !== undefined) return make(args, where);
-        return refuse(where, `${describe(name)} is no filter; there are ${filterNames.join(', ')}`);
+        return refuse(where, `${describe(name)} is not a filter; there are ${filterNames.join(', ')}`);
       }
     }
   }
@@ -234,4 +233,14 @@ function levenshtein(left: string, right: string): number {
     previous = current;
   }
   return previous[right.length] ?? 0;
+}
+
+/** Decodes `%41` and `+` in a key written as a form field; undefined if the encoding is malformed. */
+export function percentDecoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
 }

@@ -132,7 +132,7 @@ describe('the body of a job', () => {
     expect(query({ map: { language: 'erlang', bucket: 'b', key: 'k' } })).toContain('kept in an object');
     expect(query({ map: { language: 'python', name: 'x' } })).toContain('"python" is not run here');
     expect(query({ map: {}, reduce: {} })).toContain('phase 0: must have one field');
-    expect(query({ walk: {} })).toContain('"walk" is no kind of phase');
+    expect(query({ walk: {} })).toContain('"walk" is not a kind of phase');
     expect(query(value, value, value, value, value)).toContain('5 phases; at most 4 are allowed');
     expect(query({ reduce: { name: 'Riak.reduceLimit', arg: -1 } })).toContain('how many values to keep');
     expect(query({ map: { name: 'Riak.mapValues', keep: 1 } })).toContain('keep must be true or false');
@@ -261,7 +261,7 @@ describe('key filters', () => {
       return 'taken';
     };
     expect(refusal('eq')).toContain('key_filters: must be a list of filters');
-    expect(refusal([['nope']])).toContain('key_filters[0]: "nope" is no filter; there are int_to_string');
+    expect(refusal([['nope']])).toContain('key_filters[0]: "nope" is not a filter; there are int_to_string');
     expect(
       refusal([
         ['eq', 'a'],

@@ -30,7 +30,7 @@ function parsePhase(value: Json, where: string, last: boolean): Phase {
     return refuse(where, `must have one field, which is one of ${phaseNames.join(', ')}`);
   const [name, spec] = entry;
   if (!phaseNames.includes(name))
-    return refuse(where, `${describe(name)} is no kind of phase; there are ${phaseNames.join(', ')}`);
+    return refuse(where, `${describe(name)} is not a kind of phase; there are ${phaseNames.join(', ')}`);
   if (!isObject(spec)) return refuse(where, `${name} must be an object, not ${describe(spec)}`);
   const asked = flagField(spec, 'keep', where);
   const keep = asked ?? last;

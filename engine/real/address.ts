@@ -11,14 +11,14 @@ export interface HostPort {
 const addressForm = /^(?:\[([0-9a-fA-F:.%]+)\]|([^:[\]]+)):([0-9]{1,5})$/;
 
 /**
- * The parts of an address. Throws `BadRequest` for text that is no address: a peer may have sent it.
+ * The parts of an address. Throws `BadRequest` for text that is not an address: a peer may have sent it.
  */
 export function hostPortOf(address: Address): HostPort {
   const parts = addressForm.exec(address);
   const host = parts?.[1] ?? parts?.[2];
   const port = Number(parts?.[3]);
   if (host === undefined || port > 0xffff)
-    throw new LockstepError('BadRequest', `${JSON.stringify(address)} is no address; it is host:port`);
+    throw new LockstepError('BadRequest', `${JSON.stringify(address)} is not an address; it is host:port`);
   return { host, port };
 }
 

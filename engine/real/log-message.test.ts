@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { messageOf } from './log-message.ts';
+import { messageOf } from './log.ts';
 
 test.each([
   ['node.started', {}, 'node: started'],

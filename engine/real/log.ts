@@ -7,10 +7,25 @@
  * (`log-lines.ts`); `log.lines.lost` then reports the loss.
  */
 import { pino, stdTimeFunctions } from 'pino';
-import type { Log, LogLevel } from '../io/log.ts';
+import type { Log, LogLevel, LogFields } from '../io/log.ts';
 import { logLevels } from '../io/log.ts';
 import { linesOf } from './log-lines.ts';
-import { messageOf } from './log-message.ts';
+
+/** The longest message, in characters; the rest of a longer one is cut. */
+const charsMax = 300;
+
+/** The message of an event. */
+export function messageOf(name: string, fields: LogFields): string {
+  const [first = '', ...rest] = name.split('.');
+  const text = `${first}: ${rest.join(' ')}`;
+  const { detail } = fields;
+  const more =
+    detail === undefined
+      ? Object.entries(fields).map(([field, value]) => `${field} ${String(value)}`)
+      : [String(detail)];
+  const whole = more.length === 0 ? text : `${text} (${more.join(', ')})`;
+  return whole.length <= charsMax ? whole : `${whole.slice(0, charsMax - 1)}…`;
+}
 
 /** Options of `createRealLog`; `stream` is standard error by default. */
 export interface RealLogOptions {

@@ -77,7 +77,7 @@ export class RealNetwork implements Network {
   }
 }
 
-/** Where to connect to. Throws `ConnectError` for text that is no address. */
+/** Where to connect to. Throws `ConnectError` for text that is not an address. */
 function targetOf(address: Address): HostPort {
   try {
     return hostPortOf(address);

@@ -150,7 +150,7 @@ describe('invalid TLS material', () => {
   it.each([
     ['a certificate that is none', { cert: 'hello' }, 'cert.pem: it is no certificate in PEM form'],
     ['a damaged certificate', { cert: damaged('CERTIFICATE') }, 'cert.pem: it is a damaged certificate'],
-    ['a key that is none', { key: 'hello' }, 'key.pem: it is no private key in PEM form'],
+    ['a key that is none', { key: 'hello' }, 'key.pem: it is not a private key in PEM form'],
     ['a damaged key', { key: damaged('PRIVATE KEY') }, 'key.pem: it is a damaged private key'],
     ['an encrypted key', { key: damaged('ENCRYPTED PRIVATE KEY') }, 'key.pem: the key is encrypted'],
   ])('%s is refused by name', (_, change, problem) => {

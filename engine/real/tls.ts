@@ -150,7 +150,7 @@ function certificateOf(file: PemFile, what: string): X509Certificate {
 function keyOf(file: PemFile): KeyObject {
   const text = textOf(file);
   if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) {
-    throw refusal(file, 'it is no private key in PEM form (-----BEGIN PRIVATE KEY-----)');
+    throw refusal(file, 'it is not a private key in PEM form (-----BEGIN PRIVATE KEY-----)');
   }
   if (text.includes('ENCRYPTED'))
     throw refusal(file, 'the key is encrypted; keys without a passphrase are read');

@@ -23,35 +23,32 @@ import { sometimes } from '../base/sometimes.ts';
 import type { DiskLock } from '../io/disk.ts';
 import type { StoreIo } from './store-io.ts';
 import type { Catalog } from './log/segment-catalog.ts';
-import { readRecord } from './cold-read.ts';
 import type { ExpectedRecord } from './cold-read.ts';
+import { readRecord } from './cold-read.ts';
 import type { Damage, Damages, DamageFinder } from './recovery/damage.ts';
 import { asStoreError, lacksSpace, lostKey } from './faults.ts';
 import { Fingerprints } from './index/fingerprints.ts';
 import type { StoreFigures } from './figures.ts';
 import { GroupCommit } from './log/group-commit.ts';
-import { Housekeeping } from './compaction/housekeeping.ts';
 import type { MergeReport } from './compaction/housekeeping.ts';
+import { Housekeeping } from './compaction/housekeeping.ts';
 import type { KeyDirectory } from './index/key-directory.ts';
 import type { StoreOptions } from './options.ts';
 import type { StoreWrite, WriteDone } from './log/record.ts';
+import { groupBytes, recordBytes, keyBytesMax } from './log/record.ts';
 import { PinnedSegments } from './log/pinned-segments.ts';
-import { groupBytes, recordBytes } from './log/record.ts';
 import { takeLock } from './recovery/lock.ts';
 import { NewestRecords } from './index/newest-records.ts';
+import type { Recovered, RecoveryReport } from './recovery/recovery.ts';
 import { recover } from './recovery/recovery.ts';
-import { answerLater, refusalOf } from './refusal.ts';
-import type { StoreState } from './refusal.ts';
 import type { RescanContext } from './recovery/rescan.ts';
 import { rescanValues } from './recovery/rescan.ts';
-import type { Recovered, RecoveryReport } from './recovery/recovery.ts';
 import type { Segment } from './log/segment.ts';
 import { FreeSpaceProbe } from './free-space-probe.ts';
 import { SpareFile } from './log/spare-file.ts';
 import { ValueCache } from './index/value-cache.ts';
 
 export type { StoreWrite, WriteDone } from './log/record.ts';
-export type { StoreState } from './refusal.ts';
 
 /** One open store. */
 export class Store {
@@ -456,4 +453,30 @@ export class Store {
   *#keysOf(ids: Iterable<number>): Generator<PackedKey, void, undefined> {
     for (const id of ids) yield this.#keys.keyOf(id);
   }
+}
+
+/** `failed`: reads continue, writes need the store to be opened again. */
+export type StoreState = 'open' | 'failed' | 'closed';
+
+/** The error with which a batch of `bytes` encoded bytes is refused; undefined if it is accepted. */
+function refusalOf(
+  state: StoreState,
+  batch: readonly StoreWrite[],
+  bytes: number,
+  bytesMax: number,
+): LockstepError | undefined {
+  if (state === 'closed') return new LockstepError('ShuttingDown', 'the store is closed');
+  if (state === 'failed') return new LockstepError('StorageFailed', 'the store is out of service for writes');
+  if (batch.length === 0) return new LockstepError('BadRequest', 'a batch holds at least one write');
+  if (bytes > bytesMax) {
+    return new LockstepError('TooLarge', `the batch has ${bytes} bytes; at most ${bytesMax} are allowed`);
+  }
+  const long = batch.find((write) => write.key.length > keyBytesMax);
+  return long === undefined ? undefined : new LockstepError('TooLarge', 'a stored key exceeds 65,535 bytes');
+}
+
+/** Calls `done`, but not within the caller's call. */
+async function answerLater(done: WriteDone, error: LockstepError): Promise<void> {
+  await Promise.resolve();
+  done(error);
 }

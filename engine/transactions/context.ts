@@ -118,7 +118,7 @@ export function tryAskNode(
 ): NoAnswer | undefined {
   const member = parts.member(node);
   if (member === undefined)
-    return { kind: 'noAnswer', unsent: true, code: 'NoTargets', detail: `${node} is no member` };
+    return { kind: 'noAnswer', unsent: true, code: 'NoTargets', detail: `${node} is not a member` };
   const message = { kind: 'transact', words: encodeRequest(request) } as const;
   const error = askPeer(parts, member, message, timeoutUs, (reply) => {
     if (reply.kind === 'transacted') heard(understood(reply.words));

@@ -17,7 +17,6 @@
  * Memory. A failed growth is recorded, so that the trap that usually follows is reported as a memory failure.
  */
 import { CodeWriter } from './code-writer.ts';
-import { frameBytes, leafBytesMax } from './frame-size.ts';
 import type { BodyEntry, FunctionType, ModuleStructure } from './module.ts';
 import { tableElementsMax, valueType } from './module.ts';
 import { structureMax } from './module-limits.ts';
@@ -26,10 +25,34 @@ import { ModuleReader } from './module-reader.ts';
 import type { Surroundings } from './nan-flow.ts';
 import { NanFlow, makeCanonical } from './nan-flow.ts';
 import type { Operation } from './opcodes.ts';
-import { changingNumbers, featureOf, op, operationOf, prefixedOperationOf } from './opcodes.ts';
-import { referenceCodes, tableNumbers, tableSetCode, valueTypes } from './opcodes.ts';
+import {
+  changingNumbers,
+  featureOf,
+  op,
+  operationOf,
+  prefixedOperationOf,
+  referenceCodes,
+  tableNumbers,
+  tableSetCode,
+  valueTypes,
+} from './opcodes.ts';
 import type { LengthPrice, TablePrice } from './prices.ts';
 import { growthPrice, labelsPrice, localsPrice, uncomparedMax } from './prices.ts';
+
+/**
+ * Estimates the native stack of a call, independently of engine, tier and machine: a fixed part, and eight bytes for each
+ * parameter, local and operand that may be alive at once.
+ */
+const fixedBytes = 64;
+const slotBytes = 8;
+
+/** Largest frame of a function without calls that is not counted, in bytes: at most one such frame is on the stack. */
+export const leafBytesMax = 4096;
+
+/** The estimated frame of a function with this many parameters, locals and operands, in bytes. */
+export function frameBytes(slots: number): number {
+  return fixedBytes + slots * slotBytes;
+}
 
 /** Indices of the globals that the rewriter adds, and the limit of the memory. */
 export interface Meters {

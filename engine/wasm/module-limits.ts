@@ -48,7 +48,7 @@ export const structureMax = {
 } as const;
 
 /**
- * Most native stack of nested calls in a module in bytes, by the estimate of `frame-size.ts`. The depth at which the
+ * Most native stack of nested calls in a module in bytes, by the estimate of `function-rewriter.ts`. The depth at which the
  * real stack overflows is unpredictable; this limit applies at the same depth everywhere.
  */
 export const stackBytesMax = 384 * 1024;

@@ -337,7 +337,7 @@ function constant(reader: ModuleReader): Span {
       reader.u32();
       break;
     default:
-      throw new ModuleError('an initial value that is no constant, which is not allowed', start);
+      throw new ModuleError('an initial value that is not a constant, which is not allowed', start);
   }
   const end = reader.at;
   if (reader.u8() !== op.end) throw new ModuleError('an initial value of several instructions', start);

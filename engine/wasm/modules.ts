@@ -125,7 +125,10 @@ export class Modules implements PhaseModules {
   async register(id: string, body: Uint8Array): Promise<Registration> {
     const { registry, spread, members } = this.#parts;
     if (!isModuleId(id))
-      throw new LockstepError('BadRequest', `${JSON.stringify(id)} is no module id; allowed: ${idsAllowed}`);
+      throw new LockstepError(
+        'BadRequest',
+        `${JSON.stringify(id)} is not a module id; allowed: ${idsAllowed}`,
+      );
     const { entry, outcome } = await registry.put(id, await this.#binaryOf(body));
     const report = await spread.push(entry, members());
     return { view: this.#viewOf(entry), outcome, ...report };

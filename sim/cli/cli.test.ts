@@ -105,7 +105,7 @@ describe('lockstep-sim', () => {
     [['replay', 'missing.json'], 'the plan file cannot be read'],
     [['run', '--seeds', 'many'], 'A whole number'],
     [['run', 'calm', '--seeds', '1', '--jobs', '5000'], 'At most '],
-    [['run', '--for', 'long'], 'is no duration'],
+    [['run', '--for', 'long'], 'is not a duration'],
     [['run', '--for', '10'], '"10" has no unit; write a number with ms, s, m or h: 500ms, 90s, 5m, 1h'],
     [['replay', 'calm', '--seed', '3', '--until', '2'], '"2" has no unit'],
     [['run', 'calm', '--seed', '3', '--seeds', '5'], "'--seed <s>' cannot be used with option '--seeds <n>'"],

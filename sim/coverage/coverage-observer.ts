@@ -6,7 +6,7 @@ import type { World } from '../world/world.ts';
 import { MessageStates, messageTable } from './messages.ts';
 import type { OperationsDone } from './operations.ts';
 import { operationCells, operationTable } from './operations.ts';
-import { rareBranchTable } from './rare-branches.ts';
+import { rareBranchTable } from './tables.ts';
 import { Recoveries, recoveryTable } from './recoveries.ts';
 import { RingChanges, ringChangeCells, ringChangeTable } from './ring-changes.ts';
 import { settingCells, settingTable } from './settings.ts';

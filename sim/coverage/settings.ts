@@ -4,7 +4,7 @@
  */
 import type { ConfigField } from '../../engine/config/keys.ts';
 import { configKeys } from '../../engine/config/keys.ts';
-import { keyOf } from '../../engine/config/key-names.ts';
+import { keyOf } from '../../engine/config/config-key.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Cell, CoverageTable } from './table.ts';
 

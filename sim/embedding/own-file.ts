@@ -45,6 +45,6 @@ async function importFile(file: string): Promise<object> {
 
 function listIn<T>(module: object, name: string, file: string): readonly T[] {
   const value: unknown = Reflect.get(module, name) ?? [];
-  if (!Array.isArray(value)) throw new LockstepError('BadRequest', `${file}: "${name}" is no list`);
+  if (!Array.isArray(value)) throw new LockstepError('BadRequest', `${file}: "${name}" is not a list`);
   return value as readonly T[];
 }

@@ -6,8 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { WorldRandom } from '../world/core/random.ts';
 import { chooseMutants, mutantsOf, mutatedText } from './generated.ts';
 import { editsOf } from './operators.ts';
-import { equivalentMutants } from './equivalent-mutants.ts';
-import { percentOf, scoreOf } from './score.ts';
+import { equivalentMutants, percentOf, scoreOf } from './score.ts';
 import type { Score, ScoreEntry } from './score.ts';
 
 /** Each edit as `operator: edited line`. */

@@ -318,7 +318,7 @@ function causeOfHttp(
   return !letGo && (toldEnd || !left) ? 'eof' : 'closedHere';
 }
 
-/** What a frame asks for; `other` for a malformed frame or one that is no object request. */
+/** What a frame asks for; `other` for a malformed frame or one that is not an object request. */
 function requestOf(frame: Frame): Asked {
   const { code, body } = frame;
   try {

@@ -8,7 +8,12 @@ import type { LogFields } from '../../engine/io/log.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { requestBytesMax } from '../../engine/node/topology.ts';
 import { branchSteps, coordinatorSteps } from '../../engine/transactions/formats/steps.ts';
-import type { IncarnationAccount, IncarnationTruth, Moment } from '../check/metrics/reconcile/account.ts';
+import type {
+  IncarnationAccount,
+  IncarnationTruth,
+  Moment,
+  CountedSample,
+} from '../check/metrics/reconcile/account.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { PlanNode } from '../plan/plan-node.ts';
@@ -18,7 +23,6 @@ import type { ConnectionEnd, ConnectionWatcher, DiskWatcher } from '../world/cor
 import type { World } from '../world/world.ts';
 import { AntiEntropyObserver } from './anti-entropy-observer.ts';
 import { ClientObserver } from './client-observer.ts';
-import { CountedSamples } from './counted-samples.ts';
 import { Disturbances } from './disturbances.ts';
 import type { ExchangeObserver } from './exchange-observer.ts';
 import { ListenerObserver } from './listener-observer.ts';
@@ -31,6 +35,9 @@ import { Tallies } from './tallies.ts';
 import { TransactionRecords } from './transaction-records.ts';
 import { transactionEvents, TransactionObserver } from './transaction-observer.ts';
 import { WasmObserver } from './wasm-observer.ts';
+import type { CollectedFamily } from '../../engine/metrics/family.ts';
+import { familiesOf } from '../../engine/metrics/snapshot-families.ts';
+import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
 
 /** All observers and sums of one incarnation. */
 class LifeBook {
@@ -405,4 +412,32 @@ export class RunObserver {
 function segmentsOf(settings: Plan['settings']): number {
   if (settings['aae_enabled'] === false) return 0;
   return Number(settings['aae_segments'] ?? configKeys.aaeSegments.fallback);
+}
+
+/** Converts snapshots to samples; families that did not change between two snapshots are converted once. */
+export class CountedSamples {
+  /** Snapshots share unchanged families with their predecessors; the cache lets accounts share their samples too. */
+  readonly #known = new WeakMap<CollectedFamily, readonly CountedSample[]>();
+
+  of(snapshot: StatsSnapshot): readonly CountedSample[] {
+    const counted: CountedSample[] = [];
+    for (const collected of familiesOf(snapshot)) {
+      for (const sample of this.#of(collected)) counted.push(sample);
+    }
+    return counted;
+  }
+
+  #of(collected: CollectedFamily): readonly CountedSample[] {
+    const known = this.#known.get(collected);
+    if (known !== undefined) return known;
+    const { family, samples } = collected;
+    const counted: CountedSample[] = [];
+    // Every value of a histogram only grows, as a counter does.
+    const type = family.type === 'gauge' ? 'gauge' : 'counter';
+    for (const { labels, value, suffix = '' } of samples) {
+      counted.push({ family: `${family.name}${suffix}`, type, labels, value });
+    }
+    this.#known.set(collected, counted);
+    return counted;
+  }
 }

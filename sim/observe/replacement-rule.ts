@@ -25,7 +25,7 @@ export class ReplacementRule {
       return '';
     }
     const young = decode(after.value);
-    if (young === 'garbled' || old === 'garbled') return 'what was written is no object';
+    if (young === 'garbled' || old === 'garbled') return 'what was written is not an object';
     if (old !== undefined) return faultBetween(old, young);
     return this.#resurrected(key, young);
   }

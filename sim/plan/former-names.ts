@@ -66,7 +66,7 @@ export const formerFields = {
 
 /**
  * The field with present names of its keys in place of former ones. Throws `PlanInvalid` if a key is given by both names.
- * A value that is no object is returned as it is.
+ * A value that is not an object is returned as it is.
  */
 export function withPresentKeys(field: Field, former: Readonly<Record<string, string>>): Field {
   const { path, value } = field;

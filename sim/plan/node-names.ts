@@ -22,7 +22,7 @@ const namesOfOthers: readonly RegExp[] = [
 /** Reads a node's name, which must not be in `taken`, and adds it there. Throws `PlanInvalid`. */
 export function readNodeName(field: Field, taken: Set<string>): string {
   const name = readText(field, 64);
-  if (parseNodeId(name) === undefined) refuse(field, `"${name}" is no node name: 1..64 of [A-Za-z0-9_.-]`);
+  if (parseNodeId(name) === undefined) refuse(field, `"${name}" is not a node name: 1..64 of [A-Za-z0-9_.-]`);
   if (namesOfOthers.some((pattern) => pattern.test(name)))
     refuse(field, `"${name}" is what a client or another host of the simulator is called; n1, n2, … are not`);
   if (taken.has(name)) refuse(field, `two nodes are called "${name}"`);

@@ -5,24 +5,31 @@
  * Swarm testing (Groce et al., "Swarm Testing", 2012): of the fault kinds that a scenario offers, each seed switches a
  * random subset on. Rare combinations, and the absence of kinds, are thus drawn too.
  */
-import { createHash } from 'node:crypto';
-
 import fc from 'fast-check';
-
+import { createHash } from 'node:crypto';
 import { assert, present } from '../../engine/base/assert.ts';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
-import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario } from './scenario.ts';
+import type { ClusterShape, FaultDraw, LoadShape, Range, Scenario, RedisLoad } from './scenario.ts';
 import type { ParameterRange } from '../faults/fault-row.ts';
 import { faultKinds } from '../faults/fault-table.ts';
-import type { Moment, Plan, PlanFault, PlanMalformedInput, PlanOperation, PlanScrape } from './plan.ts';
-import type { PlanNode } from './plan-node.ts';
+import type {
+  Moment,
+  Plan,
+  PlanFault,
+  PlanMalformedInput,
+  PlanOperation,
+  PlanScrape,
+  PlanRedisOperation,
+} from './plan.ts';
 import { malformedInputForms, malformedInputListeners, planFormat, quorumForms } from './plan.ts';
+import type { PlanNode } from './plan-node.ts';
 import { noStructures } from './plan-transactions.ts';
 import { seedNameOf } from './former-names.ts';
 import { jobsOf } from './job-plans.ts';
-import { redisOperationsOf } from './redis-generation.ts';
 import { transactionsOf } from './transaction-generation.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
+import { pageCount } from '../evidence/redis-pages.ts';
+import type { RedisKind } from '../evidence/redis.ts';
 
 /** The plan of a seed. For one version of the scenario it is always the same. */
 export function generatePlan(scenario: Scenario, seed: number): Plan {
@@ -271,4 +278,29 @@ function sampleSeed(scenario: string, seed: number): number {
     .update(`plan/${seedNameOf(scenario)}/${seed}`)
     .digest()
     .readInt32BE(0);
+}
+
+/** The Redis operations of a plan, with ids `q0`, `q1`, …. */
+export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRedisOperation[]> {
+  const { clients, counters, accounts, expiring } = load;
+  const upTo = (count: number): fc.Arbitrary<number> => fc.integer({ min: 0, max: count - 1 });
+  const keyCounts: Readonly<Record<RedisKind, number>> = {
+    ...{ incr: counters, read: counters, mortal: expiring, look: expiring, snapshot: 1, transfer: accounts },
+    page: pageCount,
+    script: counters,
+  };
+  const operation = weighted(load.kinds).chain((kind) =>
+    fc
+      .record({
+        client: upTo(clients),
+        thinkUs: integerIn(load.thinkUs),
+        key: upTo(keyCounts[kind]),
+        step: fc.integer({ min: 1, max: accounts - 1 }),
+        amount: integerIn(kind === 'mortal' ? load.ttlMs : [1, 100]),
+      })
+      .map(({ step, ...drawn }) => ({ ...drawn, kind, other: (drawn.key + step) % accounts })),
+  );
+  return listOf(load.operations, operation).map((list) =>
+    list.map((drawn, index) => ({ id: `q${index}`, ...drawn })),
+  );
 }

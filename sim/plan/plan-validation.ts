@@ -29,8 +29,8 @@ import type {
   PlanQuorum,
   PlanScrape,
   RecordedRun,
+  PlanRedisOperation,
 } from './plan.ts';
-import type { PlanNode } from './plan-node.ts';
 import {
   malformedInputForms,
   malformedInputListeners,
@@ -39,14 +39,15 @@ import {
   operationKinds,
   planFormat,
 } from './plan.ts';
+import type { PlanNode } from './plan-node.ts';
 import { noStructures } from './plan-transactions.ts';
 import { formerFields, presentNameOf, withPresentKeys } from './former-names.ts';
 import { readNodeName } from './node-names.ts';
 import { planLimits } from './plan-limits.ts';
 import { mustLeaveMembers } from './survivors.ts';
 import { readJob } from './job-plans.ts';
-import { readRedisOperation } from './redis-validation.ts';
 import { readStructures, readTransaction } from './transaction-validation.ts';
+import { redisKinds } from '../evidence/redis.ts';
 
 /** Reads a plan file. Throws `PlanInvalid` with the place, the cause and the limit. */
 export function parsePlan(text: string): Plan {
@@ -72,7 +73,7 @@ function readNodes(field: Field): Plan['nodes'] {
   const names = new Set<string>();
   const nodes = readList(field, planLimits.nodesMax, (item) => readNode(item, names));
   if (nodes.every((node) => node.spare === true))
-    refuse(field, 'at least one node is needed that is no spare');
+    refuse(field, 'at least one node is needed that is not a spare');
   const orphan = nodes.find(({ replaces }) => replaces !== undefined && !names.has(replaces));
   if (orphan !== undefined)
     refuse(field, `${orphan.name} replaces "${orphan.replaces}", which is none of the nodes`);
@@ -403,4 +404,18 @@ function distinct<T extends { readonly id: string }>(field: Field, items: readon
     seen.add(id);
   }
   return items;
+}
+
+/** Reads one Redis operation of a plan file. Throws `PlanInvalid`. */
+export function readRedisOperation(field: Field): PlanRedisOperation {
+  const fields = readObject(field, ['id', 'client', 'thinkUs', 'kind', 'key', 'other', 'amount']);
+  return {
+    id: readText(fields.id, 32),
+    client: readInteger(fields.client, 0, planLimits.clientsMax - 1),
+    thinkUs: readInteger(fields.thinkUs, 0, planLimits.durationUsMax),
+    kind: readChoice(fields.kind, redisKinds),
+    key: readInteger(fields.key, 0, planLimits.keysMax - 1),
+    other: readInteger(fields.other, 0, planLimits.keysMax - 1),
+    amount: readInteger(fields.amount, 0, 1_000_000_000),
+  };
 }

@@ -136,7 +136,7 @@ describe('a damaged plan is refused with the place and the cause', () => {
     const calls = (name: string): string =>
       complaint((json) => (json['nodes'] = [first, { ...second, name }]));
     expect(calls('n1')).toContain('plan.nodes[1].name: two nodes are called "n1"');
-    expect(calls('n 1')).toContain('plan.nodes[1].name: "n 1" is no node name');
+    expect(calls('n 1')).toContain('plan.nodes[1].name: "n 1" is not a node name');
     const others = ['c0', 'x12', 'f0.c1', 'f0.slow', 'reader-dc1', 'x-after', 'operator', '10.0.0.1'];
     for (const name of others) {
       expect(calls(name)).toContain(`plan.nodes[1].name: "${name}" is what a client or another host`);

@@ -1,4 +1,5 @@
 /** Results of runs as plain data: they cross worker threads, become JSON, and are rendered by reports. */
+import type { Outcome } from '../evidence/history.ts';
 import type { CheckReport, ReportedInvariant } from '../check/report.ts';
 import type { CoverageSummary, TableCoverage } from '../coverage/coverage.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
@@ -147,4 +148,11 @@ export function summarizeAll(
   const failed = scenarios.some((one) => one.failed > 0);
   const passed = !failed && !unknownBeyondCap && !interrupted;
   return { passed, unknownBeyondCap, scenarios, limit, coverage, ...(interrupted ? { interrupted } : {}) };
+}
+
+/** The number of operations per outcome. */
+export function countOutcomes(history: readonly { readonly outcome: Outcome }[]): OutcomeCounts {
+  const counts = { ok: 0, fail: 0, unknown: 0 };
+  for (const { outcome } of history) counts[outcome] += 1;
+  return counts;
 }

@@ -7,6 +7,7 @@ import { expositionReader } from '../check/metrics/exposition-text.ts';
 import type { StopRecord } from '../check/bounds/leaks.ts';
 import { diskLossesOf } from '../check/objects/disk-losses.ts';
 import { seedNameOf } from '../plan/former-names.ts';
+import { boundsOf, bytesHeldMax } from './bounds.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
@@ -18,29 +19,27 @@ import { TransactionSteps, tracesSteps } from '../observe/transaction-steps.ts';
 import { ExchangeObserver } from '../observe/exchange-observer.ts';
 import { RunObserver } from '../observe/observer.ts';
 import { CoverageObserver } from '../coverage/coverage-observer.ts';
-import type { Cluster } from '../world/cluster/cluster.ts';
+import { Cluster } from '../world/cluster/cluster.ts';
 import { typesAtRunTime } from '../world/cluster/node-config.ts';
 import { World } from '../world/world.ts';
 import { TypeMaker } from './type-maker.ts';
 import { workFiles } from '../workload/work-modules.ts';
-import { boundsOf, bytesHeldMax } from './bounds.ts';
 import { DiskHistory } from '../observe/disk-history.ts';
 import { Faults } from '../faults/faults.ts';
 import { namesOfLeaks, startsOf } from './starts.ts';
 import { ModuleWork } from '../workload/module-work.ts';
 import { Samples } from '../observe/samples.ts';
-import { makeCluster } from './make-cluster.ts';
 import { blameFor } from './simulator-fault.ts';
 import { Monitor } from '../observe/monitor.ts';
-import { countOutcomes } from './outcome-counts.ts';
+import { countOutcomes } from './result.ts';
 import type { RunOutcome, RunSettings } from './run-outcome.ts';
+import type { Death, ReplicaDump, ReplicaEvidence } from '../check/objects/convergence.ts';
 import {
   convergenceRow,
   HintlessDeaths,
   keysInFlight,
   noHintlessDeaths,
 } from '../check/objects/convergence.ts';
-import type { Death, ReplicaDump, ReplicaEvidence } from '../check/objects/convergence.ts';
 import type { RunSize } from '../check/invariant.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { grownFloors, needsAny, reportsOf } from '../check/invariants.ts';
@@ -48,6 +47,7 @@ import type { SnapshotRejectionRecord } from '../check/anti-entropy/snapshot-rej
 import type { BranchesLeft, TransactionFindings } from '../check/transactions/transactions.ts';
 import { transactionFindings } from '../check/transactions/transactions.ts';
 import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
+import { LockstepError } from '../../engine/base/errors.ts';
 
 /** Most events of a run: beyond them it is aborted with the verdict `unknown`. */
 const eventsMax = 20_000_000;
@@ -441,5 +441,15 @@ class Run {
     if (this.#unfinished !== '' || goal()) return;
     await world.runUntil(() => goal() || world.eventCount > eventsMax, budgetUs);
     if (world.eventCount > eventsMax) this.#unfinished = `the run was broken off after ${eventsMax} events`;
+  }
+}
+
+/** A cluster with the plan's settings. Throws `PlanInvalid` for settings that the configuration refuses. */
+function makeCluster(world: World, plan: Plan): Cluster {
+  try {
+    return new Cluster(world, plan.nodes, plan.settings);
+  } catch (cause) {
+    if (!(cause instanceof LockstepError) || cause.code !== 'ConfigInvalid') throw cause;
+    throw new LockstepError('PlanInvalid', `plan.settings: ${cause.message}`, { cause });
   }
 }

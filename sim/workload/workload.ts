@@ -10,14 +10,14 @@ import type { RedisRecord } from '../evidence/redis.ts';
 import type { Wipe } from '../check/transactions/transactions.ts';
 import type { MalformedInputRecord, NodeRecord } from '../check/protocols/malformed-input.ts';
 import type { RingRecord } from '../check/cluster/ring-agreement.ts';
-import type { Plan, PlanFault, PlanScrape } from '../plan/plan.ts';
+import type { Plan, PlanFault, PlanScrape, PlanOperation } from '../plan/plan.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import type { HttpClient, World } from '../world/world.ts';
 import type { ClientLevels, ClientTarget } from './client.ts';
-import { ClientKeys, laterHoldersIn } from './client-keys.ts';
 import { Client } from './client.ts';
+import { ClientKeys, laterHoldersIn } from './client-keys.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { askRing, pingNode, readAll } from './final-reads.ts';
 import { sendMalformedInput } from './malformed-input.ts';
@@ -27,7 +27,6 @@ import { sumGivenUp } from './impatient-client.ts';
 import type { JobRecord } from '../evidence/jobs.ts';
 import type { JobLoadContext } from './job-load.ts';
 import { JobLoad } from './job-load.ts';
-import { stayLoyal } from './single-node-clients.ts';
 import { RedisLoad } from './redis-load.ts';
 import type { ScrapeRecord } from './scrape.ts';
 import { scrapeNode, untilSeen } from './scrape.ts';
@@ -39,6 +38,8 @@ import type { Finals } from './transaction-finals.ts';
 import { finishTransactions } from './transaction-finals.ts';
 import { TransactionKeys } from './transaction-keys.ts';
 import { TransactionRecorder } from './transaction-recorder.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import { pick } from '../../engine/io/random.ts';
 
 /** How long clients wait for a connection, in microseconds. */
 const connectTimeoutUs = 500_000;
@@ -430,4 +431,31 @@ function levelsOf({ settings, nodes }: Plan): ClientLevels {
     consistencyLevels.find((level) => level === settings[name]) ?? 'DC_QUORUM';
   const several = new Set(nodes.map(({ datacenter }) => datacenter)).size > 1;
   return { read: named('read_consistency'), write: named('write_consistency'), several };
+}
+
+const thinkUsMax = 40_000;
+const valueBytesMax = 500;
+const kinds: readonly PlanOperation['kind'][] = ['put', 'put', 'put', 'get', 'get', 'delete'];
+
+/** Performs random operations on keys below `keyCount` until `stopped` returns true. */
+export async function stayLoyal(
+  client: Client,
+  keyCount: number,
+  { clock, random }: Pick<Io, 'clock' | 'random'>,
+  stopped: () => boolean,
+): Promise<void> {
+  for (;;) {
+    await sleep(clock, random.below(thinkUsMax));
+    if (stopped()) return client.leave();
+    await client.perform({
+      id: '',
+      client: 0,
+      thinkUs: 0,
+      kind: pick(random, kinds),
+      key: random.below(keyCount),
+      valueBytes: 16 + random.below(valueBytesMax),
+      need: 'one',
+      context: pick(random, ['none', 'last'] as const),
+    });
+  }
 }

@@ -80,7 +80,7 @@ function json(body: Uint8Array): Readonly<Record<string, unknown>> {
     const said: unknown = parseFlat(Buffer.from(body).toString('utf8'));
     if (typeof said === 'object' && said !== null) return said as Readonly<Record<string, unknown>>;
   } catch {
-    // Refused below, as any other body that is no object.
+    // Refused below, as any other body that is not an object.
   }
   throw new LockstepError('BadRequest', 'the body is a JSON object with the id of the backup');
 }

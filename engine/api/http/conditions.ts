@@ -79,7 +79,7 @@ export function judge(request: HttpRequest, current: Current | undefined, nowMs:
   }
   if (noneMatch !== undefined) {
     if (!isRead(request) && tagsOf(noneMatch).malformed)
-      return { kind: 'failed', detail: 'If-None-Match is no list of entity tags' };
+      return { kind: 'failed', detail: 'If-None-Match is not a list of entity tags' };
     if (!matches(noneMatch, request, current, 'weak')) return proceed;
     return isRead(request)
       ? { kind: 'notModified' }

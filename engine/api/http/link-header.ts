@@ -2,7 +2,7 @@
  * Parses and formats Riak's links in the `Link` header: `</buckets/B/keys/K>; riaktag="T"` (also `</riak/B/K>` and
  * `tag=`), separated by commas. Grammar: RFC 8288 section 3.
  *
- * A value without a tag, or whose target is no object path (`rel="up"`), is not a Riak link and is skipped. A value
+ * A value without a tag, or whose target is not an object path (`rel="up"`), is not a Riak link and is skipped. A value
  * that breaks the grammar is refused, since skipping it could lose a link.
  */
 import { LockstepError } from '../../base/errors.ts';

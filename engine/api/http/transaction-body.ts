@@ -172,7 +172,7 @@ function bytesIn(given: Json, field: string, index: number): ByteString | undefi
 }
 
 function base64Of(text: string, field: string, index: number): Buffer {
-  if (!base64Form.test(text)) throw refused('base64', `${field} is no base64`, index);
+  if (!base64Form.test(text)) throw refused('base64', `${field} is not base64`, index);
   return Buffer.from(text, 'base64');
 }
 

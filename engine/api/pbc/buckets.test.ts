@@ -68,11 +68,11 @@ test('properties are set, read and reset, and invalid ones are refused', async (
   );
   expect(failures.map((reply) => (reply.kind === 'failed' ? reply.text.slice(0, 60) : reply.kind))).toEqual([
     'BadRequest: n_val: 5 given; allowed: 3, since every rack of ',
-    'BadRequest: datatype is no bucket property; allowed: n_val, ',
+    'BadRequest: datatype is not a bucket property; allowed: n_va',
     'Unknown bucket type: cards',
     'Bucket cannot be zero-length',
     'Invalid bucket type: <<"cards">>',
-    'BadRequest: ttl is no bucket property; allowed: n_val, allow',
+    'BadRequest: ttl is not a bucket property; allowed: n_val, al',
   ]);
 });
 

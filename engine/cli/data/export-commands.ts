@@ -7,9 +7,7 @@
  */
 import { createReadStream, openSync, closeSync, fsyncSync, renameSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-
 import type { Command } from 'commander';
-
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import type { NamedNodeOptions } from '../operate/named-node.ts';
@@ -17,7 +15,6 @@ import { clientOf, withNamedNode } from '../operate/named-node.ts';
 import { KeptConnections } from '../operate/node-client.ts';
 import type { ExportedObject, ExportTotals } from './export-format.ts';
 import { differenceOf, endLine, ExportTally, hashOf, headLine, objectLine, parseLine } from './export-format.ts';
-import { inParallel } from './in-parallel.ts';
 import { ObjectClient } from './object-client.ts';
 import type { ObjectName } from './object-name.ts';
 
@@ -240,4 +237,27 @@ async function* objectsIn(file: string): AsyncGenerator<ExportedObject, void, un
 
 function linesOf(file: string): AsyncIterable<string> {
   return createInterface({ input: createReadStream(file), crlfDelay: Infinity });
+}
+
+/**
+ * Calls `task` for every item, at most `count` at a time, and resolves once all have ended. After the first rejection no
+ * further item is taken, and the call rejects with it once the others under way have ended.
+ */
+export async function inParallel<T>(
+  items: AsyncIterable<T>,
+  count: number,
+  task: (item: T) => Promise<void>,
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  const failures: unknown[] = [];
+  for await (const item of items) {
+    const one = task(item)
+      .catch((error: unknown) => void failures.push(error))
+      .finally(() => running.delete(one));
+    running.add(one);
+    if (running.size >= count) await Promise.race(running);
+    if (failures.length > 0) break;
+  }
+  await Promise.all(running);
+  if (failures.length > 0) throw failures[0];
 }

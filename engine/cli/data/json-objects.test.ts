@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { jsonObjects } from './json-objects.ts';
+import { jsonObjects } from './object-client.ts';
 
 async function collect(chunks: readonly string[]): Promise<unknown[]> {
   async function* stream(): AsyncGenerator<string, void, undefined> {

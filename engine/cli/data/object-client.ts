@@ -1,8 +1,6 @@
 /** Reads, writes and lists objects of a running node over its HTTP interface, with all siblings and their metadata. */
 import type { IncomingHttpHeaders } from 'node:http';
-
 import type { KeptConnections, NodeClient, WholeAnswer } from '../operate/node-client.ts';
-import { jsonObjects } from './json-objects.ts';
 import type { ObjectName } from './object-name.ts';
 import { bucketPath, objectPath, typePath } from './object-name.ts';
 
@@ -179,4 +177,32 @@ function withoutUp(links = ''): string {
 
 function text(value: IncomingHttpHeaders[string]): string {
   return Array.isArray(value) ? value.join(', ') : (value ?? '');
+}
+
+const jsonBytesMax = 64 * 1024 * 1024;
+
+/** The objects in the stream. Throws if the stream ends within one, or if one is longer than 64 MiB. */
+export async function* jsonObjects(chunks: AsyncIterable<string>): AsyncGenerator<unknown, void, undefined> {
+  let held = '';
+  let at = 0;
+  let depth = 0;
+  let quoted = false;
+  for await (const chunk of chunks) {
+    held += chunk;
+    for (; at < held.length; at++) {
+      const char = held[at];
+      if (quoted) {
+        if (char === '\\') at += 1;
+        else if (char === '"') quoted = false;
+      } else if (char === '"') quoted = true;
+      else if (char === '{') depth += 1;
+      else if (char === '}' && --depth === 0) {
+        yield JSON.parse(held.slice(0, at + 1));
+        held = held.slice(at + 1);
+        at = -1;
+      }
+    }
+    if (held.length > jsonBytesMax) throw new Error('the node sends an object of more than 64 MiB');
+  }
+  if (held.trim() !== '') throw new Error('the answer ended within an object: the node or the connection failed');
 }

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeConfig } from '../../config/config.ts';
 import { ConfigError } from '../../config/faults.ts';
-import { keyOf } from '../../config/key-names.ts';
+import { keyOf } from '../../config/config-key.ts';
 import { membersOf } from '../../config/cross-field-checks.ts';
 import { describeKeys, keyReferences } from '../../config/reference.ts';
 import { credentialsOf } from './credentials-file.ts';

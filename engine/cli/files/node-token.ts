@@ -1,6 +1,6 @@
 /** Reads the token that commands send to a node: from a file or from the environment, never from the command line. */
 import { tokenBytesMax } from '../../auth/credentials.ts';
-import { tokenVariable } from '../../config/key-names.ts';
+import { tokenVariable } from '../../config/config-key.ts';
 import { UsageError } from '../exit-codes.ts';
 import { readSecretFile } from './secret-files.ts';
 

@@ -43,7 +43,7 @@ function readChecked(file: string, bytesMax: number, what: string, secret: boole
   }
   try {
     const stat = fstatSync(handle);
-    if (!stat.isFile()) throw refuse('it is no file');
+    if (!stat.isFile()) throw refuse('it is not a file');
     const foreign = process.platform === 'win32' ? 0 : stat.mode & foreignBits;
     if (secret && foreign !== 0) {
       const mode = (stat.mode & 0o777).toString(8).padStart(3, '0');

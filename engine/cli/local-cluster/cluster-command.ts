@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
 import { Deferred } from '../../base/deferred.ts';
-import { keyOf, variableOf } from '../../config/key-names.ts';
+import { keyOf, variableOf } from '../../config/config-key.ts';
 import { configFileOf, prepareFiles, runningNodes } from './cluster-files.ts';
 import { announce, deathNotice } from './cluster-notices.ts';
 import type { NodeProcess } from './cluster-processes.ts';
@@ -16,7 +16,7 @@ import { basePortDefault, clusterShape, nodeCountMax } from './cluster-shape.ts'
 import { ClusterTies, stopTied } from '../start/cluster-ties.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
-import { stopRequests } from '../start/stop-requests.ts';
+import { stopRequests } from '../start/signals.ts';
 import { program } from '../invocation.ts';
 import { painterFor } from '../terminal.ts';
 

@@ -56,7 +56,7 @@ export function orphanLines(
     if (lost.length > 0)
       return [`${id} has lost its branches at ${lost.join(', ')}; ${remedyFor('branches')}`];
     if (role !== 'branch' || known.has(coordinator)) return [];
-    const what = `${id} has lost its coordinator: ${coordinator} is no member any more`;
+    const what = `${id} has lost its coordinator: ${coordinator} is no longer a member`;
     return [`${what}; ${remedyFor(state === 'prepared' ? 'coordinator' : 'comparison')}`];
   });
   const lines = orphans.slice(0, shownMax).map((line) => paint.bad(line));

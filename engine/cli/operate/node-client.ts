@@ -97,7 +97,7 @@ export class NodeClient {
       throw new UsageError(
         `${address} is plain HTTP, and --ca asks for TLS; write https://, or leave --ca out`,
       );
-    if (!URL.canParse(this.#origin)) throw new UsageError(`${address} is no address; allowed: host:port`);
+    if (!URL.canParse(this.#origin)) throw new UsageError(`${address} is not an address; allowed: host:port`);
     this.#token = tokenFrom(options.tokenFile, environment);
     this.#ca = options.ca === undefined ? undefined : readOpenFile(options.ca, caBytesMax, 'CA certificate');
   }

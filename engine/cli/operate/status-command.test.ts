@@ -81,7 +81,7 @@ test('a leaving node, a silent one, one not heard yet, a full disk, and what the
   ]);
 });
 
-test('branches whose coordinator is no member any more wait for an operator', () => {
+test('branches whose coordinator is no longer a member wait for an operator', () => {
   const orphans = Array.from({ length: 6 }, (_, at) => ({
     ...waiting,
     transaction_id: `n9-0-${at}`,
@@ -93,13 +93,13 @@ test('branches whose coordinator is no member any more wait for an operator', ()
     .slice(7);
   expect(lines[0]).toBe(`8 transactions in doubt here; ${invocation()} transactions list shows which`);
   expect(lines[1]).toBe(
-    `n9-0-0 has lost its coordinator: n9 is no member any more; unless another branch knows the outcome, it waits for ${invocation()} transactions resolve with commit or rollback`,
+    `n9-0-0 has lost its coordinator: n9 is no longer a member; unless another branch knows the outcome, it waits for ${invocation()} transactions resolve with commit or rollback`,
   );
   expect(lines).toHaveLength(7);
   expect(lines[6]).toBe('and 1 more that wait for a node that is gone');
   const decided = { ...waiting, transaction_id: 'n9-0-7', coordinator: 'n9', state: 'heuristicCommitted' };
   expect(describeCluster(calm, [decided], plain)).toContain(
-    `n9-0-7 has lost its coordinator: n9 is no member any more; it was decided by hand, and is kept until ${invocation()} transactions resolve with abandon`,
+    `n9-0-7 has lost its coordinator: n9 is no longer a member; it was decided by hand, and is kept until ${invocation()} transactions resolve with abandon`,
   );
   const cut = { ...mine, lost: ['n8'] };
   expect(describeCluster(calm, [cut], plain)).toContain(

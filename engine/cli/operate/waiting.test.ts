@@ -126,7 +126,7 @@ test('an invalid timeout, or one without --wait, is refused with what is allowed
   expect(said.join('\n')).toContain('--timeout goes with --wait');
   expect(asked).toEqual([]);
   expect(await lockstep('status', '--wait', '--timeout', 'soon')).toBe(2);
-  expect(said.join('\n')).toContain('"soon" is no duration; write a number with ms, s, m or h');
+  expect(said.join('\n')).toContain('"soon" is not a duration; write a number with ms, s, m or h');
   said.length = 0;
   expect(await lockstep('status', '--wait', '--timeout', '30')).toBe(2);
   expect(said.join('\n')).toContain('"30" has no unit; write a number with ms, s, m or h');

@@ -18,9 +18,8 @@ import type { NodeTls } from '../files/tls-files.ts';
 import { renewTls, tlsOf } from '../files/tls-files.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, named } from '../exit-codes.ts';
-import { onReloadRequest } from './reload-requests.ts';
+import { onReloadRequest, stopRequests } from './signals.ts';
 import { runRenewed } from './renewed.ts';
-import { stopRequests } from './stop-requests.ts';
 
 /**
  * Runs the node of a configuration file until a stop is requested or the node has left its cluster. Restarts the node

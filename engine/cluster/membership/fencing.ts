@@ -1,5 +1,5 @@
 /**
- * Fences a node that is no member by what its peers say. That is a node that was replaced or has left and is started
+ * Fences a node that is not a member by what its peers say. That is a node that was replaced or has left and is started
  * again, or one that was started without `join: joining`. It believes in its own part of the ring, but no other node
  * will ever fetch what is written there. A level that one copy satisfies would acknowledge writes that are lost.
  *

@@ -2,7 +2,7 @@
 import type { DigestEntry } from './gossip-progress.ts';
 import type { MemberRecord } from './member-record.ts';
 
-/** What a node knows of a topic that all nodes shall know (topics.ts). Nodes with equal digests know the same. */
+/** What a node knows of a topic that all nodes shall know (membership.ts). Nodes with equal digests know the same. */
 export interface News {
   readonly topic: string;
   readonly digest: string;

@@ -43,7 +43,7 @@ export function readPlainRecord(bytes: Buffer): MemberRecord {
 }
 
 function bytesOf(value: unknown): Buffer {
-  if (!(value instanceof Uint8Array)) throw malformed('a record is no run of bytes');
+  if (!(value instanceof Uint8Array)) throw malformed('a record is not a run of bytes');
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
 }
 
@@ -137,7 +137,7 @@ function tokensOf(plain: Plain): readonly Token[] {
 
 function listOf(plain: Plain, field: string): readonly unknown[] {
   const list: unknown = plain[field];
-  if (!Array.isArray(list)) throw malformed(`${field} is no list`);
+  if (!Array.isArray(list)) throw malformed(`${field} is not a list`);
   if (list.length > gossipMembersMax) {
     throw malformed(`${list.length} ${field} are too many; at most ${gossipMembersMax} are allowed`);
   }

@@ -70,7 +70,7 @@ describe('a greeting', () => {
     expect(judgeGreeting(table(), { ...stranger, joining: true }, false)).toBeUndefined();
     expect(judgeGreeting(table(), stranger, false)).toMatchObject({
       reason: 'unknown',
-      detail: 'node n9 is no member of this cluster; a new node starts with join: joining',
+      detail: 'node n9 is not a member of this cluster; a new node starts with join: joining',
     });
     expect(judgeGreeting(table({ left: true }), nextLife, false)).toMatchObject({
       reason: 'unknown',
@@ -178,7 +178,7 @@ describe('a greeting', () => {
     expect(stranded).not.toHaveProperty('tokens');
     expect(judgeGreeting(table(), { ...replacement, replaces: 'n8' as NodeId }, false)).toMatchObject({
       reason: 'tokens',
-      detail: 'node n9 replaces n8, which is no member of this cluster',
+      detail: 'node n9 replaces n8, which is not a member of this cluster',
     });
     // The replacement owns what it has taken over.
     expect(judgeGreeting(table({ left: true }), replacement, false)).toBeUndefined();

@@ -27,7 +27,7 @@ export function judgeGreeting(
   if ((known === undefined || (known.left && !departing)) && !hello.joining) {
     const detail =
       known === undefined
-        ? `node ${hello.node} is no member of this cluster; a new node starts with join: joining`
+        ? `node ${hello.node} is not a member of this cluster; a new node starts with join: joining`
         : `node ${hello.node} has left this cluster, or was replaced; it joins again with join: joining and an empty data_dir`;
     return refusal('unknown', detail);
   }
@@ -118,7 +118,7 @@ function replacementDetail(
 function unknownDead(table: MemberTable, { node, joining, replaces }: Hello): Refusal | undefined {
   if (replaces === undefined || !joining) return undefined;
   if (replaces === table.self.node || table.record(replaces) !== undefined) return undefined;
-  return refusal('tokens', `node ${node} replaces ${replaces}, which is no member of this cluster`);
+  return refusal('tokens', `node ${node} replaces ${replaces}, which is not a member of this cluster`);
 }
 
 /**

@@ -18,8 +18,8 @@ import type { Address } from '../../io/network.ts';
 import type { Member, Ring } from '../ring/ring.ts';
 import type { Refusal } from '../../peer/wire/greetings.ts';
 import type { Hello } from '../../peer/wire/messages.ts';
-import { Agreement } from '../view/ring-view-agreement.ts';
 import type { AgreementListener } from '../view/ring-view-agreement.ts';
+import { Agreement } from '../view/ring-view-agreement.ts';
 import { Departure } from '../view/departure.ts';
 import { Detector } from './detector.ts';
 import type { GossipLinks } from './gossip.ts';
@@ -41,7 +41,7 @@ import { isLegalStep, isServingState, PeerNews } from './states.ts';
 import type { MemberRecord } from './member-record.ts';
 import type { Applied } from './table.ts';
 import { MemberTable } from './table.ts';
-import { Topics } from './topics.ts';
+import type { News } from './gossip-messages.ts';
 
 /** The fields of a greeting that change during an incarnation. */
 export type Introduction = Pick<Hello, 'generation' | 'joining' | 'view'>;
@@ -515,5 +515,33 @@ export class Membership {
       this.#observer.scored(peer, this.#table.milliPhi(peer.node, nowUs));
     }
     this.#fileWriter.look(nowUs);
+  }
+}
+
+/** A topic: something that all nodes shall know. */
+export interface Topic {
+  /** A digest of what this node knows, of at most 256 characters; empty for nothing. */
+  digest(): string;
+  /** Called with a peer's digest at every round, whether it is new or not. */
+  heard(peer: NodeId, digest: string): void;
+}
+
+/** The topics of one node. */
+export class Topics {
+  readonly #topics = new Map<string, Topic>();
+
+  /** Gossip spreads the topic from now on. At most 16 topics. A name is part of the protocol and never changes. */
+  add(name: string, topic: Topic): void {
+    this.#topics.set(name, topic);
+  }
+
+  /** This node's digest of each topic. */
+  news(): readonly News[] {
+    return [...this.#topics].map(([topic, kept]) => ({ topic, digest: kept.digest() }));
+  }
+
+  /** Passes a peer's digests to their topics. Topics that this version does not know are ignored. */
+  told(from: NodeId, news: readonly News[]): void {
+    for (const { topic, digest } of news) this.#topics.get(topic)?.heard(from, digest);
   }
 }

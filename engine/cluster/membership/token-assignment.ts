@@ -68,7 +68,7 @@ export class TokenAssignment {
   }
 }
 
-/** The tokens that the node has as a member, by its member file; undefined if it is no member by that. */
+/** The tokens that the node has as a member, by its member file; undefined if it is not a member by that. */
 export function tokensOfMember(
   { remembered }: Pick<MemberFile, 'remembered'>,
   node: NodeId,

@@ -63,7 +63,7 @@ export class HintWays {
   };
 
   /**
-   * Delivers to the replica, or to the key's owners if the replica is no member. Failing that, another node stores the
+   * Delivers to the replica, or to the key's owners if the replica is not a member. Failing that, another node stores the
    * hint, preferably an owner of the key.
    */
   readonly toAnybody: HintWay = async (peer, key, hint) => {

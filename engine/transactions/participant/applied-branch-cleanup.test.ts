@@ -95,7 +95,7 @@ class CleanupHarness {
   }
 }
 
-describe('an applied branch whose coordinator is no member any more', () => {
+describe('an applied branch whose coordinator is no longer a member', () => {
   it.each(['committed', 'none', 'forgotten'] as const)(
     'goes once all other branches answer %s',
     async (state) => {
@@ -120,7 +120,7 @@ describe('an applied branch whose coordinator is no member any more', () => {
     },
   );
 
-  it('asks no node that is no member any more, and none at all if there was no other branch', async () => {
+  it('asks no node that is no longer a member, and none at all if there was no other branch', async () => {
     const harness = new CleanupHarness(1);
     harness.over.add(n4);
     await harness.pass();

@@ -142,7 +142,7 @@ export class AppliedBranchCleanup {
     else await askNode(this.#context, coordinator, { kind: 'needed', node, xids }, this.#timeoutUs);
   }
 
-  /** The coordinator of these branches is no member any more: asks the other branches of each. */
+  /** The coordinator of these branches is no longer a member: asks the other branches of each. */
   async #letOrphansGo(branches: readonly Applied[]): Promise<void> {
     const { self } = this.#context.parts;
     sometimes('transaction.orphans-let-go');

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { swarm } from '../../../scenarios/swarm.ts';
 import type { ConfigField } from '../../../engine/config/keys.ts';
 import { configKeys } from '../../../engine/config/keys.ts';
-import { keyOf } from '../../../engine/config/key-names.ts';
+import { keyOf } from '../../../engine/config/config-key.ts';
 import type { FaultKind } from '../../faults/fault-table.ts';
 import { faultKindNames } from '../../faults/fault-table.ts';
 import { generatePlan } from '../plan-generation.ts';

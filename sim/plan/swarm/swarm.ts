@@ -7,7 +7,7 @@ import fc from 'fast-check';
 
 import type { ConfigField } from '../../../engine/config/keys.ts';
 import { configKeys } from '../../../engine/config/keys.ts';
-import { keyOf } from '../../../engine/config/key-names.ts';
+import { keyOf } from '../../../engine/config/config-key.ts';
 import type { InvariantName } from '../../check/invariants.ts';
 import { invariantTable } from '../../check/invariants.ts';
 import type { FaultKind } from '../../faults/fault-table.ts';

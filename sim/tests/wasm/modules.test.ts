@@ -304,7 +304,7 @@ test('what is no module is refused, and says why', async () => {
     'nests more than 100 levels',
   );
   expect(await put('a', Buffer.alloc(5000))).toContain('413');
-  expect(await put('a%20b', phase(1))).toContain('400 "a b" is no module id');
+  expect(await put('a%20b', phase(1))).toContain('400 "a b" is not a module id');
   expect((await room.ask('n1', 'GET', '/wasm/modules/none')).status).toBe(404);
   expect(room.failures()).toEqual([]);
 });

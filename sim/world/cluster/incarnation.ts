@@ -79,7 +79,9 @@ export class Incarnation {
       return false;
     }
     if (this.ground.outside) {
-      const error = new Error('code of the engine ran between two events: something that is no door woke it');
+      const error = new Error(
+        'code of the engine ran between two events: something other than a port woke it',
+      );
       this.ground.fail(this.host, 'outside', error);
     }
     return true;

@@ -21,11 +21,22 @@ import { Patience } from './user-timeout.ts';
 import type { PipeContext, Receiver, Sender } from './pipe.ts';
 import { Pipe } from './pipe.ts';
 import type { Segment } from './segment.ts';
-import type { Side } from './sides.ts';
-import { closeReasons } from './sides.ts';
 import type { TimelineEvent } from '../core/timeline.ts';
 import { worldEvents } from '../core/trace.ts';
 import type { ConnectionEnd, ConnectionWatcher } from '../core/watchers.ts';
+
+/** Machine and incarnation of a side, and the address of the other one. */
+export interface Side {
+  readonly machine: Machine;
+  readonly life: Incarnation;
+  readonly remote: Address;
+  readonly side: ConnectionEnd['side'];
+  /** The port on which the server's side listens. */
+  readonly port: number;
+}
+
+/** Indexed by their numbers in the digest. */
+export const closeReasons: readonly CloseReason[] = ['ended', 'reset', 'timedOut', 'closedHere'];
 
 /** Hands the server's side to the listener (`accepted`), or refuses it. */
 export type Accept = (connection: WorldConnection) => boolean;

@@ -187,7 +187,7 @@ export class WorldNetwork {
   /** Listens for an incarnation; throws `ListenError`. */
   listen(life: Incarnation, machine: Machine, address: Address, entry: Listening): Address {
     const place = this.#machines.resolve(address, machine);
-    if (place?.machine !== machine) throw new ListenError(`${address} is no address of ${machine.name}`);
+    if (place?.machine !== machine) throw new ListenError(`${address} is not an address of ${machine.name}`);
     const port = place.port === 0 ? freePort(machine) : place.port;
     if (machine.listeners.has(port)) throw new ListenError(`${address} is taken`);
     machine.listeners.set(port, entry);

@@ -3,6 +3,11 @@
  */
 import { exitCodes } from '../exit-codes.ts';
 
+/** Calls `reload` at every SIGHUP until the process ends. Never called on a system without SIGHUP. */
+export function onReloadRequest(reload: () => void): void {
+  process.on('SIGHUP', reload);
+}
+
 /** Resolves at the first request. A second signal ends the process at once. Call it once. */
 export function stopRequests(): Promise<void> {
   return new Promise((resolve) => {
