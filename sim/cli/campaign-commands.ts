@@ -29,6 +29,8 @@ import {
   keepDirectory,
   keepFlag,
   keepHelp,
+  mutantFlag,
+  mutantHelp,
   paint,
   scenariosFlag,
   scenariosHelp,
@@ -117,7 +119,7 @@ export function addRun(program: Command, { print, setExitCode }: Output): void {
     .option(keepFlag, keepHelp)
     .option(historyFlag, `with one scenario and --seed: ${historyHelp}`)
     .option(scenariosFlag, `${scenariosHelp}: runs its scenarios unless others are named`)
-    .option('--mutant <name>', 'run a copy of the engine with this mutant (a name or code of list --mutants)')
+    .option(mutantFlag, mutantHelp)
     .action(async (names: readonly string[], flags: RunFlags, command: Command) =>
       setExitCode(await run(names, flags, command.getOptionValueSource('out') === 'cli', print)),
     );

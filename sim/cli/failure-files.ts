@@ -11,7 +11,7 @@ import { buildDirectory } from '../runner/pool/build.ts';
 import type { Failure, RunResult, Shrunk } from '../runner/result.ts';
 import { brokenInvariant } from '../runner/broken.ts';
 import { keepPlan } from './kept-plan.ts';
-import { mutantNamed } from './mutate-build.ts';
+import { mutantWord } from './mutate-build.ts';
 
 /** Where the files go, and what the commands that they are for need. */
 export interface FileOptions {
@@ -35,7 +35,7 @@ export class FailureFiles {
     this.#options = options;
     this.#invariants = invariants;
     this.#added = [
-      ...(options.mutant === undefined ? [] : ['--mutant', mutantNamed(options.mutant).name]),
+      ...(options.mutant === undefined ? [] : ['--mutant', mutantWord(options.mutant)]),
       ...(options.ownFile === undefined ? [] : ['--scenarios', options.ownFile]),
     ];
   }

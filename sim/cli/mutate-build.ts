@@ -1,6 +1,13 @@
-/** Creates the copy of the built engine that contains one mutant. Works in real time, on the machine's files. */
-import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+/**
+ * Creates the copy of the built engine that contains a mutant of the catalogue, or the changes of a user's patch. Works
+ * in real time, on the machine's files.
+ */
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { cp, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import process from 'node:process';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
@@ -73,8 +80,84 @@ export async function mutateBuild(mutant: MutantEdit, build: string = buildDirec
   return target;
 }
 
-/** The mutant of the build that this program belongs to; undefined if it has none. */
+/** Whether the value of `--mutant` is a file with a unified diff. */
+export function isPatch(given: string): boolean {
+  return /\.(patch|diff)$/.test(given);
+}
+
+/**
+ * The directory of the build with the mutant of that name or code, or with the patch of that file. Throws `NotFound` for
+ * an unknown name or file, and `BadRequest` for a patch that does not apply or does not compile.
+ */
+export async function engineWith(given: string): Promise<string> {
+  return isPatch(given) ? patchBuild(given) : mutateBuild(mutantNamed(given));
+}
+
+/** The value of `--mutant` that replays the same: a mutant's name, or the patch's file. */
+export function mutantWord(given: string): string {
+  return isPatch(given) ? given : mutantNamed(given).name;
+}
+
+/** What the build is made from, in the repository's root. */
+const sources = ['engine', 'sim', 'scenarios', 'reports', 'package.json', 'tsconfig.json'];
+
+/** Applies the patch to a copy of the sources, compiles it, and returns the directory of that build. */
+async function patchBuild(file: string): Promise<string> {
+  const patch = await readFile(file).catch((cause: unknown) => {
+    throw new LockstepError('NotFound', `the patch ${file} cannot be read`, { cause });
+  });
+  const root = dirname(join(buildDirectory, '.'));
+  const compiler = join(root, 'node_modules/typescript7/bin/tsc');
+  if (!existsSync(join(root, 'tsconfig.json')) || !existsSync(compiler)) {
+    const detail = 'a patch changes the sources: run it in a clone of the repository, after npm ci';
+    throw new LockstepError('BadRequest', detail);
+  }
+  process.stderr.write(`compiling the engine with ${file}\n`);
+  const name = `patch-${createHash('sha256').update(patch).digest('hex').slice(0, 12)}`;
+  const target = join(root, mutatedFolder, name);
+  const work = `${target}.${process.pid}`;
+  const tree = join(work, 'source');
+  await mkdir(tree, { recursive: true });
+  try {
+    for (const one of sources) await cp(join(root, one), join(tree, one), { recursive: true });
+    await symlink(join(root, 'node_modules'), join(tree, 'node_modules'));
+    // Without the ceiling, git would find the repository around the copy, and leave the copy as it is.
+    const env = { ...process.env, GIT_CEILING_DIRECTORIES: work };
+    const apply = ['apply', '--whitespace=nowarn', resolve(file)];
+    mustSucceed(`${file} does not apply`, spawnSync('git', apply, { cwd: tree, env, encoding: 'utf8' }));
+    const compile = [compiler, '-p', 'tsconfig.json', '--outDir', join(work, 'build')];
+    const compiled = spawnSync(process.execPath, compile, { cwd: tree, encoding: 'utf8' });
+    mustSucceed(`the sources with ${file} do not compile`, compiled);
+    await writeFile(join(work, 'build', patchNote), file);
+    await rm(target, { recursive: true, force: true });
+    await rename(join(work, 'build'), target);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  return target;
+}
+
+/** The file in a patched build that names the patch. */
+const patchNote = 'patched-by';
+
+function mustSucceed(
+  what: string,
+  {
+    status,
+    stdout,
+    stderr,
+    error,
+  }: ReturnType<typeof spawnSync> & { readonly stdout: string; readonly stderr: string },
+): void {
+  if (status === 0) return;
+  const why = error?.message ?? `${stderr}${stdout}`.trim();
+  throw new LockstepError('BadRequest', `${what}: ${why}`);
+}
+
+/** The value of `--mutant` of the build that this program belongs to; undefined if it has none. */
 export function ownMutant(): string | undefined {
   const build = join(buildDirectory, '.');
-  return basename(dirname(build)) === mutatedFolder ? basename(build) : undefined;
+  if (basename(dirname(build)) !== mutatedFolder) return undefined;
+  const note = join(build, patchNote);
+  return existsSync(note) ? readFileSync(note, 'utf8') : basename(build);
 }

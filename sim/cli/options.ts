@@ -27,6 +27,12 @@ export const keepFlag = '--keep [dir]';
 export const keepHelp = `keep the plan of each failure in a directory (${keptDirectory} if none is named), with a vitest file`;
 
 /** Text of an option that several commands have. */
+export const mutantFlag = '--mutant <name>';
+/** Text of an option that several commands have. */
+export const mutantHelp =
+  'in a copy of the engine with this mutant (a name or code of list --mutants), or with this patch of the sources (*.diff, *.patch; also --patch <file>)';
+
+/** Text of an option that several commands have. */
 export const scenariosFlag = '--scenarios <file>';
 /** Text of an option that several commands have. */
 export const scenariosHelp = 'a module of yours that exports scenarios, invariants or both';

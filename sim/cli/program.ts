@@ -16,7 +16,7 @@ import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enume
 import type { ExportOptions } from './export-command.ts';
 import { exportFormats, exportRun } from './export-command.ts';
 import { listJson, listText } from './list-command.ts';
-import { mustGetEnumeratedMutant, mutantNamed, mutateBuild } from './mutate-build.ts';
+import { engineWith, mustGetEnumeratedMutant, mutateBuild } from './mutate-build.ts';
 import type { Output } from './option-values.ts';
 import { durationMs, jobCount, jobsHelp, names, positive, wholeNumber } from './option-values.ts';
 import {
@@ -26,6 +26,8 @@ import {
   keepDirectory,
   keepFlag,
   keepHelp,
+  mutantFlag,
+  mutantHelp,
   paint,
   scenariosFlag,
   scenariosHelp,
@@ -52,6 +54,7 @@ Examples:
   lockstep-sim run --shard 0/8 --out parts/0        an eighth of a campaign
   lockstep-sim merge parts/*                        its parts together
   lockstep-sim run --mutant ack-before-sync         is a mutant detected?
+  lockstep-sim run swarm --patch mine.diff          is my bug detected?
   lockstep-sim replay crash-and-restart --seed 7    one run again
   lockstep-sim replay plan.json --trace --until 2s  a plan file, its first 2 s
   lockstep-sim replay plan.json --key k3            all about one key
@@ -128,9 +131,9 @@ interface ListFlags extends OwnFlags {
   readonly json?: boolean;
 }
 
-/** The command line with `--mutant` in place of its former name, `--plant`. */
+/** The command line with `--mutant` in place of its former name, `--plant`, and of `--patch`. */
 export function withPresentOptions(words: readonly string[]): readonly string[] {
-  return words.map((word) => word.replace(/^--plant(?=$|=)/, '--mutant'));
+  return words.map((word) => word.replace(/^--(plant|patch)(?=$|=)/, '--mutant'));
 }
 
 /** Creates the program. It calls `setExitCode` with the outcome, and `print` with text for stdout. */
@@ -176,7 +179,7 @@ function addShrink(program: Command, { print, setExitCode }: Output): void {
     .option(keepFlag, keepHelp)
     .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
     .option(scenariosFlag, scenariosHelp)
-    .option('--mutant <name>', 'with a copy of the engine with this mutant (a name or code)')
+    .option(mutantFlag, mutantHelp)
     .action(async (what: string, flags: ShrinkFlags) => {
       const failure = await shrinkCommand(what, {
         seed: flags.seed,
@@ -214,7 +217,7 @@ function addReplay(program: Command, { print, setExitCode }: Output): void {
     .option(historyFlag, historyHelp)
     .option('--json', 'print one line of JSON')
     .option(scenariosFlag, scenariosHelp)
-    .option('--mutant <name>', 'run a copy of the engine with this mutant (a name or code of list --mutants)')
+    .option(mutantFlag, mutantHelp)
     .action(async (what: string, flags: ReplayFlags) => {
       if (flags.mutant !== undefined) {
         setExitCode(await replayMutant(what, flags, flags.mutant));
@@ -255,7 +258,7 @@ function addReport(program: Command, { print, setExitCode }: Output): void {
     .option('--seed <s>', 'the seed', wholeNumber)
     .option('--out <dir>', 'where the pages are written (default: beside the plans)')
     .option(scenariosFlag, scenariosHelp)
-    .option('--mutant <name>', 'of a copy of the engine with this mutant (a name or code)')
+    .option(mutantFlag, mutantHelp)
     .action(async (what: string, flags: ReportFlags) => {
       if (flags.mutant !== undefined) {
         setExitCode(await inMutant('report', what, flags, flags.mutant));
@@ -305,7 +308,7 @@ function addExplain(program: Command, { print, setExitCode }: Output): void {
     .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file (a shrunk one is quick)')
     .option('--seed <s>', 'the seed', wholeNumber)
     .option(scenariosFlag, scenariosHelp)
-    .option('--mutant <name>', 'of a copy of the engine with this mutant (a name or code)')
+    .option(mutantFlag, mutantHelp)
     .action(async (what: string, flags: ReportFlags) => {
       if (flags.mutant !== undefined) {
         setExitCode(await inMutant('explain', what, flags, flags.mutant));
@@ -321,7 +324,7 @@ function describePage({ file, bytes, recording: { result } }: WrittenPage): stri
 
 /** Runs the command in the mutant's copy of this program. */
 async function inMutant(command: string, what: string, flags: ReportFlags, id: string): Promise<number> {
-  const build = await mutateBuild(mutantNamed(id));
+  const build = await engineWith(id);
   const words = [command, what];
   if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
   if (flags.out !== undefined) words.push('--out', flags.out);
@@ -390,7 +393,7 @@ function addList(program: Command, { print }: Output): void {
 
 /** Runs the command in the mutant's copy of this program. */
 async function replayMutant(what: string, flags: ReplayFlags, id: string): Promise<number> {
-  const build = await mutateBuild(mutantNamed(id));
+  const build = await engineWith(id);
   const words = ['replay', what];
   if (flags.seed !== undefined) words.push('--seed', String(flags.seed));
   if (flags.trace === true) words.push('--trace');

@@ -27,7 +27,7 @@ import type { Twice } from '../runner/twice.ts';
 import { CheckpointFile, identityOf, readCheckpoint } from './checkpoint-file.ts';
 import { FailureFiles } from './failure-files.ts';
 import { Interruption } from './interruption.ts';
-import { mutantNamed, mutateBuild } from './mutate-build.ts';
+import { engineWith, isPatch, mutantNamed } from './mutate-build.ts';
 import { showShrinking, startProgress, startTimedProgress } from './progress.ts';
 
 /** Options of `run`. */
@@ -103,8 +103,7 @@ export async function runScenarios(options: RunOptions): Promise<RanCampaign> {
   const { forMs } = options;
   const own = await loadOwn(options.ownFile);
   const names = namesToRun(options, own);
-  const build =
-    options.mutant === undefined ? buildDirectory : await mutateBuild(mutantNamed(options.mutant));
+  const build = options.mutant === undefined ? buildDirectory : await engineWith(options.mutant);
   const identity = await identityOf(build, options);
   const before = options.resume ? await checkpointToResume(options.out, identity) : undefined;
   const startMs = performance.now();
@@ -193,7 +192,7 @@ function mustBeSeeds({ firstSeed, seedCount = 1 }: RunOptions): void {
 function namesToRun(options: RunOptions, own: Own): readonly string[] {
   for (const name of options.scenarios) mustFindScenario(name, own);
   if (options.scenarios.length > 0) return options.scenarios;
-  if (options.mutant !== undefined) return [mutantNamed(options.mutant).scenario];
+  if (options.mutant !== undefined && !isPatch(options.mutant)) return [mutantNamed(options.mutant).scenario];
   return (own.scenarios.length > 0 ? own.scenarios : scenarios).map((scenario) => scenario.name);
 }
 

@@ -10,7 +10,7 @@ import type { Failure } from '../runner/result.ts';
 import { shrinkableInvariant, shrinkFailure } from '../runner/shrink-failure.ts';
 import { FailureFiles } from './failure-files.ts';
 import { Interruption } from './interruption.ts';
-import { mutantNamed, mutateBuild } from './mutate-build.ts';
+import { engineWith } from './mutate-build.ts';
 import { showShrinking } from './progress.ts';
 import { planToReplay } from './replay-command.ts';
 
@@ -35,7 +35,7 @@ export async function shrinkCommand(what: string, options: ShrinkCommandOptions)
   const { seed, mutant, ownFile, jobs, shrinkMs: msMax } = options;
   const own = await loadOwn(ownFile);
   const plan = withoutRecord(await planToReplay(what, seed, own));
-  const build = mutant === undefined ? buildDirectory : await mutateBuild(mutantNamed(mutant));
+  const build = mutant === undefined ? buildDirectory : await engineWith(mutant);
   const pool = new Pool(build, jobs, ownFile);
   const interruption = new Interruption();
   try {
