@@ -61,6 +61,7 @@ import { replacedNodeReturns } from './replaced-node-returns.ts';
 import { replaceDeadNode } from './replace-dead-node.ts';
 import { ringDisagreement } from './ring-disagreement.ts';
 import { rollingRestart } from './rolling-restart.ts';
+import { rollingUpgrade } from './rolling-upgrade.ts';
 import { diskSpaceRecovers } from './disk-space-recovers.ts';
 import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
@@ -106,6 +107,7 @@ export const scenarios: readonly Scenario[] = [
   flappingPeer,
   crashAndRestart,
   rollingRestart,
+  rollingUpgrade,
   tornLogTail,
   transactions,
   transactionsAcrossDatacenters,

@@ -18,6 +18,7 @@ import type { ExitCode } from './exit-codes.ts';
 import { describeFailure, exitCodeOf, exitCodes } from './exit-codes.ts';
 import { addLeaveCommand } from './operate/leave-command.ts';
 import { addStandbyCommand } from './operate/standby-command.ts';
+import { addUpgradeCommand } from './operate/upgrade-command.ts';
 import { addStartCommand } from './start/start-command.ts';
 import { addStatusCommand } from './operate/status-command.ts';
 import { addStoreCommand } from './store/store-command.ts';
@@ -82,6 +83,7 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
   addStatusCommand(program, finish);
   addLeaveCommand(program, finish);
   addStandbyCommand(program, finish);
+  addUpgradeCommand(program, finish);
   addTransactionsCommand(program, finish);
   addDataCommands(program, finish);
   addExportCommands(program, finish);

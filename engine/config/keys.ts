@@ -158,6 +158,12 @@ const rows = {
     trial: untried('the network of a run gives the addresses'),
     help: 'Where the other nodes reach peer_listen; auto is its own address.',
   },
+  peerVersion: {
+    kind: wholeNumber(3, 4),
+    fallback: 4,
+    trial: untried('older-build sets it, in rolling-upgrade'),
+    help: 'The highest version of peer messages that this node speaks; a lower one than the build has lets a cluster be tried as a mix of builds.',
+  },
   statsListen: {
     kind: optionalAddress,
     fallback: '127.0.0.1:22222',

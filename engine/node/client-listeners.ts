@@ -12,6 +12,7 @@ import { httpService } from '../api/http/http-service.ts';
 import { riakStatsRoute } from '../api/http/riak-stats.ts';
 import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
 import { transactionRoutes } from '../api/http/transaction-routes.ts';
+import { upgradeRoutes } from '../api/http/upgrade-routes.ts';
 import { wasmRoutes } from '../api/http/wasm-routes.ts';
 import { PbcServer } from '../api/pbc/server.ts';
 import { defaultSessionLimits } from '../api/pbc/session.ts';
@@ -22,6 +23,9 @@ import type { ByteString } from '../base/ids.ts';
 import { riakVersion } from '../base/version.ts';
 import { isLoopback } from '../config/addresses.ts';
 import type { NodeConfig } from '../config/config.ts';
+import type { PeerLinks } from '../replication/peer-links.ts';
+import type { ClusterVersion } from './cluster-version.ts';
+import { upgradeAdmin } from './cluster-version.ts';
 import type { Coverage } from '../mapreduce/listing/coverage.ts';
 import type { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
 import type { HttpService } from '../io/http.ts';
@@ -84,6 +88,8 @@ export interface ListenerDependencies {
   readonly mapReduce: MapReduce;
   readonly backup: BackupAdmin;
   readonly publications: Publications;
+  readonly links: PeerLinks;
+  readonly version: ClusterVersion;
 }
 
 /** The client listeners of one node, not yet listening. */
@@ -95,7 +101,7 @@ export interface ClientListeners {
 
 /** Composes the client listeners, and registers their metrics families. */
 export function composeListeners(parts: ListenerDependencies): ClientListeners {
-  const { io, config, gate, stats, buckets, store, driver } = parts;
+  const { io, config, gate, stats, buckets, store } = parts;
   const { membership, ringChangeCoordinator, rebuild, transfer, keeper, antiEntropy, wasm, publisher } =
     parts;
   const check = admissionCheck(io, config, membership);
@@ -139,6 +145,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     ownRoutes: [
       ...clusterRoutes(cluster),
       ...backupRoutes(parts.backup),
+      ...upgradeRoutes(upgradeAdmin(parts.version, { ...parts, self: config.name })),
       riakStatsRoute({
         snapshot: () => publisher.current.snapshot,
         describe: () => cluster.describe(),
@@ -169,10 +176,9 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
       connectionCountMax: config.clientConnectionsMax,
     },
   );
-  const keys = { store, driver, membership };
   const services = { ...shared, dispatcher, transactions, observer };
   const messaging = { publications: parts.publications, admit: check };
-  return { http, pbc, redis: buildRedis(services, config, stats, coverage, keys, messaging) };
+  return { http, pbc, redis: buildRedis(services, config, stats, coverage, parts, messaging) };
 }
 
 /**

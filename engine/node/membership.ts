@@ -9,6 +9,7 @@ import { detectorDefaults } from '../cluster/membership/detector.ts';
 import { gossipDefaults } from '../cluster/membership/gossip.ts';
 import type { Introduction, Membership, MembershipLinks } from '../cluster/membership/membership.ts';
 import type { MembershipSettings } from '../cluster/membership/settings.ts';
+import type { VersionRange } from '../peer/wire/versions.ts';
 import type { Plane } from '../peer/plane.ts';
 import type { Hello, PeerReply } from '../peer/wire/messages.ts';
 import { selfOf } from './topology.ts';
@@ -39,18 +40,32 @@ export function membershipSettings(config: NodeConfig, epoch: string): Membershi
   };
 }
 
-/** This node's greeting to a peer. `epoch` is the id of this incarnation; `said` comes from membership. */
-export function helloOf(config: NodeConfig, epoch: string, said: Introduction): Hello {
+/**
+ * This node's greeting to a peer. `epoch` is the id of this incarnation, `messages` what it speaks; `said` comes from
+ * membership.
+ */
+export function helloOf(
+  config: NodeConfig,
+  epoch: string,
+  messages: VersionRange,
+  said: Introduction,
+): Hello {
   const { name, datacenter, rack, tokens, clusterId, replace } = config;
   const replacement = replace === undefined ? {} : { replaces: replace };
-  return { clusterId, node: name, datacenter, rack, tokens, epoch, version, ...replacement, ...said };
+  const who = { clusterId, node: name, datacenter, rack, tokens, epoch };
+  return { ...who, version, messages, ...replacement, ...said };
 }
 
 /**
  * The peer plane as membership uses it. `plane` is called only once the node starts, because plane and membership are
  * built on each other.
  */
-export function membershipLinks(config: NodeConfig, epoch: string, plane: () => Plane): MembershipLinks {
+export function membershipLinks(
+  config: NodeConfig,
+  epoch: string,
+  messages: () => VersionRange,
+  plane: () => Plane,
+): MembershipLinks {
   return {
     isConnected: (peer) => plane().isConnected(peer),
     ask: (peer, words, timeoutUs, onAnswer) =>
@@ -60,7 +75,7 @@ export function membershipLinks(config: NodeConfig, epoch: string, plane: () => 
     addPeer: (peer) => plane().addPeer(peer),
     updatePeer: (peer, lifeEpoch) => plane().updatePeer(peer, lifeEpoch),
     removePeer: (node) => plane().removePeer(node),
-    introduce: (said) => plane().introduce(helloOf(config, epoch, said)),
+    introduce: (said) => plane().introduce(helloOf(config, epoch, messages(), said)),
   };
 }
 

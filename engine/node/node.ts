@@ -26,6 +26,7 @@ import { Identity, nodeOfIdentity } from '../cluster/membership/identity.ts';
 import { MemberFile } from '../cluster/membership/member-file.ts';
 import { sameTokens } from '../cluster/membership/member-record.ts';
 import { CountedDisk } from './counted-disk.ts';
+import { ClusterVersion } from './cluster-version.ts';
 import { DurableFiles } from './durable-files.ts';
 import { isAlone, mustHaveItsStore } from './lost-store.ts';
 import { isEmpty } from './tombstone-reaper.ts';
@@ -347,6 +348,7 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     await mustHaveItsStore(io, config, { identityPath, membersPath });
     const store = await openStore(Store.open(io, storeDirectory, storeOptions(config)));
     const files = await DurableFiles.open(store);
+    const version = await ClusterVersion.open(store, config.peerVersion);
     // Hints are copies of data that other nodes hold, too. Without them anti-entropy has more to repair.
     const hints = config.hintedHandoff
       ? await openStore(openOrQuarantine(io, hintDirectory, hintStoreOptions(config)))
@@ -368,7 +370,7 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     const properties = await StoredProperties.open(io, store);
     if (properties.condition === 'lost' && isAlone(config, members.remembered))
       throw recordsLost('it has no peers');
-    return { disk, store, hintStore: hints, identity, members, properties, files };
+    return { disk, store, hintStore: hints, identity, members, properties, files, version };
   } catch (error) {
     for (const store of stores.reverse()) await store.close();
     throw error;

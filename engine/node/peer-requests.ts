@@ -69,6 +69,7 @@ const requestRules: Readonly<Record<Kind, RequestRule>> = {
   properties: { plannedByRing: false, needsProperties: false, bringsObjects: false },
   wasmModules: { plannedByRing: false, needsProperties: false, bringsObjects: false },
   pubsub: { plannedByRing: false, needsProperties: false, bringsObjects: false },
+  upgrade: { plannedByRing: false, needsProperties: false, bringsObjects: false },
 };
 
 /** The peer plane's request handler: calls the table's handler of the request's kind. */

@@ -68,6 +68,9 @@ import {
   transferOptions,
 } from './ring-changes.ts';
 import type { RingChanges } from './ring-changes.ts';
+import type { ClusterVersion } from './cluster-version.ts';
+import type { Hello } from '../peer/wire/messages.ts';
+import { answerInTask } from '../peer/wire/answer.ts';
 import type { DurableFiles } from './durable-files.ts';
 import type { StoredProperties } from './stored-properties.ts';
 import { driverLimits, hintFamilies, storeFamilies } from './storage.ts';
@@ -111,6 +114,7 @@ export interface Opened {
   readonly members: MemberFile;
   readonly properties: StoredProperties;
   readonly files: DurableFiles;
+  readonly version: ClusterVersion;
 }
 
 /** Composes all services of a node over its open stores. Registers their metrics families. */
@@ -160,7 +164,11 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
     statistics,
     health,
     snapshots,
-    ...composeListeners({ io, config, gate, stats, publisher, buckets, store, driver, backup, ...dispatch }),
+    ...composeListeners({
+      ...{ io, config, gate, stats, publisher, buckets, store, driver, backup },
+      ...dispatch,
+      version: opened.version,
+    }),
   };
 }
 
@@ -329,7 +337,12 @@ function composeCluster(
     settings,
     identity,
     members,
-    membershipLinks(config, epoch, () => later.plane.get()),
+    membershipLinks(
+      config,
+      epoch,
+      () => foundation.version.range,
+      () => later.plane.get(),
+    ),
     countMembership(stats, io, (node) => later.handoff.get()?.hints.drain(node)),
   );
   const fencing = new Fencing(io.log, () => membership.peers.some(({ node }) => isConnected(node)));
@@ -408,7 +421,7 @@ interface PeerHandling {
 function composePlane(
   io: Io,
   config: NodeConfig,
-  { epoch, replica, source }: Foundation,
+  { epoch, replica, driver, source, version }: Foundation,
   { membership, fencing, handoff, wasm }: ClusterServices,
   {
     observer,
@@ -456,17 +469,25 @@ function composePlane(
     keepHint: ({ words }, reply) => takeHint(handoff?.hints, words, reply),
     wasmModules: ({ words }, reply) => wasm.answer(words, reply),
     pubsub: ({ words }, reply, from) => publications.answer(from, words, reply),
+    upgrade: ({ words }, reply) => {
+      const asked = Uint8Array.from(words);
+      answerInTask(io, 'upgrade.answer', reply, () => version.answer(asked));
+    },
   };
-  const { generation, state } = membership.self;
-  const { view } = membership;
-  const hello = helloOf(config, epoch, { generation, joining: state === 'JOINING', view });
-  return new Plane(
+  const hello = (): Hello => {
+    const { generation, state } = membership.self;
+    const { view } = membership;
+    return helloOf(config, epoch, version.range, { generation, joining: state === 'JOINING', view });
+  };
+  const plane = new Plane(
     { ...io, network: io.peerNetwork },
-    planeOptions(config, membership.peers, hello),
+    planeOptions(config, membership.peers, hello()),
     observer,
-    admissionOf(membership, fencing, () => rebuild.get().notReadyReason !== undefined),
+    admissionOf(membership, fencing, version, () => rebuild.get().notReadyReason !== undefined),
     whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers))),
   );
+  version.writeTo(driver, () => plane.introduce(hello()));
+  return plane;
 }
 
 /** Composes joins, leaves and replacements, the rebuild of a lost disk, and the cleanup after a change. */
@@ -507,10 +528,18 @@ function isJoining(node: NodeId, membership: Membership): boolean {
   return membership.members().find((record) => record.node === node)?.state === 'JOINING';
 }
 
-function admissionOf(membership: Membership, fencing: Fencing, isRebuilding: () => boolean): Admission {
+function admissionOf(
+  membership: Membership,
+  fencing: Fencing,
+  version: ClusterVersion,
+  isRebuilding: () => boolean,
+): Admission {
   return {
     judge: (hello, rival) => membership.judge(hello, rival),
-    admitted: (hello) => membership.admitted(hello),
+    admitted: (hello) => {
+      version.heard(hello.messages);
+      membership.admitted(hello);
+    },
     refused: (by, { reason, generation, tokens }) => {
       if (reason === 'unknown') {
         fencing.disowned(by);

@@ -5,6 +5,7 @@ import type { Random } from '../io/random.ts';
 import type { Hello } from './wire/messages.ts';
 import { backoffDelayUs } from './backoff.ts';
 import { checkHello } from './handshake.ts';
+import { commonVersion } from './wire/versions.ts';
 import type { PeerTarget } from './options.ts';
 import { PendingPool } from './pending.ts';
 
@@ -18,6 +19,7 @@ const ours: Hello = {
   generation: 1,
   joining: false,
   version: '0.1.0',
+  messages: { min: 3, max: 4 },
 };
 const theirs: Hello = { ...ours, node: 'n2' as NodeId, rack: 'r2' };
 const known: PeerTarget = { node: theirs.node, address: 'n2:1', datacenter: 'dc1', rack: 'r2', index: 1 };
@@ -34,6 +36,29 @@ describe('the handshake', () => {
     ['identity', { ...theirs, node: 'n3' as NodeId }, known, 'node n3 answers where node n2 should be'],
   ] as const)('refuses (%s) and says what was expected', (reason, hello, called, detail) => {
     expect(checkHello(ours, hello, called)).toEqual({ kind: 'refusal', reason, detail });
+  });
+
+  test.each([
+    [{ min: 3, max: 4 }, { min: 3, max: 3 }, 3],
+    [{ min: 3, max: 4 }, { min: 4, max: 5 }, 4],
+    [{ min: 3, max: 4 }, { min: 3, max: 4 }, 4],
+    [{ min: 3, max: 4 }, { min: 5, max: 6 }, undefined],
+    [{ min: 4, max: 4 }, { min: 3, max: 3 }, undefined],
+  ])('of the versions %j and %j a connection speaks %s', (here, there, spoken) => {
+    expect(commonVersion(here, there)).toBe(spoken);
+    expect(commonVersion(there, here)).toBe(spoken);
+    const refusal = checkHello({ ...ours, messages: here }, { ...theirs, messages: there }, known);
+    expect(refusal === undefined).toBe(spoken !== undefined);
+  });
+
+  test('a peer without a common version is told what both speak', () => {
+    const later = { ...theirs, version: '0.3.0', messages: { min: 5, max: 6 } };
+    expect(checkHello(ours, later, known)).toEqual({
+      kind: 'refusal',
+      reason: 'version',
+      detail:
+        'node n2 (0.3.0) speaks versions 5 to 6 of peer messages; node n1 (0.1.0) speaks versions 3 to 4',
+    });
   });
 
   test('refuses another cluster before it checks anything else', () => {

@@ -4,6 +4,7 @@
  */
 import type { Refusal, RefusalReason } from './wire/greetings.ts';
 import type { Hello } from './wire/messages.ts';
+import { commonVersion, rangeText } from './wire/versions.ts';
 import type { PeerTarget } from './options.ts';
 
 /**
@@ -19,6 +20,13 @@ export function checkHello(ours: Hello, theirs: Hello, called: PeerTarget | unde
   }
   if (called !== undefined && theirs.node !== called.node) {
     return refusal('identity', `node ${theirs.node} answers where node ${called.node} should be`);
+  }
+  if (commonVersion(ours.messages, theirs.messages) === undefined) {
+    const [here, there] = [rangeText(ours.messages), rangeText(theirs.messages)];
+    return refusal(
+      'version',
+      `node ${theirs.node} (${theirs.version}) speaks ${there} of peer messages; node ${ours.node} (${ours.version}) speaks ${here}`,
+    );
   }
   return undefined;
 }

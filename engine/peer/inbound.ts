@@ -19,6 +19,7 @@ import type { Refusal } from './wire/greetings.ts';
 import { decodeGreeting, encodeRefusal } from './wire/greetings.ts';
 import { greetingKinds, isRequestKind, requestKinds } from './wire/kinds.ts';
 import type { Hello, PeerReply, PeerRequest } from './wire/messages.ts';
+import { commonVersion, isSpoken } from './wire/versions.ts';
 import type { Rival } from './admission.ts';
 import { FrameStream } from './frame-stream.ts';
 import type { CloseCause } from './observer.ts';
@@ -53,6 +54,8 @@ export class Inbound implements Rival {
   #heartbeat: Heartbeat | undefined;
   /** The fields of the peer's greeting that are used later. */
   #hello: Pick<Hello, 'node' | 'epoch'> | undefined;
+  /** The version of peer messages that both sides speak; 0 before the greeting. */
+  #version = 0;
   #handshake: Timer | undefined;
   #refusedByPeer = false;
   #requestCount = 0;
@@ -152,6 +155,7 @@ export class Inbound implements Rival {
     }
     refusals.over(this.#refused(hello.node, 'refused here'));
     this.#hello = { node: hello.node, epoch: hello.epoch };
+    this.#version = commonVersion(this.#context.hello.messages, hello.messages) ?? 0;
     this.#handshake?.cancel();
     this.#heartbeat = this.#context.pulses.begin({
       onSilent: () => undefined,
@@ -194,6 +198,9 @@ export class Inbound implements Rival {
       return;
     }
     const request = decodeRequest(frame);
+    if (!isSpoken(request.kind, this.#version)) {
+      throw new FrameError('type', `${request.kind} on a connection of version ${this.#version}`);
+    }
     this.#requestCount += 1;
     this.#requestBytes += bytes;
     this.#owner.handle(from, request, this.#answerOnce(frame.id, bytes));

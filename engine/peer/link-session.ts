@@ -21,6 +21,7 @@ import { FrameError, headerBytes } from './wire/frames.ts';
 import { decodeGreeting, encodeRefusal } from './wire/greetings.ts';
 import { isAnswer, isReplyKind, replyKinds } from './wire/kinds.ts';
 import type { Hello, PeerReply, PeerRequest } from './wire/messages.ts';
+import { commonVersion, isSpoken } from './wire/versions.ts';
 import type { Rival } from './admission.ts';
 import { FrameStream } from './frame-stream.ts';
 import type { CloseCause } from './observer.ts';
@@ -44,6 +45,8 @@ export class LinkSession implements Rival {
   #state: 'greeting' | 'up' | 'over' = 'greeting';
   /** The fields of the peer's greeting that are used later. */
   #hello: Pick<Hello, 'node' | 'epoch'> | undefined;
+  /** The version of peer messages that both sides speak; 0 before the greeting. */
+  #version = 0;
   #stopping = false;
   #handshake: Timer | undefined;
   #sentCount = 0;
@@ -168,6 +171,10 @@ export class LinkSession implements Rival {
   request(request: PeerRequest, timeoutUs: number, handler: ReplyHandler): SendOutcome {
     if (!this.up) return 'closed';
     const { io, observer, pool, wheel } = this.#context;
+    if (!isSpoken(request.kind, this.#version)) {
+      this.#refuseUnspoken(request, handler);
+      return 'ok';
+    }
     const id = this.#nextId();
     const frame = this.#encode(id, request, handler);
     if (frame === undefined) return 'ok';
@@ -226,6 +233,15 @@ export class LinkSession implements Rival {
     }
   }
 
+  /** The peer cannot read a request of this kind: nothing is sent, and the handler gets the error later. */
+  #refuseUnspoken({ kind }: PeerRequest, handler: ReplyHandler): void {
+    const detail = `the connection to ${this.#target.node} speaks version ${this.#version} of peer messages, which has no ${kind}`;
+    this.#context.io.spawn('peer.request.refuse', async () => {
+      await Promise.resolve();
+      handler({ kind: 'failed', code: 'PeerRefused', detail });
+    });
+  }
+
   #depart(pending: Pending): Buffer | undefined {
     const { io, observer, pool } = this.#context;
     if (pending.state === 'void') {
@@ -275,6 +291,7 @@ export class LinkSession implements Rival {
     refusals.over(this.#refused('refused here'));
     refusals.over(this.#refused('refused by the peer'));
     this.#state = 'up';
+    this.#version = commonVersion(this.#context.hello.messages, hello.messages) ?? 0;
     this.#hello = { node: hello.node, epoch: hello.epoch };
     this.#heartbeat = this.#context.pulses.begin({
       onSilent: () => this.#ping(),
@@ -286,6 +303,7 @@ export class LinkSession implements Rival {
       address: this.#target.address,
       epoch: hello.epoch,
       version: hello.version,
+      messages: this.#version,
     });
   }
 

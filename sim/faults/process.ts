@@ -1,4 +1,5 @@
 /** Faults of processes: they die, stand still, restart, or start twice. */
+import { messageVersions } from '../../engine/peer/wire/versions.ts';
 import type { FaultContext } from './fault-context.ts';
 import { resume } from './fault-context.ts';
 import type { Fault } from './fault.ts';
@@ -47,6 +48,18 @@ export const processFaults = {
     lasting: true,
     params: {},
     strike: (fault, context) => context.restart(fault),
+  },
+  'build-change': {
+    code: 'FP11',
+    description: 'a node is stopped, and starts as another build',
+    aim: 'node',
+    lasting: true,
+    params: { build: { kind: 'choice', of: ['older', 'newer'] } },
+    strike: (fault, context) =>
+      context.restart(fault, (name) => {
+        const { max } = messageVersions;
+        context.cluster.changeBuild(name, fault.params['build'] === 'older' ? max - 1 : max);
+      }),
   },
   'double-start': {
     code: 'FP8',

@@ -54,7 +54,7 @@ export function faultSentence(fault: PlanFault): string {
   return `${moment} ${deedOf(fault)}${lasting}${parametersOf(fault)}`;
 }
 
-function deedOf({ kind, targets }: PlanFault): string {
+function deedOf({ kind, targets, params }: PlanFault): string {
   const [first = 'a node', second = 'another'] = targets;
   const all = listOf(targets);
   switch (kind) {
@@ -64,6 +64,8 @@ function deedOf({ kind, targets }: PlanFault): string {
       return `${first} stands still`;
     case 'graceful-restart':
       return `${first} is stopped in order`;
+    case 'build-change':
+      return `${first} is stopped in order, and starts as the ${String(params['build'])} build`;
     case 'power-loss':
       return `${first} loses power`;
     case 'torn-write':

@@ -388,6 +388,20 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
     },
   ],
   [
+    'GET /upgrade',
+    {
+      summary: 'Which versions of peer messages the members speak, and the cluster’s minimum',
+      responses: shown('the versions'),
+    },
+  ],
+  [
+    'POST /upgrade/finalize',
+    {
+      summary: 'Raises the cluster’s minimum to what this node speaks; the way back ends',
+      responses: { ...shown('it is recorded at every member'), '409': conflict },
+    },
+  ],
+  [
     'POST /backup/hold',
     {
       summary: 'Holds this node’s writes back for a backup, for at most lease_ms',

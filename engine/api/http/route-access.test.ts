@@ -138,6 +138,8 @@ test('Riak’s endpoints refuse in plain text, the product’s own with problem 
     '/transactions/:id',
     '/transactions/:id/resolve',
     '/types/:type/buckets/:bucket/transactions',
+    '/upgrade',
+    '/upgrade/finalize',
     '/wasm/modules',
     '/wasm/modules/:id',
   ]);

@@ -37,9 +37,9 @@ export const routeAccess: RouteAccess = new Map([
   ...rows('write', 'POST', [...keys, '/riak/:bucket', ...batches]),
   ...rows('admin', 'PUT DELETE', [...properties, '/wasm/modules/:id']),
   ...rows('admin', 'PUT', ['/riak/:bucket', '/types/:type/props']),
-  ...rows('admin', 'GET', ['/aae']),
+  ...rows('admin', 'GET', ['/aae', '/upgrade']),
   ...rows('admin', 'POST', ['/types', '/transactions/:id/resolve', '/aae/sweep']),
-  ...rows('admin', 'POST', ['/cluster/leave', '/cluster/standby']),
+  ...rows('admin', 'POST', ['/cluster/leave', '/cluster/standby', '/upgrade/finalize']),
   ...rows('admin', 'POST', [
     '/backup/hold',
     '/backup/cut',

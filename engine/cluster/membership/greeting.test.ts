@@ -35,6 +35,7 @@ const hello: Hello = {
   generation: 5,
   joining: false,
   version: '0.1.0',
+  messages: { min: 3, max: 4 },
 };
 
 const stranger: Hello = { ...hello, node: 'n9' as NodeId, tokens: [90 as Token], epoch: 'e9' };

@@ -110,6 +110,7 @@ const hello: fc.Arbitrary<Hello> = fc.record({
   generation: fc.maxSafeNat(),
   joining: fc.boolean(),
   version: name,
+  messages: fc.oneof(fc.constant({ min: 3, max: 3 }), fc.record({ min: fc.nat(250), max: fc.nat(250) })),
 });
 
 /** The only frame in `encoded`. */

@@ -12,11 +12,12 @@ import { FrameError, lastingFrame } from './frames.ts';
 import { greetingKinds } from './kinds.ts';
 import type { Hello } from './messages.ts';
 import { schemaType } from './schema.ts';
+import { unstatedVersions } from './versions.ts';
 
 /**
  * Why a peer is refused.
  *
- * - `version`: another wire version.
+ * - `version`: no version of peer messages in common.
  * - `cluster`: another cluster's id.
  * - `identity`: not the node that it should be, or a member that has lost its disk and declares that it joins.
  * - `unknown`: no member of the cluster.
@@ -78,12 +79,19 @@ const nameCharsMax = 256;
 
 /** The frame of a greeting. Throws `TooLarge`. */
 export function encodeHello(arena: FrameArena, hello: Hello): Buffer {
-  return arena.frame(greetingKinds.hello, 0, encodeBody(helloType, { ...hello }));
+  return arena.frame(greetingKinds.hello, 0, helloBody(hello));
 }
 
 /** The same frame in memory of its own. */
 export function helloFrame(hello: Hello): Buffer {
-  return lastingFrame(greetingKinds.hello, 0, encodeBody(helloType, { ...hello }));
+  return lastingFrame(greetingKinds.hello, 0, helloBody(hello));
+}
+
+/** A node that speaks what builds without a range speak says no more than they do. */
+function helloBody({ messages, ...said }: Hello): Uint8Array {
+  const isUnstated = messages.min === unstatedVersions.min && messages.max === unstatedVersions.max;
+  const range = isUnstated ? {} : { messagesMin: messages.min, messagesMax: messages.max };
+  return encodeBody(helloType, { ...said, ...range });
 }
 
 /** The frame of a refusal. Throws `TooLarge`. */
@@ -117,6 +125,9 @@ function decodeHello(body: Buffer): Hello {
     version: name('version'),
     generation: generationOf(fields),
     joining: fields.flag('joining'),
+    messages: fields.has('messagesMax')
+      ? { min: fields.number('messagesMin'), max: fields.number('messagesMax') }
+      : unstatedVersions,
     ...(fields.has('replaces') ? { replaces: nodeOf(fields, 'replaces') } : {}),
     ...(fields.has('view') ? { view: name('view') } : {}),
   };

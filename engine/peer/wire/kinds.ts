@@ -1,7 +1,7 @@
 /**
  * The kinds of frames: one number per message, in every frame's header. Numbers are never reused and never change their
  * meaning. 1 to 15 are greetings, 16 to 63 requests, 64 to 111 replies; the rest is free. A peer that sends an unknown
- * number is disconnected, so a new message needs a new `wireVersion` (wire-version.test.ts).
+ * number is disconnected, so a new message needs a new version (versions.ts, wire-version.test.ts).
  */
 import type { PeerReply, PeerRequest } from './messages.ts';
 
@@ -26,6 +26,7 @@ export const requestKinds = {
   reap: 49,
   keepHint: 21,
   pubsub: 50,
+  upgrade: 51,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 /** Numbers of replies. */
@@ -45,6 +46,7 @@ export const replyKinds = {
   phaseMapped: 93,
   reapAnswered: 97,
   pubsubAnswered: 98,
+  upgradeAnswered: 99,
 } as const satisfies Record<PeerReply['kind'], number>;
 
 const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
@@ -64,6 +66,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   reap: 'reapAnswered',
   keepHint: 'written',
   pubsub: 'pubsubAnswered',
+  upgrade: 'upgradeAnswered',
 };
 
 /** True if the reply answers this request: its own kind of answer, or `failed`. */

@@ -5,15 +5,17 @@
 import type { ErrorCode, ErrorFacts } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
+import type { VersionRange } from './versions.ts';
 
 /**
- * Version of the peer protocol. A peer with another version is refused at the handshake, by the first word of its first
- * frame.
+ * Version of the layout of frames and greetings, in the header of every frame. A peer with another one is refused by the
+ * first word of its first frame. It would grow only if frames or greetings could no longer be read. What nodes may send
+ * each other after the greeting has a version of its own, on which each two nodes agree (versions.ts).
  *
- * It grows by one whenever an earlier node could not read what a new node may send, or would misread it: a new message,
- * a required field, another order or meaning of fields (wire-version.test.ts holds the messages of this version). An
- * optional field of the protobuf schema, which an earlier node skips, needs no new version. A payload (`words`) has no
- * such fields: its decoders refuse bytes that they do not know.
+ * That version grows by one whenever an earlier node could not read what a new node may send, or would misread it: a new
+ * message, a required field, another order or meaning of fields (wire-version.test.ts holds the messages). An optional
+ * field of the protobuf schema, which an earlier node skips, needs no new version. A payload (`words`) has no such
+ * fields: its decoders refuse bytes that they do not know.
  *
  * 1: the first nodes. 2: transactions, anti-entropy, transfers, hints handed on, MapReduce, modules and properties. 3:
  * publish and subscribe; the most names of a listing's page (mapreduce/listing/listing-messages.ts).
@@ -39,6 +41,8 @@ export interface Hello {
   readonly view?: string;
   /** The product's version, for operators. */
   readonly version: string;
+  /** The versions of peer messages that the node speaks. */
+  readonly messages: VersionRange;
 }
 
 /** Bytes of a SHA-256 digest. */
@@ -138,7 +142,9 @@ export type PeerRequest =
    * Published messages, or a question about subscriptions (api/redis/messages/peer-codec.ts). Answered by
    * `pubsubAnswered`.
    */
-  | { readonly kind: 'pubsub'; readonly words: Uint8Array };
+  | { readonly kind: 'pubsub'; readonly words: Uint8Array }
+  /** Asks for versions, or raises the cluster's minimum (node/cluster-version.ts). Answered by `upgradeAnswered`. */
+  | { readonly kind: 'upgrade'; readonly words: Uint8Array };
 
 /** The answer to a request. */
 export type PeerReply =
@@ -178,6 +184,8 @@ export type PeerReply =
   | { readonly kind: 'wasmModulesAnswered'; readonly words: Uint8Array }
   /** The numbers of subscribers, or names. */
   | { readonly kind: 'pubsubAnswered'; readonly words: Uint8Array }
+  /** What a member speaks. */
+  | { readonly kind: 'upgradeAnswered'; readonly words: Uint8Array }
   /** The results of a phase. */
   | { readonly kind: 'phaseMapped'; readonly words: Uint8Array }
   | {

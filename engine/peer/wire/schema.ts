@@ -24,6 +24,8 @@ const schemaText = `
     optional bool joining = 9;
     optional string replaces = 10;
     optional string view = 11;
+    optional uint32 messages_min = 12;
+    optional uint32 messages_max = 13;
   }
 
   message Refusal {

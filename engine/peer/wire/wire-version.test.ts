@@ -1,11 +1,12 @@
 /**
- * The messages belong to a wire version. Nodes of different versions refuse each other, so no message changes without a
- * new version.
+ * The messages belong to a version. Nodes of the version before read nothing that came later, so no message changes
+ * without a new version.
  */
 import { expect, test } from 'vitest';
 
 import { greetingKinds, replyKinds, requestKinds } from './kinds.ts';
 import { wireVersion } from './messages.ts';
+import { isSpoken, messageVersions } from './versions.ts';
 
 test('a message that is added, removed or renumbered needs a new version', () => {
   const kinds = [greetingKinds, requestKinds, replyKinds].map((of) =>
@@ -13,9 +14,10 @@ test('a message that is added, removed or renumbered needs a new version', () =>
       .map(([name, number]) => `${number} ${name}`)
       .sort(),
   );
-  // A change of these lines needs a new version, with a line in messages.ts about what it adds.
-  expect({ wireVersion, kinds }).toEqual({
+  // A change of these lines needs a new version, with a line in versions.ts about what it adds.
+  expect({ wireVersion, messageVersions, kinds }).toEqual({
     wireVersion: 3,
+    messageVersions: { min: 3, max: 4 },
     kinds: [
       ['1 hello', '2 refusal'],
       [
@@ -34,6 +36,7 @@ test('a message that is added, removed or renumbered needs a new version', () =>
         '48 properties',
         '49 reap',
         '50 pubsub',
+        '51 upgrade',
         '56 wasmModules',
       ],
       [
@@ -51,8 +54,18 @@ test('a message that is added, removed or renumbered needs a new version', () =>
         '96 propertiesAnswered',
         '97 reapAnswered',
         '98 pubsubAnswered',
+        '99 upgradeAnswered',
         '104 wasmModulesAnswered',
       ].sort(),
     ],
   });
+});
+
+test('a request is spoken from the version on that it came with', () => {
+  const spokenAt = (version: number): readonly string[] =>
+    (Object.keys(requestKinds) as (keyof typeof requestKinds)[]).filter((kind) => isSpoken(kind, version));
+  const all = Object.keys(requestKinds);
+  expect(spokenAt(3)).toEqual(all.filter((kind) => kind !== 'upgrade'));
+  expect(spokenAt(4)).toEqual(all);
+  expect(spokenAt(2)).toEqual([]);
 });

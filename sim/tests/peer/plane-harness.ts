@@ -110,6 +110,7 @@ export class PlaneHarness {
         generation: life,
         joining: false,
         version: '0.1.0',
+        messages: { min: 3, max: 4 },
       },
       listen: address,
       peers: this.#targets.filter((other) => other !== target),

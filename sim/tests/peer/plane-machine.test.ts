@@ -72,6 +72,7 @@ function seatOf(io: Io, self: PeerTarget, targets: readonly PeerTarget[]): Seat 
       generation: 1,
       joining: false,
       version: '0.1.0',
+      messages: { min: 3, max: 4 },
     },
     listen: address,
     peers: targets.filter((target) => target !== self),

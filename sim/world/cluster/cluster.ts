@@ -91,6 +91,12 @@ export class Cluster {
     this.#slots.set(node.name, { ...nobody, config, host, node, standing });
   }
 
+  /** `build-change`: from its next incarnation on the node speaks at most this version of peer messages. */
+  changeBuild(name: string, peerVersion: number): void {
+    const slot = this.#slot(name);
+    slot.config = { ...slot.config, peerVersion };
+  }
+
   /** Gives a node other settings of its own, from its next incarnation on. */
   reconfigure(node: PlanNode, own: Readonly<Record<string, unknown>>): void {
     const slot = this.#slot(node.name);

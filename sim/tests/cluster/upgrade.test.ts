@@ -1,0 +1,77 @@
+/** Tests an upgrade node by node: what a mixed cluster says of itself, its end, and what follows from that. */
+import { beforeEach, describe, expect, test } from 'vitest';
+
+import { MemberHarness, second } from './member-harness.ts';
+
+interface Answer {
+  readonly status: number;
+  readonly view: {
+    readonly version: { readonly minimum: number; readonly max: number };
+    readonly members: readonly { readonly node: string; readonly reached: boolean; readonly max?: number }[];
+    readonly detail?: string;
+  };
+}
+
+let room: MemberHarness;
+
+beforeEach(async () => {
+  room = new MemberHarness('upgrade', 3, { aae_enabled: false, gossip_interval_ms: 200 });
+  await room.startAll();
+});
+
+async function upgrade(name: string, method: 'GET' | 'POST' = 'GET'): Promise<Answer> {
+  const { status, body } = await room.ask(name, method, method === 'GET' ? '/upgrade' : '/upgrade/finalize');
+  return { status, view: JSON.parse(body.toString()) as Answer['view'] };
+}
+
+/** Stops the node and starts it as a build that speaks up to `version`. */
+async function startAs(name: string, version: number): Promise<void> {
+  await room.cluster.stop(name, 10 * second);
+  room.cluster.changeBuild(name, version);
+  room.cluster.start(name);
+  await room.until(() => room.cluster.serves(name), 10 * second);
+  await room.until(() => room.allAre('NORMAL'), 10 * second);
+}
+
+describe('an upgrade', () => {
+  test('of a cluster whose members all speak the version is finalized, and recorded over a restart', async () => {
+    expect((await upgrade('n1')).view.version).toEqual({ minimum: 3, max: 4 });
+    const { status, view } = await upgrade('n1', 'POST');
+    expect([status, view.version]).toEqual([200, { minimum: 4, max: 4 }]);
+    await startAs('n2', 4);
+    for (const name of ['n1', 'n2', 'n3']) expect((await upgrade(name)).view.version.minimum).toBe(4);
+  });
+
+  test('is not finalized while a member is of the build before, which serves meanwhile', async () => {
+    await startAs('n3', 3);
+    const { view } = await upgrade('n1');
+    expect(view.members.map(({ node, reached }) => [node, reached])).toEqual([
+      ['n1', true],
+      ['n2', true],
+      ['n3', false],
+    ]);
+    const refused = await upgrade('n1', 'POST');
+    expect([refused.status, refused.view.detail]).toEqual([
+      409,
+      'every member must speak version 4; n3: the connection to n3 speaks version 3 of peer messages, which has no upgrade',
+    ]);
+    for (const name of ['n1', 'n2']) expect((await upgrade(name)).view.version.minimum).toBe(3);
+    const put = await room.ask('n3', 'PUT', '/buckets/b/keys/k?w=all', 'v');
+    expect(put.status).toBeLessThan(300);
+  });
+
+  test('is not finalized while a member is away', async () => {
+    await room.cluster.stop('n3', 10 * second);
+    const refused = await upgrade('n1', 'POST');
+    expect([refused.status, refused.view.detail?.includes('n3')]).toEqual([409, true]);
+  });
+
+  test('that is finalized leaves no way back: the build before does not start', async () => {
+    await upgrade('n1', 'POST');
+    await room.cluster.stop('n3', 10 * second);
+    room.cluster.changeBuild('n3', 3);
+    room.cluster.start('n3');
+    await room.until(() => false, 2 * second);
+    expect(room.cluster.serves('n3')).toBe(false);
+  });
+});
