@@ -31,7 +31,13 @@ const modules = [
 ];
 
 /** What every command of the command line uses. */
-const commandBase = ['cli/exit-codes.ts', 'cli/invocation.ts', 'cli/terminal.ts', ...ports];
+const commandBase = [
+  'cli/exit-codes.ts',
+  'cli/help-text.ts',
+  'cli/invocation.ts',
+  'cli/terminal.ts',
+  ...ports,
+];
 
 /**
  * engine/<module> may import these modules (and itself). `x/*` is the files of a folder without its subfolders; a folder

@@ -3,6 +3,7 @@
  */
 import { Command, CommanderError } from 'commander';
 
+import { foldedHelp } from './help-text.ts';
 import { version } from '../base/version.ts';
 import { addCertificatesCommand } from './files/certificates-command.ts';
 import { addCredentialsCommand } from './files/credentials-command.ts';
@@ -37,13 +38,13 @@ Examples:
   lockstep standby --node 127.0.0.1:8098       the node serves no client and takes writes; --return ends it
   lockstep transactions list --node HOST:PORT  what is in doubt there; resolve decides
   lockstep get accounts/ann --node HOST:PORT   the value of an object; also put, del, ls, tx
-  lockstep export --node HOST:PORT -o all.jsonl all objects as JSON lines; import writes them again
+  lockstep export --node HOST:PORT -o F.jsonl  all objects as JSON lines; import writes them again
   lockstep backup DIR --node HOST:PORT ...     one moment of the whole cluster; verify, list, expire; restore
   lockstep load --node HOST:PORT --rate 1000   a load on your own cluster, and its latencies
   lockstep check-config lockstep.yaml          is this configuration valid?
   lockstep check-config --keys                 every key: variable, default, allowed range, meaning
   lockstep certificates secrets n1 n2 n3       a throw-away CA, to try TLS on this machine
-  lockstep credentials --help                  who may come in, with which role
+  lockstep credentials --help                  which clients have access, with which role
   lockstep store verify data/n1/data/store     is every stored byte sound?
   lockstep wasm check words.wat                would a node take this Wasm module?
 
@@ -75,7 +76,7 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
     .description('A clustered, replicated key-value datastore.')
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
-    .addHelpText('after', helpAfter)
+    .addHelpText('after', foldedHelp(helpAfter))
     .showHelpAfterError('(lockstep --help lists commands and options)')
     .exitOverride();
   addStartCommand(program, finish);

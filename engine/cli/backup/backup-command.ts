@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import { backupDefaults, takeBackup } from '../../backup/take-backup.ts';
 import { bytesOf } from '../../backup/manifest.ts';
 import type { BackupManifest } from '../../backup/manifest.ts';
@@ -44,7 +45,7 @@ export function addBackupCommand(program: Command, finish: (code: ExitCode) => v
   const command = program
     .command('backup')
     .description('back up a running cluster to a directory; verify, list and expire backups')
-    .addHelpText('after', backupHelp);
+    .addHelpText('after', foldedHelp(backupHelp));
   withAskingOptions(command.command('take', { isDefault: true }))
     .argument('<dir>', 'the directory of backups; it is made if need be')
     .option('--node <address>', 'the HTTP listener of a member, as host:port; name every member', gather, [])
@@ -57,7 +58,7 @@ export function addBackupCommand(program: Command, finish: (code: ExitCode) => v
     )
     .option('--bytes-per-second <count>', 'limit for each node', positive, backupDefaults.bytesPerSecond)
     .option('--json', 'print one line of JSON')
-    .addHelpText('after', backupHelp)
+    .addHelpText('after', foldedHelp(backupHelp))
     .description('take a backup (the word take may be left out)')
     .action(async (dir: string, options: TakeOptions) => finish(await take(dir, options)));
   command

@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 
 import type { Command } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import { restoreDefaults, sendState } from '../../backup/restore.ts';
 import { RestoredState } from '../../backup/restored-state.ts';
 import { byteStringOf } from '../../base/ids.ts';
@@ -46,7 +47,7 @@ export function addRestoreCommand(program: Command, finish: (code: ExitCode) => 
     .option('--overwrite', 'replace newer values and deletions of the same objects in the cluster')
     .option('--dry-run', 'count what the backup holds, and send nothing')
     .option('--json', 'print one line of JSON')
-    .addHelpText('after', restoreHelp)
+    .addHelpText('after', foldedHelp(restoreHelp))
     .description('write the objects of a backup to a running cluster, of the same or another shape')
     .action(async (dir: string, options: RestoreOptions) => finish(await restore(dir, options)));
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import type { NamedNodeOptions } from '../operate/named-node.ts';
@@ -38,7 +39,7 @@ export function addDataCommands(program: Command, finish: Finish): void {
   withNamedNode(withPlace(program.command('get')))
     .argument('<object>', 'BUCKET/KEY')
     .option('--json', 'print all siblings, their metadata and the context; values in base64')
-    .addHelpText('after', getHelp)
+    .addHelpText('after', foldedHelp(getHelp))
     .description('print the value of one object')
     .action(async (object: string, options: ObjectOptions) => finish(await get(object, options)));
   withNamedNode(withPlace(program.command('put')))
@@ -47,21 +48,21 @@ export function addDataCommands(program: Command, finish: Finish): void {
     .option('-f, --file <file>', 'a file with the value; - reads stdin')
     .option('--content-type <type>', 'text/plain for a VALUE, application/octet-stream for a file, unless given')
     .option('--new', 'only if the key holds nothing')
-    .addHelpText('after', putHelp)
+    .addHelpText('after', foldedHelp(putHelp))
     .description('write one object; it replaces what the key holds')
     .action(async (object: string, value: string | undefined, options: PutOptions) =>
       finish(await put(object, value, options)),
     );
   withNamedNode(withPlace(program.command('del')))
     .argument('<object>', 'BUCKET/KEY')
-    .addHelpText('after', delHelp)
+    .addHelpText('after', foldedHelp(delHelp))
     .description('delete one object')
     .action(async (object: string, options: ObjectOptions) => finish(await del(object, options)));
   withNamedNode(program.command('ls'))
     .argument('[bucket]', 'its keys; without it, the buckets')
     .option('-t, --type <type>', 'the bucket type (default unless given)')
     .option('--json', 'print one JSON string a line')
-    .addHelpText('after', lsHelp)
+    .addHelpText('after', foldedHelp(lsHelp))
     .description('list the keys of a bucket, or the buckets; in no order')
     .action(async (bucket: string | undefined, options: ObjectOptions) => finish(await ls(bucket, options)));
   const gather = (word: string, known: readonly string[]): readonly string[] => [...known, word];
@@ -72,7 +73,7 @@ export function addDataCommands(program: Command, finish: Finish): void {
     .option('-f, --file <file>', 'the whole transaction as JSON, as POST /transactions takes it; - reads stdin')
     .option('--id <id>', 'an idempotency key: the same command again has no second effect')
     .option('--json', 'print what the node answers')
-    .addHelpText('after', txHelp)
+    .addHelpText('after', foldedHelp(txHelp))
     .description('run one transaction: all of its writes happen, or none')
     .action(async (options: TransactionOptions) => finish(await transact(options)));
 }

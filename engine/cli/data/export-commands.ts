@@ -8,6 +8,7 @@
 import { createReadStream, openSync, closeSync, fsyncSync, renameSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
+import { foldedHelp } from '../help-text.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import type { NamedNodeOptions } from '../operate/named-node.ts';
@@ -39,14 +40,14 @@ export function addExportCommands(program: Command, finish: (code: ExitCode) => 
     .option('-t, --type <type>', 'only this bucket type')
     .option('-b, --bucket <bucket>', 'only this bucket (of --type, or of the default type)')
     .option('-o, --out <file>', 'a file, complete or absent; without it, stdout')
-    .addHelpText('after', exportHelp)
+    .addHelpText('after', foldedHelp(exportHelp))
     .description('write all objects as JSON lines, with all siblings and metadata')
     .action(async (options: ExportOptions) => finish(await exportAll(options)));
   withNamedNode(program.command('import'))
     .argument('<file>', 'what lockstep export wrote')
     .option('--replace', 'replace what the keys hold; without it, a key that holds something else is left alone')
     .option('--json', 'print one line of JSON')
-    .addHelpText('after', importHelp)
+    .addHelpText('after', foldedHelp(importHelp))
     .description('write the objects of an export, then read them back and compare')
     .action(async (file: string, options: ImportOptions) => finish(await importAll(file, options)));
 }

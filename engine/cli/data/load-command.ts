@@ -8,6 +8,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import { parseDurationMs } from '../../base/durations.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -51,7 +52,7 @@ export function addLoadCommand(program: Command, finish: (code: ExitCode) => voi
     .option('--bucket <bucket>', 'the bucket that is written', 'lockstep-load')
     .option('--clean', 'delete the keys afterwards')
     .option('--json', 'print one line of JSON')
-    .addHelpText('after', helpAfter)
+    .addHelpText('after', foldedHelp(helpAfter))
     .description('send a fixed rate of reads and writes, and print their latencies')
     .action(async (options: LoadOptions) => finish(await load(options)));
 }

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import { parseNodeId } from '../../base/ids.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -22,7 +23,7 @@ export function addCertificatesCommand(program: Command, finish: (code: ExitCode
     .argument('<directory>', 'where they are written; made where there is none')
     .argument('<name...>', 'the nodes’ names')
     .description('make a throw-away CA and certificates for nodes on this machine')
-    .addHelpText('after', helpAfter)
+    .addHelpText('after', foldedHelp(helpAfter))
     .action(async (directory: string, names: readonly string[]) => {
       await makeCertificates(directory, names);
       finish(exitCodes.done);

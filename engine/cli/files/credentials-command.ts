@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import type { CredentialLimits } from '../../auth/credentials.ts';
 import {
   digestOf,
@@ -37,8 +38,8 @@ the type sessions), and to requests a second at each node. A limited admin chang
 export function addCredentialsCommand(program: Command, finish: (code: ExitCode) => void): void {
   const command = program
     .command('credentials')
-    .description('who may come in: the file that a configuration names by credentials')
-    .addHelpText('after', helpAfter);
+    .description('the credentials file, which says which clients have access')
+    .addHelpText('after', foldedHelp(helpAfter));
   command
     .command('add')
     .argument('<file>', 'the credentials file; made where there is none, with its directory')

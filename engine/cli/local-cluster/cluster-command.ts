@@ -5,6 +5,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { keyOf, variableOf } from '../../config/config-key.ts';
 import { configFileOf, prepareFiles, runningNodes } from './cluster-files.ts';
@@ -54,7 +55,7 @@ export function addClusterCommand(program: Command, finish: (code: ExitCode) => 
     .option('--data <directory>', 'where the nodes’ configuration files and data are', './data')
     .option('--json', 'print the cluster’s shape as one line of JSON once it serves')
     .description('run a cluster on this machine, each node a process, and keep it running until Ctrl-C')
-    .addHelpText('after', helpAfter)
+    .addHelpText('after', foldedHelp(helpAfter))
     .action(async (options: ClusterCommandOptions) => {
       finish(await runCluster(options));
     });

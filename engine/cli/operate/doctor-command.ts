@@ -3,6 +3,7 @@ import { connect } from 'node:tls';
 
 import type { Command } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import type { ClusterView } from '../../node/node.ts';
 import type { Examined, Finding } from './doctor-findings.ts';
 import { findingsOf } from './doctor-findings.ts';
@@ -26,7 +27,7 @@ export function addDoctorCommand(program: Command, finish: (code: ExitCode) => v
   withAskingOptions(program.command('doctor'))
     .argument('<node...>', 'the HTTP listeners of the members, as host:port or https://host:port')
     .option('--json', 'print one line of JSON')
-    .addHelpText('after', helpAfter)
+    .addHelpText('after', foldedHelp(helpAfter))
     .description('what is wrong with the cluster, and what to do')
     .action(async (nodes: readonly string[], options: DoctorOptions) => finish(await doctor(nodes, options)));
 }

@@ -1,6 +1,7 @@
 /** `lockstep standby`: puts a running node into STANDBY, in which it serves no client, or takes it back. */
 import type { Command } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import type { ClusterView } from '../../node/node.ts';
 import { parsed } from './cluster-view.ts';
 import type { ExitCode } from '../exit-codes.ts';
@@ -19,7 +20,7 @@ export function addStandbyCommand(program: Command, finish: (code: ExitCode) => 
   withNamedNode(program.command('standby'))
     .option('--return', 'take the node back: it serves clients again')
     .option('--json', 'print what the node answers: the cluster as GET /cluster shows it')
-    .addHelpText('after', helpAfter)
+    .addHelpText('after', foldedHelp(helpAfter))
     .description('put a node in STANDBY: it keeps its keys and takes every write, and serves no client')
     .action(async (options: StandbyOptions) => finish(await standby(options)));
 }

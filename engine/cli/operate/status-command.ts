@@ -1,6 +1,7 @@
 /** `lockstep status`: prints one node's view of the members, of ring changes, and of its transactions in doubt. */
 import type { Command } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import type { ClusterView, MemberView } from '../../node/node.ts';
 import { counted, isSettled, moveLines, parsed, silentIn, standbyIn, unheardIn } from './cluster-view.ts';
 import type { ExitCode } from '../exit-codes.ts';
@@ -28,7 +29,7 @@ export function addStatusCommand(program: Command, finish: (code: ExitCode) => v
   )
     .option('--json', 'print what the node answers to GET /cluster')
     .option('--quiet', 'print nothing: the exit code tells')
-    .addHelpText('after', helpAfter)
+    .addHelpText('after', foldedHelp(helpAfter))
     .description('the members, their states and the ring changes under way, as one node knows them')
     .action(async (options: StatusOptions) => finish(await status(options)));
 }

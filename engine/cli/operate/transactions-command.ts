@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { Argument } from 'commander';
 
+import { foldedHelp } from '../help-text.ts';
 import { clusterOf, parsed } from './cluster-view.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -47,7 +48,7 @@ export function addTransactionsCommand(program: Command, finish: (code: ExitCode
     .description(
       'commit or roll back a branch that is prepared on this node and whose coordinator is gone; or abandon, at its coordinator, the lost branches of a transaction that is decided, or the outcome that only a lost node knows; or abandon what was decided by hand here for a coordinator that is gone',
     )
-    .addHelpText('after', helpAfter)
+    .addHelpText('after', foldedHelp(helpAfter))
     .action(async (id: string, decision: string, options: ResolveOptions) =>
       finish(await resolve(id, decision, options)),
     );
