@@ -10,6 +10,8 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** A call takes at most this many arguments. */
 const charsMax = 4096;
+const utf8Encoder = new TextEncoder();
+const packagedIndexOf = PackagedBuffer.prototype.indexOf;
 const packagedToString: ToString = Reflect.get(PackagedBuffer.prototype, 'toString');
 
 /** Methods that the package lacks, or that insist on a Buffer where Node.js takes any bytes. */
@@ -46,8 +48,78 @@ const methods = {
   equals(this: Buffer, other: Uint8Array): boolean {
     return PackagedBuffer.compare(this, other) === 0;
   },
+  indexOf(this: Buffer, wanted: string | number | Uint8Array, from = 0, encoding?: BufferEncoding): number {
+    if (typeof wanted === 'number') return find(this, wanted, from);
+    const bytes = typeof wanted === 'string' ? PackagedBuffer.from(wanted, encoding) : wanted;
+    const [first] = bytes;
+    if (from < 0 || first === undefined) return Reflect.apply(packagedIndexOf, this, [bytes, from]);
+    for (let at = find(this, first, from); at >= 0; at = find(this, first, at + 1)) {
+      let same = 1;
+      while (same < bytes.length && this[at + same] === bytes[same]) same += 1;
+      if (same === bytes.length) return at;
+    }
+    return -1;
+  },
 };
-Object.assign(PackagedBuffer.prototype, methods);
+
+/**
+ * The class of all buffers. The package makes arrays and replaces their prototype, which is slow, and so is every later
+ * access to them.
+ */
+class FastBuffer extends Uint8Array {}
+const { constructor: _, ...inherited } = Object.getOwnPropertyDescriptors(PackagedBuffer.prototype);
+Object.defineProperties(FastBuffer.prototype, inherited);
+Object.assign(FastBuffer.prototype, methods);
+Object.defineProperty(FastBuffer.prototype, 'constructor', { value: PackagedBuffer });
+Object.defineProperty(PackagedBuffer, Symbol.species, { value: FastBuffer });
+Object.defineProperty(PackagedBuffer, 'prototype', { value: FastBuffer.prototype });
+
+const packagedFrom = PackagedBuffer.from as (...args: readonly unknown[]) => Buffer;
+const made = (bytes: FastBuffer): Buffer => bytes as unknown as Buffer;
+const statics = {
+  alloc(length: number, fill?: string | number | Uint8Array, encoding?: BufferEncoding): Buffer {
+    const bytes = made(new FastBuffer(length));
+    return fill === undefined || fill === 0 ? bytes : bytes.fill(typeof fill === 'string' ? PackagedBuffer.from(fill, encoding) : fill);
+  },
+  allocUnsafe: (length: number): Buffer => made(new FastBuffer(length)),
+  allocUnsafeSlow: (length: number): Buffer => made(new FastBuffer(length)),
+  from(value: unknown, ...more: unknown[]): Buffer {
+    if (value instanceof ArrayBuffer) {
+      const [from, length] = more as [number | undefined, number | undefined];
+      return made(new FastBuffer(value, from, length));
+    }
+    if (value instanceof Uint8Array) return made(new FastBuffer(value));
+    if (typeof value !== 'string') return packagedFrom(value, ...more);
+    const [encoding = 'utf8'] = more;
+    if (encoding === 'utf8') return over(utf8Encoder.encode(value));
+    if (encoding === 'latin1' || encoding === 'binary') {
+      const bytes = new FastBuffer(value.length);
+      for (let at = 0; at < value.length; at++) bytes[at] = value.charCodeAt(at);
+      return made(bytes);
+    }
+    return over(packagedFrom(value, encoding));
+  },
+  concat(list: readonly Uint8Array[], length = list.reduce((sum, { length: own }) => sum + own, 0)): Buffer {
+    const whole = new FastBuffer(length);
+    let at = 0;
+    for (const part of list) {
+      if (at >= length) break;
+      whole.set(part.length > length - at ? part.subarray(0, length - at) : part, at);
+      at += part.length;
+    }
+    return made(whole);
+  },
+};
+Object.assign(PackagedBuffer, statics);
+
+/** A buffer over the same memory. */
+function over({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return made(new FastBuffer(buffer as ArrayBuffer, byteOffset, length));
+}
+
+function find(bytes: Uint8Array, byte: number, from: number): number {
+  return Uint8Array.prototype.indexOf.call(bytes, byte, from);
+}
 
 function latin1Of(bytes: Uint8Array, from: number, to: number): string {
   let text = '';
