@@ -11,6 +11,9 @@ import type { Explanation } from '../record/explain.ts';
 import { explainPlan } from '../record/explain.ts';
 import { recordRun } from '../record/record-run.ts';
 import type { Recording } from '../record/recording.ts';
+import { brokenInvariant } from '../runner/broken.ts';
+import { judgeOutcome } from '../runner/judge-outcome.ts';
+import { runPlan } from '../runner/run.ts';
 import { browserBundleFile, buildDirectory } from '../runner/pool/build.ts';
 import type { Own } from '../runner/user-defined.ts';
 
@@ -55,8 +58,8 @@ export async function writePage(
   return { file, bytes: Buffer.byteLength(html), recording };
 }
 
-/** Most milliseconds of real time that an explanation takes. */
-const explainMsMax = 20_000;
+/** Most milliseconds of real time that an explanation of a small plan takes. */
+const explainMsMax = 10_000;
 
 /** A plan with more faults and operations is too large to try each; `lockstep-sim explain` takes its time. */
 const explainedSentencesMax = 12;
@@ -69,9 +72,12 @@ async function causeOf(recording: Recording, own: Own): Promise<string> {
 /** Explains a failing run by runs of its neighbours; shrinks its plan before, if that is large, for `shrinkMs`. */
 export function explainRecording(failing: Recording, own: Own, shrinkMs = 0): Promise<Explanation> {
   const endMs = performance.now() + shrinkMs + explainMsMax;
-  const again = (plan: Plan): Promise<Recording> => recordRun(plan, () => performance.now(), own.invariants);
+  const runs = {
+    record: (plan: Plan) => recordRun(plan, () => performance.now(), own.invariants),
+    judge: async (plan: Plan) => brokenInvariant(judgeOutcome(plan, await runPlan(plan), 0, own.invariants)),
+  };
   const signal = shrinkMs === 0 ? undefined : AbortSignal.timeout(shrinkMs);
-  return explainPlan(failing, again, () => performance.now() > endMs, signal);
+  return explainPlan(failing, runs, () => performance.now() > endMs, signal);
 }
 
 /** The bundled simulator, or why the page has none. */

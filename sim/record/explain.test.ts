@@ -2,6 +2,8 @@ import { expect, it } from 'vitest';
 
 import type { Plan, PlanFault } from '../plan/plan.ts';
 import { planOfSeed } from '../runner/task.ts';
+import type { CheckReport } from '../check/report.ts';
+import type { ExplainRuns } from './explain.ts';
 import { explainPlan } from './explain.ts';
 import { sentencesOf } from './plan-sentences.ts';
 import type { Recording } from './recording.ts';
@@ -40,7 +42,18 @@ function breaks({ faults, operations }: Plan): boolean {
   return inTime && operations.some(({ id }) => id === second);
 }
 
-const record = (ran: Plan): Promise<Recording> => Promise.resolve(recordingOf(ran, breaks(ran)));
+/** Runs in which a plan breaks `durability` if `fails` says so. */
+function runsOf(fails: (ran: Plan) => boolean): ExplainRuns {
+  return {
+    record: (ran) => Promise.resolve(recordingOf(ran, fails(ran))),
+    judge: (ran) => Promise.resolve(fails(ran) ? report : undefined),
+  };
+}
+const report: CheckReport = {
+  ...{ invariant: 'durability', ok: false, checked: 1, skipped: 0, reasons: [], vacuous: false },
+  firstBad: undefined,
+};
+const record = runsOf(breaks);
 
 it('names what the failure needs, and up to when its fault must strike', async () => {
   const { decisive, sentence, runs } = await explainPlan(recordingOf(plan, true), record);
@@ -82,8 +95,26 @@ it('finds the fault whose moment matters among several', async () => {
   const needsBoth = ({ faults }: Plan): boolean =>
     faults.some(({ id }) => id === 'f1') &&
     faults.some(({ id, when }) => id === 'f0' && 'atUs' in when && when.atUs <= 41_234);
-  const { sentence } = await explainPlan(recordingOf(two, true), (ran) =>
-    Promise.resolve(recordingOf(ran, needsBoth(ran))),
-  );
+  const { sentence } = await explainPlan(recordingOf(two, true), runsOf(needsBoth));
   expect(sentence).toMatch(/The moment matters: f0 breaks the promise/);
+});
+
+it('names what the struck host does between the failing instant and the passing one', async () => {
+  const marks = [
+    { lane: 0, atUs: 40_000, kind: 'fault' as const, text: 'f0: n2 crashes', about: [] },
+    { lane: 0, atUs: 39_995, kind: 'sync' as const, text: 'disk.file.synced path=store/1.log', about: [] },
+    { lane: 0, atUs: 20_000, kind: 'sync' as const, text: 'disk.file.synced path=store/0.log', about: [] },
+  ];
+  const lanes = [{ name: 'n2', kind: 'node' as const }];
+  const { sentence } = await explainPlan(recordingOf(plan, true), {
+    ...record,
+    record: (ran) => Promise.resolve({ ...recordingOf(ran, false), lanes, marks }),
+  });
+  expect(sentence).toContain('Between these two instants: at 0.0400 s n2 makes store/1.log durable.');
+});
+
+it('a run that compares too little does not count as the failure', async () => {
+  const judge = (ran: Plan): Promise<CheckReport> => Promise.resolve({ ...report, vacuous: !breaks(ran) });
+  const { decisive } = await explainPlan(recordingOf(plan, true), { ...record, judge });
+  expect(decisive).toEqual(['f0', second]);
 });

@@ -11,7 +11,8 @@ const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** A call takes at most this many arguments. */
 const charsMax = 4096;
 const utf8Encoder = new TextEncoder();
-const packagedIndexOf = PackagedBuffer.prototype.indexOf;
+type IndexOf = (wanted: Uint8Array, from: number) => number;
+const packagedIndexOf = untyped(PackagedBuffer.prototype, 'indexOf') as IndexOf;
 const packagedToString: ToString = Reflect.get(PackagedBuffer.prototype, 'toString');
 
 /** Methods that the package lacks, or that insist on a Buffer where Node.js takes any bytes. */
@@ -52,7 +53,10 @@ const methods = {
     if (typeof wanted === 'number') return find(this, wanted, from);
     const bytes = typeof wanted === 'string' ? PackagedBuffer.from(wanted, encoding) : wanted;
     const [first] = bytes;
-    if (from < 0 || first === undefined) return Reflect.apply(packagedIndexOf, this, [bytes, from]);
+    if (from < 0 || first === undefined) {
+      const at: number = Reflect.apply(packagedIndexOf, this, [bytes, from]);
+      return at;
+    }
     for (let at = find(this, first, from); at >= 0; at = find(this, first, at + 1)) {
       let same = 1;
       while (same < bytes.length && this[at + same] === bytes[same]) same += 1;
@@ -74,47 +78,60 @@ Object.defineProperty(FastBuffer.prototype, 'constructor', { value: PackagedBuff
 Object.defineProperty(PackagedBuffer, Symbol.species, { value: FastBuffer });
 Object.defineProperty(PackagedBuffer, 'prototype', { value: FastBuffer.prototype });
 
-const packagedFrom = PackagedBuffer.from as (...args: readonly unknown[]) => Buffer;
-const made = (bytes: FastBuffer): Buffer => bytes as unknown as Buffer;
+type From = (...args: readonly unknown[]) => Buffer;
+const packagedFrom = untyped(PackagedBuffer, 'from') as From;
+type NewBuffer = new (
+  source: number | ArrayBufferLike | Uint8Array,
+  from?: number,
+  length?: number,
+) => Buffer;
+const NewBuffer = untyped({ FastBuffer }, 'FastBuffer') as NewBuffer;
 const statics = {
   alloc(length: number, fill?: string | number | Uint8Array, encoding?: BufferEncoding): Buffer {
-    const bytes = made(new FastBuffer(length));
-    return fill === undefined || fill === 0 ? bytes : bytes.fill(typeof fill === 'string' ? PackagedBuffer.from(fill, encoding) : fill);
+    const bytes = new NewBuffer(length);
+    return fill === undefined || fill === 0
+      ? bytes
+      : bytes.fill(typeof fill === 'string' ? PackagedBuffer.from(fill, encoding) : fill);
   },
-  allocUnsafe: (length: number): Buffer => made(new FastBuffer(length)),
-  allocUnsafeSlow: (length: number): Buffer => made(new FastBuffer(length)),
+  allocUnsafe: (length: number): Buffer => new NewBuffer(length),
+  allocUnsafeSlow: (length: number): Buffer => new NewBuffer(length),
   from(value: unknown, ...more: unknown[]): Buffer {
     if (value instanceof ArrayBuffer) {
       const [from, length] = more as [number | undefined, number | undefined];
-      return made(new FastBuffer(value, from, length));
+      return new NewBuffer(value, from, length);
     }
-    if (value instanceof Uint8Array) return made(new FastBuffer(value));
+    if (value instanceof Uint8Array) return new NewBuffer(value);
     if (typeof value !== 'string') return packagedFrom(value, ...more);
     const [encoding = 'utf8'] = more;
     if (encoding === 'utf8') return over(utf8Encoder.encode(value));
     if (encoding === 'latin1' || encoding === 'binary') {
-      const bytes = new FastBuffer(value.length);
+      const bytes = new NewBuffer(value.length);
       for (let at = 0; at < value.length; at++) bytes[at] = value.charCodeAt(at);
-      return made(bytes);
+      return bytes;
     }
     return over(packagedFrom(value, encoding));
   },
   concat(list: readonly Uint8Array[], length = list.reduce((sum, { length: own }) => sum + own, 0)): Buffer {
-    const whole = new FastBuffer(length);
+    const whole = new NewBuffer(length);
     let at = 0;
     for (const part of list) {
       if (at >= length) break;
       whole.set(part.length > length - at ? part.subarray(0, length - at) : part, at);
       at += part.length;
     }
-    return made(whole);
+    return whole;
   },
 };
 Object.assign(PackagedBuffer, statics);
 
+/** A property whose declared type does not tell what it is here. */
+function untyped(of: object, name: string): unknown {
+  return Reflect.get(of, name);
+}
+
 /** A buffer over the same memory. */
 function over({ buffer, byteOffset, length }: Uint8Array): Buffer {
-  return made(new FastBuffer(buffer as ArrayBuffer, byteOffset, length));
+  return new NewBuffer(buffer, byteOffset, length);
 }
 
 function find(bytes: Uint8Array, byte: number, from: number): number {
