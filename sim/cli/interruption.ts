@@ -23,9 +23,9 @@ export class Interruption {
     return this.#controller.signal;
   }
 
-  /** A signal that is aborted by Ctrl-C, or once so many milliseconds have passed. */
+  /** A signal that is aborted by Ctrl-C, or once so many milliseconds have passed; a part of one counts whole. */
   orAfter(ms: number): AbortSignal {
-    return AbortSignal.any([this.signal, AbortSignal.timeout(ms)]);
+    return AbortSignal.any([this.signal, AbortSignal.timeout(Math.ceil(ms))]);
   }
 
   get hasCome(): boolean {

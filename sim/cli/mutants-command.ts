@@ -117,7 +117,7 @@ async function sizeOf(
   shrinkMs: number,
 ): Promise<NonNullable<CatchRow['shrunk']>> {
   const plan = planOfSeed(result.scenario, result.seed);
-  const signal = AbortSignal.timeout(shrinkMs);
+  const signal = AbortSignal.timeout(Math.ceil(shrinkMs));
   const shrunk = await shrinkFailure(pool, plan, result, invariant as Lowercase<string>, { signal });
   return { faults: shrunk.faults[1], operations: shrunk.operations[1] };
 }
