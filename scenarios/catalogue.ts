@@ -15,6 +15,7 @@ import { ejectAndReinstate } from './eject-and-reinstate.ts';
 import { crashLoop } from './crash-loop.ts';
 import { tombstonesRemoved } from './tombstones-removed.ts';
 import { diskErrors } from './disk-errors.ts';
+import { conditionalPuts } from './conditional-puts.ts';
 import { conflictingBatches } from './conflicting-batches.ts';
 import { coordinatorIsReplaced } from './coordinator-is-replaced.ts';
 import { coordinatorNeverReturns } from './coordinator-never-returns.ts';
@@ -127,6 +128,7 @@ export const scenarios: readonly Scenario[] = [
   wipedPrimary,
   participantCrashLoop,
   partitionDuringCommit,
+  conditionalPuts,
   conflictingBatches,
   forceAbort,
   zombieCoordinator,

@@ -27,7 +27,7 @@ function move(atUs: number, from: string, to: string, life = 1): OpinionMove {
 
 describe('causality', () => {
   it('adds up what the disks showed, and breaks over a dot used twice and over a value forgotten', () => {
-    const fine = { compared: 5, skipped: 1, reused: [], lost: [] };
+    const fine = { compared: 5, skipped: 1, reused: [], lost: [], twice: [] };
     const bad = [{ atUs: 3, text: 'twice' }];
     expect(verdict(checkDots(fine))).toEqual([true, 5, 1]);
     expect(verdict(checkDots({ ...fine, reused: bad }))).toEqual([false, 5, 1]);
@@ -230,15 +230,22 @@ describe('liveness', () => {
 });
 
 describe('hint-delivery', () => {
-  const balance = { node: 'n1', atUs: 9, onDisk: 2, counted: 2 };
+  const counts = { written: 6, erased: 4, stored: 6, ended: 4, exact: true };
+  const balance = { node: 'n1', atUs: 9, onDisk: 2, counted: 2, ...counts };
   const fine = { removed: 4, skipped: 1, forgotten: [] };
 
   it('holds when hints are removed for a reason, and the rest is counted', () => {
-    expect(verdict(checkHints(fine, [balance]))).toEqual([true, 4, 1]);
+    expect(verdict(checkHints(fine, [balance]))).toEqual([true, 5, 1]);
   });
 
   it('breaks over a hint removed before its replica had it, and over a gauge that is off', () => {
     expect(checkHints({ ...fine, forgotten: [{ atUs: 1, text: 'gone' }] }, []).ok).toBe(false);
     expect(checkHints(fine, [{ ...balance, counted: 1 }]).ok).toBe(false);
+  });
+
+  it('breaks over counters that do not add up, and takes the disk as a bound where it hides its answers', () => {
+    expect(checkHints(fine, [{ ...balance, ended: 3 }]).ok).toBe(false);
+    expect(checkHints(fine, [{ ...balance, ended: 3, exact: false }]).ok).toBe(true);
+    expect(checkHints(fine, [{ ...balance, stored: 7, exact: false }]).ok).toBe(false);
   });
 });

@@ -6,6 +6,7 @@
 import { durableBeforeAckRow } from './objects/acknowledgement.ts';
 import { noDanglingTransactionsRow } from './transactions/branches-left.ts';
 import { noAmbientTimeRow } from './program/clock-use.ts';
+import { conditionalPutsRow } from './objects/conditional-puts.ts';
 import { convergenceRow } from './objects/convergence.ts';
 import { dataIntegrityRow } from './disks/corruption.ts';
 import { timestampAccuracyRow } from './disks/dates.ts';
@@ -77,6 +78,7 @@ export const invariantTable = [
   accessControlRow,
   timestampAccuracyRow,
   standbyRoutingRow,
+  conditionalPutsRow,
 ] as const;
 
 type AnyRow = (typeof invariantTable)[number];

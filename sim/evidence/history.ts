@@ -32,6 +32,8 @@ interface OperationBase {
   readonly outcome: Outcome;
   /** Why it was not `ok`, for people. */
   readonly reason: string;
+  /** Whether the node refused it because its condition did not hold. Absent: no. */
+  readonly unmet?: boolean;
 }
 
 /** A read of one key. */
@@ -50,6 +52,11 @@ export interface WriteOperation extends OperationBase {
   readonly tag: string;
   /** Id of the read whose context the write carried; undefined if it carried none. */
   readonly contextFrom: number | undefined;
+  /**
+   * The condition of a put: the key holds nothing (`absent`), its context is that of the read `contextFrom`
+   * (`unchanged`), or its entity tag is (`tag`). Absent: none.
+   */
+  readonly condition?: 'absent' | 'unchanged' | 'tag';
   /** How many replicas of the key in that datacenter certainly keep the tag on disk at the moment of `ok`. */
   readonly durableCopies: number;
 }

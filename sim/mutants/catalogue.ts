@@ -3,6 +3,7 @@ import { antiEntropyMutants } from './anti-entropy-mutants.ts';
 import { clientMutants } from './client-mutants.ts';
 import { clusterMutants, harmlessEdits } from './cluster-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { oracleMutants } from './oracle-mutants.ts';
 import { readMutants } from './read-mutants.ts';
 import { storageMutants } from './storage-mutants.ts';
 import { randomTransactionMutants } from './random-transaction-mutants.ts';
@@ -147,6 +148,7 @@ export const mutants: readonly Mutant[] = [
   ...clientMutants,
   ...clusterMutants,
   ...harmlessEdits,
+  ...oracleMutants,
   ...readMutants,
   ...randomTransactionMutants,
 ];

@@ -14,6 +14,7 @@ import type { CloseReason } from '../../engine/io/network.ts';
 import { parseXid } from '../../engine/transactions/formats/xid.ts';
 import type { ClientTruth } from '../check/metrics/reconcile/account.ts';
 import { Guesses } from './guesses.ts';
+import { HttpConversation } from './http-conversation.ts';
 import { Tallies } from './tallies.ts';
 
 const turnedAwayCodes: readonly string[] = ['Unauthorized', 'Forbidden'];
@@ -65,20 +66,12 @@ class Conversation {
   }
 }
 
-/** One connection of the HTTP listener. */
-interface HttpExchange {
-  refused: boolean;
-  left: boolean;
-  toldEnd: boolean;
-  letGo: boolean;
-}
-
 /** Counts requests, answers and connection ends of one incarnation, for the client equations of `metrics-reconcile`. */
 export class ClientObserver {
   readonly #frameBytesMax: number;
   readonly #sums = new Tallies();
   readonly #open = new Map<number, Conversation>();
-  readonly #http = new Map<number, HttpExchange>();
+  readonly #http = new Map<number, HttpConversation>();
   readonly #guesses = new Guesses();
 
   /** `frameBytesMax`: the longest frame that the node accepts on the binary protocol, in bytes. */
@@ -97,6 +90,13 @@ export class ClientObserver {
       deletes: sums.get('delete'),
       others: ['other', 'login', ...readsMore].reduce((sum, asked) => sum + sums.get(asked), 0),
       valuesRead: sums.get('valuesRead'),
+      http: {
+        gets: sums.get('http.get'),
+        puts: sums.get('http.put'),
+        deletes: sums.get('http.delete'),
+        answers: sums.get('http.answers'),
+        valuesRead: sums.get('http.valuesRead'),
+      },
       answers: sums.get('answers'),
       errors: sums.under('error.'),
       getErrors: sums.under('get.error.'),
@@ -131,12 +131,17 @@ export class ClientObserver {
   }
 
   opened(id: number, http: boolean): void {
-    if (http) this.#http.set(id, { refused: false, left: false, toldEnd: false, letGo: false });
+    if (http) this.#http.set(id, new HttpConversation());
     else this.#open.set(id, new Conversation(this.#frameBytesMax));
   }
 
   heard(id: number, bytes: Uint8Array): void {
-    if (this.#http.has(id)) this.#guesses.heard(id, bytes);
+    const exchange = this.#http.get(id);
+    if (exchange !== undefined) {
+      this.#guesses.heard(id, bytes);
+      const asked = exchange.heard(bytes);
+      if (asked !== undefined) this.#sums.add(`http.${asked}`);
+    }
     const conversation = this.#open.get(id);
     if (conversation === undefined || !listens(conversation)) return;
     conversation.heard.push(bytes);
@@ -195,7 +200,11 @@ export class ClientObserver {
 
   closed(id: number, reason: CloseReason): void {
     const exchange = this.#http.get(id);
-    if (exchange !== undefined) this.#count(causeOfHttp(exchange, reason));
+    if (exchange !== undefined) {
+      this.#count(causeOfHttp(exchange, reason));
+      if (exchange.owed !== undefined)
+        this.#sums.add(`abandoned.${exchange.owed === 'get' ? 'get' : 'write'}`);
+    }
     this.#http.delete(id);
     this.#guesses.closed(id);
     const conversation = this.#open.get(id);
@@ -271,19 +280,26 @@ export class ClientObserver {
     if (asked === 'resolution') this.#sums.add(`resolved.${textOf(heuristic ?? outcome)}`);
   }
 
-  /** Only unauthenticated clients use the HTTP listener, so every answer there is a refusal. */
-  #httpAnswered(exchange: HttpExchange, bytes: Uint8Array): void {
+  /** Requests for objects are counted; all others on the HTTP listener are those of unauthenticated clients. */
+  #httpAnswered(exchange: HttpConversation, bytes: Uint8Array): void {
+    const { owed } = exchange;
+    this.#sums.add('http.valuesRead', exchange.isGet ? exchange.wrote(bytes) : 0);
     const head = Buffer.from(bytes.subarray(0, headBytesMax)).toString('latin1');
     const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1];
-    if (status === undefined || status < '400') return;
+    if (status === undefined) return;
+    exchange.owed = undefined;
+    if (owed !== undefined && (status === '401' || status === '403')) this.#sums.add(`http.${owed}`, -1);
+    else if (owed !== undefined) this.#sums.add('http.answers');
+    if (status < '400') return;
     const code = /\r\nX-Lockstep-Error: (\w+)\r\n/i.exec(head)?.[1] ?? '';
     // After any other refusal the node closes the connection. A handler's 501 is no refusal of the port.
-    if (!answeredLikeOthers.includes(status) && code !== 'WasmNotImplemented') exchange.refused = true;
+    const isHandlers = owed !== undefined || code === 'WasmNotImplemented';
+    if (!answeredLikeOthers.includes(status) && !isHandlers) exchange.refused = true;
     // A missing object is an ordinary answer.
     if (code === 'NotFound' && head.endsWith('\r\n\r\nnot found\n')) return;
     // A client that sends too slowly occupies no replica.
     const counted = status === '408' ? 'TooSlow' : code;
-    this.#failed(counted, /\r\nX-Lockstep-Definite: true\r\n/i.test(head), false);
+    this.#failed(counted, /\r\nX-Lockstep-Definite: true\r\n/i.test(head), owed === 'get');
   }
 }
 
@@ -311,7 +327,7 @@ function causeOf({ broken, left, letGo }: Conversation): 'eof' | 'broken' | 'clo
 }
 
 function causeOfHttp(
-  { refused, left, toldEnd, letGo }: HttpExchange,
+  { refused, left, toldEnd, letGo }: HttpConversation,
   reason: CloseReason,
 ): 'eof' | 'broken' | 'closedHere' {
   if (refused || (reason !== 'ended' && reason !== 'closedHere')) return 'broken';

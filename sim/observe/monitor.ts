@@ -16,6 +16,7 @@ import { Opinions } from '../evidence/opinions.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { needsAny } from '../check/invariants.ts';
 import type { Plan } from '../plan/plan.ts';
+import { hidesAnswers } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
 import type { ReplacementsOf } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
@@ -40,6 +41,7 @@ const intervalsMax = 5;
 export type MonitorEvidence = Pick<
   RunEvidence,
   | 'dots'
+  | 'coordinated'
   | 'dates'
   | 'readAnswers'
   | 'opinions'
@@ -133,8 +135,24 @@ export class Monitor {
     this.#balances = this.#cluster.members.flatMap((node) => {
       const snapshot = this.#cluster.statistics(node);
       if (snapshot === undefined) return [];
-      const counted = sumOf(snapshot, 'svc_hints_kept');
-      return [{ node, atUs: this.#world.nowUs, onDisk: this.#objects.hintsOnDisk(node), counted }];
+      const totals = samplesOf(snapshot, 'svc_hints_total');
+      const count = (...outcomes: readonly string[]): number =>
+        totals.reduce(
+          (sum, { labels, value }) => sum + (outcomes.includes(String(labels['outcome'])) ? value : 0),
+          0,
+        );
+      return [
+        {
+          node,
+          atUs: this.#world.nowUs,
+          onDisk: this.#objects.hintsOnDisk(node),
+          counted: sumOf(snapshot, 'svc_hints_kept'),
+          ...this.#objects.hintWrites(node),
+          stored: count('stored'),
+          ended: count('delivered', 'handed_on', 'expired'),
+          exact: !hidesAnswers(this.#plan.faults.map(({ kind }) => kind)),
+        },
+      ];
     });
   }
 
@@ -148,6 +166,7 @@ export class Monitor {
     const { entries, rests } = this.#readRoom;
     return {
       dots: this.#objects.dots,
+      coordinated: this.#objects.coordinated,
       dates: this.#dates.dates,
       readAnswers: this.#routes.answers,
       opinions: new Opinions(this.#moves, this.#begins),

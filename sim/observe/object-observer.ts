@@ -16,12 +16,15 @@ import { encodeContent } from '../../engine/replica/object/content.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { decodeObject, describeObject } from '../../engine/replica/object/object.ts';
 import type { DotRecords } from '../check/disks/dots.ts';
-import type { HintRecords } from '../check/disks/hints.ts';
+import type { CoordinatedAt } from '../check/objects/conditional-puts.ts';
+import type { HintBalance, HintRecords } from '../check/disks/hints.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/core/watchers.ts';
 import type { DateObserver } from './date-observer.ts';
 import type { LogRecord } from './log-records.ts';
 import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
+import { objectBuckets } from '../plan/plan.ts';
+import { tagAt } from '../workload/traced-value.ts';
 import { logsInUse } from './segments-in-use.ts';
 import { nameOf } from './store-dump.ts';
 
@@ -36,6 +39,13 @@ interface Held {
 interface HeldHint {
   readonly seq: number;
   readonly hint: Uint8Array | undefined;
+}
+
+/** Sequence numbers of the hints that an incarnation wrote and removed; those up to `foundSeq` were there before. */
+interface HintWrites {
+  foundSeq: number;
+  readonly written: Set<number>;
+  readonly erased: Set<number>;
 }
 
 /** A hint as it lies on a disk (engine/replication/hints/hints.ts). */
@@ -65,10 +75,15 @@ export class ObjectObserver {
   readonly #segments = new Map<string, SegmentTail>();
   /** By dot: the key and content that it names. */
   readonly #named = new Map<string, NamedWrite>();
+  /** By tag: the dot of each put of a client of single keys. */
+  readonly #puts = new Map<string, CoordinatedAt>();
+  readonly #twice: BadEvent[] = [];
   /** The newest record, per host and key. */
   readonly #held = new Map<string, Held>();
   /** Hints that the host holds, per host and hint key. */
   readonly #hints = new Map<string, Map<string, HeldHint>>();
+  /** Sequence numbers of the hints that each host's incarnation wrote, and of those that it removed. */
+  readonly #hintWrites = new Map<string, HintWrites>();
   /** Hosts whose log a fault has altered: part of what they wrote may be unreadable. */
   readonly #altered = new Set<string>();
   readonly #reused: BadEvent[] = [];
@@ -96,11 +111,28 @@ export class ObjectObserver {
   }
 
   get dots(): DotRecords {
-    return { compared: this.#compared, skipped: this.#skipped, reused: this.#reused, lost: this.#lost };
+    return {
+      compared: this.#compared,
+      skipped: this.#skipped,
+      reused: this.#reused,
+      lost: this.#lost,
+      twice: this.#twice,
+    };
+  }
+
+  /** By tag: the dot under which each put of a client of single keys reached a disk. */
+  get coordinated(): ReadonlyMap<string, CoordinatedAt> {
+    return this.#puts;
   }
 
   get hints(): HintRecords {
     return { removed: this.#removed, skipped: this.#skippedHints, forgotten: this.#forgotten };
+  }
+
+  /** Number of hints that the node's incarnation wrote to its disk, and of those that it removed there. */
+  hintWrites(host: string): Pick<HintBalance, 'written' | 'erased'> {
+    const writes = this.#hintWrites.get(host);
+    return { written: writes?.written.size ?? 0, erased: writes?.erased.size ?? 0 };
   }
 
   /** Number of hints on a node's disk now. */
@@ -121,7 +153,10 @@ export class ObjectObserver {
     for (const key of this.#held.keys()) if (key.startsWith(`${host} `)) this.#held.delete(key);
     for (const key of this.#segments.keys()) if (key.startsWith(`${host}:`)) this.#segments.delete(key);
     this.#hints.set(host, new Map());
+    const writes: HintWrites = { foundSeq: 0, written: new Set(), erased: new Set() };
+    this.#hintWrites.set(host, writes);
     for (const [room, key, { seq, value }] of newestRecords(files)) {
+      if (room === 'hints') writes.foundSeq = Math.max(writes.foundSeq, seq);
       if (value === 'damaged' || isSystemKey(key)) continue;
       if (room === 'hints') {
         // Removals count too: the store overwrites a file that it has given up, and the file shows older records
@@ -193,6 +228,7 @@ export class ObjectObserver {
     const known = this.#named.get(dot);
     if (known === undefined) {
       this.#named.set(dot, { key, content });
+      this.#put(host, key, sibling);
       return;
     }
     this.#compared += 1;
@@ -200,6 +236,20 @@ export class ObjectObserver {
     const [before, now] = [known, { key, content }].map(describeWrite);
     const text = `${host} writes ${now} under the dot ${nameOfDot(sibling.dot)}, which names ${before}`;
     this.#reused.push({ atUs: this.#nowUs(), text });
+  }
+
+  /** A client sends each put once, so its tag has one dot. */
+  #put(host: string, key: PackedKey, { dot, value }: StoredObject['siblings'][number]): void {
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    const tag = tagAt(bytes, 0);
+    if (tag === undefined || !isOfObjectLoad(key)) return;
+    const known = this.#puts.get(tag);
+    if (known === undefined) {
+      this.#puts.set(tag, { actor: textOf(dot.actor), counter: dot.counter });
+      return;
+    }
+    const text = `${host} holds the put ${tag} of ${nameOf(key)} under ${nameOfDot(dot)}, which was applied as ${known.actor}:${known.counter} before`;
+    this.#twice.push({ atUs: this.#nowUs(), text });
   }
 
   #replaces(host: string, key: PackedKey, old: StoredObject, now: StoredObject): void {
@@ -226,6 +276,10 @@ export class ObjectObserver {
     const hints = this.#hints.get(host) ?? new Map<string, HeldHint>();
     this.#hints.set(host, hints);
     const held = hints.get(key);
+    // Of two flushes in flight the later one may reach the disk first. A start copies what it has found.
+    const writes = this.#hintWrites.get(host);
+    if (writes !== undefined && value !== 'damaged' && seq > writes.foundSeq)
+      (value === undefined ? writes.erased : writes.written).add(seq);
     if (value === 'damaged' || (held !== undefined && seq <= held.seq)) return;
     hints.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
     if (value === undefined && held?.hint !== undefined) this.#lose(host, key, held.hint, 'removed');
@@ -303,6 +357,11 @@ function newestRecords(
     }
   }
   return [...newest.values()];
+}
+
+function isOfObjectLoad(key: PackedKey): boolean {
+  const name = unpackKey(key);
+  return name !== undefined && objectBuckets.includes(textOf(name.bucket));
 }
 
 /** The host's own write, under an actor that the old object's context does not contain. */

@@ -21,7 +21,13 @@ import type {
   PlanScrape,
   PlanRedisOperation,
 } from './plan.ts';
-import { malformedInputForms, malformedInputListeners, planFormat, quorumForms } from './plan.ts';
+import {
+  conditionNames,
+  malformedInputForms,
+  malformedInputListeners,
+  planFormat,
+  quorumForms,
+} from './plan.ts';
 import type { PlanNode } from './plan-node.ts';
 import { noStructures } from './plan-transactions.ts';
 import { seedNameOf } from './former-names.ts';
@@ -116,19 +122,31 @@ function operationsOf(load: LoadShape): fc.Arbitrary<readonly Unnamed<PlanOperat
     need: weighted(load.needs),
     context: fc.constantFrom('none', 'last', 'last'),
   });
-  const { numbered } = load;
-  if (numbered === undefined) return listOf(load.operations, operation);
+  return listOf(load.operations, mannered(load, numbered(load, operation)));
+}
+
+type Drawn = fc.Arbitrary<Unnamed<PlanOperation>>;
+
+function numbered({ numbered: some }: LoadShape, operation: Drawn): Drawn {
+  if (some === undefined) return operation;
   const quorum = fc.record({
     as: fc.constantFrom(...quorumForms),
-    count: fc.integer({ min: 1, max: numbered.copiesMax }),
+    count: fc.integer({ min: 1, max: some.copiesMax }),
   });
   const either = fc.tuple(operation, fc.integer({ min: 0, max: 99 }), quorum);
-  return listOf(
-    load.operations,
-    either.map(([drawn, chance, more]): Unnamed<PlanOperation> => {
-      return chance < numbered.percent ? { ...drawn, quorum: more } : drawn;
-    }),
-  );
+  return either.map(([drawn, chance, more]) => (chance < some.percent ? { ...drawn, quorum: more } : drawn));
+}
+
+/** Some operations go over HTTP, and some puts have a condition. */
+function mannered({ manners }: LoadShape, operation: Drawn): Drawn {
+  if (manners === undefined) return operation;
+  const percent = fc.integer({ min: 0, max: 99 });
+  const drawn = fc.tuple(operation, percent, percent, fc.constantFrom(...conditionNames));
+  return drawn.map(([one, http, chance, condition]) => ({
+    ...one,
+    ...(http < manners.httpPercent ? { over: 'http' as const } : {}),
+    ...(one.kind === 'put' && chance < manners.conditionalPercent ? { condition } : {}),
+  }));
 }
 
 /** The consistency levels that the nodes are configured with. */

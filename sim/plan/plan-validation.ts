@@ -35,6 +35,7 @@ import {
   malformedInputForms,
   malformedInputListeners,
   needNames,
+  conditionNames,
   quorumForms,
   operationKinds,
   planFormat,
@@ -255,7 +256,7 @@ function readOperation(field: Field, clients: number, keys: number): PlanOperati
   const fields = readObject(
     field,
     ['id', 'client', 'thinkUs', 'kind', 'key', 'valueBytes', 'need', 'context'],
-    ['quorum'],
+    ['quorum', 'over', 'condition'],
   );
   return {
     id: readText(fields.id, 32),
@@ -266,6 +267,8 @@ function readOperation(field: Field, clients: number, keys: number): PlanOperati
     valueBytes: readInteger(fields.valueBytes, 0, planLimits.valueBytesMax),
     need: readChoice(fields.need, needNames),
     ...(fields.quorum === undefined ? {} : { quorum: readQuorum(fields.quorum) }),
+    ...(fields.over === undefined ? {} : { over: readChoice(fields.over, ['http']) }),
+    ...(fields.condition === undefined ? {} : { condition: readChoice(fields.condition, conditionNames) }),
     context: readChoice(fields.context, ['none', 'last']),
   };
 }

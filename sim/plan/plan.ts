@@ -34,6 +34,9 @@ export interface PlanQuorum {
   readonly count: number;
 }
 
+/** Conditions of a put: the key holds nothing, or what this client's last read of it returned. */
+export const conditionNames = ['absent', 'unchanged'] as const;
+
 /** The kinds of single-key operations. */
 export const operationKinds = ['get', 'put', 'delete'] as const;
 
@@ -55,6 +58,10 @@ export interface PlanOperation {
   readonly quorum?: PlanQuorum;
   /** `last`: carries the context of this client's last read of the key, if there was one. */
   readonly context: 'none' | 'last';
+  /** Over HTTP; absent: over the binary protocol. */
+  readonly over?: 'http';
+  /** Absent: the put is unconditional. Without an earlier read, `unchanged` is no condition. */
+  readonly condition?: (typeof conditionNames)[number];
 }
 
 /** One operation of a Redis client. The clients `r0`, `r1`, … are others than those of `PlanOperation`. */
@@ -209,6 +216,9 @@ function formatItems(items: readonly unknown[]): string {
 export function withoutRecord({ recorded: _, ...plan }: Plan): Plan {
   return plan;
 }
+
+/** The buckets of the single-key load. */
+export const objectBuckets: readonly string[] = ['siblings', 'newest'];
 
 /** The bucket and key of a key's number, and whether the bucket keeps siblings. */
 export function keyOf(

@@ -46,6 +46,8 @@ export interface LoadShape {
    * such number. Absent: none does.
    */
   readonly numbered?: { readonly percent: number; readonly copiesMax: number };
+  /** The percentages of operations over HTTP, and of puts with a condition. Absent: none. */
+  readonly manners?: { readonly httpPercent: number; readonly conditionalPercent: number };
   /** How many bursts of malformed input the listeners get. */
   readonly malformedInput: Range;
   /** How many scrapes of `/stats` and `/metrics` there are. */

@@ -1,6 +1,6 @@
 /**
- * A simulated client of single keys: performs its operations of the plan over the binary protocol, one at a time, and
- * records the history. If no answer comes or the connection is lost, the operation's outcome is what the error table
+ * A simulated client of single keys: performs its operations of the plan over the binary protocol or HTTP, one at a
+ * time, and records the history. If no answer comes or the connection is lost, the operation's outcome is what the error table
  * says, and the client goes to another node of its datacenter. It never retries an operation, so each takes effect at
  * most once.
  */
@@ -8,14 +8,20 @@ import type { ClientReply, ClientRequest } from '../../engine/api/pbc/client-cod
 import type { RpbGetResp } from '../../engine/api/pbc/object-messages.ts';
 import { quorumNames } from '../../engine/api/pbc/schema.ts';
 import { present } from '../../engine/base/assert.ts';
+import type { ErrorCode } from '../../engine/base/errors.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { Address } from '../../engine/io/network.ts';
+import { ConnectError } from '../../engine/io/network.ts';
 import { pick } from '../../engine/io/random.ts';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
-import type { Outcome } from '../evidence/history.ts';
+import type { Outcome, WriteOperation } from '../evidence/history.ts';
 import type { NeedWord, PlanOperation, PlanQuorum } from '../plan/plan.ts';
+import type { HttpClientRequest } from '../world/http/http-client.ts';
+import { HttpClient } from '../world/http/http-client.ts';
 import type { DurableTags } from './durable-tags.ts';
+import type { HttpExchange, KeyPlace } from './http-objects.ts';
+import { deleteRequest, failureOf, objectOf, putRequest, readRequest } from './http-objects.ts';
 import { Impatience } from './impatient-client.ts';
 import type { Completion, HistoryRecorder, Invocation } from './history-recorder.ts';
 import type { PbExchange } from './pb-connection.ts';
@@ -27,15 +33,10 @@ export interface ClientTarget {
   readonly node: string;
   readonly datacenter: string;
   readonly address: Address;
+  /** Where it serves HTTP; absent: the client speaks another protocol alone. */
+  readonly http?: Address;
   /** The credentials, if nodes demand any. */
   readonly token?: string | undefined;
-}
-
-/** Where a key is, as the protocol's messages say it. */
-export interface KeyPlace {
-  readonly type: Uint8Array;
-  readonly bucket: Uint8Array;
-  readonly key: Uint8Array;
 }
 
 /** A key as the client names it and as the cluster places it. */
@@ -59,7 +60,7 @@ export interface ClientLevels {
 }
 
 /** What an operation demands. */
-type Wanted = Pick<PlanOperation, 'kind' | 'need' | 'quorum'>;
+type Wanted = Pick<PlanOperation, 'kind' | 'need' | 'quorum' | 'over'>;
 
 /** What a client needs. */
 export interface ClientSetup {
@@ -84,7 +85,20 @@ export interface ClientSetup {
 interface SeenContext {
   readonly read: number;
   readonly bytes: Uint8Array;
+  /** The entity tag of a read over HTTP. */
+  readonly tag: string | undefined;
 }
+
+/** One write on its way. */
+interface Written {
+  readonly operation: PlanOperation;
+  readonly where: ClientKey;
+  readonly tag: string;
+  readonly seen: SeenContext | undefined;
+  readonly condition: WriteOperation['condition'];
+}
+
+type Ended = Pick<Completion, 'outcome' | 'reason' | 'unmet'>;
 
 /** One simulated client. */
 export class Client {
@@ -126,15 +140,34 @@ export class Client {
     return this.#read(key, { kind: 'get', need }, final);
   }
 
+  /** The tags of a key's values as a quorum shows them over HTTP; undefined without an answer. Not in the history. */
+  async tagsOverHttp(key: number): Promise<readonly string[] | undefined> {
+    const { place } = this.#key(key);
+    const exchange = await this.#askHttp(readRequest(place, { r: 'quorum' }));
+    return exchange.kind === 'answered'
+      ? objectOf(exchange.response)?.values.map((value) => readTag(value))
+      : undefined;
+  }
+
+  /** As `tagsOverHttp`, over the binary protocol. */
+  async tagsOverPb(key: number): Promise<readonly string[] | undefined> {
+    const connection = this.#openConnection() ?? (await this.#connect());
+    const request = this.#readRequest(this.#key(key), { kind: 'get', need: 'quorum' });
+    const exchange = await this.#ask(connection, request);
+    if (exchange.kind === 'lost' || exchange.answer.kind !== 'got') return undefined;
+    return tagsOf(exchange.answer.message);
+  }
+
   async #read(key: number, wanted: Wanted, final: boolean): Promise<Outcome> {
     const where = this.#key(key);
     const { recorder } = this.#setup;
+    if (wanted.over === 'http' && this.#target.http !== undefined) return this.#readHttp(key, wanted, final);
     const connection = this.#openConnection() ?? (await this.#connect());
     const id = recorder.beginRead(this.#invocation(where, wanted), final);
     const exchange = this.#heard(await this.#ask(connection, this.#readRequest(where, wanted)));
     if (exchange.kind === 'answered' && exchange.answer.kind === 'got') {
       const { message } = exchange.answer;
-      this.#remember(key, id, message);
+      this.#remember(key, id, message.vclock, undefined);
       recorder.endRead(id, this.#completion('ok', ''), tagsOf(message));
       return 'ok';
     }
@@ -152,21 +185,84 @@ export class Client {
 
   async #write(operation: PlanOperation): Promise<Outcome> {
     const where = this.#key(operation.key);
-    const seen = operation.context === 'last' ? this.#seen.get(operation.key) : undefined;
+    const known = this.#seen.get(operation.key);
+    const isOverHttp = operation.over === 'http' && this.#target.http !== undefined;
+    const condition = conditionOf(operation, known, isOverHttp);
+    const carries = condition === undefined ? operation.context === 'last' : condition !== 'absent';
+    const seen = carries ? known : undefined;
     const tag = operation.kind === 'put' ? tagOf(this.#setup.name, this.#writeCount++) : '';
-    const connection = this.#openConnection() ?? (await this.#connect());
+    const connection = isOverHttp ? undefined : (this.#openConnection() ?? (await this.#connect()));
     const id = this.#setup.recorder.beginWrite(this.#invocation(where, operation), {
       kind: operation.kind === 'put' ? 'put' : 'delete',
       tag,
       contextFrom: seen?.read,
+      ...(condition === undefined ? {} : { condition }),
     });
-    const request = this.#writeRequest(operation, where, tag, seen?.bytes);
-    const exchange = this.#heard(await this.#ask(connection, request));
-    const outcome = connection === undefined ? 'fail' : writeOutcome(exchange);
+    const written: Written = { operation, where, tag, seen, condition };
+    const end = isOverHttp ? await this.#writeHttp(written) : await this.#writePb(written, connection);
+    const { outcome } = end;
     const copies = outcome === 'ok' ? this.#setup.durable.copies(tag, where.holders) : 0;
-    const reason = outcome === 'ok' ? '' : reasonOf(exchange);
-    this.#setup.recorder.endWrite(id, this.#completion(outcome, reason), copies);
+    this.#setup.recorder.endWrite(id, { completedUs: this.#setup.nowUs(), ...end }, copies);
     return outcome;
+  }
+
+  async #writePb(written: Written, connection: PbConnection | undefined): Promise<Ended> {
+    const exchange = this.#heard(await this.#ask(connection, this.#writeRequest(written)));
+    const outcome = connection === undefined ? 'fail' : writeOutcome(exchange);
+    const unmet = isRefused(exchange, 'PreconditionFailed');
+    return { outcome, reason: outcome === 'ok' ? '' : reasonOf(exchange), ...(unmet ? { unmet } : {}) };
+  }
+
+  async #readHttp(key: number, wanted: Wanted, final: boolean): Promise<Outcome> {
+    const { recorder } = this.#setup;
+    const where = this.#key(key);
+    const id = recorder.beginRead(this.#invocation(where, wanted), final);
+    const query = { ...queryOf(wanted), timeout: String(this.#serverTimeoutMs()) };
+    const exchange = await this.#askHttp(readRequest(where.place, query));
+    const object = exchange.kind === 'answered' ? objectOf(exchange.response) : undefined;
+    if (object === undefined) {
+      recorder.endRead(id, this.#completion('fail', httpReason(exchange)), []);
+      return 'fail';
+    }
+    this.#remember(key, id, object.context, object.tag);
+    recorder.endRead(
+      id,
+      this.#completion('ok', ''),
+      object.values.map((value) => readTag(value)),
+    );
+    return 'ok';
+  }
+
+  async #writeHttp({ operation, where, tag, seen, condition }: Written): Promise<Ended> {
+    const query = { ...queryOf(operation), timeout: String(this.#serverTimeoutMs()) };
+    const context = seen === undefined ? {} : { 'X-Riak-Vclock': Buffer.from(seen.bytes).toString('base64') };
+    const headers = { ...context, ...conditionHeader(condition, seen) };
+    const request =
+      operation.kind === 'delete'
+        ? deleteRequest(where.place, query, context)
+        : putRequest(where.place, query, headers, makeValue(tag, operation.valueBytes));
+    const exchange = await this.#askHttp(request);
+    if (exchange.kind !== 'answered')
+      return { outcome: exchange.kind === 'lost' ? 'unknown' : 'fail', reason: exchange.reason };
+    if (exchange.response.status < 300) return { outcome: 'ok', reason: '' };
+    const { definite, unmet, text } = failureOf(exchange.response);
+    return { outcome: definite ? 'fail' : 'unknown', reason: text, ...(unmet ? { unmet } : {}) };
+  }
+
+  /** One request over HTTP to the present node. After a lost request, and from a node in STANDBY, it goes elsewhere. */
+  async #askHttp(request: HttpClientRequest): Promise<HttpExchange> {
+    const { io, targets, answerTimeoutUs } = this.#setup;
+    const { http, token } = this.#target;
+    try {
+      const address = present(http, 'an address for HTTP');
+      const response = await new HttpClient(io, token).request(address, request, answerTimeoutUs);
+      if (response.headers['x-lockstep-error'] === 'Standby') this.turnTo(pick(io.random, targets));
+      return { kind: 'answered', response };
+    } catch (error) {
+      this.turnTo(pick(io.random, targets));
+      const reason = error instanceof Error ? error.message : String(error);
+      return { kind: error instanceof ConnectError ? 'neverSent' : 'lost', reason };
+    }
   }
 
   #readRequest({ place }: ClientKey, { need, quorum }: Wanted): ClientRequest {
@@ -185,13 +281,9 @@ export class Client {
     };
   }
 
-  #writeRequest(
-    operation: PlanOperation,
-    where: ClientKey,
-    tag: string,
-    context: Uint8Array | undefined,
-  ): ClientRequest {
+  #writeRequest({ operation, where, tag, seen, condition }: Written): ClientRequest {
     const { type, bucket, key } = where.place;
+    const context = seen?.bytes;
     const { need, quorum } = operation;
     const named = quorumNames[need === 'level' ? 'default' : need];
     const timeout = this.#serverTimeoutMs();
@@ -206,7 +298,11 @@ export class Client {
     const w = quorum?.as === 'number' ? quorum.count : named;
     return {
       kind: 'put',
-      message: { type, bucket, key, w, ...raisedBy(quorum), timeout, vclock: context, content },
+      message: {
+        ...{ type, bucket, key, w, ...raisedBy(quorum), timeout, vclock: context, content },
+        ...(condition === 'absent' ? { if_none_match: true } : {}),
+        ...(condition === 'unchanged' ? { if_not_modified: true } : {}),
+      },
     };
   }
 
@@ -240,9 +336,9 @@ export class Client {
     return exchange;
   }
 
-  #remember(key: number, read: number, { vclock }: RpbGetResp): void {
+  #remember(key: number, read: number, vclock: Uint8Array | undefined, tag: string | undefined): void {
     if (vclock === undefined || vclock.length === 0) this.#seen.delete(key);
-    else this.#seen.set(key, { read, bytes: Buffer.from(vclock) });
+    else this.#seen.set(key, { read, bytes: Buffer.from(vclock), tag });
   }
 
   #key(key: number): ClientKey {
@@ -311,8 +407,48 @@ function writeOutcome(exchange: PbExchange): Outcome {
 }
 
 function isInStandby(exchange: PbExchange): boolean {
+  return isRefused(exchange, 'Standby');
+}
+
+function isRefused(exchange: PbExchange, code: ErrorCode): boolean {
   if (exchange.kind === 'lost' || exchange.answer.kind !== 'failed') return false;
-  return exchange.answer.code === 'Standby';
+  return exchange.answer.code === code;
+}
+
+/** The condition that a put states: without a context there is nothing to compare. */
+function conditionOf(
+  { kind, condition }: Pick<PlanOperation, 'kind' | 'condition'>,
+  seen: SeenContext | undefined,
+  isOverHttp: boolean,
+): WriteOperation['condition'] {
+  if (kind !== 'put' || condition !== 'unchanged') return kind === 'put' ? condition : undefined;
+  if (seen === undefined) return undefined;
+  return isOverHttp && seen.tag !== undefined ? 'tag' : 'unchanged';
+}
+
+function conditionHeader(
+  condition: WriteOperation['condition'],
+  seen: SeenContext | undefined,
+): Readonly<Record<string, string>> {
+  if (condition === undefined) return {};
+  if (condition === 'absent') return { 'If-None-Match': '*' };
+  if (condition === 'tag') return { 'If-Match': seen?.tag ?? '' };
+  return { 'X-Riak-If-Not-Modified': Buffer.from(seen?.bytes ?? []).toString('base64') };
+}
+
+/** The parameters of a request over HTTP for what the operation demands. */
+function queryOf({ kind, need, quorum }: Wanted): Readonly<Record<string, string>> {
+  const named = kind === 'get' ? 'r' : kind === 'put' ? 'w' : 'rw';
+  const word = need === 'level' ? {} : { [named]: need };
+  if (quorum === undefined) return word;
+  const count = String(quorum.count);
+  if (quorum.as === 'number') return { [named]: count };
+  if (quorum.as === 'primaries') return { ...word, [kind === 'get' ? 'pr' : 'pw']: count };
+  return { ...word, [kind === 'get' ? 'node_confirms' : 'dw']: count };
+}
+
+function httpReason(exchange: HttpExchange): string {
+  return exchange.kind === 'answered' ? failureOf(exchange.response).text : exchange.reason;
 }
 
 function reasonOf(exchange: PbExchange): string {

@@ -11,7 +11,7 @@ export type Invocation = Pick<
 >;
 
 /** What is known at the end. */
-export type Completion = Pick<Operation, 'completedUs' | 'outcome' | 'reason'>;
+export type Completion = Pick<Operation, 'completedUs' | 'outcome' | 'reason' | 'unmet'>;
 
 type Open<T> = { -readonly [Field in keyof T]: T[Field] };
 
@@ -32,7 +32,10 @@ export class HistoryRecorder {
   }
 
   /** Opens a write and returns its id. */
-  beginWrite(invocation: Invocation, write: Pick<WriteOperation, 'kind' | 'tag' | 'contextFrom'>): number {
+  beginWrite(
+    invocation: Invocation,
+    write: Pick<WriteOperation, 'kind' | 'tag' | 'contextFrom' | 'condition'>,
+  ): number {
     const id = this.#operations.length;
     this.#operations.push({ ...begun(id, invocation), ...write, durableCopies: 0 });
     return id;
@@ -77,6 +80,7 @@ function complete(operation: Open<Completion>, completion: Completion): void {
   operation.completedUs = completion.completedUs;
   operation.outcome = completion.outcome;
   operation.reason = completion.reason;
+  if (completion.unmet === true) operation.unmet = true;
 }
 
 const unheard = 'no answer was heard';

@@ -8,7 +8,7 @@ import { byteStringOf } from '../../engine/base/ids.ts';
 import type { Ring } from '../../engine/cluster/ring/ring.ts';
 import { routeToken } from '../../engine/cluster/ring/token.ts';
 import type { PlanStructures } from '../plan/plan-transactions.ts';
-import type { KeyPlace } from './client.ts';
+import type { KeyPlace } from './http-objects.ts';
 
 /** One key, as messages carry it, and where the cluster places it. */
 export interface TransactionKey {

@@ -400,7 +400,8 @@ export class Load {
   }
 
   #targetAt(node: string, datacenter: string): ClientTarget {
-    return { node, datacenter, address: this.#cluster.address(node, 'pb'), token: this.#token };
+    const http = this.#cluster.address(node, 'http');
+    return { node, datacenter, address: this.#cluster.address(node, 'pb'), http, token: this.#token };
   }
 
   #lifeOf(node: string): string {

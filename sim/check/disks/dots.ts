@@ -2,7 +2,8 @@
  * `causality` (INV9), causality on the disks. A dot (the name of one write) identifies one content of one key,
  * permanently and on every disk, also after a disk was wiped or rolled back. Where the dot is ahead of the clock that
  * dated the write, it identifies one content per key. No record replaces another of its key unless it holds every value
- * of the other, or covers it by its context.
+ * of the other, or covers it by its context. A put of a client that never retries
+ * is under one dot: a second one shows that it was applied twice.
  *
  * Skipped: replaced values of an incarnation that the new record's context does not know at all (its entry was pruned),
  * and records that do not decode (other checks report those).
@@ -18,6 +19,8 @@ export interface DotRecords {
   readonly skipped: number;
   readonly reused: readonly BadEvent[];
   readonly lost: readonly BadEvent[];
+  /** Puts that were found under a second dot. */
+  readonly twice: readonly BadEvent[];
 }
 
 /** The row of `causality`. */
@@ -33,9 +36,9 @@ export const causalityRow = invariant({
 });
 
 /** Turns the observer's findings into a report. */
-export function checkDots({ compared, skipped, reused, lost }: DotRecords): CheckReport {
+export function checkDots({ compared, skipped, reused, lost, twice }: DotRecords): CheckReport {
   const tally = new Tally('causality');
-  const bad = [...reused, ...lost];
+  const bad = [...reused, ...lost, ...twice];
   for (let count = bad.length; count < compared; count++) tally.compare(true, 0, () => '');
   for (const { atUs, text } of bad) tally.compare(false, atUs, () => text);
   tally.skip(skipped);

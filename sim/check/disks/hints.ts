@@ -2,7 +2,10 @@
  * `hint-delivery` (INV27), hints: a node gives up a hint only once its replica holds the writes. The evidence is on the
  * disks. When a node removes a hint, or leaves with it, the replica's disk covers every value of the hint, or another
  * node keeps an equivalent hint. If the replica is no longer a member, the disks of all owners cover it. At the end,
- * the hints on a disk equal the number that the node counts.
+ * the hints on a disk equal the number that the node counts, and its counters equal the records of the
+ * incarnation on the disk: stored, and delivered + handed on + expired. So delivered + handed on + expired + kept =
+ * stored + found at the start, less the hints that a later one replaced. Where a fault hides the disk's answers from the
+ * node, the records are the most that it may count.
  *
  * Skipped: expired or unreadable hints (counted as expired), and hints whose replica's context has been pruned.
  */
@@ -18,12 +21,21 @@ export interface HintRecords {
   readonly forgotten: readonly BadEvent[];
 }
 
-/** Per node at the end: hints on its disk, and the gauge `svc_hints_kept`. */
+/** Per node at the end: hints on its disk, and what the node counts. */
 export interface HintBalance {
   readonly node: string;
   readonly atUs: number;
   readonly onDisk: number;
+  /** The gauge `svc_hints_kept`. */
   readonly counted: number;
+  /** Hints that the incarnation wrote to the disk, and those that it removed there. */
+  readonly written: number;
+  readonly erased: number;
+  /** The counter `svc_hints_total`: stored; delivered, handed on or expired. */
+  readonly stored: number;
+  readonly ended: number;
+  /** The node knows how each of its disk operations ended. */
+  readonly exact: boolean;
 }
 
 /** The evidence of one run. */
@@ -44,6 +56,10 @@ export const hintDeliveryRow = invariant({
   check: ({ hints, hintBalances }: HintEvidence) => checkHints(hints, hintBalances),
 });
 
+function addsUp({ ended, erased, stored, written, exact }: HintBalance): boolean {
+  return exact ? stored === written && ended === erased : stored <= written && ended <= erased;
+}
+
 /** Checks removed hints and the final balance of every node. */
 export function checkHints(
   { removed, skipped, forgotten }: HintRecords,
@@ -52,9 +68,14 @@ export function checkHints(
   const tally = new Tally('hint-delivery');
   for (let count = forgotten.length; count < removed - skipped; count++) tally.compare(true, 0, () => '');
   for (const { atUs, text } of forgotten) tally.compare(false, atUs, () => text);
-  for (const { node, atUs, onDisk, counted } of balances) {
+  for (const balance of balances) {
+    const { node, atUs, onDisk, counted } = balance;
     tally.compare(onDisk === counted, atUs, () => {
       return `${node} counts ${counted} hints; ${onDisk} are on its disk`;
+    });
+    tally.compare(addsUp(balance), atUs, () => {
+      const { ended, erased, stored, written } = balance;
+      return `${node} counts ${stored} hints as stored, ${ended} as delivered, handed on or expired; it wrote ${written} to its disk and removed ${erased}`;
     });
   }
   tally.skip(skipped);

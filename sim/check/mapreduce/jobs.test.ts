@@ -100,3 +100,18 @@ test('a node accepts no more than a connection holds from a client that does not
   expect(report({ takenBytes: 700 }).reasons[0]).toContain('n1 took 700 of 1000 bytes');
   expect(report({ answered: 9 }).reasons[0]).toContain('answered 9 of 10');
 });
+
+test('a job finds a key that a majority held throughout, unless its node missed a peer or the key may be deleted', () => {
+  const none = { ...asked, found: [{ key: 'b/k0', tags: [] }, ...asked.found.slice(1)] };
+  const around = (...states: readonly string[]): Parameters<typeof checkJobs>[2] => ({
+    nodes: ['n1', 'n2', 'n3'],
+    opinions: { between: () => new Set(states) },
+    diskLosses: { lostBetween: () => 0 },
+    disturbances: [],
+  });
+  expect(checkJobs(history, [none], around('NORMAL')).ok).toBe(false);
+  expect(checkJobs(history, [asked], around('NORMAL')).ok).toBe(true);
+  expect(checkJobs(history, [none], around('NORMAL', 'DOWN')).ok).toBe(true);
+  const deletion: Operation = { ...put(2, 'b/k0', '', 'unknown'), kind: 'delete' } as Operation;
+  expect(checkJobs([...history, deletion], [none], around('NORMAL')).ok).toBe(true);
+});

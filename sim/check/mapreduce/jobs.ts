@@ -4,24 +4,89 @@
  * certainly refused. A count equals the number of the inputs. A bucket's job names no key twice. After the calm a job
  * finds exactly the values that the reads after the calm returned. Each job, key and value is one comparison.
  *
+ * A job finds each key that a majority of a datacenter's replicas had acknowledged before it, unless some client may
+ * have deleted the key, a disk has lost data, or as many nodes as hold copies were disturbed meanwhile, or were not
+ * called NORMAL by the job's node.
+ *
  * Skipped: failed jobs, and after the calm keys with a write of unknown outcome.
  */
-import type { History } from '../../evidence/history.ts';
-import { byKey, isRead, isWrite } from '../../evidence/history.ts';
+import type { History, WriteOperation } from '../../evidence/history.ts';
+import { byKey, describeOperation, isRead, isWrite } from '../../evidence/history.ts';
 import type { FoundKey, JobRecord } from '../../evidence/jobs.ts';
 import { describeJob } from '../../evidence/jobs.ts';
+import type { Opinions } from '../../evidence/opinions.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
-/** Checks the jobs against the history of single operations. */
-export function checkJobs(history: History, jobs: readonly JobRecord[]): CheckReport {
+/** What the nodes of a run thought of each other, and which disks lost data. */
+export interface JobSurroundings {
+  readonly nodes: readonly string[];
+  readonly opinions: Pick<Opinions, 'between'>;
+  readonly diskLosses: { lostBetween(fromUs: number, toUs: number): number };
+  /** Disturbances of a node, or (`node` empty) of the network. */
+  readonly disturbances: readonly { readonly node: string; readonly fromUs: number; readonly toUs: number }[];
+}
+
+/** Checks the jobs against the history of single operations; without `around`, a missing key is judged after the calm alone. */
+export function checkJobs(
+  history: History,
+  jobs: readonly JobRecord[],
+  around?: JobSurroundings,
+): CheckReport {
   const tally = new Tally('wasm-purity');
   const known = byKey(history);
   for (const job of jobs) {
-    if (job.outcome !== 'ok') tally.skip();
-    else checkJob(job, known, tally);
+    if (job.outcome !== 'ok') {
+      tally.skip();
+      continue;
+    }
+    checkJob(job, known, tally);
+    if (around !== undefined && job.kind === 'objects') checkHeld(job, known, around, tally);
   }
   return tally.report();
+}
+
+/** No key is reported as missing that a majority held throughout. */
+function checkHeld(
+  job: JobRecord,
+  known: ReadonlyMap<string, History>,
+  { nodes, opinions, diskLosses, disturbances }: JobSurroundings,
+  tally: Tally,
+): void {
+  const { node, invokedUs, completedUs, found } = job;
+  if (diskLosses.lostBetween(0, completedUs) > 0) {
+    tally.skip();
+    return;
+  }
+  const isDisturbed = (peer: string): boolean => {
+    if (
+      disturbances.some(
+        (one) => (one.node === peer || one.node === '') && one.fromUs <= completedUs && one.toUs >= invokedUs,
+      )
+    )
+      return true;
+    const states = opinions.between(node, peer, invokedUs, completedUs);
+    return peer !== node && (states.size > 1 || !states.has('NORMAL'));
+  };
+  const disturbed = nodes.filter(isDisturbed).length;
+  for (const { key, tags } of found) {
+    const writes = (known.get(key) ?? []).filter(isWrite);
+    const mayBeGone = writes.some(
+      ({ kind, outcome, invokedUs: begunUs }) =>
+        kind === 'delete' && outcome !== 'fail' && begunUs <= completedUs,
+    );
+    const held = writes.find((write) => isHeldBefore(write, invokedUs) && write.durableCopies > disturbed);
+    if (held === undefined || mayBeGone) continue;
+    tally.compare(tags.length > 0, completedUs, () => {
+      return `${describeJob(job)}: it did not find ${key}, of which a majority held ${describeOperation(held)}`;
+    });
+  }
+}
+
+function isHeldBefore(write: WriteOperation, atUs: number): boolean {
+  const { kind, outcome, need, copies, durableCopies, completedUs } = write;
+  const isMajority = need * 2 > copies && durableCopies * 2 > copies;
+  return kind === 'put' && outcome === 'ok' && isMajority && (completedUs ?? Infinity) < atUs;
 }
 
 function checkJob(job: JobRecord, known: ReadonlyMap<string, History>, tally: Tally): void {

@@ -10,6 +10,7 @@
  */
 import type { History } from '../../evidence/history.ts';
 import type { JobRecord as MapReduceJob } from '../../evidence/jobs.ts';
+import type { JobSurroundings } from './jobs.ts';
 import { checkJobs } from './jobs.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
@@ -61,7 +62,7 @@ const notRun: readonly string[] = [
 ];
 
 /** Calls of modules, and the MapReduce jobs of clients. */
-export interface WasmEvidence {
+export interface WasmEvidence extends JobSurroundings {
   readonly modules: {
     readonly calls: readonly CallRecord[];
     readonly provoked: readonly ProvokedRecord[];
@@ -80,10 +81,10 @@ export const wasmPurityRow = invariant({
   gravity: 'data',
   breach: 'a call depends on earlier calls, or a job leaves out or repeats inputs',
   needs: ['listed-modules'],
-  check: ({ modules, history, jobs }: WasmEvidence) =>
+  check: ({ modules, history, jobs, ...around }: WasmEvidence) =>
     joinReports(
       checkWasmPurity(modules.calls, modules.provoked, modules.held, modules.jobs),
-      checkJobs(history, jobs),
+      checkJobs(history, jobs, around),
     ),
 });
 

@@ -14,6 +14,21 @@ export type Demand = 'peers' | 'transactions' | 'modules' | 'credentials' | 'spa
 /** Invariants that cannot be judged, each with the reason. */
 export type Excuses = Readonly<Partial<Record<InvariantName, string>>>;
 
+/**
+ * Kinds after which a node may not know whether an operation of its disk was done: what it counts of them is a bound,
+ * not a number.
+ */
+const hiding: readonly FaultKind[] = [
+  ...(['read-error', 'write-error', 'sync-error', 'disk-full', 'slow-disk'] as const),
+  ...(['cpu-starvation', 'process-pause', 'bit-rot', 'misdirected-io', 'lying-sync', 'crash-loop'] as const),
+  ...(['disk-rollback', 'foreign-disk', 'log-truncation', 'file-loss', 'disk-wipe'] as const),
+];
+
+/** Whether one of the kinds may hide from a node how operations of its disk ended. */
+export function hidesAnswers(kinds: readonly FaultKind[]): boolean {
+  return kinds.some((kind) => hiding.includes(kind));
+}
+
 /** The terms of one kind. */
 export type FaultTerms =
   | {

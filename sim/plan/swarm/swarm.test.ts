@@ -11,7 +11,7 @@ import { parsePlan } from '../plan-validation.ts';
 import { formatPlan } from '../plan.ts';
 import { excusesOf, faultContract } from './fault-contract.ts';
 
-const plans = Array.from({ length: 900 }, (_, seed) => generatePlan(swarm, seed));
+const plans = Array.from({ length: 1200 }, (_, seed) => generatePlan(swarm, seed));
 
 it('a seed always gives the same plan, which a file can hold', () => {
   for (const plan of plans.slice(0, 20)) {

@@ -204,6 +204,10 @@ function objectLoads(): fc.Arbitrary<LoadShape> {
       { level: 1 },
       { level: 55, quorum: 35, one: 5, all: 5 },
     ),
+    manners: fc.constantFrom(
+      { httpPercent: 0, conditionalPercent: 0 },
+      { httpPercent: 40, conditionalPercent: 30 },
+    ),
     numbered: fc.constantFrom({ percent: 20, copiesMax: 3 }, { percent: 0, copiesMax: 1 }),
     malformedInput: fc.constantFrom<Range>([0, 0], [1, 4]),
     scrapes: fc.constant<Range>([1, 3]),

@@ -29,6 +29,8 @@ export interface ClientTruth {
   readonly answers: number;
   /** Values in answers to gets. */
   readonly valuesRead: number;
+  /** Requests for objects over HTTP, their answers, and the values in these. */
+  readonly http: HttpTruth;
   /**
    * Error answers by code: to all requests; to those that read (jobs and listings included); to those that write
    * (transactions and everything that reads nothing included). The answer that reports a transaction's outcome is no
@@ -50,6 +52,15 @@ export interface ClientTruth {
   /** HTTP requests with an unknown token that the node has counted but not answered yet, or will never answer. */
   readonly guesses: number;
   readonly transactions: TransactionAnswers;
+}
+
+/** Requests for objects over HTTP. */
+export interface HttpTruth {
+  readonly gets: number;
+  readonly puts: number;
+  readonly deletes: number;
+  readonly answers: number;
+  readonly valuesRead: number;
 }
 
 /** Transactions over the binary protocol. */

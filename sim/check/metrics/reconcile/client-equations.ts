@@ -49,7 +49,7 @@ const disagreement: readonly string[] = ['ReplicasDisagree'];
 /** The claims about the client metrics of one account. */
 export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const { clients, redis, listener } = truth;
-  const { puts, others, answers, transactions, errors } = clients;
+  const { puts, others, answers, transactions, errors, http } = clients;
   const reading = clients.gets + transactions.questions;
   const writing = puts + clients.deletes + transactions.heard + transactions.resolutions;
   const abandoned = clients.abandonedGets + clients.abandonedWrites + redis.abandoned;
@@ -66,13 +66,13 @@ export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount)
     upTo(
       'client_read_requests',
       numbers.pool('client_read_requests'),
-      reading + redis.reads,
+      reading + http.gets + redis.reads,
       redis.held.reads,
     ),
     upTo(
       'client_write_requests',
       numbers.pool('client_write_requests'),
-      writing + redis.writes,
+      writing + http.puts + http.deletes + redis.writes,
       redis.held.writes,
     ),
     equal('client_eof', numbers.pool('client_eof'), clients.eof + redis.eof),
@@ -97,7 +97,7 @@ export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount)
     upTo(
       'requests of the latency histogram',
       numbers.recorded('requestLatencyUs'),
-      answers + redis.answers,
+      answers + http.answers + redis.answers,
       abandoned,
     ),
     upTo(
@@ -109,7 +109,7 @@ export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount)
     upTo(
       'values of the payload histogram',
       numbers.recorded('payloadBytes'),
-      puts + transactions.operations + clients.valuesRead + redis.values,
+      puts + http.puts + transactions.operations + clients.valuesRead + http.valuesRead + redis.values,
       clients.abandonedGets + redis.abandoned === 0 ? redis.held.values : Infinity,
     ),
     equal('fragments', numbers.pool('fragments'), redis.fragments),
