@@ -55,6 +55,7 @@ import { rackLoss } from './rack-loss.ts';
 import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
+import { redisPipelines } from './redis-pipelines.ts';
 import { redisScripts } from './redis-scripts.ts';
 import { leftNodeRestarts } from './left-node-restarts.ts';
 import { replacedAfterAnOutage } from './replaced-after-an-outage.ts';
@@ -193,6 +194,7 @@ export const scenarios: readonly Scenario[] = [
   trapInKeyfun,
   redisCounters,
   redisMulti,
+  redisPipelines,
   redisScripts,
   redisExpiry,
   clientRetriesWithId,

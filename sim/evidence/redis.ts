@@ -1,6 +1,6 @@
 /**
  * What simulated Redis clients did and saw, for the checks. Plain data. Counters are `c<n>`, accounts `a<n>`, values
- * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`).
+ * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`), keys of pipelines `h<n>` and `d<n>` (`redis-pipelines.ts`).
  */
 import type { Outcome } from './history.ts';
 
@@ -14,6 +14,7 @@ export const redisKinds = [
   'look',
   'page',
   'script',
+  'pipeline',
 ] as const;
 /** One kind of Redis operation. */
 export type RedisKind = (typeof redisKinds)[number];
@@ -45,10 +46,25 @@ export interface RedisRecord {
   readonly counted: number | undefined;
   readonly balances: readonly number[];
   readonly found: string | undefined;
-  /** For a page: the reply to each command, `-` an error, `+` a status, `=` a value, `nil` none. */
+  /**
+   * For a page or a pipeline: the reply to each command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil`
+   * none, `*` a JSON array of such texts. If the connection was lost, the replies before that.
+   */
   readonly replies: readonly string[];
+  /** For a pipeline: when each reply was there. */
+  readonly repliedUs?: readonly number[];
   readonly final: boolean;
 }
+
+/** First words of errors after which the command may have been carried out. */
+export const indefiniteErrors: readonly string[] = [
+  'INDOUBT',
+  'NOQUORUM',
+  'TIMEOUT',
+  'STORAGEFAILED',
+  'PEERGONE',
+  'INTERNAL',
+];
 
 /** One line for people: `#o7 c1 incr c3 at n2: ok 17`. */
 export function describeRedis(record: RedisRecord): string {

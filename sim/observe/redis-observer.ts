@@ -4,7 +4,8 @@
  *
  * A node starts a command at the latest when no conflicting command is in progress, and never before an earlier command of the
  * connection. The moment when a conflict ends is invisible from outside. A command that had to wait therefore counts as
- * started once it, or a later one, is answered; until then it is counted apart (`held`). So is a command that was
+ * started once it, or a later one, is answered; until then it is counted apart (`held`). So is a command behind several
+ * that have no reply, since a node bounds how many it begins, and one that was
  * delivered to a node whose client does not read its replies: the node takes no command until the client does.
  */
 import { ProtocolError, RequestReader } from '../../engine/api/redis/request-reader.ts';
@@ -18,7 +19,11 @@ type Purpose = 'read' | 'write';
 /** Covers only the commands of the simulator's clients; extend the tables when clients send more. */
 const fields: Readonly<Record<string, string>> = {
   get: 'get',
+  mget: 'mget',
   set: 'set',
+  getset: 'set',
+  getdel: 'set',
+  mset: 'set',
   append: 'set',
   incr: 'incr_decr',
   del: 'del',
@@ -28,14 +33,18 @@ const fields: Readonly<Record<string, string>> = {
   watch: 'other',
   unwatch: 'other',
   echo: 'other',
-  mget: 'mget',
   keys: 'keys',
   eval: 'other',
   publish: 'other',
 };
 const purposes: Readonly<Record<string, Purpose>> = {
   get: 'read',
+  mget: 'read',
   set: 'write',
+  getset: 'write',
+  getdel: 'write',
+  mset: 'write',
+  expire: 'write',
   append: 'write',
   incr: 'write',
   del: 'write',
@@ -47,6 +56,9 @@ const purposes: Readonly<Record<string, Purpose>> = {
 const turnedAway = /^(EXECABORT Transaction discarded because of: )?(NOAUTH|WRONGPASS|NOPERM) /;
 
 const rateLimited = /^(EXECABORT Transaction discarded because of: )?RATELIMITED /;
+
+/** Commands of a connection that a node begins before it has answered any of them; further ones may wait. */
+const begunAtOnce = 4;
 
 /** `alone` waits for every command in progress; `free` waits for none. */
 type Order = Purpose | 'alone' | 'free';
@@ -119,6 +131,7 @@ export class RedisObserver {
         reads: sums.get('held.read'),
         writes: sums.get('held.write'),
         values: sums.get('held.values'),
+        fragments: sums.get('held.fragments'),
         fields: sums.under('held.field.'),
       },
     };
@@ -189,19 +202,19 @@ export class RedisObserver {
   #asked(conversation: Conversation, request: readonly Buffer[]): void {
     const name = request[0]?.toString('latin1').toLowerCase() ?? '';
     const fragments = fragmentsOf(conversation, name, request);
-    if (fragments > 1) this.#sums.add('fragments', fragments);
     const purpose = purposeOf(conversation, name);
     const sums: (readonly [string, number])[] = [...commandAlone, [`field.${fields[name] ?? 'other'}`, 1]];
     if (purpose !== undefined) sums.push([purpose, 1]);
+    if (fragments > 1) sums.push(['fragments', fragments]);
     if (name === 'set' && purpose === 'write') sums.push(['values', 1]);
-    if (name === 'set' && request.length > 3) this.#sums.add('mortal');
+    if (isMortal(name, request)) this.#sums.add('mortal');
     const order = alone.includes(name) ? 'alone' : (purpose ?? 'free');
     const key = request[1]?.toString('latin1') ?? '';
     this.#owe(conversation, { name, purpose, order, key, sums });
   }
 
   #owe({ owed }: Conversation, asked: Omit<Asked, 'held'>): void {
-    const held = owed.some((earlier) => earlier.held || meets(earlier, asked));
+    const held = owed.length >= begunAtOnce || owed.some((earlier) => earlier.held || meets(earlier, asked));
     owed.push({ ...asked, held });
     for (const [name, amount] of asked.sums) this.#sums.add(held ? `held.${name}` : name, amount);
   }
@@ -258,7 +271,14 @@ function denialOf(text: string): 'turnedAway' | 'rateLimited' | undefined {
 }
 
 const commandAlone: readonly (readonly [string, number])[] = [['commands', 1]];
-const alone: readonly string[] = ['exec', 'watch', 'unwatch'];
+/** Those on several keys do not wait for all others, but for more than this can tell. */
+const alone: readonly string[] = ['exec', 'watch', 'unwatch', 'mget', 'mset'];
+const manyKeys: Readonly<Record<string, number>> = { mget: 1, mset: 2 };
+
+/** Whether the command gives a value a time to live. */
+function isMortal(name: string, request: readonly Buffer[]): boolean {
+  return name === 'expire' || (name === 'set' && request.length > 3);
+}
 
 /** The node still reads commands from the connection. */
 function listens({ broken, left, letGo }: Conversation): boolean {
@@ -304,8 +324,10 @@ function fragmentsOf(conversation: Conversation, name: string, request: readonly
   if (name === 'eval' && queued === undefined) return new Set(named.slice(2, 2 + Number(named[1]))).size;
   if (name === 'multi') keys.clear();
   if (name === 'exec') return new Set([...keys, ...watched]).size;
-  const [key] = named;
-  if (queued !== undefined && key !== undefined) keys.add(key);
+  const step = manyKeys[name];
+  const own = step === undefined ? named.slice(0, 1) : named.filter((_, index) => index % step === 0);
+  if (queued === undefined) return step === undefined ? 0 : new Set(own).size;
+  for (const key of own) keys.add(key);
   return 0;
 }
 

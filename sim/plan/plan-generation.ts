@@ -306,6 +306,11 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
     ...{ incr: counters, read: counters, mortal: expiring, look: expiring, snapshot: 1, transfer: accounts },
     page: pageCount,
     script: counters,
+    pipeline: 1,
+  };
+  const amounts: Readonly<Partial<Record<RedisKind, Range>>> = {
+    mortal: load.ttlMs,
+    pipeline: [1, 1_000_000_000],
   };
   const operation = weighted(load.kinds).chain((kind) =>
     fc
@@ -314,7 +319,7 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
         thinkUs: integerIn(load.thinkUs),
         key: upTo(keyCounts[kind]),
         step: fc.integer({ min: 1, max: accounts - 1 }),
-        amount: integerIn(kind === 'mortal' ? load.ttlMs : [1, 100]),
+        amount: integerIn(amounts[kind] ?? [1, 100]),
       })
       .map(({ step, ...drawn }) => ({ ...drawn, kind, other: (drawn.key + step) % accounts })),
   );

@@ -10,8 +10,10 @@ import { pick } from '../../engine/io/random.ts';
 import type { Outcome } from '../evidence/history.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
+import { indefiniteErrors } from '../evidence/redis.ts';
 import type { PageCommand } from '../evidence/redis-pages.ts';
 import { pageCommands } from '../evidence/redis-pages.ts';
+import { pipelineCommands } from '../evidence/redis-pipelines.ts';
 import type { ClientTarget } from './client.ts';
 import { Impatience } from './impatient-client.ts';
 import type { RedisCommand, RedisExchange } from './redis-connection.ts';
@@ -37,17 +39,8 @@ interface Seen {
   readonly balances?: readonly number[];
   readonly found?: string | undefined;
   readonly replies?: readonly string[];
+  readonly repliedUs?: readonly number[];
 }
-
-/** First words of errors after which the command may have been carried out. */
-const indefinite: readonly string[] = [
-  'INDOUBT',
-  'NOQUORUM',
-  'TIMEOUT',
-  'STORAGEFAILED',
-  'PEERGONE',
-  'INTERNAL',
-];
 
 /** One simulated Redis client. */
 export class RedisClient {
@@ -89,9 +82,9 @@ export class RedisClient {
     const invokedUs = nowUs();
     const { node } = this.#target;
     const seen = connection === undefined ? neverSent : await this.#act(connection, operation);
-    const { outcome, reason, counted, balances = [], found, replies = [] } = seen;
+    const { outcome, reason, counted, balances = [], found, replies = [], repliedUs } = seen;
     const about = { id, kind, client: name, node, key, other, amount, final };
-    const saw = { counted, balances, found, replies };
+    const saw = { counted, balances, found, replies, ...(repliedUs && { repliedUs }) };
     records.push({ ...about, invokedUs, completedUs: nowUs(), outcome, reason, ...saw });
     return outcome;
   }
@@ -113,11 +106,27 @@ export class RedisClient {
         return balancesOf(await this.#ask(connection, this.#readAccounts()));
       case 'page':
         return pagesOf(await this.#ask(connection, pageCommands({ id, key, other }).map(wordsOf)));
+      case 'pipeline':
+        return this.#pipeline(connection, id, amount);
       case 'script':
         return seenOf(await this.#ask(connection, [scriptCommand(key, other, amount)]), 'write');
       case 'transfer':
         return this.#transfer(connection, key, other, amount);
     }
+  }
+
+  /** Sends a pipeline; what it was answered before the connection was lost counts, too. */
+  async #pipeline(connection: RedisConnection, id: string, amount: number): Promise<Seen> {
+    const commands = pipelineCommands({ id, amount });
+    const exchange = await this.#ask(
+      connection,
+      commands.map(({ words }) => words),
+    );
+    const replies = connection.replies.map(({ reply }) => shown(reply));
+    const repliedUs = connection.replies.map(({ atUs }) => atUs);
+    const failed = commands.every(({ kind }) => kind === 'get') && replies.some((one) => one.startsWith('-'));
+    if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason, replies, repliedUs };
+    return { outcome: failed ? 'fail' : 'ok', reason: failed ? 'a read failed' : '', replies, repliedUs };
   }
 
   #readAccounts(): readonly RedisCommand[] {
@@ -157,7 +166,7 @@ export class RedisClient {
     if (this.#connection?.open === true) return this.#connection;
     const { io, connectTimeoutUs } = this.#setup;
     try {
-      this.#connection = await RedisConnection.open(io, this.#target, connectTimeoutUs);
+      this.#connection = await RedisConnection.open(io, this.#target, connectTimeoutUs, this.#setup.nowUs);
     } catch {
       // The node refuses or is silent: the operation certainly fails, and the client asks another node next.
       this.#connection = undefined;
@@ -188,7 +197,7 @@ function failureOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen | u
 
 function errorOf(text: string, purpose: 'read' | 'write'): Seen {
   const word = text.slice(0, text.indexOf(' '));
-  const unknown = purpose === 'write' && indefinite.includes(word);
+  const unknown = purpose === 'write' && indefiniteErrors.includes(word);
   return { outcome: unknown ? 'unknown' : 'fail', reason: text };
 }
 
@@ -232,8 +241,10 @@ function shown(reply: Reply): string {
       return `+${reply.text}`;
     case 'nothing':
       return 'nil';
-    default:
-      return reply.kind;
+    case 'integer':
+      return `:${reply.value}`;
+    case 'array':
+      return `*${JSON.stringify(reply.items.map(shown))}`;
   }
 }
 

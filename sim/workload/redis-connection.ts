@@ -11,6 +11,12 @@ import { NotLetIn } from './pb-connection.ts';
 /** One command: its name and its arguments. */
 export type RedisCommand = readonly (string | number)[];
 
+/** A reply, and when it was there. */
+export interface TimedReply {
+  readonly reply: Reply;
+  readonly atUs: number;
+}
+
 /** How one batch ended; answered by one reply to each command. */
 export type RedisExchange = Exchange<readonly Reply[]>;
 
@@ -18,16 +24,24 @@ export type RedisExchange = Exchange<readonly Reply[]>;
 export class RedisConnection {
   readonly #asking: AskingConnection<readonly Reply[]>;
   readonly #reader = new ReplyReader();
-  #replies: Reply[] = [];
+  readonly #nowUs: () => number;
+  #replies: TimedReply[] = [];
   #wanted = 0;
 
-  constructor(io: Io, connection: Connection) {
+  /** `nowUs`: the clock of `replies`. */
+  constructor(io: Io, connection: Connection, nowUs: () => number = () => io.clock.nowUs()) {
+    this.#nowUs = nowUs;
     this.#asking = new AskingConnection(io, connection, (chunk) => this.#take(chunk));
   }
 
   /** Connects, and authenticates if there is a token. Rejects with `ConnectError`, or with `NotLetIn`. */
-  static async open(io: Io, { address, token }: ClientPort, timeoutUs: number): Promise<RedisConnection> {
-    const connection = new RedisConnection(io, await io.network.connect(address, timeoutUs));
+  static async open(
+    io: Io,
+    { address, token }: ClientPort,
+    timeoutUs: number,
+    nowUs?: () => number,
+  ): Promise<RedisConnection> {
+    const connection = new RedisConnection(io, await io.network.connect(address, timeoutUs), nowUs);
     if (token === undefined) return connection;
     const exchange = await connection.ask([['AUTH', token]], timeoutUs);
     if (exchange.kind === 'answered' && exchange.answer[0]?.kind === 'text') return connection;
@@ -38,6 +52,11 @@ export class RedisConnection {
   /** Whether it can take commands. */
   get open(): boolean {
     return this.#asking.open;
+  }
+
+  /** The replies to the last batch so far. */
+  get replies(): readonly TimedReply[] {
+    return this.#replies;
   }
 
   /** Sends commands together and waits for all their replies, at most `timeoutUs`. */
@@ -55,9 +74,10 @@ export class RedisConnection {
   #take(chunk: Uint8Array): readonly Reply[] | undefined {
     this.#reader.push(chunk);
     for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) {
-      this.#replies.push(reply);
+      this.#replies.push({ reply, atUs: this.#nowUs() });
     }
-    return this.#replies.length >= this.#wanted ? this.#replies : undefined;
+    if (this.#replies.length < this.#wanted) return undefined;
+    return this.#replies.map(({ reply }) => reply);
   }
 }
 

@@ -17,6 +17,7 @@ const readers: Readonly<Partial<Record<RedisKind, readonly RedisKind[]>>> = {
   transfer: ['snapshot'],
   mortal: ['look'],
   script: ['read', 'snapshot'],
+  pipeline: ['pipeline'],
 };
 
 /** Reads back everything that `operations` may have written, until it is answered or `stopped` returns true. */

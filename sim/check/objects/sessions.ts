@@ -20,6 +20,7 @@ import type { RedisRecord } from '../../evidence/redis.ts';
 import type { ClockErrors } from '../protocols/redis-expiry.ts';
 import { checkRedisExpiry } from '../protocols/redis-expiry.ts';
 import { checkRedisPages } from '../protocols/redis-pages.ts';
+import { checkRedisPipelines } from '../protocols/redis-pipelines.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { joinReports, Tally } from '../report.ts';
@@ -46,6 +47,7 @@ export const sessionGuaranteesRow = invariant({
       checkSessions(history, diskLosses),
       checkRedisExpiry(redis, clockErrors),
       checkRedisPages(redis),
+      checkRedisPipelines(redis),
     ),
 });
 

@@ -121,7 +121,7 @@ export interface RedisTruth {
   /** Commands by their metric field `redis_req_…`. */
   readonly fields: Readonly<Record<string, number>>;
   /** The same for commands that may not have started, or never will: they waited behind others on their connection. */
-  readonly held: Pick<RedisTruth, 'commands' | 'reads' | 'writes' | 'values' | 'fields'>;
+  readonly held: Pick<RedisTruth, 'commands' | 'reads' | 'writes' | 'values' | 'fragments' | 'fields'>;
 }
 
 /** Connections of the peer plane in one direction. */

@@ -112,7 +112,7 @@ export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount)
       puts + http.puts + transactions.operations + clients.valuesRead + http.valuesRead + redis.values,
       clients.abandonedGets + redis.abandoned === 0 ? redis.held.values : Infinity,
     ),
-    equal('fragments', numbers.pool('fragments'), redis.fragments),
+    upTo('fragments', numbers.pool('fragments'), redis.fragments, redis.held.fragments),
     ...redisFields.map((field) =>
       upTo(
         `redis_req_${field}`,

@@ -1,0 +1,140 @@
+/**
+ * The commands that a Redis client sends as one pipeline: reads and writes of every kind over a few hot keys (`h<n>`)
+ * and several cold ones (`d<n>`), some between MULTI and EXEC. Plain data and pure functions of an operation's id and
+ * its amount, so that a plan need not hold the commands.
+ *
+ * Every value is a number that names its write: that write's number times `valueSpacing`, plus the increments since.
+ */
+
+/** One command of a pipeline. */
+export interface PipelineCommand {
+  readonly kind: PipelineKind;
+  /** The words as the client sends them. */
+  readonly words: readonly string[];
+  /** Distinct keys, in the order of the reply's parts. */
+  readonly keys: readonly string[];
+  /** The values that it stores, one for each key; empty if it stores none that is known beforehand. */
+  readonly values: readonly number[];
+  /** It stands between MULTI and EXEC. */
+  readonly queued: boolean;
+}
+
+/** What a command does. */
+export type PipelineKind = (typeof drawnKinds)[number] | 'multi' | 'exec';
+
+/** Kinds that read or write keys, each as often as it shall be drawn. */
+const drawnKinds = [
+  ...(['get', 'get', 'get', 'get', 'get', 'get', 'get', 'get'] as const),
+  ...(['set', 'set', 'set', 'set', 'set', 'set', 'set', 'set'] as const),
+  ...(['set-nx', 'set-xx', 'set-get', 'set-keepttl', 'set-ex', 'set-ex', 'set-ex'] as const),
+  ...(['getset', 'getdel', 'incr', 'incr', 'del', 'expire', 'mget', 'mset'] as const),
+] as const;
+
+/** Values of different writes of one key are at least this far apart. */
+export const valueSpacing = 1_000;
+
+const hotCount = 3;
+const coldCount = 14;
+const commandsMax = 32;
+/** Longer than any run, clock jumps included: nothing expires. */
+const longTtlSeconds = 1_000_000;
+
+const hotKeys = Array.from({ length: hotCount }, (_, index) => `h${index}`);
+const coldKeys = Array.from({ length: coldCount }, (_, index) => `d${index}`);
+
+/** Every key that pipelines use. */
+export const pipelineKeys: readonly string[] = [...hotKeys, ...coldKeys];
+
+/** The commands of one operation: 2 to 32, or, with amount 0, a GET of every key. */
+export function pipelineCommands({
+  id,
+  amount,
+}: {
+  readonly id: string;
+  readonly amount: number;
+}): readonly PipelineCommand[] {
+  if (amount === 0) return pipelineKeys.map((key) => commandOf('get', [key], 0, false));
+  const next = choices(amount);
+  const count = 2 + next(commandsMax - 1);
+  const first = (1 + Number(id.replaceAll(/\D/g, ''))) * (commandsMax + 1);
+  const commands: PipelineCommand[] = [];
+  /** Commands left until EXEC; undefined outside MULTI. */
+  let left: number | undefined;
+  while (commands.length < count || left !== undefined) {
+    if (left === 0) {
+      commands.push(bare('exec'));
+      left = undefined;
+    } else if (left === undefined && next(14) === 0 && commands.length + 3 < count) {
+      commands.push(bare('multi'));
+      left = Math.min(1 + next(4), count - commands.length - 1);
+    } else {
+      commands.push(drawn(next, (first + commands.length) * valueSpacing, left !== undefined));
+      if (left !== undefined) left -= 1;
+    }
+  }
+  return commands;
+}
+
+type Choose = (below: number) => number;
+
+/** Chance from a seed alone (Park and Miller's generator). */
+function choices(seed: number): Choose {
+  let state = (seed % 2_147_483_646) + 1;
+  return (below) => {
+    state = (state * 48_271) % 2_147_483_647;
+    return Math.floor((state / 2_147_483_647) * below);
+  };
+}
+
+function drawn(next: Choose, value: number, queued: boolean): PipelineCommand {
+  const kind = drawnKinds[next(drawnKinds.length)] ?? 'get';
+  const key = keyBy(next);
+  const keys = kind === 'mget' || kind === 'mset' ? [...new Set([key, keyBy(next), keyBy(next)])] : [key];
+  return commandOf(kind, keys, value, queued);
+}
+
+function keyBy(next: Choose): string {
+  const keys = next(5) < 3 ? hotKeys : coldKeys;
+  return keys[next(keys.length)] ?? 'h0';
+}
+
+function commandOf(
+  kind: Exclude<PipelineKind, 'multi' | 'exec'>,
+  keys: readonly string[],
+  value: number,
+  queued: boolean,
+): PipelineCommand {
+  const [key = ''] = keys;
+  const set = (...options: readonly string[]): Pick<PipelineCommand, 'words' | 'values'> => ({
+    words: ['SET', key, String(value), ...options],
+    values: [value],
+  });
+  const plain = (...words: readonly string[]): Pick<PipelineCommand, 'words' | 'values'> => ({
+    words,
+    values: [],
+  });
+  const sent = {
+    get: () => plain('GET', key),
+    set: () => set(),
+    'set-nx': () => set('NX'),
+    'set-xx': () => set('XX'),
+    'set-get': () => set('GET'),
+    'set-keepttl': () => set('KEEPTTL'),
+    'set-ex': () => set('EX', String(longTtlSeconds)),
+    getset: () => ({ words: ['GETSET', key, String(value)], values: [value] }),
+    getdel: () => plain('GETDEL', key),
+    incr: () => plain('INCR', key),
+    del: () => plain('DEL', key),
+    expire: () => plain('EXPIRE', key, String(longTtlSeconds)),
+    mget: () => plain('MGET', ...keys),
+    mset: () => ({
+      words: ['MSET', ...keys.flatMap((one) => [one, String(value)])],
+      values: keys.map(() => value),
+    }),
+  }[kind]();
+  return { kind, keys, queued, ...sent };
+}
+
+function bare(kind: 'multi' | 'exec'): PipelineCommand {
+  return { kind, words: [kind.toUpperCase()], keys: [], values: [], queued: false };
+}
