@@ -32,6 +32,7 @@ import { readRepairOnly } from './read-repair-only.ts';
 import { hintsForALostNode } from './hints-for-a-lost-node.ts';
 import { hintsOutliveDeletions } from './hints-outlive-deletions.ts';
 import { joinUnderLoad } from './join-under-load.ts';
+import { jobsOverMissedWrites } from './jobs-over-missed-writes.ts';
 import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
 import { largeReads } from './large-reads.ts';
@@ -199,6 +200,7 @@ export const scenarios: readonly Scenario[] = [
   redisExpiry,
   clientRetriesWithId,
   jobSurvivesNodeCrash,
+  jobsOverMissedWrites,
   moduleSwappedMidJob,
   unauthenticatedClients,
   swarm,

@@ -47,4 +47,15 @@ export const oracleMutants: readonly Mutant[] = [
     oracles: ['hint-delivery'],
     seedsMax: 10,
   },
+  {
+    name: 'first-replica-answers-for-all',
+    code: 'M129',
+    title: 'a job reports a key as not found that the first replica asked does not have',
+    file: 'engine/mapreduce/map-stage.js',
+    find: 'const entry = { pending: one, last: others.length === 0 };',
+    replace: 'const entry = { pending: one, last: others.length >= 0 };',
+    scenario: 'jobs-over-missed-writes',
+    oracles: ['wasm-purity'],
+    seedsMax: 20,
+  },
 ];
