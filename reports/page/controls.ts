@@ -136,6 +136,7 @@ export function legend(): HTMLElement {
   const signs = [
     'dashed: delayed or again',
     'red with a cross: lost',
+    'hatched: a fault of links, n1 – n2 or n1 | n2 n3',
     '✕ crash  ▶ start  ϟ fault',
     'bars: filled ok, hollow failed, dashed unknown',
   ];

@@ -1,5 +1,5 @@
 /** Paints what lies on the lanes: the axis, bands of faults, outages, operations of clients, and marks. */
-import type { Mark, MarkKind } from '../../sim/record/recording.ts';
+import type { Band, Mark, MarkKind } from '../../sim/record/recording.ts';
 import type { Geometry, View } from './geometry.ts';
 import type { Filter, Model } from './model.ts';
 import type { Palette } from './style.ts';
@@ -18,27 +18,92 @@ export interface Scene {
 const font = '12px system-ui, sans-serif';
 const smallFont = '11px system-ui, sans-serif';
 
-/** Bands of faults over the lanes that they strike, and the phases of the run at the axis. */
-export function paintBands({ context, geometry, model, filter, palette }: Scene): void {
+/**
+ * Bands of faults over the lanes that they strike. A fault of the network is hatched: between the two lanes of a link,
+ * or over lanes that it parts from all others; its label names both sides.
+ */
+export function paintBands(scene: Scene): void {
+  const { context, geometry, model, filter } = scene;
   const { laneY, x, gutter, width } = geometry;
   context.font = smallFont;
-  for (const { fault, kind, lanes, fromUs, toUs } of model.recording.bands) {
-    const left = Math.max(gutter, x(fromUs));
-    const right = Math.min(width, Math.max(x(toUs), x(fromUs) + 3));
+  for (const band of model.recording.bands) {
+    const left = Math.max(gutter, x(band.fromUs));
+    const right = Math.min(width, Math.max(x(band.toUs), x(band.fromUs) + 3));
     if (right <= gutter || left >= width) continue;
-    for (const lane of lanes) {
-      const y = laneY[lane];
-      if (y === undefined) continue;
-      const chosen = filter.fault === '' || filter.fault === fault;
-      context.globalAlpha = chosen ? 1 : 0.25;
-      context.fillStyle = palette.band;
-      context.fillRect(left, y - 26, right - left, 52);
-      if (right - left < 60) continue;
-      context.fillStyle = palette.ink;
-      context.fillText(cut(context, `${fault} ${kind}`, right - left - 8), left + 4, y - 15);
+    context.globalAlpha = filter.fault === '' || filter.fault === band.fault ? 1 : 0.25;
+    const label = `${band.fault} ${band.kind}${sidesOf(band, model)}`;
+    const ys = band.lanes.map((lane) => laneY[lane]).filter((y) => y !== undefined);
+    if (band.links === 'between' && ys.length === 2) {
+      const top = Math.min(...ys);
+      paintBand(scene, { left, right, top, bottom: Math.max(...ys), label, hatched: true });
+      continue;
+    }
+    for (const y of ys) {
+      const hatched = band.links !== undefined;
+      paintBand(scene, { left, right, top: y - 26, bottom: y + 26, label, hatched });
     }
   }
   context.globalAlpha = 1;
+}
+
+interface PaintedBand {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+  readonly label: string;
+  readonly hatched: boolean;
+}
+
+/** Pixels between the strokes of a hatching. */
+const hatchStep = 9;
+
+function paintBand(
+  { context, palette }: Scene,
+  { left, right, top, bottom, label, hatched }: PaintedBand,
+): void {
+  const [width, height] = [right - left, bottom - top];
+  context.fillStyle = palette.band;
+  context.fillRect(left, top, width, height);
+  if (hatched) {
+    context.save();
+    context.beginPath();
+    context.rect(left, top, width, height);
+    context.clip();
+    context.strokeStyle = palette.warn;
+    context.lineWidth = 0.7;
+    context.beginPath();
+    for (let at = left - height; at < right; at += hatchStep) {
+      context.moveTo(at, bottom);
+      context.lineTo(at + height, top);
+    }
+    context.stroke();
+    context.restore();
+    context.strokeStyle = palette.warn;
+    context.lineWidth = 1;
+    context.setLineDash([6, 3]);
+    context.strokeRect(left, top, width, height);
+    context.setLineDash([]);
+  }
+  if (width < 60) return;
+  const text = cut(context, label, width - 8);
+  if (hatched) {
+    context.fillStyle = palette.surface;
+    context.fillRect(left + 2, top + 1, context.measureText(text).width + 6, 14);
+  }
+  context.fillStyle = palette.ink;
+  context.fillText(text, left + 4, top + 11);
+}
+
+/** Between whom a fault of the network lies: ` n1 – n2`, or ` n1 | n2 n3`; empty for other faults. */
+export function sidesOf({ lanes, links }: Band, { recording }: Pick<Model, 'recording'>): string {
+  const nameOf = (lane: number): string => recording.lanes[lane]?.name ?? '';
+  if (links === undefined) return '';
+  if (links === 'between') return ` ${lanes.map(nameOf).join(' – ')}`;
+  const others = recording.lanes.flatMap(({ name, kind }, lane) =>
+    kind === 'node' && !lanes.includes(lane) ? [name] : [],
+  );
+  return ` ${lanes.map(nameOf).join(' ')} | ${others.join(' ')}`;
 }
 
 /** The axis and the names of the lanes; over everything else, so that the gutter stays readable. */

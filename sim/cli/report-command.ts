@@ -42,7 +42,7 @@ export async function writeReports(
 }
 
 /** Milliseconds of real time for shrinking a large plan before it is explained. */
-const explainShrinkMs = 10_000;
+const explainShrinkMs = 20_000;
 
 /**
  * Why a plan fails, in words: without what it passes, and up to when its fault must strike. Throws as `writeReports`.

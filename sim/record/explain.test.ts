@@ -67,7 +67,8 @@ it('names what the failure needs, and up to when its fault must strike', async (
 });
 
 it('ends when its time is up', async () => {
-  const { decisive, runs } = await explainPlan(recordingOf(plan, true), record, () => true);
+  const { decisive, runs, sentence } = await explainPlan(recordingOf(plan, true), record, () => true);
+  expect(sentence).toContain('The time ended before 3 of its faults and operations were tried.');
   expect([decisive, runs]).toEqual([[], 0]);
 });
 

@@ -78,6 +78,8 @@ class Search {
   readonly #how: ExplainRuns;
   readonly #isOver: () => boolean;
   #runs = 0;
+  /** Says how much was not tried; empty if all was. */
+  #untried = '';
 
   constructor(failing: Recording, how: ExplainRuns, isOver: () => boolean) {
     this.#failing = failing;
@@ -89,10 +91,13 @@ class Search {
     const { plan } = this.#failing;
     const decisive: string[] = [];
     // Faults first: if the time ends, what they say matters most.
+    let left = idsOf(plan).length;
     for (const id of idsOf(plan)) {
       if (!this.#mayRun()) break;
+      left -= 1;
       if (!(await this.#fails(without(plan, id)))) decisive.push(id);
     }
+    if (left > 0) this.#untried = `The time ended before ${left} of its faults and operations were tried. `;
     const faults = plan.faults.filter(({ id }) => decisive.includes(id));
     for (const fault of faults) {
       const flip = await this.#flipOf(fault);
@@ -109,13 +114,15 @@ class Search {
     const { plan, sentences } = this.#failing;
     if (decisive.length > 0) {
       const needed = decisive.map((id) => `${id} (${sentences.find((one) => one.id === id)?.text ?? id})`);
-      const sentence = `Without any one of these the plan passes: ${needed.join('; ')}. ${moment}`;
+      const sentence = `${this.#untried}Without any one of these the plan passes: ${needed.join('; ')}. ${moment}`;
       return { decisive, sentence, runs: this.#runs };
     }
     const sentence =
       idsOf(plan).length === 0
         ? 'No fault and no operation of the plan is needed: the cluster breaks the promise by itself.'
-        : 'No single fault or operation is decisive: the plan fails without any one of them.';
+        : this.#untried === ''
+          ? 'No single fault or operation is decisive: the plan fails without any one of them.'
+          : `${this.#untried}None of the others is decisive.`;
     return { decisive, sentence, runs: this.#runs };
   }
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { runPlan } from '../runner/run.ts';
+import type { Plan } from '../plan/plan.ts';
 import { planOfSeed } from '../runner/task.ts';
 import { recordRun } from './record-run.ts';
 
@@ -27,4 +28,23 @@ it('a recorded run has the digest of the run, and holds what passed, befell and 
   expect(states.every(({ atUs }, at) => at === 0 || atUs >= (states[at - 1]?.atUs ?? 0))).toBe(true);
   const { length } = plan.faults;
   expect(recording.sentences.slice(0, length).every(({ kind }) => kind === 'fault')).toBe(true);
+});
+
+it('a fault of links says which: between two nodes, or around some of them', async () => {
+  const whole = planOfSeed('calm', 1);
+  const common = { when: { atUs: 1000 }, forUs: 20_000 };
+  const faults: Plan['faults'] = [
+    { ...common, id: 'f0', kind: 'network-delay', targets: ['n1', 'n2'], params: { minUs: 0, meanUs: 5000 } },
+    { ...common, id: 'f1', kind: 'network-partition', targets: ['n1'], params: {} },
+    { ...common, id: 'f2', kind: 'process-pause', targets: ['n3'], params: {} },
+  ];
+  const plan = { ...whole, faults, operations: whole.operations.slice(0, 3), scrapes: [] };
+  const { bands } = await recordRun(plan, () => 0);
+  expect(new Map(bands.map(({ fault, links }) => [fault, links]))).toEqual(
+    new Map([
+      ['f0', 'between'],
+      ['f1', 'around'],
+      ['f2', undefined],
+    ]),
+  );
 });

@@ -8,6 +8,7 @@ import type { LogFields } from '../../engine/io/log.ts';
 import { ReplicaShadow } from '../observe/replica-shadow.ts';
 import type { Plan, PlanFault } from '../plan/plan.ts';
 import { faultKinds } from '../faults/fault-table.ts';
+import { networkFaults } from '../faults/network.ts';
 import { nextTag, tagAt } from '../workload/traced-value.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
@@ -139,7 +140,9 @@ export class Recorder {
     const { fault, fromUs } = open;
     const lanes = fault.targets.map((target) => this.laneOf(target));
     const text = faultSentence(fault);
-    this.bands.push({ fault: id, kind: fault.kind, lanes, fromUs, toUs: atUs, text });
+    const band = { fault: id, kind: fault.kind, lanes, fromUs, toUs: atUs, text };
+    const links = linksOf(fault);
+    this.bands.push(links === undefined ? band : { ...band, links });
   }
 
   #mark(mark: Mark): void {
@@ -181,6 +184,14 @@ export class Recorder {
     const subject = this.subjects.of(nameOfKey(key));
     this.states.push({ lane: this.laneOf(node), atUs: this.#now(), key: subject, text });
   }
+}
+
+/** Which links a fault of the network strikes; undefined for other faults. */
+function linksOf({ kind }: PlanFault): Band['links'] {
+  if (!Object.hasOwn(networkFaults, kind)) return undefined;
+  const { aim } = faultKinds[kind];
+  if (aim === 'link') return 'between';
+  return aim === 'side' ? 'around' : undefined;
 }
 
 function describeValue(value: Buffer | undefined): string {

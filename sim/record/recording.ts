@@ -54,6 +54,8 @@ export interface Band {
   readonly fromUs: number;
   readonly toUs: number;
   readonly text: string;
+  /** A fault of the network. `between`: the link between the lanes; `around`: links from the lanes to all other nodes. */
+  readonly links?: 'between' | 'around';
 }
 
 /** An operation, transaction, Redis command or job of a client. */
