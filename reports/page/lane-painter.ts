@@ -31,7 +31,7 @@ export function paintBands(scene: Scene): void {
     const right = Math.min(width, Math.max(x(band.toUs), x(band.fromUs) + 3));
     if (right <= gutter || left >= width) continue;
     context.globalAlpha = filter.fault === '' || filter.fault === band.fault ? 1 : 0.25;
-    const label = `${band.fault} ${band.kind}${sidesOf(band, model)}`;
+    const label = `${band.fault}${sidesOf(band, model)} ${band.kind}`;
     const ys = band.lanes.map((lane) => laneY[lane]).filter((y) => y !== undefined);
     if (band.links === 'between' && ys.length === 2) {
       const top = Math.min(...ys);
@@ -86,13 +86,13 @@ function paintBand(
     context.setLineDash([]);
   }
   if (width < 60) return;
-  const text = cut(context, label, width - 8);
+  const text = cut(context, label, width - 14);
   if (hatched) {
     context.fillStyle = palette.surface;
-    context.fillRect(left + 2, top + 1, context.measureText(text).width + 6, 14);
+    context.fillRect(left + 8, top + 1, context.measureText(text).width + 4, 14);
   }
   context.fillStyle = palette.ink;
-  context.fillText(text, left + 4, top + 11);
+  context.fillText(text, left + 10, top + 11);
 }
 
 /** Between whom a fault of the network lies: ` n1 – n2`, or ` n1 | n2 n3`; empty for other faults. */
