@@ -27,6 +27,7 @@ import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
 import { planForward, planRead } from './plan.ts';
 import { PlanCache } from './plan-cache.ts';
 import { ReadRound } from './read-round.ts';
+import { ShortRead, isShort } from './short-read.ts';
 import type { LocalWrite } from '../replica/replica.ts';
 import type {
   ConsistencyLevel,
@@ -218,7 +219,8 @@ export class ClusterDispatcher implements Dispatcher {
     const { readDisagreements } = this.#parts.stats;
     let disagreement: unknown;
     for (;;) {
-      const round = new ReadRound(this.#parts, request.key.packed, token, plan);
+      const Way = isShort(plan) ? ShortRead : ReadRound;
+      const round = new Way(this.#parts, request.key.packed, token, plan);
       request.times?.asked(clock.nowUs());
       try {
         const object = await round.run(deadlineUs - clock.nowUs());
@@ -260,7 +262,7 @@ export class ClusterDispatcher implements Dispatcher {
    * Waits until the replicas whose copies differ are repaired, or the deadline passes. True: a new read may find them
    * equal.
    */
-  async #isRepaired(round: ReadRound, deadlineUs: number): Promise<boolean> {
+  async #isRepaired(round: Pick<ReadRound, 'whenRepaired'>, deadlineUs: number): Promise<boolean> {
     const { clock } = this.#parts;
     const late = new Deferred<void>();
     const timer = clock.after(Math.max(1, deadlineUs - clock.nowUs()), () => late.resolve());

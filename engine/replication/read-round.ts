@@ -71,7 +71,7 @@ export class ReadRound implements LargeReader {
   readonly #failures: ReplyFailure[] = [];
   /** Targets that cannot read their own copy: they are repaired with what the others hold. */
   readonly #corrupt: number[] = [];
-  readonly #result = new Deferred<StoredObject | undefined>();
+  readonly #result: Deferred<StoredObject | undefined>;
   /** Targets that are held back, in the plan's order. */
   readonly #held: number[] = [];
   #deadline: Timer | undefined;
@@ -85,7 +85,15 @@ export class ReadRound implements LargeReader {
   /** Set once enough replicas have answered and too few of them agree. */
   #disagreement: Disagreement | undefined;
 
-  constructor(parts: ReadDependencies, key: PackedKey, token: Token, plan: DispatchPlan) {
+  /** `result`: where the client's answer goes. */
+  constructor(
+    parts: ReadDependencies,
+    key: PackedKey,
+    token: Token,
+    plan: DispatchPlan,
+    result = new Deferred<StoredObject | undefined>(),
+  ) {
+    this.#result = result;
     this.#parts = parts;
     this.#key = key;
     this.#token = token;
@@ -109,7 +117,7 @@ export class ReadRound implements LargeReader {
   run(timeoutUs: number): Promise<StoredObject | undefined> {
     const { clock, stats } = this.#parts;
     const { targets, failovers } = this.#plan;
-    this.#deadline = clock.after(timeoutUs, () => this.#expire());
+    this.#deadline = clock.after(timeoutUs, () => this.expire());
     this.untilUs = clock.nowUs() + timeoutUs;
     this.patienceUs = Math.floor(timeoutUs / patienceShare);
     stats.pool.remote_peer_failover_requests += failovers;
@@ -122,6 +130,13 @@ export class ReadRound implements LargeReader {
       if (targets[index]?.held !== true) this.#ask(index, timeoutUs);
     }
     return this.#result.promise;
+  }
+
+  /** Goes on with a read that another has begun: every target is asked, and `deadline` will call `expire`. */
+  resume(deadline: Timer | undefined, untilUs: number, timeoutUs: number): void {
+    this.#deadline = deadline;
+    this.untilUs = untilUs;
+    this.patienceUs = Math.floor(timeoutUs / patienceShare);
   }
 
   /** The targets asked have been silent for `patienceUs`: asks those that were held back. */
@@ -167,27 +182,11 @@ export class ReadRound implements LargeReader {
   }
 
   #request(index: number, timeoutUs: number, bytesMax: number | undefined): void {
-    const { member } = present(this.#plan.targets[index], 'a target');
-    if (member === this.#parts.self) {
-      const outcome = this.#parts.replica.read(
-        this.#key,
-        (error, bytes, withheldBytes) => this.#told(index, bytesMax, error, bytes, withheldBytes),
-        bytesMax,
-      );
-      if (outcome !== 'ok') this.#told(index, bytesMax, refusal(outcome), undefined);
-      return;
-    }
-    const request = { kind: 'readObject', key: this.#key, token: this.#token, bytesMax } as const;
-    const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
-      if (reply.kind !== 'object') this.#told(index, bytesMax, replyFailure(reply), undefined);
-      else
-        this.#told(index, bytesMax, undefined, reply.object, reply.described?.bytes, reply.described?.digest);
-    });
-    if (error !== undefined) this.#told(index, bytesMax, error, undefined);
+    requestObject(this.#parts, this.#key, this.#token, this.#plan, index, timeoutUs, bytesMax, this);
   }
 
   /** The answer of a target that was asked with `bytesMax` (undefined: asked for the whole object). */
-  #told(
+  told(
     index: number,
     bytesMax: number | undefined,
     error: ReplyFailure | undefined,
@@ -294,7 +293,8 @@ export class ReadRound implements LargeReader {
     this.#result.reject(error);
   }
 
-  #expire(): void {
+  /** The deadline has passed. */
+  expire(): void {
     if (this.#tally.decided || this.#result.settled) return;
     sometimes('read.deadline-passed');
     const why = this.#large?.waits === true ? `; ${waitedInVain}` : '';
@@ -417,6 +417,48 @@ export class ReadRound implements LargeReader {
   }
 }
 
+/** Who gets the answer of a target; see `ReadRound.told`. */
+interface AnswerTaker {
+  told(
+    index: number,
+    bytesMax: number | undefined,
+    error: ReplyFailure | undefined,
+    bytes: Uint8Array | undefined,
+    describedBytes?: number,
+    digest?: Uint8Array,
+  ): void;
+}
+
+/** Asks target `index` of the plan for its object; `taker` gets the answer once, perhaps within this call. */
+export function requestObject(
+  parts: ReadDependencies,
+  key: PackedKey,
+  token: Token,
+  plan: DispatchPlan,
+  index: number,
+  timeoutUs: number,
+  bytesMax: number | undefined,
+  taker: AnswerTaker,
+): void {
+  const { member } = present(plan.targets[index], 'a target');
+  if (member === parts.self) {
+    const outcome = parts.replica.read(
+      key,
+      (error, bytes, withheldBytes) => taker.told(index, bytesMax, error, bytes, withheldBytes),
+      bytesMax,
+    );
+    if (outcome !== 'ok') taker.told(index, bytesMax, refusal(outcome), undefined);
+    return;
+  }
+  const request = { kind: 'readObject', key, token, bytesMax } as const;
+  const error = askPeer(parts, member, request, timeoutUs, (reply) => {
+    if (reply.kind !== 'object') taker.told(index, bytesMax, replyFailure(reply), undefined);
+    else
+      taker.told(index, bytesMax, undefined, reply.object, reply.described?.bytes, reply.described?.digest);
+  });
+  if (error !== undefined) taker.told(index, bytesMax, error, undefined);
+}
+
 /** `bucket/key`, for error texts. */
 function nameOf(key: PackedKey): string {
   const name = unpackKey(key);
@@ -427,7 +469,8 @@ function nothing(): void {
   // No caller waits for this repair.
 }
 
-function sameBytes(left: Uint8Array | undefined, right: Uint8Array | undefined): boolean {
+/** Whether both are absent, or equal. */
+export function sameBytes(left: Uint8Array | undefined, right: Uint8Array | undefined): boolean {
   if (left === right) return true;
   if (left === undefined || right === undefined) return false;
   return left.length === right.length && Buffer.compare(left, right) === 0;

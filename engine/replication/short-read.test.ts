@@ -1,0 +1,145 @@
+/** The short way of a read against the general one: over any answers, in any order, both do the same. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+
+import { TestClock } from '../api/testing/test-io.fixture.ts';
+import { LockstepError } from '../base/errors.ts';
+import { byteStringOf } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import { defaultType, objectKey } from '../base/object-key.ts';
+import { defaultProperties } from '../buckets/properties.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import { NodeStats } from '../metrics/node-stats.ts';
+import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
+import { tombstone } from '../replica/object/content.ts';
+import type { Actor } from '../replica/object/dots.ts';
+import { emptyVector } from '../replica/object/dots.ts';
+import { applyWrite, encodeObject } from '../replica/object/object.ts';
+import { Replica } from '../replica/replica.ts';
+import { describeObject } from './large-answers.ts';
+import type { ReplyHandler } from './peer-links.ts';
+import type { DispatchPlan } from './plan.ts';
+import { ReadBudget } from './read-budget.ts';
+import { ReadRound } from './read-round.ts';
+import { isShort, ShortRead } from './short-read.ts';
+
+const token = 0 as Token;
+const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
+const timeoutUs = 1_000_000;
+const self: Member = { node: 'n0' as NodeId, datacenter: 'dc1', rack: 'r0', tokens: [token] };
+
+function objectOf(text: string): Buffer {
+  const content = { ...tombstone, tombstone: false, value: Buffer.from(text) };
+  const dot = { actor: byteStringOf(text) as Actor, counter: 1 };
+  return encodeObject(applyWrite(undefined, emptyVector, content, dot, 0));
+}
+
+const old = objectOf('old');
+const young = objectOf('young');
+const answers: Readonly<Record<string, PeerReply>> = {
+  old: { kind: 'object', object: old },
+  young: { kind: 'object', object: young },
+  nothing: { kind: 'object', object: undefined },
+  large: { kind: 'object', object: undefined, described: describeObject(young) },
+  malformed: { kind: 'object', object: Buffer.from([9, 9]) },
+  failed: { kind: 'failed', code: 'StorageFailed', detail: 'no' },
+  corrupt: { kind: 'failed', code: 'Corrupted', detail: 'rotten' },
+};
+
+/** What one way does with a read, step by step. */
+async function run(
+  Way: typeof ReadRound | typeof ShortRead,
+  plan: DispatchPlan,
+  steps: readonly Step[],
+): Promise<unknown> {
+  const clock = new TestClock();
+  const stats = new NodeStats();
+  const asked: string[] = [];
+  const waiting = new Map<string, ReplyHandler[]>();
+  const parts = {
+    self,
+    plane: {
+      request: (peer: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): 'ok' => {
+        asked.push(`${peer} ${request.kind}`);
+        waiting.set(peer, [...(waiting.get(peer) ?? []), onReply]);
+        return 'ok';
+      },
+    },
+    replica: new Replica(
+      { inMemory: () => 'elsewhere', tryRead: () => 'closed', tryWrite: () => 'closed' },
+      clock,
+      byteStringOf('n0') as Actor,
+      () => defaultProperties,
+    ),
+    readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
+    stats,
+    clock,
+    settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 },
+    rules: () => defaultProperties,
+    peerIndex: () => 1,
+  } as const;
+  const round = new Way(parts, key, token, plan);
+  const seen: unknown[] = [];
+  const over = round.run(timeoutUs).then(
+    (object) => seen.push(object?.siblings.map(({ value }) => Buffer.from(value).toString()) ?? 'nothing'),
+    (error: unknown) => seen.push(error instanceof LockstepError ? `${error.code} ${error.message}` : error),
+  );
+  for (const { target, answer } of steps) {
+    const peer = `n${target + 1}`;
+    const [onReply, ...rest] = waiting.get(peer) ?? [];
+    waiting.set(peer, rest);
+    onReply?.(answers[answer] ?? { kind: 'written' });
+    // The client has its answer after the same step.
+    await Promise.resolve();
+    seen.push(asked.length);
+  }
+  clock.advance(timeoutUs);
+  await over;
+  return { seen, asked, failed: round.failed.map(({ node }) => node), repairs: stats.readRepairs };
+}
+
+interface Step {
+  readonly target: number;
+  readonly answer: string;
+}
+
+const step = fc.record({
+  target: fc.nat(4),
+  answer: fc.constantFrom('old', 'old', 'old', 'young', ...Object.keys(answers)),
+});
+
+it('both ways do the same with any answers in any order', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 5 }),
+      fc.nat(4),
+      fc.array(step, { maxLength: 10 }),
+      async (copies, needed, steps) => {
+        const members = Array.from({ length: copies }, (_, index): Member => {
+          return { ...self, node: `n${index + 1}` as NodeId, rack: `r${index + 1}` };
+        });
+        const plan: DispatchPlan = {
+          kind: 'plan',
+          targets: members.map((member) => ({ member, group: 0 })),
+          groups: [{ datacenter: 'dc1', needed: 1 + (needed % copies) }],
+          agree: false,
+          failovers: 0,
+        };
+        expect(isShort(plan)).toBe(true);
+        expect(await run(ShortRead, plan, steps)).toEqual(await run(ReadRound, plan, steps));
+      },
+    ),
+    { numRuns: 400 },
+  );
+});
+
+it('plans whose answers must be equal, or some of whose targets are held back, go the general way', () => {
+  const targets = [{ member: self, group: 0 }];
+  const plan: DispatchPlan = {
+    kind: 'plan',
+    ...{ targets, groups: [{ datacenter: 'dc1', needed: 1 }], agree: false, failovers: 0 },
+  };
+  expect(isShort({ ...plan, agree: true })).toBe(false);
+  expect(isShort({ ...plan, targets: [...targets, { member: self, group: 0, held: true }] })).toBe(false);
+  expect(isShort({ ...plan, targets: [{ member: self, group: -1 }] })).toBe(false);
+});
