@@ -21,6 +21,7 @@ import { RunObserver } from '../observe/observer.ts';
 import { CoverageObserver } from '../coverage/coverage-observer.ts';
 import { Cluster } from '../world/cluster/cluster.ts';
 import { typesAtRunTime } from '../world/cluster/node-config.ts';
+import { worldTokens } from '../world/cluster/world-credentials.ts';
 import { World } from '../world/world.ts';
 import { TypeMaker } from './type-maker.ts';
 import { workFiles } from '../workload/work-modules.ts';
@@ -151,7 +152,8 @@ class Run {
     this.#world.network.steady(plan.steadyHosts ?? []);
     this.#cluster = makeCluster(this.#world, plan);
     settings.attach?.(this.#world, this.#cluster);
-    this.#modules = new ModuleWork(this.#world, this.#cluster);
+    const token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
+    this.#modules = new ModuleWork(this.#world, this.#cluster, token);
     this.#exchanges =
       this.#observed && needsAny(plan.floors, 'exchanges', 'accounts')
         ? new ExchangeObserver(this.#world, this.#cluster)

@@ -49,10 +49,13 @@ export class ModuleWork implements ModuleActs {
   readonly #jobs: JobRecord[] = [];
   readonly #world: World;
   readonly #cluster: Cluster;
+  /** The clients' credentials, if nodes demand any. */
+  readonly #token: string | undefined;
   #operator: { readonly io: Io; readonly http: HttpClient } | undefined;
   #busy = 0;
 
-  constructor(world: World, cluster: Cluster) {
+  constructor(world: World, cluster: Cluster, token?: string) {
+    this.#token = token;
     this.#world = world;
     this.#cluster = cluster;
     for (const name of ['wasm.called', 'wasm.call.failed']) {
@@ -143,7 +146,11 @@ export class ModuleWork implements ModuleActs {
   /** Undefined if the node refuses or does not answer: the client has asked nothing. */
   async #connect(io: Io, node: string): Promise<PbConnection | undefined> {
     try {
-      return await PbConnection.open(io, { address: this.#cluster.address(node, 'pb') }, timeoutUs);
+      return await PbConnection.open(
+        io,
+        { address: this.#cluster.address(node, 'pb'), token: this.#token },
+        timeoutUs,
+      );
     } catch {
       // Its listener is closed, or it does not answer in time.
       return undefined;
@@ -199,7 +206,7 @@ export class ModuleWork implements ModuleActs {
 
   #boot(): { readonly io: Io; readonly http: HttpClient } {
     const host = this.#world.addHost('modules');
-    return { io: host.boot(), http: this.#world.httpClient(host) };
+    return { io: host.boot(), http: this.#world.httpClient(host, this.#token) };
   }
 }
 
