@@ -65,7 +65,8 @@ export const randomTransactionMutants: readonly Mutant[] = [
             ? decide({ ...state, branches: late })
             : { state: { ...state, branches: late }, commands: [] };`,
     scenario: 'zombie-coordinator',
-    oracles: ['atomicity', 'outcome-stability'],
+    // The coordinator asserts that an aborted transaction does not become a deciding one, and ends its node.
+    oracles: ['atomicity', 'outcome-stability', 'no-silent-failures'],
     seedsMax: 50,
   },
   {
