@@ -13,8 +13,9 @@ interface Row {
   readonly note: string;
 }
 
+/** The page's text, without the targets of its links: they differ from folder to folder. */
 function read(path: string): string {
-  return readFileSync(new URL(path, root), 'utf8');
+  return readFileSync(new URL(path, root), 'utf8').replaceAll(/\]\([^)]*\)/g, ']');
 }
 
 /** The sentences of a page; a row of a table is one, with its cells joined by colons. */

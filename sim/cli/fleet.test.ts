@@ -36,15 +36,15 @@ const checkpointOf = (name: string): Checkpoint =>
   JSON.parse(readFileSync(join(directory, name, 'checkpoint.json'), 'utf8')) as Checkpoint;
 
 it('two parts, one of them ended early and gone on with, merge into the whole campaign', () => {
-  const whole = JSON.parse(run('--seeds', '4', '--out', 'whole').out) as Campaign;
-  expect(run('--seeds', '4', '--shard', '0/2', '--out', 'a').status).toBe(0);
-  // The other part ended after its first seed.
-  expect(run('--seeds', '2', '--shard', '1/2', '--out', 'b').status).toBe(0);
-  expect(checkpointOf('b').scenarios[0]?.seeds).toEqual([[2, 2]]);
+  const whole = JSON.parse(run('--seeds', '3', '--out', 'whole').out) as Campaign;
+  // This part ended after its first seed.
+  expect(run('--seeds', '1', '--shard', '0/2', '--out', 'a').status).toBe(0);
+  expect(checkpointOf('a').scenarios[0]?.seeds).toEqual([[1, 1]]);
   const { scenarios } = JSON.parse(
-    run('--seeds', '4', '--shard', '1/2', '--out', 'b', '--resume').out,
+    run('--seeds', '3', '--shard', '0/2', '--out', 'a', '--resume').out,
   ) as Campaign;
   expect(scenarios).toMatchObject([{ name: 'calm', seeds: 2, passed: 2 }]);
+  expect(run('--seeds', '3', '--shard', '1/2', '--out', 'b').status).toBe(0);
   const { out, status, err } = call('merge', 'a', 'b', '--json', '--out', 'merged');
   expect([status, err]).toEqual([0, '']);
   const merged = JSON.parse(out) as Campaign;
@@ -59,14 +59,6 @@ it('two parts, one of them ended early and gone on with, merge into the whole ca
   expect(call('merge', 'a', 'a')).toMatchObject({
     status: 2,
     err: expect.stringContaining('both ran calm, seed 1') as string,
-  });
-  expect(call('merge', 'a', 'whole')).toMatchObject({
-    status: 2,
-    err: expect.stringContaining('--shard is of 2 in one and of 1 in the other') as string,
-  });
-  expect(run('--seeds', '4', '--shard', '0/3', '--out', 'a', '--resume')).toMatchObject({
-    status: 2,
-    err: expect.stringContaining('--shard is 0/2 in one and 0/3 in the other') as string,
   });
 });
 

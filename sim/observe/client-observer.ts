@@ -140,7 +140,9 @@ export class ClientObserver {
     if (exchange !== undefined) {
       this.#guesses.heard(id, bytes);
       const asked = exchange.heard(bytes);
-      if (asked !== undefined) this.#sums.add(`http.${asked}`);
+      // The gate refuses a guessed token at once, and answers later.
+      if (this.#guesses.has(id)) exchange.owed = undefined;
+      else if (asked !== undefined) this.#sums.add(`http.${asked}`);
     }
     const conversation = this.#open.get(id);
     if (conversation === undefined || !listens(conversation)) return;
@@ -288,7 +290,7 @@ export class ClientObserver {
     const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1];
     if (status === undefined) return;
     exchange.owed = undefined;
-    if (owed !== undefined && (status === '401' || status === '403')) this.#sums.add(`http.${owed}`, -1);
+    if (owed !== undefined && refusedAtTheGate.includes(status)) this.#sums.add(`http.${owed}`, -1);
     else if (owed !== undefined) this.#sums.add('http.answers');
     if (status < '400') return;
     const code = /\r\nX-Lockstep-Error: (\w+)\r\n/i.exec(head)?.[1] ?? '';
@@ -305,6 +307,8 @@ export class ClientObserver {
 
 /** Longest head of an HTTP answer, in bytes; the node writes it in one piece. */
 const headBytesMax = 4096;
+/** Statuses of requests that the gate refuses: without credentials, beyond them, or beyond their rate. */
+const refusedAtTheGate: readonly string[] = ['401', '403', '429'];
 /** Statuses of refusals after which the connection goes on. */
 const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413', '429'];
 

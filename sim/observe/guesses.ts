@@ -25,6 +25,11 @@ export class Guesses {
     if (token !== undefined && !known.has(token) && head.includes('\r\n\r\n')) this.#open.add(id);
   }
 
+  /** Whether the connection's request carries a guessed token and is not answered. */
+  has(id: number): boolean {
+    return this.#open.has(id);
+  }
+
   answered(id: number): void {
     this.#open.delete(id);
   }

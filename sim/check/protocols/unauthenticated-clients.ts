@@ -32,7 +32,7 @@ export interface UnauthorizedEvidence {
 export const accessControlRow = invariant({
   name: 'access-control',
   code: 'INV33',
-  promise: 'no client does what its role and its bucket rules do not allow',
+  promise: 'no client exceeds its role or its bucket rules',
   gravity: 'security',
   breach: 'a client reads or writes what it may not',
   needs: [],
