@@ -20,7 +20,7 @@ import { ReadRound, requestObject, sameBytes } from './read-round.ts';
 import { largeBytes } from './read-budget.ts';
 import type { ReplyFailure } from './round-dependencies.ts';
 
-const nobody: readonly Member[] = [];
+const noMembers: readonly Member[] = [];
 
 /** Most targets whose answers are noted as bits of a small integer. */
 const targetsMax = 30;
@@ -61,7 +61,7 @@ export class ShortRead {
 
   /** As in `ReadRound`. */
   get failed(): readonly Member[] {
-    return this.#round?.failed ?? nobody;
+    return this.#round?.failed ?? noMembers;
   }
 
   /** As in `ReadRound`: answers of these plans need not be equal. */

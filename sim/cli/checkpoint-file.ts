@@ -1,14 +1,15 @@
 /** The file of a campaign's checkpoint (sim/runner/checkpoint.ts) in its directory, written while seeds run. */
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import type { CampaignIdentity, Checkpoint, Shard } from '../runner/checkpoint.ts';
 import { parseCheckpoint } from '../runner/checkpoint.ts';
-import { workerFileOf } from '../runner/pool/build.ts';
+import { bundleFile, workerFileOf } from '../runner/pool/build.ts';
 
 /** The file's name. */
 export const checkpointName = 'checkpoint.json';
@@ -18,46 +19,50 @@ const writeEveryMs = 10_000;
 /** A checkpoint of a campaign with thousands of different failures is smaller. */
 const fileBytesMax = 256 * 1024 * 1024;
 
-/** Writes the checkpoint every ten seconds; the file is always a whole one. */
+/**
+ * Writes the checkpoint every ten seconds; the file is always a whole one. A write that fails is told, and the next one
+ * is tried all the same: a full disk must not cost a campaign of hours its summary.
+ */
 export class CheckpointFile {
   readonly #directory: string;
   readonly #make: () => Checkpoint;
+  readonly #tell: (note: string) => void;
   #lastMs = performance.now();
-  #writing: Promise<void> = Promise.resolve();
-  /** Writes that wait or are under way. */
-  #pending = 0;
+  /** The write under way. */
+  #writing: Promise<void> | undefined;
 
-  constructor(directory: string, make: () => Checkpoint) {
+  /** `tell` gets a sentence about each write that failed. */
+  constructor(directory: string, make: () => Checkpoint, tell: (note: string) => void) {
     this.#directory = directory;
     this.#make = make;
+    this.#tell = tell;
   }
 
-  /** Something has changed. Writes the file if the last one is old. An error is thrown by `close`. */
+  /** Something has changed. Writes the file if the last one is old. */
   changed(): void {
-    if (this.#pending > 0 || performance.now() - this.#lastMs < writeEveryMs) return;
+    if (this.#writing !== undefined || performance.now() - this.#lastMs < writeEveryMs) return;
     this.#lastMs = performance.now();
-    this.#begin();
+    this.#writing = this.#write().finally(() => {
+      this.#writing = undefined;
+    });
   }
 
-  /** Writes the last state. Throws what a write failed with. */
+  /** Writes the last state. */
   async close(): Promise<void> {
-    this.#begin();
     await this.#writing;
-  }
-
-  #begin(): void {
-    this.#pending += 1;
-    this.#writing = this.#writing.then(async () => this.#write());
-    // `close` throws it; until then it must not count as an error that nothing handles.
-    this.#writing.catch(() => undefined);
+    await this.#write();
   }
 
   async #write(): Promise<void> {
     const file = join(this.#directory, checkpointName);
-    await mkdir(this.#directory, { recursive: true });
-    await writeFile(`${file}.new`, `${JSON.stringify(this.#make())}\n`, { flush: true });
-    await rename(`${file}.new`, file);
-    this.#pending -= 1;
+    try {
+      await mkdir(this.#directory, { recursive: true });
+      await writeFile(`${file}.new`, `${JSON.stringify(this.#make())}\n`, { flush: true });
+      await rename(`${file}.new`, file);
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.#tell(`${file} is not written, so --resume and merge lack what ran since: ${why}`);
+    }
   }
 }
 
@@ -79,9 +84,13 @@ export async function readCheckpoint(directory: string): Promise<Checkpoint | un
   }
 }
 
-/** What a campaign of this build is. `build`: the directory of the build that its threads run. */
+/**
+ * What a campaign is. `build`: the directory of the build that the command belongs to. `engine`: that of the build that
+ * its threads run; a mutant's or a patch's has a name that tells it from others, and no bundle of its own.
+ */
 export async function identityOf(
   build: string,
+  engine: string,
   run: {
     readonly firstSeed: number;
     readonly shard: Shard;
@@ -89,13 +98,14 @@ export async function identityOf(
     readonly ownFile: string | undefined;
   },
 ): Promise<CampaignIdentity> {
-  const worker = await readFile(fileURLToPath(workerFileOf(build)));
+  const bundle = join(build, bundleFile);
+  const worker = await readFile(existsSync(bundle) ? bundle : fileURLToPath(workerFileOf(build)));
   const { firstSeed, shard, mutant, ownFile } = run;
   return {
     version,
     build: createHash('sha256').update(worker).digest('hex'),
     ...{ firstSeed, shard },
-    ...(mutant === undefined ? {} : { mutant }),
+    ...(mutant === undefined ? {} : { mutant: basename(engine) }),
     ...(ownFile === undefined ? {} : { ownFile }),
   };
 }

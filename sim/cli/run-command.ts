@@ -2,6 +2,7 @@
  * `lockstep-sim run`: runs seeds of scenarios in parallel, shrinks the smallest failure of each scenario, and sums up.
  */
 import { join } from 'node:path';
+import process from 'node:process';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { renderFailureLine } from '../../reports/terminal.ts';
@@ -104,7 +105,7 @@ export async function runScenarios(options: RunOptions): Promise<RanCampaign> {
   const own = await loadOwn(options.ownFile);
   const names = namesToRun(options, own);
   const build = options.mutant === undefined ? buildDirectory : await engineWith(options.mutant);
-  const identity = await identityOf(build, options);
+  const identity = await identityOf(buildDirectory, build, options);
   const before = options.resume ? await checkpointToResume(options.out, identity) : undefined;
   const startMs = performance.now();
   const times = (): Pick<Checkpoint, 'startedAt' | 'wallMs'> => {
@@ -118,13 +119,13 @@ export async function runScenarios(options: RunOptions): Promise<RanCampaign> {
   const coverage = new Coverage();
   if (before !== undefined) coverage.addCounts(before.coverage);
   const findings = findingsAfter(before, names, options.shard);
-  const checkpoint = options.pages
-    ? new CheckpointFile(options.out, () => ({
-        ...{ format: checkpointFormat, ...identity, ...times() },
-        scenarios: scenariosOf(findings),
-        coverage: coverage.counts,
-      }))
-    : undefined;
+  const make = (): Checkpoint => ({
+    ...{ format: checkpointFormat, ...identity, ...times() },
+    scenarios: scenariosOf(findings),
+    coverage: coverage.counts,
+  });
+  const tell = (note: string): void => void process.stderr.write(`${note}\n`);
+  const checkpoint = options.pages ? new CheckpointFile(options.out, make, tell) : undefined;
   const campaign = { options, own, pool, interruption, coverage, endMs, findings, checkpoint };
   try {
     await runSeeds(campaign, names);

@@ -29,6 +29,7 @@ export interface CampaignIdentity {
   readonly build: string;
   readonly firstSeed: number;
   readonly shard: Shard;
+  /** The mutant, or the patch by the hash of its text. */
   readonly mutant?: string;
   /** The module with the user's scenarios and invariants. */
   readonly ownFile?: string;
