@@ -2,19 +2,21 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
+import { LockstepError } from '../../engine/base/errors.ts';
 import { renderPage } from '../../reports/run-page.ts';
+import type { CheckReport, ReportedInvariant } from '../check/report.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { Explanation } from '../record/explain.ts';
 import { explainPlan } from '../record/explain.ts';
+import type { Explanation, ExplainRuns } from '../record/explanation.ts';
 import { recordRun } from '../record/record-run.ts';
 import type { Recording } from '../record/recording.ts';
 import { brokenInvariant } from '../runner/broken.ts';
-import { judgeOutcome } from '../runner/judge-outcome.ts';
-import { runPlan } from '../runner/run.ts';
 import { browserBundleFile, buildDirectory } from '../runner/pool/build.ts';
+import { Pool } from '../runner/pool/pool.ts';
 import type { Own } from '../runner/user-defined.ts';
 
 /** A page that was written. */
@@ -31,6 +33,8 @@ export interface PageOptions {
   readonly playground: boolean;
   /** Whether the page names the cause, if the run failed. */
   readonly explain: boolean;
+  /** The module with the user's scenarios and invariants; undefined: there is none. */
+  readonly ownFile: string | undefined;
 }
 
 /** Records the plan's run and writes its page. Throws what the run throws. */
@@ -38,7 +42,7 @@ export async function writePage(
   plan: Plan,
   own: Own,
   file: string,
-  { replay, playground, explain }: PageOptions,
+  { replay, playground, explain, ownFile }: PageOptions,
 ): Promise<WrittenPage> {
   const recording = await recordRun(plan, () => performance.now(), own.invariants);
   const engine = await engineOf(plan);
@@ -50,7 +54,7 @@ export async function writePage(
     script: await readFile(join(buildDirectory, 'reports/page/page.bundle.js'), 'utf8'),
     style: await readFile(join(buildDirectory, 'reports/page/page.css'), 'utf8'),
     replay,
-    cause: explain ? await causeOf(recording, own) : '',
+    cause: explain ? await causeOf(recording, own, ownFile) : '',
     playground,
   });
   await mkdir(dirname(file), { recursive: true });
@@ -64,20 +68,66 @@ const explainMsMax = 10_000;
 /** A plan with more faults and operations is too large to try each; `lockstep-sim explain` takes its time. */
 const explainedSentencesMax = 12;
 
-async function causeOf(recording: Recording, own: Own): Promise<string> {
+async function causeOf(recording: Recording, own: Own, ownFile: string | undefined): Promise<string> {
   if (recording.concern === undefined || recording.sentences.length > explainedSentencesMax) return '';
-  return (await explainRecording(recording, own)).sentence;
+  const limits = { shrinkMs: 0, searchMs: explainMsMax, ownFile };
+  return (await explainRecording(recording, own, limits)).sentence;
 }
 
-/** Explains a failing run by runs of its neighbours; shrinks its plan before, if that is large, for `shrinkMs`. */
-export function explainRecording(failing: Recording, own: Own, shrinkMs = 0): Promise<Explanation> {
-  const endMs = performance.now() + shrinkMs + explainMsMax;
-  const runs = {
-    record: (plan: Plan) => recordRun(plan, () => performance.now(), own.invariants),
-    judge: async (plan: Plan) => brokenInvariant(judgeOutcome(plan, await runPlan(plan), 0, own.invariants)),
+/** How to explain. */
+export interface ExplainLimits {
+  /** Real time for shrinking a large plan before, in milliseconds; 0: it is not shrunk. */
+  readonly shrinkMs: number;
+  /** Real time for the rest. */
+  readonly searchMs: number;
+  /** The module with the user's scenarios and invariants, which the threads load. */
+  readonly ownFile: string | undefined;
+}
+
+/** Explains a failing run by runs of its neighbours, on as many threads as the machine has processors. */
+export async function explainRecording(
+  failing: Recording,
+  own: Own,
+  { shrinkMs, searchMs, ownFile }: ExplainLimits,
+): Promise<Explanation> {
+  const pool = new Pool(buildDirectory, Math.min(threadsMax, availableParallelism()), ownFile);
+  let endMs = Number.POSITIVE_INFINITY;
+  const shrinking = AbortSignal.timeout(Math.max(1, shrinkMs));
+  const startSearch = (): void => void (endMs = performance.now() + searchMs);
+  if (shrinkMs === 0) startSearch();
+  else shrinking.addEventListener('abort', startSearch, { once: true });
+  const runs: ExplainRuns = {
+    width: pool.workersMax,
+    record: (plan) => recordRun(plan, () => performance.now(), own.invariants),
+    judge: (plan, invariant) => brokenIn(pool, plan, invariant),
   };
-  const signal = shrinkMs === 0 ? undefined : AbortSignal.timeout(shrinkMs);
-  return explainPlan(failing, runs, () => performance.now() > endMs, signal);
+  try {
+    return await explainPlan(
+      failing,
+      runs,
+      () => performance.now() > endMs,
+      shrinkMs === 0 ? undefined : shrinking,
+    );
+  } finally {
+    await pool.close();
+  }
+}
+
+/** Most threads of one explanation: it has no more neighbours to run at once. */
+const threadsMax = 4;
+
+/** The breach of the invariant in a run of the plan; undefined if it holds, or the plan is none without what it lacks. */
+async function brokenIn(pool: Pool, plan: Plan, invariant: string): Promise<CheckReport | undefined> {
+  const name = invariant as ReportedInvariant;
+  try {
+    const answer = await pool.perform({ kind: 'plan', plan, invariant: name });
+    if (answer.kind !== 'ran') return undefined;
+    const broken = brokenInvariant(answer.result);
+    return broken?.invariant === name && !broken.vacuous ? broken : undefined;
+  } catch (error) {
+    if (error instanceof LockstepError && error.code === 'PlanInvalid') return undefined;
+    throw error;
+  }
 }
 
 /** The bundled simulator, or why the page has none. */

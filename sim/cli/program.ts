@@ -7,6 +7,7 @@ import { Command, Option } from 'commander';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
+import { fillLines } from '../../reports/columns.ts';
 import { renderDivergence, renderFailure, renderMissed, renderRun } from '../../reports/terminal.ts';
 import { loadOwn } from '../embedding/own-file.ts';
 import { mustHaveJudges } from '../runner/judges.ts';
@@ -304,7 +305,7 @@ function addPage(program: Command, { print }: Output): void {
 function addExplain(program: Command, { print, setExitCode }: Output): void {
   program
     .command('explain')
-    .description('say why a plan fails: without what it passes, and up to when its fault must strike')
+    .description('say why a plan fails: what broke and how, what it needs, and at which moment it turns')
     .argument('<scenario|plan.json>', 'a scenario with --seed, or a plan file (a shrunk one is quick)')
     .option('--seed <s>', 'the seed', wholeNumber)
     .option(scenariosFlag, scenariosHelp)
@@ -314,7 +315,9 @@ function addExplain(program: Command, { print, setExitCode }: Output): void {
         setExitCode(await inMutant('explain', what, flags, flags.mutant));
         return;
       }
-      print((await explain(what, flags.seed, await loadOwn(flags.scenarios))).sentence);
+      const asked = { seed: flags.seed, ownFile: flags.scenarios };
+      const { lines } = await explain(what, asked, await loadOwn(flags.scenarios));
+      print(lines.flatMap((line) => fillLines(line, '')).join('\n'));
     });
 }
 

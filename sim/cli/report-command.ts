@@ -6,7 +6,7 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { commandLine } from '../../reports/terminal.ts';
 import type { Own } from '../runner/user-defined.ts';
 import { planOfSeed } from '../runner/task.ts';
-import type { Explanation } from '../record/explain.ts';
+import type { Explanation } from '../record/explanation.ts';
 import { recordRun } from '../record/record-run.ts';
 import type { WrittenPage } from './page-files.ts';
 import { explainRecording, writePage } from './page-files.ts';
@@ -36,21 +36,33 @@ export async function writeReports(
     const stem = name.endsWith('.json') ? name.replace(/(\.min)?\.json$/, '') : `${name}-${plan.seed}`;
     const file = options.out === undefined ? `${stem}.html` : join(options.out, `${basename(stem)}.html`);
     const replay = commandLine(replayOf(name, options));
-    pages.push(await writePage(plan, own, file, { replay, playground: false, explain: true }));
+    pages.push(
+      await writePage(plan, own, file, {
+        replay,
+        playground: false,
+        explain: true,
+        ownFile: options.ownFile,
+      }),
+    );
   }
   return pages;
 }
 
-/** Milliseconds of real time for shrinking a large plan before it is explained. */
-const explainShrinkMs = 20_000;
+/** Milliseconds of real time for shrinking a large plan before it is explained, and for the explanation. */
+const explainLimits = { shrinkMs: 8000, searchMs: 8000 };
 
 /**
- * Why a plan fails, in words: without what it passes, and up to when its fault must strike. Throws as `writeReports`.
+ * Why a plan fails, in words: what broke and how, what the failure needs, and at which moment it turns. Throws as
+ * `writeReports`.
  */
-export async function explain(what: string, seed: number | undefined, own: Own): Promise<Explanation> {
+export async function explain(
+  what: string,
+  { seed, ownFile }: Pick<ReportOptions, 'seed' | 'ownFile'>,
+  own: Own,
+): Promise<Explanation> {
   const plan = await planToReplay(what, seed, own);
   const failing = await recordRun(plan, () => performance.now(), own.invariants);
-  return explainRecording(failing, own, explainShrinkMs);
+  return explainRecording(failing, own, { ...explainLimits, ownFile });
 }
 
 /** Writes the playground: a page with the simulator and one run of a scenario's seed. */
@@ -64,6 +76,7 @@ export function writePlayground(
     replay: '',
     playground: true,
     explain: false,
+    ownFile: undefined,
   });
 }
 

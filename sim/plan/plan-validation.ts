@@ -30,6 +30,7 @@ import type {
   PlanScrape,
   RecordedRun,
   PlanRedisOperation,
+  SteadyFrom,
 } from './plan.ts';
 import {
   malformedInputForms,
@@ -109,6 +110,7 @@ const optionalFields = [
   'redisOperations',
   'jobs',
   'steadyHosts',
+  'steadyFrom',
   'judgedBy',
   'recorded',
 ] as const;
@@ -185,6 +187,7 @@ function readPlan(field: Field): Plan {
     ),
     floors: readFloors(fields.floors),
     ...(fields.steadyHosts === undefined ? {} : { steadyHosts: hosts.readSome(fields.steadyHosts) }),
+    ...(fields.steadyFrom === undefined ? {} : { steadyFrom: hosts.readSteadyFrom(fields.steadyFrom) }),
     ...(fields.judgedBy === undefined ? {} : { judgedBy: readJudges(fields.judgedBy) }),
     ...(fields.recorded === undefined ? {} : { recorded: readRecordedRun(fields.recorded) }),
   };
@@ -216,6 +219,13 @@ class Hosts {
 
   readSome(field: Field): readonly string[] {
     return readList(field, planLimits.steadyHostsMax, (item) => this.readHost(item));
+  }
+
+  readSteadyFrom(field: Field): readonly SteadyFrom[] {
+    return readList(field, planLimits.steadyHostsMax, (item) => {
+      const { host, packet } = readObject(item, ['host', 'packet']);
+      return { host: this.readHost(host), packet: readInteger(packet, 0, Number.MAX_SAFE_INTEGER) };
+    });
   }
 
   readTargets(field: Field, kind: FaultKind): readonly string[] {

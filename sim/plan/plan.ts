@@ -172,10 +172,21 @@ export interface Plan {
    * order of their messages is no part of the story. Shrinking adds them. Absent: none.
    */
   readonly steadyHosts?: readonly string[];
+  /**
+   * Hosts whose packets take the usual time from that packet on, counted from 0: two plans that differ by one packet
+   * differ by the time that this packet takes (explain.ts). Absent: none.
+   */
+  readonly steadyFrom?: readonly SteadyFrom[];
   /** The user's own invariants that judged the run when the plan was written. Absent: only built-in invariants did. */
   readonly judgedBy?: PlanJudges;
   /** The run as it was when the plan was written: a replay reports where it differs. Absent: no run is recorded. */
   readonly recorded?: RecordedRun;
+}
+
+/** A host whose packets take the usual time from one on. */
+export interface SteadyFrom {
+  readonly host: string;
+  readonly packet: number;
 }
 
 /** A run as it was when its plan was written. */

@@ -149,6 +149,12 @@ export function withoutFloors(plan: Plan): Plan {
   return { ...plan, floors };
 }
 
+/** The plan judged by this invariant alone, whose floor is 0; by none of the built-in ones if it has another name. */
+export function judgedAlone(plan: Plan, invariant: string): Plan {
+  const ids = Object.keys(plan.floors).filter((id) => id === invariant);
+  return { ...plan, floors: Object.fromEntries(ids.map((id) => [id, 0])) };
+}
+
 /** What can be removed. `settings`: back to the defaults. `variance`: hosts whose messages take varying times. */
 const allLists = [
   ...(['faults', 'operations', 'transactions', 'redisOperations', 'jobs'] as const),

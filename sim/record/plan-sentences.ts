@@ -2,6 +2,7 @@
 import { faultKinds } from '../faults/fault-table.ts';
 import type { Plan, PlanFault, PlanOperation } from '../plan/plan.ts';
 import type { PlanTransaction } from '../plan/plan-transactions.ts';
+import type { conditionNames } from '../plan/plan.ts';
 import { keyOf } from '../plan/plan.ts';
 import type { PlanSentence } from './recording.ts';
 
@@ -20,7 +21,7 @@ export function durationOf(us: number): string {
 export function sentencesOf(plan: Plan): readonly PlanSentence[] {
   const faults = plan.faults.map((fault): PlanSentence => {
     const atUs = 'atUs' in fault.when ? fault.when.atUs : undefined;
-    return { id: fault.id, atUs, kind: 'fault', text: faultSentence(fault) };
+    return { id: fault.id, atUs, kind: 'fault', text: faultSentence(fault, plan) };
   });
   const work = [
     ...plan.operations.map((one) => ({ one, who: `c${one.client}`, does: operationClause(plan, one) })),
@@ -44,17 +45,17 @@ export function sentencesOf(plan: Plan): readonly PlanSentence[] {
 }
 
 /** One fault as a sentence: `at 1.204 s n2 loses power for 300 ms (it keeps nothing unsynced)`. */
-export function faultSentence(fault: PlanFault): string {
+export function faultSentence(fault: PlanFault, plan?: Pick<Plan, 'nodes'>): string {
   const { when } = fault;
   const moment =
     'atUs' in when
       ? `at ${secondsOf(when.atUs)}`
       : `${durationOf(when.delayUs)} after event ${when.nth} "${when.event}" at ${when.host},`;
   const lasting = faultKinds[fault.kind].lasting ? ` for ${durationOf(fault.forUs)}` : '';
-  return `${moment} ${deedOf(fault)}${lasting}${parametersOf(fault)}`;
+  return `${moment} ${deedOf(fault, plan)}${lasting}${parametersOf(fault)}`;
 }
 
-function deedOf({ kind, targets, params }: PlanFault): string {
+function deedOf({ kind, targets, params }: PlanFault, plan?: Pick<Plan, 'nodes'>): string {
   const [first = 'a node', second = 'another'] = targets;
   const all = listOf(targets);
   switch (kind) {
@@ -73,7 +74,7 @@ function deedOf({ kind, targets, params }: PlanFault): string {
     case 'permanent-node-loss':
       return `${first} dies for good`;
     case 'membership-change':
-      return `${first} joins, leaves or replaces a dead node`;
+      return ringChangeOf(first, plan);
     case 'network-partition':
       return `${all} and the others are cut off from each other`;
     case 'one-way-partition':
@@ -89,19 +90,41 @@ function deedOf({ kind, targets, params }: PlanFault): string {
   }
 }
 
+/** What the ring change of a node is: its place in the plan determines it. */
+function ringChangeOf(name: string, plan: Pick<Plan, 'nodes'> | undefined): string {
+  const node = plan?.nodes.find((one) => one.name === name);
+  if (node === undefined) return `${name} joins, leaves or replaces a dead node`;
+  if (node.replaces !== undefined) return `${name} replaces ${node.replaces}`;
+  return node.spare === true ? `${name} joins` : `${name} leaves`;
+}
+
 function parametersOf({ params }: PlanFault): string {
   const parts = Object.entries(params).map(([name, value]) => `${name} ${value}`);
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }
 
-function operationClause(plan: Plan, { kind, key, valueBytes, need, context }: PlanOperation): string {
+function operationClause(plan: Plan, operation: PlanOperation): string {
+  const { kind, key, valueBytes, context, condition, over } = operation;
   const { bucket, key: name } = keyOf(plan, key);
   const what = `${bucket}/${name}`;
-  const copies = `waits for ${need === 'level' ? 'the configured number of copies' : need}`;
   const seen = context === 'last' ? ', with the context of its last read' : '';
-  if (kind === 'get') return `reads ${what}; it ${copies}`;
+  const ways = `${over === undefined ? '' : ' over HTTP'}${condition === undefined ? '' : conditions[condition]}`;
+  const copies = copiesClause(operation);
+  if (kind === 'get') return `reads ${what}${ways}; it ${copies}`;
   const deed = kind === 'put' ? `writes ${valueBytes} bytes to ${what}` : `deletes ${what}`;
-  return `${deed}${seen}; it ${copies}`;
+  return `${deed}${seen}${ways}; it ${copies}`;
+}
+
+const conditions: Readonly<Record<(typeof conditionNames)[number], string>> = {
+  absent: ', on condition that the key holds nothing',
+  unchanged: ', on condition that the key holds what it last read',
+};
+
+function copiesClause({ need, quorum }: PlanOperation): string {
+  if (quorum?.as === 'number') return `waits for ${quorum.count} copies`;
+  const copies = `waits for ${need === 'level' ? 'the configured number of copies' : need}`;
+  if (quorum === undefined) return copies;
+  return `${copies}, and for ${quorum.count} ${quorum.as === 'primaries' ? 'primaries' : 'durable copies'} of them`;
 }
 
 const transactionDeeds: Readonly<Record<PlanTransaction['kind'], string>> = {

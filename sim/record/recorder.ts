@@ -128,7 +128,13 @@ export class Recorder {
     }
     for (const target of fault.targets) {
       const lane = this.laneOf(target);
-      this.#mark({ lane, atUs, kind: 'fault', text: `${id}: ${faultSentence(fault)}`, about: [] });
+      this.#mark({
+        lane,
+        atUs,
+        kind: 'fault',
+        text: `${id}: ${faultSentence(fault, this.#plan)}`,
+        about: [],
+      });
     }
     if (faultKinds[fault.kind].lasting) this.#open.set(id, { fault, fromUs: atUs });
   }
@@ -139,7 +145,7 @@ export class Recorder {
     this.#open.delete(id);
     const { fault, fromUs } = open;
     const lanes = fault.targets.map((target) => this.laneOf(target));
-    const text = faultSentence(fault);
+    const text = faultSentence(fault, this.#plan);
     const band = { fault: id, kind: fault.kind, lanes, fromUs, toUs: atUs, text };
     const links = linksOf(fault);
     this.bands.push(links === undefined ? band : { ...band, links });

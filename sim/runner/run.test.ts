@@ -34,6 +34,17 @@ describe('a run', () => {
     expect(unobserved.digest).toBe(observed.digest);
   });
 
+  it('can give one host usual latencies from one of its packets on', async () => {
+    const steadyFrom = (packet: number): Plan =>
+      parsePlan(formatPlan({ ...small, steadyFrom: [{ host: 'n1', packet }] }));
+    const { digest } = await runPlan(small);
+    const all = await runPlan(steadyFrom(0));
+    const some = await runPlan(steadyFrom(40));
+    expect(new Set([digest, all.digest, some.digest]).size).toBe(3);
+    expect(all.digest).toBe((await runPlan({ ...small, steadyHosts: ['n1'] })).digest);
+    expect((await runPlan(steadyFrom(1_000_000))).digest).toBe(digest);
+  });
+
   it('is another one for another seed', async () => {
     const { digest } = await runPlan(small);
     expect((await runPlan({ ...small, seed: 6 })).digest).not.toBe(digest);

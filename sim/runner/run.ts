@@ -149,6 +149,7 @@ class Run {
       wasm: { files: workFiles },
       ...(settings.trace === true ? { record } : {}),
     });
+    for (const { host, packet } of plan.steadyFrom ?? []) this.#world.network.steady([host], packet);
     this.#world.network.steady(plan.steadyHosts ?? []);
     this.#cluster = makeCluster(this.#world, plan);
     settings.attach?.(this.#world, this.#cluster);

@@ -7,7 +7,7 @@ import { version } from '../../engine/base/version.ts';
 import type { ReportedInvariant } from '../check/report.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { ShrinkProgress } from '../plan/shrink.ts';
-import { shrinkPlan, withoutFloors } from '../plan/shrink.ts';
+import { judgedAlone, shrinkPlan, withoutFloors } from '../plan/shrink.ts';
 import type { Pool } from './pool/pool.ts';
 import type { RunResult, Shrunk } from './result.ts';
 import { brokenInvariant } from './broken.ts';
@@ -37,7 +37,7 @@ export async function shrinkFailure(
   { signal, onProgress }: ShrinkLimits,
 ): Promise<Shrunk> {
   // Shrinking checks the broken invariant alone; a second run of each candidate would prove nothing about it.
-  const plan: Plan = { ...whole, floors: onlyFloor(whole.floors, invariant) };
+  const plan = judgedAlone(whole, invariant);
   const violationUs = brokenInvariant(result)?.firstBad?.atUs;
   const outcome = await shrinkPlan(plan, {
     findsFailure: (candidate) => resultIfBroken(pool, candidate, invariant),
@@ -77,11 +77,6 @@ async function resultIfBroken(
 async function withRecord(pool: Pool, plan: Plan, broke: ReportedInvariant): Promise<Plan> {
   const answer = await pool.perform({ kind: 'record', plan });
   return answer.kind === 'recorded' ? { ...plan, recorded: { version, ...answer.marks, broke } } : plan;
-}
-
-/** The floor of this invariant alone, set to 0; none for an invariant of the caller's. */
-function onlyFloor(floors: Plan['floors'], invariant: ReportedInvariant): Plan['floors'] {
-  return Object.fromEntries(Object.keys(floors).flatMap((id) => (id === invariant ? [[id, 0]] : [])));
 }
 
 function workOf({ operations, transactions, redisOperations = [], jobs = [] }: Plan): number {

@@ -31,7 +31,10 @@ export class Links {
   readonly #blockCounts = new Uint8Array(machinesMax * machinesMax);
   readonly #blocks = new Map<number, Block[]>();
   readonly #slow = new Map<number, Latency[]>();
-  readonly #steady = new Set<string>();
+  /** Hosts whose packets take the mean time, each from which packet on. */
+  readonly #steady = new Map<string, number>();
+  /** Packets that such a host has sent. */
+  readonly #sent = new Map<string, number>();
   readonly #frameFaults = new Map<number, FrameFault[]>();
   /** Frames that passed a direction under a frame fault; kept over connections and faults. */
   readonly #frames = new Map<number, Uint8Array[]>();
@@ -61,13 +64,22 @@ export class Links {
     const slower = this.#slow.size === 0 ? undefined : this.#slow.get(directionOf(from, to))?.at(-1);
     // A steady direction draws as well, so that its stream stands where it would stand otherwise.
     const drawnUs = drawLatency(random, slower ?? latency);
-    const isSteady = slower === undefined && this.#steady.size > 0 && this.#steady.has(from.name);
+    const isSteady = this.#steady.size > 0 && this.#isSteady(from.name) && slower === undefined;
     return isSteady ? latency.minUs + latency.meanUs : drawnUs;
   }
 
-  /** From now on all that the hosts send takes the mean time, where no fault slows it. */
-  steady(hosts: readonly string[]): void {
-    for (const name of hosts) this.#steady.add(name);
+  /** From their packet of that number on, all that the hosts send takes the mean time, where no fault slows it. */
+  steady(hosts: readonly string[], packet = 0): void {
+    for (const name of hosts) this.#steady.set(name, packet);
+  }
+
+  /** Whether the host's next packet is a steady one; counts it. */
+  #isSteady(host: string): boolean {
+    const from = this.#steady.get(host);
+    if (from === undefined) return false;
+    const number = this.#sent.get(host) ?? 0;
+    this.#sent.set(host, number + 1);
+    return number >= from;
   }
 
   /** Bytes leave now: records in the fault log that the direction is slow, if it is. */

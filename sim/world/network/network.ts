@@ -50,9 +50,12 @@ export class WorldNetwork {
     this.#watchers.push(watcher);
   }
 
-  /** From now on everything that the hosts send takes the mean time, where no fault slows it: none overtakes another. */
-  steady(hosts: readonly string[]): void {
-    this.#shared.links.steady(hosts);
+  /**
+   * From their packet of that number on, everything that the hosts send takes the mean time, where no fault slows it:
+   * none overtakes another.
+   */
+  steady(hosts: readonly string[], packet = 0): void {
+    this.#shared.links.steady(hosts, packet);
   }
 
   /** An incarnation learns that its listener is closed. */

@@ -1,0 +1,100 @@
+/** Says in words what an event of the trace is that a node logged: `n2 syncs the prepare record of t3`. Pure. */
+import type { Mark } from './recording.ts';
+
+/** What a node does; `%field` is the value of a field, and a clause whose field is missing is left out. */
+const clauses: Readonly<Record<string, string>> = {
+  'xa.c.begin': 'begins transaction %xid|with the branches %branches',
+  'xa.c.prepare.sent': 'asks|%to|to prepare %xid',
+  'xa.c.vote.recv': 'receives the vote|%vote|of %from|on %xid',
+  'xa.c.decision.beforeLog': 'decides %xid|(%decision)',
+  'xa.c.decision.written': 'writes the decision of %xid, not yet synced',
+  'xa.c.decision.synced': 'syncs the decision of %xid',
+  'xa.c.commit.sent': 'tells|%to|the decision of %xid',
+  'xa.c.ack.recv': 'learns that|%from|has applied %xid',
+  'xa.c.indoubt.written': 'writes that %xid is in doubt',
+  'xa.c.tombstone.written': 'writes that %xid is finished',
+  'xa.c.forget': 'forgets transaction %xid',
+  'xa.p.prepare.recv': 'is asked to prepare %xid',
+  'xa.p.locks.taken': 'locks the keys of %xid',
+  'xa.p.prepareRec.written': 'writes the prepare record of %xid, not yet synced',
+  'xa.p.prepareRec.synced': 'syncs the prepare record of %xid',
+  'xa.p.vote.sent': 'sends its vote|%vote|on %xid',
+  'xa.p.decision.recv': 'learns the decision|%decision|of %xid',
+  'xa.p.apply.partial': 'begins to apply %xid',
+  'xa.p.applied': 'has applied %xid, not yet synced',
+  'xa.p.applied.synced': 'syncs the writes of %xid',
+  'xa.p.ack.sent': 'acknowledges %xid|(level met: %met)',
+  'xa.p.locks.released': 'unlocks the keys of %xid',
+  'xa.p.recovery.scan': 'reads its log of prepared branches|and finds %xid',
+  'disk.file.synced': 'syncs the file %what',
+  'host.booted': 'starts|(incarnation %life)',
+  'host.crashed': 'dies|(incarnation %life)',
+  'host.stopped': 'has stopped',
+  'host.paused': 'stands still',
+  'host.resumed': 'runs on',
+  'assertion.failed': 'meets a failed assertion:|%detail',
+  'store.opened': 'opens its %directory|with %keyCount keys|(torn tails: %tornTails)',
+  'store.tail.cut': 'cuts the torn end of its log',
+  'store.damage.found': 'finds damage in its store',
+  'store.segments.merged': 'merges segments of its store',
+  'aae.snapshot.loaded': 'accepts a saved hash tree as current',
+  'aae.snapshot.rejected': 'rejects a saved hash tree|(%reason)',
+  'aae.snapshot.saved': 'saves its hash tree',
+  'aae.leaf.refuted': 'finds that a leaf of its hash tree is not what its store makes it|(segment %segment)',
+  'aae.key.diverged': 'finds that %key differs from|%peer|: %outcome',
+  'aae.exchange.started': 'compares hash trees with %peer',
+  'aae.exchange.finished':
+    'has compared hash trees with %peer|(leaves listed: %listed, divergent: %divergent)',
+  'aae.exchange.aborted': 'breaks off its comparison with %peer|(%detail)',
+  'peer.link.refused': 'is refused by %peer|(%detail)',
+  'peer.request.dropped': 'does not send %kind|to %peer|(its channel: %outcome)',
+  'dispatch.peer.refused': 'cannot send %kind|to %peer|(its channel: %outcome)',
+  'dispatch.tombstone.reaped': 'reaps a tombstone',
+  'membership.join.waiting': 'waits with its join|(%detail)',
+  'membership.move.declared': 'declares a ring change|(%state)|%move',
+  'membership.ring.changed': 'changes its ring|to the members %members',
+  'membership.peer.left': 'takes %peer for one that has left',
+  'membership.peer.state.changed': 'calls %peer %to|(before: %from)',
+  'transfer.done': 'has handed its ranges over',
+  'hint.expired': 'drops a hint that expired',
+  'node.stopping': 'begins to stop',
+  'node.stopped': 'has stopped in order',
+};
+
+/** The event in words, without the node: `syncs the prepare record of n4-ab-2`. Unknown events keep their fields. */
+export function deedOf({ kind, text }: Pick<Mark, 'kind' | 'text'>): string {
+  if (kind === 'fault') return `is struck by ${text.slice(0, text.indexOf(':'))}`;
+  const [name = '', ...rest] = text.split(' ');
+  const clause = clauses[name];
+  if (clause === undefined) return `logs ${text.length > 140 ? `${text.slice(0, 140)}…` : text}`;
+  const fields = fieldsOf(rest.join(' '));
+  const parts = clause.split('|').flatMap((part) => {
+    const names = [...part.matchAll(/%(\w+)/g)].map(([, name = '']) => name);
+    if (names.some((name) => (fields.get(name) ?? '') === '')) return [];
+    return [part.replace(/%(\w+)/g, (_, name: string) => fields.get(name) ?? '')];
+  });
+  return parts.join(' ').replaceAll(' :', ':');
+}
+
+/** `name=value` pairs; a value may contain spaces. */
+export function fieldsOf(text: string): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  for (const [, name = '', value = ''] of text.matchAll(/(\w+)=(.*?)(?= \w+=|$)/g)) fields.set(name, value);
+  return fields;
+}
+
+/** Events that happen in every run and tell nothing about what went wrong. */
+const everyday =
+  /^(peer\.(inbound|plane|link\.(connected|lost|failed))|node\.started|membership\.started|store\.segment\.rotated|store\.closed|aae\.exchange\.(started|finished)|membership\.peer\.state|host\.stopped|node\.stopp|aae\.snapshot\.saved)/;
+
+/** Whether a node refuses something, or gives it up. */
+export function isRefusal(text: string): boolean {
+  return /^[a-z.A-Z]+\.(refused|rejected|abandoned|unresolved|gaveUp|mismatched|held|dropped)( |$)/.test(
+    text,
+  );
+}
+
+/** Whether an event tells nothing by itself about what went wrong. */
+export function isEveryday(text: string): boolean {
+  return everyday.test(text);
+}

@@ -1,0 +1,131 @@
+import { expect, it } from 'vitest';
+
+import { planOfSeed } from '../runner/task.ts';
+import { deedOf } from './event-words.ts';
+import type { Concern, Mark, Recording } from './recording.ts';
+import { factsOf } from './facts.ts';
+
+const plan = planOfSeed('calm', 1);
+
+function recordingOf(concern: Partial<Concern>, parts: Partial<Recording>): Recording {
+  return {
+    format: 1,
+    plan,
+    result: {
+      ...{ scenario: plan.scenario, seed: plan.seed, verdict: 'failed', reports: [] },
+      ...{ digest: '', events: 1, nodeEvents: 1, outcomes: { ok: 0, fail: 0, unknown: 0 } },
+      ...{ virtualUs: 1, wallMs: 1, struck: {}, missed: [], because: '' },
+    },
+    ...{ phases: [], subjects: ['k3'], messageKinds: ['mergeObject', 'written'], messages: [], marks: [] },
+    ...{ bands: [], operations: [], states: [], counters: [], sentences: [], leftOut: 0 },
+    lanes: [
+      { name: 'n1', kind: 'node' },
+      { name: 'n2', kind: 'node' },
+      { name: 'n3', kind: 'node' },
+      { name: 'c0', kind: 'client' },
+    ],
+    concern: {
+      ...{
+        atUs: 2_000_000,
+        text: '#0 c0 put newest/k3: lost',
+        invariant: 'durability',
+        promise: '',
+        breach: '',
+      },
+      ...{ subjects: [0], lanes: [1], operations: [0] },
+      ...concern,
+    },
+    ...parts,
+  };
+}
+
+const mark = (
+  lane: number,
+  atUs: number,
+  kind: Mark['kind'],
+  text: string,
+  about: readonly number[] = [],
+): Mark => ({
+  ...{ lane, atUs, kind, text, about },
+});
+
+const put = {
+  ...{ id: '#0', lane: 3, node: 0, invokedUs: 1_000_000, completedUs: 1_005_000, outcome: 'ok' as const },
+  ...{ text: '#0 c0 put newest/k3 «w» at n1: ok', about: [0] },
+};
+
+it('says which nodes had synced a copy when the client was answered, and who had answered', () => {
+  const message = { bytes: 1, about: [0] };
+  const told = factsOf(
+    recordingOf(
+      {},
+      {
+        operations: [put],
+        messages: [
+          { ...message, from: 0, to: 1, sentUs: 1_001_000, arrivedUs: 1_001_500, kind: 0 },
+          { ...message, from: 0, to: 2, sentUs: 1_001_000, arrivedUs: 1_001_500, kind: 0 },
+          { ...message, from: 1, to: 0, sentUs: 1_002_000, arrivedUs: 1_002_500, kind: 1 },
+          { ...message, from: 2, to: 0, sentUs: 1_004_000, arrivedUs: 1_006_000, kind: 1 },
+        ],
+        states: [
+          { lane: 0, atUs: 1_001_000, key: 0, text: '«w» (9 bytes)' },
+          { lane: 1, atUs: 1_001_600, key: 0, text: '«w» (9 bytes)' },
+          { lane: 1, atUs: 1_500_000, key: 0, text: 'nothing' },
+        ],
+        marks: [
+          mark(0, 1_002_000, 'sync', 'disk.file.synced what=store/00000001.log file=4 bytes=64'),
+          mark(1, 1_006_000, 'sync', 'disk.file.synced what=store/00000001.log file=4 bytes=64'),
+          mark(1, 1_400_000, 'crash', 'host.crashed life=1'),
+          mark(1, 1_450_000, 'start', 'host.booted life=2'),
+        ],
+      },
+    ),
+  );
+  expect(told).toContain(
+    'For #0 c0, n1 asks n2 and n3 (mergeObject); n2 answers before the client has its answer, n3 not.',
+  );
+  expect(told).toContain(
+    'New copies of k3 when the client has its answer (1.0050 s): synced at n1; written and not synced at n2; from 1.5000 s on n2 holds nothing.',
+  );
+  expect(told).toContain('After its start at 1.4500 s, n2 does nothing about k3.');
+});
+
+it('two counters that are off by the same number the other way are one mistake', () => {
+  const row = { lane: 1, incarnation: 1, atUs: 2_000_000, moment: 'running', holds: false };
+  const counters = [
+    { ...row, name: 'full', counted: '0', expected: '2' },
+    { ...row, name: 'closed', counted: '2', expected: '0' },
+  ];
+  const told = factsOf(recordingOf({ invariant: 'metrics-reconcile', operations: [] }, { counters }));
+  expect(told.join(' ')).toContain('n2 counts 2 in closed that belongs to full');
+});
+
+it('names what only one of two runs did, and leaves out what happens in every run', () => {
+  const subjects = { subjects: [], operations: [] };
+  const failing = recordingOf(subjects, {
+    marks: [
+      mark(1, 1_000_000, 'log', 'aae.snapshot.loaded position=9'),
+      mark(1, 1_000_100, 'log', 'peer.link.connected peer=n1'),
+    ],
+  });
+  const passing: Recording = {
+    ...recordingOf(subjects, { marks: [mark(1, 1_000_000, 'log', 'aae.snapshot.rejected reason=stale')] }),
+    concern: undefined,
+  };
+  const told = factsOf(failing, passing);
+  expect(told).toContain('Only in the failing run: n2 accepts a saved hash tree as current (1.0000 s).');
+  expect(told).toContain('Only in the nearest passing run: n2 rejects a saved hash tree (stale) (1.0000 s).');
+  expect(told.join(' ')).not.toContain('peer.link');
+});
+
+it('an event in words leaves out what it does not say', () => {
+  const text = (what: string): string => deedOf({ kind: 'step', text: what });
+  expect(text('xa.p.prepareRec.written xid=n1-ab-2')).toBe(
+    'writes the prepare record of n1-ab-2, not yet synced',
+  );
+  expect(text('xa.c.begin xid=n1-ab-2 branches=n1 n3')).toBe(
+    'begins transaction n1-ab-2 with the branches n1 n3',
+  );
+  expect(text('xa.c.begin xid=n1-ab-2')).toBe('begins transaction n1-ab-2');
+  expect(text('store.new.event size=3')).toBe('logs store.new.event size=3');
+});

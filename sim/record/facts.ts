@@ -1,0 +1,332 @@
+/**
+ * Says in sentences what happened at a violation: what broke, what the nodes did before it, which replicas answered and
+ * held what, and where the nearest passing run differs. Pure: it reads recordings. What it says are facts of the
+ * recorded run; which of them is the cause, its reader judges.
+ */
+import { deedOf, isEveryday, isRefusal } from './event-words.ts';
+import { requestKinds } from '../../engine/peer/wire/kinds.ts';
+import type { Mark, RecordedOperation, Recording } from './recording.ts';
+
+/** Most deeds of one sentence. */
+const deedsMax = 6;
+/** Invariants whose breach is understood from who holds which copy. */
+const aboutCopies = [
+  ...['durable-before-ack', 'durability', 'atomicity', 'convergence', 'session-guarantees'],
+  ...['hint-delivery', 'strict-serializability', 'conditional-puts'],
+];
+/** Most keys whose copies are listed, and most operations whose messages are. */
+const keysMax = 2;
+const operationsMax = 2;
+
+/** The sentences about a failing run, the most telling first. `passing`: the nearest run that keeps the promise. */
+export function factsOf(failing: Recording, passing?: Recording): readonly string[] {
+  const { concern } = failing;
+  if (concern === undefined) return [];
+  const facts = new Facts(failing, passing);
+  return [
+    `What broke, at ${seconds(concern.atUs)}: ${concern.text.replace(/\.$/, '')}.`,
+    ...facts.counters(),
+    ...facts.exchanges(),
+    ...facts.copies(),
+    ...facts.before(),
+    ...facts.afterStart(),
+    ...facts.difference(),
+  ].filter((line) => line !== '');
+}
+
+/** Virtual time as the sentences of explanations say it: `1.2040 s`. */
+export function seconds(us: number): string {
+  return `${(us / 1_000_000).toFixed(4)} s`;
+}
+
+/** `n1`, or `n1 (dc2)` where the cluster has several datacenters. */
+export function placeOf({ lanes, plan }: Recording, lane: number): string {
+  const name = lanes[lane]?.name ?? '';
+  const node = plan.nodes.find((one) => one.name === name);
+  const several = new Set(plan.nodes.map(({ datacenter }) => datacenter)).size > 1;
+  return node === undefined || !several ? name : `${name} (${node.datacenter})`;
+}
+
+/** `n1`, `n1 and n2`, `n1, n2 and n3`. */
+function listOf(names: readonly string[]): string {
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+class Facts {
+  readonly #run: Recording;
+  readonly #passing: Recording | undefined;
+  readonly #concern: NonNullable<Recording['concern']>;
+  readonly #subjects: ReadonlySet<number>;
+  /** The hosts that the violation names, unless it names most nodes. */
+  readonly #lanes: ReadonlySet<number>;
+
+  constructor(run: Recording, passing: Recording | undefined) {
+    this.#run = run;
+    this.#passing = passing;
+    this.#concern = run.concern ?? nothing;
+    this.#subjects = new Set(this.#concern.subjects);
+    const nodes = this.#concern.lanes.filter((lane) => run.lanes[lane]?.kind === 'node');
+    this.#lanes = new Set(nodes.length * 2 > run.plan.nodes.length + 1 ? [] : nodes);
+  }
+
+  /** Counters that differ from the truth; two that differ by the same number the other way are one mistake. */
+  counters(): readonly string[] {
+    if (this.#concern.invariant !== 'metrics-reconcile') return [];
+    const broken = this.#run.counters.filter(({ holds, atUs }) => !holds && atUs === this.#concern.atUs);
+    const rows = broken.map((row) => ({ ...row, off: Number(row.counted) - Number(row.expected) }));
+    const high = rows.find(({ off }) => off > 0);
+    const low = rows.find(({ off, lane }) => high !== undefined && lane === high.lane && off === -high.off);
+    if (high !== undefined && low !== undefined) {
+      const node = placeOf(this.#run, high.lane);
+      return [
+        `${node} counts ${high.off} in ${high.name} that belongs to ${low.name}: the one is ${high.counted} instead of ${high.expected}, the other ${low.counted} instead of ${low.expected}.`,
+      ];
+    }
+    const others = rows.slice(0, 3).map((row) => {
+      const by = Number.isNaN(row.off)
+        ? ''
+        : row.off > 0
+          ? ` (${row.off} too many)`
+          : ` (${-row.off} too few)`;
+      return `${placeOf(this.#run, row.lane)} ${row.name}: ${row.counted}, and ${row.expected} happened${by}`;
+    });
+    return others.length === 0 ? [] : [`Counters against what happened: ${others.join('; ')}.`];
+  }
+
+  /** Whom the node that a client asked has asked, and who had answered when the client was answered. */
+  exchanges(): readonly string[] {
+    return this.#concerned().flatMap((one) => {
+      const { messages, messageKinds } = this.#run;
+      const endUs = one.completedUs < 0 ? this.#concern.atUs : one.completedUs;
+      const within = messages.filter(
+        ({ sentUs, about }) =>
+          sentUs >= one.invokedUs && sentUs <= endUs && about.some((key) => one.about.includes(key)),
+      );
+      const sent = within.filter(({ from, to }) => from === one.node && this.#isNode(to));
+      const asked = [...new Set(sent.map(({ to }) => to))];
+      const isBack = (lane: number): boolean =>
+        within.some(
+          ({ from, to, arrivedUs }) =>
+            from === lane && to === one.node && arrivedUs >= 0 && arrivedUs <= endUs,
+        );
+      const kinds = [...new Set(sent.map(({ kind }) => messageKinds[kind] ?? ''))]
+        .filter((kind) => Object.hasOwn(requestKinds, kind))
+        .slice(0, 3)
+        .join(', ');
+      const place = (lane: number): string => placeOf(this.#run, lane);
+      const [back, out] = [asked.filter(isBack), asked.filter((lane) => !isBack(lane))];
+      const end = one.completedUs < 0 ? 'until then' : 'before the client has its answer';
+      const told = [
+        back.length === 0
+          ? `no other node answers ${end}`
+          : `${listOf(back.map(place))} answer${back.length === 1 ? 's' : ''} ${end}`,
+        out.length === 0 ? '' : `${listOf(out.map(place))} not`,
+      ].filter(Boolean);
+      const who = one.text.split(' ', 2).join(' ');
+      if (asked.length === 0)
+        return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.`];
+      return [
+        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds}); ${told.join(', ')}.`,
+      ];
+    });
+  }
+
+  /** Which nodes had a key's value on their disks when the client had its answer, synced or not, and what they lost. */
+  copies(): readonly string[] {
+    if (!aboutCopies.includes(this.#concern.invariant)) return [];
+    const { states, subjects } = this.#run;
+    const first = this.#concerned().at(0);
+    const isAnswered = first !== undefined && first.completedUs >= 0;
+    const answerUs = isAnswered ? first.completedUs : this.#concern.atUs;
+    const named = [...this.#subjects].filter((key) => states.some((state) => state.key === key));
+    // What the violation names last is what it is about: `... has 1 of 2 copies`.
+    const placeIn = (key: number): number => this.#concern.text.lastIndexOf(subjects[key] ?? '');
+    const keys = named.toSorted((left, right) => placeIn(right) - placeIn(left)).slice(0, keysMax);
+    return keys.flatMap((key) => {
+      const held = states.filter((state) => state.key === key && state.atUs <= this.#concern.atUs);
+      const fresh = held.filter(({ atUs }) => atUs >= (first?.invokedUs ?? 0) && atUs <= answerUs);
+      const written = new Map(fresh.map(({ lane, atUs }) => [lane, atUs]));
+      const isSynced = ([lane, atUs]: [number, number]): boolean => this.#isSynced(lane, atUs, answerUs);
+      const [synced, unsynced] = [
+        [...written].filter(isSynced),
+        [...written].filter((one) => !isSynced(one)),
+      ];
+      const place = ([lane]: readonly [number, number]): string => placeOf(this.#run, lane);
+      const later = held
+        .filter(({ atUs }) => atUs > answerUs)
+        .slice(-deedsMax)
+        .map(({ lane, atUs, text }) => {
+          const what = text.replace(/ \(\d+ bytes\)$/, '').slice(0, 60);
+          return `from ${seconds(atUs)} on ${placeOf(this.#run, lane)} holds ${what}`;
+        });
+      const parts = [
+        synced.length === 0 ? 'synced at no node' : `synced at ${listOf(synced.map(place))}`,
+        unsynced.length === 0 ? '' : `written and not synced at ${listOf(unsynced.map(place))}`,
+        ...later,
+      ].filter(Boolean);
+      const when = isAnswered ? `when the client has its answer (${seconds(answerUs)})` : 'at that moment';
+      return [`New copies of ${subjects[key] ?? ''} ${when}: ${parts.join('; ')}.`];
+    });
+  }
+
+  /** Whether the node has synced a file of its store between the two instants. */
+  #isSynced(lane: number, fromUs: number, toUs: number): boolean {
+    return this.#run.marks.some(
+      (mark) =>
+        mark.kind === 'sync' &&
+        mark.lane === lane &&
+        mark.atUs >= fromUs &&
+        mark.atUs <= toUs &&
+        /what=store\/\d+\.log/.test(mark.text),
+    );
+  }
+
+  /** What the nodes concerned did last before the violation. */
+  before(): readonly string[] {
+    const { atUs: endUs } = this.#concern;
+    const stormUs = this.#run.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
+    // What happens before the storm is the cluster's start.
+    const fromUs = stormUs < endUs ? stormUs : 0;
+    const seen =
+      this.#passing === undefined
+        ? undefined
+        : new Set(this.#passing.marks.map((mark) => nameOf(this.#passing, mark)));
+    const counts = new Map<string, number>();
+    for (const mark of this.#run.marks) {
+      const event = eventOf(mark);
+      counts.set(event, (counts.get(event) ?? 0) + 1);
+    }
+    const scored = this.#run.marks
+      .filter(
+        (mark) => mark.atUs <= endUs && mark.atUs >= fromUs && this.#isNode(mark.lane) && !isQuiet(mark),
+      )
+      .map((mark) => {
+        const isAbout = mark.about.some((subject) => this.#subjects.has(subject));
+        const rarity = Math.min(2, 4 / (counts.get(eventOf(mark)) ?? 1));
+        const score =
+          (isAbout ? 4 : 0) +
+          (this.#lanes.has(mark.lane) ? 2 : 0) +
+          (seen?.has(nameOf(this.#run, mark)) === false ? 2 : 0) +
+          (mark.kind === 'fault' || mark.kind === 'crash' ? 1 : 0) +
+          (isRefusal(mark.text) ? 2 : 0) +
+          rarity -
+          (isEveryday(mark.text) ? 4 : 0);
+        return { mark, score };
+      })
+      .filter(({ score }) => score > 2);
+    const best = scored.toSorted(
+      (left, right) => right.score - left.score || right.mark.atUs - left.mark.atUs,
+    );
+    // Of equal events, the last one.
+    const names = best.map(({ mark }) => nameOf(this.#run, mark));
+    const marks = best
+      .filter((_, at) => names.indexOf(names[at] ?? '') === at)
+      .slice(0, deedsMax)
+      .map(({ mark }) => mark);
+    const deeds = this.#told(marks.toSorted((left, right) => left.atUs - right.atUs));
+    return deeds.length === 0 ? [] : [`Before it: ${deeds.join('; ')}.`];
+  }
+
+  /** What a node that died does, after its start, about what the violation is about; that it does nothing counts, too. */
+  afterStart(): readonly string[] {
+    const { marks, subjects } = this.#run;
+    const { atUs: endUs } = this.#concern;
+    return [...this.#lanes].slice(0, 2).flatMap((lane) => {
+      const mine = marks.filter((mark) => mark.lane === lane && mark.atUs <= endUs);
+      const died = mine.findLast(({ kind }) => kind === 'crash');
+      const started = mine.find(({ kind, atUs }) => kind === 'start' && atUs > (died?.atUs ?? endUs));
+      if (died === undefined || started === undefined) return [];
+      const about = mine.filter(
+        (mark) => mark.atUs >= started.atUs && mark.about.some((subject) => this.#subjects.has(subject)),
+      );
+      const node = placeOf(this.#run, lane);
+      if (about.length > 0) {
+        const deeds = this.#told(about.slice(0, deedsMax));
+        return [`After its start at ${seconds(started.atUs)}: ${deeds.join('; ')}.`];
+      }
+      const [subject] = this.#concern.subjects.toReversed();
+      if (subject === undefined) return [];
+      return [
+        `After its start at ${seconds(started.atUs)}, ${node} does nothing about ${subjects[subject] ?? ''}.`,
+      ];
+    });
+  }
+
+  /** Events of the one run that the other has not, up to the violation. */
+  difference(): readonly string[] {
+    const passing = this.#passing;
+    if (passing === undefined) return [];
+    const endUs = this.#concern.atUs;
+    const subjects = new Set([...this.#subjects].map((subject) => this.#run.subjects[subject] ?? ''));
+    const only = (run: Recording, other: Recording): readonly Mark[] => {
+      const known = new Set(other.marks.map((mark) => nameOf(other, mark)));
+      const news = run.marks.filter(
+        (mark) =>
+          mark.atUs <= endUs &&
+          mark.kind !== 'fault' &&
+          run.lanes[mark.lane]?.kind === 'node' &&
+          !isQuiet(mark) &&
+          !isEveryday(mark.text) &&
+          (subjects.size === 0 || mark.about.some((subject) => subjects.has(run.subjects[subject] ?? ''))) &&
+          !known.has(nameOf(run, mark)),
+      );
+      const firsts = new Map(news.toReversed().map((mark) => [nameOf(run, mark), mark]));
+      return [...firsts.values()].toSorted((left, right) => left.atUs - right.atUs).slice(0, 3);
+    };
+    const tell = (run: Recording, marks: readonly Mark[]): string =>
+      marks.map((mark) => `${placeOf(run, mark.lane)} ${deedOf(mark)} (${seconds(mark.atUs)})`).join('; ');
+    const [here, there] = [only(this.#run, passing), only(passing, this.#run)];
+    return [
+      here.length === 0 ? '' : `Only in the failing run: ${tell(this.#run, here)}.`,
+      there.length === 0 ? '' : `Only in the nearest passing run: ${tell(passing, there)}.`,
+    ];
+  }
+
+  #concerned(): readonly RecordedOperation[] {
+    const { operations } = this.#run;
+    return this.#concern.operations
+      .flatMap((at) => operations[at] ?? [])
+      .filter(({ node }) => node >= 0)
+      .slice(-operationsMax);
+  }
+
+  /** Deeds in order; nodes that do the same are one deed. */
+  #told(marks: readonly Mark[]): readonly string[] {
+    const groups = new Map<string, { atUs: number; readonly lanes: Set<number> }>();
+    for (const mark of marks) {
+      const deed = deedOf(mark);
+      const group = groups.get(deed) ?? { atUs: mark.atUs, lanes: new Set<number>() };
+      group.lanes.add(mark.lane);
+      groups.set(deed, group);
+    }
+    return [...groups].map(([deed, { atUs, lanes }]) => {
+      const nodes = listOf([...lanes].map((lane) => placeOf(this.#run, lane)));
+      return `at ${seconds(atUs)} ${nodes}${lanes.size > 1 ? ' each' : ''} ${deed}`;
+    });
+  }
+
+  #isNode(lane: number): boolean {
+    return this.#run.lanes[lane]?.kind === 'node';
+  }
+}
+
+const nothing: NonNullable<Recording['concern']> = {
+  ...{ atUs: 0, text: '', invariant: '', promise: '', breach: '' },
+  ...{ subjects: [], lanes: [], operations: [] },
+};
+
+/** The name of a mark's event. */
+function eventOf({ text }: Mark): string {
+  return text.slice(0, text.indexOf(' ') < 0 ? text.length : text.indexOf(' '));
+}
+
+/** Syncs are told with the copies that they make durable. */
+function isQuiet({ kind }: Mark): boolean {
+  return kind === 'sync';
+}
+
+/** Equal for the same event of two runs: numbers and ids, which differ between runs, are left out. */
+function nameOf(run: Recording | undefined, { lane, text }: Mark): string {
+  const words = text.replace(/\b(?=\w*\d)[0-9a-f]{6,}\b/g, '#').replace(/=\d+(\.\d+)?(?= |$)/g, '=#');
+  return `${run?.lanes[lane]?.name ?? ''} ${words.replace(/-#-\d+/g, '-#')}`;
+}
