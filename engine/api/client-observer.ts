@@ -28,8 +28,11 @@ export interface ClientObserver extends ConnectionObserver {
     times?: RequestTimes,
     requestId?: string,
   ): void;
-  /** The times to fill in for a request that arrived at `startUs`; undefined if nothing reads them. */
-  timesOf(startUs: number): RequestTimes | undefined;
+  /**
+   * The times to fill in for a request that arrived at `startUs`; undefined if nothing reads them. `headers`: those of an
+   * HTTP request.
+   */
+  timesOf(startUs: number, headers?: Readonly<Record<string, string | undefined>>): RequestTimes | undefined;
   /** The listener refused a request, or gave it up without an answer from a replica. */
   dropped(): void;
   /** The listener answered with an error. "Not found" and a failed precondition are answers, not errors. */

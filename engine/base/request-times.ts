@@ -1,11 +1,13 @@
 /**
  * Notes where the time of one client's request goes: until the dispatcher has it, until the replicas are asked, until
  * enough of them have answered, and how much of that was this node's own disk. The listeners create it if slow requests
- * are logged, and the dispatcher and its rounds fill it in. A request that reads before it writes adds both up.
+ * are logged or the request is traced, and the dispatcher and its rounds fill it in. A request that reads before it
+ * writes adds both up.
  *
  * All times are microseconds of the monotonic clock.
  */
 import type { ByteString } from './ids.ts';
+import type { OpenSpan } from './request-trace.ts';
 
 /** The times of one request. */
 export class RequestTimes {
@@ -13,6 +15,10 @@ export class RequestTimes {
   readonly startUs: number;
   /** The bucket that the request concerns, for the log; undefined if it concerns several. */
   bucket: ByteString | undefined;
+  /** The request's span, from its arrival to its answer; undefined if the request is not traced. */
+  readonly span: OpenSpan | undefined;
+  /** The code of the error that a step of a traced request failed with last. */
+  failure: string | undefined;
   /** From the arrival to the first dispatch: parsing, and waiting behind other requests of the connection or the key. */
   waitUs = 0;
   /** Routing, choosing replicas, and sending the questions. */
@@ -24,8 +30,9 @@ export class RequestTimes {
   #lastUs: number | undefined;
   #markUs = 0;
 
-  constructor(startUs: number) {
+  constructor(startUs: number, span?: OpenSpan) {
     this.startUs = startUs;
+    this.span = span;
     this.#markUs = startUs;
   }
 
@@ -34,6 +41,11 @@ export class RequestTimes {
     if (this.#lastUs === undefined) this.waitUs = nowUs - this.startUs;
     this.#markUs = nowUs;
     this.#lastUs = nowUs;
+  }
+
+  /** The span of a dispatch that begins now; undefined if the request is not traced. */
+  dispatchSpan(nowUs: number): OpenSpan | undefined {
+    return this.span?.child('dispatch', nowUs);
   }
 
   /** The replicas are asked. */

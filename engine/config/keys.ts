@@ -22,6 +22,7 @@ import type { ValueKind } from './values.ts';
 import { flag, oneOf, powerOfTwo, text, wholeNumber, plain } from './values.ts';
 import type { ConfigKey, KeyRows, ValueOf } from './config-key.ts';
 import { untried } from './config-key.ts';
+import { tracingKeys } from './tracing-keys.ts';
 import { wasmKeys } from './wasm-keys.ts';
 
 /** When a write counts as stored: after the sync that covers it, or up to `intervalMs` milliseconds before it. */
@@ -228,6 +229,7 @@ const rows = {
     help: 'Largest value that is accepted.',
   },
   ...clientKeys,
+  ...tracingKeys,
   peerConnectTimeoutMs: {
     kind: wholeNumber(10, 600_000, 'ms'),
     fallback: 2000,

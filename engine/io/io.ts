@@ -9,6 +9,7 @@ import type { Http } from './http.ts';
 import type { Log } from './log.ts';
 import type { Network } from './network.ts';
 import type { Random } from './random.ts';
+import type { Tracing } from './tracing.ts';
 import type { WasmTools } from './wasm-tools.ts';
 
 /** Which assertions run: the cheap ones, or also those that cost more than a few comparisons. */
@@ -27,6 +28,8 @@ export interface Io {
   readonly http: Http;
   /** Reads module files and compiles module text. */
   readonly wasm: WasmTools;
+  /** Takes the spans of sampled requests. */
+  readonly tracing: Tracing;
   /**
    * Starts a background task whose end no caller awaits. A failure is logged as `task.failed` with `name` and counted
    * in `failedTasks`; success is silent.

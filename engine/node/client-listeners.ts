@@ -60,6 +60,7 @@ import { contentLimits, requestBytesMax } from './topology.ts';
 import { transactionLimits } from './transactions.ts';
 import { clusterControl } from './ring-changes.ts';
 import { SlowRequests } from './slow-requests.ts';
+import type { Tracer } from './tracer.ts';
 import type { WasmServices } from './wasm.ts';
 
 /** The services that the client listeners call. */
@@ -90,6 +91,8 @@ export interface ListenerDependencies {
   readonly publications: Publications;
   readonly links: PeerLinks;
   readonly version: ClusterVersion;
+  /** Undefined if tracing is off. */
+  readonly tracer: Tracer | undefined;
 }
 
 /** The client listeners of one node, not yet listening. */
@@ -116,7 +119,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     readLevel: config.readConsistency,
     writeLevel: config.writeConsistency,
   };
-  const observer = countClients(stats, terms, new SlowRequests(io.log, config.slowRequestMs));
+  const observer = countClients(stats, terms, new SlowRequests(io.log, config.slowRequestMs), parts.tracer);
   const requests = new RequestBudget(config.clientRequestBytesMax);
   for (const family of requests.families()) stats.register(family);
   const shared = {

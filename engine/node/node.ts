@@ -291,6 +291,7 @@ export class Node {
     driver.close();
     await handoff?.store.close();
     await store.close();
+    await this.#services.tracer?.close();
     this.#unwatch();
     this.#io.log.event('info', 'node.stopped');
   }

@@ -6,6 +6,7 @@
 import type { ClientObserver } from '../api/client-observer.ts';
 import type { Io } from '../io/io.ts';
 import type { NodeId } from '../base/ids.ts';
+import { RequestTimes } from '../base/request-times.ts';
 import { countCause } from '../replication/failure-causes.ts';
 import type { ConsistencyLevel } from '../replication/requests.ts';
 import type { PeerObserver } from '../peer/observer.ts';
@@ -15,6 +16,8 @@ import type { FamilySource } from '../metrics/family.ts';
 import { counterBy } from '../metrics/family.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
 import type { SlowRequests } from './slow-requests.ts';
+import type { Tracer } from './tracer.ts';
+import { endRequest } from './tracer.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { StoreObserver } from '../storage/observer.ts';
 import { PeerFailures } from './peer-failures.ts';
@@ -25,8 +28,16 @@ export interface ClientTerms extends Place {
   readonly writeLevel: ConsistencyLevel;
 }
 
-/** Counts the work of client listeners, and logs slow requests. Several listeners may share one observer. */
-export function countClients(stats: NodeStats, terms: ClientTerms, slow?: SlowRequests): ClientObserver {
+/**
+ * Counts the work of client listeners, logs slow requests, and traces sampled ones. Several listeners may share one
+ * observer.
+ */
+export function countClients(
+  stats: NodeStats,
+  terms: ClientTerms,
+  slow?: SlowRequests,
+  tracer?: Tracer,
+): ClientObserver {
   const { pool } = stats;
   return {
     opened: () => {
@@ -41,9 +52,16 @@ export function countClients(stats: NodeStats, terms: ClientTerms, slow?: SlowRe
       if (purpose === 'read') pool.client_read_requests += 1;
       else pool.client_write_requests += 1;
     },
-    timesOf: (startUs) => slow?.timesOf(startUs),
+    timesOf: (startUs, headers) => {
+      const span = tracer?.begin(startUs, headers?.['traceparent']);
+      return span === undefined ? slow?.timesOf(startUs) : new RequestTimes(startUs, span);
+    },
     answered: (latencyUs, protocol, operation, times, requestId) => {
-      if (times !== undefined) slow?.answered(latencyUs, protocol, operation, times, requestId);
+      if (times !== undefined) {
+        slow?.answered(latencyUs, protocol, operation, times, requestId);
+        const { span, startUs } = times;
+        if (span !== undefined) endRequest(span, startUs + latencyUs, protocol, operation, times, requestId);
+      }
       stats.requestLatencyUs.record(latencyUs);
       stats.requestDurations.record(latencyUs, protocol, operation);
     },

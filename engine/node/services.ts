@@ -85,6 +85,7 @@ import type { RequestHandlers } from './peer-requests.ts';
 import { handlerOf, heardLinks, whenAgreed, whenHeard } from './peer-requests.ts';
 import { composeListings, composeMapReduce } from './map-reduce.ts';
 import { composeTransactions } from './transactions.ts';
+import { tracedHandler, Tracer } from './tracer.ts';
 import type { WasmServices } from './wasm.ts';
 import { composeWasm } from './wasm.ts';
 
@@ -101,6 +102,8 @@ export interface NodeServices extends ClientListeners, RequestServices {
   readonly health: Health;
   /** This node's part in backups. */
   readonly snapshots: NodeSnapshots;
+  /** Undefined if tracing is off. */
+  readonly tracer: Tracer | undefined;
 }
 
 /** The open stores and files of the data directory. */
@@ -132,12 +135,15 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
     stats.register(family);
   const driver = new StoreDriver(io, store, countStore(stats, io), driverLimits(config));
   store.onFlushed((tookUs) => stats.flushDurations.record(tookUs));
+  const tracer = Tracer.of(io, config);
+  if (tracer !== undefined) stats.register(tracer.family);
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
   const buckets = new Buckets(config.bucketTypes, opened.properties.remembered);
   const replica = new Replica(driver, io.clock, actor, (key) => buckets.ofKey(key));
   const source = rangeSourceOf(store, driver);
-  const dispatch = composeDispatch(io, config, { ...opened, stats, buckets, replica, driver, source, epoch });
+  const foundation = { ...opened, stats, buckets, replica, driver, source, epoch, tracer };
+  const dispatch = composeDispatch(io, config, foundation);
   provideGauges(stats, driver, dispatch.plane);
   stats.providePoolGauge('peer_forward_error', () => dispatch.dispatcher.failingForwards);
   const publisher = new StatsPublisher(io, stats, identityOf(config), config.statsIntervalMs);
@@ -164,8 +170,9 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
     statistics,
     health,
     snapshots,
+    tracer,
     ...composeListeners({
-      ...{ io, config, gate, stats, publisher, buckets, store, driver, backup },
+      ...{ io, config, gate, stats, publisher, buckets, store, driver, backup, tracer },
       ...dispatch,
       version: opened.version,
     }),
@@ -179,6 +186,8 @@ interface Foundation extends Opened {
   readonly driver: StoreDriver;
   readonly source: RangeSource;
   readonly epoch: string;
+  /** Undefined if tracing is off. */
+  readonly tracer: Tracer | undefined;
 }
 
 /** What serves requests of clients and of peers, and what moves data when the cluster changes. */
@@ -421,7 +430,7 @@ interface PeerHandling {
 function composePlane(
   io: Io,
   config: NodeConfig,
-  { epoch, replica, driver, source, version }: Foundation,
+  { epoch, replica, driver, source, version, tracer }: Foundation,
   { membership, fencing, handoff, wasm }: ClusterServices,
   {
     observer,
@@ -484,7 +493,7 @@ function composePlane(
     planeOptions(config, membership.peers, hello()),
     observer,
     admissionOf(membership, fencing, version, () => rebuild.get().notReadyReason !== undefined),
-    whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers))),
+    tracedHandler(tracer, io.clock, whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers)))),
   );
   version.writeTo(driver, () => plane.introduce(hello()));
   return plane;

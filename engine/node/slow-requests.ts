@@ -38,12 +38,13 @@ export class SlowRequests {
     times: RequestTimes,
     requestId: string | undefined,
   ): void {
-    if (latencyUs < this.#slowUs || !this.#mayWrite(times.startUs + latencyUs)) return;
+    if (this.#slowUs === 0 || latencyUs < this.#slowUs || !this.#mayWrite(times.startUs + latencyUs)) return;
     const unlogged = this.#unlogged;
     this.#unlogged = 0;
     const fields: LogFields = {
       protocol,
       operation,
+      ...(times.span === undefined ? {} : { traceId: times.span.traceId }),
       ...(times.bucket === undefined ? {} : { bucket: textOf(times.bucket) }),
       ...(requestId === undefined ? {} : { requestId }),
       ms: millis(latencyUs),

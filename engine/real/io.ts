@@ -9,6 +9,7 @@ import { createRealLog } from './log.ts';
 import { RealNetwork } from './network.ts';
 import { RealRandom } from './random.ts';
 import type { TlsIdentity } from './tls.ts';
+import { createRealTracing } from './tracing.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 import { createRealWasmTools } from './wasm-tools.ts';
 
@@ -55,6 +56,7 @@ export function createRealIo(options: RealIoOptions): Io {
     log,
     http: createRealHttp(log, clients, unread),
     wasm: createRealWasmTools(options.configDirectory ?? '.'),
+    tracing: createRealTracing(log),
     spawn: (name, task) => {
       task().catch((error: unknown) => {
         failedTasks += 1;

@@ -14,6 +14,7 @@ import type { SendOutcome } from '../base/channel.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { RequestTimes } from '../base/request-times.ts';
+import type { OpenSpan } from '../base/request-trace.ts';
 import { NameTable } from '../base/name-table.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
@@ -66,6 +67,8 @@ export interface LocalWrite {
   readonly replaces?: boolean;
   /** Where to note how long the steps take. */
   readonly times?: RequestTimes | undefined;
+  /** The span of the dispatch, if the client's request is traced. */
+  readonly span?: OpenSpan | undefined;
 }
 
 /** Observes a coordinated write. Each method is called at most once, perhaps before `coordinate` returns. */
@@ -245,12 +248,14 @@ export class Replica {
   /**
    * Merges another replica's object into this one's; `done` when the result is durable here. `sole`: the only sibling
    * is now the one merged; before, there was none that expires, and no reader of the key waits for a transaction.
+   * `applied`: the result is on its way to the disk.
    */
   merge(
     key: PackedKey,
     token: Token,
     bytes: Uint8Array,
     done: (error: LockstepError | undefined, sole: boolean) => void,
+    applied: () => void = nothing,
   ): SendOutcome {
     const incoming = decodeIncoming(bytes, this.#actors);
     if (incoming instanceof LockstepError) {
@@ -265,7 +270,7 @@ export class Replica {
         sole = !lost && change !== undefined && this.#isSole(key, current, incoming, change.object);
         return change;
       },
-      applied: () => undefined,
+      applied,
       done: (error) => done(error, sole),
     });
   }
@@ -308,7 +313,12 @@ export class Replica {
   }
 
   /** Merges several objects of another replica in one atomic step, together with the caller's `records`. */
-  mergeAll(incoming: readonly IncomingObject[], done: WriteDone, records: readonly StoreWrite[] = []): void {
+  mergeAll(
+    incoming: readonly IncomingObject[],
+    done: WriteDone,
+    records: readonly StoreWrite[] = [],
+    applied: () => void = nothing,
+  ): void {
     const decoded: Change[] = [];
     for (const { bytes } of incoming) {
       const object = decodeIncoming(bytes, this.#actors);
@@ -325,7 +335,7 @@ export class Replica {
         ),
         records,
       }),
-      applied: () => undefined,
+      applied,
       done,
     });
   }
@@ -446,4 +456,8 @@ function decodeIncoming(bytes: Uint8Array, actors: NameTable): StoredObject | Lo
     if (!(error instanceof BytesError)) throw error;
     return new LockstepError('BadRequest', `an object that does not decode: ${error.message}`);
   }
+}
+
+function nothing(): void {
+  // The caller only waits for the result to be durable.
 }

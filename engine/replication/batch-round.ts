@@ -8,6 +8,7 @@
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
+import type { TraceContext } from '../base/request-trace.ts';
 import type { BucketProperties } from '../buckets/properties.ts';
 import type { Member, Placement } from '../cluster/ring/ring.ts';
 import type { PeerRequest } from '../peer/wire/messages.ts';
@@ -78,6 +79,8 @@ export class BatchRound {
   readonly #nextPrimaries: Set<NodeId> | undefined;
   readonly #clientName: Uint8Array | undefined;
   readonly #holders = new Set<NodeId>();
+  /** The span of the dispatch, for the other replicas; undefined if the client's request is not traced. */
+  trace: TraceContext | undefined;
 
   /**
    * `objects`: the bytes at each position. `groups`: the replica groups of the positions at this instant, if the caller
@@ -157,6 +160,7 @@ export class BatchRound {
     const request = requestOf(
       indexes.map((index) => this.#item(index)),
       this.#clientName,
+      this.trace,
     );
     const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
       this.#heard(share, reply.kind === 'written');
@@ -340,10 +344,14 @@ function enter(shares: Share[], member: Member, indexes: readonly number[]): voi
   else known.indexes.push(...indexes);
 }
 
-function requestOf(items: readonly IncomingObject[], clientName: Uint8Array | undefined): PeerRequest {
+function requestOf(
+  items: readonly IncomingObject[],
+  clientName: Uint8Array | undefined,
+  trace: TraceContext | undefined,
+): PeerRequest {
   const [only] = items;
   const named = clientName === undefined ? {} : { clientName };
   if (items.length === 1 && only !== undefined)
-    return { kind: 'mergeObject', key: only.key, token: only.token, object: only.bytes, ...named };
-  return { kind: 'mergeBatch', words: encodeBatch(items), ...named };
+    return { kind: 'mergeObject', key: only.key, token: only.token, object: only.bytes, trace, ...named };
+  return { kind: 'mergeBatch', words: encodeBatch(items), trace, ...named };
 }

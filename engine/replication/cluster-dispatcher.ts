@@ -7,6 +7,8 @@
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
+import type { RequestTimes } from '../base/request-times.ts';
+import type { OpenSpan } from '../base/request-trace.ts';
 import type { ObjectKey, PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import { Deferred } from '../base/deferred.ts';
@@ -114,32 +116,54 @@ export class ClusterDispatcher implements Dispatcher {
 
   async #get(request: GetRequest, isCounted: boolean): Promise<GetResult> {
     const quorum = this.#readQuorum(request);
-    request.times?.dispatched(this.#parts.clock.nowUs());
+    const span = this.#began(request);
+    let failure: unknown;
     try {
-      return { object: await this.#read(request, quorum.need) };
+      return { object: await this.#read(request, quorum.need, span) };
     } catch (error) {
+      failure = error;
       const told = named(error, quorum, 'r');
       throw isCounted ? this.#counted(told, 'read') : told;
     } finally {
-      request.times?.concluded(this.#parts.clock.nowUs());
+      this.#concluded(request.times, span, failure);
     }
   }
 
   async #put(request: PutRequest, isCounted: boolean): Promise<PutResult> {
     const quorum = this.#writeQuorum(request);
-    request.times?.dispatched(this.#parts.clock.nowUs());
+    const span = this.#began(request);
+    let failure: unknown;
     try {
-      return await this.#write(request, quorum.need);
+      return await this.#write(request, quorum.need, span);
     } catch (error) {
+      failure = error;
       if (error instanceof NotReplaced) throw error;
       const told = named(error, quorum, 'w');
       throw isCounted ? this.#counted(told, 'write') : told;
     } finally {
-      request.times?.concluded(this.#parts.clock.nowUs());
+      this.#concluded(request.times, span, failure);
     }
   }
 
-  async #write(request: PutRequest, need: WriteNeed): Promise<PutResult> {
+  /** Notes the begin of a dispatch. Its span; undefined if the request is not traced. */
+  #began({ times, partOf }: Pick<GetRequest, 'times' | 'partOf'>): OpenSpan | undefined {
+    if (times === undefined) return partOf?.child('dispatch', this.#parts.clock.nowUs());
+    const nowUs = this.#parts.clock.nowUs();
+    times.dispatched(nowUs);
+    return times.dispatchSpan(nowUs);
+  }
+
+  #concluded(times: RequestTimes | undefined, span: OpenSpan | undefined, error: unknown): void {
+    if (times === undefined && span === undefined) return;
+    const nowUs = this.#parts.clock.nowUs();
+    times?.concluded(nowUs);
+    if (span === undefined) return;
+    const failure = error instanceof LockstepError ? error.code : undefined;
+    if (times !== undefined) times.failure = failure;
+    span.end(nowUs, failure);
+  }
+
+  async #write(request: PutRequest, need: WriteNeed, span: OpenSpan | undefined): Promise<PutResult> {
     const { self, view, router, ring, settings } = this.#parts;
     const place = new KeyPlacement(router.tokenOf(request.key), ring());
     const placement = place.in(ring());
@@ -147,9 +171,9 @@ export class ClusterDispatcher implements Dispatcher {
     checkTime(timeoutUs);
     if (!placement.includes(self) || !view.isRoutable(self)) {
       if (request.replaces === true) throw new NotReplaced([]);
-      return { object: await this.#forward({ ...request, need }, place, timeoutUs) };
+      return { object: await this.#forward({ ...request, need }, place, timeoutUs, span) };
     }
-    const write = localWrite(request, place.token);
+    const write = localWrite(request, place.token, span);
     if (request.replaces === true) {
       if (lackingAt(this.#parts, place.token) !== undefined) throw new NotReplaced([]);
       return { object: await this.#coordinate(write, place, settings.writeLevel, need, timeoutUs) };
@@ -159,7 +183,7 @@ export class ClusterDispatcher implements Dispatcher {
     } catch (error) {
       // The write's condition can be checked at another replica instead; nothing has been written here.
       if (!isUnreadable(error) || placement.length === 1) throw error;
-      return { object: await this.#forward({ ...request, need }, place, timeoutUs) };
+      return { object: await this.#forward({ ...request, need }, place, timeoutUs, span) };
     }
   }
 
@@ -202,7 +226,11 @@ export class ClusterDispatcher implements Dispatcher {
     return new WriteRound(this.#parts, write, place, plan).run(timeoutUs);
   }
 
-  async #read(request: GetRequest, need: ReadNeed): Promise<StoredObject | undefined> {
+  async #read(
+    request: GetRequest,
+    need: ReadNeed,
+    span: OpenSpan | undefined,
+  ): Promise<StoredObject | undefined> {
     const { ring, clock, router, settings } = this.#parts;
     const token = router.tokenOf(request.key);
     const placement = ring().placement(token);
@@ -219,8 +247,10 @@ export class ClusterDispatcher implements Dispatcher {
     const { readDisagreements } = this.#parts.stats;
     let disagreement: unknown;
     for (;;) {
-      const Way = isShort(plan) ? ShortRead : ReadRound;
-      const round = new Way(this.#parts, request.key.packed, token, plan);
+      const { packed } = request.key;
+      const round = isShort(plan)
+        ? new ShortRead(this.#parts, packed, token, plan, span)
+        : new ReadRound(this.#parts, packed, token, plan, undefined, span);
       request.times?.asked(clock.nowUs());
       try {
         const object = await round.run(deadlineUs - clock.nowUs());
@@ -306,7 +336,12 @@ export class ClusterDispatcher implements Dispatcher {
     return new LockstepError('Overloaded', fullQueue(full), { definite: true });
   }
 
-  async #forward(request: PutRequest, place: KeyPlacement, timeoutUs: number): Promise<StoredObject> {
+  async #forward(
+    request: PutRequest,
+    place: KeyPlacement,
+    timeoutUs: number,
+    span: OpenSpan | undefined,
+  ): Promise<StoredObject> {
     const placement = place.in(this.#parts.ring());
     const targets = planForward(this.#parts.view, placement).filter((member) => member !== this.#parts.self);
     const message: PeerRequest = {
@@ -318,6 +353,7 @@ export class ClusterDispatcher implements Dispatcher {
       level: levelText(this.#parts.settings.writeLevel, request.need),
       ifNoneMatch: request.ifNoneMatch ?? false,
       ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
+      trace: span,
     };
     request.times?.asked(this.#parts.clock.nowUs());
     let refused: LockstepError | undefined;
@@ -450,7 +486,7 @@ function settleForward(by: NodeId, reply: PeerReply, result: Deferred<StoredObje
   }
 }
 
-function localWrite(request: PutRequest, token: Token): LocalWrite {
+function localWrite(request: PutRequest, token: Token, span: OpenSpan | undefined): LocalWrite {
   return {
     key: request.key.packed,
     token,
@@ -460,6 +496,7 @@ function localWrite(request: PutRequest, token: Token): LocalWrite {
     ifContext: request.ifContext,
     replaces: request.replaces === true,
     times: request.times,
+    span,
   };
 }
 

@@ -5,6 +5,7 @@
  * The write has happened, or is on its way to this node's disk: the round never fails it. For several objects see
  * `batch-round.ts`; for a client's write, which fails if too few replicas take it, see `write-round.ts`.
  */
+import type { TraceContext } from '../base/request-trace.ts';
 import type { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import type { RoundDependencies } from './round-dependencies.ts';
@@ -21,6 +22,8 @@ export class ObjectRound {
   readonly #plan: DispatchPlan | undefined;
   readonly #tally: Tally | undefined;
   readonly #met: (met: boolean) => void;
+  /** The span of the dispatch, for the other replicas; undefined if the client's request is not traced. */
+  trace: TraceContext | undefined;
 
   /**
    * `plan` undefined: the level cannot be met now. Calls `met` once: with true once the plan is met, with false once it
@@ -63,7 +66,7 @@ export class ObjectRound {
       return;
     }
     const { key, token, bytes: object } = this.#item;
-    const request = { kind: 'mergeObject', key, token, object } as const;
+    const request = { kind: 'mergeObject', key, token, object, trace: this.trace } as const;
     const error = askPeer(this.#parts, member, request, timeoutUs, (reply) => {
       this.#heard(member, reply.kind === 'written');
     });

@@ -6,6 +6,8 @@ import { BytesError } from '../base/bytes.ts';
 import { mustDecode } from '../base/decoding.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { Io } from '../io/io.ts';
+import type { TraceContext } from '../base/request-trace.ts';
+import { OpenSpan } from '../base/request-trace.ts';
 import { decodeContent } from '../replica/object/content.ts';
 import { emptyVector } from '../replica/object/dots.ts';
 import { decodeContext, encodeObject } from '../replica/object/object.ts';
@@ -15,6 +17,7 @@ import { decodeBatch } from './batch-codec.ts';
 import { describeObject } from './large-answers.ts';
 import type { IncomingObject, LocalWrite, Replica } from '../replica/replica.ts';
 import { refusal } from '../replica/key-slots.ts';
+import { ReplicaSpans } from './replica-spans.ts';
 import type { DispatchSettings } from './round-dependencies.ts';
 import type { StoreWrite } from '../storage/store.ts';
 import type { ConsistencyLevel, WriteNeed } from './requests.ts';
@@ -92,22 +95,34 @@ export class PeerService {
 
   #merge(request: Extract<PeerRequest, { kind: 'mergeObject' }>, reply: Reply): void {
     if (request.clientName !== undefined) {
-      const { key, token, object: bytes, clientName } = request;
-      this.#mergeAll(() => [{ key, token, bytes }], clientName, reply);
+      const { key, token, object: bytes, clientName, trace } = request;
+      this.#mergeAll(() => [{ key, token, bytes }], clientName, trace, reply);
       return;
     }
-    const outcome = this.#replica.merge(request.key, request.token, request.object, (error, sole) => {
+    const spans = ReplicaSpans.ofPeer(request.trace, this.#io.clock);
+    const done = (error: LockstepError | undefined, sole: boolean): void => {
+      spans?.synced(error?.code);
       if (error !== undefined) reply(failed(error));
       else reply(sole ? { kind: 'written', sole } : { kind: 'written' });
-    });
+    };
+    const applied = spans === undefined ? undefined : (): void => spans.applied();
+    const outcome = this.#replica.merge(request.key, request.token, request.object, done, applied);
     if (outcome !== 'ok') reply(failed(refusal(outcome)));
   }
 
-  #mergeBatch({ words, clientName }: Extract<PeerRequest, { kind: 'mergeBatch' }>, reply: Reply): void {
-    this.#mergeAll(() => decodeBatch(words), clientName, reply);
+  #mergeBatch(
+    { words, clientName, trace }: Extract<PeerRequest, { kind: 'mergeBatch' }>,
+    reply: Reply,
+  ): void {
+    this.#mergeAll(() => decodeBatch(words), clientName, trace, reply);
   }
 
-  #mergeAll(decode: () => readonly IncomingObject[], clientName: Uint8Array | undefined, reply: Reply): void {
+  #mergeAll(
+    decode: () => readonly IncomingObject[],
+    clientName: Uint8Array | undefined,
+    trace: TraceContext | undefined,
+    reply: Reply,
+  ): void {
     let batch: readonly IncomingObject[];
     let records: readonly StoreWrite[];
     try {
@@ -118,10 +133,13 @@ export class PeerService {
       reply(failed(new LockstepError('BadRequest', `a batch that does not decode: ${error.message}`)));
       return;
     }
+    const spans = ReplicaSpans.ofPeer(trace, this.#io.clock);
     const done = (error: LockstepError | undefined): void => {
+      spans?.synced(error?.code);
       reply(error === undefined ? { kind: 'written' } : failed(error));
     };
-    this.#replica.mergeAll(batch, done, records);
+    const applied = spans === undefined ? undefined : (): void => spans.applied();
+    this.#replica.mergeAll(batch, done, records, applied);
   }
 
   async #coordinate(request: ForwardedWrite, reply: Reply): Promise<void> {
@@ -171,5 +189,6 @@ function localWrite(request: ForwardedWrite): LocalWrite {
     content: decodeContent(request.content),
     ifNoneMatch: request.ifNoneMatch,
     ifContext: request.ifContext.length === 0 ? undefined : decodeContext(request.ifContext),
+    span: request.trace instanceof OpenSpan ? request.trace : undefined,
   }));
 }

@@ -16,6 +16,7 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
+import type { OpenSpan } from '../base/request-trace.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import { sometimes } from '../base/sometimes.ts';
@@ -30,6 +31,7 @@ import { askPeer, replyFailure, roundError, unaskedError } from './round-depende
 import type { DispatchPlan } from './plan.ts';
 import { largeBytes } from './read-budget.ts';
 import { refusal } from '../replica/key-slots.ts';
+import { ReplicaSpans } from './replica-spans.ts';
 import { Tally } from './tally.ts';
 
 /** What a read needs of the node. */
@@ -64,6 +66,7 @@ export class ReadRound implements LargeReader {
   readonly #parts: ReadDependencies;
   readonly #key: PackedKey;
   readonly #token: Token;
+  readonly #span: OpenSpan | undefined;
   readonly #plan: DispatchPlan;
   readonly #tally: Tally;
   /** As in `LargeReader`: the successful answers, by target. */
@@ -92,7 +95,9 @@ export class ReadRound implements LargeReader {
     token: Token,
     plan: DispatchPlan,
     result = new Deferred<StoredObject | undefined>(),
+    span?: OpenSpan,
   ) {
+    this.#span = span;
     this.#result = result;
     this.#parts = parts;
     this.#key = key;
@@ -182,7 +187,8 @@ export class ReadRound implements LargeReader {
   }
 
   #request(index: number, timeoutUs: number, bytesMax: number | undefined): void {
-    requestObject(this.#parts, this.#key, this.#token, this.#plan, index, timeoutUs, bytesMax, this);
+    const span = this.#span;
+    requestObject(this.#parts, this.#key, this.#token, this.#plan, index, timeoutUs, bytesMax, this, span);
   }
 
   /** The answer of a target that was asked with `bytesMax` (undefined: asked for the whole object). */
@@ -429,7 +435,10 @@ interface AnswerTaker {
   ): void;
 }
 
-/** Asks target `index` of the plan for its object; `taker` gets the answer once, perhaps within this call. */
+/**
+ * Asks target `index` of the plan for its object; `taker` gets the answer once, perhaps within this call. `span`: the
+ * dispatch, if the request is traced.
+ */
 export function requestObject(
   parts: ReadDependencies,
   key: PackedKey,
@@ -439,18 +448,26 @@ export function requestObject(
   timeoutUs: number,
   bytesMax: number | undefined,
   taker: AnswerTaker,
+  span?: OpenSpan,
 ): void {
   const { member } = present(plan.targets[index], 'a target');
   if (member === parts.self) {
+    const spans = ReplicaSpans.of(span, parts.clock);
     const outcome = parts.replica.read(
       key,
-      (error, bytes, withheldBytes) => taker.told(index, bytesMax, error, bytes, withheldBytes),
+      (error, bytes, withheldBytes) => {
+        spans?.ended(error?.code);
+        taker.told(index, bytesMax, error, bytes, withheldBytes);
+      },
       bytesMax,
     );
-    if (outcome !== 'ok') taker.told(index, bytesMax, refusal(outcome), undefined);
+    if (outcome === 'ok') return;
+    const refused = refusal(outcome);
+    spans?.ended(refused.code);
+    taker.told(index, bytesMax, refused, undefined);
     return;
   }
-  const request = { kind: 'readObject', key, token, bytesMax } as const;
+  const request = { kind: 'readObject', key, token, bytesMax, trace: span } as const;
   const error = askPeer(parts, member, request, timeoutUs, (reply) => {
     if (reply.kind !== 'object') taker.told(index, bytesMax, replyFailure(reply), undefined);
     else

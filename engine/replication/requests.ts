@@ -9,6 +9,7 @@ import type { Content } from '../replica/object/content.ts';
 import type { VersionVector } from '../replica/object/dots.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import type { RequestTimes } from '../base/request-times.ts';
+import type { OpenSpan } from '../base/request-trace.ts';
 import type { Need } from '../buckets/properties.ts';
 
 /** Whose answers a request waits for (spec: consistency levels). */
@@ -54,6 +55,8 @@ export interface GetRequest {
   readonly timeoutMs?: number | undefined;
   /** Where to note how long the steps take. */
   readonly times?: RequestTimes | undefined;
+  /** Without `times`: the span of the traced request that this read is a part of. */
+  readonly partOf?: OpenSpan | undefined;
 }
 
 /** The answer to a read. */
@@ -84,6 +87,8 @@ export interface PutRequest {
   readonly replaces?: boolean | undefined;
   /** Where to note how long the steps take. */
   readonly times?: RequestTimes | undefined;
+  /** Without `times`: the span of the traced request that this write is a part of. */
+  readonly partOf?: OpenSpan | undefined;
 }
 
 /**

@@ -9,6 +9,7 @@
 import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { Token } from '../base/ids.ts';
+import type { OpenSpan } from '../base/request-trace.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Member } from '../cluster/ring/ring.ts';
@@ -38,6 +39,7 @@ export class ShortRead {
   readonly #key: PackedKey;
   readonly #token: Token;
   readonly #plan: DispatchPlan;
+  readonly #span: OpenSpan | undefined;
   readonly #result = new Deferred<StoredObject | undefined>();
   #untilUs = 0;
   #timeoutUs = 0;
@@ -50,8 +52,9 @@ export class ShortRead {
   /** Runs the rest of the read, once replicas do not simply agree. */
   #round: ReadRound | undefined;
 
-  /** The plan must be one that `isShort` accepts. */
-  constructor(parts: ReadDependencies, key: PackedKey, token: Token, plan: DispatchPlan) {
+  /** The plan must be one that `isShort` accepts. `span`: the dispatch, if the request is traced. */
+  constructor(parts: ReadDependencies, key: PackedKey, token: Token, plan: DispatchPlan, span?: OpenSpan) {
+    this.#span = span;
     this.#parts = parts;
     this.#key = key;
     this.#token = token;
@@ -86,7 +89,8 @@ export class ShortRead {
   }
 
   #ask(index: number, timeoutUs: number): void {
-    requestObject(this.#parts, this.#key, this.#token, this.#plan, index, timeoutUs, largeBytes, this);
+    const span = this.#span;
+    requestObject(this.#parts, this.#key, this.#token, this.#plan, index, timeoutUs, largeBytes, this, span);
   }
 
   /** As in `ReadRound`: the answer of a target. */
@@ -129,7 +133,7 @@ export class ShortRead {
   /** The round that goes on with what was heard. */
   #general(): ReadRound {
     if (this.#round !== undefined) return this.#round;
-    const round = new ReadRound(this.#parts, this.#key, this.#token, this.#plan, this.#result);
+    const round = new ReadRound(this.#parts, this.#key, this.#token, this.#plan, this.#result, this.#span);
     this.#round = round;
     round.resume(this.#deadline, this.#untilUs, this.#timeoutUs);
     for (let index = 0; index < this.#plan.targets.length; index++) {

@@ -21,6 +21,7 @@ import type { Asking, RoundDependencies, ReplyFailure } from './round-dependenci
 import { askPeer, replyFailure, roundError } from './round-dependencies.ts';
 import type { DispatchPlan } from './plan.ts';
 import { withLate } from './plan.ts';
+import { ReplicaSpans } from './replica-spans.ts';
 import type { LocalWrite, WriteListener } from '../replica/replica.ts';
 import { NotReplaced } from './requests.ts';
 import { refusal } from '../replica/key-slots.ts';
@@ -47,6 +48,7 @@ export class WriteRound implements WriteListener {
   #bytes: Uint8Array | undefined;
   #deadline: Timer | undefined;
   #timeoutUs = 0;
+  readonly #spans: ReplicaSpans | undefined;
 
   constructor(parts: WriteDependencies, write: LocalWrite, place: KeyPlacement, plan: DispatchPlan) {
     this.#parts = parts;
@@ -54,6 +56,7 @@ export class WriteRound implements WriteListener {
     this.#place = place;
     this.#plan = plan;
     this.#tally = new Tally(plan);
+    this.#spans = ReplicaSpans.of(write.span, parts.clock);
   }
 
   /**
@@ -72,6 +75,7 @@ export class WriteRound implements WriteListener {
   applied(object: StoredObject, bytes: Uint8Array): void {
     this.#object = object;
     this.#bytes = bytes;
+    this.#spans?.applied();
     this.#hintUnreachable();
     for (let index = 0; index < this.#plan.targets.length; index++) this.#send(index, bytes);
   }
@@ -79,11 +83,13 @@ export class WriteRound implements WriteListener {
   /** As in `WriteListener`: the write is durable on this node. */
   durable(): void {
     if (!this.#result.settled) this.#write.times?.synced(this.#parts.clock.nowUs());
+    this.#spans?.ended();
     this.#hear(this.#selfIndex(), undefined);
   }
 
   /** As in `WriteListener`: the write failed on this node. */
   failed(error: LockstepError): void {
+    this.#spans?.ended(error.code);
     const isUnread = this.#write.replaces === true && error.code === 'PreconditionFailed';
     if (this.#object === undefined) {
       this.#fail(isUnread ? new NotReplaced([]) : error);
@@ -96,8 +102,8 @@ export class WriteRound implements WriteListener {
   #send(index: number, bytes: Uint8Array): void {
     const { member } = present(this.#plan.targets[index], 'a target');
     if (member === this.#parts.self) return;
-    const { key, token } = this.#write;
-    const request = { kind: 'mergeObject', key, token, object: bytes } as const;
+    const { key, token, span: trace } = this.#write;
+    const request = { kind: 'mergeObject', key, token, object: bytes, trace } as const;
     const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
       if (reply.kind !== 'written') this.#hear(index, replyFailure(reply));
       else if (this.#write.replaces === true && reply.sole !== true) this.#giveUpReplacing();

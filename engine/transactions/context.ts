@@ -6,6 +6,7 @@ import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
+import type { TraceContext } from '../base/request-trace.ts';
 import type { BatchRound } from '../replication/batch-round.ts';
 import type { Asking, RoundDependencies } from '../replication/round-dependencies.ts';
 import { askPeer } from '../replication/round-dependencies.ts';
@@ -98,16 +99,17 @@ export function askNode(
   node: NodeId,
   request: BranchRequest,
   timeoutUs: number,
+  trace?: TraceContext,
 ): Promise<BranchReply | NoAnswer> {
   const answer = new Deferred<BranchReply | NoAnswer>();
-  const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => answer.resolve(reply));
+  const unsent = tryAskNode(context, node, request, timeoutUs, (reply) => answer.resolve(reply), trace);
   if (unsent !== undefined) answer.resolve(unsent);
   return answer.promise;
 }
 
 /**
  * Asks another node. If the request was sent, calls `heard` once, later. If it could not be sent, returns why at once
- * and never calls `heard`.
+ * and never calls `heard`. `trace`: the span of the dispatch, if the client's request is traced.
  */
 export function tryAskNode(
   { parts }: Asker,
@@ -115,11 +117,12 @@ export function tryAskNode(
   request: BranchRequest,
   timeoutUs: number,
   heard: (reply: BranchReply | NoAnswer) => void,
+  trace?: TraceContext,
 ): NoAnswer | undefined {
   const member = parts.member(node);
   if (member === undefined)
     return { kind: 'noAnswer', unsent: true, code: 'NoTargets', detail: `${node} is not a member` };
-  const message = { kind: 'transact', words: encodeRequest(request) } as const;
+  const message = { kind: 'transact', words: encodeRequest(request), trace } as const;
   const error = askPeer(parts, member, message, timeoutUs, (reply) => {
     if (reply.kind === 'transacted') heard(understood(reply.words));
     else if (reply.kind === 'failed')

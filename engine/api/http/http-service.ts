@@ -175,7 +175,7 @@ async function serve(
   handler: ObjectHandler,
 ): Promise<HttpResponse> {
   const startUs = parts.io.clock.nowUs();
-  const times = parts.observer.timesOf(startUs);
+  const times = parts.observer.timesOf(startUs, request.headers);
   const purpose = operation === 'get' ? 'read' : 'write';
   parts.observer.received(purpose);
   try {

@@ -82,7 +82,7 @@ async function serve(
 ): Promise<HttpResponse> {
   const { io, observer } = parts;
   const startUs = io.clock.nowUs();
-  const times = observer.timesOf(startUs);
+  const times = observer.timesOf(startUs, request.headers);
   observer.received(purpose);
   try {
     return await handler(parts, request, times, permit);

@@ -30,6 +30,7 @@ import { keysOf, looksAtValues } from './commands.ts';
 import { entryOf } from './entries.ts';
 import type { WantedKey } from './loading.ts';
 import type { RequestTimes } from '../../base/request-times.ts';
+import type { OpenSpan } from '../../base/request-trace.ts';
 import { loadKeys } from './loading.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { keyOf } from './listener-dependencies.ts';
@@ -165,8 +166,10 @@ export class Batches {
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
     const writes = steps.some(({ command }) => command.kind === 'write');
     const seen = mode === 'loose' ? watched : [];
+    // Batches of several clients may share a step; its spans belong to the first that is traced.
+    const span = jobs.find(({ times }) => times?.span !== undefined)?.times?.span;
     for (;;) {
-      const loaded = await this.#loadAll(names, seen, attempts.leftMs).catch((caught: unknown) => {
+      const loaded = await this.#loadAll(names, seen, attempts.leftMs, span).catch((caught: unknown) => {
         throw writes ? unread(asLockstepError(caught)) : caught;
       });
       if (mode === 'isolated' && this.#isChanged(watched, loaded)) return all({ kind: 'changed' });
@@ -183,7 +186,7 @@ export class Batches {
       const reads = operations.every(({ check }) => check === true);
       // A read of one key is atomic anyway.
       const loose = reads && (mode === 'loose' || loaded.length <= 1);
-      const ending = loose ? done : await this.#commit(operations, attempts.leftMs);
+      const ending = loose ? done : await this.#commit(operations, attempts.leftMs, span);
       if (ending.kind === 'done') return results;
       if (ending.kind === 'failed') return all(ending);
       if (!(await attempts.again())) return all({ kind: 'failed', text: texts.tryAgain });
@@ -202,7 +205,11 @@ export class Batches {
     throw new LockstepError('TooLarge', `${count} keys in one step; at most ${keyCountMax} are allowed`);
   }
 
-  async #commit(operations: readonly Operation[], timeoutMs: number): Promise<Ending> {
+  async #commit(
+    operations: readonly Operation[],
+    timeoutMs: number,
+    partOf: OpenSpan | undefined,
+  ): Promise<Ending> {
     const outcome = await this.#parts.transactions.run({
       operations,
       forceAbort: false,
@@ -210,6 +217,7 @@ export class Batches {
       timeoutMs,
       clientId: undefined,
       waitsForBranches: true,
+      partOf,
     });
     return endingOf(outcome);
   }
@@ -235,8 +243,9 @@ export class Batches {
     names: ReadonlyMap<ByteString, WantedKey>,
     watched: readonly Watched[],
     timeoutMs: number,
+    span: OpenSpan | undefined,
   ): Promise<readonly Loaded[]> {
-    const objects = await loadKeys(this.#parts, [...names.values()], timeoutMs);
+    const objects = await loadKeys(this.#parts, [...names.values()], timeoutMs, span);
     return [...names].map(([name, { key }], index) => {
       const before = watched.find((one) => one.key.packed === key.packed);
       return { name, key, object: mergedWith(before?.object, objects[index]) };

@@ -23,6 +23,7 @@ import { emptyVector, mergeVectors } from '../../replica/object/dots.ts';
 import { mayExpire } from '../../replica/object/expiry.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import type { RequestTimes } from '../../base/request-times.ts';
+import type { OpenSpan } from '../../base/request-trace.ts';
 import { NotReplaced } from '../../replication/requests.ts';
 import type { Operation } from '../../transactions/formats/outcomes.ts';
 import { checkContent } from '../content-limits.ts';
@@ -138,7 +139,12 @@ export class KeyQueue {
   async #look(key: ObjectKey, reads: readonly Edit[]): Promise<number> {
     const { dispatcher, io, timeoutMs } = this.#parts;
     try {
-      const { object } = await dispatcher.get({ key, need: editNeed(this.#parts), timeoutMs });
+      const { object } = await dispatcher.get({
+        key,
+        need: editNeed(this.#parts),
+        timeoutMs,
+        partOf: spanOf(reads),
+      });
       return this.#settle(reads, this.#apply(reads, new WorkingKey(entryOf(object, io.clock.wallMs()))));
     } catch (caught) {
       const error = asLockstepError(caught);
@@ -160,8 +166,9 @@ export class KeyQueue {
     if (working.entry !== undefined) {
       const content = contentOf(working.entry);
       checkContent(content, this.#parts.limits);
-      const attempt = await this.#replace(key, content);
-      const kept = attempt === undefined ? undefined : await this.#putOnTop(key, content, attempt);
+      const span = spanOf(edits);
+      const attempt = await this.#replace(key, content, span);
+      const kept = attempt === undefined ? undefined : await this.#putOnTop(key, content, attempt, span);
       if (kept !== undefined) return kept;
     }
     return this.#settle(edits, replies);
@@ -171,7 +178,11 @@ export class KeyQueue {
    * Replaces what the key holds. Undefined if that was done; otherwise the context of what may have been written, and
    * the key must be read first.
    */
-  async #replace(key: ObjectKey, content: Content): Promise<VersionVector | undefined> {
+  async #replace(
+    key: ObjectKey,
+    content: Content,
+    partOf: OpenSpan | undefined,
+  ): Promise<VersionVector | undefined> {
     const { dispatcher, timeoutMs } = this.#parts;
     try {
       await dispatcher.put({
@@ -181,6 +192,7 @@ export class KeyQueue {
         content,
         timeoutMs,
         replaces: true,
+        partOf,
       });
       return undefined;
     } catch (error) {
@@ -198,13 +210,14 @@ export class KeyQueue {
     key: ObjectKey,
     content: Content,
     attempt: VersionVector,
+    partOf: OpenSpan | undefined,
   ): Promise<VersionVector | undefined> {
     const { dispatcher, timeoutMs } = this.#parts;
     try {
-      const seen = await this.#read(key, timeoutMs);
+      const seen = await this.#read(key, timeoutMs, partOf);
       if (seen !== undefined && mayExpire(seen)) return attempt;
       const context = mergeVectors(seen?.context ?? emptyVector, attempt);
-      await dispatcher.put({ key, need: 'default', context, content, timeoutMs });
+      await dispatcher.put({ key, need: 'default', context, content, timeoutMs, partOf });
       return undefined;
     } catch (caught) {
       const error = asLockstepError(caught);
@@ -215,12 +228,13 @@ export class KeyQueue {
   /** `attempt`: the context of what this turn has written already. */
   async #edit(key: ObjectKey, edits: readonly Edit[], attempt: VersionVector): Promise<number | TurnFailure> {
     const attempts = new Attempts(this.#parts.io, this.#parts.timeoutMs);
+    const span = spanOf(edits);
     for (;;) {
-      const object = await this.#read(key, attempts.leftMs);
+      const object = await this.#read(key, attempts.leftMs, span);
       const working = new WorkingKey(entryOf(object, this.#parts.io.clock.wallMs()));
       const replies = this.#apply(edits, working);
       const change = working.changed ? this.#changeOf(key, object, working, attempt) : undefined;
-      const ending = change === undefined ? done : await this.#commit(change, attempts.leftMs);
+      const ending = change === undefined ? done : await this.#commit(change, attempts.leftMs, span);
       if (ending.kind === 'done') return this.#settle(edits, replies);
       if (ending.kind === 'failed') return { error: undefined, text: ending.text };
       if (!(await attempts.again())) return { error: undefined, text: texts.tryAgain };
@@ -239,22 +253,27 @@ export class KeyQueue {
     return { ...change, context: mergeVectors(change.context ?? emptyVector, attempt) };
   }
 
-  async #commit(change: Operation, timeoutMs: number): Promise<Ending> {
+  async #commit(change: Operation, timeoutMs: number, partOf: OpenSpan | undefined): Promise<Ending> {
     const outcome = await this.#parts.transactions.run({
       operations: [change],
       forceAbort: false,
       level: undefined,
       timeoutMs,
       clientId: undefined,
+      partOf,
     });
     return endingOf(outcome);
   }
 
   /** Reads the key before a write. Rejects with a definite error: nothing has been sent for this write. */
-  async #read(key: ObjectKey, timeoutMs: number): Promise<StoredObject | undefined> {
+  async #read(
+    key: ObjectKey,
+    timeoutMs: number,
+    partOf: OpenSpan | undefined,
+  ): Promise<StoredObject | undefined> {
     const need = editNeed(this.#parts);
     try {
-      return (await this.#parts.dispatcher.get({ key, need, timeoutMs })).object;
+      return (await this.#parts.dispatcher.get({ key, need, timeoutMs, partOf })).object;
     } catch (caught) {
       throw unread(asLockstepError(caught));
     }
@@ -306,6 +325,12 @@ export function applyCommand(
     if (!(error instanceof Refusal)) throw error;
     return errorReply(error.message);
   }
+}
+
+/** The span that a turn's spans are below: that of its first traced command; undefined if none is. */
+function spanOf(edits: readonly Edit[]): OpenSpan | undefined {
+  for (const { times } of edits) if (times?.span !== undefined) return times.span;
+  return undefined;
 }
 
 function isRead({ command }: Edit): boolean {

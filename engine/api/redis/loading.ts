@@ -4,6 +4,7 @@
  */
 import { present } from '../../base/assert.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
+import type { OpenSpan } from '../../base/request-trace.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import { AnswerSize, valueBytesOf, withoutValues } from './answer-size.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
@@ -19,11 +20,15 @@ export interface WantedKey {
 /** Concurrent reads of one step. The size of their values is known only when they have arrived. */
 const readsMax = 64;
 
-/** The objects in the order of `wanted`. Rejects with the error of a read, or `TooLarge`. */
+/**
+ * The objects in the order of `wanted`. Rejects with the error of a read, or `TooLarge`. `partOf`: the request's span, if
+ * it is traced.
+ */
 export async function loadKeys(
   parts: Pick<RedisDependencies, 'io' | 'dispatcher' | 'terms' | 'answerBytesMax'>,
   wanted: readonly WantedKey[],
   timeoutMs: number,
+  partOf?: OpenSpan,
 ): Promise<readonly (StoredObject | undefined)[]> {
   const need = editNeed(parts);
   const { clock } = parts.io;
@@ -37,7 +42,7 @@ export async function loadKeys(
       const { key, value } = present(wanted[at], 'a key that is wanted');
       const leftMs = Math.max(1, Math.floor((endUs - clock.nowUs()) / 1000));
       try {
-        const { object } = await parts.dispatcher.get({ key, need, timeoutMs: leftMs });
+        const { object } = await parts.dispatcher.get({ key, need, timeoutMs: leftMs, partOf });
         if (value) size.add(valueBytesOf(object));
         objects[at] = object === undefined || value ? object : withoutValues(object);
       } catch (caught) {

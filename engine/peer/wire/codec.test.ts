@@ -307,3 +307,41 @@ const sampleKey = objectKey('default' as ByteString, 'b' as ByteString, 'k' as B
 function hex(value: Uint8Array): string {
   return Buffer.from(value).toString('hex');
 }
+
+describe('the trace context of a request', () => {
+  const trace = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
+  const bytesOf3 = Buffer.from([1, 2, 3]);
+  const words = bytesOf3;
+  const traceable: readonly PeerRequest[] = [
+    { kind: 'readObject', key: sampleKey, token: 7 as Token, bytesMax: 9 },
+    { kind: 'mergeObject', key: sampleKey, token: 7 as Token, object: bytesOf3 },
+    { kind: 'mergeObject', key: sampleKey, token: 7 as Token, object: bytesOf3, clientName: words },
+    { kind: 'mergeBatch', words },
+    { kind: 'mergeBatch', words, clientName: bytesOf3 },
+    { kind: 'transact', words },
+    {
+      ...{ kind: 'coordinateWrite', key: sampleKey, token: 7 as Token, context: bytesOf3, content: words },
+      ...{ level: 'DC_QUORUM', ifNoneMatch: false, ifContext: bytesOf3 },
+    },
+  ];
+
+  test.each(traceable)('travels with $kind, and an untraced one has the bytes that it always had', (one) => {
+    const plain = frameOf(encodeRequest(arena, 1, one));
+    const traced = frameOf(encodeRequest(arena, 1, { ...one, trace } as PeerRequest));
+    expect(decodeRequest(traced)).toEqual({ ...one, trace });
+    expect(decodeRequest(plain)).toEqual(one);
+    expect(hex(frameOf(encodeRequest(arena, 1, { ...one, trace: undefined } as PeerRequest)).body)).toBe(
+      hex(plain.body),
+    );
+    // What an earlier version reads comes first and is the same; it skips field 15.
+    expect(hex(traced.body.subarray(0, plain.body.length))).toBe(hex(plain.body));
+    expect(traced.body.length - plain.body.length).toBe(27);
+    expect(traced.body[plain.body.length]).toBe(15 * 8 + 2);
+  });
+
+  test('is left out of a frame that it would make too large', () => {
+    const small = new FrameArena({ frameBytesMax: 200, chunkBytes: 16 * 1024 });
+    const one: PeerRequest = { kind: 'transact', words: Buffer.alloc(150) };
+    expect(frameOf(encodeRequest(small, 1, { ...one, trace })).body.length).toBe(153);
+  });
+});

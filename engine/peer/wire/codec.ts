@@ -30,6 +30,8 @@ import {
   isSole,
   missing,
   soleBody,
+  traceOf,
+  withTrace,
 } from './object-bodies.ts';
 import { schemaType } from './schema.ts';
 
@@ -46,6 +48,12 @@ export const detailCharsMax = 1024;
 
 /** The frame of a request. Throws `TooLarge` if it exceeds the arena's limit. */
 export function encodeRequest(arena: FrameArena, id: number, request: PeerRequest): Buffer {
+  const frame = encodeUntraced(arena, id, request);
+  const trace = 'trace' in request ? request.trace : undefined;
+  return trace === undefined ? frame : withTrace(arena, frame, requestKinds[request.kind], id, trace);
+}
+
+function encodeUntraced(arena: FrameArena, id: number, request: PeerRequest): Buffer {
   const kind = requestKinds[request.kind];
   switch (request.kind) {
     case 'ping':
@@ -80,22 +88,28 @@ export function decodeRequest(frame: Frame): PeerRequest {
     case 'ping':
       return { kind };
     case 'readObject': {
-      const { key, token, bytesMax } = decodeKeyed(frame.body);
-      return { kind, key, token, bytesMax };
+      const { key, token, bytesMax, trace } = decodeKeyed(frame.body);
+      return trace === undefined ? { kind, key, token, bytesMax } : { kind, key, token, bytesMax, trace };
     }
     case 'mergeObject': {
-      const { key, token, object, clientName } = decodeKeyed(frame.body);
+      const { key, token, object, clientName, trace } = decodeKeyed(frame.body);
       if (object === undefined) throw missing('object');
+      if (trace !== undefined) return { kind, key, token, object, trace, ...named(clientName) };
       return clientName === undefined
         ? { kind, key, token, object }
         : { kind, key, token, object, clientName };
     }
     case 'mergeBatch': {
-      const { words, clientName } = decodeBatchBody(frame.body);
+      const { words, clientName, trace } = decodeBatchBody(frame.body);
+      if (trace !== undefined) return { kind, words, trace, ...named(clientName) };
       return clientName === undefined ? { kind, words } : { kind, words, clientName };
     }
     case 'coordinateWrite':
       return decodeCoordinateWrite(frame.body);
+    case 'transact': {
+      const { words, trace } = decodeBatchBody(frame.body);
+      return trace === undefined ? { kind, words } : { kind, words, trace };
+    }
     default:
       return { kind, words: wordsOf(frame.body) };
   }
@@ -175,7 +189,12 @@ function decodeCoordinateWrite(body: Buffer): PeerRequest {
     level: fields.text('level'),
     ifNoneMatch: fields.flag('ifNoneMatch'),
     ifContext: fields.bytesOrNone('ifContext'),
+    ...(fields.has('trace') ? { trace: traceOf(fields.bytes('trace')) } : {}),
   };
+}
+
+function named(clientName: Buffer | undefined): { readonly clientName?: Buffer } {
+  return clientName === undefined ? {} : { clientName };
 }
 
 function failedBody({ code, detail, facts }: Failed): Uint8Array {

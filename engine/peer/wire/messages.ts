@@ -5,6 +5,7 @@
 import type { ErrorCode, ErrorFacts } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
+import type { TraceContext } from '../../base/request-trace.ts';
 import type { VersionRange } from './versions.ts';
 
 /**
@@ -55,12 +56,21 @@ export interface Description {
   readonly digest: Uint8Array;
 }
 
+/** A request that belongs to a client's request. */
+interface Traceable {
+  /**
+   * The sender's span, if the client's request is traced. Absent also from an earlier version, which skips the field
+   * too.
+   */
+  readonly trace?: TraceContext | undefined;
+}
+
 /** A request to another node. `words`: the payload of the module that the message serves. */
 export type PeerRequest =
   /** Asks for a sign of life. Answered by `pong`. */
   | { readonly kind: 'ping' }
   /** Asks for the object under a key, as the receiver has it. Answered by `object`. */
-  | {
+  | (Traceable & {
       readonly kind: 'readObject';
       readonly key: PackedKey;
       readonly token: Token;
@@ -69,12 +79,12 @@ export type PeerRequest =
        * whatever its length.
        */
       readonly bytesMax?: number | undefined;
-    }
+    })
   /**
    * Asks the receiver to merge this object into its own. Answered by `written` once it is durable by the receiver's
    * sync mode.
    */
-  | {
+  | (Traceable & {
       readonly kind: 'mergeObject';
       readonly key: PackedKey;
       readonly token: Token;
@@ -84,11 +94,11 @@ export type PeerRequest =
        * with it, in one step.
        */
       readonly clientName?: Uint8Array | undefined;
-    }
+    })
   /**
    * Asks the receiver, a replica, to coordinate this write for the sender, which is none. Answered by `coordinated`.
    */
-  | {
+  | (Traceable & {
       readonly kind: 'coordinateWrite';
       readonly key: PackedKey;
       readonly token: Token;
@@ -101,18 +111,18 @@ export type PeerRequest =
       readonly ifNoneMatch: boolean;
       /** The write is refused unless the stored context equals this one; empty for no condition. */
       readonly ifContext: Uint8Array;
-    }
+    })
   /** A gossip message (cluster/membership/gossip-codec.ts). Answered by `gossiped`. */
   | { readonly kind: 'gossip'; readonly words: Uint8Array }
   /** Several objects to merge, all or none (replication/batch-codec.ts). Answered by `written`. */
-  | {
+  | (Traceable & {
       readonly kind: 'mergeBatch';
       readonly words: Uint8Array;
       /** As in `mergeObject`. */
       readonly clientName?: Uint8Array | undefined;
-    }
+    })
   /** A transaction message (transactions/formats/messages.ts). Answered by `transacted`. */
-  | { readonly kind: 'transact'; readonly words: Uint8Array }
+  | (Traceable & { readonly kind: 'transact'; readonly words: Uint8Array })
   /** A message of a hash-tree exchange (anti-entropy/messages.ts). Answered by `antiEntropyAnswered`. */
   | { readonly kind: 'antiEntropy'; readonly words: Uint8Array }
   /** Asks for the next objects of a token range (cluster/changes/range-messages.ts). Answered by `rangeTransferred`. */

@@ -4,11 +4,13 @@
  * that reflection would give, and unknown fields are skipped as it does. For an object of 160 bytes, encoding takes 0.4
  * us instead of 0.7, and decoding 0.13 us instead of 0.25 (Node.js 20, one server core of the 2020s).
  */
+import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
+import type { TraceContext } from '../../base/request-trace.ts';
 import { packedKey } from './bodies.ts';
 import type { FrameArena } from './frame-arena.ts';
-import { FrameError } from './frames.ts';
+import { FrameError, headerBytes } from './frames.ts';
 import type { Description, PeerReply } from './messages.ts';
 import { digestBytes } from './messages.ts';
 import { ProtobufCursor, varintBytes, wireTypes, writeVarint } from './protobuf-cursor.ts';
@@ -21,6 +23,7 @@ const secondRun = 16 + wireTypes.run;
 const thirdRun = 24 + wireTypes.run;
 const thirdVarint = 24 + wireTypes.varint;
 const fourthRun = 32 + wireTypes.run;
+const traceRun = 120 + wireTypes.run;
 
 type ObjectReply = Extract<PeerReply, { kind: 'object' }>;
 
@@ -31,6 +34,7 @@ export interface KeyedBody {
   readonly object: Buffer | undefined;
   readonly bytesMax: number | undefined;
   readonly clientName: Buffer | undefined;
+  readonly trace: TraceContext | undefined;
 }
 
 /** The frame of a ReadObject. */
@@ -79,17 +83,19 @@ export function decodeKeyed(body: Buffer): KeyedBody {
   let object: Buffer | undefined;
   let bytesMax: number | undefined;
   let clientName: Buffer | undefined;
+  let trace: TraceContext | undefined;
   for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
     if (tag === firstRun) key = packedKey(cursor.string());
     else if (tag === secondFixed32) token = cursor.fixed32() as Token;
     else if (tag === thirdVarint) bytesMax = cursor.varint();
     else if (tag === thirdRun) object = cursor.run();
     else if (tag === fourthRun) clientName = cursor.run();
+    else if (tag === traceRun) trace = traceOf(cursor.run());
     else cursor.skip(tag);
   }
   if (key === undefined) throw missing('key');
   if (token === undefined) throw missing('token');
-  return { key, token, object, bytesMax, clientName };
+  return { key, token, object, bytesMax, clientName, trace };
 }
 
 /**
@@ -110,6 +116,7 @@ export function encodeObjectBody(
 export interface BatchBody {
   readonly words: Buffer;
   readonly clientName: Buffer | undefined;
+  readonly trace: TraceContext | undefined;
 }
 
 /** The frame of a MergeBatch. */
@@ -131,13 +138,55 @@ export function decodeBatchBody(body: Buffer): BatchBody {
   const cursor = new ProtobufCursor(body);
   let words: Buffer | undefined;
   let clientName: Buffer | undefined;
+  let trace: TraceContext | undefined;
   for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
     if (tag === firstRun) words = cursor.run();
     else if (tag === secondRun) clientName = cursor.run();
+    else if (tag === traceRun) trace = traceOf(cursor.run());
     else cursor.skip(tag);
   }
   if (words === undefined) throw missing('words');
-  return { words, clientName };
+  return { words, clientName, trace };
+}
+
+const traceIdBytes = 16;
+/** Bytes of a trace context: the trace's id, the span's id, and a byte of flags as in W3C's `traceparent`. */
+const traceBytes = 25;
+const isSampled = 1;
+
+/**
+ * The frame `frame` of a request with the context of its trace behind the other fields. `frame` is released. A frame
+ * that would become too large stays as it is.
+ */
+export function withTrace(
+  arena: FrameArena,
+  frame: Buffer,
+  kind: number,
+  id: number,
+  trace: TraceContext,
+): Buffer {
+  const body = frame.subarray(headerBytes);
+  const field = Buffer.alloc(runBytes(traceBytes));
+  field[0] = traceRun;
+  field[1] = traceBytes;
+  field.write(trace.traceId, 2, 'hex');
+  field.write(trace.spanId, 2 + traceIdBytes, 'hex');
+  field[field.length - 1] = isSampled;
+  try {
+    const traced = arena.frame(kind, id, Buffer.concat([body, field]));
+    arena.released(frame);
+    return traced;
+  } catch (error) {
+    if (error instanceof LockstepError && error.code === 'TooLarge') return frame;
+    throw error;
+  }
+}
+
+/** The trace context in a field; undefined for one that this version does not understand. */
+export function traceOf(field: Uint8Array): TraceContext | undefined {
+  if (field.length < traceBytes || ((field[traceBytes - 1] ?? 0) & isSampled) === 0) return undefined;
+  const hex = Buffer.from(field.buffer, field.byteOffset, traceBytes).toString('hex');
+  return { traceId: hex.slice(0, 2 * traceIdBytes), spanId: hex.slice(2 * traceIdBytes, 48) };
 }
 
 /** The frame of an Object that describes the object instead of sending it. */

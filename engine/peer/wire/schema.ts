@@ -4,7 +4,8 @@
  *
  * Rules of change: a field's number and type never change. New fields are `optional`, and a reader skips fields that it
  * does not know. `bytes` stands for byte strings (keys) and for the formats of other modules (objects, contexts,
- * contents). In messages with values, those fields come last (`client_name` was added after the values before it).
+ * contents). In messages with values, those fields come last (`client_name` was added after the values before it, and
+ * `trace` after those).
  */
 import protobuf from 'protobufjs';
 
@@ -39,6 +40,7 @@ const schemaText = `
     required bytes key = 1;
     required fixed32 token = 2;
     optional uint32 bytes_max = 3;
+    optional bytes trace = 15;
   }
 
   message MergeObject {
@@ -46,6 +48,7 @@ const schemaText = `
     required fixed32 token = 2;
     required bytes object = 3;
     optional bytes client_name = 4;
+    optional bytes trace = 15;
   }
 
   message CoordinateWrite {
@@ -56,6 +59,7 @@ const schemaText = `
     optional bytes if_context = 5;
     optional bytes context = 6;
     required bytes content = 7;
+    optional bytes trace = 15;
   }
 
   message Object {
@@ -79,10 +83,12 @@ const schemaText = `
   message MergeBatch {
     required bytes words = 1;
     optional bytes client_name = 2;
+    optional bytes trace = 15;
   }
 
   message Transact {
     required bytes words = 1;
+    optional bytes trace = 15;
   }
 
   message AntiEntropy {

@@ -3,6 +3,7 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import type { RequestTimes } from '../../base/request-times.ts';
+import type { OpenSpan } from '../../base/request-trace.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { Coordination } from '../protocol/coordinator-protocol.ts';
 import { unacknowledged, waitsFor } from '../protocol/coordinator-protocol.ts';
@@ -29,6 +30,8 @@ export interface Active {
   phaseUs: number;
   /** Where the client's request notes how long its steps take. */
   times: RequestTimes | undefined;
+  /** The span of the dispatch; undefined if the client's request is not traced. */
+  span: OpenSpan | undefined;
   /** The detail of an aborting vote, for people. */
   detail: string;
   /** Set if the idempotency key was used before: the earlier transaction and its state. */
@@ -72,6 +75,7 @@ export function newActive(
     startUs,
     phaseUs: startUs,
     times: undefined,
+    span: undefined,
     detail: '',
     earlier: undefined,
     timer: undefined,

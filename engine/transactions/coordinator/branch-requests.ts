@@ -5,6 +5,7 @@
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
+import type { TraceContext } from '../../base/request-trace.ts';
 import { BatchRound } from '../../replication/batch-round.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import { encodeObject } from '../../replica/object/object.ts';
@@ -86,20 +87,21 @@ interface Holder extends Carrier {
   forget(xids: readonly Xid[]): void;
 }
 
-/** Asks a branch, on this node without the network. Calls `heard` once, later. */
+/** Asks a branch, on this node without the network. Calls `heard` once, later. `trace`: as in `tryAskNode`. */
 export function askBranch(
   context: TransactionContext,
   branches: Holder,
   node: NodeId,
   request: BranchRequest,
   heard: (reply: BranchReply | NoAnswer) => void,
+  trace?: TraceContext,
 ): void {
   const { io, parts } = context;
   if (node === parts.self.node) {
     io.spawn('xa.ask', async () => heard(await askHere(branches, request)));
     return;
   }
-  const unsent = tryAskNode(context, node, request, parts.settings.timeoutMs * 1000, heard);
+  const unsent = tryAskNode(context, node, request, parts.settings.timeoutMs * 1000, heard, trace);
   if (unsent === undefined) return;
   io.spawn('xa.ask', async () => {
     await Promise.resolve();

@@ -11,6 +11,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import { TransientMap } from '../../base/transient-map.ts';
+import type { OpenSpan, TraceContext } from '../../base/request-trace.ts';
 import { sometimes } from '../../base/sometimes.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
 import type { Branches } from '../participant/branches.ts';
@@ -115,14 +116,15 @@ export class Coordinator {
     this.#running += 1;
     request.times?.dispatched(startUs);
     request.times?.asked(startUs);
+    const span = request.times?.dispatchSpan(startUs) ?? request.partOf?.child('dispatch', startUs);
     try {
       const places = request.operations.map(
         ({ key }) => new KeyPlacement(parts.router.tokenOf(key), parts.ring()),
       );
       const own = this.#unrecorded.take(xid, request, places, level);
       const told = await (own === undefined
-        ? this.#run(xid, request, places, level, startUs)
-        : this.#unrecorded.run(xid, own, level));
+        ? this.#run(xid, request, places, level, startUs, span)
+        : this.#unrecorded.run(xid, own, level, span));
       const outcome =
         request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid
           ? await this.#fence(request, places, told, level, startUs)
@@ -133,6 +135,7 @@ export class Coordinator {
       return outcome;
     } finally {
       request.times?.concluded(io.clock.nowUs());
+      span?.end(io.clock.nowUs());
       this.#running -= 1;
     }
   }
@@ -259,6 +262,7 @@ export class Coordinator {
     places: readonly KeyPlacement[],
     level: ConsistencyLevel,
     startUs: number,
+    span: OpenSpan | undefined,
   ): Promise<TransactionOutcome> {
     const { parts, io, lives } = this.#context;
     const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
@@ -268,13 +272,14 @@ export class Coordinator {
     if (rejection !== undefined) return Promise.resolve({ kind: 'aborted', xid, ...rejection });
     const [only] = orders;
     if (orders.size === 1 && only !== undefined && !request.forceAbort)
-      return this.singles.run(xid, only[0], only[1], timeoutUs);
+      return this.singles.run(xid, only[0], only[1], timeoutUs, span);
     const state = newCoordination(xid, [...orders.keys()], request.forceAbort);
     const early =
       request.waitsForBranches !== true &&
       [...orders.values()].every((order) => isDurableOnceDecided(parts, order));
     const active = newActive(state, orders, early, request.operations.length, io.clock.wallMs(), startUs);
     active.times = request.times;
+    active.span = span;
     this.#active.set(xid, active);
     const halfUs = Math.floor(timeoutUs / 2);
     active.timer = io.clock.after(halfUs, () => {
@@ -327,7 +332,8 @@ export class Coordinator {
     const { xid } = active;
     const order = present(active.orders.get(node), 'the order of a branch');
     mark(this.#context.io, 'c.prepare.sent', xid, { to: node });
-    this.#ask(node, { kind: 'prepare', xid, order }, (reply) => this.#hearVote(active, node, reply));
+    const heard = (reply: BranchReply | NoAnswer): void => this.#hearVote(active, node, reply);
+    this.#ask(node, { kind: 'prepare', xid, order }, heard, active.span);
   }
 
   #hearVote(active: Active, node: NodeId, reply: BranchReply | NoAnswer): void {
@@ -368,7 +374,9 @@ export class Coordinator {
       unfit === undefined ? force() : Promise.resolve(new LockstepError('NoTargets', unfit.detail));
     // Unforced records share the sync of this one.
     log.flush();
+    const sync = active.span?.child('sync', io.clock.nowUs());
     const error = await forced;
+    sync?.end(io.clock.nowUs(), error?.code);
     if (error?.definite === true) {
       active.detail = `the decision was not taken: ${error.message}`;
       sometimes('transaction.decision-refused');
@@ -389,11 +397,12 @@ export class Coordinator {
     if (active.state.phase !== 'committing')
       failAssertion('a commit is sent once the decision is durable', xid, active.state.phase, node);
     mark(this.#context.io, 'c.commit.sent', xid, { to: node });
-    this.#ask(node, { kind: 'commit', xid }, (reply) => {
+    const heard = (reply: BranchReply | NoAnswer): void => {
       if (reply.kind === 'told' && waitsFor(active.state, node)) this.#redo(active, node);
       else if (reply.kind === 'noAnswer' && this.#context.lives.isOver(node)) this.#lose(active, node);
       else this.#hearAcknowledgement(active, node, reply);
-    });
+    };
+    this.#ask(node, { kind: 'commit', xid }, heard, active.span);
   }
 
   #hearAcknowledgement(active: Active, node: NodeId, reply: BranchReply | NoAnswer): void {
@@ -493,7 +502,12 @@ export class Coordinator {
     return { kind: 'aborted', xid, reason: present(state.reason, 'the reason of an abort'), detail };
   }
 
-  #ask(node: NodeId, request: BranchRequest, heard: (reply: BranchReply | NoAnswer) => void): void {
-    askBranch(this.#context, this.#branches, node, request, heard);
+  #ask(
+    node: NodeId,
+    request: BranchRequest,
+    heard: (reply: BranchReply | NoAnswer) => void,
+    trace?: TraceContext,
+  ): void {
+    askBranch(this.#context, this.#branches, node, request, heard, trace);
   }
 }

@@ -1,5 +1,6 @@
 /** What a client asks of a transaction, and the outcomes it can hear: types that listeners and coordinators share. */
 import type { RequestTimes } from '../../base/request-times.ts';
+import type { OpenSpan } from '../../base/request-trace.ts';
 import type { NodeId } from '../../base/ids.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
@@ -35,6 +36,8 @@ export interface TransactionRequest {
   readonly clientId: string | undefined;
   /** Where to note how long the steps take. */
   readonly times?: RequestTimes | undefined;
+  /** Without `times`: the span of the traced request that this transaction is a part of. */
+  readonly partOf?: OpenSpan | undefined;
   /**
    * The client is answered once every branch has acknowledged, also where the durable decision alone meets the level: its
    * protocol has no word for a committed transaction with a pending branch.

@@ -10,6 +10,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { NodeId } from '../../base/ids.ts';
+import type { TraceContext } from '../../base/request-trace.ts';
 import { sometimes } from '../../base/sometimes.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Branches } from '../participant/branches.ts';
@@ -86,9 +87,15 @@ export class SingleCommits {
 
   /**
    * Runs the transaction at its primary `node`. Resolves within `timeoutUs` microseconds, with in doubt if the outcome
-   * is unknown by then.
+   * is unknown by then. `trace`: the span of the dispatch, if the client's request is traced.
    */
-  async run(xid: Xid, node: NodeId, order: PrepareRequest, timeoutUs: number): Promise<TransactionOutcome> {
+  async run(
+    xid: Xid,
+    node: NodeId,
+    order: PrepareRequest,
+    timeoutUs: number,
+    trace?: TraceContext,
+  ): Promise<TransactionOutcome> {
     const count = order.operations.length;
     if (node === this.#context.parts.self.node) {
       const ended = await this.#branches.commitAlone(xid, order, false);
@@ -97,7 +104,7 @@ export class SingleCommits {
     const put = isSinglePut(order);
     const request = { kind: put ? 'put' : 'commitAlone', xid, order } as const;
     this.#asked.add(xid);
-    const reply = await askNode(this.#context, node, request, Math.floor(timeoutUs * 0.75));
+    const reply = await askNode(this.#context, node, request, Math.floor(timeoutUs * 0.75), trace);
     this.#asked.delete(xid);
     const outcome = this.#outcomeOf(xid, node, count, reply);
     if (outcome !== undefined) {

@@ -16,6 +16,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
+import type { OpenSpan } from '../../base/request-trace.ts';
 import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import { refusal } from '../../replica/key-slots.ts';
 import { emptyVector, mergeVectors } from '../../replica/object/dots.ts';
@@ -25,6 +26,7 @@ import type { BatchLevel, ReplicaGroup } from '../../replication/batch-round.ts'
 import { BatchRound, batchPlan, enterReplicaGroup } from '../../replication/batch-round.ts';
 import { ObjectRound } from '../../replication/object-round.ts';
 import type { DispatchPlan } from '../../replication/plan.ts';
+import { ReplicaSpans } from '../../replication/replica-spans.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
 import type { TransactionContext } from '../context.ts';
 import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
@@ -160,8 +162,13 @@ export class UnrecordedWrites {
     return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, place, plan } : undefined;
   }
 
-  /** Writes it and resolves with its outcome. */
-  run(xid: Xid, own: LocalPut | LocalBatch, level: ConsistencyLevel): Promise<TransactionOutcome> {
+  /** Writes it and resolves with its outcome. `span`: the dispatch, if the client's request is traced. */
+  run(
+    xid: Xid,
+    own: LocalPut | LocalBatch,
+    level: ConsistencyLevel,
+    span?: OpenSpan,
+  ): Promise<TransactionOutcome> {
     const { io, parts } = this.#context;
     const { node } = parts.self;
     const outcome = new Deferred<TransactionOutcome>();
@@ -174,13 +181,19 @@ export class UnrecordedWrites {
       } else if (how.vote === 'doubtful') outcome.resolve({ kind: 'inDoubt', xid });
       else outcome.resolve({ kind: 'aborted', xid, reason: how.reason, detail: saidBy(node, how.detail) });
     };
-    if ('writes' in own) this.#writeBatch(xid, own, heard);
-    else this.write(xid, own, this.#levels[level], heard);
+    if ('writes' in own) this.#writeBatch(xid, own, heard, span);
+    else this.write(xid, own, this.#levels[level], heard, span);
     return outcome.promise;
   }
 
   /** Writes it. Calls `done` once, with a branch's reply to a one-step commit. */
-  write(xid: Xid, put: LocalPut, level: BatchLevel, done: (how: Voted | Ended) => void): void {
+  write(
+    xid: Xid,
+    put: LocalPut,
+    level: BatchLevel,
+    done: (how: Voted | Ended) => void,
+    span?: OpenSpan,
+  ): void {
     const writing = new PutWriting(this.#context, this.#locks, xid, put, level, (met) => {
       if (typeof met === 'boolean') {
         done(this.#concluded(xid, { kind: 'ended', met }));
@@ -190,15 +203,20 @@ export class UnrecordedWrites {
       const detail = `operation on ${describeKey(put.write.key)}: ${voted.detail}`;
       done(this.#concluded(xid, { ...voted, detail }));
     });
-    writing.begin();
+    writing.begin(span);
   }
 
-  #writeBatch(xid: Xid, batch: LocalBatch, done: (how: Voted | Ended) => void): void {
+  #writeBatch(
+    xid: Xid,
+    batch: LocalBatch,
+    done: (how: Voted | Ended) => void,
+    span: OpenSpan | undefined,
+  ): void {
     const writing = new BatchWriting(this.#context, this.#locks, xid, batch, (met) => {
       const how = typeof met === 'boolean' ? ({ kind: 'ended', met } as const) : votedFailure(met);
       done(this.#concluded(xid, how));
     });
-    writing.begin();
+    writing.begin(span);
   }
 
   /** Counts and logs the reply. */
@@ -226,6 +244,8 @@ class PutWriting implements WriteListener {
   #round: ObjectRound | undefined;
   #durable = false;
   #met: boolean | undefined;
+  #span: OpenSpan | undefined;
+  #spans: ReplicaSpans | undefined;
 
   /** Calls `done` once the put is durable here: with whether its level was met, or with the error that prevented it. */
   constructor(
@@ -247,8 +267,10 @@ class PutWriting implements WriteListener {
     this.tentative = write.ifContext !== undefined;
   }
 
-  begin(): void {
+  begin(span: OpenSpan | undefined): void {
     const { io, parts } = this.#context;
+    this.#span = span;
+    this.#spans = ReplicaSpans.of(span, io.clock);
     const { key } = this.#write;
     if (io.log.enabled('trace'))
       mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys: describeKey(key) });
@@ -265,6 +287,8 @@ class PutWriting implements WriteListener {
       this.#met ??= met;
       this.#conclude();
     });
+    this.#round.trace = this.#span;
+    this.#spans?.applied();
     if (!this.tentative) this.#send();
     mark(io, 'p.applied', this.#xid);
   }
@@ -272,6 +296,7 @@ class PutWriting implements WriteListener {
   durable(): void {
     mark(this.#context.io, 'p.applied.synced', this.#xid);
     this.#release();
+    this.#spans?.ended();
     this.#durable = true;
     if (this.tentative) this.#send();
     this.#round?.durableHere();
@@ -280,6 +305,7 @@ class PutWriting implements WriteListener {
 
   failed(error: LockstepError): void {
     this.#release();
+    this.#spans?.ended(error.code);
     this.#done(this.#round === undefined ? certainly(error) : error);
   }
 
@@ -361,6 +387,8 @@ class BatchWriting implements BatchListener {
   /** The replica groups are of this moment. */
   #fresh = true;
   #round: BatchRound | undefined;
+  #span: OpenSpan | undefined;
+  #spans: ReplicaSpans | undefined;
 
   /**
    * Calls `done` once the batch is durable here: with whether its level was met, or with the error that prevented it.
@@ -380,8 +408,10 @@ class BatchWriting implements BatchListener {
   }
 
   /** Hands the batch to the local store. Call it once. */
-  begin(): void {
+  begin(span: OpenSpan | undefined): void {
     const { io, parts } = this.#context;
+    this.#span = span;
+    this.#spans = ReplicaSpans.of(span, io.clock);
     const { writes } = this.#batch;
     if (io.log.enabled('trace')) {
       const keys = writes.map(({ key }) => describeKey(key)).join(' ');
@@ -397,12 +427,15 @@ class BatchWriting implements BatchListener {
     mark(io, 'p.apply.partial', this.#xid);
     // The ring may have changed while keys were read from the disk.
     this.#round = new BatchRound(parts, writes, objects, level, this.#fresh ? kin : undefined);
+    this.#round.trace = this.#span;
+    this.#spans?.applied();
     mark(io, 'p.applied', this.#xid);
   }
 
   durable(): void {
     mark(this.#context.io, 'p.applied.synced', this.#xid);
     this.#release();
+    this.#spans?.ended();
     const round = this.#round;
     if (round === undefined) return;
     round.whenMet(this.#done);
@@ -412,6 +445,7 @@ class BatchWriting implements BatchListener {
 
   failed(error: LockstepError): void {
     this.#release();
+    this.#spans?.ended(error.code);
     this.#done(this.#round === undefined ? certainly(error) : error);
   }
 

@@ -18,6 +18,7 @@ import type { Machine } from '../network/machine.ts';
 import type { WorldNetwork } from '../network/network.ts';
 import { Tasks } from '../core/tasks.ts';
 import { worldEvents } from '../core/trace.ts';
+import { SpanRecorder } from './span-recorder.ts';
 import { IncarnationWasmTools } from './wasm-tools.ts';
 
 export type { Survival };
@@ -50,6 +51,8 @@ export class Host {
   readonly name: string;
   readonly clock: HostClock;
   readonly disk: HostDisk;
+  /** The spans that the host's incarnations have ended. */
+  readonly tracing = new SpanRecorder();
   readonly #ground: WorldContext;
   readonly #network: WorldNetwork;
   readonly #machine: Machine;
@@ -191,6 +194,7 @@ export class Host {
       random: this.#ground.random.fork(`life/${this.name}/${life.number}`),
       http: new IncarnationHttp(life, network, clock, log),
       wasm: new IncarnationWasmTools(life),
+      tracing: this.tracing,
       spawn: (name, task) => tasks.spawn(name, task),
       failedTasks: () => tasks.failed,
       checks: 'all',
