@@ -20,7 +20,7 @@ import type { BucketRule } from './bucket-rules.ts';
 import type { Credential } from './credentials.ts';
 import { digestOf, tokenBytesMax } from './credentials.ts';
 import type { Permit } from './permit.ts';
-import { fullPermit, LimitedPermit } from './permit.ts';
+import { fullPermit, fullPermits, LimitedPermit } from './permit.ts';
 import { RequestTokens } from './request-rate.ts';
 import type { Access, Role } from './role.ts';
 import { mayUse } from './role.ts';
@@ -180,9 +180,10 @@ export class Gate {
 
   /** What an admitted client may reach. */
   permitOf(listener: ClientListener, remote: string, identity: Identity | undefined): Permit {
-    if (this.#entries === undefined || identity?.buckets === undefined) return fullPermit;
-    const { name, buckets } = identity;
-    return new LimitedPermit(buckets, (what) => {
+    if (this.#entries === undefined || identity === undefined) return fullPermit;
+    const { name, role, buckets } = identity;
+    if (buckets === undefined) return fullPermits[role];
+    return new LimitedPermit(role, buckets, (what) => {
       this.#count(listener, remote, 'forbidden', { name });
       const rules = buckets.map(({ text }) => text).join(', ');
       return new LockstepError(

@@ -9,6 +9,7 @@ import type { ByteString } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
 import type { BucketRule } from './bucket-rules.ts';
 import { reaches } from './bucket-rules.ts';
+import type { Role } from './role.ts';
 
 /** A bucket by name. Keys of objects have this form, too. */
 export interface BucketName {
@@ -18,6 +19,8 @@ export interface BucketName {
 
 /** What one client may reach. */
 export interface Permit {
+  /** The role of the client's credential; `admin` where no credentials are configured. */
+  readonly role: Role;
   /** Whether the client is limited to some buckets. */
   readonly isLimited: boolean;
   /** Whether the client may reach the bucket, without an effect. */
@@ -28,21 +31,35 @@ export interface Permit {
   mustReachAll(): void;
 }
 
-/** The permit of clients without a limit. */
-export const fullPermit: Permit = {
-  isLimited: false,
-  mayReach: () => true,
-  mustReach: () => undefined,
-  mustReachAll: () => undefined,
+function unlimited(role: Role): Permit {
+  return {
+    role,
+    isLimited: false,
+    mayReach: () => true,
+    mustReach: () => undefined,
+    mustReachAll: () => undefined,
+  };
+}
+
+/** The permits of clients without a limit, by role. */
+export const fullPermits: Readonly<Record<Role, Permit>> = {
+  read: unlimited('read'),
+  write: unlimited('write'),
+  admin: unlimited('admin'),
 };
+
+/** The permit of every client where no credentials are configured. */
+export const fullPermit: Permit = fullPermits.admin;
 
 /** The permit of a limited client. `refusal` counts and logs, and makes the error. */
 export class LimitedPermit implements Permit {
+  readonly role: Role;
   readonly isLimited = true;
   readonly #rules: readonly BucketRule[];
   readonly #refusal: (what: string) => Error;
 
-  constructor(rules: readonly BucketRule[], refusal: (what: string) => Error) {
+  constructor(role: Role, rules: readonly BucketRule[], refusal: (what: string) => Error) {
+    this.role = role;
     this.#rules = rules;
     this.#refusal = refusal;
   }

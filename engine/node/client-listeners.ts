@@ -7,8 +7,12 @@ import { AnsweredHosts } from '../api/answered-hosts.ts';
 import { antiEntropyRoutes } from '../api/http/anti-entropy-routes.ts';
 import type { BackupAdmin } from '../api/http/backup-routes.ts';
 import { backupRoutes } from '../api/http/backup-routes.ts';
+import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import { clusterRoutes } from '../api/http/cluster-routes.ts';
+import type { ConsolePage } from '../api/http/console-routes.ts';
+import { consoleRoutes } from '../api/http/console-routes.ts';
 import { httpService } from '../api/http/http-service.ts';
+import type { GuardedRoute } from '../api/http-guard.ts';
 import { riakStatsRoute } from '../api/http/riak-stats.ts';
 import { mapReduceRoutes } from '../api/http/map-reduce-routes.ts';
 import { transactionRoutes } from '../api/http/transaction-routes.ts';
@@ -24,7 +28,7 @@ import { riakVersion } from '../base/version.ts';
 import { isLoopback } from '../config/addresses.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
-import type { ClusterVersion } from './cluster-version.ts';
+import type { ClusterVersion, MemberVersion } from './cluster-version.ts';
 import { upgradeAdmin } from './cluster-version.ts';
 import type { Coverage } from '../mapreduce/listing/coverage.ts';
 import type { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
@@ -37,16 +41,19 @@ import type { Buckets } from '../buckets/buckets.ts';
 import type { PropertyKeeper } from '../buckets/property-keeper.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
 import type { StatsPublisher } from '../metrics/publisher.ts';
+import type { StatsSnapshot } from '../metrics/snapshot.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
 import type { RingChangeCoordinator } from '../cluster/changes/ring-change-coordinator.ts';
 import type { Rebuild } from '../cluster/changes/rebuild.ts';
 import type { Transfer } from '../cluster/changes/transfer.ts';
-import type { Transactions } from '../transactions/transactions.ts';
+import type { Transactions, TransactionService } from '../transactions/transactions.ts';
 import { antiEntropyAdmin } from './anti-entropy.ts';
 import { jobLimits } from './map-reduce.ts';
 import { countClients } from './observers.ts';
 import { bucketAdmin } from './bucket-properties.ts';
+import { consoleSource } from './console.ts';
+import type { Health } from './health.ts';
 import type { RedisListener } from './redis-listener.ts';
 import { buildRedis } from './redis-listener.ts';
 import {
@@ -93,6 +100,9 @@ export interface ListenerDependencies {
   readonly version: ClusterVersion;
   /** Undefined if tracing is off. */
   readonly tracer: Tracer | undefined;
+  readonly health: Health;
+  /** Undefined: the node serves the console's facts without its page. */
+  readonly consolePage: ConsolePage | undefined;
 }
 
 /** The client listeners of one node, not yet listening. */
@@ -105,8 +115,7 @@ export interface ClientListeners {
 /** Composes the client listeners, and registers their metrics families. */
 export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const { io, config, gate, stats, buckets, store } = parts;
-  const { membership, ringChangeCoordinator, rebuild, transfer, keeper, antiEntropy, wasm, publisher } =
-    parts;
+  const { membership, ringChangeCoordinator, rebuild, transfer, keeper, wasm } = parts;
   const check = admissionCheck(io, config, membership);
   // The listeners count the requests that they answer, so the dispatcher must not count them again.
   const dispatcher = openDispatcher(parts.dispatcher.uncounted, check);
@@ -141,21 +150,15 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const http = httpService(dispatcher, observer, {
     ...shared,
     hosts: answeredHosts(config, config.listen, gate),
+    ownersOf: (key) => parts.dispatcher.locate(key).nodes,
     connectionCountMax: config.clientConnectionsMax,
     headerLinesMax: config.clientHeaderLinesMax,
     requestTimeoutMs: config.clientReadTimeoutMs,
     answerTimeoutMs: config.clientWriteTimeoutMs,
     ownRoutes: [
-      ...clusterRoutes(cluster),
-      ...backupRoutes(parts.backup),
-      ...upgradeRoutes(upgradeAdmin(parts.version, { ...parts, self: config.name })),
-      riakStatsRoute({
-        snapshot: () => publisher.current.snapshot,
-        describe: () => cluster.describe(),
-      }),
+      ...operatorRoutes(parts, cluster, transactions),
       ...transactionRoutes({ io, transactions, observer, limits }),
       ...mapReduceRoutes({ io, mapReduce, limits: jobLimits(config), observer }),
-      ...antiEntropyRoutes(antiEntropy === undefined ? undefined : antiEntropyAdmin(antiEntropy)),
       ...wasmRoutes(io.log, wasm.desk),
     ],
   });
@@ -182,6 +185,28 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const services = { ...shared, dispatcher, transactions, observer };
   const messaging = { publications: parts.publications, admit: check };
   return { http, pbc, redis: buildRedis(services, config, stats, coverage, parts, messaging) };
+}
+
+/** The operator's endpoints, and the console over them. */
+function operatorRoutes(
+  parts: ListenerDependencies,
+  cluster: ClusterControl,
+  transactions: TransactionService,
+): readonly GuardedRoute[] {
+  const { io, membership, health, antiEntropy, publisher } = parts;
+  const versioned = { ...parts, self: parts.config.name };
+  const swept = antiEntropy === undefined ? undefined : antiEntropyAdmin(antiEntropy);
+  const snapshot = (): StatsSnapshot => publisher.current.snapshot;
+  const versions = (): Promise<readonly MemberVersion[]> => parts.version.survey(versioned);
+  const shown = { io, membership, cluster, transactions, health, antiEntropy: swept, snapshot, versions };
+  return [
+    ...clusterRoutes(cluster),
+    ...consoleRoutes(consoleSource(shown), parts.consolePage),
+    ...backupRoutes(parts.backup),
+    ...upgradeRoutes(upgradeAdmin(parts.version, versioned)),
+    riakStatsRoute({ snapshot, describe: () => cluster.describe() }),
+    ...antiEntropyRoutes(swept),
+  ];
 }
 
 /**

@@ -9,6 +9,7 @@
  *
  * `services.ts` composes the services.
  */
+import type { ConsolePage } from '../api/http/console-routes.ts';
 import type { Credential } from '../auth/credentials.ts';
 import { Gate } from '../auth/gate.ts';
 import { assert, present } from '../base/assert.ts';
@@ -105,26 +106,37 @@ export class Node {
   /**
    * Recovers the store, begins a new incarnation, connects to the peers and serves clients. Rejects with
    * `DirectoryLocked`, `FormatUnsupported`, `StoreForeign`, `StorageFailed`, `FileMissing` or `ConfigInvalid`, or with
-   * `ListenError` if an address is taken.
+   * `ListenError` if an address is taken. Without `consolePage` the HTTP listener serves the console's facts, and no page.
    */
-  static async start(doors: Io, given: NodeConfig, secrets: NodeSecrets = {}): Promise<Node> {
+  static async start(
+    doors: Io,
+    given: NodeConfig,
+    secrets: NodeSecrets = {},
+    consolePage?: ConsolePage,
+  ): Promise<Node> {
     mustBeSecured(doors, given);
     const gate = gateOf(doors, given, secrets);
     const unwatch = doors.watchAssertions();
     try {
-      return await Node.#begin(doors, given, gate, unwatch);
+      return await Node.#begin(doors, given, gate, unwatch, consolePage);
     } catch (error) {
       unwatch();
       throw error;
     }
   }
 
-  static async #begin(doors: Io, given: NodeConfig, gate: Gate, unwatch: () => void): Promise<Node> {
+  static async #begin(
+    doors: Io,
+    given: NodeConfig,
+    gate: Gate,
+    unwatch: () => void,
+    consolePage: ConsolePage | undefined,
+  ): Promise<Node> {
     const disk = new CountedDisk(doors.disk);
     const io: Io = { ...doors, disk };
     const opened = await open(io, given, disk);
     const config = withOwnTokens(io, given, opened.members);
-    const node = new Node(io, config, composeServices(io, config, opened, gate), gate, unwatch);
+    const node = new Node(io, config, composeServices(io, config, opened, gate, consolePage), gate, unwatch);
     try {
       await node.#serve(opened);
     } catch (error) {

@@ -4,6 +4,7 @@
  */
 import type { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
 import type { Publications } from '../api/redis/messages/publications.ts';
+import type { ConsolePage } from '../api/http/console-routes.ts';
 import type { Gate } from '../auth/gate.ts';
 import { statsService } from '../api/stats/service.ts';
 import { present } from '../base/assert.ts';
@@ -121,7 +122,13 @@ export interface Opened {
 }
 
 /** Composes all services of a node over its open stores. Registers their metrics families. */
-export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate: Gate): NodeServices {
+export function composeServices(
+  io: Io,
+  config: NodeConfig,
+  opened: Opened,
+  gate: Gate,
+  consolePage?: ConsolePage,
+): NodeServices {
   const { store } = opened;
   const stats = new NodeStats();
   stats.failures.startAt(config.datacenter, config.rack);
@@ -175,6 +182,8 @@ export function composeServices(io: Io, config: NodeConfig, opened: Opened, gate
       ...{ io, config, gate, stats, publisher, buckets, store, driver, backup, tracer },
       ...dispatch,
       version: opened.version,
+      health,
+      consolePage,
     }),
   };
 }

@@ -3,51 +3,26 @@
  * and path parameters come from the table of served routes (`openapi.ts`); a test compares the two.
  */
 
-/** A body: its media type, and its schema and an example if it is JSON. */
-export interface BodyDescription {
-  readonly type: string;
-  readonly schema?: Readonly<Record<string, unknown>>;
-  readonly example?: unknown;
-}
+import {
+  absent,
+  anyObject,
+  conflict,
+  done,
+  errors,
+  flag,
+  json,
+  anything,
+  listOf,
+  objectOf,
+  refused,
+  shown,
+  text,
+  whole,
+} from './description-parts.ts';
+import type { BodyDescription, RouteDescription } from './description-parts.ts';
+import { consoleDescriptions } from './console-descriptions.ts';
 
-/** What `GET /openapi.json` says of one route. */
-export interface RouteDescription {
-  readonly summary: string;
-  readonly request?: BodyDescription;
-  /** Responses by status. */
-  readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly body?: BodyDescription }>
-  >;
-}
-
-const json = 'application/json';
-const anything = '*/*';
-
-const text = { type: 'string' } as const;
-const whole = { type: 'integer' } as const;
-const flag = { type: 'boolean' } as const;
-const anyObject = { type: 'object' } as const;
-
-function objectOf(
-  properties: Readonly<Record<string, unknown>>,
-  required: readonly string[] = Object.keys(properties),
-): Readonly<Record<string, unknown>> {
-  return { type: 'object', properties, required };
-}
-
-function listOf(items: unknown): Readonly<Record<string, unknown>> {
-  return { type: 'array', items };
-}
-
-const done = { description: 'done; no body' };
-const refused = {
-  description: 'the request is malformed, or asks for what is impossible; the text says what is allowed',
-};
-const absent = { description: 'there is no such thing, or the bucket type is unknown' };
-const conflict = { description: 'it cannot be done now; the text says why' };
-const later = { description: 'too few replicas, or an overload: try again after Retry-After' };
-
-const errors = { '400': refused, '503': later };
+export type { BodyDescription, RouteDescription } from './description-parts.ts';
 
 const propsSchema = objectOf({
   props: objectOf(
@@ -190,10 +165,6 @@ const runTransaction: RouteDescription = {
     ...errors,
   },
 };
-
-function shown(description: string): RouteDescription['responses'] {
-  return { '200': { description, body: { type: json, schema: anyObject, example: {} } } };
-}
 
 /** Descriptions by `METHOD /path`, as the routes state them. */
 export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<string, RouteDescription>([
@@ -467,6 +438,7 @@ export const routeDescriptions: ReadonlyMap<string, RouteDescription> = new Map<
       responses: { '202': { description: 'it has begun' }, '404': absent, '409': conflict },
     },
   ],
+  ...consoleDescriptions,
   [
     'GET /ping',
     { summary: 'Is it there?', responses: { '200': { description: 'OK', body: { type: 'text/html' } } } },

@@ -1,4 +1,6 @@
 /** The dependencies of the HTTP interface: what the node configures, and what the handlers work with. */
+import type { NodeId } from '../../base/ids.ts';
+import type { ObjectKey } from '../../base/object-key.ts';
 import type { Gate } from '../../auth/gate.ts';
 import type { Dispatcher } from '../../replication/requests.ts';
 import type { BodyBudget } from '../../io/http.ts';
@@ -32,6 +34,8 @@ export interface HttpOptions {
   readonly requestTimeoutMs: number;
   /** Milliseconds within which a client must take some of a pending answer. */
   readonly answerTimeoutMs: number;
+  /** The key's replicas now, the primary first; absent: not known here. */
+  readonly ownersOf?: (key: ObjectKey) => readonly NodeId[];
   /** The product's own endpoints, in addition to Riak's. */
   readonly ownRoutes?: readonly GuardedRoute[];
 }

@@ -23,6 +23,7 @@ import type { GuardedRoute, GuardedService } from '../http-guard.ts';
 import { guardService } from '../http-guard.ts';
 import { answerOf, errorAnswer } from './answers.ts';
 import { bucketRoutes } from './bucket-routes.ts';
+import { consoleObjectRoutes } from './console-objects.ts';
 import type { HttpOptions, HttpDependencies } from './http-dependencies.ts';
 import { createObject, deleteObject, getObject, putObject } from './object-handlers.ts';
 import { listingRoutes } from './listing-routes.ts';
@@ -64,6 +65,7 @@ export function httpService(
     ...objectRoutes(parts),
     ...bucketRoutes(parts),
     ...listingRoutes(parts),
+    ...consoleObjectRoutes(parts),
     ...(options.ownRoutes ?? []),
     ping,
   ];

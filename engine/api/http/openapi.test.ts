@@ -108,6 +108,10 @@ test('the answers of the node match the schemas', async () => {
     ['GET /types', '/types'],
     ['GET /transactions', '/transactions?state=in_doubt'],
     ['GET /cluster', '/cluster'],
+    ['GET /console/overview', '/console/overview'],
+    ['GET /console/versions', '/console/versions'],
+    ['GET /console/types/:type/buckets', '/console/types/default/buckets'],
+    ['GET /console/types/:type/buckets/:bucket/keys', '/console/types/default/buckets/b/keys'],
     ['GET /stats', '/stats'],
     ['GET /openapi.json', '/openapi.json'],
   ];

@@ -33,6 +33,13 @@ export const routeAccess: RouteAccess = new Map([
   ...rows('read', 'GET', ['/buckets', '/types/:type/buckets', '/riak', '/types', '/types/:type/props']),
   ...rows('read', 'GET POST', ['/mapred']),
   ...rows('read', 'GET', ['/transactions', '/transactions/:id', '/wasm/modules', '/wasm/modules/:id']),
+  ...rows('read', 'GET', ['/console', '/console/page.js', '/console/page.css']),
+  ...rows('read', 'GET', ['/console/overview', '/console/versions']),
+  ...rows('read', 'GET', [
+    '/console/types/:type/buckets',
+    '/console/types/:type/buckets/:bucket/keys',
+    '/console/types/:type/buckets/:bucket/keys/:key',
+  ]),
   ...rows('write', 'PUT POST DELETE', objects),
   ...rows('write', 'POST', [...keys, '/riak/:bucket', ...batches]),
   ...rows('admin', 'PUT DELETE', [...properties, '/wasm/modules/:id']),

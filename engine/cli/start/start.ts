@@ -8,6 +8,7 @@ import { DiskError } from '../../io/disk.ts';
 import type { Io } from '../../io/io.ts';
 import type { NodeAddresses, NodeSecrets } from '../../node/node.ts';
 import { Node } from '../../node/node.ts';
+import { readConsolePage } from '../../real/console-page.ts';
 import { descriptorsMax } from '../../real/descriptors.ts';
 import { createRealIo } from '../../real/io.ts';
 import { dataDirectoryOf, readConfigFile } from '../files/config-file.ts';
@@ -39,6 +40,7 @@ export async function start(file: string): Promise<ExitCode> {
     onFailedAssertion: endProcess,
   });
   if (notice !== undefined) io.log.event(notice.level, 'node.connections.lowered', { detail: notice.detail });
+  const page = readConsolePage();
   const asked = stopRequests();
   const tie = await tieToCluster(file);
   const stopRequested = Promise.race([asked, tie.cut]);
@@ -47,7 +49,7 @@ export async function start(file: string): Promise<ExitCode> {
   const starting = async (tokens = config.tokens): Promise<Node> => {
     running.node = undefined;
     const own = { ...config, tokens };
-    const node = await startIn(dataDirectory, () => Node.start(io, own, secretsOf(file, config)));
+    const node = await startIn(dataDirectory, () => Node.start(io, own, secretsOf(file, config), page));
     running.node = node;
     if (running.reloadMissed) reload(running, file, config);
     console.log(describeAddresses(config.name, node.addresses));
