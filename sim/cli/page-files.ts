@@ -62,7 +62,7 @@ export async function writePage(
   return { file, bytes: Buffer.byteLength(html), recording };
 }
 
-/** Most milliseconds of real time that an explanation of a small plan takes. */
+/** Most milliseconds of processor time that an explanation of a small plan takes. */
 const explainMsMax = 10_000;
 
 /** A plan with more faults and operations is too large to try each; `lockstep-sim explain` takes its time. */
@@ -70,16 +70,16 @@ const explainedSentencesMax = 12;
 
 async function causeOf(recording: Recording, own: Own, ownFile: string | undefined): Promise<string> {
   if (recording.concern === undefined || recording.sentences.length > explainedSentencesMax) return '';
-  const limits = { shrinkMs: 0, searchMs: explainMsMax, ownFile };
+  const limits = { shrinkCpuMs: 0, searchCpuMs: explainMsMax, ownFile };
   return (await explainRecording(recording, own, limits)).sentence;
 }
 
-/** How to explain. */
+/** How to explain. Times are of processors, over all threads: what is said does not depend on the machine's load. */
 export interface ExplainLimits {
-  /** Real time for shrinking a large plan before, in milliseconds; 0: it is not shrunk. */
-  readonly shrinkMs: number;
-  /** Real time for the rest. */
-  readonly searchMs: number;
+  /** For shrinking a large plan before, in milliseconds; 0: it is not shrunk. */
+  readonly shrinkCpuMs: number;
+  /** For the rest. */
+  readonly searchCpuMs: number;
   /** The module with the user's scenarios and invariants, which the threads load. */
   readonly ownFile: string | undefined;
 }
@@ -88,28 +88,52 @@ export interface ExplainLimits {
 export async function explainRecording(
   failing: Recording,
   own: Own,
-  { shrinkMs, searchMs, ownFile }: ExplainLimits,
+  { shrinkCpuMs, searchCpuMs, ownFile }: ExplainLimits,
 ): Promise<Explanation> {
   const pool = new Pool(buildDirectory, Math.min(threadsMax, availableParallelism()), ownFile);
-  let endMs = Number.POSITIVE_INFINITY;
-  const shrinking = AbortSignal.timeout(Math.max(1, shrinkMs));
-  const startSearch = (): void => void (endMs = performance.now() + searchMs);
-  if (shrinkMs === 0) startSearch();
-  else shrinking.addEventListener('abort', startSearch, { once: true });
+  const shrinking = new AbortController();
+  let isShrinkOver = shrinkCpuMs === 0;
+  let search = new Stopwatch(searchCpuMs);
+  const shrink = new Stopwatch(shrinkCpuMs);
+  const watch = setInterval(() => {
+    if (shrink.isOver()) shrinking.abort();
+  }, 100);
+  const isOver = (): boolean => {
+    // The search begins with its first question.
+    if (!isShrinkOver) search = new Stopwatch(searchCpuMs);
+    isShrinkOver = true;
+    return search.isOver();
+  };
   const runs: ExplainRuns = {
     width: pool.workersMax,
     record: (plan) => recordRun(plan, () => performance.now(), own.invariants),
     judge: (plan, invariant) => brokenIn(pool, plan, invariant),
   };
   try {
-    return await explainPlan(
-      failing,
-      runs,
-      () => performance.now() > endMs,
-      shrinkMs === 0 ? undefined : shrinking,
-    );
+    return await explainPlan(failing, runs, isOver, shrinkCpuMs === 0 ? undefined : shrinking.signal);
   } finally {
+    clearInterval(watch);
     await pool.close();
+  }
+}
+
+/** On a machine so busy that its processor time comes this much later, real time ends the search. */
+const realPerCpu = 4;
+
+/** A limit of this process's processor time, and of real time. */
+class Stopwatch {
+  readonly #limitMs: number;
+  readonly #startMs = performance.now();
+  readonly #start = process.cpuUsage();
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  isOver(): boolean {
+    const { user, system } = process.cpuUsage(this.#start);
+    const realMs = performance.now() - this.#startMs;
+    return (user + system) / 1000 > this.#limitMs || realMs > this.#limitMs * realPerCpu;
   }
 }
 

@@ -8,7 +8,7 @@ import { requestKinds } from '../../engine/peer/wire/kinds.ts';
 import type { Mark, RecordedOperation, Recording } from './recording.ts';
 
 /** Most deeds of one sentence. */
-const deedsMax = 6;
+const deedsMax = 8;
 /** Invariants whose breach is understood from who holds which copy. */
 const aboutCopies = [
   ...['durable-before-ack', 'durability', 'atomicity', 'convergence', 'session-guarantees'],
@@ -164,9 +164,22 @@ class Facts {
         unsynced.length === 0 ? '' : `written and not synced at ${listOf(unsynced.map(place))}`,
         ...later,
       ].filter(Boolean);
+      const asked = first === undefined ? '' : this.#inDatacenterOf(first.node, synced);
       const when = isAnswered ? `when the client has its answer (${seconds(answerUs)})` : 'at that moment';
-      return [`New copies of ${subjects[key] ?? ''} ${when}: ${parts.join('; ')}.`];
+      return [`New copies of ${subjects[key] ?? ''} ${when}: ${parts.join('; ')}.${asked}`];
     });
+  }
+
+  /** Where there are several datacenters: how many of the nodes stand in that of the node that the client asked. */
+  #inDatacenterOf(asked: number, synced: readonly (readonly [number, number])[]): string {
+    const { plan, lanes } = this.#run;
+    const datacenterOf = (lane: number): string | undefined =>
+      plan.nodes.find(({ name }) => name === lanes[lane]?.name)?.datacenter;
+    const here = datacenterOf(asked);
+    if (here === undefined || plan.nodes.every(({ datacenter }) => datacenter === here)) return '';
+    const near = synced.filter(([lane]) => datacenterOf(lane) === here).length;
+    const name = lanes[asked]?.name ?? '';
+    return ` In ${here}, where ${name} stands, which the client asked: ${near} of these ${synced.length} synced copies.`;
   }
 
   /** Whether the node has synced a file of its store between the two instants. */
@@ -202,7 +215,8 @@ class Facts {
       )
       .map((mark) => {
         const isAbout = mark.about.some((subject) => this.#subjects.has(subject));
-        const rarity = Math.min(2, 4 / (counts.get(eventOf(mark)) ?? 1));
+        // Of what the violation is about, the last events tell most; of all else, the rare ones.
+        const rarity = isAbout ? 1 : Math.min(2, 4 / (counts.get(eventOf(mark)) ?? 1));
         const score =
           (isAbout ? 4 : 0) +
           (this.#lanes.has(mark.lane) ? 2 : 0) +

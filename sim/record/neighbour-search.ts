@@ -161,10 +161,12 @@ export class NeighbourSearch {
       this.#untried === 0
         ? ''
         : ` ${this.#untried} of its ${all} faults and operations were not left out singly.`;
+    const short =
+      all <= toldMax ? ` The plan: ${sentences.map(({ id, text }) => `${id} (${text})`).join('; ')}.` : '';
     if (decisive.length === 0) {
       return this.#untried === 0
         ? 'No single fault or operation is decisive: the plan fails without any one of them.'
-        : `None of the faults and operations that were left out singly is decisive.${untried}`;
+        : `None of the faults and operations that were left out singly is decisive.${untried}${short}`;
     }
     const told = decisive
       .slice(0, toldMax)
