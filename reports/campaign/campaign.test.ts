@@ -63,6 +63,12 @@ describe('a campaign', () => {
     expect(() => parseCampaign('{"format":7}')).toThrow('campaigns of format 1, not 7');
     expect(() => parseCampaign('{"format":1}')).toThrow('no lists "scenarios" and "clusters"');
     expect(() => parseCampaign('[')).toThrow('the campaign is not JSON');
+    expect(() => parseCampaign('{"format":1,"scenarios":[],"clusters":[null]}')).toThrow(
+      'without its fields',
+    );
+    expect(() => parseCampaign('{"format":1,"scenarios":[{"name":7}],"clusters":[]}')).toThrow(
+      'without its fields',
+    );
   });
 
   it('lists failures of one kind together, and says what is new and what is gone', () => {

@@ -10,6 +10,7 @@ import type { MutantRow } from '../../reports/campaign/campaign-page.ts';
 import { renderCampaignPage } from '../../reports/campaign/campaign-page.ts';
 import { campaignJunit } from '../../reports/campaign/junit.ts';
 import { campaignMarkdown } from '../../reports/campaign/markdown.ts';
+import { jsonOf } from '../plan/json-text.ts';
 import type { Campaign, CampaignComparison } from '../runner/campaign.ts';
 import { compareCampaigns, parseCampaign } from '../runner/campaign.ts';
 
@@ -61,7 +62,9 @@ async function readIfThere<T>(
 
 /** The output of `lockstep-sim mutants --json`. */
 function parseMutants(text: string): readonly MutantRow[] {
-  const { mutants } = (JSON.parse(text) ?? {}) as { readonly mutants?: unknown };
+  const { mutants } = (jsonOf(text, 'matrix of mutants', 'BadRequest') ?? {}) as {
+    readonly mutants?: unknown;
+  };
   const isRow = (row: unknown): row is MutantRow =>
     typeof row === 'object' && row !== null && 'name' in row && 'noticed' in row && 'broken' in row;
   if (Array.isArray(mutants) && mutants.every(isRow)) return mutants;

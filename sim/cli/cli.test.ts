@@ -239,7 +239,9 @@ describe('lockstep-sim', () => {
     writeFileSync(join(directory, 'damaged.json'), '{"format": 1, "sed": 7}');
     expect(call('replay', 'damaged.json')).toMatchObject({
       status: 2,
-      err: expect.stringContaining('plan: unknown key "sed"; did you mean "seed"? (PlanInvalid)') as string,
+      err: expect.stringContaining(
+        'damaged.json: plan: unknown key "sed"; did you mean "seed"? (PlanInvalid)',
+      ) as string,
     });
   });
 

@@ -2,6 +2,7 @@
  * `lockstep-sim mutants --generated N`: makes mutants of the built engine, tries each within a share of processor time,
  * and keeps the score. Works in real time, on the machine's files.
  */
+import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
@@ -11,7 +12,8 @@ import { chooseMutants, mutantsOf, mutatedFolders, mutatedText } from '../mutant
 import type { Compiler } from '../mutants/operators.ts';
 import { editsOf } from '../mutants/operators.ts';
 import type { Score, ScoreEntry } from '../mutants/score.ts';
-import { percentOf, scoreOf } from '../mutants/score.ts';
+import { parseScore, percentOf, scoreOf } from '../mutants/score.ts';
+import { inFile } from '../plan/json-text.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import { WorldRandom } from '../world/core/random.ts';
 import type { Seed, Trial } from './mutant-trial.ts';
@@ -135,8 +137,13 @@ function entryOf(mutant: GeneratedMutant, { notice, runs, cpuSeconds }: Trial): 
 }
 
 async function entriesIn(file: string): Promise<readonly ScoreEntry[]> {
-  const text = await readFile(file, 'utf8').catch(() => undefined);
-  return text === undefined ? [] : (JSON.parse(text) as Score).mutants;
+  if (!existsSync(file)) return [];
+  try {
+    return parseScore(await readFile(file, 'utf8')).mutants;
+  } catch (error) {
+    // Going on would write over what the user named by mistake.
+    throw inFile(file, error);
+  }
 }
 
 /** Writes the score of these entries. */

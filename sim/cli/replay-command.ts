@@ -8,6 +8,7 @@ import { recordRun } from '../record/record-run.ts';
 import { historyEdn, historyJsonLines } from '../evidence/export.ts';
 import { timeOfLine } from '../check/program/determinism.ts';
 import type { Plan } from '../plan/plan.ts';
+import { inFile } from '../plan/json-text.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
 import type { Own } from '../runner/user-defined.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
@@ -45,7 +46,11 @@ async function readPlanFile(path: string): Promise<Plan> {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new LockstepError('NotFound', `the plan file cannot be read: ${why}`, { cause });
   }
-  return parsePlan(text);
+  try {
+    return parsePlan(text);
+  } catch (error) {
+    throw inFile(path, error);
+  }
 }
 
 /** A run again. */

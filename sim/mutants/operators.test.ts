@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { WorldRandom } from '../world/core/random.ts';
 import { chooseMutants, mutantsOf, mutatedText } from './generated.ts';
 import { editsOf } from './operators.ts';
-import { equivalentMutants, percentOf, scoreOf } from './score.ts';
+import { equivalentMutants, parseScore, percentOf, scoreOf } from './score.ts';
 import type { Score, ScoreEntry } from './score.ts';
 
 /** Each edit as `operator: edited line`. */
@@ -85,6 +85,16 @@ it('the score counts what was noticed, of what is not equivalent', () => {
   ]);
   expect(score).toMatchObject({ tried: 3, noticed: 2, equivalent: 0 });
   expect(percentOf(score)).toBe(66.7);
+});
+
+it.each([
+  ['{"mutants":[', 'the score is not JSON'],
+  ['{"tried":3}', 'this is not a score'],
+  ['{"mutants":[{"name":"x"}]}', 'this is not a score'],
+  ['\u0000', 'the score is not JSON: '],
+])('a file that is no score is refused: %s', (text, why) => {
+  expect(() => parseScore(text)).toThrow(why);
+  expect(() => parseScore(text)).toThrow(/^[\x20-\x7e]*$/);
 });
 
 /**

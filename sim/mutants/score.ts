@@ -1,4 +1,6 @@
 /** The score of generated mutants: how many the testbed noticed, of those that are not equivalent to the engine. */
+import { LockstepError } from '../../engine/base/errors.ts';
+import { jsonOf } from '../plan/json-text.ts';
 import type { OperatorName } from './operators.ts';
 
 /** Generated mutants that change nothing that Lockstep promises, by name, each with the reason. */
@@ -42,6 +44,22 @@ export interface Score {
   /** Survivors that change nothing that is promised: `equivalentMutants` gives the reason of each. */
   readonly equivalent: number;
   readonly mutants: readonly ScoreEntry[];
+}
+
+/** Reads a file of `mutants --generated --score`. Throws `BadRequest` for a text that is none. */
+export function parseScore(text: string): Score {
+  const value = jsonOf(text, 'score', 'BadRequest');
+  const { mutants } = (value ?? {}) as Partial<Record<keyof Score, unknown>>;
+  if (Array.isArray(mutants) && mutants.every(isEntry)) return value as Score;
+  const detail =
+    'this is not a score: what lockstep-sim mutants --generated N --score FILE writes is expected';
+  throw new LockstepError('BadRequest', detail);
+}
+
+function isEntry(value: unknown): boolean {
+  const { name, operator, file, line, runs } = (value ?? {}) as Partial<Record<keyof ScoreEntry, unknown>>;
+  const texts = [name, operator, file].every((text) => typeof text === 'string');
+  return texts && Number.isSafeInteger(line) && Number.isSafeInteger(runs);
 }
 
 /** Why the mutant changes nothing that is promised; undefined if that was not shown. */

@@ -3,6 +3,7 @@
  * (`PlanInvalid`) and never in a strange run.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
+import { version } from '../../engine/base/version.ts';
 import type { InvariantName } from '../check/invariants.ts';
 import { invariantTable } from '../check/invariants.ts';
 import type { ParameterRange } from '../faults/fault-row.ts';
@@ -41,6 +42,7 @@ import {
   operationKinds,
   planFormat,
 } from './plan.ts';
+import { jsonOf } from './json-text.ts';
 import type { PlanNode } from './plan-node.ts';
 import { noStructures } from './plan-transactions.ts';
 import { formerFields, presentNameOf, withPresentKeys } from './former-names.ts';
@@ -59,16 +61,25 @@ export function parsePlan(text: string): Plan {
       `a plan of ${text.length} bytes; at most ${planLimits.fileBytesMax} are read`,
     );
   }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new LockstepError('PlanInvalid', `the plan is not JSON: ${why}`, { cause });
-  }
-  const plan = readPlan({ path: 'plan', value });
+  const field = { path: 'plan', value: jsonOf(text, 'plan', 'PlanInvalid') };
+  mustHaveFormat(field);
+  const plan = readPlan(field);
   mustLeaveMembers(plan);
   return plan;
+}
+
+/** Before any other field: a plan of another version may have other fields. */
+function mustHaveFormat({ path, value }: Field): void {
+  // What is no object is refused as such.
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+  const format = 'format' in value ? value.format : undefined;
+  if (format === planFormat) return;
+  if (format === undefined) {
+    const detail = `${path}: this is not a plan of lockstep-sim: it has no "format" (this version, ${version}, reads plans of format ${planFormat})`;
+    throw new LockstepError('PlanInvalid', detail);
+  }
+  const detail = `${path}.format: this version (${version}) reads plans of format ${planFormat}, not ${JSON.stringify(format)}`;
+  throw new LockstepError('PlanInvalid', detail);
 }
 
 function readNodes(field: Field): Plan['nodes'] {
@@ -118,12 +129,6 @@ const optionalFields = [
 function readPlan(field: Field): Plan {
   const current = withPresentKeys(field, formerFields.plan);
   const fields = readObject(current, requiredFields, optionalFields);
-  if (fields.format.value !== planFormat) {
-    refuse(
-      fields.format,
-      `this version reads plans of format ${planFormat}, not ${JSON.stringify(fields.format.value)}`,
-    );
-  }
   const nodes = readNodes(fields.nodes);
   const clients = readInteger(fields.clients, 1, planLimits.clientsMax);
   const keys = readInteger(fields.keys, 1, planLimits.keysMax);

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../../engine/base/errors.ts';
+import { version } from '../../engine/base/version.ts';
 import { scenarios } from '../../scenarios/catalogue.ts';
 import { crashAndRestart } from '../../scenarios/crash-and-restart.ts';
 import { generatePlan } from './plan-generation.ts';
@@ -78,7 +79,17 @@ describe('a damaged plan is refused with the place and the cause', () => {
     [
       'another format',
       (json) => (json['format'] = 9),
-      'plan.format: this version reads plans of format 1, not 9',
+      `plan.format: this version (${version}) reads plans of format 1, not 9`,
+    ],
+    [
+      'another format with fields that this version does not know',
+      (json) => Object.assign(json, { format: 9, wind: 3 }),
+      'reads plans of format 1, not 9',
+    ],
+    [
+      'a file of another program',
+      (json) => delete json['format'],
+      'plan: this is not a plan of lockstep-sim: it has no "format"',
     ],
     [
       'a wrong type',

@@ -6,6 +6,7 @@
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import type { CoverageSummary, TableCoverage } from '../coverage/coverage.ts';
+import { jsonOf } from '../plan/json-text.ts';
 import type { Failure, ScenarioSummary, Shrunk, Summary } from './result.ts';
 import { brokenInvariant } from './broken.ts';
 import type { FailureCluster } from './signature.ts';
@@ -182,21 +183,38 @@ function clustersOver(scenarios: readonly ScenarioSummary[]): readonly CampaignC
 
 /** Reads a campaign's file. Throws `BadRequest`: what is no campaign, and which format it has otherwise. */
 export function parseCampaign(text: string): Campaign {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new LockstepError('BadRequest', `the campaign is not JSON: ${why}`, { cause });
-  }
+  const value = jsonOf(text, 'campaign', 'BadRequest');
   const { format, scenarios, clusters } = (value ?? {}) as Partial<Record<keyof Campaign, unknown>>;
   if (format !== campaignFormat) {
-    const detail = `this version reads campaigns of format ${campaignFormat}, not ${format === undefined ? 'none' : JSON.stringify(format)}`;
+    const detail = `this version (${version}) reads campaigns of format ${campaignFormat}, not ${format === undefined ? 'none' : JSON.stringify(format)}`;
     throw new LockstepError('BadRequest', detail);
   }
   if (!Array.isArray(scenarios) || !Array.isArray(clusters))
     throw new LockstepError('BadRequest', 'the campaign has no lists "scenarios" and "clusters"');
+  if (!scenarios.every(isScenario) || !clusters.every(isCluster))
+    throw new LockstepError('BadRequest', 'the campaign has a scenario or a cluster without its fields');
   return value as Campaign;
+}
+
+/** Whether it has what a comparison reads. */
+function isScenario(value: unknown): boolean {
+  const { name, events, wall_ms } = (value ?? {}) as Partial<Record<keyof CampaignScenario, unknown>>;
+  return typeof name === 'string' && typeof events === 'number' && typeof wall_ms === 'number';
+}
+
+function isCluster(value: unknown): boolean {
+  const { signature, count, example, scenarios } = (value ?? {}) as Partial<CampaignCluster>;
+  const isPlace = (place: unknown): boolean => {
+    const { name, seeds } = (place ?? {}) as Partial<CampaignCluster['scenarios'][number]>;
+    return typeof name === 'string' && Array.isArray(seeds);
+  };
+  return (
+    typeof signature === 'string' &&
+    typeof count === 'number' &&
+    typeof example === 'string' &&
+    Array.isArray(scenarios) &&
+    scenarios.every(isPlace)
+  );
 }
 
 /** What differs between two campaigns. */

@@ -6,6 +6,7 @@
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import type { CoverageCounts } from '../coverage/coverage.ts';
+import { jsonOf } from '../plan/json-text.ts';
 import type { SeedRange } from './seed-ranges.ts';
 import { commonSeed } from './seed-ranges.ts';
 import type { Tally } from './tally.ts';
@@ -57,13 +58,7 @@ export interface Checkpoint extends CampaignIdentity {
 
 /** Reads a checkpoint. Throws `BadRequest`: what is no checkpoint, or is one of another format. */
 export function parseCheckpoint(text: string): Checkpoint {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new LockstepError('BadRequest', `the checkpoint is not JSON: ${why}`, { cause });
-  }
+  const value = jsonOf(text, 'checkpoint', 'BadRequest');
   const { format, shard, firstSeed, scenarios, coverage } = (value ?? {}) as Record<string, unknown>;
   if (format !== checkpointFormat) {
     const found = format === undefined ? 'none' : JSON.stringify(format);
