@@ -18,7 +18,7 @@ export function overwriting(
   for (const sibling of restored.siblings) {
     const dot = { actor, counter: nextCounter(highestCounter(context), nowMs) };
     context = withDot(context, dot);
-    siblings.push({ ...sibling, dot });
+    siblings.push({ ...sibling, dot, basis: 0 });
   }
   return { context, siblings };
 }

@@ -432,7 +432,7 @@ const rows = {
     kind: wholeNumber(0, 31_536_000, 'seconds'),
     fallback: 600,
     trial: [60, 600],
-    help: 'How long a leaving node stays for transactions that it has a part in and writes that nobody takes from it.',
+    help: 'How long a leaving node stays for transactions that it has a part in and writes that no other node takes from it.',
   },
   ...wasmKeys,
   mapredTimeoutMs: {

@@ -176,6 +176,7 @@ describe('values that nest', () => {
       tombstone: false,
       dot: { actor: 'a' as string as Actor, counter: 1 },
       lastModifiedMs: 0,
+      basis: 0,
     };
     const found = { input, siblings: [sibling], context: emptyVector };
     return builtinMaps.get(name)?.apply(found, undefined);

@@ -8,6 +8,8 @@
  * It grows only. A node learns it from the node that finalizes, and from the greeting of any member that knows it; the
  * record in the store is durable before the node's own greeting states it. A node whose record asks for more than its
  * build speaks does not start.
+ *
+ * A new cluster holds nothing that an older build could not read: it begins with what its first nodes speak.
  */
 import type { UpgradeAdmin } from '../api/http/upgrade-routes.ts';
 import { BytesError, ByteWriter } from '../base/bytes.ts';
@@ -42,6 +44,8 @@ export interface MemberVersion {
   readonly minimum?: number;
   /** Why it did not answer. */
   readonly detail?: string;
+  /** It is connected, by a version of peer messages that lacks the question. */
+  readonly older?: boolean;
 }
 
 /** What the node works with to ask the other members. */
@@ -52,12 +56,20 @@ export interface VersionDependencies {
   readonly links: PeerLinks;
 }
 
+/** What a node of a new cluster works with to find out what the others speak. */
+export interface BeginDependencies extends VersionDependencies {
+  readonly membership: Pick<Membership, 'members' | 'lifeOf'>;
+}
+
 /** The minimum that this node knows. */
 export class ClusterVersion {
   readonly #ours: VersionRange;
   #minimum: number;
   #store: Pick<LocalStore, 'tryWrite'> | undefined;
   #onRaised: () => void = () => undefined;
+  #log: Io['log'] | undefined;
+  /** Writes of the record, one after another. */
+  #writing: Promise<void> = Promise.resolve();
 
   private constructor(ours: VersionRange, minimum: number) {
     this.#ours = ours;
@@ -83,14 +95,44 @@ export class ClusterVersion {
   }
 
   /** Writes to `store` from now on. `onRaised` is called once a higher minimum is durable. */
-  writeTo(store: Pick<LocalStore, 'tryWrite'>, onRaised: () => void): void {
+  writeTo(store: Pick<LocalStore, 'tryWrite'>, log: Io['log'], onRaised: () => void): void {
     this.#store = store;
+    this.#log = log;
     this.#onRaised = onRaised;
   }
 
   /** A member's greeting states the minimum that it knows. */
   heard({ min }: VersionRange): void {
-    if (min > this.#minimum && min <= this.#ours.max) this.#raise(min).catch(() => undefined);
+    if (min <= this.#minimum || min > this.#ours.max) return;
+    this.#raise(min).catch((error: unknown) => this.#logUnrecorded(min, error));
+  }
+
+  /**
+   * This node and the members that were ever heard hold nothing: the cluster is new. Raises the minimum to what this
+   * node speaks, unless one of them speaks less. Resolves with the members that do not answer: then nothing is known,
+   * and the caller tries again.
+   */
+  async begin(parts: BeginDependencies): Promise<readonly NodeId[]> {
+    const wanted = this.#ours.max;
+    if (this.#minimum >= wanted) return [];
+    const members = await this.survey(parts);
+    const ever = members.filter(({ node }) => node === parts.self || parts.membership.lifeOf(node) > 0);
+    const silent = ever.filter(({ reached, older }) => !reached && older !== true);
+    if (silent.length > 0) return silent.map(({ node }) => node);
+    const isOlder = ever.some(({ older, max = 0 }) => older === true || max < wanted);
+    if (isOlder) return [];
+    try {
+      await this.#raise(wanted);
+    } catch (error) {
+      this.#logUnrecorded(wanted, error);
+    }
+    return [];
+  }
+
+  /** The next greeting states the minimum again. */
+  #logUnrecorded(minimum: number, error: unknown): void {
+    const { code, message: detail } = asLockstepError(error);
+    this.#log?.event('warn', 'upgrade.version.unrecorded', { minimum, code, detail });
   }
 
   /** Answers a member that asks for this node's versions, or has it raise the minimum. */
@@ -156,7 +198,15 @@ export class ClusterVersion {
     return answered.promise;
   }
 
-  async #raise(minimum: number): Promise<void> {
+  #raise(minimum: number): Promise<void> {
+    // One after another: of two records the last one stays, and it must be the higher one.
+    const written = this.#writing.then(() => this.#write(minimum));
+    this.#writing = written.catch(() => undefined);
+    return written;
+  }
+
+  async #write(minimum: number): Promise<void> {
+    if (minimum <= this.#minimum) return;
     const store = this.#store;
     if (store === undefined) throw new LockstepError('Overloaded', 'the node is starting');
     const written = new Deferred<void>();
@@ -167,7 +217,6 @@ export class ClusterVersion {
     });
     if (outcome !== 'ok') throw new LockstepError('Overloaded', 'the store takes no writes now');
     await written.promise;
-    if (minimum <= this.#minimum) return;
     this.#minimum = minimum;
     this.#onRaised();
   }
@@ -209,9 +258,14 @@ function decode(words: Uint8Array): Versions {
 }
 
 function memberVersion(node: NodeId, reply: PeerReply): MemberVersion {
-  if (reply.kind !== 'upgradeAnswered')
-    return { node, reached: false, detail: reply.kind === 'failed' ? reply.detail : 'it answered otherwise' };
-  return { node, reached: true, ...decode(reply.words) };
+  if (reply.kind === 'failed')
+    return { node, reached: false, detail: reply.detail, older: reply.code === 'PeerRefused' };
+  if (reply.kind !== 'upgradeAnswered') return { node, reached: false, detail: 'it answered otherwise' };
+  try {
+    return { node, reached: true, ...decode(reply.words) };
+  } catch (error) {
+    return { node, reached: false, detail: asLockstepError(error).message };
+  }
 }
 
 async function read(store: Pick<Store, 'get'>): Promise<number | undefined> {

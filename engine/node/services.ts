@@ -70,6 +70,7 @@ import {
 } from './ring-changes.ts';
 import type { RingChanges } from './ring-changes.ts';
 import type { ClusterVersion } from './cluster-version.ts';
+import { objectFormat2Since } from '../peer/wire/versions.ts';
 import type { Hello } from '../peer/wire/messages.ts';
 import { answerInTask } from '../peer/wire/answer.ts';
 import type { DurableFiles } from './durable-files.ts';
@@ -147,7 +148,13 @@ export function composeServices(
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
   const buckets = new Buckets(config.bucketTypes, opened.properties.remembered);
-  const replica = new Replica(driver, io.clock, actor, (key) => buckets.ofKey(key));
+  const replica = new Replica(
+    driver,
+    io.clock,
+    actor,
+    (key) => buckets.ofKey(key),
+    () => opened.version.range.min >= objectFormat2Since,
+  );
   const source = rangeSourceOf(store, driver);
   const foundation = { ...opened, stats, buckets, replica, driver, source, epoch, tracer };
   const dispatch = composeDispatch(io, config, foundation);
@@ -504,7 +511,7 @@ function composePlane(
     admissionOf(membership, fencing, version, () => rebuild.get().notReadyReason !== undefined),
     tracedHandler(tracer, io.clock, whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers)))),
   );
-  version.writeTo(driver, () => plane.introduce(hello()));
+  version.writeTo(driver, io.log, () => plane.introduce(hello()));
   return plane;
 }
 
@@ -512,7 +519,7 @@ function composePlane(
 function composeRingChanges(
   io: Io,
   config: NodeConfig,
-  { store, driver, replica, source }: Foundation,
+  { store, driver, replica, source, version }: Foundation,
   { self, links, membership, handoff }: ClusterServices,
   transactions: Transactions,
   later: LaterServices,
@@ -523,7 +530,11 @@ function composeRingChanges(
   );
   const mark = new RebuildMark(driver, () => isEmpty(store));
   const askLegacy = transactions.legacyAt.bind(transactions);
-  const rebuild = later.rebuild.set(new Rebuild({ io, self, membership, transfer, mark, ask: askLegacy }));
+  const onNewCluster = (): Promise<readonly NodeId[]> =>
+    version.begin({ io, self: self.node, membership, links });
+  const rebuild = later.rebuild.set(
+    new Rebuild({ io, self, membership, transfer, mark, ask: askLegacy, onNewCluster }),
+  );
   const left = new Deferred<void>();
   const drain = leaveDrainOf(io, config, transactions, handoff?.hints);
   const askInheritance = transactions.inheritanceAt.bind(transactions);

@@ -26,6 +26,7 @@ import { mayExpire } from './object/expiry.ts';
 import type { StoredObject } from './object/object.ts';
 import {
   applyWrite,
+  basisOf,
   decodeObject,
   encodeObject,
   liveSiblings,
@@ -62,9 +63,11 @@ export interface LocalWrite {
   readonly ifContext: VersionVector | undefined;
   /**
    * The write replaces whatever this replica holds, and `seen` is empty. Fails with `PreconditionFailed`, and writes
-   * nothing, if that is not known, may expire, or depends on a transaction under way.
+   * nothing, if that is not known, depends on a transaction under way, or may expire while deletions have no basis.
    */
   readonly replaces?: boolean;
+  /** The content was made from what `seen` covers: a concurrent write of the same time wins over it (`basisOf`). */
+  readonly fromRead?: boolean;
   /** Where to note how long the steps take. */
   readonly times?: RequestTimes | undefined;
   /** The span of the dispatch, if the client's request is traced. */
@@ -124,15 +127,24 @@ export class Replica {
   /** Interns the actors of the objects that are read here. */
   readonly #actors = new NameTable();
   readonly #rules: (key: PackedKey) => ConflictRules;
+  readonly #mayHaveBasis: () => boolean;
   readonly #slots: Slots;
   readonly #forgotten = new ReapedKeys();
   #gate: ReadGate | undefined;
 
-  constructor(store: MemoryStore, clock: Clock, actor: Actor, rules: (key: PackedKey) => ConflictRules) {
+  /** `mayHaveBasis`: whether all nodes read objects whose writes have a basis (`basisOf`). */
+  constructor(
+    store: MemoryStore,
+    clock: Clock,
+    actor: Actor,
+    rules: (key: PackedKey) => ConflictRules,
+    mayHaveBasis: () => boolean = () => true,
+  ) {
     this.#store = store;
     this.#clock = clock;
     this.#names = new ActorIds(actor);
     this.#rules = rules;
+    this.#mayHaveBasis = mayHaveBasis;
     this.#slots = new Slots(store, this.#actors, (key) => this.#names.renounce(key));
   }
 
@@ -247,7 +259,7 @@ export class Replica {
 
   /**
    * Merges another replica's object into this one's; `done` when the result is durable here. `sole`: the only sibling
-   * is now the one merged; before, there was none that expires, and no reader of the key waits for a transaction.
+   * is now the one merged, and it may replace what was here (`#isOpen`).
    * `applied`: the result is on its way to the disk.
    */
   merge(
@@ -267,7 +279,8 @@ export class Replica {
       token,
       next: (current, lost) => {
         const change = this.#merged(key, current, { object: incoming, bytes });
-        sole = !lost && change !== undefined && this.#isSole(key, current, incoming, change.object);
+        const after = change?.object ?? (this.#mayHaveBasis() ? current : undefined);
+        sole = !lost && after !== undefined && this.#isSole(key, current, incoming, after);
         return change;
       },
       applied,
@@ -286,8 +299,13 @@ export class Replica {
     return incoming.siblings.some(({ dot }) => compareDots(dot, only.dot) === 0);
   }
 
-  /** Whether a write may replace what the key holds without regard to it. */
+  /**
+   * Whether a write may replace what the key holds without regard to it. Whatever a transaction or the deletion of an
+   * expired value makes of what it has read yields to the write, if it may have a basis. A transaction that reads nothing
+   * may replace the write, unless a client may know already that it came first.
+   */
   #isOpen(key: PackedKey, current: StoredObject | undefined): boolean {
+    if (this.#mayHaveBasis()) return this.#gate?.ordersWrites(key) !== true;
     return this.#gate?.closed(key) !== true && (current === undefined || !mayExpire(current));
   }
 
@@ -413,8 +431,13 @@ export class Replica {
     const seen = overAll && current !== undefined ? current.context : write.seen;
     const nowMs = this.#clock.wallMs();
     const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen, nowMs);
-    const apply = rules.allowMult ? applyWrite : replaceWith;
-    const object = apply(current, seen, write.content, dot, dateOfWrite(current, nowMs));
+    const dateMs = dateOfWrite(current, nowMs);
+    const basis = write.fromRead === true && !overAll && this.#mayHaveBasis() ? basisOf(seen, dot) : 0;
+    let object: StoredObject;
+    if (basis !== 0) {
+      object = applyWrite(current, seen, write.content, dot, dateMs, basis);
+      if (!rules.allowMult) object = resolveToNewest(object);
+    } else object = (rules.allowMult ? applyWrite : replaceWith)(current, seen, write.content, dot, dateMs);
     return hasLimits(rules) ? pruneContext(object, rules, nowMs) : object;
   }
 }

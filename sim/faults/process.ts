@@ -57,8 +57,8 @@ export const processFaults = {
     params: { build: { kind: 'choice', of: ['older', 'newer'] } },
     strike: (fault, context) =>
       context.restart(fault, (name) => {
-        const { max } = messageVersions;
-        context.cluster.changeBuild(name, fault.params['build'] === 'older' ? max - 1 : max);
+        const { min, max } = messageVersions;
+        context.cluster.changeBuild(name, fault.params['build'] === 'older' ? min : max);
       }),
   },
   'double-start': {

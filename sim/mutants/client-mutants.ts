@@ -176,4 +176,16 @@ export const clientMutants: readonly Mutant[] = [
     oracles: ['session-guarantees'],
     seedsMax: 5,
   },
+  {
+    name: 'basis-ignored',
+    code: 'M143',
+    title:
+      'what INCR or EXPIRE made of a former value counts from its time, and wins over a SET of the same moment',
+    file: 'engine/replica/replica.js',
+    find: 'write.fromRead === true && !overAll',
+    replace: 'write.fromRead === true && overAll',
+    scenario: 'redis-pipelines',
+    oracles: ['session-guarantees'],
+    seedsMax: 25,
+  },
 ];

@@ -49,6 +49,7 @@ import type { BranchesLeft, TransactionFindings } from '../check/transactions/tr
 import { transactionFindings } from '../check/transactions/transactions.ts';
 import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
+import { messageVersions } from '../../engine/peer/wire/versions.ts';
 
 /** Most events of a run: beyond them it is aborted with the verdict `unknown`. */
 const eventsMax = 20_000_000;
@@ -447,10 +448,16 @@ class Run {
   }
 }
 
+/** A cluster whose builds change has begun with the older one: there is no way back from a new cluster's version. */
+function firstBuild({ faults }: Plan): Plan['settings'] {
+  const changes = faults.some(({ kind }) => kind === 'build-change');
+  return changes ? { peer_version: messageVersions.min } : {};
+}
+
 /** A cluster with the plan's settings. Throws `PlanInvalid` for settings that the configuration refuses. */
 function makeCluster(world: World, plan: Plan): Cluster {
   try {
-    return new Cluster(world, plan.nodes, plan.settings);
+    return new Cluster(world, plan.nodes, { ...firstBuild(plan), ...plan.settings });
   } catch (cause) {
     if (!(cause instanceof LockstepError) || cause.code !== 'ConfigInvalid') throw cause;
     throw new LockstepError('PlanInvalid', `plan.settings: ${cause.message}`, { cause });

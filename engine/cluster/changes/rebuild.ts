@@ -41,6 +41,11 @@ export interface RebuildDependencies {
   readonly mark: RebuildMark;
   /** Asks a peer what it knows of this node's earlier incarnations. Undefined if it does not answer. */
   readonly ask: (peer: NodeId) => Promise<LostDiskState | undefined>;
+  /**
+   * No member held anything: the cluster is new. Called before this node may be a primary. Resolves with the members
+   * that it waits for: then it is called again.
+   */
+  readonly onNewCluster: () => Promise<readonly NodeId[]>;
 }
 
 /** What is still missing. If both are empty, the ring has changed meanwhile, and the rebuild checks again. */
@@ -148,7 +153,7 @@ export class Rebuild {
   async #run(judged: Deferred<void>): Promise<void> {
     const { io, mark } = this.#parts;
     for (;;) {
-      const lack = await this.#look(judged);
+      const lack = (await this.#look(judged)) ?? (await this.#begin());
       if (this.#stopped) return;
       if (lack === undefined) break;
       this.#wait(lack);
@@ -160,6 +165,12 @@ export class Rebuild {
     this.#rangesLeft = 0;
     if (waited) io.log.event('info', 'transfer.rebuild.done', { ranges: this.#ranges });
     await mark.lift();
+  }
+
+  /** Nothing is missing. If nothing was read either, the cluster is new. */
+  async #begin(): Promise<Lack | undefined> {
+    const silent = this.#ranges === 0 && !this.#stopped ? await this.#parts.onNewCluster() : [];
+    return silent.length === 0 ? undefined : { members: silent, coordinators: [] };
   }
 
   #wait(lack: Lack): void {

@@ -6,7 +6,8 @@
  * and stays as it is while versions of messages come and go, so nodes of any two versions can read each other's greeting
  * and say what is wrong.
  *
- * 3: messages of builds whose greeting states no range. 4: `upgrade`, by which a cluster is finalized.
+ * 3: messages of builds whose greeting states no range. 4: `upgrade`, by which a cluster is finalized, and objects whose
+ * writes have a basis (replica/object/object.ts).
  */
 
 /** The versions that a node speaks, both included. */
@@ -17,6 +18,9 @@ export interface VersionRange {
 
 /** What this build speaks. */
 export const messageVersions: VersionRange = { min: 3, max: 4 };
+
+/** Builds that speak this version read objects of format 2. */
+export const objectFormat2Since = 4;
 
 /** What a node speaks whose greeting states no range. */
 export const unstatedVersions: VersionRange = { min: 3, max: 3 };

@@ -45,7 +45,7 @@ const dotBytesMin = 3;
 const roomMax = 64;
 
 /** Counters in a millisecond; 2^53 of them last beyond the year 2200. */
-const countersPerMs = 1024;
+export const countersPerMs = 1024;
 
 /**
  * How far a client's context may be ahead of the wall clock of the node that reads it, in milliseconds. Contexts are

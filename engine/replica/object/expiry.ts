@@ -6,8 +6,8 @@
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import type { Content } from './content.ts';
-import { isNewerDot } from './dots.ts';
 import type { Sibling, StoredObject } from './object.ts';
+import { isNewer } from './object.ts';
 
 /** Name of the metadata item: milliseconds since the epoch, in decimal digits. */
 export const expiryName: ByteString = byteStringOf('lockstep-expires-at');
@@ -28,14 +28,14 @@ export function metaWithExpiry({ meta }: Content, expiresAtMs: number): Content[
 }
 
 /**
- * The value with the newest dot among the siblings: the same one on every replica that knows the same writes. Undefined
+ * The newest value among the siblings (`isNewer`): the same one on every replica that knows the same writes. Undefined
  * without a value.
  */
 export function newestValue({ siblings }: StoredObject): Sibling | undefined {
   let newest: Sibling | undefined;
   for (const sibling of siblings) {
     if (sibling.tombstone) continue;
-    if (newest === undefined || isNewerDot(sibling.dot, newest.dot)) newest = sibling;
+    if (newest === undefined || isNewer(sibling, newest)) newest = sibling;
   }
   return newest;
 }

@@ -7,15 +7,17 @@ import { byteStringFrom } from '../../base/ids.ts';
 import type { Content } from './content.ts';
 import { decodeContent, encodeContent, tombstone } from './content.ts';
 import type { Actor, VersionVector } from './dots.ts';
-import { covers, emptyVector, highestCounter, isNewerDot } from './dots.ts';
+import { covers, emptyVector, highestCounter } from './dots.ts';
 import type { StoredObject } from './object.ts';
 import {
   applyWrite,
+  basisOf,
   decodeContext,
   decodeObject,
   describeObject,
   encodeContext,
   encodeObject,
+  isNewer,
   liveSiblings,
   mergeObjects,
   objectBytes,
@@ -41,14 +43,17 @@ const write = fc.record({
   counter: fc.integer({ min: 1, max: 2 ** 52 }),
   sees: fc.boolean(),
   nowMs: fc.nat(2 ** 40),
+  fromRead: fc.boolean(),
 });
 /** Any object that writes at one replica can produce. */
 const objects: fc.Arbitrary<StoredObject> = fc.array(write, { minLength: 1, maxLength: 5 }).map((writes) => {
   let object: StoredObject | undefined;
-  for (const { content, actor, counter, sees, nowMs } of writes) {
+  for (const { content, actor, counter, sees, nowMs, fromRead } of writes) {
     const dot = { actor: actor as Actor, counter };
     if (covers(object?.context ?? emptyVector, dot)) continue;
-    object = applyWrite(object, sees ? (object?.context ?? emptyVector) : emptyVector, content, dot, nowMs);
+    const seen = sees ? (object?.context ?? emptyVector) : emptyVector;
+    const basis = fromRead && highestCounter(seen) < counter ? basisOf(seen, dot) : 0;
+    object = applyWrite(object, seen, content, dot, nowMs, basis);
   }
   return present(object, 'the first write');
 });
@@ -112,6 +117,7 @@ describe('writes and merges', () => {
             for (const seen of [emptyVector, object.context, other.context]) {
               const counter = Math.max(highestCounter(object.context), highestCounter(seen)) + 1;
               const dot = { actor: actor as Actor, counter };
+              // What the object holds has a basis before that counter, and the write's own is its counter.
               const replaced = replaceWith(current, seen, content, dot, 7);
               expect(replaced).toEqual(resolveToNewest(applyWrite(current, seen, content, dot, 7)));
             }
@@ -153,15 +159,15 @@ describe('buckets without siblings', () => {
   it('a replica holds one write: the newest that it knows, and none that another known write had seen', () => {
     fc.assert(
       fc.property(histories, (history) => {
-        const { snapshots, dots, seen } = play(history, resolveToNewest);
+        const { snapshots, dots, seen, written } = play(history, resolveToNewest);
         for (const { object, twin } of snapshots) {
           if (object === undefined) continue;
           expect(object.siblings).toHaveLength(1);
           const winner = dots.findIndex((dot) => dot === object.siblings[0]?.dot);
-          const winning = present(dots[winner], 'the winner');
+          const winning = present(written[winner], 'the winner');
           for (const write of twin.known) {
             expect(seen[write]?.has(winner)).toBe(false);
-            if (write !== winner) expect(isNewerDot(winning, present(dots[write], 'a write'))).toBe(true);
+            if (write !== winner) expect(isNewer(winning, present(written[write], 'a write'))).toBe(true);
           }
         }
       }),
@@ -260,7 +266,7 @@ describe('bytes of objects', () => {
 
   it('an object with many siblings and actors round-trips', () => {
     const writes = Array.from({ length: 3000 }, (_, index) => dotOf(`a${String(index).padStart(5, '0')}`, 1));
-    const siblings = writes.map((dot) => ({ ...tombstone, dot, lastModifiedMs: 0 }));
+    const siblings = writes.map((dot) => ({ ...tombstone, dot, lastModifiedMs: 0, basis: 0 }));
     const object = { context: writes, siblings };
     expect(sameObject(decodeObject(encodeObject(object)), object)).toBe(true);
   });

@@ -13,6 +13,7 @@ import { contentBytes, readContent, writeContent } from './content.ts';
 import type { Dot, VersionVector } from './dots.ts';
 import {
   compareDots,
+  countersPerMs,
   covers,
   describeVector,
   dotBytes,
@@ -33,6 +34,11 @@ export interface Sibling extends Content {
   readonly dot: Dot;
   /** Milliseconds since the epoch, by the clock of the coordinating replica (`dates.ts`). */
   readonly lastModifiedMs: number;
+  /**
+   * Of a write that was made from what its writer had read: the counter that it follows (`basisOf`). 0: the write was
+   * made from nothing.
+   */
+  readonly basis: number;
 }
 
 /** A key's siblings and their causal context. */
@@ -49,11 +55,15 @@ export const siblingsMax = 1000;
 /** Limit of entries in a client's context. Real contexts are far shorter; a forged one would be stored with the key. */
 const contextEntriesMax = 10_000;
 const formatVersion = 1;
+/** Objects with a sibling that has a basis. Builds before peer messages of version 4 do not read it. */
+const basisVersion = 2;
+/** Counters before a write that was made from what its writer had read, in which it yields to other writes. */
+const yieldCounters = 10 * 60_000 * countersPerMs;
 
 /**
  * The object after the write named by `dot`, whose writer has seen `seen` (the client's causal context). The write
  * replaces every sibling that its writer had seen and stands beside the others. The dot must be new: neither the object
- * nor `seen` covers it.
+ * nor `seen` covers it. `basis`: see `basisOf`.
  */
 export function applyWrite(
   current: StoredObject | undefined,
@@ -61,11 +71,12 @@ export function applyWrite(
   content: Content,
   dot: Dot,
   nowMs: number,
+  basis = 0,
 ): StoredObject {
   const known = mergeVectors(current?.context ?? emptyVector, seen);
   assert(!covers(known, dot), 'a dot is minted once');
   const siblings = current?.siblings.filter((sibling) => !covers(seen, sibling.dot)) ?? [];
-  siblings.push(siblingOf(content, dot, nowMs));
+  siblings.push(siblingOf(content, dot, nowMs, basis));
   return { context: withDot(known, dot), siblings: sortSiblings(siblings) };
 }
 
@@ -82,7 +93,30 @@ export function replaceWith(
 ): StoredObject {
   const known = mergeVectors(current?.context ?? emptyVector, seen);
   assert(highestCounter(known) < dot.counter, 'a dot that replaces is beyond all that is known');
-  return { context: withDot(known, dot), siblings: [siblingOf(content, dot, nowMs)] };
+  return { context: withDot(known, dot), siblings: [siblingOf(content, dot, nowMs, 0)] };
+}
+
+/**
+ * The basis of a write that was made from what `seen` covers. It follows everything that it has seen directly: a write
+ * that it has not seen, and that was made since, wins over it, though the dot of this one may be later. So a plain write
+ * that runs at the same time as an increment is never lost to it: in the order of both it comes second. The basis is at
+ * most ten minutes before the dot: nothing older is still under way.
+ */
+export function basisOf(seen: VersionVector, dot: Dot): number {
+  return Math.max(highestCounter(seen), dot.counter - yieldCounters, 0);
+}
+
+/**
+ * Whether `left` wins where only one sibling may stay: a total order in which a write is after everything that it has
+ * seen, whatever the clocks say. Otherwise two replicas could drop each other's winner. A write counts from its dot, or
+ * from just behind its basis.
+ */
+export function isNewer(left: Sibling, right: Sibling): boolean {
+  const one = left.basis === 0 ? left.dot.counter : left.basis;
+  const other = right.basis === 0 ? right.dot.counter : right.basis;
+  if (one !== other) return one > other;
+  if ((left.basis === 0) !== (right.basis === 0)) return left.basis !== 0;
+  return isNewerDot(left.dot, right.dot);
 }
 
 /**
@@ -138,16 +172,14 @@ function keepBefore(
 }
 
 /**
- * The object with its newest sibling only (`isNewerDot`), for a bucket without siblings. A dot's counter follows the
- * clock and is beyond everything that its writer had seen. The context stays, so the losers stay lost on every replica.
+ * The object with its newest sibling only (`isNewer`), for a bucket without siblings. A dot's counter follows the clock
+ * and is beyond everything that its writer had seen. The context stays, so the losers stay lost on every replica.
  * An order by the wall clock alone would be wrong: with differing clocks each replica could drop the value that another
  * one keeps.
  */
 export function resolveToNewest(object: StoredObject): StoredObject {
   if (object.siblings.length <= 1) return object;
-  const newest = object.siblings.reduce((best, sibling) =>
-    isNewerDot(sibling.dot, best.dot) ? sibling : best,
-  );
+  const newest = object.siblings.reduce((best, sibling) => (isNewer(sibling, best) ? sibling : best));
   return { context: object.context, siblings: [newest] };
 }
 
@@ -169,22 +201,30 @@ export function sameObject(left: StoredObject, right: StoredObject): boolean {
   );
 }
 
-/** Canonical bytes: equal objects have equal bytes. Format version 1. */
+/** Canonical bytes: equal objects have equal bytes. Format version 1, or 2 if a sibling has a basis. */
 export function encodeObject(object: StoredObject): Buffer {
+  const based = object.siblings.some(hasBasis);
   const writer = new ByteWriter(objectBytes(object));
-  writer.u8(formatVersion);
+  writer.u8(based ? basisVersion : formatVersion);
   writeVector(writer, object.context);
   writer.varint(object.siblings.length);
-  for (const sibling of object.siblings) writeSibling(writer, sibling);
+  for (const sibling of object.siblings) writeSibling(writer, sibling, based);
   return writer.finish();
+}
+
+function hasBasis({ basis }: Sibling): boolean {
+  return basis !== 0;
 }
 
 /** Size of `encodeObject`'s bytes. A larger buffer per small object would be a good part of all garbage. */
 export function objectBytes({ context, siblings }: StoredObject): number {
   let bytes = 1 + varintBytes(context.length) + varintBytes(siblings.length);
   for (const entry of context) bytes += dotBytes(entry);
-  for (const sibling of siblings)
+  const based = siblings.some(hasBasis);
+  for (const sibling of siblings) {
     bytes += dotBytes(sibling.dot) + varintBytes(sibling.lastModifiedMs) + contentBytes(sibling);
+    if (based) bytes += varintBytes(sibling.basis);
+  }
   return bytes;
 }
 
@@ -195,26 +235,33 @@ export function objectBytes({ context, siblings }: StoredObject): number {
 export function decodeObject(bytes: Uint8Array, actors?: NameTable): StoredObject {
   const reader = new ByteReader(bytes);
   const version = reader.u8();
-  if (version !== formatVersion)
-    throw new BytesError(`object format ${version}; this version reads ${formatVersion}`);
+  if (version !== formatVersion && version !== basisVersion)
+    throw new BytesError(`object format ${version}; this version reads ${formatVersion} and ${basisVersion}`);
+  const based = version === basisVersion;
   const context = readVector(reader, actors);
   const count = reader.varint();
   if (count === 0 || count > reader.left) throw new BytesError(`${count} siblings in ${reader.left} bytes`);
   // Mostly there is one sibling: an array of exactly one.
-  const siblings = [readCovered(reader, context, actors)];
+  const siblings = [readCovered(reader, context, actors, based)];
   for (let index = 1; index < count; index++) {
-    const sibling = readCovered(reader, context, actors);
+    const sibling = readCovered(reader, context, actors, based);
     const last = siblings.at(-1);
     if (last !== undefined && compareDots(last.dot, sibling.dot) >= 0)
       throw new BytesError('siblings out of order');
     siblings.push(sibling);
   }
   reader.end();
+  if (based && !siblings.some(hasBasis)) throw new BytesError('an object of format 2 without a basis');
   return { context, siblings };
 }
 
-function readCovered(reader: ByteReader, context: VersionVector, actors: NameTable | undefined): Sibling {
-  const sibling = readSibling(reader, actors);
+function readCovered(
+  reader: ByteReader,
+  context: VersionVector,
+  actors: NameTable | undefined,
+  based: boolean,
+): Sibling {
+  const sibling = readSibling(reader, actors, based);
   if (!covers(context, sibling.dot)) throw new BytesError('a sibling that its context does not cover');
   return sibling;
 }
@@ -248,20 +295,23 @@ export function describeObject(object: StoredObject): string {
   return [describeVector(object.context), ...siblings].join(' ');
 }
 
-function writeSibling(writer: ByteWriter, sibling: Sibling): void {
+function writeSibling(writer: ByteWriter, sibling: Sibling, based: boolean): void {
   writeDot(writer, sibling.dot);
+  if (based) writer.varint(sibling.basis);
   writer.varint(sibling.lastModifiedMs);
   writeContent(writer, sibling);
 }
 
-function readSibling(reader: ByteReader, actors: NameTable | undefined): Sibling {
+function readSibling(reader: ByteReader, actors: NameTable | undefined, based: boolean): Sibling {
   const dot = readDot(reader, actors);
+  const basis = based ? reader.varint() : 0;
+  if (basis >= dot.counter) throw new BytesError('a write that is not behind its basis');
   const lastModifiedMs = reader.varint();
-  return siblingOf(readContent(reader), dot, lastModifiedMs);
+  return siblingOf(readContent(reader), dot, lastModifiedMs, basis);
 }
 
 /** Copies field by field: a spread costs several times as much, and every sibling of every object is made here. */
-function siblingOf(content: Content, dot: Dot, lastModifiedMs: number): Sibling {
+function siblingOf(content: Content, dot: Dot, lastModifiedMs: number, basis: number): Sibling {
   return {
     value: content.value,
     contentType: content.contentType,
@@ -272,6 +322,7 @@ function siblingOf(content: Content, dot: Dot, lastModifiedMs: number): Sibling 
     tombstone: content.tombstone,
     dot,
     lastModifiedMs,
+    basis,
   };
 }
 

@@ -107,7 +107,7 @@ test('a context stays within the big limit, however many incarnations write', ()
       actor: `n1.${String(incarnation).padStart(4, '0')}` as Actor,
       counter: nextCounter(0, incarnationMs + 1),
     };
-    const sibling = { ...contentOf('value'), dot, lastModifiedMs: incarnationMs };
+    const sibling = { ...contentOf('value'), dot, lastModifiedMs: incarnationMs, basis: 0 };
     const grown = { context: mergeVectors(object?.context ?? [], [dot]), siblings: [sibling] };
     object = pruneContext(grown, bounds, incarnationMs);
     longest = Math.max(longest, object.context.length);

@@ -9,8 +9,8 @@ import type { Content } from './content.ts';
 import { tombstone } from './content.ts';
 import type { Actor, Dot } from './dots.ts';
 import { emptyVector, highestCounter, nextCounter } from './dots.ts';
-import type { StoredObject } from './object.ts';
-import { applyWrite, mergeObjects } from './object.ts';
+import type { Sibling, StoredObject } from './object.ts';
+import { applyWrite, basisOf, mergeObjects } from './object.ts';
 
 /** Replicas in every history. */
 export const replicaCount = 3;
@@ -23,6 +23,8 @@ export type Step =
       /** The snapshot that the client has read; undefined for a blind write. */
       readonly seen: number | undefined;
       readonly deletes: boolean;
+      /** The content was made from what the client has read. */
+      readonly fromRead: boolean;
     }
   | { readonly kind: 'merge'; readonly at: number; readonly snapshot: number };
 
@@ -46,6 +48,7 @@ export const histories: fc.Arbitrary<History> = fc.record({
         at,
         seen: fc.option(snapshot, { nil: undefined }),
         deletes: fc.boolean(),
+        fromRead: fc.boolean(),
       }),
       fc.record({ kind: fc.constant('merge' as const), at, snapshot }),
     ),
@@ -72,6 +75,8 @@ export interface Played {
   readonly replicas: readonly Snapshot[];
   /** The dot of each write, by its number. */
   readonly dots: readonly Dot[];
+  /** Each write as it was made, by its number. */
+  readonly written: readonly Sibling[];
   /** The writes that each write had replaced or heard of, by its number. */
   readonly seen: readonly ReadonlySet<number>[];
 }
@@ -85,6 +90,7 @@ export function play(history: History, resolve = (object: StoredObject): StoredO
   const snapshots: Snapshot[] = [nothing];
   const dots: Dot[] = [];
   const seen: ReadonlySet<number>[] = [];
+  const written: Sibling[] = [];
   history.steps.forEach((step, stepIndex) => {
     const here = present(replicas[step.at], 'the replica');
     const source =
@@ -104,8 +110,16 @@ export function play(history: History, resolve = (object: StoredObject): StoredO
       const dot = { actor: `n${step.at}.00` as Actor, counter: nextCounter(known, nowMs) };
       counters[step.at] = dot.counter;
       const content = step.deletes ? tombstone : contentOf(`write ${dots.length}`);
+      const basis = step.fromRead ? basisOf(context, dot) : 0;
+      const object = applyWrite(here.object, context, content, dot, nowMs, basis);
+      written.push(
+        present(
+          object.siblings.find((sibling) => sibling.dot === dot),
+          'the write',
+        ),
+      );
       next = {
-        object: applyWrite(here.object, context, content, dot, nowMs),
+        object,
         twin: writtenTwin(here.twin, seenByWriter.twin, dots.length),
       };
       seen.push(seenByWriter.twin.known);
@@ -115,7 +129,7 @@ export function play(history: History, resolve = (object: StoredObject): StoredO
     replicas[step.at] = stored;
     snapshots.push(stored);
   });
-  return { snapshots, replicas, dots, seen };
+  return { snapshots, replicas, dots, written, seen };
 }
 
 /** A value with this text. */

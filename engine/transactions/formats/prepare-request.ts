@@ -24,13 +24,14 @@ export type CommitReply = Ended | Extract<BranchReply, { kind: 'told' }> | Locks
 /** The writes of a prepared request, without conditions: those were checked at the prepare. */
 export function writesOf(order: PrepareRequest): readonly LocalWrite[] {
   const writing = order.operations.filter(({ check }) => !check);
-  return writing.map(({ key, token, content, context }) => ({
+  return writing.map(({ key, token, content, context, ifMatch, ifAbsent }) => ({
     key,
     token,
     content,
     seen: context ?? [],
     ifNoneMatch: false,
     ifContext: undefined,
+    fromRead: ifAbsent || ifMatch !== undefined,
   }));
 }
 
@@ -95,7 +96,8 @@ export function vettedWrite({
   ifMatch,
   ifAbsent,
 }: BranchOperation): LocalWrite {
-  return { key, token, content, seen: context ?? [], ifNoneMatch: ifAbsent, ifContext: ifMatch };
+  const fromRead = ifAbsent || ifMatch !== undefined;
+  return { key, token, content, seen: context ?? [], ifNoneMatch: ifAbsent, ifContext: ifMatch, fromRead };
 }
 
 /**

@@ -157,6 +157,7 @@ export class UnrecordedWrites {
       seen: ifMatch === undefined ? (context ?? []) : mergeVectors(context ?? [], ifMatch),
       ifNoneMatch: false,
       ifContext: ifMatch,
+      fromRead: ifMatch !== undefined,
     };
     const plan = batchPlan(this.#context.parts, write, placement, level);
     return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, place, plan } : undefined;

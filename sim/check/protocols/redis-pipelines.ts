@@ -6,12 +6,12 @@
  *   not certainly fail;
  * - no command is shown a value, or none, that an acknowledged change surely replaced: so a read behind a write of its
  *   own pipeline reflects it, and no acknowledged write is lost;
- * - no two acknowledged commands replace one value that both were shown (INCR, GETSET, GETDEL, SET GET);
+ * - no two acknowledged commands replace one value that both were shown (INCR, GETSET, GETDEL, SET GET), unless a plain
+ *   SET that had not ended brought it: it may have to write the value again, after the first of them;
  * - once two values are acknowledged, no client is shown the one after another client was shown the other.
  *
- * A change of unknown outcome may have happened at any time after it was sent, or never. EXPIRE writes the value that it
- * has read, and INCR what follows it: either may win over a SET that runs at the same time. Skipped: errors, values of
- * changes of unknown outcome, and values that such an EXPIRE or INCR may have brought back.
+ * A change of unknown outcome may have happened at any time after it was sent, or never. Skipped: errors, and values of
+ * changes of unknown outcome.
  */
 import type { PipelineCommand } from '../../evidence/redis-pipelines.ts';
 import { pipelineCommands, valueSpacing } from '../../evidence/redis-pipelines.ts';
@@ -33,7 +33,7 @@ interface Step {
   readonly doneUs: number;
   /** What it was shown: a value, `nil`, or nothing that says so. */
   readonly shown: number | 'nil' | undefined;
-  /** What it leaves if it happens: a value, `nil`; undefined if it changes nothing, or nobody knows to what. */
+  /** What it leaves if it happens: a value, `nil`; undefined if it changes nothing, or it is not known to what. */
   readonly leaves: number | 'nil' | undefined;
 }
 
@@ -192,7 +192,7 @@ function originOf(shown: number): number {
   return shown - (shown % valueSpacing);
 }
 
-/** No step is shown what nobody wrote, or what an acknowledged change surely replaced. */
+/** No step is shown what no command wrote, or what an acknowledged change surely replaced. */
 function checkShown(steps: readonly Step[], tally: Tally): void {
   const changes = steps.filter(({ outcome, leaves }) => outcome === 'ok' && leaves !== undefined);
   const writers = new Map<number, Step>();
@@ -206,7 +206,7 @@ function checkShown(steps: readonly Step[], tally: Tally): void {
     }
     const written = writers.get(origin);
     tally.compare(written !== undefined && written.outcome !== 'fail', read.doneUs, () => {
-      const by = written === undefined ? 'nobody wrote it' : `it was refused: ${describe(written)}`;
+      const by = written === undefined ? 'no command wrote it' : `it was refused: ${describe(written)}`;
       return `${describe(read)}: ${by}`;
     });
     const writer = writers.get(read.shown);
@@ -216,22 +216,10 @@ function checkShown(steps: readonly Step[], tally: Tally): void {
       continue;
     }
     const later = changes.find((change) => precedes(writer, change) && precedes(change, read));
-    if (later !== undefined && mayBringBack('expire', later, read, steps)) {
-      tally.skip();
-      continue;
-    }
     tally.compare(later === undefined, read.doneUs, () => {
       return `${describe(read)}: ${later === undefined ? '' : describe(later)} had replaced that of ${describe(writer)}`;
     });
   }
-}
-
-/** A command of that kind ran at the same time as `change`, and so may have written what it had read before. */
-function mayBringBack(kind: 'expire' | 'incr', change: Step, read: Step, steps: readonly Step[]): boolean {
-  return steps.some((step) => {
-    if (step.kind !== kind || step.outcome === 'fail' || precedes(read, step)) return false;
-    return !precedes(step, change) && !precedes(change, step);
-  });
 }
 
 /** A step is shown nothing, or a number that begins with nothing: no acknowledged value is surely there. */
@@ -240,22 +228,33 @@ function checkAbsence(read: Step, steps: readonly Step[], changes: readonly Step
   const values = changes.filter(({ leaves }) => typeof leaves === 'number' && leaves >= valueSpacing);
   const kept = values.find((change) => {
     if (!precedes(change, read)) return false;
-    if (deletions.some((deletion) => !precedes(deletion, change) && !precedes(read, deletion))) return false;
-    return read.shown === 'nil' || !mayBringBack('incr', change, read, steps);
+    return !deletions.some((deletion) => !precedes(deletion, change) && !precedes(read, deletion));
   });
   tally.compare(kept === undefined, read.doneUs, () => {
     return `${describe(read)}: no command deleted that of ${kept === undefined ? '' : describe(kept)}`;
   });
 }
 
+/** The writer is a plain SET that had not surely ended when `other` was shown its value. */
+function mayWriteTwice(writer: Step | undefined, other: Step): boolean {
+  if (writer === undefined || precedes(writer, other)) return false;
+  return writer.kind === 'set' || writer.kind === 'set-ex';
+}
+
 /** No two acknowledged steps replaced the same value. */
 function checkReplacedOnce(steps: readonly Step[], tally: Tally): void {
   const replacers = new Map<number, Step>();
+  const writers = new Map<number, Step>();
+  for (const step of steps) if (typeof step.leaves === 'number') writers.set(step.leaves, step);
   for (const step of steps) {
     const { shown, outcome, leaves } = step;
     if (outcome !== 'ok' || leaves === undefined || typeof shown !== 'number') continue;
     if (originOf(shown) === 0) continue;
     const other = replacers.get(shown);
+    if (other !== undefined && mayWriteTwice(writers.get(shown), other)) {
+      tally.skip();
+      continue;
+    }
     tally.compare(other === undefined, step.doneUs, () => {
       return `two commands replaced ${shown}: ${other === undefined ? '' : describe(other)}, ${describe(step)}`;
     });
@@ -277,8 +276,7 @@ function checkSettled(steps: readonly Step[], tally: Tally): void {
     const before = reads.find((earlier) => {
       if (earlier.writer === writer || !precedes(earlier.read, read)) return false;
       if (writer.doneUs >= earlier.read.record.invokedUs) return false;
-      if (earlier.writer.doneUs >= read.record.invokedUs) return false;
-      return !mayBringBack('expire', earlier.writer, read, steps);
+      return earlier.writer.doneUs < read.record.invokedUs;
     });
     tally.compare(before === undefined, read.doneUs, () => {
       return `${describe(read)}: the newer value was shown before: ${before === undefined ? '' : describe(before.read)}`;

@@ -14,9 +14,9 @@ const keys = Array.from({ length: 40 }, (_, key) => `k${key}`);
 const delaySeconds = 4;
 /**
  * The engine's own keys of a joined node: its log horizon, the incarnations that kept the log, the incarnations of its
- * files, and that it has received all bucket properties.
+ * files, that it has received all bucket properties, and the cluster's minimum version of peer messages.
  */
-const joinersRecords = 4;
+const joinersRecords = 5;
 /** An initial member has one more: that its empty disk has been filled. */
 const ownRecords = joinersRecords + 1;
 const joiner = {

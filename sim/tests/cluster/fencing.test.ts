@@ -71,7 +71,7 @@ test('a joining node must be empty: one with keys from a forgotten membership re
   await room.startAll();
   const refused: string[] = [];
   room.cluster.onStartRefused(({ node, code }) => refused.push(`${node} ${code}`));
-  expect(await statusOf(room, 'n1', 'PUT', '')).toBe(204);
+  expect(await statusOf(room, 'n1', 'PUT', '?w=all')).toBe(204);
   room.cluster.crash('n3', 'keepAll', 'silent');
   const { disk } = room.cluster.host('n3');
   expect(disk.rot('members', 0, 0)).toBe(true);

@@ -255,9 +255,9 @@ describe('a node that joins', () => {
     });
     expect(owned.length).toBeGreaterThan(5);
     // And records of the engine's own: since when and over which lives it has kept the log of transactions, which files
-    // the node has had, and that it has heard of all that was set of buckets. The last follows moments after NORMAL.
+    // the node has had, that it has heard of all that was set of buckets, and the minimum version of peer messages. The last follows moments after NORMAL.
     await room.until(() => false, second);
-    expect(await room.count('n4', 'svc_store_keys')).toBe(owned.length + 4);
+    expect(await room.count('n4', 'svc_store_keys')).toBe(owned.length + 5);
     expect(await room.count('n4', 'svc_transfer_keys_total', { direction: 'in' })).toBe(owned.length);
     expect(await room.count('n4', 'svc_transfer_ranges_left')).toBe(0);
     for (const key of keys) expect((await ask('n4', 'GET', key)).body.toString()).toBe(`v${key}`);

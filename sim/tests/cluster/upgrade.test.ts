@@ -14,10 +14,7 @@ interface Answer {
 
 let room: MemberHarness;
 
-beforeEach(async () => {
-  room = new MemberHarness('upgrade', 3, { aae_enabled: false, gossip_interval_ms: 200 });
-  await room.startAll();
-});
+const settings = { aae_enabled: false, gossip_interval_ms: 200 };
 
 async function upgrade(name: string, method: 'GET' | 'POST' = 'GET'): Promise<Answer> {
   const { status, body } = await room.ask(name, method, method === 'GET' ? '/upgrade' : '/upgrade/finalize');
@@ -33,7 +30,34 @@ async function startAs(name: string, version: number): Promise<void> {
   await room.until(() => room.allAre('NORMAL'), 10 * second);
 }
 
+test('a new cluster begins with what its first nodes speak, and a node that comes late learns it', async () => {
+  room = new MemberHarness('new', 3, settings);
+  room.cluster.start('n1');
+  room.cluster.start('n2');
+  await room.until(() => room.cluster.serves('n1') && room.cluster.serves('n2'), 10 * second);
+  expect((await upgrade('n1')).view.version).toEqual({ minimum: 4, max: 4 });
+  room.cluster.start('n3');
+  await room.until(() => room.cluster.serves('n3'), 10 * second);
+  await room.until(() => false, 2 * second);
+  for (const name of ['n1', 'n2', 'n3'])
+    expect((await upgrade(name)).view.version).toEqual({ minimum: 4, max: 4 });
+});
+
+test('a new cluster with a node of the build before begins with what that one speaks', async () => {
+  room = new MemberHarness('new', 3, settings);
+  room.cluster.changeBuild('n3', 3);
+  await room.startAll();
+  for (const name of ['n1', 'n2']) expect((await upgrade(name)).view.version.minimum).toBe(3);
+});
+
 describe('an upgrade', () => {
+  /** A cluster that began as the build before, and whose nodes were started as today's, one after another. */
+  beforeEach(async () => {
+    room = new MemberHarness('upgrade', 3, { ...settings, peer_version: 3 });
+    await room.startAll();
+    for (const name of ['n1', 'n2', 'n3']) await startAs(name, 4);
+  });
+
   test('of a cluster whose members all speak the version is finalized, and recorded over a restart', async () => {
     expect((await upgrade('n1')).view.version).toEqual({ minimum: 3, max: 4 });
     const { status, view } = await upgrade('n1', 'POST');
