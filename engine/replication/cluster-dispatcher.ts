@@ -48,6 +48,20 @@ import { WriteRound } from './write-round.ts';
 const noBytes = Buffer.alloc(0);
 const nobody: readonly Member[] = [];
 
+/** A read whose first round is under way. */
+interface BegunRead {
+  readonly token: Token;
+  readonly placement: Placement;
+  readonly deadlineUs: number;
+  /** Replicas that are not asked. */
+  readonly away: readonly Member[];
+  readonly plan: DispatchPlan;
+  readonly round: ReadRound | ShortRead;
+  readonly answer: Promise<StoredObject | undefined>;
+  /** The dispatch, if the request is traced. */
+  readonly span: OpenSpan | undefined;
+}
+
 /** The dispatcher of one node; see `Dispatcher` for the errors. */
 export class ClusterDispatcher implements Dispatcher {
   readonly #parts: RoundDependencies;
@@ -116,10 +130,16 @@ export class ClusterDispatcher implements Dispatcher {
 
   async #get(request: GetRequest, isCounted: boolean): Promise<GetResult> {
     const quorum = this.#readQuorum(request);
-    const span = this.#began(request);
+    const startUs = this.#parts.clock.nowUs();
+    const span = this.#began(request, startUs);
     let failure: unknown;
     try {
-      return { object: await this.#read(request, quorum.need, span) };
+      const read = this.#beginRead(request, quorum.need, startUs, span);
+      try {
+        return { object: await read.answer };
+      } catch (error) {
+        return { object: await this.#readAgain(request, quorum.need, read, error) };
+      }
     } catch (error) {
       failure = error;
       const told = named(error, quorum, 'r');
@@ -131,7 +151,7 @@ export class ClusterDispatcher implements Dispatcher {
 
   async #put(request: PutRequest, isCounted: boolean): Promise<PutResult> {
     const quorum = this.#writeQuorum(request);
-    const span = this.#began(request);
+    const span = this.#began(request, this.#parts.clock.nowUs());
     let failure: unknown;
     try {
       return await this.#write(request, quorum.need, span);
@@ -146,9 +166,8 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   /** Notes the begin of a dispatch. Its span; undefined if the request is not traced. */
-  #began({ times, partOf }: Pick<GetRequest, 'times' | 'partOf'>): OpenSpan | undefined {
-    if (times === undefined) return partOf?.child('dispatch', this.#parts.clock.nowUs());
-    const nowUs = this.#parts.clock.nowUs();
+  #began({ times, partOf }: Pick<GetRequest, 'times' | 'partOf'>, nowUs: number): OpenSpan | undefined {
+    if (times === undefined) return partOf?.child('dispatch', nowUs);
     times.dispatched(nowUs);
     return times.dispatchSpan(nowUs);
   }
@@ -226,41 +245,63 @@ export class ClusterDispatcher implements Dispatcher {
     return new WriteRound(this.#parts, write, place, plan).run(timeoutUs);
   }
 
-  async #read(
-    request: GetRequest,
-    need: ReadNeed,
-    span: OpenSpan | undefined,
-  ): Promise<StoredObject | undefined> {
-    const { ring, clock, router, settings } = this.#parts;
+  /** Asks the replicas. `nowUs`: the monotonic time. Throws if they cannot be asked. */
+  #beginRead(request: GetRequest, need: ReadNeed, nowUs: number, span: OpenSpan | undefined): BegunRead {
+    const { ring, router, settings } = this.#parts;
     const token = router.tokenOf(request.key);
     const placement = ring().placement(token);
-    const deadlineUs = clock.nowUs() + (request.timeoutMs ?? settings.timeoutMs) * 1000;
-    const level = settings.readLevel;
-    checkTime(deadlineUs - clock.nowUs());
+    const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
+    checkTime(timeoutUs);
     // Before its rebuild is complete this node is not read as the key's primary; it tells peers the same.
     const lacking = lackingAt(this.#parts, token);
     if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
     // The previous primary may still be applying a transaction on the key.
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
-    let away: readonly Member[] = lacking === undefined ? nobody : [this.#parts.self];
-    let plan = admit(this.#planRead(placement, level, need, away), 'read');
-    const { readDisagreements } = this.#parts.stats;
+    const away: readonly Member[] = lacking === undefined ? nobody : [this.#parts.self];
+    const plan = admit(this.#planRead(placement, settings.readLevel, need, away), 'read');
+    const deadlineUs = nowUs + timeoutUs;
+    const { round, answer } = this.#runRound(request, token, plan, deadlineUs, span);
+    return { token, placement, deadlineUs, away, plan, round, answer, span };
+  }
+
+  #runRound(
+    request: GetRequest,
+    token: Token,
+    plan: DispatchPlan,
+    deadlineUs: number,
+    span: OpenSpan | undefined,
+  ): Pick<BegunRead, 'round' | 'answer'> {
+    const { packed } = request.key;
+    const round = isShort(plan)
+      ? new ShortRead(this.#parts, packed, token, plan, span)
+      : new ReadRound(this.#parts, packed, token, plan, undefined, span);
+    const nowUs = this.#parts.clock.nowUs();
+    request.times?.asked(nowUs);
+    return { round, answer: round.run(deadlineUs - nowUs, nowUs) };
+  }
+
+  /**
+   * The first round of a read has failed with `error`: repairs the replicas, or asks others, as long as that helps and
+   * time is left. Rejects with the last round's error.
+   */
+  async #readAgain(
+    request: GetRequest,
+    need: ReadNeed,
+    { token, placement, deadlineUs, span, ...first }: BegunRead,
+    failure: unknown,
+  ): Promise<StoredObject | undefined> {
+    const { clock, settings, stats } = this.#parts;
+    const { readDisagreements } = stats;
+    let { away, plan, round } = first;
+    let error = failure;
     let disagreement: unknown;
     for (;;) {
-      const { packed } = request.key;
-      const round = isShort(plan)
-        ? new ShortRead(this.#parts, packed, token, plan, span)
-        : new ReadRound(this.#parts, packed, token, plan, undefined, span);
-      request.times?.asked(clock.nowUs());
-      try {
-        const object = await round.run(deadlineUs - clock.nowUs());
-        if (disagreement !== undefined) readDisagreements.answered += 1;
-        return object;
-      } catch (error) {
-        if (round.disagrees && disagreement === undefined) {
-          disagreement = error;
-          if (await this.#isRepaired(round, deadlineUs)) continue;
-        }
+      let isRepaired = false;
+      if (round.disagrees && disagreement === undefined) {
+        disagreement = error;
+        isRepaired = await this.#isRepaired(round, deadlineUs);
+      }
+      if (!isRepaired) {
         if (disagreement !== undefined) {
           if (round.disagrees) readDisagreements.refused += 1;
           else readDisagreements.failed += 1;
@@ -270,9 +311,18 @@ export class ClusterDispatcher implements Dispatcher {
         const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
         if (last) throw error;
         away = [...away, ...round.failed];
-        const next = this.#planRead(placement, level, need, away);
+        const next = this.#planRead(placement, settings.readLevel, need, away);
         if (next.kind === 'refused') throw error;
         plan = next;
+      }
+      const again = this.#runRound(request, token, plan, deadlineUs, span);
+      round = again.round;
+      try {
+        const object = await again.answer;
+        if (disagreement !== undefined) readDisagreements.answered += 1;
+        return object;
+      } catch (caught) {
+        error = caught;
       }
     }
   }
@@ -325,8 +375,10 @@ export class ClusterDispatcher implements Dispatcher {
    */
   #fullFor(plan: DispatchPlan, bytes: number): LockstepError | undefined {
     const { self, queueFull } = this.#parts;
-    const isFull = ({ node }: Member): boolean => node !== self.node && queueFull(node, bytes);
-    const full = plan.targets.map(({ member }) => member).filter(isFull);
+    let full = nobody;
+    for (const { member } of plan.targets) {
+      if (member.node !== self.node && queueFull(member.node, bytes)) full = [...full, member];
+    }
     if (full.length === 0) return undefined;
     const tally = new Tally(plan);
     const verdicts = plan.targets.map(({ member }, index) =>

@@ -116,14 +116,14 @@ export class ReadRound implements LargeReader {
   }
 
   /**
-   * Asks the targets. Resolves with the merged object; rejects with `NoQuorum`, `ReplicasDisagree`, `Timeout`,
+   * Asks the targets. `nowUs`: the monotonic time, if the caller knows it. Resolves with the merged object; rejects with `NoQuorum`, `ReplicasDisagree`, `Timeout`,
    * `Corrupted`, or the only target's own error.
    */
-  run(timeoutUs: number): Promise<StoredObject | undefined> {
+  run(timeoutUs: number, nowUs = this.#parts.clock.nowUs()): Promise<StoredObject | undefined> {
     const { clock, stats } = this.#parts;
     const { targets, failovers } = this.#plan;
     this.#deadline = clock.after(timeoutUs, () => this.expire());
-    this.untilUs = clock.nowUs() + timeoutUs;
+    this.untilUs = nowUs + timeoutUs;
     this.patienceUs = Math.floor(timeoutUs / patienceShare);
     stats.pool.remote_peer_failover_requests += failovers;
     for (let index = 0; index < targets.length; index++)

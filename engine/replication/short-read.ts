@@ -78,12 +78,12 @@ export class ShortRead {
   }
 
   /** As in `ReadRound`. */
-  run(timeoutUs: number): Promise<StoredObject | undefined> {
+  run(timeoutUs: number, nowUs = this.#parts.clock.nowUs()): Promise<StoredObject | undefined> {
     const { clock } = this.#parts;
     const { targets } = this.#plan;
     this.#deadline = clock.after(timeoutUs, () => this.#general().expire());
     this.#timeoutUs = timeoutUs;
-    this.#untilUs = clock.nowUs() + timeoutUs;
+    this.#untilUs = nowUs + timeoutUs;
     for (let index = 0; index < targets.length; index++) this.#ask(index, timeoutUs);
     return this.#result.promise;
   }

@@ -182,7 +182,7 @@ export class StoreDriver {
     }
     this.#observer.writeRequested(bytes, this.inQueue);
     this.#expect(request);
-    this.#writeStore(request, batch);
+    this.#writeStore(request, batch, request.acceptedUs);
     return 'ok';
   }
 
@@ -222,8 +222,9 @@ export class StoreDriver {
     return this.#storeWrites < storeWritesMax && this.#storeBytes + bytes <= storeWriteBytesMax;
   }
 
-  #writeStore(request: Request, batch: readonly StoreWrite[]): void {
-    this.#observer.queueWaited(this.#io.clock.nowUs() - request.acceptedUs, this.outQueue + 1);
+  /** `nowUs`: the monotonic time. */
+  #writeStore(request: Request, batch: readonly StoreWrite[], nowUs: number): void {
+    this.#observer.queueWaited(nowUs - request.acceptedUs, this.outQueue + 1);
     this.#storeWrites += 1;
     this.#storeBytes += request.bytes;
     request.batch = undefined;
@@ -242,7 +243,7 @@ export class StoreDriver {
       if (request?.batch === undefined) return;
       // Already answered `Timeout`: the write definitely does not happen.
       if (request.done === undefined) sometimes('store.timed-out-write-skipped');
-      else this.#writeStore(request, request.batch);
+      else this.#writeStore(request, request.batch, this.#io.clock.nowUs());
     }
   }
 
