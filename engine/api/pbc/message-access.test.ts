@@ -6,7 +6,7 @@ import type { Role } from '../../auth/role.ts';
 import { mayUse, roles } from '../../auth/role.ts';
 import { beginFrame, finishFrame } from './frames.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
-import { messageAccess } from './message-access.ts';
+import { isAdmins, messageAccess } from './message-access.ts';
 import { messages } from './schema.ts';
 import type { PbcPeer } from './peer.fixture.ts';
 import { TestingServer } from './server.fixture.ts';
@@ -34,6 +34,13 @@ function story(peer: PbcPeer): readonly string[] {
 }
 
 const required = 'Unauthorized: Unauthorized: credentials are required';
+
+test('what is an admin’s is known by the message’s name and by the kind of its call', () => {
+  for (const [name, access] of Object.entries(messageAccess)) {
+    expect([name, isAdmins(name)]).toEqual([name, access === 'admin']);
+    expect([name, isAdmins(name.replace(/Req$/, ''))]).toEqual([name, access === 'admin']);
+  }
+});
 
 test('every request of the schema has a row', () => {
   const requests = Object.keys(messages).filter((name) => name.endsWith('Req'));

@@ -49,9 +49,19 @@ const names: ReadonlyMap<number, string> = new Map(
   Object.entries(messages).map(([name, { code }]) => [code, name]),
 );
 
-/** Whether the message of that name needs the admin role. */
+/** The messages that need the admin role, by name, and by name without the ending: the kind of their calls. */
+const adminsNames: ReadonlySet<string> = new Set(
+  Object.entries(messageAccess)
+    .filter(([, access]) => access === 'admin')
+    .flatMap(([name]) => [name, name.replace(/Req$/, '')]),
+);
+
+/**
+ * Whether the message of that name, or the call of that kind, needs the admin role. Asked for every request: the kind is
+ * a constant of the program, whose lookup builds no text.
+ */
 export function isAdmins(name: string): boolean {
-  return messageAccess[name as MessageName] === 'admin';
+  return adminsNames.has(name);
 }
 
 /** The name of a message in the schema, for logs. */

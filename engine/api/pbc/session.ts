@@ -30,7 +30,7 @@ import { answerObjectCall } from './object-calls.ts';
 import { errorFrame, errorFrameOf } from './replies.ts';
 import type { ConnectionLimits } from '../session/client-session.ts';
 import { ClientSession } from '../session/client-session.ts';
-import { accessOf, nameOfCode } from './message-access.ts';
+import { accessOf, isAdmins, nameOfCode } from './message-access.ts';
 import { messages } from './schema.ts';
 import type { TransactionCall } from './transaction-calls.ts';
 import { answerTransactionCall } from './transaction-calls.ts';
@@ -117,7 +117,9 @@ export class Session extends ClientSession<Call, Exchange> {
         this.received();
         code = frame.code;
         this.#caller.admit(code);
-        return judged(parseCall(frame, this.#parts), accessOf(code), this.#caller.permit);
+        const { permit } = this.#caller;
+        const call = parseCall(frame, this.#parts);
+        return permit.isLimited ? judged(call, accessOf(code), permit) : call;
       } catch (caught) {
         const error = asLockstepError(caught);
         if (!framed) {
@@ -231,7 +233,7 @@ export class Session extends ClientSession<Call, Exchange> {
       outcome = error.code;
       reply = this.#errorReply(error, purpose);
     }
-    this.#caller.audit(`${call.kind}Req`, outcome);
+    if (isAdmins(call.kind)) this.#caller.audit(`${call.kind}Req`, outcome);
     if (!isStreamed(call) && concernsObjects(call)) {
       const latencyUs = this.#parts.io.clock.nowUs() - exchange.startUs;
       this.#parts.observer.answered(latencyUs, 'pbc', operationOf(call), exchange.times);
