@@ -58,6 +58,9 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   #publishedCount = 0;
   /** The commands under way when the connection closed: what they publish keeps its order. */
   #orphans: Exchange[] | undefined;
+  /** The request that was read last, until it is taken, and the command that it names. */
+  #named: Request | undefined;
+  #command: Command | undefined;
   /** Since when more waits for this subscriber than it may have for long, on the clock's `nowUs`. */
   #laggingSinceUs: number | undefined;
 
@@ -187,8 +190,13 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
 
   /** Begins a command; false if it must wait for those under way. */
   protected override take(request: Request): boolean {
-    if (this.#isBlocked) return false;
-    const command = commands.get(nameOf(request));
+    if (this.#isBlocked || !this.#takeAs(this.#commandOf(request), request)) return false;
+    // A connection that waits for its client holds no request, which may be large.
+    this.#named = undefined;
+    return true;
+  }
+
+  #takeAs(command: Command | undefined, request: Request): boolean {
     if (command === undefined) {
       this.#conversation.spoil();
       this.#answer(unknown, request, errorReply(unknownCommand(request)));
@@ -237,8 +245,17 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   }
 
   #count(request: Request): void {
-    const name = nameOf(request);
-    this.#dependencies.parts.count(commands.get(name)?.field ?? fieldOf(name));
+    const field = this.#commandOf(request)?.field ?? fieldOf(nameOf(request));
+    this.#dependencies.parts.count(field);
+  }
+
+  /** The command that a request names. Counting and taking a request look it up once. */
+  #commandOf(request: Request): Command | undefined {
+    if (request !== this.#named) {
+      this.#named = request;
+      this.#command = commands.get(nameOf(request));
+    }
+    return this.#command;
   }
 
   #begin(command: Command, request: Request, plan: Exclude<Plan, { kind: 'quiet' }>): boolean {
