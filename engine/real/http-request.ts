@@ -71,6 +71,7 @@ export class RealHttpRequest implements HttpRequest {
 }
 
 function headersOf({ headers: raw }: IncomingMessage, authority: string | undefined): Headers {
+  if (authority === undefined && hasTextsOnly(raw)) return raw;
   const headers: Record<string, string | undefined> = {};
   for (const name in raw) {
     const value = raw[name];
@@ -78,4 +79,9 @@ function headersOf({ headers: raw }: IncomingMessage, authority: string | undefi
   }
   if (authority !== undefined) headers['host'] = authority;
   return headers;
+}
+
+/** Whether every value is one text. node:http joins repeated headers, except this one, which no client should send. */
+function hasTextsOnly(raw: IncomingMessage['headers']): raw is Record<string, string | undefined> {
+  return raw['set-cookie'] === undefined;
 }

@@ -243,9 +243,11 @@ class HttpEdge {
       const answer = route.handle(request);
       if (!(answer instanceof Promise)) this.#turn.give(turn, response, answer);
       else {
-        answer
-          .then((late) => this.#turn.give(turn, response, late))
-          .catch((error: unknown) => this.#fail(response, error));
+        // Neither `give` nor `#fail` throws.
+        void answer.then(
+          (late) => this.#turn.give(turn, response, late),
+          (error: unknown) => this.#fail(response, error),
+        );
       }
     } catch (error) {
       this.#fail(response, error);
