@@ -120,6 +120,13 @@ export class World {
     return lives.reduce((count, life) => count + life.eventCount, 0);
   }
 
+  /** How many timers all incarnations on these hosts have set so far, and how often they have read their clocks. */
+  clockCallsOf(hosts: readonly string[]): { readonly timersSet: number; readonly readings: number } {
+    const lives = this.#ground.lives.filter(({ host }) => hosts.includes(host));
+    const timersSet = lives.reduce((count, life) => count + life.timersSet, 0);
+    return { timersSet, readings: lives.reduce((count, life) => count + life.clockReadings, 0) };
+  }
+
   /** Errors that no code handled, in order. Every one is a bug. */
   get failures(): readonly WorldFailure[] {
     return this.#failures;

@@ -34,8 +34,9 @@ export class Incarnation {
   readonly files = new Set<Holding>();
   readonly locks = new Set<Holding>();
   readonly tasks = new RunningTasks();
-  /** Timers that may still fire. */
+  /** Timers that may still fire, and all that were ever set. */
   timers = 0;
+  timersSet = 0;
   zombieCalls = 0;
   /** Assertions of the engine that failed in its code. */
   failedAssertions = 0;

@@ -233,6 +233,7 @@ class LifeTimer implements Timer, TimelineEvent {
     this.#fire = fire;
     this.#ticket = life.ground.timeline.schedule(clock.firesAtUs(dueUs), this);
     life.timers += 1;
+    life.timersSet += 1;
   }
 
   cancel(): void {

@@ -24,6 +24,8 @@ export interface ClockUser {
   readonly number: number;
   /** How often it read its clock port. */
   clockReadings: number;
+  /** How many timers it has set. */
+  timersSet: number;
   /** Names of the machine's functions that it called, each once. */
   readonly machineCalls: Set<string>;
   firstCallUs: number | undefined;
