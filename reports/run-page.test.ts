@@ -1,18 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { pageWidth, seriousFindings, viewings } from '../sim/browser/axe.fixture.ts';
 import { chromiumPath, noteWithoutChromium, startChromium } from '../sim/browser/chromium.fixture.ts';
 import { parsePlan } from '../sim/plan/plan-validation.ts';
 
 const root = join(import.meta.dirname, '..');
 const plan = join(root, 'reports/testdata/unsynced-answer.plan.json');
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 noteWithoutChromium();
 
@@ -104,25 +103,10 @@ describe.skipIf(chromiumPath === undefined)('the page of a failure', () => {
     await page.context().close();
   });
 
-  it.each([
-    ['light', { colorScheme: 'light', viewport: { width: 1360, height: 900 } }],
-    ['dark', { colorScheme: 'dark', viewport: { width: 1360, height: 900 } }],
-    ['on a phone', { colorScheme: 'light', viewport: { width: 390, height: 844 } }],
-  ] as const)('has nothing serious for axe, %s', async (_, options) => {
+  it.each(viewings)('has nothing serious for axe, %s', async (_, options) => {
     const page = await open(options);
-    await page.evaluate(axe);
-    const found = await page.evaluate(async () => {
-      const { axe: tool } = globalThis as typeof globalThis & {
-        axe: {
-          run: () => Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>;
-        };
-      };
-      const { violations } = await tool.run();
-      return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes[0]?.html ?? ''}`);
-    });
-    expect(found.filter((text) => /^(serious|critical)/.test(text))).toEqual([]);
-    const width = await page.evaluate('document.documentElement.scrollWidth');
-    expect(width).toBeLessThanOrEqual(options.viewport.width);
+    expect(await seriousFindings(page)).toEqual([]);
+    expect(await pageWidth(page)).toBeLessThanOrEqual(options.viewport.width);
     await page.context().close();
   });
 

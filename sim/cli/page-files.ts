@@ -71,7 +71,8 @@ const explainedSentencesMax = 12;
 async function causeOf(recording: Recording, own: Own, ownFile: string | undefined): Promise<string> {
   if (recording.concern === undefined || recording.sentences.length > explainedSentencesMax) return '';
   const limits = { shrinkCpuMs: 0, searchCpuMs: explainMsMax, ownFile };
-  return (await explainRecording(recording, own, limits)).sentence;
+  // The page's head says already what broke.
+  return (await explainRecording(recording, own, limits)).lines.slice(1).join(' ');
 }
 
 /** How to explain. Times are of processors, over all threads: what is said does not depend on the machine's load. */
