@@ -40,6 +40,15 @@ interface ScrapingFlags extends CommonFlags {
   readonly formats: Formats;
 }
 
+interface PeersFlags extends CommonFlags {
+  readonly seconds: number;
+  readonly rate: number;
+  readonly lanes: number;
+  readonly keys: number;
+  readonly valueBytes: number;
+  readonly out?: string;
+}
+
 interface AaeFlags extends CommonFlags {
   readonly keys: number;
   readonly divergent: number;
@@ -67,6 +76,21 @@ benchmark('node', 'a three-node cluster on this machine, beside etcd where it is
   .option('--value-bytes <n>', 'length of values', positive, 100)
   .action(async ({ json = false, ...flags }: NodeFlags) =>
     (await import('./node.ts')).run({ ...flags, json }),
+  );
+
+benchmark(
+  'peers',
+  'YCSB at a fixed rate, beside etcd, redis-server and PostgreSQL where they are installed',
+  3,
+)
+  .option('--seconds <n>', 'length of a measurement', positive, 5)
+  .option('--rate <n>', 'operations a second', positive, 500)
+  .option('--lanes <n>', 'connections of each contender', positive, 32)
+  .option('--keys <n>', 'keys before the first measurement', positive, 10_000)
+  .option('--value-bytes <n>', 'length of values', positive, 1000)
+  .option('--out <directory>', 'where to add the record (peers.json) and to draw the chart (peers.svg)')
+  .action(async ({ json = false, out, ...flags }: PeersFlags) =>
+    (await import('./peers/peers.ts')).run({ ...flags, out, json }),
   );
 
 benchmark('store', 'the storage engine alone, beside LMDB and LevelDB', 3)

@@ -62,6 +62,29 @@ export function threadNanoseconds(pid: number): number {
   return sum;
 }
 
+/** Proportional memory of processes, in MiB: memory that several share is divided among them; NaN without Linux. */
+export function sharedMiB(pids: readonly number[]): number {
+  return sumOf(pids, 'smaps_rollup', /Pss:\s+(\d+)/) / 1024;
+}
+
+/** Bytes that processes have made the system write to disks so far; NaN where the system does not report it. */
+export function writtenBytes(pids: readonly number[]): number {
+  return sumOf(pids, 'io', /\nwrite_bytes: (\d+)/);
+}
+
+function sumOf(pids: readonly number[], file: string, pattern: RegExp): number {
+  let sum = 0;
+  for (const pid of pids) {
+    try {
+      sum += Number(pattern.exec(readFileSync(`/proc/${pid}/${file}`, 'latin1'))?.[1] ?? NaN);
+    } catch {
+      // The process has just ended, or this system has no /proc.
+      if (!existsSync('/proc')) return NaN;
+    }
+  }
+  return sum;
+}
+
 /** Ids of the running child processes of a process. */
 export function childrenOf(pid: number): readonly number[] {
   if (!existsSync('/proc')) return [];

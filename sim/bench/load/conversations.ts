@@ -56,7 +56,8 @@ export function pbPut(space: KeySpace, connection: number): Conversation {
   };
 }
 
-function pbPutRequest(space: KeySpace, key: string): Buffer {
+/** The bytes of a put over the binary protocol, of a value of the space's length. */
+export function pbPutRequest(space: Pick<KeySpace, 'valueBytes'>, key: string): Buffer {
   const content = { value: Buffer.alloc(space.valueBytes, 'v'), content_type: Buffer.from('text/plain') };
   return encodeRequest({
     kind: 'put',
@@ -67,9 +68,8 @@ function pbPutRequest(space: KeySpace, key: string): Buffer {
 /** Gets over the binary protocol. */
 export function pbGet(space: KeySpace, connection: number): Conversation {
   const key = nextKey(space, connection);
-  const bucket = Buffer.from('bench');
   return {
-    request: () => encodeRequest({ kind: 'get', message: { bucket, key: Buffer.from(key()) } }),
+    request: () => pbGetRequest(key()),
     answerBytes: (received) => pbAnswer(received, 'got'),
   };
 }
@@ -91,7 +91,16 @@ export function httpAnswer(received: Buffer, expected: string): number {
   return whole;
 }
 
-function pbAnswer(received: Buffer, expected: string): number {
+/** The bytes of a get over the binary protocol. */
+export function pbGetRequest(key: string): Buffer {
+  return encodeRequest({ kind: 'get', message: { bucket: Buffer.from('bench'), key: Buffer.from(key) } });
+}
+
+/**
+ * Length in bytes of the answer of the binary protocol at the front, 0 while it is incomplete. Throws if it is not the
+ * expected one.
+ */
+export function pbAnswer(received: Buffer, expected: string): number {
   if (received.length < 4) return 0;
   const whole = 4 + received.readUInt32BE(0);
   if (received.length < whole) return 0;

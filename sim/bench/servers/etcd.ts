@@ -19,6 +19,8 @@ import type { KeySpace } from '../load/conversations.ts';
 /** A running etcd. */
 export interface EtcdCluster {
   readonly endpoints: readonly Endpoint[];
+  /** The processes of the members. */
+  readonly pids: readonly number[];
   stop(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export async function startEtcd(directory: string, basePort: number): Promise<Et
   await sleep(3000);
   return {
     endpoints,
+    pids: children.flatMap(({ pid }) => (pid === undefined ? [] : [pid])),
     stop: async () => {
       await Promise.all(children.map(stopChild));
     },
@@ -85,6 +88,17 @@ export async function etcdLoop(
   });
   await Promise.all(loops);
   return { operations: latenciesUs.length, errors, seconds: (nowUs() - startedUs) / 1e6, latenciesUs };
+}
+
+/** One call: puts or gets a key. Rejects unless the server answers that it succeeded. */
+export async function etcdCall(
+  session: ClientHttp2Session,
+  what: 'put' | 'get',
+  key: string,
+  valueBytes: number,
+): Promise<void> {
+  const status = await unary(session, what, message(what, key, valueBytes));
+  if (status !== '0') throw new Error(`gRPC status ${status}`);
 }
 
 /** etcdserverpb.PutRequest {key 1, value 2} and RangeRequest {key 1}, with gRPC's five-byte prefix. */

@@ -65,6 +65,11 @@ export class LocalCluster {
     return this.#pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
   }
 
+  /** The nodes' processes. */
+  get pids(): readonly number[] {
+    return this.#pids;
+  }
+
   /** Addresses of the nodes' binary protocol. */
   get endpoints(): readonly Endpoint[] {
     return this.#pids.map((_, node) => ({ host: '127.0.0.1', port: this.pbPort(node) }));

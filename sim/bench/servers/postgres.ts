@@ -24,6 +24,8 @@ const debianDirectory = '/usr/lib/postgresql';
 export interface PostgresServers {
   readonly version: string;
   readonly ports: readonly number[];
+  /** The servers' first processes. */
+  readonly pids: readonly number[];
   /** Seconds of processor time that all of them have used so far. */
   processorSeconds(): number;
 }
@@ -58,7 +60,7 @@ export async function startPostgres(
   }
   const version = spawnSync(join(programs, 'postgres'), ['--version'], { encoding: 'utf8' }).stdout.trim();
   const processorSeconds = (): number => children.reduce((sum, { pid = 0 }) => sum + familySeconds(pid), 0);
-  return { version, ports, processorSeconds };
+  return { version, ports, pids: children.map(({ pid = 0 }) => pid), processorSeconds };
 }
 
 /**
@@ -162,7 +164,7 @@ async function untilServing(child: ChildProcess, port: number): Promise<void> {
 }
 
 /** One connection; one query at a time. */
-class Session {
+export class Session {
   readonly #socket: Socket;
   #received: Buffer = Buffer.alloc(0);
   #waiting: { resolve: () => void; reject: (error: Error) => void } | undefined;
@@ -181,10 +183,12 @@ class Session {
     });
   }
 
+  /** Whether the connection can be used. */
   get isOpen(): boolean {
     return this.#open;
   }
 
+  /** Opens a connection to a server of this machine. */
   static async open(port: number): Promise<Session> {
     const session = new Session(connect(port, '127.0.0.1'));
     const body = Buffer.from('user\0bench\0database\0postgres\0\0');
@@ -204,6 +208,7 @@ class Session {
     return this.#exchange(Buffer.concat([head, body]));
   }
 
+  /** Ends the connection. */
   close(): void {
     this.#socket.destroy();
   }

@@ -21,14 +21,18 @@ export interface Contender {
   readonly children: readonly ChildProcess[];
 }
 
-/** Starts a redis-server that syncs every write. */
-export async function redisServer(directory: string, port: number): Promise<Contender> {
+/** Starts a redis-server that syncs every write, or once a second. */
+export async function redisServer(
+  directory: string,
+  port: number,
+  fsync: 'always' | 'everysec' = 'always',
+): Promise<Contender> {
   mkdirSync(directory, { recursive: true });
   const words = ['--port', String(port), '--dir', directory, '--save', ''];
-  const synced = ['--appendonly', 'yes', '--appendfsync', 'always', '--bind', '127.0.0.1'];
+  const synced = ['--appendonly', 'yes', '--appendfsync', fsync, '--bind', '127.0.0.1'];
   const child = spawn('redis-server', [...words, ...synced], { stdio: 'ignore' });
   await untilOpen(port);
-  return { name: 'redis-server, appendfsync always', port, children: [child] };
+  return { name: `redis-server, appendfsync ${fsync}`, port, children: [child] };
 }
 
 /** Starts a process that copies the bytes of each connection to one of its own to `target`. */
