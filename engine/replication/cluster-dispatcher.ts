@@ -151,7 +151,8 @@ export class ClusterDispatcher implements Dispatcher {
 
   async #put(request: PutRequest, isCounted: boolean): Promise<PutResult> {
     const quorum = this.#writeQuorum(request);
-    const span = this.#began(request, this.#parts.clock.nowUs());
+    const isTimed = request.times !== undefined || request.partOf !== undefined;
+    const span = isTimed ? this.#began(request, this.#parts.clock.nowUs()) : undefined;
     let failure: unknown;
     try {
       return await this.#write(request, quorum.need, span);
