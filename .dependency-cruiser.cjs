@@ -93,6 +93,8 @@ const engineArrows = {
   'api/redis': ['api/*', 'api/session', 'auth', 'transactions', ...replicated],
   'api/stats': ['api/*', 'auth', 'metrics', ...ports],
   real: ports,
+  // The console's page, which knows the shapes of its node's answers alone.
+  console: ['api/http'],
   // The composition root.
   node: modules,
   // The command line: what all commands share, the groups of commands, and the program that lists them.

@@ -1,12 +1,13 @@
 /**
  * A step of the build: bundles the script of the pages (`dist/reports/page/page.bundle.js`, with its style sheet beside
- * it), and the simulator for a browser's worker (`dist/sim/browser/worker.bundle.js`), which pages carry. In the latter
+ * it), the console's (`dist/engine/console`), and the simulator for a browser's worker (`dist/sim/browser/worker.bundle.js`), which pages carry. In the latter
  * the modules of Node.js are replaced by those of `sim/browser/node`. With an argument, bundles the simulator of that
  * build (a copy with a mutant).
  */
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 import { rolldown } from 'rolldown';
 
@@ -38,4 +39,10 @@ await bundle(`${room}/worker.js`, `${room}/worker.bundle.js`, [nodeModules]);
 if (process.argv[2] === undefined) {
   await bundle('reports/page/main.ts', 'dist/reports/page/page.bundle.js', []);
   copyFileSync('reports/page/page.css', 'dist/reports/page/page.css');
+  await bundle('engine/console/main.ts', 'dist/engine/console/console.bundle.js', []);
+  // Both pages have the colours of the reports' theme; the engine imports nothing of the reports.
+  const { themeCss } = await import(pathToFileURL(resolve('dist/reports/theme.js')).href);
+  const style = readFileSync('engine/console/console.css', 'utf8');
+  mkdirSync('dist/engine/console', { recursive: true });
+  writeFileSync('dist/engine/console/console.css', `${themeCss()}${style}`);
 }

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { pageWidth, seriousFindings, viewings } from '../sim/browser/axe.fixture.ts';
-import { chromiumPath, noteWithoutChromium, startChromium } from '../sim/browser/chromium.fixture.ts';
+import { pageWidth, seriousFindings, viewings } from '../engine/real/axe.fixture.ts';
+import { chromiumPath, noteWithoutChromium, startChromium } from '../engine/real/chromium.fixture.ts';
 import { parsePlan } from '../sim/plan/plan-validation.ts';
 
 const root = join(import.meta.dirname, '..');

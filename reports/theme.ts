@@ -27,7 +27,7 @@ const colours: Readonly<Record<string, readonly [light: string, dark: string]>> 
 };
 
 /** The rules that set them: by the system's theme, unless the page's root has one of its own (`data-theme`). */
-function themeCss(): string {
+export function themeCss(): string {
   const [light, dark] = [0, 1].map((theme) =>
     Object.entries(colours)
       .map(([name, values]) => `--${name}:${values[theme] ?? ''}`)

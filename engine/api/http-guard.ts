@@ -205,7 +205,8 @@ function withChallenge({ error, wrong }: TurnedAway, answer: HttpResponse, neede
       : wrong
         ? ', error="invalid_token"'
         : '';
-  const challenge = `Bearer ${realm}${why}, Basic ${realm}`;
+  // Chromium reads the first challenge of a header alone, and asks people for credentials only if it knows the scheme.
+  const challenge = `Basic ${realm}, Bearer ${realm}${why}`;
   return { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge } };
 }
 

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { pageWidth, seriousFindings, viewings } from '../../sim/browser/axe.fixture.ts';
-import { chromiumPath, noteWithoutChromium, startChromium } from '../../sim/browser/chromium.fixture.ts';
+import { pageWidth, seriousFindings, viewings } from '../../engine/real/axe.fixture.ts';
+import { chromiumPath, noteWithoutChromium, startChromium } from '../../engine/real/chromium.fixture.ts';
 import { Coverage } from '../../sim/coverage/coverage.ts';
 import { campaignOf, compareCampaigns } from '../../sim/runner/campaign.ts';
 import { summarizeAll } from '../../sim/runner/result.ts';

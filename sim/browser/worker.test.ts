@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { runPlan } from '../runner/run.ts';
 import { planOfSeed } from '../runner/task.ts';
-import { chromiumPath, noteWithoutChromium, startChromium } from './chromium.fixture.ts';
+import { chromiumPath, noteWithoutChromium, startChromium } from '../../engine/real/chromium.fixture.ts';
 import type { Answer, Asked } from './protocol.ts';
 
 const bundle = new URL('../../dist/sim/browser/worker.bundle.js', import.meta.url);

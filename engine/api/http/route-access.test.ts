@@ -50,7 +50,7 @@ test('without credentials only /ping answers; every other route has no effect', 
     expect([status, headers['X-Lockstep-Error'], headers['WWW-Authenticate']]).toEqual([
       401,
       'Unauthorized',
-      'Bearer realm="lockstep", Basic realm="lockstep"',
+      'Basic realm="lockstep", Bearer realm="lockstep"',
     ]);
   }
   for (const target of ['/no/such/path', '/buckets/b/keys/k']) {
