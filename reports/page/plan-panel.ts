@@ -75,8 +75,8 @@ function planItem(editing: PlanEditing, sentence: PlanSentence, kept: boolean): 
           },
           'Show',
         ),
-        button('−10 ms', 'earlier', () => editing.run(moveFault(current.plan, id, -moveUs))),
-        button('+10 ms', 'later', () => editing.run(moveFault(current.plan, id, moveUs))),
+        button('−10 ms', '−10 ms:', () => editing.run(moveFault(current.plan, id, -moveUs))),
+        button('+10 ms', '+10 ms:', () => editing.run(moveFault(current.plan, id, moveUs))),
       );
     }
     buttons.push(button('Drop', 'drop', () => editing.run(dropFrom(current.plan, id))));
