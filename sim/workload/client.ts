@@ -140,24 +140,6 @@ export class Client {
     return this.#read(key, { kind: 'get', need }, final);
   }
 
-  /** The tags of a key's values as a quorum shows them over HTTP; undefined without an answer. Not in the history. */
-  async tagsOverHttp(key: number): Promise<readonly string[] | undefined> {
-    const { place } = this.#key(key);
-    const exchange = await this.#askHttp(readRequest(place, { r: 'quorum' }));
-    return exchange.kind === 'answered'
-      ? objectOf(exchange.response)?.values.map((value) => readTag(value))
-      : undefined;
-  }
-
-  /** As `tagsOverHttp`, over the binary protocol. */
-  async tagsOverPb(key: number): Promise<readonly string[] | undefined> {
-    const connection = this.#openConnection() ?? (await this.#connect());
-    const request = this.#readRequest(this.#key(key), { kind: 'get', need: 'quorum' });
-    const exchange = await this.#ask(connection, request);
-    if (exchange.kind === 'lost' || exchange.answer.kind !== 'got') return undefined;
-    return tagsOf(exchange.answer.message);
-  }
-
   async #read(key: number, wanted: Wanted, final: boolean): Promise<Outcome> {
     const where = this.#key(key);
     const { recorder } = this.#setup;

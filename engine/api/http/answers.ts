@@ -35,11 +35,17 @@ export function errorAnswer(
   headers: Readonly<Record<string, string>> = {},
   status: number = errorTable[code].status,
 ): HttpResponse {
-  const all: Record<string, string> = { 'X-Lockstep-Error': code, ...headers };
-  // A node that refuses now may serve a second later, and a rate allows a request each second at least: a queue drains, a replica returns.
-  if (status === 503 || status === 429) all['Retry-After'] = '1';
+  const all = { 'X-Lockstep-Error': code, ...headers, ...retryHeader(status) };
   const failure = { code, definite: errorTable[code].definite };
   return { ...textAnswer(status, `${text}\n`, all), failure };
+}
+
+/**
+ * When to try a refused request again: a node that refuses now may serve a second later (a queue drains, a replica
+ * returns), and a rate allows a request each second at least.
+ */
+export function retryHeader(status: number): Readonly<Record<string, string>> {
+  return status === 503 || status === 429 ? { 'Retry-After': '1' } : {};
 }
 
 /** A 404 that is not counted as an error: the object that the client asked for does not exist. */

@@ -4,7 +4,7 @@
  */
 import type { LockstepError } from '../../base/errors.ts';
 import { errorTable } from '../../base/errors.ts';
-import { definiteHeader } from './answers.ts';
+import { definiteHeader, retryHeader } from './answers.ts';
 import type { HttpResponse } from '../../io/http.ts';
 
 /** An answer with `body` as one line of JSON. */
@@ -18,13 +18,12 @@ export function problemAnswer(
   more: Readonly<Record<string, unknown>> = {},
 ): HttpResponse {
   const { code, definite, status, message } = error;
-  const headers: Record<string, string> = {
+  const headers = {
     'Content-Type': 'application/problem+json',
     'X-Lockstep-Error': code,
     ...definiteHeader(error),
+    ...retryHeader(status),
   };
-  // A node that refuses now may serve a second later, and a rate allows a request each second at least.
-  if (status === 503 || status === 429) headers['Retry-After'] = '1';
   const problem = { type: 'about:blank', title: errorTable[code].sentence, status, code, detail: message };
   const body = `${JSON.stringify({ ...problem, ...more })}\n`;
   return { status, headers, body, failure: { code, definite } };

@@ -1,7 +1,8 @@
 /**
- * Queues commands that write one key, and reads that a client sent behind them. At each node the writes of a key take turns. One turn is under way, and the
- * commands that arrive meanwhile form the next one. So a counter that many clients increment costs two syncs for all
- * that wait, not one each. A turn applies its commands in the order of arrival, and ends in one step:
+ * Queues commands that write one key, and reads that a client sent behind them. At each node the writes of a key take
+ * turns. One turn is under way, and the commands that arrive meanwhile form the next one. So a counter that many clients
+ * increment costs two syncs for all that wait, not one each. A turn applies its commands in the order of arrival, and
+ * ends in one step:
  *
  * - If the turn begins with a plain SET, and holds only plain SETs and reads, then nothing depends on the present value.
  *   The turn writes the last value as a put that replaces what a majority holds. If another write may count as newer,
