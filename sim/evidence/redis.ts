@@ -26,6 +26,8 @@ export interface RedisRecord {
   readonly kind: RedisKind;
   readonly client: string;
   readonly node: string;
+  /** That of the node. */
+  readonly datacenter: string;
   /** Number of the key; for a transfer, of the account that pays; for a script, of the counter that it increments. */
   readonly key: number;
   /**

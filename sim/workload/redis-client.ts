@@ -80,10 +80,10 @@ export class RedisClient {
     const { id, kind, key, other, amount } = operation;
     const connection = await this.#connect();
     const invokedUs = nowUs();
-    const { node } = this.#target;
+    const { node, datacenter } = this.#target;
     const seen = connection === undefined ? neverSent : await this.#act(connection, operation);
     const { outcome, reason, counted, balances = [], found, replies = [], repliedUs } = seen;
-    const about = { id, kind, client: name, node, key, other, amount, final };
+    const about = { id, kind, client: name, node, datacenter, key, other, amount, final };
     const saw = { counted, balances, found, replies, ...(repliedUs && { repliedUs }) };
     records.push({ ...about, invokedUs, completedUs: nowUs(), outcome, reason, ...saw });
     return outcome;

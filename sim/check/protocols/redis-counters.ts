@@ -2,7 +2,8 @@
  * `exactly-once` (INV8), exactly once, over Redis counters. Every acknowledged increment counts once, one of unknown
  * outcome at most once, and a failed one never. The final value therefore lies between the number of acknowledged
  * increments and that number plus the unknown ones. No two acknowledged increments returned the same number. An
- * increment or read that began after another was answered reflects it.
+ * increment that began after another was answered reflects it; so does a read that was answered in the same datacenter
+ * (levels count replicas of the client's datacenter).
  *
  * A script (EVAL) that increments a counter and moves an amount between accounts counts as an increment; one that never
  * ends fails, and so must not count.
@@ -68,13 +69,17 @@ function checkOrder(history: readonly RedisRecord[], tally: Tally): void {
   const byEnd = answered.toSorted((left, right) => left.completedUs - right.completedUs);
   const byBegin = answered.toSorted((left, right) => left.invokedUs - right.invokedUs);
   let highest: RedisRecord | undefined;
+  const highestIn = new Map<string, RedisRecord>();
   let next = 0;
   for (const record of byBegin) {
     for (; (byEnd[next]?.completedUs ?? Infinity) < record.invokedUs; next++) {
       const ended = byEnd[next];
-      if ((ended?.counted ?? 0) > (highest?.counted ?? 0)) highest = ended;
+      if (ended === undefined) break;
+      const { datacenter, counted = 0 } = ended;
+      if (counted > (highest?.counted ?? 0)) highest = ended;
+      if (counted > (highestIn.get(datacenter)?.counted ?? 0)) highestIn.set(datacenter, ended);
     }
-    const before = highest;
+    const before = record.kind === 'read' ? highestIn.get(record.datacenter) : highest;
     if (before === undefined) continue;
     const seen = record.counted ?? 0;
     const least = (before.counted ?? 0) + (record.kind === 'read' ? 0 : 1);

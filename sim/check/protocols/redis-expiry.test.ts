@@ -12,6 +12,7 @@ function record(over: Partial<RedisRecord>): RedisRecord {
     kind: 'mortal',
     client: 'r0',
     node: 'n1',
+    datacenter: 'dc1',
     key: 0,
     other: 0,
     amount: 100,

@@ -85,7 +85,16 @@ function recordsOf(server: Server, count: number): readonly RedisRecord[] {
     const at = index * 1_000;
     return {
       ...about,
-      ...{ kind: 'pipeline', client: 'r0', node: 'n1', key: 0, other: 0, outcome: 'ok', reason: '' },
+      ...{
+        kind: 'pipeline',
+        client: 'r0',
+        node: 'n1',
+        datacenter: 'dc1',
+        key: 0,
+        other: 0,
+        outcome: 'ok',
+        reason: '',
+      },
       ...{ invokedUs: at, completedUs: at + 500, counted: undefined, balances: [], found: undefined },
       replies,
       repliedUs: replies.map(() => at + 500),

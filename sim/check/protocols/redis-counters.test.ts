@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest';
+
+import type { RedisRecord } from '../../evidence/redis.ts';
+import { checkRedisCounters } from './redis-counters.ts';
+
+let number = 0;
+
+/** An operation on one counter that takes a millisecond from `atMs` on. */
+function record(
+  kind: 'incr' | 'read',
+  counted: number,
+  atMs: number,
+  over: Partial<RedisRecord> = {},
+): RedisRecord {
+  const id = `q${number++}`;
+  return {
+    ...{ id, kind, counted, client: 'r0', node: 'n1', datacenter: 'dc1', key: 0, other: 0, amount: 1 },
+    ...{ invokedUs: atMs * 1000, completedUs: (atMs + 1) * 1000, outcome: 'ok', reason: '' },
+    ...{ balances: [], found: undefined, replies: [], final: false },
+    ...over,
+  };
+}
+
+function reasons(...records: readonly RedisRecord[]): string {
+  return checkRedisCounters(records).reasons.join('\n');
+}
+
+const elsewhere = { node: 'n4', datacenter: 'dc2' };
+
+it('increments and reads that follow each other are right', () => {
+  expect(
+    reasons(record('incr', 1, 0), record('read', 1, 10), record('incr', 2, 20), record('read', 2, 30)),
+  ).toBe('');
+});
+
+it('a read must show what was answered in its datacenter before it began', () => {
+  expect(reasons(record('incr', 1, 0), record('incr', 2, 10), record('read', 1, 20))).toContain(
+    'does not see',
+  );
+  // Levels count replicas of the client's datacenter.
+  expect(reasons(record('incr', 1, 0), record('incr', 2, 10), record('read', 1, 20, elsewhere))).toBe('');
+  expect(
+    reasons(record('incr', 1, 0, elsewhere), record('incr', 2, 10), record('read', 0, 20, elsewhere)),
+  ).toContain('does not see');
+});
+
+it('an increment must count every one that was answered, in whatever datacenter', () => {
+  expect(reasons(record('incr', 1, 0), record('incr', 1, 10, elsewhere))).toContain(
+    'one number for two increments',
+  );
+  expect(
+    reasons(record('incr', 1, 0), record('incr', 2, 10), record('incr', 1, 20, { ...elsewhere, key: 0 })),
+  ).toContain('does not see');
+});
+
+it('more than was sent is noticed, and less at the end', () => {
+  expect(reasons(record('incr', 3, 0))).toContain('1 increments at most');
+  expect(reasons(record('incr', 1, 0), record('read', 0, 50, { ...elsewhere, final: true }))).toContain(
+    'were acknowledged',
+  );
+});
