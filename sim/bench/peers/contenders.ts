@@ -44,6 +44,8 @@ export interface PeerContender {
 type Settings = Pick<KeySpace, 'valueBytes'>;
 
 const basePort = 17_698;
+/** The members take this port and the five after it. */
+const etcdPort = 28_479;
 
 /** Starts everything that is installed. `missing`: what is not. */
 export async function startContenders(
@@ -90,7 +92,7 @@ async function lockstep(owner: BenchProcess, directory: string, settings: Settin
 }
 
 async function etcd(directory: string, { valueBytes }: Settings): Promise<PeerContender> {
-  const cluster = await startEtcd(join(directory, 'etcd'), await freePort());
+  const cluster = await startEtcd(join(directory, 'etcd'), etcdPort);
   return {
     name: 'etcd, 3 members',
     pids: () => cluster.pids,
