@@ -1,12 +1,12 @@
 /**
- * Keeps the tree consistent with the store: marks the segments that writes touch, recomputes dirty segments, and
+ * Keeps the hash tree consistent with the store: marks the segments that writes touch, recomputes dirty segments, and
  * returns range hashes and the entries of a few keys. Each version of a key is read and hashed once. Its hash stays
  * with the key (8 bytes), so that a segment with one new value costs one read, not one for each of its keys.
  *
  * A key whose value cannot be read counts as absent, so that an exchange finds it and fetches it from a peer.
  *
  * If many values are needed at once (no snapshot at a start, a sweep, a long absence), the store is read from front to
- * back, at a tenth of the cost per key. When all keys of a segment are listed, their sum is compared with the leaf. A
+ * back, at a tenth of the cost per key. When all keys of a segment are listed, the sum of their hashes is compared with the leaf. A
  * leaf that is wrong although nothing changed is a memory error, and is counted.
  */
 import { LockstepError } from '../base/errors.ts';

@@ -1,6 +1,6 @@
 /**
  * Records what happened to the nodes' disks and what the nodes reported of it: which data disks lost, which
- * incarnations were handed altered bytes, and which damage those incarnations reported.
+ * incarnations read altered bytes, and which damage those incarnations reported.
  */
 import type { Loss } from '../check/objects/disk-losses.ts';
 import type { CorruptionRecords, DamageReport, FileRange, HandedRange } from '../check/disks/corruption.ts';
@@ -9,7 +9,7 @@ import type { Cluster } from '../world/cluster/cluster.ts';
 import type { FaultId } from '../world/core/fault-log.ts';
 import type { World } from '../world/world.ts';
 
-/** Damage to other files costs a start or a read, but no data. */
+/** Files whose damage can cost data; damage to any other file costs a start or a read alone. */
 const roles: readonly string[] = ['log', 'manifest'];
 
 /** Events of the engine's log by which a node reports that a file is damaged. */

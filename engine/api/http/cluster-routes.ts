@@ -1,7 +1,7 @@
 /**
  * The operator's endpoints of the cluster: `GET /cluster` shows the members, their states and the ring changes under
- * way. `POST /cluster/leave` (`?force=true`) starts this node's leave. `POST /cluster/standby` (`?return=true`) takes
- * this node out of the way of clients, or back. Errors are problems of RFC 9457.
+ * way. `POST /cluster/leave` (`?force=true`) starts this node's leave. `POST /cluster/standby` (`?return=true`) makes
+ * this node take no new work of clients, or take it again. Errors are problems of RFC 9457.
  */
 import { asLockstepError } from '../../base/errors.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';

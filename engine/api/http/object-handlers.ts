@@ -2,10 +2,10 @@
  * Handles Riak's HTTP requests for single objects over the dispatcher: GET (HEAD), PUT and POST, DELETE.
  *
  * A conditional write reads first. It then writes on condition that the coordinating replica still has the context that
- * was read. Among writes that one replica coordinates, nothing can intervene; Riak checks and writes in two separate
- * steps. Replicas do not consult each other, so two writes coordinated by different replicas at once may both pass. A
- * change that must happen exactly once needs a transaction with a precondition. A replica that lags behind the read
- * refuses the write (412) although the tag was right; the write then has no effect.
+ * was read, in one step: no other write of that replica comes between (in Riak, one may). Replicas do not consult each
+ * other, so two writes that different replicas coordinate at once may both pass. A change that must happen exactly once
+ * needs a transaction with a precondition. A coordinating replica that lacks what was read refuses the write (412),
+ * although the client's ETag was right; the write then has no effect.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';

@@ -1,11 +1,13 @@
 /**
- * The transaction part of `durable-before-ack` (INV5), by the world's knowledge of the disks. No branch votes commit
- * before its prepare record is durable (for the coordinator's own branch: the decision). No coordinator sends a commit
- * before its decision is durable. When a client receives `committed`, every key's new value lies durably at as many
- * replicas as the level requires (at least in a branch's record).
+ * The transaction part of `durable-before-ack` (INV5). The simulated disks say what is durable when. The check compares:
  *
- * Skipped: keys of branches that the answer calls pending; answers to retries, which name no branch; deletions, which
- * leave no tag. Also skipped are values that another transaction's value may have replaced: a primary unlocks a key
+ * - no branch votes commit before its prepare record is durable (for the coordinator's own branch: the decision);
+ * - no coordinator sends a commit before its decision is durable;
+ * - when a client receives `committed`, as many replicas as the level requires hold every key's new value durably, in
+ *   their data or in the prepare record of a branch.
+ *
+ * Skipped: keys of branches that the answer calls pending; answers to retries, which name no branch; deletions, whose
+ * empty value cannot be told from others. Also skipped are values that another transaction's value may have replaced: a primary unlocks a key
  * before the client has its answer, and the next write can overtake the value on its way to a replica.
  */
 import type { TransactionHistory, TransactionRecord } from '../../evidence/transactions.ts';
