@@ -89,9 +89,11 @@ async function soak(owner: BenchProcess, flags: Flags): Promise<boolean> {
     const ready = await Promise.all(nodes.map((node) => node.ready()));
     await sleep(calmMs);
     clearInterval(sampling);
+    note('the last reads');
     await load.readAll(nodes);
     // The statistics are published from time to time.
     await sleep(statsMs);
+    note('the history is judged');
     const judgements = [
       ...(await judge(load, nodes)),
       judgement('operators', faults.counts.backup + faults.counts.joinAndLeave, faults.failures),

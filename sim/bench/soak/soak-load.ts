@@ -1,6 +1,7 @@
 /**
  * The clients of a soak: reads and writes of single keys with siblings, and transactions that append to two lists each.
- * What they did and were told becomes a history in the simulator's form, for its own checks.
+ * What they did and were told becomes a history in the simulator's form, for its own checks. After each period the
+ * clients go on with other keys and lists: lists, and the work of checking them, would grow with the square of the time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,6 +17,7 @@ const racks = 3;
 const majority = 2;
 const answerMsMax = 12_000;
 const pauseMs = 15;
+const periodUs = 30_000_000;
 
 /** What one incarnation of a node was asked, and answered. */
 export interface Asked {
@@ -74,12 +76,12 @@ export class SoakLoad {
     for (const datacenter of ['dc1', 'dc2']) {
       const node = nodes.find((one) => one.datacenter === datacenter);
       if (node === undefined) continue;
-      for (let key = 0; key < keyCount; key++)
+      for (const key of this.#allOf('k', keyCount))
         await this.#finally(() => this.#read('final', node, key, true));
     }
     const [first] = nodes;
     if (first === undefined) return;
-    for (let list = 0; list < listCount; list++)
+    for (const list of this.#allOf('l', listCount))
       await this.#finally(async () => {
         const invokedUs = this.#nowUs();
         const seen = await this.#seeList(first, list);
@@ -101,7 +103,7 @@ export class SoakLoad {
   async #objects(client: string): Promise<void> {
     for (let count = 0; !this.#stopping; count++) {
       const node = this.#any();
-      const key = this.#pick(keyCount);
+      const key = this.#name('k', this.#pick(keyCount));
       const read = await this.#read(client, node, key, false);
       if (read !== undefined && this.#pick(4) > 0)
         await this.#write(client, this.#sameSite(node), key, count, read);
@@ -112,7 +114,7 @@ export class SoakLoad {
   async #read(
     client: string,
     node: SoakNode,
-    key: number,
+    key: string,
     final: boolean,
   ): Promise<{ readonly operation: ReadOperation; readonly vclock: string | undefined } | undefined> {
     const id = this.#reserve();
@@ -135,7 +137,7 @@ export class SoakLoad {
   async #write(
     client: string,
     node: SoakNode,
-    key: number,
+    key: string,
     count: number,
     { operation, vclock }: { readonly operation: ReadOperation; readonly vclock: string | undefined },
   ): Promise<void> {
@@ -163,8 +165,8 @@ export class SoakLoad {
       const first = this.#pick(listCount);
       const second = (first + 1 + this.#pick(listCount - 1)) % listCount;
       const invokedUs = this.#nowUs();
-      const lists = [await this.#seeList(node, first), await this.#seeList(node, second)];
-      const [left, right] = lists;
+      const [one, other] = [this.#name('l', first), this.#name('l', second)];
+      const [left, right] = [await this.#seeList(node, one), await this.#seeList(node, other)];
       if (left !== undefined && right !== undefined)
         await this.#append(client, node, invokedUs, [left, right]);
       await sleep(pauseMs);
@@ -208,9 +210,9 @@ export class SoakLoad {
       };
   }
 
-  async #seeList(node: SoakNode, list: number): Promise<SeenList | undefined> {
-    const key = `lists/l${list}`;
-    const path = `/buckets/lists/keys/l${list}?r=primary`;
+  async #seeList(node: SoakNode, list: string): Promise<SeenList | undefined> {
+    const key = `lists/${list}`;
+    const path = `/buckets/lists/keys/${list}?r=primary`;
     const { status, text, vclock } = await this.#ask(node, 'read', path, {});
     if (status === 404) return { seen: { key, value: undefined }, vclock };
     if (status !== 200) return undefined;
@@ -268,7 +270,7 @@ export class SoakLoad {
     id: number,
     client: string,
     node: SoakNode,
-    key: number,
+    key: string,
     invokedUs: number,
     outcome: Outcome,
     reason: string,
@@ -278,7 +280,7 @@ export class SoakLoad {
       ...{
         id,
         client,
-        key: `soak/k${key}`,
+        key: `soak/${key}`,
         siblings: true,
         node: name,
         datacenter,
@@ -293,6 +295,22 @@ export class SoakLoad {
   #reserve(): number {
     this.operations.length += 1;
     return this.operations.length - 1;
+  }
+
+  get #period(): number {
+    return Math.floor(this.#nowUs() / periodUs);
+  }
+
+  /** The name of a key (`k`) or a list (`l`) of this period. */
+  #name(kind: 'k' | 'l', index: number): string {
+    return `${kind}${this.#period}.${index}`;
+  }
+
+  /** The names of all periods so far. */
+  #allOf(kind: 'k' | 'l', count: number): readonly string[] {
+    const numbers = Array.from({ length: count }, (_, index) => index);
+    const periods = Array.from({ length: this.#period + 1 }, (_, period) => period);
+    return periods.flatMap((period) => numbers.map((index) => `${kind}${period}.${index}`));
   }
 
   #any(): SoakNode {
@@ -315,8 +333,8 @@ export class SoakLoad {
   }
 }
 
-function pathOf(key: number): string {
-  return `/types/${siblingType}/buckets/soak/keys/k${key}`;
+function pathOf(key: string): string {
+  return `/types/${siblingType}/buckets/soak/keys/${key}`;
 }
 
 function listValue(list: readonly number[]): SeenKey['value'] {

@@ -57,15 +57,13 @@ export async function judge(load: SoakRecords, nodes: readonly JudgedNode[]): Pr
 function allOrNothing({ transactions }: SoakRecords): Judgement {
   const last = new Map<string, ReadonlySet<number>>();
   for (const { final, reads } of transactions)
-    if (final) for (const { key, value } of reads) last.set(key, new Set(value?.list ?? []));
+    if (final) for (const { key, value } of reads) last.set(key, new Set(value?.list?.map(appenderOf)));
   const reasons: string[] = [];
   let checked = 0;
   for (const { final, id, outcome, writes, reason } of transactions) {
     if (final || writes.some(({ key }) => !last.has(key))) continue;
     checked += 1;
-    const there = writes.filter(({ key }) =>
-      [...(last.get(key) ?? [])].some((one) => appenderOf(one) === id),
-    );
+    const there = writes.filter(({ key }) => last.get(key)?.has(id) === true);
     const isTorn = there.length > 0 && there.length < writes.length;
     const isLost = outcome === 'ok' && there.length === 0;
     const isBack = outcome === 'fail' && there.length > 0;
