@@ -67,11 +67,6 @@ export function sharedMiB(pids: readonly number[]): number {
   return sumOf(pids, 'smaps_rollup', /Pss:\s+(\d+)/) / 1024;
 }
 
-/** Bytes that processes have made the system write to disks so far; NaN where the system does not report it. */
-export function writtenBytes(pids: readonly number[]): number {
-  return sumOf(pids, 'io', /\nwrite_bytes: (\d+)/);
-}
-
 function sumOf(pids: readonly number[], file: string, pattern: RegExp): number {
   let sum = 0;
   for (const pid of pids) {

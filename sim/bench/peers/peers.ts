@@ -12,7 +12,7 @@ import { WorldRandom } from '../../world/core/random.ts';
 import type { ErrorCounts } from '../load/closed-loop.ts';
 import { BenchProcess, progress } from '../bench-process.ts';
 import { figure, median, quantile, table } from '../figures.ts';
-import { sharedMiB, writtenBytes } from '../processor-time.ts';
+import { sharedMiB } from '../processor-time.ts';
 import { chartOf } from './chart.ts';
 import type { PeerClient, PeerContender } from './contenders.ts';
 import { startContenders } from './contenders.ts';
@@ -44,8 +44,6 @@ interface PeerResult {
   /** Milliseconds of processor time of all of its processes for 1,000 operations. */
   readonly processorMsPer1000: number;
   readonly memoryMiB: number;
-  /** Bytes that it made the system write for one write; NaN if the workload writes nothing. */
-  readonly diskBytesPerWrite: number;
   readonly errors: number;
 }
 
@@ -114,18 +112,16 @@ async function measure(
   round: number,
 ): Promise<Figures> {
   const operations = new YcsbOperations(workload, keys, WorldRandom.root(`${workload.name} ${round}`));
-  let writes = 0;
-  const before = { seconds: contender.processorSeconds(), bytes: writtenBytes(contender.pids()) };
+  const beforeSeconds = contender.processorSeconds();
   const { due, done, errors, latenciesUs } = await openLoop(rate, seconds, clients.length, async (lane) => {
     const client = clients[lane];
     if (client === undefined) throw new Error('no connection');
     const { kind, key } = operations.next();
     if (kind !== 'write') await client.read(nameOf(key));
     if (kind === 'read') return;
-    writes += 1;
     await client.write(nameOf(key));
   });
-  const spent = contender.processorSeconds() - before.seconds;
+  const spent = contender.processorSeconds() - beforeSeconds;
   return {
     doneShare: done / due,
     p50Ms: quantile(latenciesUs, 0.5) / 1000,
@@ -133,7 +129,6 @@ async function measure(
     p999Ms: quantile(latenciesUs, 0.999) / 1000,
     processorMsPer1000: (spent * 1e6) / Math.max(1, done),
     memoryMiB: sharedMiB(contender.pids()),
-    diskBytesPerWrite: writes === 0 ? NaN : (writtenBytes(contender.pids()) - before.bytes) / writes,
     errors: countOf(contender, errors),
   };
 }
@@ -153,7 +148,7 @@ function mediansOf(rounds: readonly Figures[]): Figures {
   return {
     ...{ doneShare: of('doneShare'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), p999Ms: of('p999Ms') },
     ...{ processorMsPer1000: of('processorMsPer1000'), memoryMiB: of('memoryMiB') },
-    ...{ diskBytesPerWrite: of('diskBytesPerWrite'), errors: of('errors') },
+    errors: of('errors'),
   };
 }
 
@@ -174,12 +169,10 @@ async function report(
     process.stdout.write(`${JSON.stringify({ bench: 'peers', ...record })}\n`);
     return;
   }
-  const head = ['', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU ms/1,000', 'MiB', 'disk B/write', 'done', 'errors'];
+  const head = ['', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU ms/1,000', 'MiB', 'done', 'errors'];
   const rows = results.map((one) => [
     `${one.workload}  ${one.contender}`,
-    ...[one.p50Ms, one.p99Ms, one.p999Ms, one.processorMsPer1000, one.memoryMiB, one.diskBytesPerWrite].map(
-      figure,
-    ),
+    ...[one.p50Ms, one.p99Ms, one.p999Ms, one.processorMsPer1000, one.memoryMiB].map(figure),
     `${figure(one.doneShare * 100)} %`,
     figure(one.errors),
   ]);
@@ -225,7 +218,7 @@ function keep(
       panel('median latency, ms', (one) => one.p50Ms),
       panel('99th percentile of latency, ms', (one) => one.p99Ms),
       panel('processor time for 1,000 operations, ms', (one) => one.processorMsPer1000),
-      panel('bytes written to disk for one write', (one) => one.diskBytesPerWrite),
+      panel('memory, MiB', (one) => one.memoryMiB),
     ],
   );
   writeFileSync(join(directory, 'peers.svg'), chart);
