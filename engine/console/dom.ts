@@ -75,7 +75,7 @@ export class Panel {
   }
 }
 
-/** Begins work that nobody awaits. A failure that it does not show itself is a fault of the page: it is reported as one. */
+/** Begins work that no caller awaits. A failure that the work does not show is a fault of the page, reported as such. */
 export function begin(work: Promise<unknown>): void {
   work.catch(reportError);
 }

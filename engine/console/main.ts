@@ -166,7 +166,7 @@ async function poll(): Promise<void> {
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 
-/** Polls now, and then again and again. A page that nobody sees asks nothing. */
+/** Polls now, and then periodically. A hidden page asks nothing. */
 function pollNow(): void {
   clearTimeout(timer);
   timer = undefined;

@@ -89,6 +89,11 @@ export class ClusterVersion {
     throw new LockstepError('FormatUnsupported', detail);
   }
 
+  /** The cluster's minimum, as far as this node knows. */
+  get minimum(): number {
+    return this.#minimum;
+  }
+
   /** What this node speaks: from the cluster's minimum on. */
   get range(): VersionRange {
     return { min: this.#minimum, max: this.#ours.max };

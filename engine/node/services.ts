@@ -153,7 +153,7 @@ export function composeServices(
     io.clock,
     actor,
     (key) => buckets.ofKey(key),
-    () => opened.version.range.min >= objectFormat2Since,
+    () => opened.version.minimum >= objectFormat2Since,
   );
   const source = rangeSourceOf(store, driver);
   const foundation = { ...opened, stats, buckets, replica, driver, source, epoch, tracer };

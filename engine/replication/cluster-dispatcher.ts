@@ -46,7 +46,7 @@ import { Tally } from './tally.ts';
 import { WriteRound } from './write-round.ts';
 
 const noBytes = Buffer.alloc(0);
-const nobody: readonly Member[] = [];
+const noMembers: readonly Member[] = [];
 
 /** A read whose first round is under way. */
 interface BegunRead {
@@ -258,7 +258,7 @@ export class ClusterDispatcher implements Dispatcher {
     if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
     // The previous primary may still be applying a transaction on the key.
     if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
-    const away: readonly Member[] = lacking === undefined ? nobody : [this.#parts.self];
+    const away: readonly Member[] = lacking === undefined ? noMembers : [this.#parts.self];
     const plan = admit(this.#planRead(placement, settings.readLevel, need, away), 'read');
     const deadlineUs = nowUs + timeoutUs;
     const { round, answer } = this.#runRound(request, token, plan, deadlineUs, span);
@@ -376,7 +376,7 @@ export class ClusterDispatcher implements Dispatcher {
    */
   #fullFor(plan: DispatchPlan, bytes: number): LockstepError | undefined {
     const { self, queueFull } = this.#parts;
-    let full = nobody;
+    let full = noMembers;
     for (const { member } of plan.targets) {
       if (member.node !== self.node && queueFull(member.node, bytes)) full = [...full, member];
     }

@@ -116,8 +116,8 @@ export class ReadRound implements LargeReader {
   }
 
   /**
-   * Asks the targets. `nowUs`: the monotonic time, if the caller knows it. Resolves with the merged object; rejects with `NoQuorum`, `ReplicasDisagree`, `Timeout`,
-   * `Corrupted`, or the only target's own error.
+   * Asks the targets. `nowUs`: the monotonic time, if the caller knows it. Resolves with the merged object; rejects
+   * with `NoQuorum`, `ReplicasDisagree`, `Timeout`, `Corrupted`, or the only target's own error.
    */
   run(timeoutUs: number, nowUs = this.#parts.clock.nowUs()): Promise<StoredObject | undefined> {
     const { clock, stats } = this.#parts;

@@ -23,7 +23,7 @@ async function checkpointOf(): Promise<Checkpoint> {
   return { format: 1, ...identity, ...times, scenarios: [], coverage: { runs: 0, cells: [] } };
 }
 
-it('a write that fails is told, costs nothing else, and the next one is tried', async () => {
+it('a write that fails is reported, and the next one is tried', async () => {
   const checkpoint = await checkpointOf();
   const notes: string[] = [];
   const out = join(directory, 'out');
@@ -44,7 +44,7 @@ it('a write that fails is told, costs nothing else, and the next one is tried', 
   expect(readFileSync(join(out, 'checkpoint.json'), 'utf8').endsWith('\n')).toBe(true);
 });
 
-it('a campaign with a mutant or a patch is told from others by the copy of the engine that it runs', async () => {
+it('a campaign with a mutant or a patch is identified by the copy of the engine that it runs', async () => {
   const patched = { ...run, mutant: 'mine.diff' };
   const [one, other] = await Promise.all(
     ['patch-0123', 'patch-4567'].map((name) => identityOf(build, join(directory, name), patched)),

@@ -20,8 +20,8 @@ const writeEveryMs = 10_000;
 const fileBytesMax = 256 * 1024 * 1024;
 
 /**
- * Writes the checkpoint every ten seconds; the file is always a whole one. A write that fails is told, and the next one
- * is tried all the same: a full disk must not cost a campaign of hours its summary.
+ * Writes the checkpoint every ten seconds; the file is always a whole one. A write that fails is reported, and the next
+ * one is tried all the same: a full disk must not cost a campaign of hours its summary.
  */
 export class CheckpointFile {
   readonly #directory: string;

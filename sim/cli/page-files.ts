@@ -75,7 +75,7 @@ async function causeOf(recording: Recording, own: Own, ownFile: string | undefin
   return (await explainRecording(recording, own, limits)).lines.slice(1).join(' ');
 }
 
-/** How to explain. Times are of processors, over all threads: what is said does not depend on the machine's load. */
+/** How to explain. Times are processor time of all threads, so the explanation does not depend on the machine's load. */
 export interface ExplainLimits {
   /** For shrinking a large plan before, in milliseconds; 0: it is not shrunk. */
   readonly shrinkCpuMs: number;
