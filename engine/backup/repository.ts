@@ -1,5 +1,6 @@
 /**
- * A directory of backups. Segments are files named by the SHA-256 of their bytes, so backups share them.
+ * A repository of backups, in a directory or a bucket (`backup-storage.ts`). Segments are files named by the SHA-256 of
+ * their bytes, so backups share them.
  *
  *     LOCK                 held while a backup is written or expired
  *     backups/ID.json      manifest.ts
@@ -11,8 +12,8 @@
 import { createHash } from 'node:crypto';
 
 import { LockstepError } from '../base/errors.ts';
-import type { Disk, DiskFile, DiskLock } from '../io/disk.ts';
-import { DiskError, readFile, readFully, replaceFile, writeFully } from '../io/disk.ts';
+import { readFully } from '../io/disk.ts';
+import type { BackupStorage, SegmentSource, StorageLock, StoredFile } from './backup-storage.ts';
 import type { BackupManifest, StoredSegment } from './manifest.ts';
 import { decodeManifestText, encodeManifestText } from './manifest.ts';
 
@@ -21,32 +22,28 @@ const segmentsDirectory = 'segments';
 const manifestBytesMax = 256 * 1024 * 1024;
 const windowBytes = 1024 * 1024;
 
-/** The bytes of a segment, chunk by chunk, in order. */
-export type SegmentSource = AsyncIterable<Uint8Array>;
+/** The folders of a repository. */
+export const repositoryFolders: readonly string[] = [backupsDirectory, segmentsDirectory];
 
-/** The backups in one directory. */
+/** The backups in one place. */
 export class BackupRepository {
-  readonly disk: Disk;
+  readonly #storage: BackupStorage;
+  /** The lock that this process took last. */
+  #lock: StorageLock | undefined;
 
-  constructor(disk: Disk) {
-    this.disk = disk;
+  constructor(storage: BackupStorage) {
+    this.#storage = storage;
   }
 
-  /** Makes the directories, and takes the lock. Rejects with `Conflict` if another process writes here. */
-  async lock(): Promise<DiskLock> {
-    for (const directory of [backupsDirectory, segmentsDirectory]) await this.disk.makeDirectory(directory);
-    await this.disk.syncDirectory('');
-    try {
-      return await this.disk.lock('LOCK');
-    } catch (error) {
-      if (!(error instanceof DiskError) || error.failure !== 'locked') throw error;
-      throw new LockstepError('Conflict', 'another backup, or an expiry, is at work in this directory');
-    }
+  /** Takes the lock. Rejects with `Conflict` if another process writes here. */
+  async lock(): Promise<StorageLock> {
+    this.#lock = await this.#storage.lock();
+    return this.#lock;
   }
 
   /** The ids of all backups, oldest first: their names sort by time. */
   async ids(): Promise<readonly string[]> {
-    const names = await this.#list(backupsDirectory);
+    const names = await this.#storage.list(backupsDirectory);
     return names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -'.json'.length));
   }
 
@@ -55,55 +52,37 @@ export class BackupRepository {
     const named = id ?? (await this.ids()).at(-1);
     if (named === undefined) throw new LockstepError('NotFound', 'there is no backup here');
     const path = `${backupsDirectory}/${named}.json`;
-    const bytes = await readFile(this.disk, path, manifestBytesMax);
+    const bytes = await this.#storage.read(path, manifestBytesMax);
     if (bytes === undefined) throw new LockstepError('NotFound', `there is no backup ${named} here`);
     return decodeManifestText(bytes.toString('utf8'), path);
   }
 
-  /** Makes the backup exist, durably. */
+  /** Makes the backup exist, durably. Rejects with `Conflict` if the lock was lost meanwhile. */
   async commit(manifest: Omit<BackupManifest, 'format'>): Promise<void> {
-    await this.disk.syncDirectory(segmentsDirectory);
+    await this.#storage.settle(segmentsDirectory);
     const bytes = Buffer.from(encodeManifestText(manifest));
-    await replaceFile(this.disk, `${backupsDirectory}/${manifest.id}.json`, bytes);
+    await this.#lock?.check();
+    await this.#storage.write(`${backupsDirectory}/${manifest.id}.json`, bytes);
   }
 
   /** Whether the segment's bytes are here already, by name and length. */
   async has({ sha256, bytes }: Pick<StoredSegment, 'sha256' | 'bytes'>): Promise<boolean> {
-    return (await this.disk.size(pathOf(sha256))) === bytes;
+    return (await this.#storage.size(pathOf(sha256))) === bytes;
   }
 
-  /** Stores the bytes, synced. Resolves with their SHA-256 and number. `part`: a name that no other copy uses now. */
-  async store(
-    part: string,
-    source: SegmentSource,
-  ): Promise<{ readonly sha256: string; readonly bytes: number }> {
-    const path = `${segmentsDirectory}/${part}.part`;
-    const file = await this.disk.open(path, 'readWrite');
-    const hash = createHash('sha256');
-    let bytes = 0;
-    try {
-      await file.truncate(0);
-      for await (const chunk of source) {
-        hash.update(chunk);
-        bytes += await writeFully(file, [chunk], bytes);
-      }
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    const sha256 = hash.digest('hex');
-    await this.disk.rename(path, pathOf(sha256));
-    return { sha256, bytes };
+  /** Stores the bytes, durably. Resolves with their SHA-256 and number. `part`: a name that no other copy uses now. */
+  store(part: string, source: SegmentSource): Promise<{ readonly sha256: string; readonly bytes: number }> {
+    return this.#storage.store(`${segmentsDirectory}/${part}.part`, source, pathOf);
   }
 
-  /** Reads a segment. The caller closes it. Rejects with `DiskError`. */
-  open(sha256: string): Promise<DiskFile> {
-    return this.disk.open(pathOf(sha256), 'read');
+  /** Reads a segment. The caller closes it. Rejects if it is not there. */
+  open(sha256: string): Promise<StoredFile> {
+    return this.#storage.open(pathOf(sha256));
   }
 
   /** What is wrong with a segment's file; undefined if its bytes are those that were stored. */
   async damageOf({ sha256, bytes }: Pick<StoredSegment, 'sha256' | 'bytes'>): Promise<string | undefined> {
-    const size = await this.disk.size(pathOf(sha256));
+    const size = await this.#storage.size(pathOf(sha256));
     if (size === undefined) return 'the file is not there';
     if (size !== bytes) return `${size} bytes, and ${bytes} were stored`;
     const hash = createHash('sha256');
@@ -122,26 +101,16 @@ export class BackupRepository {
       for (const { segments } of (await this.manifest(id)).nodes)
         for (const { sha256 } of segments) kept.add(sha256);
     }
-    for (const id of ids) await this.disk.remove(`${backupsDirectory}/${id}.json`);
+    await this.#lock?.check();
+    await this.#storage.remove(ids.map((id) => `${backupsDirectory}/${id}.json`));
     // The manifests must be gone before segments that they name are.
-    await this.disk.syncDirectory(backupsDirectory);
-    let removed = 0;
-    for (const name of await this.#list(segmentsDirectory)) {
-      if (kept.has(name)) continue;
-      await this.disk.remove(`${segmentsDirectory}/${name}`);
-      removed += 1;
-    }
-    await this.disk.syncDirectory(segmentsDirectory);
-    return removed;
-  }
-
-  async #list(directory: string): Promise<readonly string[]> {
-    try {
-      return await this.disk.list(directory);
-    } catch (error) {
-      if (error instanceof DiskError && error.failure === 'notFound') return [];
-      throw error;
-    }
+    await this.#storage.settle(backupsDirectory);
+    const names = await this.#storage.list(segmentsDirectory);
+    const unneeded = names.filter((name) => !kept.has(name));
+    await this.#storage.remove(unneeded.map(pathOf));
+    await this.#storage.settle(segmentsDirectory);
+    await this.#storage.removeUnfinished();
+    return unneeded.length;
   }
 }
 
@@ -150,7 +119,7 @@ function pathOf(sha256: string): string {
 }
 
 /** The first `bytes` bytes of the file, which is closed at the end. Fewer only if the file is shorter. */
-export async function* chunksOf(file: DiskFile, bytes: number): AsyncGenerator<Buffer, void, undefined> {
+export async function* chunksOf(file: StoredFile, bytes: number): AsyncGenerator<Buffer, void, undefined> {
   try {
     for (let at = 0; at < bytes;) {
       const chunk = Buffer.alloc(Math.min(windowBytes, bytes - at));

@@ -1,7 +1,7 @@
-/** `lockstep backup [take]|verify|list|expire`: backups of a running cluster in a directory (`engine/backup`). */
-import { mkdirSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
-
+/**
+ * `lockstep backup [take]|verify|list|expire`: backups of a running cluster in a directory or an S3 bucket
+ * (`engine/backup`).
+ */
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 
@@ -11,11 +11,10 @@ import { bytesOf } from '../../backup/manifest.ts';
 import type { BackupManifest } from '../../backup/manifest.ts';
 import { cutDefaults } from '../../backup/cut-protocol.ts';
 import { chunkBytesMax, HttpBackupNode, leaseMsMax } from '../../backup/messages.ts';
-import { BackupRepository } from '../../backup/repository.ts';
 import { verifyBackup } from '../../backup/verify-backup.ts';
 import { parseDurationMs } from '../../base/durations.ts';
 import { realClock } from '../../real/clock.ts';
-import { createRealDisk } from '../../real/disk.ts';
+import { newRepositoryAt, repositoryAt } from './repository-place.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import type { AskingOptions, KeptConnections } from '../operate/node-client.ts';
@@ -44,10 +43,10 @@ export function addBackupCommand(program: Command, finish: (code: ExitCode) => v
   const gather = (word: string, known: readonly string[]): readonly string[] => [...known, word];
   const command = program
     .command('backup')
-    .description('back up a running cluster to a directory; verify, list and expire backups')
+    .description('back up a running cluster to a directory or S3; verify, list and expire backups')
     .addHelpText('after', foldedHelp(backupHelp));
   withAskingOptions(command.command('take', { isDefault: true }))
-    .argument('<dir>', 'the directory of backups; it is made if need be')
+    .argument('<place>', 'the directory of backups, made if need be, or s3://BUCKET/PREFIX')
     .option('--node <address>', 'the HTTP listener of a member, as host:port; name every member', gather, [])
     .option('--without <name>', 'a member that may be missing; may be repeated', gather, [])
     .option(
@@ -60,41 +59,44 @@ export function addBackupCommand(program: Command, finish: (code: ExitCode) => v
     .option('--json', 'print one line of JSON')
     .addHelpText('after', foldedHelp(backupHelp))
     .description('take a backup (the word take may be left out)')
-    .action(async (dir: string, options: TakeOptions) => finish(await take(dir, options)));
+    .action(async (place: string, options: TakeOptions) => finish(await take(place, options)));
   command
     .command('verify')
-    .argument('<dir>', 'the directory of backups')
+    .argument('<place>', 'the directory of backups, or s3://BUCKET/PREFIX')
     .argument('[id]', 'the newest unless given')
     .option('--json', 'print one line of JSON')
     .description('read every byte; exit code 1, with node and segment, when something is wrong')
-    .action(async (dir: string, id: string | undefined, options: ShowOptions) =>
-      finish(await verify(dir, id, options)),
+    .action(async (place: string, id: string | undefined, options: ShowOptions) =>
+      finish(await verify(place, id, options)),
     );
   command
     .command('list')
-    .argument('<dir>', 'the directory of backups')
+    .argument('<place>', 'the directory of backups, or s3://BUCKET/PREFIX')
     .option('--json', 'print one line of JSON for each')
     .description('which backups there are, oldest first')
-    .action(async (dir: string, options: ShowOptions) => finish(await list(dir, options)));
+    .action(async (place: string, options: ShowOptions) => finish(await list(place, options)));
   command
     .command('expire')
-    .argument('<dir>', 'the directory of backups')
+    .argument('<place>', 'the directory of backups, or s3://BUCKET/PREFIX')
     .requiredOption('--keep <count>', 'how many of the newest stay', positive)
     .option('--json', 'print one line of JSON')
     .description('remove older backups, and what only they hold')
-    .action(async (dir: string, options: ExpireOptions) => finish(await expire(dir, options)));
+    .action(async (place: string, options: ExpireOptions) => finish(await expire(place, options)));
 }
 
 const backupHelp = `
 Examples:
   lockstep backup /backups --node n1:8098 --node n2:8098 --node n3:8098
+  lockstep backup s3://bucket/cluster --node n1:8098 --node n2:8098
   lockstep backup verify /backups
   lockstep backup list /backups
   lockstep backup expire /backups --keep 7
   lockstep restore /backups --node new1:8098
 
 A backup is one moment of the whole cluster: of each transaction it holds all or nothing. Exit code: 0, or 1 if there is
-no new backup, or if something is wrong with the verified one. A token needs the admin role.`;
+no new backup, or if something is wrong with the verified one. A token needs the admin role. For S3, the variables
+and files of the AWS tools name the server and the credentials (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_PROFILE,
+AWS_ACCESS_KEY_ID and so on).`;
 
 function positive(given: string): number {
   const value = Number(given);
@@ -113,13 +115,12 @@ function leaseMs(given: string): number {
 }
 
 async function take(
-  dir: string,
+  place: string,
   { node, without, lease, bytesPerSecond, json = false, ...asking }: TakeOptions,
 ): Promise<ExitCode> {
   if (node.length === 0)
     throw new UsageError('name the nodes by --node, every member of the cluster: --node HOST:PORT for each');
-  mkdirSync(dir, { recursive: true });
-  const repository = repositoryAt(dir);
+  const repository = newRepositoryAt(place);
   const agent = new Connections(2);
   const nodes = node.map((address) => backupNode(new NodeClient(address, asking, process.env), agent));
   const lock = await repository.lock();
@@ -195,16 +196,12 @@ function progressTo(json: boolean): (copied: number, shared: number, all: number
   };
 }
 
-/** The backups in a directory, which must exist. */
-export function repositoryAt(dir: string): BackupRepository {
-  const path = resolve(dir);
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
-    throw new UsageError(`${dir} is not a directory`);
-  return new BackupRepository(createRealDisk(path));
-}
-
-async function verify(dir: string, id: string | undefined, { json = false }: ShowOptions): Promise<ExitCode> {
-  const repository = repositoryAt(dir);
+async function verify(
+  place: string,
+  id: string | undefined,
+  { json = false }: ShowOptions,
+): Promise<ExitCode> {
+  const repository = repositoryAt(place);
   const manifest = await repository.manifest(id);
   const check = await verifyBackup(repository, manifest);
   const sound = check.findings.length === 0;
@@ -220,8 +217,8 @@ async function verify(dir: string, id: string | undefined, { json = false }: Sho
   return sound ? exitCodes.done : exitCodes.failed;
 }
 
-async function list(dir: string, { json = false }: ShowOptions): Promise<ExitCode> {
-  const repository = repositoryAt(dir);
+async function list(place: string, { json = false }: ShowOptions): Promise<ExitCode> {
+  const repository = repositoryAt(place);
   const manifests: BackupManifest[] = [];
   for (const id of await repository.ids()) manifests.push(await repository.manifest(id));
   if (json) {
@@ -259,8 +256,8 @@ function lineOf(manifest: BackupManifest): {
   };
 }
 
-async function expire(dir: string, { keep, json = false }: ExpireOptions): Promise<ExitCode> {
-  const repository = repositoryAt(dir);
+async function expire(place: string, { keep, json = false }: ExpireOptions): Promise<ExitCode> {
+  const repository = repositoryAt(place);
   const lock = await repository.lock();
   try {
     const ids = await repository.ids();

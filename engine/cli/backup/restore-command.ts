@@ -1,6 +1,6 @@
 /** `lockstep restore DIR`: writes a backup's state to a running cluster of any shape (`engine/backup`). */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import type { Command } from 'commander';
 
@@ -11,7 +11,7 @@ import { byteStringOf } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { bucketPrefix, defaultType, unpackKey } from '../../base/object-key.ts';
 import { createRealDisk } from '../../real/disk.ts';
-import { repositoryAt } from './backup-command.ts';
+import { repositoryAt, usualStageOf } from './repository-place.ts';
 import { bucketPath, typePath } from '../data/object-name.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes } from '../exit-codes.ts';
@@ -39,17 +39,20 @@ const attemptsMax = 8;
 export function addRestoreCommand(program: Command, finish: (code: ExitCode) => void): void {
   const gather = (word: string, known: readonly string[]): readonly string[] => [...known, word];
   withNamedNode(program.command('restore'))
-    .argument('<dir>', 'the directory of backups')
+    .argument('<place>', 'the directory of backups, or s3://BUCKET/PREFIX')
     .option('--id <id>', 'which backup; the newest unless given')
     .option('--only <bucket>', 'only this bucket; may be repeated', gather, [])
     .option('-t, --type <type>', 'the bucket type of --only (default unless given)')
-    .option('--stage <dir>', 'where a copy of the stores is made meanwhile (beside DIR unless given)')
+    .option(
+      '--stage <dir>',
+      'where a copy of the stores is made meanwhile (beside the directory unless given)',
+    )
     .option('--overwrite', 'replace newer values and deletions of the same objects in the cluster')
     .option('--dry-run', 'count what the backup holds, and send nothing')
     .option('--json', 'print one line of JSON')
     .addHelpText('after', foldedHelp(restoreHelp))
     .description('write the objects of a backup to a running cluster, of the same or another shape')
-    .action(async (dir: string, options: RestoreOptions) => finish(await restore(dir, options)));
+    .action(async (place: string, options: RestoreOptions) => finish(await restore(place, options)));
 }
 
 const restoreHelp = `
@@ -64,13 +67,13 @@ Every object is merged at its owners by causality: an object that is newer in th
 could not be read on any node, or if the outcome of a transaction is unknown.`;
 
 async function restore(
-  dir: string,
+  place: string,
   { id, only, type, stage, overwrite = false, dryRun = false, json = false, ...named }: RestoreOptions,
 ): Promise<ExitCode> {
   const client = clientOf(named);
-  const repository = repositoryAt(dir);
+  const repository = repositoryAt(place);
   const manifest = await repository.manifest(id);
-  const directory = mkdtempSync(join(stage ?? dirname(resolve(dir)), 'lockstep-restore-'));
+  const directory = mkdtempSync(join(stage ?? usualStageOf(place), 'lockstep-restore-'));
   const agent = new KeptConnections(2);
   try {
     const io = storeIoOf(createRealDisk(dirname(directory)), 'lockstep restore');

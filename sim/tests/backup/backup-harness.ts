@@ -9,7 +9,8 @@ import { assert } from '../../../engine/base/assert.ts';
 import { unpackKey } from '../../../engine/base/object-key.ts';
 import { HttpBackupNode } from '../../../engine/backup/messages.ts';
 import type { BackupNode } from '../../../engine/backup/messages.ts';
-import { BackupRepository } from '../../../engine/backup/repository.ts';
+import { DirectoryStorage } from '../../../engine/backup/directory-storage.ts';
+import { BackupRepository, repositoryFolders } from '../../../engine/backup/repository.ts';
 import { RestoredState } from '../../../engine/backup/restored-state.ts';
 import type { BackupReport } from '../../../engine/backup/take-backup.ts';
 import { backupDefaults, takeBackup } from '../../../engine/backup/take-backup.ts';
@@ -40,7 +41,7 @@ export class BackupHarness {
     this.room = new MemberHarness(seed, count, settings, racks);
     this.operator = this.room.world.addHost('operator');
     this.operator.boot();
-    this.repository = new BackupRepository(this.operator.io.disk);
+    this.repository = new BackupRepository(new DirectoryStorage(this.operator.io.disk, repositoryFolders));
   }
 
   /** The client begins. It ends with `stopWriting`. */
