@@ -19,7 +19,7 @@ import { LockstepError } from '../base/errors.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
-import { bucketPrefix, isSystemKey } from '../base/object-key.ts';
+import { bucketPrefix, isSystemKey, unpackKey } from '../base/object-key.ts';
 import { readRecord, splitRecordName } from '../buckets/property-codec.ts';
 import { PropertyTable } from '../buckets/property-table.ts';
 import { replaceFile, writeFully } from '../io/disk.ts';
@@ -46,6 +46,7 @@ import type { BackupManifest, NodeBackup } from './manifest.ts';
 import type { BackupRepository } from './repository.ts';
 import { chunksOf } from './repository.ts';
 import type { RestoredObject } from './restore-batch.ts';
+import type { BackupBucket } from './selection.ts';
 
 /** What became of the transactions that the cut found on their way. */
 export interface DecidedTransactions {
@@ -131,6 +132,26 @@ export class RestoredState {
       const object = await this.#read(key);
       if (object !== undefined) yield { key, bytes: encodeObject(object) };
     }
+  }
+
+  /** The buckets that hold an object, a tombstone included, or have properties of their own; sorted by type and name. */
+  buckets(): readonly BackupBucket[] {
+    const found = new Map<string, BackupBucket>();
+    const add = (type: string, bucket: string): void =>
+      void found.set(JSON.stringify([type, bucket]), { type, bucket });
+    const keys = [...this.#stores.map(({ store }) => store.keys()), this.#pending.keys()];
+    for (const some of keys) {
+      let last = '\u0000';
+      for (const key of some) {
+        if (isSystemKey(key) || key.startsWith(last)) continue;
+        const name = unpackKey(key);
+        if (name === undefined) continue;
+        last = bucketPrefix(name.type, name.bucket);
+        add(textOf(name.type), textOf(name.bucket));
+      }
+    }
+    for (const { type, bucket } of this.properties) if (bucket !== '') add(type, bucket);
+    return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, place]) => place);
   }
 
   async close(): Promise<void> {

@@ -7,9 +7,8 @@ import type { Command } from 'commander';
 import { foldedHelp } from '../help-text.ts';
 import { restoreDefaults, sendState } from '../../backup/restore.ts';
 import { RestoredState } from '../../backup/restored-state.ts';
-import { byteStringOf } from '../../base/ids.ts';
-import type { PackedKey } from '../../base/object-key.ts';
-import { bucketPrefix, defaultType, unpackKey } from '../../base/object-key.ts';
+import type { Selection } from '../../backup/selection.ts';
+import { selectionOf } from '../../backup/selection.ts';
 import { createRealDisk } from '../../real/disk.ts';
 import { repositoryAt, usualStageOf } from './repository-place.ts';
 import { bucketPath, typePath } from '../data/object-name.ts';
@@ -64,7 +63,8 @@ Examples:
 
 Every object is merged at its owners by causality: an object that is newer in the cluster stays, deleted ones too, unless
 --overwrite is given. The same restore may be run again. Exit code: 0 once every object is durable at all of its owners; 1 otherwise, or if an object of the backup
-could not be read on any node, or if the outcome of a transaction is unknown.`;
+could not be read on any node, or if the outcome of a transaction is unknown. With --only, a transaction that wrote to
+other buckets too is restored in part: name all of its buckets.`;
 
 async function restore(
   place: string,
@@ -79,8 +79,9 @@ async function restore(
     const io = storeIoOf(createRealDisk(dirname(directory)), 'lockstep restore');
     const state = await RestoredState.open(io, repository, manifest, basename(directory));
     try {
-      const isWanted = filterOf(only, type);
-      if (!dryRun) await restoreProperties(client, agent, state, isWanted);
+      const selection = selectionOf(only, type, state.buckets());
+      const { isWanted } = selection;
+      if (!dryRun) await restoreProperties(client, agent, state, selection);
       const send = dryRun
         ? () => Promise.resolve()
         : (batch: Buffer) => sendBatch(client, agent, batch, overwrite);
@@ -138,28 +139,21 @@ function reportText(report: Report): string {
   return lines.join('\n');
 }
 
-function filterOf(only: readonly string[], type: string | undefined): (key: PackedKey) => boolean {
-  if (only.length === 0 && type === undefined) return () => true;
-  const wantedType = type === undefined ? defaultType : byteStringOf(type);
-  const prefixes = only.map((bucket) => bucketPrefix(wantedType, byteStringOf(bucket)));
-  if (prefixes.length === 0) return (key) => unpackKey(key)?.type === wantedType;
-  return (key) => prefixes.some((prefix) => key.startsWith(prefix));
-}
-
 /** Sets types and properties of buckets as they were set at the cut: they decide where objects go, and what is kept. */
 async function restoreProperties(
   client: NodeClient,
   agent: KeptConnections,
   state: RestoredState,
-  isWanted: (key: PackedKey) => boolean,
+  selection: Selection,
 ): Promise<void> {
   const known = await ask(client, agent, 'GET', '/types', undefined);
   const types = (JSON.parse(known) as { readonly types: readonly { readonly name: string }[] }).types;
   for (const { type, bucket, props } of state.properties) {
-    if (bucket !== '') {
-      const some = (bucketPrefix(byteStringOf(type), byteStringOf(bucket)) + 'k') as PackedKey;
-      if (isWanted(some)) await ask(client, agent, 'PUT', `${bucketPath(type, bucket)}/props`, { props });
-    } else if (types.some(({ name }) => name === type)) {
+    const isWanted =
+      bucket === '' ? selection.isWantedType(type) : selection.isWantedBucket({ type, bucket });
+    if (!isWanted) continue;
+    if (bucket !== '') await ask(client, agent, 'PUT', `${bucketPath(type, bucket)}/props`, { props });
+    else if (types.some(({ name }) => name === type)) {
       if (typePath(type) !== '') await ask(client, agent, 'PUT', `${typePath(type)}/props`, { props });
     } else await ask(client, agent, 'POST', '/types', { name: type, props });
   }
