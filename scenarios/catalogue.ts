@@ -56,6 +56,7 @@ import { rackLoss } from './rack-loss.ts';
 import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
+import { redisMessages } from './redis-messages.ts';
 import { redisPipelines } from './redis-pipelines.ts';
 import { redisScripts } from './redis-scripts.ts';
 import { leftNodeRestarts } from './left-node-restarts.ts';
@@ -195,6 +196,7 @@ export const scenarios: readonly Scenario[] = [
   trapInKeyfun,
   redisCounters,
   redisMulti,
+  redisMessages,
   redisPipelines,
   redisScripts,
   redisExpiry,

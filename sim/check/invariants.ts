@@ -27,6 +27,7 @@ import { strictSerializabilityRow } from './transactions/isolation.ts';
 import { livenessRow } from './cluster/liveness.ts';
 import { lockExclusivityRow } from './transactions/locks.ts';
 import { inputRobustnessRow } from './protocols/malformed-input.ts';
+import { messagesRow } from './protocols/redis-messages.ts';
 import { quorumIntersectionRow } from './objects/quorums.ts';
 import { metricsReconcileRow } from './metrics/reconcile/reconciliation.ts';
 import { resourceBoundsRow } from './bounds/resources.ts';
@@ -79,6 +80,7 @@ export const invariantTable = [
   timestampAccuracyRow,
   standbyRoutingRow,
   conditionalPutsRow,
+  messagesRow,
 ] as const;
 
 type AnyRow = (typeof invariantTable)[number];

@@ -75,10 +75,11 @@ export function pipelineCommands({
   return commands;
 }
 
-type Choose = (below: number) => number;
+/** Draws a whole number below its argument. */
+export type Choose = (below: number) => number;
 
-/** Chance from a seed alone (Park and Miller's generator). */
-function choices(seed: number): Choose {
+/** Chance from a seed alone (Park and Miller's generator): the function draws a whole number below its argument. */
+export function choices(seed: number): Choose {
   let state = (seed % 2_147_483_646) + 1;
   return (below) => {
     state = (state * 48_271) % 2_147_483_647;

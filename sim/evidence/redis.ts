@@ -1,6 +1,7 @@
 /**
  * What simulated Redis clients did and saw, for the checks. Plain data. Counters are `c<n>`, accounts `a<n>`, values
- * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`), keys of pipelines `h<n>` and `d<n>` (`redis-pipelines.ts`).
+ * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`), keys of pipelines `h<n>` and `d<n>` (`redis-pipelines.ts`),
+ * channels `ch<n>` (`redis-messages.ts`).
  */
 import type { Outcome } from './history.ts';
 
@@ -15,6 +16,8 @@ export const redisKinds = [
   'page',
   'script',
   'pipeline',
+  'publish',
+  'listen',
 ] as const;
 /** One kind of Redis operation. */
 export type RedisKind = (typeof redisKinds)[number];
@@ -49,12 +52,16 @@ export interface RedisRecord {
   readonly balances: readonly number[];
   readonly found: string | undefined;
   /**
-   * For a page or a pipeline: the reply to each command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil`
+   * For a page, a pipeline, a publisher or a listener: the reply to each command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil`
    * none, `*` a JSON array of such texts. If the connection was lost, the replies before that.
    */
   readonly replies: readonly string[];
-  /** For a pipeline: when each reply was there. */
+  /** For a pipeline, a publisher or a listener: when each reply was there. */
   readonly repliedUs?: readonly number[];
+  /** For a publisher: which of the client's connections it was, counted from 1. */
+  readonly connection?: number;
+  /** For a listener: when it sent its commands to unsubscribe, if it did. */
+  readonly leftUs?: number;
   readonly final: boolean;
 }
 

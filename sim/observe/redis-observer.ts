@@ -12,6 +12,8 @@ import { ProtocolError, RequestReader } from '../../engine/api/redis/request-rea
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
 import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
 import type { RedisTruth } from '../check/metrics/reconcile/account.ts';
+import type { MessageCommand } from './message-tally.ts';
+import { ConnectionMessages, MessageTally } from './message-tally.ts';
 import { Tallies } from './tallies.ts';
 
 type Purpose = 'read' | 'write';
@@ -70,6 +72,9 @@ interface Asked {
   readonly key: string;
   /** The counters that the command increments, and by how much. */
   readonly sums: readonly (readonly [name: string, amount: number])[];
+  readonly messages: MessageCommand;
+  /** Replies to come: a command that subscribes has one for each name. */
+  left: number;
   held: boolean;
 }
 
@@ -88,6 +93,7 @@ class Conversation {
   readonly watched = new Set<string>();
   /** Keys that the WATCH in progress adds if it succeeds. */
   watching: readonly string[] = [];
+  readonly messages = new ConnectionMessages();
   broken = false;
   toldEnd = false;
   left: 'afterEnd' | 'first' | undefined;
@@ -99,6 +105,7 @@ class Conversation {
 export class RedisObserver {
   readonly #sums = new Tallies();
   readonly #open = new Map<number, Conversation>();
+  readonly #messages = new MessageTally();
 
   /** A client wrote a value with an expiry at this node. */
   get mortal(): boolean {
@@ -125,6 +132,7 @@ export class RedisObserver {
       rateLimited: sums.get('rateLimited'),
       abandoned: sums.get('abandoned'),
       mortal,
+      messages: this.#messages.truth,
       fields: sums.under('field.'),
       held: {
         commands: sums.get('held.commands'),
@@ -152,7 +160,9 @@ export class RedisObserver {
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       conversation.broken = true;
-      this.#owe(conversation, { name: '', purpose: undefined, order: 'free', key: '', sums: commandAlone });
+      const messages = { replies: 1, publishes: 0 };
+      const malformed = { name: '', purpose: undefined, order: 'free', key: '', sums: commandAlone } as const;
+      this.#owe(conversation, { ...malformed, messages });
     }
   }
 
@@ -161,8 +171,14 @@ export class RedisObserver {
     if (conversation === undefined) return;
     conversation.wrote.push(bytes);
     for (let next = conversation.wrote.next(); next !== undefined; next = conversation.wrote.next()) {
-      const asked = conversation.owed.shift();
-      if (asked !== undefined) this.#release(asked);
+      if (this.#messages.takes(conversation.messages, next)) continue;
+      const asked = conversation.owed[0];
+      if (asked !== undefined) {
+        this.#release(asked);
+        asked.left -= 1;
+        if (asked.left > 0 && next.kind !== 'error') continue;
+        conversation.owed.shift();
+      }
       this.#answered(conversation, asked, next);
     }
   }
@@ -186,7 +202,10 @@ export class RedisObserver {
 
   left(id: number): void {
     const conversation = this.#open.get(id);
-    if (conversation !== undefined) conversation.left = conversation.toldEnd ? 'afterEnd' : 'first';
+    if (conversation === undefined) return;
+    conversation.left = conversation.toldEnd ? 'afterEnd' : 'first';
+    const isDropped = !conversation.toldEnd && !conversation.broken && !conversation.letGo;
+    if (isDropped && this.#messages.left(conversation.messages)) conversation.broken = true;
   }
 
   closed(id: number): void {
@@ -196,11 +215,13 @@ export class RedisObserver {
     const { broken, left, letGo, owed } = conversation;
     if (broken || (left === undefined && !letGo)) this.#sums.add('broken');
     else if (left === 'afterEnd' && !letGo) this.#sums.add('eof');
+    this.#messages.closed(conversation.messages);
     for (const { purpose } of owed) if (purpose !== undefined) this.#sums.add('abandoned');
   }
 
   #asked(conversation: Conversation, request: readonly Buffer[]): void {
     const name = request[0]?.toString('latin1').toLowerCase() ?? '';
+    const messages = this.#messages.heard(conversation.messages, request, conversation.queued !== undefined);
     const fragments = fragmentsOf(conversation, name, request);
     const purpose = purposeOf(conversation, name);
     const sums: (readonly [string, number])[] = [...commandAlone, [`field.${fields[name] ?? 'other'}`, 1]];
@@ -210,12 +231,12 @@ export class RedisObserver {
     if (isMortal(name, request)) this.#sums.add('mortal');
     const order = alone.includes(name) ? 'alone' : (purpose ?? 'free');
     const key = request[1]?.toString('latin1') ?? '';
-    this.#owe(conversation, { name, purpose, order, key, sums });
+    this.#owe(conversation, { name, purpose, order, key, sums, messages });
   }
 
-  #owe({ owed }: Conversation, asked: Omit<Asked, 'held'>): void {
+  #owe({ owed }: Conversation, asked: Omit<Asked, 'held' | 'left'>): void {
     const held = owed.length >= begunAtOnce || owed.some((earlier) => earlier.held || meets(earlier, asked));
-    owed.push({ ...asked, held });
+    owed.push({ ...asked, left: asked.messages.replies, held });
     for (const [name, amount] of asked.sums) this.#sums.add(held ? `held.${name}` : name, amount);
   }
 
@@ -247,6 +268,7 @@ export class RedisObserver {
   }
 
   #answered({ watched, watching }: Conversation, asked: Asked | undefined, reply: Reply): void {
+    if (asked !== undefined) this.#messages.answered(asked.messages, reply);
     const denial = reply.kind === 'error' ? denialOf(reply.text) : undefined;
     if (denial !== undefined && asked !== undefined) {
       this.#turnAway(asked);
@@ -254,7 +276,10 @@ export class RedisObserver {
       this.#sums.add(denial);
       return;
     }
-    if (asked?.purpose !== undefined) this.#sums.add('answers');
+    // Refused before it became a request: a node in STANDBY publishes nothing, or a queued command had been refused.
+    const never = asked?.name === 'exec' && reply.kind === 'error' && reply.text.startsWith('EXECABORT ');
+    if (asked !== undefined && never) this.#turnAway(asked);
+    else if (asked?.purpose !== undefined) this.#sums.add('answers');
     if (asked?.name === 'get' && asked.purpose !== undefined && reply.kind === 'bulk')
       this.#sums.add('values');
     if (reply.kind !== 'error') return;
@@ -325,6 +350,7 @@ function fragmentsOf(conversation: Conversation, name: string, request: readonly
   if (name === 'multi') keys.clear();
   if (name === 'exec') return new Set([...keys, ...watched]).size;
   const step = manyKeys[name];
+  if (name === 'publish' || name === 'spublish') return 0;
   const own = step === undefined ? named.slice(0, 1) : named.filter((_, index) => index % step === 0);
   if (queued === undefined) return step === undefined ? 0 : new Set(own).size;
   for (const key of own) keys.add(key);

@@ -34,6 +34,7 @@ import { seedNameOf } from './former-names.ts';
 import { jobsOf } from './job-plans.ts';
 import { transactionsOf } from './transaction-generation.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
+import { channelCount } from '../evidence/redis-messages.ts';
 import { pageCount } from '../evidence/redis-pages.ts';
 import type { RedisKind } from '../evidence/redis.ts';
 
@@ -298,6 +299,9 @@ function sampleSeed(scenario: string, seed: number): number {
     .readInt32BE(0);
 }
 
+/** Amounts from which an operation draws its commands. */
+const seeds: Range = [1, 1_000_000_000];
+
 /** The Redis operations of a plan, with ids `q0`, `q1`, …. */
 export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRedisOperation[]> {
   const { clients, counters, accounts, expiring } = load;
@@ -307,10 +311,14 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
     page: pageCount,
     script: counters,
     pipeline: 1,
+    publish: channelCount,
+    listen: channelCount,
   };
   const amounts: Readonly<Partial<Record<RedisKind, Range>>> = {
     mortal: load.ttlMs,
-    pipeline: [1, 1_000_000_000],
+    pipeline: seeds,
+    publish: seeds,
+    listen: seeds,
   };
   const operation = weighted(load.kinds).chain((kind) =>
     fc

@@ -75,7 +75,7 @@ export interface PlanRedisOperation {
   readonly key: number;
   /** The account that is paid. */
   readonly other: number;
-  /** The amount to pay, the time to live of a value that expires, in milliseconds, or the seed of a pipeline. */
+  /** The amount to pay, the time to live of a value that expires, in milliseconds, or the seed of a pipeline, a publisher or a listener. */
   readonly amount: number;
 }
 

@@ -1,6 +1,6 @@
 /**
  * A simulated Redis client: increments counters, moves amounts between accounts in transactions, writes values that
- * expire, and reads all of them. It never retries an operation that may have happened. If no answer comes or the
+ * expire, reads all of them, publishes messages and listens to them. It never retries an operation that may have happened. If no answer comes or the
  * connection is lost, it goes to another node.
  */
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
@@ -13,11 +13,13 @@ import type { RedisRecord } from '../evidence/redis.ts';
 import { indefiniteErrors } from '../evidence/redis.ts';
 import type { PageCommand } from '../evidence/redis-pages.ts';
 import { pageCommands } from '../evidence/redis-pages.ts';
+import { listenPlan, publishCommands } from '../evidence/redis-messages.ts';
 import { pipelineCommands } from '../evidence/redis-pipelines.ts';
 import type { ClientTarget } from './client.ts';
 import { Impatience } from './impatient-client.ts';
 import type { RedisCommand, RedisExchange } from './redis-connection.ts';
 import { RedisConnection } from './redis-connection.ts';
+import { listen } from './redis-listener.ts';
 
 /** What a Redis client needs. */
 export interface RedisClientSetup {
@@ -40,6 +42,8 @@ interface Seen {
   readonly found?: string | undefined;
   readonly replies?: readonly string[];
   readonly repliedUs?: readonly number[];
+  readonly connection?: number;
+  readonly leftUs?: number;
 }
 
 /** One simulated Redis client. */
@@ -48,6 +52,7 @@ export class RedisClient {
   readonly #setup: RedisClientSetup;
   #target: ClientTarget;
   #connection: RedisConnection | undefined;
+  #connectionCount = 0;
 
   constructor(setup: RedisClientSetup) {
     this.#setup = setup;
@@ -78,21 +83,23 @@ export class RedisClient {
   async perform(operation: Omit<PlanRedisOperation, 'thinkUs' | 'client'>, final: boolean): Promise<Outcome> {
     const { name, nowUs, records } = this.#setup;
     const { id, kind, key, other, amount } = operation;
-    const connection = await this.#connect();
+    // A listener has a connection of its own.
+    const connection = kind === 'listen' ? undefined : await this.#connect();
     const invokedUs = nowUs();
     const { node, datacenter } = this.#target;
-    const seen = connection === undefined ? neverSent : await this.#act(connection, operation);
-    const { outcome, reason, counted, balances = [], found, replies = [], repliedUs } = seen;
+    const seen = kind === 'listen' ? await this.#listen(key, amount) : await this.#act(connection, operation);
+    const { outcome, reason, counted, balances = [], found, replies = [], ...more } = seen;
     const about = { id, kind, client: name, node, datacenter, key, other, amount, final };
-    const saw = { counted, balances, found, replies, ...(repliedUs && { repliedUs }) };
+    const saw = { counted, balances, found, replies, ...more };
     records.push({ ...about, invokedUs, completedUs: nowUs(), outcome, reason, ...saw });
     return outcome;
   }
 
   async #act(
-    connection: RedisConnection,
+    connection: RedisConnection | undefined,
     { id, kind, key, other, amount }: Omit<PlanRedisOperation, 'thinkUs' | 'client'>,
   ): Promise<Seen> {
+    if (connection === undefined) return neverSent;
     switch (kind) {
       case 'incr':
         return seenOf(await this.#ask(connection, [['INCR', `c${key}`]]), 'write');
@@ -108,6 +115,10 @@ export class RedisClient {
         return pagesOf(await this.#ask(connection, pageCommands({ id, key, other }).map(wordsOf)));
       case 'pipeline':
         return this.#pipeline(connection, id, amount);
+      case 'publish':
+        return this.#publish(connection, { id, key, amount });
+      case 'listen':
+        return this.#listen(key, amount);
       case 'script':
         return seenOf(await this.#ask(connection, [scriptCommand(key, other, amount)]), 'write');
       case 'transfer':
@@ -127,6 +138,40 @@ export class RedisClient {
     const failed = commands.every(({ kind }) => kind === 'get') && replies.some((one) => one.startsWith('-'));
     if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason, replies, repliedUs };
     return { outcome: failed ? 'fail' : 'ok', reason: failed ? 'a read failed' : '', replies, repliedUs };
+  }
+
+  /** Publishes messages; those that were answered before the connection was lost count, too. */
+  async #publish(
+    connection: RedisConnection,
+    operation: { readonly id: string; readonly key: number; readonly amount: number },
+  ): Promise<Seen> {
+    const number = this.#connectionCount;
+    const commands = publishCommands(operation).map(({ words }) => words);
+    const exchange = await this.#ask(connection, commands);
+    const saw = {
+      replies: connection.replies.map(({ reply }) => shown(reply)),
+      repliedUs: connection.replies.map(({ atUs }) => atUs),
+      connection: number,
+    };
+    if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason, ...saw };
+    const refused = saw.replies.find((reply) => reply.startsWith('-'));
+    return { outcome: refused === undefined ? 'ok' : 'fail', reason: refused ?? '', ...saw };
+  }
+
+  /** Listens at the present node; goes to another one if the connection is lost. */
+  async #listen(key: number, amount: number): Promise<Seen> {
+    const { io, targets, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#setup;
+    const plan = listenPlan({ key, amount });
+    const setup = { target: this.#target, plan, nowUs, connectTimeoutUs, answerTimeoutUs };
+    const { heard, leftUs, lost } = await listen(setup, io);
+    if (lost !== '') this.turnTo(pick(io.random, targets));
+    return {
+      outcome: lost === '' ? 'ok' : 'fail',
+      reason: lost,
+      replies: heard.map(({ reply }) => shown(reply)),
+      repliedUs: heard.map(({ atUs }) => atUs),
+      ...(leftUs === undefined ? {} : { leftUs }),
+    };
   }
 
   #readAccounts(): readonly RedisCommand[] {
@@ -167,6 +212,7 @@ export class RedisClient {
     const { io, connectTimeoutUs } = this.#setup;
     try {
       this.#connection = await RedisConnection.open(io, this.#target, connectTimeoutUs, this.#setup.nowUs);
+      this.#connectionCount += 1;
     } catch {
       // The node refuses or is silent: the operation certainly fails, and the client asks another node next.
       this.#connection = undefined;

@@ -63,7 +63,7 @@ export class RedisConnection {
   ask(commands: readonly RedisCommand[], timeoutUs: number): Promise<RedisExchange> {
     this.#wanted = commands.length;
     this.#replies = [];
-    return this.#asking.ask(Buffer.concat(commands.map(encode)), timeoutUs);
+    return this.#asking.ask(Buffer.concat(commands.map(encodeCommand)), timeoutUs);
   }
 
   /** Closes the connection; an unanswered batch is lost. */
@@ -81,7 +81,8 @@ export class RedisConnection {
   }
 }
 
-function encode(command: RedisCommand): Buffer {
+/** The command in RESP. */
+export function encodeCommand(command: RedisCommand): Buffer {
   const words = command.map((word) => Buffer.from(String(word)));
   const parts = words.flatMap((word) => [Buffer.from(`$${word.length}\r\n`), word, Buffer.from('\r\n')]);
   return Buffer.concat([Buffer.from(`*${words.length}\r\n`), ...parts]);

@@ -252,6 +252,8 @@ function redisLoads(): fc.Arbitrary<RedisLoad> {
       transfer: 20,
       snapshot: 10,
       page: 5,
+      publish: 12,
+      listen: 5,
     }),
   });
 }

@@ -91,6 +91,20 @@ export interface JobTruth {
   readonly abandoned: number;
 }
 
+/** Publish and subscribe on the node's Redis connections. */
+export interface MessageTruth {
+  /** Messages of PUBLISH, SPUBLISH and EXEC whose answers say that they were published. */
+  readonly published: number;
+  /** Messages of such commands that have no answer, or never will: their connection ended first. */
+  readonly unanswered: number;
+  /** Messages that the process wrote to subscribers. */
+  readonly delivered: number;
+  /** Connections of subscribers that the process closed by itself. */
+  readonly dropped: number;
+  /** Subscriptions that it has confirmed and that last. */
+  readonly subscriptions: Readonly<Record<'channel' | 'pattern' | 'shard', number>>;
+}
+
 /** The traffic between Redis clients and the node. */
 export interface RedisTruth {
   readonly open: number;
@@ -118,6 +132,7 @@ export interface RedisTruth {
   readonly turnedAway: number;
   /** Commands answered with RATELIMITED. */
   readonly rateLimited: number;
+  readonly messages: MessageTruth;
   /** Commands by their metric field `redis_req_…`. */
   readonly fields: Readonly<Record<string, number>>;
   /** The same for commands that may not have started, or never will: they waited behind others on their connection. */

@@ -56,13 +56,6 @@ const neverCounted: readonly string[] = [
   'svc_peer_answers_doubled_total',
   // Not a bug, but the clients of these runs never cause it; engine/real/http.test.ts and the sessions' tests do.
   'svc_client_requests_refused_total',
-  // Nor these: no client of these runs subscribes or publishes; engine/api/redis/messages/ counts them in its tests.
-  'svc_pubsub_published_total',
-  'svc_pubsub_delivered_total',
-  'svc_pubsub_unconfirmed_total',
-  'svc_pubsub_outdated_total',
-  'svc_pubsub_subscribers_dropped_total',
-  'svc_pubsub_subscriptions',
 ];
 
 /** The claims about the failure metrics of one account. */

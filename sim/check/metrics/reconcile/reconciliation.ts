@@ -10,6 +10,7 @@ import { Tally } from '../../report.ts';
 import type { IncarnationAccount } from './account.ts';
 import { antiEntropyEquations } from './anti-entropy-equations.ts';
 import { causeEquations } from './cause-equations.ts';
+import { messageEquations } from './message-equations.ts';
 import type { Claim } from './claims.ts';
 import { describeClaim, holds } from './claims.ts';
 import { clientEquations } from './client-equations.ts';
@@ -29,6 +30,7 @@ const rooms = [
   storeEquations,
   wasmEquations,
   causeEquations,
+  messageEquations,
   mapReduceEquations,
   antiEntropyEquations,
   transactionEquations,
