@@ -27,6 +27,9 @@ export interface LogRecord {
   readonly token: number;
   /** A view of the segment's bytes; `damaged` when it does not match its checksum; undefined for a removal. */
   readonly value: Uint8Array | 'damaged' | undefined;
+  /** Where the record lies in the segment, and how long it is. */
+  readonly at: number;
+  readonly bytes: number;
 }
 
 /** Offsets in a segment's head: store id, segment number, and kind (log or merge); see engine/storage/log/record.ts. */
@@ -178,15 +181,15 @@ function readGroup(
 ): number {
   let at = from;
   while (at < end && recordHeadIsSound(content, at, end, salt)) {
-    visit(recordAt(content, at, end, salt));
     const span = recordSpan(content, at, end);
+    visit(recordAt(content, at, end, salt, span));
     if (span === 0) break;
     at += span;
   }
   return at;
 }
 
-function recordAt(content: Buffer, at: number, end: number, salt: number): LogRecord {
+function recordAt(content: Buffer, at: number, end: number, salt: number, span: number): LogRecord {
   const keyEnd = at + recordHeadBytes + recordKeyBytes(content, at);
   const key = content.toString('latin1', at + recordHeadBytes, keyEnd) as PackedKey;
   const bytes = recordValueBytes(content, at);
@@ -197,5 +200,7 @@ function recordAt(content: Buffer, at: number, end: number, salt: number): LogRe
     seq: recordSeq(content, at),
     token: recordToken(content, at),
     value: value === undefined || sound ? value : 'damaged',
+    at,
+    bytes: span,
   };
 }

@@ -16,7 +16,7 @@ import { Opinions } from '../evidence/opinions.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { needsAny } from '../check/invariants.ts';
 import type { Plan } from '../plan/plan.ts';
-import { hidesAnswers } from '../plan/swarm/fault-contract.ts';
+import { hasException, hidesAnswers } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
 import type { ReplacementsOf } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
@@ -95,6 +95,10 @@ export class Monitor {
       nowUs,
       replacements,
       needsAny(plan.floors, 'dates') ? this.#dates : undefined,
+      hasException(
+        plan.faults.map(({ kind }) => kind),
+        'causality',
+      ),
     );
     this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host));
     this.#readRoom = new ReadMemoryObserver(world, cluster);
@@ -105,6 +109,10 @@ export class Monitor {
       world.trace.on('host.booted', ({ host }) => {
         if (!cluster.names.includes(host)) return;
         this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
+      });
+      world.trace.on('store.damage.found', ({ host, fields }) => {
+        const from = Number(fields['offset']);
+        this.#objects.damaged(host, String(fields['path']), from, from + Number(fields['bytes']));
       });
       world.trace.on('store.tail.cut', ({ host, fields }) => {
         if (!cluster.names.includes(host)) return;

@@ -7,8 +7,9 @@ import { defaultType, objectKey } from '../../engine/base/object-key.ts';
 import { viewOf } from '../../engine/base/views.ts';
 import { encodeHint } from '../../engine/replication/hints/hint-codec.ts';
 import { plainContent } from '../../engine/replica/object/content.ts';
-import type { Actor } from '../../engine/replica/object/dots.ts';
+import type { Actor, Dot } from '../../engine/replica/object/dots.ts';
 import { emptyVector } from '../../engine/replica/object/dots.ts';
+import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { applyWrite, encodeObject } from '../../engine/replica/object/object.ts';
 import { HashList } from '../../engine/storage/index/key-hash.ts';
 import { encodeManifest } from '../../engine/storage/log/manifest.ts';
@@ -93,6 +94,69 @@ class HintFile {
   }
 }
 
+function dotOf(counter: number): Dot {
+  return { actor: byteStringOf('n1.0') as Actor, counter };
+}
+
+function putOf(object: StoredObject): StoreWrite {
+  const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
+  return { key, token, value: encodeObject(object) };
+}
+
+/** The object store's log, and a segment that a merge writes. */
+class LogFile {
+  readonly observer: ObjectObserver;
+  readonly path = 'store/00000001.log';
+  readonly #log = segmentOf(1, 'log');
+  #at = segmentHeadBytes;
+  #seq = 1;
+
+  constructor(mayRot: boolean) {
+    this.observer = new ObjectObserver(() => 0, undefined, undefined, mayRot);
+  }
+
+  plan(write: StoreWrite): { readonly from: number; readonly to: number } {
+    const from = this.#at;
+    putGroup(this.#log, from, write, segmentIdentity(storeId, 1, 'log'), this.#seq);
+    this.#seq += 1;
+    this.#at += groupBytes([write]);
+    return { from, to: this.#at };
+  }
+
+  reaches(from: number, to: number): void {
+    const reached = this.#log.subarray(0, to);
+    this.observer.watcher.wrote?.('n1', 1, this.path, reached, from, reached);
+  }
+
+  /** A merge copies the first record. */
+  merge(write: StoreWrite): { readonly path: string; readonly from: number; readonly to: number } {
+    const path = 'store/00000002.log';
+    const content = segmentOf(2, 'merge');
+    const from = segmentHeadBytes;
+    putGroup(content, from, write, segmentIdentity(storeId, 2, 'merge'), 1);
+    const to = from + groupBytes([write]);
+    const reached = content.subarray(0, to);
+    this.observer.watcher.wrote?.('n1', 1, path, reached, from, reached);
+    return { path, from, to };
+  }
+}
+
+function segmentOf(number: number, kind: 'log' | 'merge'): Buffer {
+  const content = Buffer.alloc(4096);
+  encodeSegmentHead(storeId, number, kind).copy(content);
+  return content;
+}
+
+function putGroup(
+  content: Buffer,
+  from: number,
+  write: StoreWrite,
+  of: ReturnType<typeof segmentIdentity>,
+  seq: number,
+): void {
+  encodeGroup(content, viewOf(content), from, [write], of, from, seq, from, new HashList());
+}
+
 describe('the object observer', () => {
   it('sees a removal whose last bytes are written after the batch behind it', () => {
     const file = new HintFile();
@@ -136,6 +200,52 @@ describe('the object observer', () => {
     expect(file.witness.hintsOnDisk('n1')).toBe(1);
     file.witness.cut('n1', path, missing.from, file.files);
     expect(file.witness.hintsOnDisk('n1')).toBe(0);
+  });
+
+  it('takes an older object over a copy that its node reported as unreadable, and over no other', () => {
+    const older = applyWrite(
+      undefined,
+      emptyVector,
+      plainContent(Buffer.from('1'), 'text/plain'),
+      dotOf(1),
+      5,
+    );
+    const newer = applyWrite(older, older.context, plainContent(Buffer.from('2'), 'text/plain'), dotOf(2), 6);
+    const lostBy = (reported: boolean): readonly string[] => {
+      const file = new LogFile(true);
+      const [first, second] = [file.plan(putOf(newer)), file.plan(putOf(older))];
+      file.reaches(first.from, first.to);
+      if (reported) file.observer.damaged('n1', file.path, first.from, first.to);
+      // Of another host, and of other bytes: neither is the copy.
+      file.observer.damaged('n2', file.path, first.from, first.to);
+      file.observer.damaged('n1', file.path, first.to, second.to);
+      file.reaches(second.from, second.to);
+      return file.observer.dots.lost.map(({ text }) => text);
+    };
+    expect(lostBy(true)).toEqual([]);
+    expect(lostBy(false)).toEqual([expect.stringContaining('n1 forgets n1.0:2')]);
+  });
+
+  it('finds a copy again that a merge has moved', () => {
+    const older = applyWrite(
+      undefined,
+      emptyVector,
+      plainContent(Buffer.from('1'), 'text/plain'),
+      dotOf(1),
+      5,
+    );
+    const newer = applyWrite(older, older.context, plainContent(Buffer.from('2'), 'text/plain'), dotOf(2), 6);
+    const lostBy = (reported: boolean): number => {
+      const file = new LogFile(true);
+      const [first, second] = [file.plan(putOf(newer)), file.plan(putOf(older))];
+      file.reaches(first.from, first.to);
+      const copy = file.merge(putOf(newer));
+      // The copy has another place than the original.
+      if (reported) file.observer.damaged('n1', copy.path, copy.from, copy.to);
+      file.reaches(second.from, second.to);
+      return file.observer.dots.lost.length;
+    };
+    expect([lostBy(true), lostBy(false)]).toEqual([0, 1]);
   });
 
   it('reads batches in log order when they land in another order', () => {

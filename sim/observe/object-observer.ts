@@ -34,6 +34,17 @@ const rooms = ['store', 'hints'] as const;
 interface Held {
   readonly seq: number;
   readonly object: StoredObject | undefined;
+  /** Where it lies: in the log, and where merges have copied it to. */
+  readonly places: RecordPlace[];
+  /** The node has reported that it cannot read the record. */
+  unreadable: boolean;
+}
+
+/** Bytes `from` to `to` - 1 of a file of a host. */
+interface RecordPlace {
+  readonly path: string;
+  readonly from: number;
+  readonly to: number;
 }
 
 interface HeldHint {
@@ -72,6 +83,7 @@ export class ObjectObserver {
   readonly #nowUs: () => number;
   readonly #replacements: ReplacementsOf;
   readonly #dates: DateObserver | undefined;
+  readonly #mayRot: boolean;
   readonly #segments = new Map<string, SegmentTail>();
   /** By dot: the key and content that it names. */
   readonly #named = new Map<string, NamedWrite>();
@@ -94,11 +106,17 @@ export class ObjectObserver {
   #removed = 0;
   #skippedHints = 0;
 
-  /** `dates` also receives every object. */
-  constructor(nowUs: () => number, replacements: ReplacementsOf = () => undefined, dates?: DateObserver) {
+  /** `dates` also receives every object. `mayRot`: records are followed through merges, for `damaged`. */
+  constructor(
+    nowUs: () => number,
+    replacements: ReplacementsOf = () => undefined,
+    dates?: DateObserver,
+    mayRot = false,
+  ) {
     this.#nowUs = nowUs;
     this.#replacements = replacements;
     this.#dates = dates;
+    this.#mayRot = mayRot;
   }
 
   get watcher(): DiskWatcher {
@@ -155,7 +173,7 @@ export class ObjectObserver {
     this.#hints.set(host, new Map());
     const writes: HintWrites = { foundSeq: 0, written: new Set(), erased: new Set() };
     this.#hintWrites.set(host, writes);
-    for (const [room, key, { seq, value }] of newestRecords(files)) {
+    for (const [room, key, { seq, value, at, bytes }, path] of newestRecords(files)) {
       if (room === 'hints') writes.foundSeq = Math.max(writes.foundSeq, seq);
       if (value === 'damaged' || isSystemKey(key)) continue;
       if (room === 'hints') {
@@ -167,7 +185,8 @@ export class ObjectObserver {
         continue;
       }
       const object = value === undefined ? undefined : objectOf(value);
-      if (value === undefined || object !== undefined) this.#held.set(`${host} ${key}`, { seq, object });
+      if (value === undefined || object !== undefined)
+        this.#held.set(`${host} ${key}`, heldAt(path, { seq, at, bytes }, object));
     }
     for (const room of rooms) {
       for (const [path, content] of logsInUse(files, room))
@@ -184,14 +203,32 @@ export class ObjectObserver {
     this.relearn(host, new Map([...files, [path, left]]));
   }
 
+  /**
+   * The host reports that these bytes of a log cannot be read. What it holds of the keys whose newest records lie there
+   * is lost: an older version from another replica may take its place.
+   */
+  damaged(host: string, path: string, from: number, to: number): void {
+    for (const [place, held] of this.#held) {
+      if (!place.startsWith(`${host} `)) continue;
+      held.unreadable ||= held.places.some((one) => one.path === path && one.from < to && from < one.to);
+    }
+  }
+
   #wrote(host: string, path: string, content: Buffer, from: number): void {
     const room = segmentPath.exec(path)?.[1];
     const tail = room === undefined ? undefined : this.#tailOf(`${host}:${path}`, content);
-    if (tail === undefined || tail.head.merge) return;
+    if (tail === undefined || (tail.head.merge && (room === 'hints' || !this.#mayRot))) return;
     tail.read(content, from, (record) => {
-      if (room === 'hints') this.#hinted(host, record);
-      else this.#stored(host, record);
+      if (tail.head.merge) this.#copied(host, path, record);
+      else if (room === 'hints') this.#hinted(host, record);
+      else this.#stored(host, path, record);
     });
+  }
+
+  /** A merge copies a record. */
+  #copied(host: string, path: string, { key, seq, at, bytes }: LogRecord): void {
+    const held = this.#held.get(`${host} ${key}`);
+    if (held?.seq === seq) held.places.push({ path, from: at, to: at + bytes });
   }
 
   #tailOf(name: string, content: Buffer): SegmentTail | undefined {
@@ -201,14 +238,14 @@ export class ObjectObserver {
     return tail;
   }
 
-  #stored(host: string, { key, seq, value }: LogRecord): void {
+  #stored(host: string, path: string, { key, seq, value, at, bytes }: LogRecord): void {
     if (isSystemKey(key) || value === 'damaged') return;
     const place = `${host} ${key}`;
     const held = this.#held.get(place);
     // The same batch again, rewritten by a recovery or read again because it follows a hole.
     if (held !== undefined && seq <= held.seq) return;
     if (value === undefined) {
-      this.#held.set(place, { seq, object: undefined });
+      this.#held.set(place, heldAt(path, { seq, at, bytes }, undefined));
       return;
     }
     const object = objectOf(value);
@@ -218,8 +255,10 @@ export class ObjectObserver {
     }
     this.#dates?.stored(key, object);
     for (const sibling of object.siblings) this.#name(host, key, sibling);
-    if (held?.object !== undefined) this.#replaces(host, key, held.object, object);
-    this.#held.set(place, { seq, object });
+    // The exception of `causality` in the contract of faults.
+    if (held?.unreadable === true) this.#skipped += held.object?.siblings.length ?? 0;
+    else if (held?.object !== undefined) this.#replaces(host, key, held.object, object);
+    this.#held.set(place, heldAt(path, { seq, at, bytes }, object));
   }
 
   #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): void {
@@ -341,18 +380,27 @@ export class ObjectObserver {
   }
 }
 
-/** The newest record of every key of both stores, removals too, as (store, key, record). */
+function heldAt(
+  path: string,
+  { seq, at, bytes }: Pick<LogRecord, 'seq' | 'at' | 'bytes'>,
+  object: StoredObject | undefined,
+): Held {
+  return { seq, object, places: [{ path, from: at, to: at + bytes }], unreadable: false };
+}
+
+/** The newest record of every key of both stores, removals too, as (store, key, record, path of its file). */
 function newestRecords(
   files: ReadonlyMap<string, Buffer>,
-): readonly (readonly [room: string, key: PackedKey, record: LogRecord])[] {
-  const newest = new Map<string, readonly [string, PackedKey, LogRecord]>();
+): readonly (readonly [room: string, key: PackedKey, record: LogRecord, path: string])[] {
+  const newest = new Map<string, readonly [string, PackedKey, LogRecord, string]>();
   for (const room of rooms) {
-    for (const [, content] of logsInUse(files, room)) {
+    for (const [path, content] of logsInUse(files, room)) {
       const head = segmentHeadOf(content);
       if (head === undefined) continue;
       new SegmentTail(head).read(content, 0, (record) => {
         const place = `${room} ${record.key}`;
-        if (record.seq > (newest.get(place)?.[2].seq ?? -1)) newest.set(place, [room, record.key, record]);
+        if (record.seq > (newest.get(place)?.[2].seq ?? -1))
+          newest.set(place, [room, record.key, record, path]);
       });
     }
   }

@@ -97,6 +97,11 @@ export class Detector {
     return this.#score(nowUs) > this.#options.thresholdMilliPhi;
   }
 
+  /** True if phi exceeds half of the threshold: the peer is to be asked before it is judged. */
+  isOverdue(nowUs: number): boolean {
+    return 2 * this.#score(nowUs) > this.#options.thresholdMilliPhi;
+  }
+
   #score(nowUs: number): number {
     if (this.#lastUs === undefined) return 0;
     const elapsedUs = Math.max(0, nowUs - this.#lastUs);

@@ -183,9 +183,9 @@ export class Gossip {
     const nowUs = this.#io.clock.nowUs();
     this.#pardonOwnSleep(nowUs);
     this.#table.beat();
-    this.#table.judge(nowUs);
+    const overdue = this.#table.judge(nowUs);
     this.#observer.judged(nowUs);
-    for (const peer of this.#partners()) this.reconcile(peer);
+    for (const peer of this.#partners(overdue)) this.reconcile(peer);
   }
 
   /** A process that was paused heard no peer. The time that it was paused does not count as its peers' silence. */
@@ -196,9 +196,14 @@ export class Gossip {
     if (lateUs > intervalUs) this.#table.pardon(lateUs, nowUs);
   }
 
-  #partners(): readonly NodeId[] {
+  /**
+   * The peers of this beat's rounds. In a larger cluster a peer's heartbeats come through others, late by chance: an
+   * overdue peer is asked directly before it is judged (Das, Gupta, Motivala, SWIM, 2002, section 3.1).
+   */
+  #partners(overdue: readonly NodeId[]): readonly NodeId[] {
     const next = this.#next();
-    const partners = next === undefined ? [] : [next];
+    const asked = overdue.filter((peer) => peer !== next && this.#links.isConnected(peer));
+    const partners = next === undefined ? asked : [next, ...asked];
     const visit = next === undefined || this.#random.chance(1, this.#options.downPeerOneIn);
     if (!visit) return partners;
     const away = this.#connected().filter((peer) => !this.#table.isRoutable(peer));

@@ -131,9 +131,12 @@ describe('a member table', () => {
     const { table, moves } = tableOf('n1');
     for (let second = 1; second <= 10; second++)
       hear(table, recordOf('n2', { version: second }), second * 1_000_000);
+    expect(table.judge(19_000_000)).toEqual([]);
+    // Beyond half of what is tolerated: gossip asks it.
+    expect(table.judge(20_000_000)).toEqual(['n2']);
     table.judge(25_000_000);
     expect(table.opinion(node('n2'))).toBe('NORMAL');
-    table.judge(29_000_000);
+    expect(table.judge(29_000_000)).toEqual([]);
     expect(table.isRoutable(node('n2'))).toBe(false);
     hear(table, recordOf('n2', { version: 30 }), 30_000_000);
     expect(moves).toEqual(['n2 UNKNOWN>NORMAL', 'n2 NORMAL>DOWN', 'n2 DOWN>NORMAL']);

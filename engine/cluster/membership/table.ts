@@ -254,15 +254,22 @@ export class MemberTable {
     return this.#replacementFault(claim) ?? (this.#tokenTaken(claim) ? 'duplicateToken' : undefined);
   }
 
-  /** Judges silence: a peer whose phi exceeds the threshold is DOWN. */
-  judge(nowUs: number): void {
+  /**
+   * Judges silence: a peer whose phi exceeds the threshold is DOWN. Returns the peers that are not DOWN and whose
+   * phi exceeds half of the threshold.
+   */
+  judge(nowUs: number): readonly NodeId[] {
     const { state, move } = this.#self;
+    const overdue: NodeId[] = [];
     // A joining node that was not admitted yet hears no peer.
     const isOutside = state === 'JOINING' && move === 'queued';
     for (const peer of this.#peers.values()) {
       const isExpected = peer.opinion !== 'UNKNOWN' || (!isOutside && !peer.record.left);
-      if (isExpected && peer.detector.suspects(nowUs)) this.#move(peer, 'DOWN');
+      if (!isExpected || !peer.detector.isOverdue(nowUs)) continue;
+      if (peer.detector.suspects(nowUs)) this.#move(peer, 'DOWN');
+      else if (peer.opinion !== 'DOWN') overdue.push(peer.record.node);
     }
+    return overdue;
   }
 
   /** This node did not listen for the last `us` microseconds; they do not count as silence. */

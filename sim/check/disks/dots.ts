@@ -6,7 +6,8 @@
  * is under one dot: a second one shows that it was applied twice.
  *
  * Skipped: replaced values of an incarnation that the new record's context does not know at all (its entry was pruned),
- * and records that do not decode (other checks report those).
+ * a copy that its node has reported as unreadable (the contract of faults has that exception), and records that do not
+ * decode (other checks report those).
  */
 import { invariant } from '../invariant.ts';
 import type { BadEvent, CheckReport } from '../report.ts';

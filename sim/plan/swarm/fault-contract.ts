@@ -30,29 +30,41 @@ export function hidesAnswers(kinds: readonly FaultKind[]): boolean {
 }
 
 /** The terms of one kind. */
-export type FaultTerms =
-  | {
-      readonly drawn: true;
-      readonly count: Range;
-      /** For kinds that last, in microseconds. */
-      readonly forUs?: Range;
-      /** Narrower ranges than the kind's own. */
-      readonly params?: NonNullable<FaultDraw['params']>;
-      readonly group?: FaultDraw['group'];
-      readonly demands?: readonly Demand[];
-      readonly excuses?: Excuses;
-    }
-  | {
-      readonly drawn: false;
-      /** Why the swarm leaves it to scenarios of its own. */
-      readonly reason: string;
-    };
+export type FaultTerms = (DrawnTerms | LeftTerms) & {
+  /** What an invariant does not compare in a run with the kind, each with the reason; all else is judged. */
+  readonly exceptions?: Excuses;
+};
+
+/** The terms of a kind that the swarm draws. */
+type DrawnTerms = {
+  readonly drawn: true;
+  readonly count: Range;
+  /** For kinds that last, in microseconds. */
+  readonly forUs?: Range;
+  /** Narrower ranges than the kind's own. */
+  readonly params?: NonNullable<FaultDraw['params']>;
+  readonly group?: FaultDraw['group'];
+  readonly demands?: readonly Demand[];
+  readonly excuses?: Excuses;
+};
+
+/** The terms of a kind that the swarm leaves to scenarios of its own. */
+type LeftTerms = {
+  readonly drawn: false;
+  /** Why it does so. */
+  readonly reason: string;
+};
 
 const brief: Range = [50_000, 1_500_000];
 const long: Range = [50_000, 4_000_000];
 
 const lossOfDisk =
   'acknowledged copies of a minority are lost with a disk: scenarios place it so that the other replicas still overlap';
+
+const damagedCopies: Excuses = {
+  causality:
+    'a copy that its node has reported as unreadable is lost: an older version of another replica may take its place',
+};
 
 /** The terms of every kind. */
 export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
@@ -129,8 +141,8 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
     params: { meanUs: [1_000, 100_000], tailUs: [0, 1_000_000] },
   },
   'lying-sync': { drawn: false, reason: lossOfDisk },
-  'bit-rot': { drawn: false, reason: lossOfDisk },
-  'misdirected-io': { drawn: false, reason: lossOfDisk },
+  'bit-rot': { drawn: false, reason: lossOfDisk, exceptions: damagedCopies },
+  'misdirected-io': { drawn: false, reason: lossOfDisk, exceptions: damagedCopies },
   'lost-directory-entries': { drawn: true, count: [1, 2], forUs: brief },
   'disk-wipe': { drawn: false, reason: lossOfDisk },
   'disk-rollback': { drawn: false, reason: lossOfDisk },
@@ -165,6 +177,11 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
       'a tree altered under a valid checksum reports equal keys, which only no-churn-when-equal expects',
   },
 };
+
+/** Whether one of the kinds has an exception from the invariant. */
+export function hasException(kinds: readonly FaultKind[], name: InvariantName): boolean {
+  return kinds.some((kind) => faultContract[kind].exceptions?.[name] !== undefined);
+}
 
 /** What the shape of a run, beside its faults, leaves of the invariants. */
 export interface RunShape {

@@ -70,6 +70,16 @@ describe('a node that dies', () => {
 });
 
 describe('a node that lives', () => {
+  test('is asked before it is called down, however late gossip passes its heartbeats on', async () => {
+    // 3.5 intervals: less than a round of gossip among nine nodes, which is eight.
+    const settings = { gossip_interval_ms: 100, phi_threshold_milli: 1500, phi_mean_ms_min: 100 };
+    const room = new MemberHarness('asked', 9, settings, 3);
+    await room.startAll();
+    room.forget();
+    await room.pass(10 * second);
+    expect(room.moves).toEqual([]);
+  });
+
   test('is never called down for slow and uneven links', async () => {
     const room = new MemberHarness('slow', 4);
     await room.startAll();
