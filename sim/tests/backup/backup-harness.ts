@@ -12,6 +12,7 @@ import type { BackupNode } from '../../../engine/backup/messages.ts';
 import { DirectoryStorage } from '../../../engine/backup/directory-storage.ts';
 import { BackupRepository, repositoryFolders } from '../../../engine/backup/repository.ts';
 import { RestoredState } from '../../../engine/backup/restored-state.ts';
+import { wholeBackup } from '../../../engine/backup/selection.ts';
 import type { BackupReport } from '../../../engine/backup/take-backup.ts';
 import { backupDefaults, takeBackup } from '../../../engine/backup/take-backup.ts';
 import { sleep } from '../../../engine/io/clock.ts';
@@ -108,11 +109,11 @@ export class BackupHarness {
     );
   }
 
-  /** Every value of the state, by key. */
-  async read(state: RestoredState): Promise<Restored> {
+  /** Every value of the state, by key; of the selected buckets if there is a selection. */
+  async read(state: RestoredState, { isWanted } = wholeBackup): Promise<Restored> {
     const found = new Map<string, string>();
     const reading = (async () => {
-      for await (const { key, bytes } of state.objects(() => true)) {
+      for await (const { key, bytes } of state.objects(isWanted)) {
         // The bucket keeps one sibling, as the replicas that an object is restored to do.
         const siblings = liveSiblings(resolveToNewest(decodeObject(bytes)));
         found.set(
@@ -148,7 +149,7 @@ export class BackupHarness {
         if (outcome === 'committed' || outcome === 'aborted' || this.#isStopped()) break;
         await sleep(clock, second / 4);
       }
-      await sleep(clock, second / 100);
+      await sleep(clock, second / 20);
     }
   }
 
@@ -197,4 +198,25 @@ export function stateNumber(restored: Restored): number {
     );
   });
   return last;
+}
+
+/** A mutant of the protocol: holds each node's writes only for its own cut. */
+export function alone(node: BackupNode): BackupNode {
+  return {
+    address: node.address,
+    hold: async (id, leaseMs) => {
+      const answer = await node.hold(id, leaseMs);
+      await node.release(id);
+      return answer;
+    },
+    cut: async (id) => {
+      await node.hold(id, 1000);
+      const cut = await node.cut(id);
+      await node.release(id);
+      return cut;
+    },
+    release: async (id) => ({ ...(await node.release(id)), held: true }),
+    read: (...asked) => node.read(...asked),
+    end: (id) => node.end(id),
+  };
 }

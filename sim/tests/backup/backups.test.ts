@@ -4,7 +4,6 @@
  */
 import { describe, expect, test } from 'vitest';
 
-import type { BackupNode } from '../../../engine/backup/messages.ts';
 import { sendState } from '../../../engine/backup/restore.ts';
 import { verifyBackup } from '../../../engine/backup/verify-backup.ts';
 import { MemberHarness, nodeOf, second } from '../cluster/member-harness.ts';
@@ -142,33 +141,4 @@ describe('a backup', () => {
     expect(stateNumber(found)).toBe(number);
     await harness.settled(state.close());
   });
-});
-
-test('a cut whose nodes do not hold their writes together is no state of the history', async () => {
-  /** Holds each node's writes only for its own cut. */
-  const alone = (node: BackupNode): BackupNode => ({
-    address: node.address,
-    hold: async (id, leaseMs) => {
-      const answer = await node.hold(id, leaseMs);
-      await node.release(id);
-      return answer;
-    },
-    cut: async (id) => {
-      await node.hold(id, 1000);
-      const cut = await node.cut(id);
-      await node.release(id);
-      return cut;
-    },
-    release: async (id) => ({ ...(await node.release(id)), held: true }),
-    read: (...asked) => node.read(...asked),
-    end: (id) => node.end(id),
-  });
-  const harness = await running('not held');
-  let torn = 0;
-  for (let round = 0; round < 20 && torn === 0; round++) {
-    const before = harness.committed;
-    await harness.settled(harness.backup(harness.room.cluster.names, alone));
-    await checked(harness, before).catch(() => (torn += 1));
-  }
-  expect(torn).toBe(1);
 });
