@@ -28,8 +28,8 @@ export interface Io {
   readonly http: Http;
   /** Reads module files and compiles module text. */
   readonly wasm: WasmTools;
-  /** Takes the spans of sampled requests. */
-  readonly tracing: Tracing;
+  /** Takes the spans of sampled requests. Ports without it export none; the node says so if it is to trace. */
+  readonly tracing?: Tracing;
   /**
    * Starts a background task whose end no caller awaits. A failure is logged as `task.failed` with `name` and counted
    * in `failedTasks`; success is silent.

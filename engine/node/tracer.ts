@@ -38,10 +38,16 @@ export class Tracer implements SpanRecorder {
     this.#threshold = ratio * drawCount;
   }
 
-  /** The tracer that the configuration asks for; undefined if tracing is off. */
-  static of(io: Pick<Io, 'random' | 'tracing'>, config: NodeConfig): Tracer | undefined {
+  /** The tracer that the configuration asks for; undefined if tracing is off, or if the ports export no spans. */
+  static of(io: Pick<Io, 'random' | 'log' | 'tracing'>, config: NodeConfig): Tracer | undefined {
     const { otelEndpoint: url, otelSampleRatio, clusterId: cluster, name: node, datacenter, rack } = config;
     if (url === undefined) return undefined;
+    if (io.tracing === undefined) {
+      io.log.event('warn', 'tracing.export.unavailable', {
+        detail: 'the ports of this node export no spans',
+      });
+      return undefined;
+    }
     const sink = io.tracing.open({ url, cluster, node, datacenter, rack, version });
     return new Tracer(io.random.fork('tracing'), sink, otelSampleRatio);
   }

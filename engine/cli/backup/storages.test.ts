@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { BackupStorage } from '../../backup/backup-storage.ts';
 import { DirectoryStorage } from '../../backup/directory-storage.ts';
-import { repositoryFolders } from '../../backup/repository.ts';
+import { BackupRepository, repositoryFolders } from '../../backup/repository.ts';
 import { createRealDisk } from '../../real/disk.ts';
 import { S3Client } from '../../real/s3/s3-client.ts';
 import type { S3Settings } from '../../real/s3/s3-settings.ts';
@@ -169,6 +169,19 @@ describe('a bucket', () => {
     server.lostAnswers = 1;
     await client.endUpload('whole', id, [tag]);
     expect(server.objects.get('whole')?.body.toString()).toBe('one');
+  });
+
+  test('whose bytes were changed is noticed', async () => {
+    const repository = new BackupRepository(storageAt(server.settings));
+    const stored = await repository.store('changed', chunked(Buffer.alloc(3 * partBytes, 'a'), 1000));
+    expect(await repository.damageOf(stored)).toBeUndefined();
+    const name = `of/a cluster/segments/${stored.sha256}`;
+    const kept = server.objects.get(name);
+    if (kept === undefined) throw new Error('it is not there');
+    server.objects.set(name, { ...kept, body: Buffer.concat([kept.body.subarray(1), Buffer.from('b')]) });
+    expect(await repository.damageOf(stored)).toContain('do not have the hash');
+    server.objects.delete(name);
+    expect(await repository.damageOf(stored)).toContain('not there');
   });
 
   test('has a lock that ends with its holder, and the old holder learns of it', async () => {
