@@ -49,6 +49,17 @@ export function checkContent(content: Content, limits: ContentLimits): void {
   if (content.links.length > 0) atMost('the links', linkBytes(content), limits.linkBytesMax, 'bytes');
 }
 
+/** Whether `checkContent` would pass the content. */
+export function isWithin(content: Content, limits: ContentLimits): boolean {
+  try {
+    checkContent(content, limits);
+    return true;
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    return false;
+  }
+}
+
 function metaBytes(content: Content): number {
   return content.meta.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
 }

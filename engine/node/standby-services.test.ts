@@ -34,8 +34,10 @@ function behind(): never {
   throw new LockstepError('NotFound', 'it was let through');
 }
 
+const behindDispatcher = { get: behind, put: behind, replace: behind };
+
 test('services refuse every client request while the node is in STANDBY, and none before or after', async () => {
-  const behindIt = { get: behind, put: behind, run: behind, keys: behind, buckets: behind, start: behind };
+  const behindIt = { ...behindDispatcher, run: behind, keys: behind, buckets: behind, start: behind };
   const dispatcher = openDispatcher(behindIt, check);
   const whole = { ...behindIt, find: behind, survey: behind, inDoubt: () => [], resolve: behind };
   const transactions = openTransactions(whole, check);
@@ -45,6 +47,10 @@ test('services refuse every client request while the node is in STANDBY, and non
   const calls: readonly (() => unknown)[] = [
     () => dispatcher.get({} as Parameters<typeof dispatcher.get>[0]),
     () => dispatcher.put({} as Parameters<typeof dispatcher.put>[0]),
+    () =>
+      new Promise((_, reject) => {
+        dispatcher.replace({} as Parameters<typeof dispatcher.replace>[0], reject);
+      }),
     () => transactions.run({} as Parameters<typeof transactions.run>[0]),
     () => lister.keys(name, name, { live: true }, 0),
     () => lister.buckets(name, 0),
@@ -80,7 +86,7 @@ test('services refuse with Overloaded while requests wait too long, and go on be
   clock.holdsTurns = true;
   const membership = { self, isStandby: () => false };
   const admitted = admissionCheck({ clock }, { clientWaitMsMax: 100 }, membership);
-  const dispatcher = openDispatcher({ get: behind, put: behind }, admitted);
+  const dispatcher = openDispatcher(behindDispatcher, admitted);
   const outcomes = new Map<string, number>();
   for (let turn = 0; turn < 10; turn++) {
     for (let count = 0; count < 200; count++) {

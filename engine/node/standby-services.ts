@@ -46,6 +46,15 @@ export function openDispatcher(dispatcher: Dispatcher, check: AdmissionCheck): D
   return {
     get: (request) => refusal(check) ?? dispatcher.get(request),
     put: (request) => refusal(check) ?? dispatcher.put(request),
+    replace: (request, done) => {
+      try {
+        check();
+      } catch (error) {
+        done(asLockstepError(error));
+        return;
+      }
+      dispatcher.replace(request, done);
+    },
   };
 }
 

@@ -4,7 +4,6 @@
  *
  * The dispatcher keeps no state between requests, apart from which peers failed the last forward.
  */
-import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { RequestTimes } from '../base/request-times.ts';
@@ -12,24 +11,22 @@ import type { OpenSpan } from '../base/request-trace.ts';
 import type { ObjectKey, PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import { Deferred } from '../base/deferred.ts';
-import { encodeContent } from '../replica/object/content.ts';
-import { encodeContext } from '../replica/object/object.ts';
 import type { StoredObject } from '../replica/object/object.ts';
-import { decodeObject } from '../replica/object/object.ts';
 import { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member, Placement } from '../cluster/ring/ring.ts';
 import type { FailureMetrics } from '../metrics/failure-metrics.ts';
-import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import { countCause } from './failure-causes.ts';
 import type { ReadQuorum, ReplicaTerms, WriteQuorum } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
-import type { ReplyFailure, RoundDependencies } from './round-dependencies.ts';
-import { askPeer, fullQueue, lackingAt, replyError, termsOf, unaskedError } from './round-dependencies.ts';
+import type { RoundDependencies } from './round-dependencies.ts';
+import { fullQueue, lackingAt, termsOf } from './round-dependencies.ts';
 import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
-import { planForward, planRead } from './plan.ts';
+import { planRead } from './plan.ts';
 import { PlanCache } from './plan-cache.ts';
+import { Forwarding, isUnreadable, notServing } from './forwarding.ts';
 import { ReadRound } from './read-round.ts';
 import { ShortRead, isShort } from './short-read.ts';
+import { emptyVector } from '../replica/object/dots.ts';
 import type { LocalWrite } from '../replica/replica.ts';
 import type {
   ConsistencyLevel,
@@ -39,13 +36,15 @@ import type {
   ReadNeed,
   PutRequest,
   PutResult,
+  Replaced,
+  ReplaceRequest,
   WriteNeed,
 } from './requests.ts';
 import { NotReplaced } from './requests.ts';
 import { Tally } from './tally.ts';
+import type { WriteEnd } from './write-round.ts';
 import { WriteRound } from './write-round.ts';
 
-const noBytes = Buffer.alloc(0);
 const noMembers: readonly Member[] = [];
 
 /** A read whose first round is under way. */
@@ -68,14 +67,14 @@ export class ClusterDispatcher implements Dispatcher {
   readonly #terms: ReplicaTerms;
   readonly #writePlans: PlanCache;
   readonly #readPlans: PlanCache;
-  /** Peers that refused, or did not answer, the last write forwarded to them. */
-  readonly #failingForwards = new Set<NodeId>();
+  readonly #forwarding: Forwarding;
 
   constructor(parts: RoundDependencies) {
     this.#parts = parts;
     this.#terms = termsOf(parts);
     this.#writePlans = new PlanCache(parts.view);
     this.#readPlans = new PlanCache(parts.readView);
+    this.#forwarding = new Forwarding(parts);
   }
 
   /** Counts failures into `metrics` too, beside this node's own. A `GossipHandler` may share them. Returns itself. */
@@ -86,7 +85,7 @@ export class ClusterDispatcher implements Dispatcher {
 
   /** How many peers refused, or did not answer, the last write forwarded to them. */
   get failingForwards(): number {
-    return this.#failingForwards.size;
+    return this.#forwarding.failingCount;
   }
 
   /** The key's token and its replicas now, the primary first. Throws what `Router.tokenOf` throws. */
@@ -117,7 +116,11 @@ export class ClusterDispatcher implements Dispatcher {
    * answers the client counts the failure (`failure-causes.ts`).
    */
   get uncounted(): Dispatcher {
-    return { get: (request) => this.#get(request, false), put: (request) => this.#put(request, false) };
+    return {
+      get: (request) => this.#get(request, false),
+      put: (request) => this.#put(request, false),
+      replace: (request, done) => this.#replace(request, false, done),
+    };
   }
 
   get(request: GetRequest): Promise<GetResult> {
@@ -126,6 +129,10 @@ export class ClusterDispatcher implements Dispatcher {
 
   put(request: PutRequest): Promise<PutResult> {
     return this.#put(request, true);
+  }
+
+  replace(request: ReplaceRequest, done: Replaced): void {
+    this.#replace(request, true, done);
   }
 
   async #get(request: GetRequest, isCounted: boolean): Promise<GetResult> {
@@ -158,7 +165,6 @@ export class ClusterDispatcher implements Dispatcher {
       return await this.#write(request, quorum.need, span);
     } catch (error) {
       failure = error;
-      if (error instanceof NotReplaced) throw error;
       const told = named(error, quorum, 'w');
       throw isCounted ? this.#counted(told, 'write') : told;
     } finally {
@@ -190,20 +196,15 @@ export class ClusterDispatcher implements Dispatcher {
     const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
     checkTime(timeoutUs);
     if (!placement.includes(self) || !view.isRoutable(self)) {
-      if (request.replaces === true) throw new NotReplaced([]);
-      return { object: await this.#forward({ ...request, need }, place, timeoutUs, span) };
+      return { object: await this.#forwarding.run(request, need, place, timeoutUs, span) };
     }
     const write = localWrite(request, place.token, span);
-    if (request.replaces === true) {
-      if (lackingAt(this.#parts, place.token) !== undefined) throw new NotReplaced([]);
-      return { object: await this.#coordinate(write, place, settings.writeLevel, need, timeoutUs) };
-    }
     try {
-      return { object: await this.#coordinate(write, place, settings.writeLevel, need, timeoutUs) };
+      return { object: await this.#coordinated(write, place, settings.writeLevel, need, timeoutUs) };
     } catch (error) {
       // The write's condition can be checked at another replica instead; nothing has been written here.
       if (!isUnreadable(error) || placement.length === 1) throw error;
-      return { object: await this.#forward({ ...request, need }, place, timeoutUs, span) };
+      return { object: await this.#forwarding.run(request, need, place, timeoutUs, span) };
     }
   }
 
@@ -217,33 +218,95 @@ export class ClusterDispatcher implements Dispatcher {
     need: WriteNeed,
     timeoutUs: number,
   ): Promise<StoredObject> {
-    return this.#coordinate(write, new KeyPlacement(write.token, this.#parts.ring()), level, need, timeoutUs);
+    return this.#coordinated(
+      write,
+      new KeyPlacement(write.token, this.#parts.ring()),
+      level,
+      need,
+      timeoutUs,
+    );
   }
 
-  #coordinate(
+  #coordinated(
     write: LocalWrite,
     place: KeyPlacement,
     level: ConsistencyLevel,
     need: WriteNeed,
     timeoutUs: number,
   ): Promise<StoredObject> {
+    const result = new Deferred<StoredObject>();
+    const end = {
+      acknowledged: (object: StoredObject): void => result.resolve(object),
+      failed: (error: LockstepError): void => result.reject(error),
+    };
+    try {
+      this.#coordinate(write, place, level, need, timeoutUs, end);
+    } catch (error) {
+      result.reject(error);
+    }
+    return result.promise;
+  }
+
+  #replace(request: ReplaceRequest, isCounted: boolean, done: Replaced): void {
+    const { clock, rules, router, ring, settings } = this.#parts;
+    const quorum = bucketWriteNeed(this.#terms, rules(request.key.packed), nothingAsked);
+    const span = request.partOf?.child('dispatch', clock.nowUs());
+    const end = (failure: unknown): void => {
+      this.#concluded(undefined, span, failure);
+      if (failure === undefined || failure instanceof NotReplaced) {
+        done(failure);
+        return;
+      }
+      const told = named(failure, quorum, 'w');
+      done(isCounted ? this.#counted(told, 'write') : told);
+    };
+    try {
+      const timeoutUs = request.timeoutMs * 1000;
+      checkTime(timeoutUs);
+      const place = new KeyPlacement(router.tokenOf(request.key), ring());
+      if (!this.#mayReplace(place)) throw new NotReplaced([]);
+      const write = replacingWrite(request, place.token, span);
+      const { writeLevel } = settings;
+      this.#coordinate(write, place, writeLevel, quorum.need, timeoutUs, {
+        acknowledged: () => end(undefined),
+        failed: end,
+      });
+    } catch (error) {
+      end(error);
+    }
+  }
+
+  /** Whether this node can tell what the key holds: it holds a replica that is whole, and serves. */
+  #mayReplace(place: KeyPlacement): boolean {
+    const { self, view, ring } = this.#parts;
+    if (!place.in(ring()).includes(self) || !view.isRoutable(self)) return false;
+    return lackingAt(this.#parts, place.token) === undefined;
+  }
+
+  /** Begins the round of a write at this replica. Throws if nothing was begun. */
+  #coordinate(
+    write: LocalWrite,
+    place: KeyPlacement,
+    level: ConsistencyLevel,
+    need: WriteNeed,
+    timeoutUs: number,
+    end: WriteEnd,
+  ): void {
     const placement = place.in(this.#parts.ring());
     const { self, view } = this.#parts;
     // The ring may have changed since a peer chose this node.
     if (!placement.includes(self)) {
       const detail = `${self.node} holds no replica of the key any more`;
-      return Promise.reject(new LockstepError('NoTargets', detail));
+      throw new LockstepError('NoTargets', detail);
     }
-    if (!view.isRoutable(self)) {
-      return Promise.reject(new LockstepError('NoTargets', notServing(self)));
-    }
+    if (!view.isRoutable(self)) throw new LockstepError('NoTargets', notServing(self));
     const pending = this.#parts.pending(write.token);
     const plan = admit(this.#writePlans.write(placement, level, need, pending), 'write');
-    if (write.replaces === true && !this.#isMajority(plan)) return Promise.reject(new NotReplaced([]));
+    if (write.replaces === true && !this.#isMajority(plan)) throw new NotReplaced([]);
     const refusal = this.#fullFor(plan, write.content.value.length);
-    if (refusal !== undefined) return Promise.reject(refusal);
+    if (refusal !== undefined) throw refusal;
     write.times?.asked(this.#parts.clock.nowUs());
-    return new WriteRound(this.#parts, write, place, plan).run(timeoutUs);
+    new WriteRound(this.#parts, write, place, plan, end).run(timeoutUs);
   }
 
   /** Asks the replicas. `nowUs`: the monotonic time. Throws if they cannot be asked. */
@@ -389,65 +452,6 @@ export class ClusterDispatcher implements Dispatcher {
     return new LockstepError('Overloaded', fullQueue(full), { definite: true });
   }
 
-  async #forward(
-    request: PutRequest,
-    place: KeyPlacement,
-    timeoutUs: number,
-    span: OpenSpan | undefined,
-  ): Promise<StoredObject> {
-    const placement = place.in(this.#parts.ring());
-    const targets = planForward(this.#parts.view, placement).filter((member) => member !== this.#parts.self);
-    const message: PeerRequest = {
-      kind: 'coordinateWrite',
-      key: request.key.packed,
-      token: place.token,
-      context: request.context.length === 0 ? noBytes : encodeContext(request.context),
-      content: encodeContent(request.content),
-      level: levelText(this.#parts.settings.writeLevel, request.need),
-      ifNoneMatch: request.ifNoneMatch ?? false,
-      ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
-      trace: span,
-    };
-    request.times?.asked(this.#parts.clock.nowUs());
-    let refused: LockstepError | undefined;
-    const unsent: ReplyFailure[] = [];
-    for (const member of targets) {
-      const asked = this.#ask(member, message, timeoutUs);
-      if (!(asked instanceof Promise)) {
-        unsent.push(asked);
-        continue;
-      }
-      try {
-        return await asked;
-      } catch (error) {
-        // Nothing was written there. After a change of the ring that node may not hold the key any more; the next may.
-        if (!isUnreadable(error) && !isNoTarget(error)) throw error;
-        refused = error;
-      }
-    }
-    if (refused !== undefined) throw refused;
-    this.#parts.stats.pool.forward_error += 1;
-    const overloaded = unaskedError(unsent);
-    if (overloaded !== undefined) throw overloaded;
-    const { self } = this.#parts;
-    const names = placement.map((member) => member.node).join(', ');
-    const why = this.#parts.view.isRoutable(self) ? '' : `; ${notServing(self)}`;
-    throw new LockstepError('NoTargets', `no replica of the key (${names}) can take the write${why}`);
-  }
-
-  /** Forwards a write to a peer: the promise of its answer, or why the peer was not asked. */
-  #ask(member: Member, message: PeerRequest, timeoutUs: number): Promise<StoredObject> | ReplyFailure {
-    const result = new Deferred<StoredObject>();
-    const error = askPeer(this.#parts, member, message, timeoutUs, (reply) => {
-      const silent = reply.kind === 'failed' && (reply.code === 'PeerGone' || reply.code === 'Timeout');
-      if (silent) this.#failingForwards.add(member.node);
-      else this.#failingForwards.delete(member.node);
-      settleForward(member.node, reply, result);
-    });
-    if (error !== undefined) this.#failingForwards.add(member.node);
-    return error ?? result.promise;
-  }
-
   /** Counts why a request failed; returns `error`. */
   #counted(error: unknown, what: 'read' | 'write'): unknown {
     if (!(error instanceof LockstepError)) return error;
@@ -484,30 +488,6 @@ function checkTime(leftUs: number): void {
   });
 }
 
-/** The wire form that `parseLevel` (`peer-service.ts`) reads: `DC_QUORUM`, `2`, or `DC_EACH_SAFE_QUORUM+3`. */
-function levelText(level: ConsistencyLevel, need: WriteNeed): string {
-  if (need === 'default') return level;
-  return typeof need === 'object' ? `${level}+${need.atLeast}` : String(need);
-}
-
-/**
- * The coordinating replica cannot read its own copy, against which the write's condition had to be checked. Nothing was
- * written.
- */
-/** The node asked took no write: it owns the key no more, does not serve, or reaches too few replicas. */
-function isNoTarget(error: unknown): error is LockstepError {
-  return error instanceof LockstepError && error.code === 'NoTargets';
-}
-
-function isUnreadable(error: unknown): error is LockstepError {
-  return error instanceof LockstepError && error.code === 'Corrupted';
-}
-
-/** The error text for a client; this node's log says the same. */
-function notServing({ node }: Member): string {
-  return `${node} takes no writes: its store has failed and must be opened again (after a full disk it is, once there is room), or its peers know no such member`;
-}
-
 function notWhole(lacking: string): LockstepError {
   return new LockstepError('Overloaded', lacking, { definite: true });
 }
@@ -515,28 +495,6 @@ function notWhole(lacking: string): LockstepError {
 function changingHands(): LockstepError {
   const detail = 'the key is changing hands; try again later';
   return new LockstepError('Overloaded', detail, { definite: true });
-}
-
-function settleForward(by: NodeId, reply: PeerReply, result: Deferred<StoredObject>): void {
-  if (reply.kind !== 'coordinated') {
-    const error = replyError(reply);
-    // The text counts replicas as the answering node sees them, so it names that node.
-    const told =
-      error.code === 'NoQuorum'
-        ? new LockstepError(error.code, `${by}: ${error.message}`, error.facts)
-        : error;
-    result.reject(told);
-    return;
-  }
-  try {
-    result.resolve(decodeObject(reply.object));
-  } catch (error) {
-    if (!(error instanceof BytesError)) throw error;
-    // The peer has done the write, so the error is not definite.
-    result.reject(
-      new LockstepError('Internal', `${by} answered an object that does not decode: ${error.message}`),
-    );
-  }
 }
 
 function localWrite(request: PutRequest, token: Token, span: OpenSpan | undefined): LocalWrite {
@@ -547,8 +505,25 @@ function localWrite(request: PutRequest, token: Token, span: OpenSpan | undefine
     content: request.content,
     ifNoneMatch: request.ifNoneMatch ?? false,
     ifContext: request.ifContext,
-    replaces: request.replaces === true,
+    replaces: false,
+    fromRead: false,
     times: request.times,
+    span,
+  };
+}
+
+/** With the fields of `localWrite` in the same order, so that all writes have one hidden class. */
+function replacingWrite(request: ReplaceRequest, token: Token, span: OpenSpan | undefined): LocalWrite {
+  return {
+    key: request.key.packed,
+    token,
+    seen: emptyVector,
+    content: request.content,
+    ifNoneMatch: false,
+    ifContext: undefined,
+    replaces: true,
+    fromRead: false,
+    times: undefined,
     span,
   };
 }

@@ -80,20 +80,26 @@ export interface PutRequest {
   readonly ifNoneMatch?: boolean | undefined;
   /** Fails with `PreconditionFailed` unless the coordinating replica's context equals this one. */
   readonly ifContext?: VersionVector | undefined;
-  /**
-   * The write replaces whatever a majority of the datacenter's replicas hold, as if the client had read it first, and
-   * `context` is empty. Rejects with `NotReplaced` if that cannot be told.
-   */
-  readonly replaces?: boolean | undefined;
   /** Where to note how long the steps take. */
   readonly times?: RequestTimes | undefined;
   /** Without `times`: the span of the traced request that this write is a part of. */
   readonly partOf?: OpenSpan | undefined;
 }
 
+/** A client's write that replaces whatever the key holds. The bucket's properties say what it waits for. */
+export interface ReplaceRequest {
+  readonly key: ObjectKey;
+  readonly content: Content;
+  readonly timeoutMs: number;
+  /** The span of the traced request that this write is a part of. */
+  readonly partOf: OpenSpan | undefined;
+}
+
+/** Gets the outcome of a replacement: undefined, or why it failed, a `NotReplaced` or another `LockstepError`. */
+export type Replaced = (error: unknown) => void;
+
 /**
- * A write that `replaces` is not known to have done so: another write may count as newer, or a value that expires may
- * be there. The caller reads the key and writes on top of that. Its write must include `attempt`.
+ * A replacement is not known to have replaced all: another write may count as newer, or a value that expires may be there. The caller reads the key and writes on top of that. Its write must include `attempt`.
  */
 export class NotReplaced extends LockstepError {
   /** The context of what has reached some replicas; empty: nothing was written. */
@@ -112,11 +118,17 @@ export interface PutResult {
 }
 
 /**
- * Reads and writes objects. Both methods reject with a `LockstepError`: `NoTargets`, `NoQuorum`, `Timeout`,
+ * Reads and writes objects. The methods fail with a `LockstepError`: `NoTargets`, `NoQuorum`, `Timeout`,
  * `PreconditionFailed`, `Overloaded`, `BadRequest` (a need that the topology cannot meet), `ReplicasDisagree`,
  * `Corrupted`, `StorageFailed`, `ShuttingDown`.
  */
 export interface Dispatcher {
   get(request: GetRequest): Promise<GetResult>;
   put(request: PutRequest): Promise<PutResult>;
+  /**
+   * Replaces whatever a majority of the datacenter's replicas hold, as if the client had read it first. Calls `done`
+   * once, perhaps before it returns; with `NotReplaced` if it cannot be told whether all of it was replaced. Takes a
+   * function, since a promise would cost as much as the plan and the round of such a write together.
+   */
+  replace(request: ReplaceRequest, done: Replaced): void;
 }

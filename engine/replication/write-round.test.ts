@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { TestClock } from '../api/testing/test-io.fixture.ts';
-import { LockstepError } from '../base/errors.ts';
+import type { LockstepError } from '../base/errors.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import { defaultType, objectKey } from '../base/object-key.ts';
@@ -77,10 +77,11 @@ class Harness implements PeerLinks {
       ifNoneMatch: false,
       ifContext: undefined,
     };
-    new WriteRound(parts, write, new KeyPlacement(token, ring), plan).run(timeoutUs).then(
-      () => (this.outcome = 'acknowledged'),
-      (error: unknown) => (this.outcome = error instanceof LockstepError ? error.code : String(error)),
-    );
+    const end = {
+      acknowledged: (): void => void (this.outcome = 'acknowledged'),
+      failed: (error: LockstepError): void => void (this.outcome = error.code),
+    };
+    new WriteRound(parts, write, new KeyPlacement(token, ring), plan, end).run(timeoutUs);
   }
 
   get asked(): readonly string[] {

@@ -10,7 +10,6 @@
  * of is at a majority, so one of those replicas would have seen it.
  */
 import { present } from '../base/assert.ts';
-import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
@@ -33,6 +32,17 @@ export type WriteDependencies = Asking &
     readonly replica: Pick<RoundDependencies['replica'], 'coordinate'>;
   };
 
+/** Learns how a write has ended. One of the methods is called, once, perhaps before `run` returns. */
+export interface WriteEnd {
+  /** Enough replicas have it. `object`: as this replica has it. */
+  acknowledged(object: StoredObject): void;
+  /**
+   * With `PreconditionFailed`, `Overloaded`, `NoQuorum`, `Timeout`, `StorageFailed`, `Corrupted` or `ShuttingDown`; or
+   * with `NotReplaced`, if the write replaces.
+   */
+  failed(error: LockstepError): void;
+}
+
 /** One write, from its dot to its acknowledgement. */
 export class WriteRound implements WriteListener {
   readonly #parts: WriteDependencies;
@@ -43,14 +53,22 @@ export class WriteRound implements WriteListener {
   readonly #failures: ReplyFailure[] = [];
   /** Replicas that were not routable when the round began. */
   readonly #away: Member[] = [];
-  readonly #result = new Deferred<StoredObject>();
+  readonly #end: WriteEnd;
+  #ended = false;
   #object: StoredObject | undefined;
   #bytes: Uint8Array | undefined;
   #deadline: Timer | undefined;
   #timeoutUs = 0;
   readonly #spans: ReplicaSpans | undefined;
 
-  constructor(parts: WriteDependencies, write: LocalWrite, place: KeyPlacement, plan: DispatchPlan) {
+  constructor(
+    parts: WriteDependencies,
+    write: LocalWrite,
+    place: KeyPlacement,
+    plan: DispatchPlan,
+    end: WriteEnd,
+  ) {
+    this.#end = end;
     this.#parts = parts;
     this.#write = write;
     this.#place = place;
@@ -59,16 +77,12 @@ export class WriteRound implements WriteListener {
     this.#spans = ReplicaSpans.of(write.span, parts.clock);
   }
 
-  /**
-   * Runs the write. Resolves with the object as this replica has it. Rejects with `PreconditionFailed`, `Overloaded`,
-   * `NoQuorum`, `Timeout`, `StorageFailed`, `Corrupted` or `ShuttingDown`.
-   */
-  run(timeoutUs: number): Promise<StoredObject> {
+  /** Runs the write. Called once. */
+  run(timeoutUs: number): void {
     this.#timeoutUs = timeoutUs;
     this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
     const outcome = this.#parts.replica.coordinate(this.#write, this);
     if (outcome !== 'ok') this.failed(refusal(outcome));
-    return this.#result.promise;
   }
 
   /** As in `WriteListener`: the replica has given the object its dot. */
@@ -82,7 +96,7 @@ export class WriteRound implements WriteListener {
 
   /** As in `WriteListener`: the write is durable on this node. */
   durable(): void {
-    if (!this.#result.settled) this.#write.times?.synced(this.#parts.clock.nowUs());
+    if (!this.#ended) this.#write.times?.synced(this.#parts.clock.nowUs());
     this.#spans?.ended();
     this.#hear(this.#selfIndex(), undefined);
   }
@@ -192,20 +206,25 @@ export class WriteRound implements WriteListener {
   }
 
   #succeed(): void {
+    // Past the deadline the client has its answer.
+    if (this.#ended) return;
+    this.#ended = true;
     this.#deadline?.cancel();
-    this.#result.resolve(present(this.#object, 'the object of a met write'));
+    this.#end.acknowledged(present(this.#object, 'the object of a met write'));
   }
 
   #fail(error: LockstepError): void {
     // Past the deadline the client has its answer.
-    if (this.#result.settled) return;
+    if (this.#ended) return;
+    this.#ended = true;
     this.#deadline?.cancel();
-    this.#result.reject(error);
+    this.#end.failed(error);
   }
 
   #expire(): void {
-    if (this.#result.settled) return;
+    if (this.#ended) return;
     sometimes('write.deadline-passed');
-    this.#result.reject(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
+    this.#ended = true;
+    this.#end.failed(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
   }
 }

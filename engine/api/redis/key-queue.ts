@@ -16,6 +16,8 @@
  */
 import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
+import { Deferred } from '../../base/deferred.ts';
+import { TransientMap } from '../../base/transient-map.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
 import type { Content } from '../../replica/object/content.ts';
 import type { VersionVector } from '../../replica/object/dots.ts';
@@ -26,7 +28,7 @@ import type { RequestTimes } from '../../base/request-times.ts';
 import type { OpenSpan } from '../../base/request-trace.ts';
 import { NotReplaced } from '../../replication/requests.ts';
 import type { Operation } from '../../transactions/formats/outcomes.ts';
-import { checkContent } from '../content-limits.ts';
+import { checkContent, isWithin } from '../content-limits.ts';
 import { Attempts } from './attempts.ts';
 import type { Ending } from './changes.ts';
 import { changeOf, endingOf } from './changes.ts';
@@ -60,10 +62,28 @@ interface Turn {
   waiting: Edit[];
 }
 
+/** The end of a turn that held one plain SET, which is settled with all that ended at the same time. */
+interface Ended {
+  readonly turn: Turn;
+  readonly edit: Edit;
+  readonly reply: Buffer;
+}
+
+/** A plain write that was tried without a read, and why that is not all. */
+interface Attempted {
+  readonly replies: readonly Buffer[];
+  readonly content: Content;
+  readonly error: unknown;
+}
+
+const noEdits: Edit[] = [];
+const soon = Promise.resolve();
+
 /** The queues of all keys at this node. */
 export class KeyQueue {
   readonly #parts: RedisDependencies;
-  readonly #turns = new Map<PackedKey, Turn>();
+  readonly #turns = new TransientMap<PackedKey, Turn>();
+  #ended: Ended[] = [];
 
   constructor(parts: RedisDependencies) {
     this.#parts = parts;
@@ -78,36 +98,93 @@ export class KeyQueue {
   submit(key: ObjectKey, edit: Edit): void {
     const turn = this.#turns.get(key.packed);
     if (turn !== undefined) {
-      turn.waiting.push(edit);
+      if (turn.waiting === noEdits) turn.waiting = [edit];
+      else turn.waiting.push(edit);
       return;
     }
-    const begun: Turn = { key, waiting: [edit] };
-    this.#turns.set(key.packed, begun);
+    const begun: Turn = { key, waiting: noEdits };
+    this.#turns.insert(key.packed, begun);
+    if (isBlindWrite(edit) && this.#beginAlone(begun, edit)) return;
+    begun.waiting = [edit];
     this.#parts.io.spawn('redis.turn', () => this.#run(begun));
+  }
+
+  /**
+   * Begins a turn of one plain SET, as most are, without a task of its own. False if it is not begun: then it is no SET
+   * that leaves a value.
+   */
+  #beginAlone(turn: Turn, edit: Edit): boolean {
+    const working = new WorkingKey(undefined);
+    const edits = [edit];
+    const [reply] = this.#apply(edits, working);
+    if (working.entry === undefined || reply === undefined) return false;
+    const { dispatcher, io, limits, timeoutMs } = this.#parts;
+    const content = contentOf(working.entry);
+    if (!isWithin(content, limits)) return false;
+    this.#begun(edits);
+    dispatcher.replace({ key: turn.key, content, timeoutMs, partOf: edit.times?.span }, (error) => {
+      if (error === undefined) this.#endedAlone({ turn, edit, reply });
+      else io.spawn('redis.turn', () => this.#retry(turn, edits, { replies: [reply], content, error }));
+    });
+    return true;
+  }
+
+  /**
+   * Notes the end of a turn. Writes that share a sync end together: their replies leave together, and what waits for
+   * them begins together.
+   */
+  #endedAlone(ended: Ended): void {
+    if (this.#ended.push(ended) === 1) this.#parts.io.spawn('redis.settle', () => this.#settleEnded());
+  }
+
+  async #settleEnded(): Promise<void> {
+    await soon;
+    const all = this.#ended;
+    this.#ended = [];
+    const nowUs = this.#parts.io.clock.nowUs();
+    for (const { turn, edit, reply } of all) {
+      edit.times?.concluded(nowUs);
+      edit.settle(reply);
+      if (turn.waiting.length === 0) this.#turns.delete(turn.key.packed);
+      else this.#parts.io.spawn('redis.turn', () => this.#run(turn));
+    }
+  }
+
+  async #retry(turn: Turn, edits: readonly Edit[], attempted: Attempted): Promise<void> {
+    await soon;
+    await this.#take(turn.key, edits, attempted);
+    await this.#run(turn);
+  }
+
+  #begun(edits: readonly Edit[]): void {
+    const nowUs = this.#parts.io.clock.nowUs();
+    for (const { times } of edits) {
+      times?.dispatched(nowUs);
+      times?.asked(nowUs);
+    }
   }
 
   async #run(turn: Turn): Promise<void> {
     while (turn.waiting.length > 0) {
       const edits = turn.waiting;
-      turn.waiting = [];
-      const nowUs = this.#parts.io.clock.nowUs();
-      for (const { times } of edits) {
-        times?.dispatched(nowUs);
-        times?.asked(nowUs);
-      }
-      const count = await this.#take(turn.key, edits);
+      turn.waiting = noEdits;
+      this.#begun(edits);
+      const count = await this.#take(turn.key, edits, undefined);
       if (count < edits.length) turn.waiting = [...edits.slice(count), ...turn.waiting];
     }
     this.#turns.delete(turn.key.packed);
   }
 
-  /** Runs a turn. Resolves with the number of commands that it has answered, the first of `edits`. */
-  async #take(key: ObjectKey, edits: readonly Edit[]): Promise<number> {
+  /**
+   * Runs a turn. Resolves with the number of commands that it has answered, the first of `edits`. `attempted`: what has
+   * been done of it.
+   */
+  async #take(key: ObjectKey, edits: readonly Edit[], attempted: Attempted | undefined): Promise<number> {
     if (edits.every(isRead)) return this.#look(key, edits);
     let failure: TurnFailure;
     let attempt = emptyVector;
     try {
-      const written = isBlind(edits) ? await this.#write(key, edits) : emptyVector;
+      const written = isBlind(edits) ? await this.#write(key, edits, attempted) : emptyVector;
       if (typeof written === 'number') return written;
       attempt = written;
       const result = await this.#edit(key, edits, attempt);
@@ -158,47 +235,40 @@ export class KeyQueue {
    * Runs a turn of commands that do not depend on the present value. If a value that may expire is there, the second
    * way must do it: then this resolves with the context of what was written meanwhile, which its write must include.
    */
-  async #write(key: ObjectKey, edits: readonly Edit[]): Promise<number | VersionVector> {
+  async #write(
+    key: ObjectKey,
+    edits: readonly Edit[],
+    attempted: Attempted | undefined,
+  ): Promise<number | VersionVector> {
+    if (attempted !== undefined) return this.#writeAgain(key, edits, attempted);
     const working = new WorkingKey(undefined);
     const replies = this.#apply(edits, working);
     // The SET that the reads rely on was refused.
     if (replies[0]?.[0] === minus && edits.some(isRead)) return emptyVector;
-    if (working.entry !== undefined) {
-      const content = contentOf(working.entry);
-      checkContent(content, this.#parts.limits);
-      const span = spanOf(edits);
-      const attempt = await this.#replace(key, content, span);
-      const kept = attempt === undefined ? undefined : await this.#putOnTop(key, content, attempt, span);
-      if (kept !== undefined) return kept;
-    }
-    return this.#settle(edits, replies);
+    if (working.entry === undefined) return this.#settle(edits, replies);
+    const content = contentOf(working.entry);
+    checkContent(content, this.#parts.limits);
+    const error = await this.#replace(key, content, spanOf(edits));
+    if (error === undefined) return this.#settle(edits, replies);
+    return this.#writeAgain(key, edits, { replies, content, error });
   }
 
-  /**
-   * Replaces what the key holds. Undefined if that was done; otherwise the context of what may have been written, and
-   * the key must be read first.
-   */
-  async #replace(
+  async #writeAgain(
     key: ObjectKey,
-    content: Content,
-    partOf: OpenSpan | undefined,
-  ): Promise<VersionVector | undefined> {
+    edits: readonly Edit[],
+    { replies, content, error }: Attempted,
+  ): Promise<number | VersionVector> {
+    if (!(error instanceof NotReplaced)) throw error;
+    const kept = await this.#putOnTop(key, content, error.attempt, spanOf(edits));
+    return kept ?? this.#settle(edits, replies);
+  }
+
+  /** Replaces what the key holds. Resolves with undefined, or why that was not done. */
+  #replace(key: ObjectKey, content: Content, partOf: OpenSpan | undefined): Promise<unknown> {
     const { dispatcher, timeoutMs } = this.#parts;
-    try {
-      await dispatcher.put({
-        key,
-        need: 'default',
-        context: emptyVector,
-        content,
-        timeoutMs,
-        replaces: true,
-        partOf,
-      });
-      return undefined;
-    } catch (error) {
-      if (error instanceof NotReplaced) return error.attempt;
-      throw error;
-    }
+    const ended = new Deferred<unknown>();
+    dispatcher.replace({ key, content, timeoutMs, partOf }, (error) => ended.resolve(error));
+    return ended.promise;
   }
 
   /**
@@ -284,11 +354,11 @@ export class KeyQueue {
     const nowMs = this.#parts.io.clock.wallMs();
     const { limits, answerBytesMax, scripts } = this.#parts;
     const { valueBytesMax } = limits;
-    const common = { nowMs, valueBytesMax, answerBytesMax, scripts };
     const replies: Buffer[] = [];
     let bytes = 0;
     for (const { command, request, version } of edits) {
-      const reply = applyCommand(command, request, working, { ...common, version });
+      const context = { nowMs, version, valueBytesMax, answerBytesMax, scripts };
+      const reply = applyCommand(command, request, working, context);
       replies.push(reply);
       bytes += reply.length;
       if (bytes >= answerBytesMax) break;

@@ -13,9 +13,11 @@ import type {
   ReadNeed,
   PutRequest,
   PutResult,
+  Replaced,
+  ReplaceRequest,
 } from '../../replication/requests.ts';
 import type { Actor } from '../../replica/object/dots.ts';
-import { compareVectors } from '../../replica/object/dots.ts';
+import { compareVectors, emptyVector } from '../../replica/object/dots.ts';
 import { mayExpire } from '../../replica/object/expiry.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import { applyWrite, decodeObject, encodeObject, liveSiblings } from '../../replica/object/object.ts';
@@ -49,7 +51,16 @@ export class MapDispatcher implements Dispatcher {
     return { object: bytes === undefined ? undefined : decodeObject(bytes) };
   }
 
-  async put(request: PutRequest): Promise<PutResult> {
+  put(request: PutRequest): Promise<PutResult> {
+    return this.#put(request, false);
+  }
+
+  replace({ key, content, timeoutMs }: ReplaceRequest, done: Replaced): void {
+    const request: PutRequest = { key, content, timeoutMs, need: 'default', context: emptyVector };
+    this.#put(request, true).then(() => done(undefined), done);
+  }
+
+  async #put(request: PutRequest, replaces: boolean): Promise<PutResult> {
     this.puts.push(request);
     await this.#pass(request.need);
     const current = this.stored(request.key.packed);
@@ -62,7 +73,6 @@ export class MapDispatcher implements Dispatcher {
     ) {
       throw new LockstepError('PreconditionFailed', 'the context is another one');
     }
-    const replaces = request.replaces === true;
     if (replaces && current !== undefined && mayExpire(current)) throw new NotReplaced([]);
     const seen = replaces ? (current?.context ?? []) : request.context;
     const dot = { actor: 'n1.00' as Actor, counter: ++this.#counter };
