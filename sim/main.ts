@@ -1,7 +1,12 @@
 #!/usr/bin/env node
-/** `lockstep-sim`, the command line of the simulator. */
-import { complaintAbout } from './cli/complaints.ts';
-import { makeProgram, withPresentOptions } from './cli/program.ts';
+/** `lockstep-sim`, the command line of the simulator. Its commands come from one bundle if the build has one. */
+import type * as Commands from './cli/commands.ts';
+import { buildDirectory, commandsFileOf } from './runner/pool/build.ts';
+
+const hasOwn = process.argv.some((word) => /^--scenarios(?:=|$)/.test(word));
+const { complaintAbout, makeProgram, withPresentOptions } = (await import(
+  commandsFileOf(buildDirectory, hasOwn).href
+)) as typeof Commands;
 
 const program = makeProgram(
   (text) => process.stdout.write(`${text}\n`),

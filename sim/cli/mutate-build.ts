@@ -14,7 +14,7 @@ import { findNamed, nearestNames } from '../check/named.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import type { EnumeratedMutant, Mutant, MutantEdit } from '../mutants/mutant.ts';
 import { transactionMutants } from '../mutants/transaction-mutants.ts';
-import { browserBundleFile, buildDirectory, bundleFile } from '../runner/pool/build.ts';
+import { browserBundleFile, buildDirectory, bundleFile, commandsBundleFile } from '../runner/pool/build.ts';
 
 /** Copies of the build lie in this folder beside it. */
 const mutatedFolder = 'dist-mutants';
@@ -71,7 +71,7 @@ export async function mutateBuild(mutant: MutantEdit, build: string = buildDirec
   const fresh = join(mutated, `${mutant.name}.${process.pid}`);
   await mkdir(mutated, { recursive: true });
   // The bundles contain no mutant: the copy runs its modules.
-  const bundles = [bundleFile, browserBundleFile];
+  const bundles = [bundleFile, commandsBundleFile, browserBundleFile];
   const filter = (source: string): boolean => !bundles.some((bundle) => source.endsWith(bundle));
   await cp(build, fresh, { recursive: true, filter });
   await writeFile(join(fresh, mutant.file), edited);

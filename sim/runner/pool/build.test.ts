@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { crashAndRestart } from '../../../scenarios/crash-and-restart.ts';
 import { planOfSeed, runPlan } from '../../lockstep-sim.ts';
 import type { Task } from '../task.ts';
-import { bundleFile, workerFileOf } from './build.ts';
+import { bundleFile, commandsBundleFile, commandsFileOf, workerFileOf } from './build.ts';
 import { Pool } from './pool.ts';
 
 const built = fileURLToPath(new URL('../../../dist', import.meta.url));
@@ -54,6 +54,14 @@ describe('what a worker thread runs', () => {
   it('is the modules where one was changed after the bundle was made', () => {
     put(bundleFile, 199);
     expect(fileOf()).toBe(modules);
+  });
+
+  it('is the bundle where another bundle is newer', () => {
+    put(bundleFile, 200);
+    put(commandsBundleFile, 300);
+    expect(fileOf()).toBe(bundleFile);
+    expect(fileURLToPath(commandsFileOf(build, false))).toBe(join(build, commandsBundleFile));
+    expect(fileURLToPath(commandsFileOf(build, true))).toBe(join(build, 'sim', 'cli', 'commands.js'));
   });
 
   it('is the modules where the user has one that imports them', () => {

@@ -1,6 +1,6 @@
 /**
- * Finds the build that a command belongs to, and the file that its worker threads run: all modules in one bundle, which
- * starts faster, or the modules themselves.
+ * Finds the build that a command belongs to, and the files that the command and its worker threads run: all modules in
+ * one bundle, which starts faster, or the modules themselves.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,6 +14,9 @@ const room = join('sim', 'runner', 'pool');
 /** `worker.ts` with all its imports, bundled in one file (.ci/bundle.js). */
 export const bundleFile = join(room, 'worker.bundle.js');
 
+/** `sim/cli/commands.ts` with all its imports. It lies beside the other bundle, so that both find the build. */
+export const commandsBundleFile = join(room, 'commands.bundle.js');
+
 /** The simulator for a browser's worker, bundled in one script (.ci/browser.js). */
 export const browserBundleFile = join('sim', 'browser', 'worker.bundle.js');
 
@@ -22,14 +25,23 @@ export const browserBundleFile = join('sim', 'browser', 'worker.bundle.js');
  * to be loaded: that file imports modules itself, and each module must exist once.
  */
 export function workerFileOf(build: string, ownFile?: string): URL {
-  const isBundled = ownFile === undefined && isCurrent(join(build, bundleFile), build);
-  return pathToFileURL(join(build, isBundled ? bundleFile : join(room, 'worker.js')));
+  return fileOf(build, bundleFile, join(room, 'worker.js'), ownFile !== undefined);
+}
+
+/** The file with the commands of a build. `hasOwn`: a file of the user is to be loaded, as for `workerFileOf`. */
+export function commandsFileOf(build: string, hasOwn: boolean): URL {
+  return fileOf(build, commandsBundleFile, join('sim', 'cli', 'commands.js'), hasOwn);
+}
+
+function fileOf(build: string, bundle: string, module: string, hasOwn: boolean): URL {
+  return pathToFileURL(join(build, !hasOwn && isCurrent(join(build, bundle), build) ? bundle : module));
 }
 
 function isCurrent(bundle: string, build: string): boolean {
   const madeMs = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs;
   if (madeMs === undefined) return false;
   return readdirSync(build, { recursive: true, encoding: 'utf8' }).every(
-    (name) => !name.endsWith('.js') || statSync(join(build, name)).mtimeMs <= madeMs,
+    (name) =>
+      !name.endsWith('.js') || name.endsWith('.bundle.js') || statSync(join(build, name)).mtimeMs <= madeMs,
   );
 }
