@@ -8,7 +8,7 @@ import { paintBands, paintLanes, paintMarks, paintOperations } from './lane-pain
 import { describeMessage } from './model.ts';
 import type { Filter, Model } from './model.ts';
 import type { Palette } from './style.ts';
-import { familyOf, readPalette } from './style.ts';
+import { familyNames, familyOf, readPalette } from './style.ts';
 
 /** What lies under the pointer. */
 export interface Hit {
@@ -24,6 +24,9 @@ const otherHeight = 30;
 const spanUsMin = 20;
 /** A message that takes longer is drawn as delayed, in microseconds. */
 const slowUs = 5000;
+const linesPerPath = 200;
+/** Families of messages, each dim or not, lost or not, slow or not. */
+const styleCount = familyNames.length * 8;
 
 /** The drawing of one model. */
 export class Diagram {
@@ -194,11 +197,14 @@ export class Diagram {
 
   #hitMark({ laneY, x: xOf }: Geometry, x: number, y: number): Hit | undefined {
     const { marks } = this.#model.recording;
+    const { fromUs, toUs } = this.#view;
+    const { from, to } = this.#model.markTimes.within(fromUs, toUs);
     let best: Hit | undefined;
     let near = 8;
-    for (const [index, mark] of marks.entries()) {
-      const at = laneY[mark.lane];
-      if (at === undefined || Math.abs(y - at) > 13) continue;
+    for (let index = from; index < to; index++) {
+      const mark = marks[index];
+      const at = mark && laneY[mark.lane];
+      if (mark === undefined || at === undefined || Math.abs(y - at) > 13) continue;
       const distance = Math.abs(xOf(mark.atUs) - x) + (mark.kind === 'sync' || mark.kind === 'log' ? 3 : 0);
       if (distance >= near || !this.#model.isAbout(mark.about, this.#filter)) continue;
       near = distance;
@@ -222,8 +228,7 @@ export class Diagram {
     const { recording } = this.#model;
     let best: number | undefined;
     let near = 6;
-    for (const [index, message] of recording.messages.entries()) {
-      if (!this.#inView(message) || !this.#model.shows(message, this.#filter)) continue;
+    for (const [index, message] of this.#messagesInView()) {
       const line = lineOf(geometry, message);
       if (line === undefined) continue;
       const distance = distanceTo(line, x, y);
@@ -250,33 +255,40 @@ export class Diagram {
     return sentUs <= toUs && (arrivedUs < 0 ? sentUs : arrivedUs) >= fromUs;
   }
 
-  /** Arrows, in one stroke for each style. */
+  /** Messages that the filter does not hide. */
+  *#messagesInView(): Generator<readonly [number, Message]> {
+    const { messages } = this.#model.recording;
+    const { from, to } = this.#model.messageTimes.within(this.#view.fromUs, this.#view.toUs);
+    for (let index = from; index < to; index++) {
+      const message = messages[index];
+      if (message === undefined || !this.#inView(message)) continue;
+      if (this.#model.strengthOf(index, this.#filter) !== 'hidden') yield [index, message];
+    }
+  }
+
+  /** Arrows, by style. */
   #paintMessages(geometry: Geometry): void {
-    const strokes = new Map<string, Stroke>();
-    const drawn = new Set<string>();
-    const kinds = this.#model.recording.messageKinds.map(familyOf);
-    const future = this.#cursorUs;
-    for (const [index, message] of this.#model.recording.messages.entries()) {
-      if (!this.#inView(message) || !this.#model.shows(message, this.#filter)) continue;
+    const strokes = new Map<number, Stroke>();
+    const drawn = new Set<number>();
+    const families = this.#model.recording.messageKinds.map(familyOf);
+    for (const [index, message] of this.#messagesInView()) {
       const line = lineOf(geometry, message);
       if (line === undefined) continue;
-      const family = kinds[message.kind] ?? 'other';
-      const dim = this.#model.dims(index, this.#filter) || message.sentUs > future;
+      const family = families[message.kind] ?? 'other';
+      const dim = this.#model.strengthOf(index, this.#filter) === 'dim' || message.sentUs > this.#cursorUs;
       const lost = message.arrivedUs < 0;
-      const slow = !lost && message.arrivedUs - message.sentUs > slowUs;
-      const style = `${family} ${dim ? 'dim' : ''} ${lost ? 'lost' : slow || message.again ? 'slow' : ''}`;
+      const late = message.arrivedUs - message.sentUs > slowUs || message.again === true;
+      const slow = !lost && late;
+      const style = familyNames.indexOf(family) * 8 + Number(dim) * 4 + Number(lost) * 2 + Number(slow);
       // Lines that fall on the same pixels are one: a view of a whole run holds thousands of them.
-      const place = placeOf(message, line);
-      if (drawn.has(`${style}${place}`)) continue;
-      drawn.add(`${style}${place}`);
-      const stroke = strokes.get(style) ?? {
-        family,
-        dim,
-        lost,
-        slow: slow || message.again === true,
-        lines: [],
-      };
-      strokes.set(style, stroke);
+      const place = placeOf(geometry, message, line);
+      if (place !== undefined) {
+        const name = place * styleCount + style;
+        if (drawn.has(name)) continue;
+        drawn.add(name);
+      }
+      let stroke = strokes.get(style);
+      if (stroke === undefined) strokes.set(style, (stroke = { family, dim, lost, slow, lines: [] }));
       stroke.lines.push(line);
     }
     const ordered = [...strokes.values()].sort((left, right) => Number(right.dim) - Number(left.dim));
@@ -299,11 +311,24 @@ export class Diagram {
     context.strokeStyle = lost && !dim ? this.#palette.bad : this.#palette.families[family];
     context.lineWidth = lost ? 1.6 : 1.1;
     context.setLineDash(slow ? [5, 3] : []);
-    context.beginPath();
-    const heads = lines.length < 1500 && !dim;
-    for (const line of lines) trace(context, line, heads && !lost);
-    if (lost) for (const line of lines) cross(context, line);
-    context.stroke();
+    const heads = lines.length < 1500 && !dim && !lost;
+    const isUpright = (line: Line): boolean => Math.abs(line.x2 - line.x1) < 1 && !heads && !slow;
+    context.fillStyle = context.strokeStyle;
+    for (const { x1, y1, x2, y2 } of lines.filter(isUpright)) {
+      context.fillRect((x1 + x2) / 2 - 0.55, Math.min(y1, y2), context.lineWidth, Math.abs(y2 - y1));
+    }
+    const leaning = lines.filter((line) => !isUpright(line));
+    // One path of thousands of lines takes a browser far longer than many of few.
+    for (let at = 0; at < leaning.length; at += linesPerPath) {
+      context.beginPath();
+      for (const line of leaning.slice(at, at + linesPerPath)) trace(context, line, heads);
+      context.stroke();
+    }
+    if (lost) {
+      context.beginPath();
+      for (const line of lines) cross(context, line);
+      context.stroke();
+    }
     context.setLineDash([]);
     context.globalAlpha = 1;
   }
@@ -351,8 +376,11 @@ function lineOf({ laneY, x }: Geometry, message: Message): Line | undefined {
   return { x1, y1, x2: Math.max(x1 + 6, x(message.sentUs + 250)), y2: y1 + (y2 - y1) * 0.45 };
 }
 
-function placeOf({ from, to }: Message, { x1, x2 }: Line): string {
-  return `${from} ${to} ${Math.round(x1)} ${Math.round(x2)}`;
+/** A number of its own for each pair of lanes and pair of columns; undefined for a line that leaves the canvas. */
+function placeOf({ width, laneY }: Geometry, { from, to }: Message, { x1, x2 }: Line): number | undefined {
+  if (x1 < 0 || x2 > width) return undefined;
+  const columns = Math.ceil(width) + 1;
+  return ((from * laneY.length + to) * columns + Math.round(x1)) * columns + Math.round(x2);
 }
 
 function trace(context: CanvasRenderingContext2D, { x1, y1, x2, y2 }: Line, head: boolean): void {

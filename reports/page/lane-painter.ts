@@ -209,8 +209,8 @@ export function paintMarks(scene: Scene): void {
   const spanUs = view.toUs - view.fromUs;
   const small: Mark[] = [];
   const dimmed: Mark[] = [];
-  for (const mark of model.recording.marks) {
-    if (mark.atUs < view.fromUs || mark.atUs > view.toUs) continue;
+  const { from, to } = model.markTimes.within(view.fromUs, view.toUs);
+  for (const mark of model.recording.marks.slice(from, to)) {
     if (bigKinds.includes(mark.kind)) {
       context.globalAlpha = model.dimsMark(mark, filter) || mark.atUs > cursorUs ? 0.3 : 1;
       paintSign(scene, mark);

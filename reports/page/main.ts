@@ -9,12 +9,15 @@ import { Diagram } from './diagram.ts';
 import { byId, h, timeText } from './dom.ts';
 import { followPointer } from './gestures.ts';
 import type { Filter } from './model.ts';
-import { Model } from './model.ts';
-import { paintOverview } from './overview.ts';
+import { Model, textOf } from './model.ts';
+import { Overview } from './overview.ts';
 import { checksTable, countersTable, eventRows, objectsTable } from './panels.ts';
 import { withSeed } from './plan-edits.ts';
 import { addForm, planList } from './plan-panel.ts';
 import { Simulator, unpack } from './simulator.ts';
+
+/** A longer run is not made in advance. */
+const warmUpEventsMax = 60_000;
 
 /** What surrounds the violation at first, in microseconds. */
 const aroundUs = 12_000;
@@ -41,6 +44,7 @@ class App {
   readonly #checks = h('div');
   readonly #run = h('div', { class: 'bar' });
   readonly #diagram: Diagram;
+  readonly #overview: Overview;
 
   constructor(recording: Recording) {
     this.#original = recording;
@@ -49,6 +53,7 @@ class App {
     this.#build();
     this.#diagram = new Diagram(this.#canvas, this.#model, this.#filter);
     this.#firstView();
+    this.#overview = new Overview(this.#strip, this.#model, this.#diagram.view);
     if (recording.concern !== undefined) this.#diagram.setCursor(recording.concern.atUs);
     this.#diagram.drawNow();
     followPointer(this.#canvas, this.#strip, this.#diagram, {
@@ -63,6 +68,10 @@ class App {
       stepped: (by) => this.#step(by),
       toViolation: () => this.#toViolation(),
     });
+  }
+
+  /** Fills what stands around the diagram, which has its first frame before. */
+  showPanels(): void {
     this.#refresh();
   }
 
@@ -242,6 +251,7 @@ class App {
     this.#filter = { ...this.#firstFilter(), cone: recording.concern === undefined ? 'off' : 'related' };
     this.#diagram.setFilter(this.#filter);
     this.#diagram.setModel(this.#model);
+    this.#overview.setModel(this.#model);
     if (ended) this.#diagram.setCursor(this.#model.endUs);
     const words = verdictText(recording);
     byId('title').textContent = words.title;
@@ -292,7 +302,7 @@ class App {
     if (event === undefined) return;
     // Events of one instant are one step: the cursor stands between instants.
     this.#moveTo(event.atUs);
-    this.#details.textContent = `${timeText(event.atUs)} ${event.text}`;
+    this.#details.textContent = `${timeText(event.atUs)} ${textOf(event, this.#model.recording)}`;
   }
 
   /** Moves the cursor: what lies behind it has not happened yet. */
@@ -317,7 +327,7 @@ class App {
   }
 
   #moved(): void {
-    paintOverview(this.#strip, this.#model, this.#diagram.view);
+    this.#overview.show(this.#diagram.view);
   }
 
   #hover(text: string | undefined, x: number, y: number): void {
@@ -347,9 +357,24 @@ class App {
     this.#refreshPlan();
   }
 
+  /**
+   * Runs the plan once while the reader reads: the browser compiles the simulator as it runs, and the first edited run
+   * is not the slow one. Says whether this browser's run is the recorded one.
+   */
+  async warmUp(): Promise<void> {
+    const { plan, result } = this.#original;
+    if (this.#simulator.missing !== '' || result.events > warmUpEventsMax || this.#running) return;
+    const answer = await this.#simulator.ask({ kind: 'digest', plan });
+    if (answer.kind !== 'digested' || this.#status.textContent !== '') return;
+    const isSame = answer.digest === result.digest;
+    this.#status.textContent = isSame
+      ? 'This browser ran the plan too: the same digest.'
+      : `This browser ran the plan too, with another digest: ${answer.digest}`;
+  }
+
   repaint(): void {
     this.#diagram.repaint();
-    this.#moved();
+    this.#overview.repaint();
   }
 
   get frameMs(): number {
@@ -397,11 +422,19 @@ async function start(): Promise<void> {
   const app = new App(recording);
   performance.mark('first-frame');
   document.body.dataset['frameMs'] = app.frameMs.toFixed(1);
+  await nextTask();
+  app.showPanels();
   followTheme(app);
   offerCopy();
   document.body.dataset['ready'] = 'true';
   await app.loadCatalogue(document.body.classList.contains('playground'));
   document.body.dataset['simulator'] = 'ready';
+  await app.warmUp();
+}
+
+/** Resolves once the browser has shown what is drawn. */
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
 }
 
 start().catch((error: unknown) => {

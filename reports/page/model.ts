@@ -2,17 +2,20 @@
  * A recording, indexed for drawing: its events in order, when nodes were down, and the causal cone of the violation.
  * Pure.
  */
-import type { Mark, Message, RecordedOperation, Recording } from '../../sim/record/recording.ts';
+import type { Mark, Message, Recording } from '../../sim/record/recording.ts';
 
-/** One instant of the run, as the list of events shows it. */
+/** One instant of the run, as the list of events shows it; `textOf` makes its words. */
 export interface TimelineEvent {
   readonly atUs: number;
   readonly lane: number;
-  readonly text: string;
   readonly source: 'mark' | 'sent' | 'arrived' | 'invoked' | 'completed';
   /** Index into the recording's marks, messages or operations. */
   readonly index: number;
 }
+
+/** How a message is drawn under a filter. */
+export type Strength = 'hidden' | 'dim' | 'full';
+const strengths: readonly Strength[] = ['hidden', 'dim', 'full'];
 
 /** What of the run the violation depends on. */
 export interface Cone {
@@ -48,7 +51,12 @@ export class Model {
   readonly cone: Cone;
   readonly outages: readonly Outage[];
   readonly concerned: ReadonlySet<number>;
+  /** The recording's messages and marks by time. */
+  readonly messageTimes: TimeIndex;
+  readonly markTimes: TimeIndex;
   #events: readonly TimelineEvent[] | undefined;
+  /** For each message the index of its strength under the filter that was asked last. */
+  #strengths: { readonly filter: Filter; readonly of: Uint8Array } | undefined;
 
   constructor(recording: Recording) {
     this.recording = recording;
@@ -57,6 +65,23 @@ export class Model {
     this.concerned = new Set(recording.concern?.subjects ?? []);
     this.cone = coneOf(recording, this.concerned);
     this.outages = outagesOf(recording, this.endUs);
+    const { messages, marks } = recording;
+    const sent = messages.map(({ sentUs }) => sentUs);
+    const marked = marks.map(({ atUs }) => atUs);
+    this.messageTimes = new TimeIndex(sent, messages.map(endOf));
+    this.markTimes = new TimeIndex(marked, marked);
+  }
+
+  /** How a message is drawn; found for all messages at the first question about a filter. */
+  strengthOf(index: number, filter: Filter): Strength {
+    if (this.#strengths?.filter !== filter) {
+      const of = Uint8Array.from(this.recording.messages, (message, at) => {
+        if (!this.shows(message, filter)) return strengths.indexOf('hidden');
+        return strengths.indexOf(this.#dims(at, filter) ? 'dim' : 'full');
+      });
+      this.#strengths = { filter, of };
+    }
+    return strengths[this.#strengths.of[index] ?? 0] ?? 'hidden';
   }
 
   /** All events in order; made at the first use, because the first frame does not need them. */
@@ -78,7 +103,7 @@ export class Model {
   }
 
   /** Whether a message is dimmed: outside the cone that the filter asks for. */
-  dims(index: number, { cone }: Filter): boolean {
+  #dims(index: number, { cone }: Filter): boolean {
     if (cone === 'off' || this.recording.concern === undefined) return false;
     return !(cone === 'all' ? this.cone.messages : this.cone.related).has(index);
   }
@@ -112,6 +137,63 @@ export class Model {
     }
     return low - 1;
   }
+}
+
+/**
+ * Finds what lies in a span of time among items that are mostly, but not wholly, in its order: a message that a fault
+ * sent again follows later ones.
+ */
+export class TimeIndex {
+  /** For each item the latest end of it and of those before it, and the earliest begin of it and of those after it. */
+  readonly #endsMax: Float64Array;
+  readonly #beginsMin: Float64Array;
+
+  /** When each item begins, and when it ends. */
+  constructor(begins: readonly number[], ends: readonly number[]) {
+    this.#endsMax = Float64Array.from(ends);
+    this.#beginsMin = Float64Array.from(begins);
+    for (let at = 1; at < ends.length; at++) {
+      this.#endsMax[at] = Math.max(this.#endsMax[at] ?? 0, this.#endsMax[at - 1] ?? 0);
+    }
+    for (let at = begins.length - 2; at >= 0; at--) {
+      this.#beginsMin[at] = Math.min(this.#beginsMin[at] ?? 0, this.#beginsMin[at + 1] ?? 0);
+    }
+  }
+
+  /** Indexes from `from` to before `to`: no item outside of them lies in the span. */
+  within(fromUs: number, toUs: number): { readonly from: number; readonly to: number } {
+    const from = firstIndex(this.#endsMax, (endUs) => endUs >= fromUs);
+    return { from, to: firstIndex(this.#beginsMin, (beginUs) => beginUs > toUs) };
+  }
+}
+
+/** The index of the first of ascending numbers that is far enough; their number if none is. */
+function firstIndex(ascending: Float64Array, isFar: (one: number) => boolean): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (isFar(ascending[middle] ?? 0)) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** When a message arrived, or, if it never did, was sent. */
+function endOf({ sentUs, arrivedUs }: Message): number {
+  return arrivedUs < 0 ? sentUs : arrivedUs;
+}
+
+/** One event in words. */
+export function textOf({ source, index }: TimelineEvent, recording: Recording): string {
+  const { marks, messages, operations } = recording;
+  if (source === 'mark') return marks[index]?.text ?? '';
+  if (source === 'sent' || source === 'arrived') {
+    const message = messages[index];
+    if (message === undefined) return '';
+    return `${source === 'sent' ? 'sends' : 'receives'} ${describeMessage(recording, message)}`;
+  }
+  const { text, outcome } = operations[index] ?? { text: '', outcome: '' };
+  return source === 'invoked' ? `asks ${text.split(': ', 1)[0] ?? text}` : `${outcome}: ${text}`;
 }
 
 /** One message in words. */
@@ -209,27 +291,16 @@ function outagesOf({ marks, lanes }: Recording, endUs: number): readonly Outage[
   return outages;
 }
 
-function eventsOf(recording: Recording): readonly TimelineEvent[] {
-  const { marks, messages, operations } = recording;
+function eventsOf({ marks, messages, operations }: Recording): readonly TimelineEvent[] {
   const events: TimelineEvent[] = [];
-  for (const [index, { atUs, lane, text }] of marks.entries()) {
-    events.push({ atUs, lane, text, source: 'mark', index });
+  for (const [index, { atUs, lane }] of marks.entries()) events.push({ atUs, lane, source: 'mark', index });
+  for (const [index, { from, to, sentUs, arrivedUs }] of messages.entries()) {
+    events.push({ atUs: sentUs, lane: from, source: 'sent', index });
+    if (arrivedUs >= 0) events.push({ atUs: arrivedUs, lane: to, source: 'arrived', index });
   }
-  for (const [index, message] of messages.entries()) {
-    const text = describeMessage(recording, message);
-    events.push({ atUs: message.sentUs, lane: message.from, text: `sends ${text}`, source: 'sent', index });
-    if (message.arrivedUs < 0) continue;
-    const arrives = `receives ${text}`;
-    events.push({ atUs: message.arrivedUs, lane: message.to, text: arrives, source: 'arrived', index });
+  for (const [index, { invokedUs, completedUs, lane }] of operations.entries()) {
+    events.push({ atUs: invokedUs, lane, source: 'invoked', index });
+    if (completedUs >= 0) events.push({ atUs: completedUs, lane, source: 'completed', index });
   }
-  for (const [index, operation] of operations.entries()) events.push(...eventsOfOperation(operation, index));
   return events.sort((left, right) => left.atUs - right.atUs);
-}
-
-function eventsOfOperation(operation: RecordedOperation, index: number): readonly TimelineEvent[] {
-  const { invokedUs, completedUs, lane, text, outcome } = operation;
-  const [before = text] = text.split(': ', 1);
-  const invoked = { atUs: invokedUs, lane, text: `asks ${before}`, source: 'invoked', index } as const;
-  if (completedUs < 0) return [invoked];
-  return [invoked, { atUs: completedUs, lane, text: `${outcome}: ${text}`, source: 'completed', index }];
 }

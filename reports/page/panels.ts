@@ -2,6 +2,7 @@
 import type { Recording } from '../../sim/record/recording.ts';
 import { h, timeText } from './dom.ts';
 import type { Model, TimelineEvent } from './model.ts';
+import { textOf } from './model.ts';
 
 /** Rows of the list of events before and after the cursor. */
 const rowsAround = 14;
@@ -23,7 +24,7 @@ export function eventRows(model: Model, atUs: number, pick: (event: TimelineEven
       },
       h('time', {}, (event.atUs / 1_000_000).toFixed(6)),
       h('span', {}, model.recording.lanes[event.lane]?.name ?? ''),
-      h('span', {}, event.text),
+      h('span', {}, textOf(event, model.recording)),
     );
   });
 }

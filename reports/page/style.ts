@@ -1,7 +1,10 @@
 /** Colours of the diagram, from the page's style sheet, so that both themes have their own. */
 
+/** The families of messages. */
+export const familyNames = ['object', 'transaction', 'repair', 'gossip', 'client', 'other'] as const;
+
 /** A family of messages, by what they are for. */
-export type Family = 'object' | 'transaction' | 'repair' | 'gossip' | 'client' | 'other';
+export type Family = (typeof familyNames)[number];
 
 /** The family of a kind of message. */
 export function familyOf(kind: string): Family {

@@ -5,6 +5,7 @@
  */
 import { replyOfKind, requestOfKind } from '../../engine/peer/wire/kinds.ts';
 import { headerBytes } from '../../engine/peer/wire/frames.ts';
+import { bufferOf } from '../../engine/base/ids.ts';
 import { clusterPorts } from '../world/cluster/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher } from '../world/core/watchers.ts';
 import type { Message } from './recording.ts';
@@ -35,28 +36,38 @@ interface CutFrame {
   readonly bytes: number;
 }
 
+const nothing = Buffer.alloc(0);
+
 /** Cuts a stream into frames; gives up on bytes that are none. */
 class FrameCutter {
-  #rest: Buffer = Buffer.alloc(0);
+  /** A copy: the sender takes its bytes back. */
+  #rest = nothing;
   #broken = false;
 
   *cut(bytes: Uint8Array): Generator<CutFrame> {
     if (this.#broken) return;
-    this.#rest = Buffer.concat([this.#rest, bytes]);
-    while (this.#rest.length >= headerBytes) {
-      if (this.#rest.toString('latin1', 0, 3) !== 'LSP') {
+    const given = bufferOf(bytes);
+    const all = this.#rest.length === 0 ? given : Buffer.concat([this.#rest, given]);
+    let at = 0;
+    while (all.length - at >= headerBytes) {
+      if (!beginsFrame(all, at)) {
         this.#broken = true;
         return;
       }
-      const end = headerBytes + this.#rest.readUInt32BE(12);
-      if (this.#rest.length < end) return;
-      const frame = this.#rest.subarray(0, end);
-      this.#rest = this.#rest.subarray(end);
-      const [kind, id] = [frame[4] ?? 0, frame.readUInt32BE(8)];
-      const name = `${kind} ${id} ${frame.toString('latin1', 12, 20)}`;
-      yield { kind, id, name, body: frame.subarray(headerBytes), bytes: end };
+      const end = at + headerBytes + all.readUInt32BE(at + 12);
+      if (all.length < end) break;
+      const [kind, id] = [all[at + 4] ?? 0, all.readUInt32BE(at + 8)];
+      const name = `${kind} ${id} ${all.readUInt32BE(at + 12)} ${all.readUInt32BE(at + 16)}`;
+      yield { kind, id, name, body: all.subarray(at + headerBytes, end), bytes: end - at };
+      at = end;
     }
+    this.#rest = at === all.length ? nothing : Buffer.from(all.subarray(at));
   }
+}
+
+/** Whether the frames' magic, `LSP`, is there. */
+function beginsFrame(bytes: Buffer, at: number): boolean {
+  return bytes[at] === 0x4c && bytes[at + 1] === 0x53 && bytes[at + 2] === 0x50;
 }
 
 /** Collects the messages of one run. */

@@ -12,7 +12,7 @@ import type { Invariant } from '../check/user-invariants.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { RunResult } from '../runner/result.ts';
 import { brokenInvariant } from '../runner/broken.ts';
-import type { RunOutcome } from '../runner/run-outcome.ts';
+import type { RunOutcome, RunSettings } from '../runner/run-outcome.ts';
 import { runPlan } from '../runner/run.ts';
 import { judgeOutcome } from '../runner/judge-outcome.ts';
 import { sentencesOf } from './plan-sentences.ts';
@@ -34,7 +34,8 @@ export async function recordRun(
 ): Promise<Recording> {
   const startMs = stopwatch();
   const recorder = new Recorder(plan);
-  const outcome = await runPlan(plan, { attach: (world, cluster) => recorder.attach(world, cluster) });
+  const attach: RunSettings['attach'] = (world, cluster) => recorder.attach(world, cluster);
+  const outcome = await runPlan(plan, { attach, uncovered: true });
   recorder.finish();
   const result = judgeOutcome(plan, outcome, stopwatch() - startMs, invariants);
   const operations = operationsOf(outcome, recorder);

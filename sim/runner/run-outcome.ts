@@ -36,7 +36,7 @@ export interface RunOutcome {
   readonly missed: readonly MissedFault[];
   /** Why the run was aborted; empty if it completed. */
   readonly unfinished: string;
-  /** The ids of the cells of coverage that it reached (sim/coverage), sorted; none with `unobserved`. */
+  /** The ids of the cells of coverage that it reached (sim/coverage), sorted; none with `unobserved` or `uncovered`. */
   readonly reached: readonly string[];
   /** The trace as text lines, if it was requested. */
   readonly trace: readonly string[];
@@ -47,6 +47,8 @@ export interface RunSettings {
   readonly trace?: boolean;
   /** Runs without observers and checks: there are no reports. The run and its digest are the same. Default: false. */
   readonly unobserved?: boolean;
+  /** Runs without following coverage. Default: false. */
+  readonly uncovered?: boolean;
   /** Called before the run begins, to look at the world while it happens. It must change nothing. */
   readonly attach?: (world: World, cluster: Cluster) => void;
 }

@@ -126,7 +126,7 @@ class Run {
   /** Undefined for a plan without transactions, or with `unobserved`. */
   readonly #steps: TransactionSteps | undefined;
   readonly #exchanges: ExchangeObserver | undefined;
-  /** Undefined with `unobserved`. */
+  /** Undefined with `unobserved` or `uncovered`. */
   readonly #coverage: CoverageObserver | undefined;
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
@@ -189,7 +189,7 @@ class Run {
     const transacts = this.#observed && plan.transactionClients > 0;
     this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
     this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
-    this.#coverage = this.#observed ? this.#cover() : undefined;
+    this.#coverage = this.#observed && settings.uncovered !== true ? this.#cover() : undefined;
   }
 
   #cover(): CoverageObserver {

@@ -8,6 +8,12 @@ type ToString = (encoding: string, from: number, to: number) => string;
 
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/** Up to this length a text is made in place; the browser's decoder takes as long to be called. */
+const shortBytesMax = 24;
+/** `latin1` of the browser is windows-1252, which differs from ISO 8859-1 in these bytes only. */
+const windowsFrom = 0x80;
+const windowsTo = 0x9f;
+const latin1 = new TextDecoder('latin1', { ignoreBOM: true });
 /** A call takes at most this many arguments. */
 const charsMax = 4096;
 const utf8Encoder = new TextEncoder();
@@ -140,10 +146,23 @@ function find(bytes: Uint8Array, byte: number, from: number): number {
 
 function latin1Of(bytes: Uint8Array, from: number, to: number): string {
   let text = '';
+  if (to - from <= shortBytesMax) {
+    for (let at = from; at < to; at++) text += String.fromCharCode(bytes[at] ?? 0);
+    return text;
+  }
+  if (!hasWindowsBytes(bytes, from, to)) return latin1.decode(bytes.subarray(from, to));
   for (let at = from; at < to; at += charsMax) {
     text += String.fromCharCode(...bytes.subarray(at, Math.min(to, at + charsMax)));
   }
   return text;
+}
+
+function hasWindowsBytes(bytes: Uint8Array, from: number, to: number): boolean {
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at] ?? 0;
+    if (byte >= windowsFrom && byte <= windowsTo) return true;
+  }
+  return false;
 }
 
 /** The package's class, completed. */
