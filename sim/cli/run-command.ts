@@ -82,6 +82,8 @@ interface Campaign {
   readonly options: RunOptions;
   readonly own: Own;
   readonly pool: Pool;
+  /** Of the unchanged engine; undefined unless the pool's has a mutant or a patch. */
+  readonly unchanged: Pool | undefined;
   readonly interruption: Interruption;
   readonly coverage: Coverage;
   /** On the clock of `performance.now`. */
@@ -115,6 +117,8 @@ export async function runScenarios(options: RunOptions): Promise<RanCampaign> {
   };
   const endMs = forMs === undefined ? Number.POSITIVE_INFINITY : startMs + forMs;
   const pool = new Pool(build, options.jobs, options.ownFile);
+  const unchanged =
+    build === buildDirectory ? undefined : new Pool(buildDirectory, options.jobs, options.ownFile);
   const interruption = new Interruption();
   const coverage = new Coverage();
   if (before !== undefined) coverage.addCounts(before.coverage);
@@ -126,7 +130,7 @@ export async function runScenarios(options: RunOptions): Promise<RanCampaign> {
   });
   const tell = (note: string): void => void process.stderr.write(`${note}\n`);
   const checkpoint = options.pages ? new CheckpointFile(options.out, make, tell) : undefined;
-  const campaign = { options, own, pool, interruption, coverage, endMs, findings, checkpoint };
+  const campaign = { options, own, pool, unchanged, interruption, coverage, endMs, findings, checkpoint };
   try {
     await runSeeds(campaign, names);
     const summaries = [];
@@ -142,6 +146,7 @@ export async function runScenarios(options: RunOptions): Promise<RanCampaign> {
   } finally {
     interruption.forget();
     await pool.close();
+    await unchanged?.close();
     await checkpoint?.close();
   }
 }
@@ -353,7 +358,7 @@ function filesOf({ options, own }: Campaign, { scenario, seed }: RunResult): Fai
 
 /** Undefined if there is no time for it. */
 async function shrink(
-  { pool, own, options, interruption, endMs }: Campaign,
+  { pool, unchanged, own, options, interruption, endMs }: Campaign,
   result: RunResult,
   msMax: number,
 ): Promise<Shrunk | undefined> {
@@ -363,8 +368,12 @@ async function shrink(
   const shown = Number.isFinite(endMs) ? undefined : showShrinking(result, msMax);
   const signal = interruption.orAfter(msMax);
   try {
-    const onProgress = shown === undefined ? {} : { onProgress: shown.now };
-    return await shrinkFailure(pool, whole, result, invariant, { signal, ...onProgress });
+    const limits = {
+      signal,
+      ...(shown === undefined ? {} : { onProgress: shown.now }),
+      ...(unchanged === undefined ? {} : { unchanged }),
+    };
+    return await shrinkFailure(pool, whole, result, invariant, limits);
   } finally {
     shown?.stop();
   }

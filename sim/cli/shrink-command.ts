@@ -37,6 +37,7 @@ export async function shrinkCommand(what: string, options: ShrinkCommandOptions)
   const plan = withoutRecord(await planToReplay(what, seed, own));
   const build = mutant === undefined ? buildDirectory : await engineWith(mutant);
   const pool = new Pool(build, jobs, ownFile);
+  const unchanged = mutant === undefined ? undefined : new Pool(buildDirectory, jobs, ownFile);
   const interruption = new Interruption();
   try {
     const answer = await pool.perform({ kind: 'plan', plan });
@@ -49,6 +50,7 @@ export async function shrinkCommand(what: string, options: ShrinkCommandOptions)
     const signal = interruption.orAfter(msMax);
     const shrunk = await shrinkFailure(pool, plan, result, invariant, {
       ...{ signal, onProgress: shown.now },
+      ...(unchanged === undefined ? {} : { unchanged }),
     }).finally(() => shown.stop());
     const files = new FailureFiles(
       { ...options, stem: stemOf(what, plan, options), pages: false },
@@ -58,6 +60,7 @@ export async function shrinkCommand(what: string, options: ShrinkCommandOptions)
   } finally {
     interruption.forget();
     await pool.close();
+    await unchanged?.close();
   }
 }
 

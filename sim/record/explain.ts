@@ -4,6 +4,7 @@
  * words what lies between the two runs (facts.ts).
  */
 import { shrinkPlan } from '../plan/shrink.ts';
+import { isSameBreach } from '../runner/signature.ts';
 import type { Explanation, ExplainRuns } from './explanation.ts';
 import { explained, triedSinglyMax } from './explanation.ts';
 import { idsOf } from './neighbours.ts';
@@ -29,13 +30,17 @@ export async function explainPlan(
     return new NeighbourSearch(failing, runs, isOver).explain();
   const stormUs = failing.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
   const { width = 1 } = runs;
+  const first = failing.result.reports.find(({ invariant }) => invariant === concern.invariant);
   const {
     plan,
     found,
     runs: before,
   } = await shrinkPlan(failing.plan, {
-    findsFailure: async (candidate) =>
-      (await runs.judge(candidate, concern.invariant)) === undefined ? undefined : candidate,
+    findsFailure: async (candidate) => {
+      const broken = await runs.judge(candidate, concern.invariant);
+      const isSame = broken !== undefined && (first === undefined || isSameBreach(broken, first));
+      return isSame ? candidate : undefined;
+    },
     width,
     signal,
     violationUs: Math.max(1, concern.atUs - stormUs),

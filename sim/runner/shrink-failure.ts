@@ -11,11 +11,17 @@ import { judgedAlone, shrinkPlan, withoutFloors } from '../plan/shrink.ts';
 import type { Pool } from './pool/pool.ts';
 import type { RunResult, Shrunk } from './result.ts';
 import { brokenInvariant } from './broken.ts';
+import { isSameBreach } from './signature.ts';
 
 /** How to shrink a failure. */
 export interface ShrinkLimits {
   /** Ends the search at once, as when its time is up. */
   readonly signal: AbortSignal;
+  /**
+   * Where the pool's engine holds a mutant or a patch: threads of the unchanged one. If the whole plan passes there, so
+   * must every smaller one, whose failure is otherwise not the mutant's.
+   */
+  readonly unchanged?: Pool;
   readonly onProgress?: (progress: ShrinkProgress) => void;
 }
 
@@ -26,7 +32,7 @@ export function shrinkableInvariant(result: RunResult): ReportedInvariant | unde
 }
 
 /**
- * The smallest plan found that breaks the invariant as the run of `whole` did. Takes one run more, to record what the
+ * The smallest plan found that breaks the invariant in the way in which the run of `whole` did. Takes one run more, to record what the
  * smallest plan's run is.
  */
 export async function shrinkFailure(
@@ -34,13 +40,22 @@ export async function shrinkFailure(
   whole: Plan,
   result: RunResult,
   invariant: ReportedInvariant,
-  { signal, onProgress }: ShrinkLimits,
+  { signal, unchanged, onProgress }: ShrinkLimits,
 ): Promise<Shrunk> {
   // Shrinking checks the broken invariant alone; a second run of each candidate would prove nothing about it.
   const plan = judgedAlone(whole, invariant);
-  const violationUs = brokenInvariant(result)?.firstBad?.atUs;
+  const first = result.reports.find((report) => report.invariant === invariant);
+  const violationUs = first?.firstBad?.atUs;
+  const passesElsewhere = async (candidate: Plan): Promise<boolean> =>
+    unchanged === undefined || (await resultIfBroken(unchanged, candidate, invariant)) === undefined;
+  const isOfMutant = await passesElsewhere(plan);
   const outcome = await shrinkPlan(plan, {
-    findsFailure: (candidate) => resultIfBroken(pool, candidate, invariant),
+    findsFailure: async (candidate) => {
+      const found = await resultIfBroken(pool, candidate, invariant);
+      const broken = found && brokenInvariant(found);
+      if (broken === undefined || (first !== undefined && !isSameBreach(broken, first))) return undefined;
+      return !isOfMutant || (await passesElsewhere(candidate)) ? found : undefined;
+    },
     width: pool.workersMax,
     signal,
     ...(violationUs === undefined ? {} : { violationUs }),

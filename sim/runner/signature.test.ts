@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { brokenReport, resultOf } from './result-fixture.ts';
-import { signatureOf } from './signature.ts';
+import { isSameBreach, signatureOf } from './signature.ts';
 import { summarize } from './tally.ts';
 
 const failed = (seed: number, text: string): ReturnType<typeof resultOf> =>
@@ -29,4 +29,20 @@ it('failures of two kinds have two, and a run that passed has none', () => {
     [2, [2, 4]],
     [1, [3]],
   ]);
+});
+
+it('a breach stays the same when another operation shows it, and is another when another thing breaks', () => {
+  const same = (left: string, right: string): boolean =>
+    isSameBreach(brokenReport(5, left), brokenReport(9, right));
+  const put = '#6 c9 put newest/k36 «w:c9:3» at n2: ok in 1.8 ms';
+  const nothing = `#34 c8 get newest/k36 at n3: ok in 1.2 ms saw nothing: an acknowledged write is lost: ${put}`;
+  const other = `#9 c1 delete siblings/k2 at n1: ok in 12 ms`;
+  expect(same(nothing, nothing.replace('nothing', '«w:c1:0»').replace(put, other))).toBe(true);
+  expect(
+    same(
+      'n1 never carried out n2-3c361071f47f-1, decided',
+      'n3 never carried out n1-00e80885df2b-2, decided',
+    ),
+  ).toBe(true);
+  expect(same('n1 and n2 disagree about the ring', 'n3 has not started again')).toBe(false);
 });

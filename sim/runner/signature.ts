@@ -32,9 +32,33 @@ export function signatureOf(result: Judged): string | undefined {
   const broken = brokenInvariant(result);
   if (broken === undefined) return undefined;
   if (broken.vacuous) return `${broken.invariant}: compared too little`;
-  let text = broken.firstBad?.text ?? broken.reasons[0] ?? '';
+  return `${broken.invariant}: ${generalized(broken).slice(0, 200)}`;
+}
+
+/** What an operation's description, and a value that was seen, become in a breach. */
+const circumstances: readonly (readonly [RegExp, string])[] = [
+  [/# <name> .*?: (?:ok|fail|unknown)(?: in <n> ms)?(?: \([^)]*\))?/g, '<operation>'],
+  [/\b(saw|read|has|holds) (?:nothing|«…»|<n>)/g, '$1 <value>'],
+];
+
+/**
+ * Whether two reports tell of the same kind of breach: the same invariant, broken in the same way. Which operation,
+ * value, key or node shows it may differ, as it does between a plan and a smaller one that fails for the same cause.
+ */
+export function isSameBreach(left: CheckReport, right: CheckReport): boolean {
+  return left.invariant === right.invariant && breachOf(left) === breachOf(right);
+}
+
+function breachOf(report: CheckReport): string {
+  let text = generalized(report);
+  for (const [pattern, name] of circumstances) text = text.replaceAll(pattern, name);
+  return text;
+}
+
+function generalized({ firstBad, reasons }: CheckReport): string {
+  let text = firstBad?.text ?? reasons[0] ?? '';
   for (const [pattern, name] of particulars) text = text.replaceAll(pattern, name);
-  return `${broken.invariant}: ${text.replaceAll(/\s+/g, ' ').slice(0, 200)}`;
+  return text.replaceAll(/\s+/g, ' ');
 }
 
 /** Failures of one signature. */
