@@ -90,6 +90,23 @@ it('says which nodes had synced a copy when the client was answered, and who had
   expect(told).toContain('After its start at 1.4500 s, n2 does nothing about k3.');
 });
 
+it('where a violation names a key alone, says whom the node asked that acknowledged its last write', () => {
+  const read = {
+    ...put,
+    text: '#1 c0 get newest/k3 at n1: ok',
+    invokedUs: 1_600_000,
+    completedUs: 1_601_000,
+  };
+  const concern = {
+    invariant: 'convergence',
+    text: 'newest/k3: n1 holds «w», n2 holds nothing',
+    operations: [],
+  };
+  expect(factsOf(recordingOf(concern, { operations: [put, read] }))).toContain(
+    'For #0 c0, n1 asks no other node about it before it answers.',
+  );
+});
+
 it('two counters that are off by the same number the other way are one mistake', () => {
   const row = { lane: 1, incarnation: 1, atUs: 2_000_000, moment: 'running', holds: false };
   const counters = [

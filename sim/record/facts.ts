@@ -14,6 +14,8 @@ const aboutCopies = [
   ...['durable-before-ack', 'durability', 'atomicity', 'convergence', 'session-guarantees'],
   ...['hint-delivery', 'strict-serializability', 'conditional-puts'],
 ];
+/** A client's description of a write to a key. */
+const writeForm = /^#\d+ \S+ (put|delete) /;
 /** Most keys whose copies are listed, and most operations whose messages are. */
 const keysMax = 2;
 const operationsMax = 2;
@@ -95,7 +97,8 @@ class Facts {
 
   /** Whom the node that a client asked has asked, and who had answered when the client was answered. */
   exchanges(): readonly string[] {
-    return this.#concerned().flatMap((one) => {
+    const concerned = this.#concerned();
+    return (concerned.length > 0 ? concerned : this.#lastWrites()).flatMap((one) => {
       const { messages, messageKinds } = this.#run;
       const endUs = one.completedUs < 0 ? this.#concern.atUs : one.completedUs;
       const within = messages.filter(
@@ -302,6 +305,20 @@ class Facts {
       .flatMap((at) => operations[at] ?? [])
       .filter(({ node }) => node >= 0)
       .slice(-operationsMax);
+  }
+
+  /** Where the violation names a key and no operation: the last acknowledged write of the key before it. */
+  #lastWrites(): readonly RecordedOperation[] {
+    if (!aboutCopies.includes(this.#concern.invariant)) return [];
+    const last = this.#run.operations.findLast(
+      ({ text, about, node, outcome, completedUs }) =>
+        node >= 0 &&
+        outcome === 'ok' &&
+        completedUs <= this.#concern.atUs &&
+        writeForm.test(text) &&
+        about.some((subject) => this.#subjects.has(subject)),
+    );
+    return last === undefined ? [] : [last];
   }
 
   /** Deeds in order; nodes that do the same are one deed. */
