@@ -166,8 +166,23 @@ const simBans = [
   {
     name: 'the-machine-stays-outside',
     comment: "the machine's ports are for engine/main.ts and engine/cli; take the ports of sim/world",
-    from: { path: '^(sim|scenarios|reports)/', pathNot: '^sim/bench/' },
+    from: { path: '^(sim|scenarios|reports)/', pathNot: '^sim/(bench|conform)/' },
     to: { path: '^engine/(real/|cli/|main[.]ts$)' },
+  },
+  {
+    name: 'processes-know-no-run',
+    comment:
+      'sim/processes starts and disturbs processes; sim/conform and sim/bench use it, not the other way',
+    from: { path: '^sim/processes/' },
+    to: {
+      path: '^(sim/(?!processes/|world/|faults/)|scenarios/|reports/|engine/(?!peer/wire/))',
+    },
+  },
+  {
+    name: 'conform-is-a-command',
+    comment: 'sim/conform runs in real time; only the command line may import it',
+    from: { path: '^(sim|scenarios|reports|engine)/', pathNot: '^sim/(conform|cli)/' },
+    to: { path: '^sim/conform/' },
   },
   {
     name: 'checks-see-only-evidence',

@@ -30,6 +30,8 @@ const simOutside = [
   'sim/embedding/**',
   'sim/runner/pool/**',
   'sim/bench/**',
+  'sim/conform/**',
+  'sim/processes/**',
 ];
 
 /** Scripts of a browser, which draw; a type check of their own knows its globals. */

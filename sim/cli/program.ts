@@ -38,6 +38,7 @@ import type { WrittenPage } from './page-files.ts';
 import type { TraceAsked, TraceLevel } from './replay-command.ts';
 import { digestOf, planToReplay, replayPlan, tellHistory, traceLevels, traceOf } from './replay-command.ts';
 import { explain, writePlayground, writeReports } from './report-command.ts';
+import { addConform } from './conform-command.ts';
 import { addMerge, addRun, allSeedCount } from './campaign-commands.ts';
 import { addCoverage, addDoctor, addMutants } from './measure-commands.ts';
 import { shrinkCommand } from './shrink-command.ts';
@@ -69,6 +70,7 @@ Examples:
   lockstep-sim coverage swarm --seeds 100           what was never tried?
   lockstep-sim mutants                              are all mutants detected?
   lockstep-sim doctor                               does a run always repeat?
+  lockstep-sim conform transactions --seed 3        do real processes agree?
 
 Exit codes: 0 all passed, 1 an invariant failed, 2 usage, 3 more unknown
 verdicts than the cap allows, 130 ended by Ctrl-C before a failure, 70 the
@@ -165,6 +167,7 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   addCoverage(program, output);
   addDoctor(program, output);
   addMutants(program, output);
+  addConform(program, output);
   addList(program, output);
   return program;
 }

@@ -48,6 +48,8 @@ it.each([
   [['enumerate', 'xa', '--pairs', '--only', 'p.vote.sent crash n2 + zzzz'], 'STEP FAULT NODE + STEP FAULT'],
   [['enumerate', 'store-batch', '--only', 'zzz'], 'enumerate store-batch has no --only; --limit, --seed'],
   [['enumerate', 'store-batch', '--pairs', '--jobs', '1'], 'enumerate store-batch has no --pairs, --jobs;'],
+  [['conform'], 'which plan? Name scenarios or plan files, or add --all'],
+  [['conform', 'calm', '--all'], 'name scenarios, or take --all; not both'],
   [['walk'], 'unknown command'],
 ])('%j is usage', async (words, complaint) => {
   expect(await complaintOf(words)).toEqual([2, expect.stringContaining(complaint)]);

@@ -1,6 +1,6 @@
 /** Faults that clients cause by their own behaviour; the clients of `workload/` act them out. */
 import { falseCredentials, guardedListeners } from '../evidence/unauthenticated-clients.ts';
-import type { FaultFamily } from './fault-row.ts';
+import type { CommonFaultFamily } from './fault-row.ts';
 import { targetOf } from './fault.ts';
 
 /**
@@ -103,4 +103,4 @@ export const clientFaults = {
       return impatience !== undefined;
     },
   },
-} satisfies FaultFamily;
+} satisfies CommonFaultFamily;

@@ -1,8 +1,7 @@
 /** Faults of clocks. An engine may read its clocks as often as it likes, and must trust none of them. */
-import type { HostClock } from '../world/core/clock.ts';
-import type { FaultContext } from './fault-context.ts';
+import type { CommonFaultContext, FaultClock } from './fault-context.ts';
 import type { Fault } from './fault.ts';
-import type { FaultFamily } from './fault-row.ts';
+import type { CommonFaultFamily } from './fault-row.ts';
 import { targetOf } from './fault.ts';
 import { disturbsTargets } from './fault-row.ts';
 
@@ -81,17 +80,17 @@ export const clockFaults = {
       return true;
     },
   },
-} satisfies FaultFamily;
+} satisfies CommonFaultFamily;
 
 /** The clock of the fault's target; it is healed at the calm. */
-function clockOf(fault: Fault, context: FaultContext): HostClock {
+function clockOf(fault: Fault, context: CommonFaultContext): FaultClock {
   const { clock } = context.cluster.host(targetOf(fault));
   context.healAtCalm(clock);
   return clock;
 }
 
 /** Jumps the wall clock forth and back in turn; it always ends after a jump back, so the net jump is zero. */
-function strobe(fault: Fault, clock: HostClock, context: FaultContext, endUs: number): void {
+function strobe(fault: Fault, clock: FaultClock, context: CommonFaultContext, endUs: number): void {
   const { periodMs, byMs } = fault.params;
   const swing = (by: number): void => {
     clock.jumpWall(by);

@@ -3,8 +3,11 @@
  * `faults.ts` implements it. Only types of the world are imported, so plans can read the table of faults without it.
  */
 import type { Cluster } from '../world/cluster/cluster.ts';
-import type { Host, Survival } from '../world/cluster/host.ts';
+import type { Survival } from '../world/cluster/host.ts';
+import type { Claim } from '../world/cluster/impostors.ts';
+import type { HostClock } from '../world/core/clock.ts';
 import type { HostDisk } from '../world/disk/disk.ts';
+import type { WorldNetwork } from '../world/network/network.ts';
 import type { Lasting, World } from '../world/world.ts';
 import type { Fault } from './fault.ts';
 
@@ -51,30 +54,55 @@ export interface ForeignStart {
   served: boolean;
 }
 
-/** One run as its faults see it. */
-export interface FaultContext {
-  readonly world: World;
-  readonly cluster: Cluster;
+/** What faults of the network act on. Effects that last are lifted by what they return. */
+export type FaultNetwork = Pick<
+  WorldNetwork,
+  'clog' | 'halfOpen' | 'meddle' | 'partition' | 'partitionOneWay' | 'reset' | 'shred' | 'slow'
+>;
+
+/** What faults of clocks act on. */
+export type FaultClock = Pick<
+  HostClock,
+  'freezeWall' | 'heal' | 'jumpWall' | 'setDrift' | 'setTimerJitter' | 'setWallOffset' | 'thawWall'
+>;
+
+/** A machine with the process of a node, as faults see it. */
+export interface FaultHost {
+  /** Whether a process runs. */
+  readonly alive: boolean;
+  readonly paused: boolean;
+  readonly clock: FaultClock;
+  pause(): void;
+  resume(): void;
+}
+
+/** The cluster as faults of networks, processes, clocks and members see it; functions return false if nothing happened. */
+export interface FaultCluster {
+  readonly names: readonly string[];
+  readonly members: readonly string[];
+  host(name: string): FaultHost;
+  start(name: string): void;
+  crash(name: string, survival: Survival, connections: 'silent' | 'reset'): void;
+  startTwice(name: string): boolean;
+  changeBuild(name: string, peerVersion: number): void;
+  impose(id: string, victim: string, claim: Claim): void;
+  lose(name: string): boolean;
+  change(name: string): boolean;
+}
+
+/** One run, simulated or of real processes (sim/conform), as faults of networks, processes, clocks and clients see it. */
+export interface CommonFaultContext {
+  readonly world: { readonly nowUs: number; readonly network: FaultNetwork };
+  readonly cluster: FaultCluster;
   readonly clients: ClientActs;
-  readonly modules: ModuleActs;
-  /** Whether the storm is over. */
-  isCalm(): boolean;
   /** Calls `act` after `delayUs` microseconds, unless the calm comes first. */
   later(delayUs: number, label: string, act: () => void): void;
   /** Lifts the fault's effects after its `forUs`. At the calm the network lifts all effects itself. */
   last(fault: Fault, ...lasting: readonly Lasting[]): void;
   /** The nodes that the fault does not aim at. */
   others(fault: Fault): readonly string[];
-  /**
-   * Crashes the target and starts it again after `forUs`; `meanwhile` acts on its disk in between. Returns false if the
-   * node is down.
-   */
-  crash(
-    fault: Fault,
-    survival: Survival,
-    connections: 'silent' | 'reset',
-    meanwhile?: (disk: HostDisk) => void,
-  ): boolean;
+  /** Crashes the target and starts it again after `forUs`. Returns false if the node is down. */
+  crash(fault: Fault, survival: Survival, connections: 'silent' | 'reset'): boolean;
   /**
    * Stops the target in order and starts it again after `forUs`; `meanwhile` acts in between. Returns false if the node
    * is down.
@@ -82,6 +110,22 @@ export interface FaultContext {
   restart(fault: Fault, meanwhile?: (node: string) => void): boolean;
   /** Heals it at the calm. */
   healAtCalm(patient: { heal(): void }): void;
+}
+
+/** One simulated run as its faults see it. */
+export interface FaultContext extends CommonFaultContext {
+  readonly world: World;
+  readonly cluster: Cluster;
+  readonly modules: ModuleActs;
+  /** Whether the storm is over. */
+  isCalm(): boolean;
+  /** As in `CommonFaultContext`; `meanwhile` acts on the disk between the two incarnations. */
+  crash(
+    fault: Fault,
+    survival: Survival,
+    connections: 'silent' | 'reset',
+    meanwhile?: (disk: HostDisk) => void,
+  ): boolean;
   /** A snapshot of a hash tree has one altered leaf under a valid checksum. */
   onAlteredLeaf(node: string, bytes: Buffer): void;
   /** What a family keeps during the run: made at its first use. */
@@ -89,6 +133,6 @@ export interface FaultContext {
 }
 
 /** Resumes a paused host, unless it is down. */
-export function resume(host: Host): void {
+export function resume(host: FaultHost): void {
   if (host.alive) host.resume();
 }

@@ -5,7 +5,7 @@
  */
 import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
 import type { Fault } from './fault.ts';
-import type { FaultContext } from './fault-context.ts';
+import type { CommonFaultContext, FaultContext } from './fault-context.ts';
 
 /**
  * What a fault aims at: one node, two hosts (the first may be a client), one side of a split of the nodes, or one
@@ -46,6 +46,14 @@ export interface FaultRow {
 
 /** The rows of one family by name. */
 export type FaultFamily = Readonly<Record<string, FaultRow>>;
+
+/** A kind that strikes a simulated run and one of real processes alike. */
+export interface CommonFaultRow extends FaultRow {
+  readonly strike: (fault: Fault, context: CommonFaultContext) => boolean;
+}
+
+/** The rows of a family of such kinds by name. */
+export type CommonFaultFamily = Readonly<Record<string, CommonFaultRow>>;
 
 /** Disturbs all nodes while it lasts. */
 export function disturbsAll({ forUs }: Fault, fromUs: number): readonly DetectorDisturbance[] {

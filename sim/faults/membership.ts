@@ -14,14 +14,14 @@ import type { StandbyPeriod } from '../check/cluster/standby.ts';
 import type { Cluster, ReturnMode } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 import type { FaultContext, ForeignStart } from './fault-context.ts';
-import type { FaultFamily } from './fault-row.ts';
+import type { CommonFaultFamily, FaultFamily } from './fault-row.ts';
 import { targetOf } from './fault.ts';
 
 /** How a removed node starts again: `anew` as a new member of the same name, otherwise on its old disk. */
 const returnModes: readonly ReturnMode[] = [...joinModes, 'anew'];
 
-/** The rows by name. */
-export const membershipFaults = {
+/** Those that strike real processes as well, by name. */
+export const commonMembershipFaults = {
   'permanent-node-loss': {
     code: 'FP10',
     description: 'a node dies and never returns',
@@ -72,6 +72,11 @@ export const membershipFaults = {
       return true;
     },
   },
+} satisfies CommonFaultFamily;
+
+/** The rows by name. */
+export const membershipFaults = {
+  ...commonMembershipFaults,
   'removed-node-restart': {
     code: 'FM6',
     description: 'a node that left or was replaced starts again',

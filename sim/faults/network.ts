@@ -8,9 +8,9 @@ import type { Claim } from '../world/cluster/impostors.ts';
 import type { Latency } from '../world/core/latency.ts';
 import type { FrameFault } from '../world/network/frame-faults.ts';
 import type { Lasting } from '../world/world.ts';
-import type { FaultContext } from './fault-context.ts';
+import type { CommonFaultContext } from './fault-context.ts';
 import type { Fault } from './fault.ts';
-import type { FaultFamily } from './fault-row.ts';
+import type { CommonFaultFamily } from './fault-row.ts';
 import { targetOf } from './fault.ts';
 import { disturbsAll, disturbsTargets } from './fault-row.ts';
 
@@ -227,9 +227,9 @@ export const networkFaults = {
       return true;
     },
   },
-} satisfies FaultFamily;
+} satisfies CommonFaultFamily;
 
-function meddle(fault: Fault, context: FaultContext, frameFault: FrameFault): boolean {
+function meddle(fault: Fault, context: CommonFaultContext, frameFault: FrameFault): boolean {
   const { network } = context.world;
   const others = context.others(fault);
   const lasting = [network.meddle(fault.targets, others, frameFault)];
@@ -255,7 +255,7 @@ function frameFaultOf(
 /**
  * `swizzle-clog`: clogs the targets one after another and frees them one after another, starting `turn` places later.
  */
-function swizzle(fault: Fault, context: FaultContext): boolean {
+function swizzle(fault: Fault, context: CommonFaultContext): boolean {
   const { targets, params, forUs } = fault;
   const stepUs = Number(params['stepMs']) * 1000;
   const turn = Number(params['turn']) % targets.length;

@@ -1,9 +1,9 @@
 /** Faults of processes: they die, stand still, restart, or start twice. */
 import { messageVersions } from '../../engine/peer/wire/versions.ts';
-import type { FaultContext } from './fault-context.ts';
+import type { CommonFaultContext } from './fault-context.ts';
 import { resume } from './fault-context.ts';
 import type { Fault } from './fault.ts';
-import type { FaultFamily } from './fault-row.ts';
+import type { CommonFaultFamily } from './fault-row.ts';
 import { targetOf } from './fault.ts';
 
 /** The rows by name. */
@@ -97,15 +97,15 @@ export const processFaults = {
     params: {},
     strike: (fault, context) => context.crash(fault, 'torn', 'silent'),
   },
-} satisfies FaultFamily;
+} satisfies CommonFaultFamily;
 
 /** Pauses the node for `awayMs` and resumes it for `hereMs`, in turn, while the fault lasts. */
-function stutter(fault: Fault, context: FaultContext): boolean {
+function stutter(fault: Fault, context: CommonFaultContext): boolean {
   pauseAndResume(fault, context, context.world.nowUs + fault.forUs);
   return true;
 }
 
-function pauseAndResume(fault: Fault, context: FaultContext, endUs: number): void {
+function pauseAndResume(fault: Fault, context: CommonFaultContext, endUs: number): void {
   const host = context.cluster.host(targetOf(fault));
   if (context.world.nowUs >= endUs) return;
   if (host.alive && !host.paused) host.pause();

@@ -1,21 +1,20 @@
 /** Acts as the operator who creates the bucket type that keeps siblings, where no configuration defines it. */
-import type { Cluster } from '../world/cluster/cluster.ts';
+import type { LoadCluster, LoadWorld } from '../workload/load-world.ts';
 import { siblingsType } from '../world/cluster/node-config.ts';
-import type { HttpClient, World } from '../world/world.ts';
+import { HttpClient } from '../world/http/http-client.ts';
 
 const timeoutUs = 5_000_000;
 
 /** Creates the bucket type over the network. */
 export class TypeMaker {
-  readonly #cluster: Cluster;
+  readonly #cluster: LoadCluster;
   readonly #client: HttpClient;
   readonly #spawn: (name: string, task: () => Promise<void>) => void;
 
-  constructor(world: World, cluster: Cluster) {
+  constructor(world: LoadWorld, cluster: LoadCluster) {
     this.#cluster = cluster;
-    const host = world.addHost('type-maker');
-    const io = host.boot();
-    this.#client = world.httpClient(host);
+    const io = world.addHost('type-maker').boot();
+    this.#client = new HttpClient(io);
     this.#spawn = (name, task) => io.spawn(name, task);
   }
 

@@ -23,6 +23,7 @@ import type { DurableTags } from './durable-tags.ts';
 import type { HttpExchange, KeyPlace } from './http-objects.ts';
 import { deleteRequest, failureOf, objectOf, putRequest, readRequest } from './http-objects.ts';
 import { Impatience } from './impatient-client.ts';
+import type { Pacing } from './load-world.ts';
 import type { Completion, HistoryRecorder, Invocation } from './history-recorder.ts';
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
@@ -79,6 +80,8 @@ export interface ClientSetup {
   /** How long a client waits for a connection and for an answer, in microseconds. */
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
+  /** What the client waits for before each operation of the plan. Undefined: nothing. */
+  readonly pacing?: Pacing | undefined;
 }
 
 /** The context that the client's last read of a key returned: the id of that read, and the bytes. */
@@ -119,6 +122,7 @@ export class Client {
   async work(operations: readonly PlanOperation[], stopped: () => boolean): Promise<void> {
     for (const operation of operations) {
       await sleep(this.#setup.io.clock, operation.thinkUs);
+      if (this.#setup.pacing !== undefined) await this.#setup.pacing(operation.id, stopped);
       if (stopped()) break;
       await this.perform(operation);
     }

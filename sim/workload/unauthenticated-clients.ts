@@ -11,8 +11,8 @@ import type {
   UntouchedRecord,
 } from '../evidence/unauthenticated-clients.ts';
 import type { PlanFault } from '../plan/plan.ts';
-import type { Cluster } from '../world/cluster/cluster.ts';
-import type { HttpClient, World } from '../world/world.ts';
+import { HttpClient } from '../world/http/http-client.ts';
+import type { LoadCluster, LoadWorld } from './load-world.ts';
 import { PbConnection } from './pb-connection.ts';
 import { unauthenticatedPlace, visit } from './unauthenticated-client.ts';
 
@@ -25,13 +25,13 @@ type Spawn = (io: Io, task: () => Promise<void>) => void;
 export class UnauthenticatedClients {
   readonly records: UnauthenticatedRecord[] = [];
   readonly untouched: UntouchedRecord[] = [];
-  readonly #world: World;
-  readonly #cluster: Cluster;
+  readonly #world: LoadWorld;
+  readonly #cluster: LoadCluster;
   readonly #token: string | undefined;
   #host: { readonly io: Io; readonly http: HttpClient } | undefined;
 
   /** `token`: an admin's; undefined if nodes demand no credentials. */
-  constructor(world: World, cluster: Cluster, token: string | undefined) {
+  constructor(world: LoadWorld, cluster: LoadCluster, token: string | undefined) {
     this.#world = world;
     this.#cluster = cluster;
     this.#token = token;
@@ -87,7 +87,7 @@ export class UnauthenticatedClients {
   }
 
   #boot(name: string): { readonly io: Io; readonly http: HttpClient } {
-    const host = this.#world.addHost(name);
-    return { io: host.boot(), http: this.#world.httpClient(host) };
+    const io = this.#world.addHost(name).boot();
+    return { io, http: new HttpClient(io) };
   }
 }

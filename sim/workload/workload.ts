@@ -11,10 +11,9 @@ import type { Wipe } from '../check/transactions/transactions.ts';
 import type { MalformedInputRecord, NodeRecord } from '../check/protocols/malformed-input.ts';
 import type { RingRecord } from '../check/cluster/ring-agreement.ts';
 import type { Plan, PlanFault, PlanScrape, PlanOperation } from '../plan/plan.ts';
-import type { Cluster } from '../world/cluster/cluster.ts';
 import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
-import type { HttpClient, World } from '../world/world.ts';
+import { HttpClient } from '../world/http/http-client.ts';
 import type { ClientLevels, ClientTarget } from './client.ts';
 import { Client } from './client.ts';
 import { ClientKeys, laterHoldersIn } from './client-keys.ts';
@@ -27,6 +26,7 @@ import { sumGivenUp } from './impatient-client.ts';
 import type { JobRecord } from '../evidence/jobs.ts';
 import type { JobLoadContext } from './job-load.ts';
 import { JobLoad } from './job-load.ts';
+import type { LoadCluster, LoadWorld, Pacing } from './load-world.ts';
 import { RedisLoad } from './redis-load.ts';
 import type { ScrapeRecord } from './scrape.ts';
 import { scrapeNode, untilSeen } from './scrape.ts';
@@ -61,8 +61,8 @@ export class Load {
   finals: Finals = { dangling: [], liveness: [], heard: [] };
   readonly #redis: RedisLoad;
   readonly #jobs: JobLoad;
-  readonly #world: World;
-  readonly #cluster: Cluster;
+  readonly #world: LoadWorld;
+  readonly #cluster: LoadCluster;
   readonly #plan: Plan;
   readonly #recorder: HistoryRecorder;
   readonly #durable: DurableTags;
@@ -75,19 +75,23 @@ export class Load {
   /** The clients' credentials, if nodes demand any. */
   readonly #token: string | undefined;
   readonly #unauthenticated: UnauthenticatedClients;
+  /** Undefined: clients begin an operation as soon as its time to think is over. */
+  readonly #pacing: Pacing | undefined;
   #ended = false;
   #busy = 0;
 
-  /** `onScraped` is called after every scrape of a node. */
+  /** `onScraped` is called after every scrape of a node. `pacing`: what clients of single keys wait for. */
   constructor(
-    world: World,
-    cluster: Cluster,
+    world: LoadWorld,
+    cluster: LoadCluster,
     plan: Plan,
     recorder: HistoryRecorder,
     durable: DurableTags,
     onScraped: (node: string) => void,
+    pacing?: Pacing,
   ) {
     this.#onScraped = onScraped;
+    this.#pacing = pacing;
     this.#world = world;
     this.#cluster = cluster;
     this.#plan = plan;
@@ -224,9 +228,8 @@ export class Load {
     const datacenters = new Set(this.#plan.nodes.map((node) => node.datacenter));
     for (const datacenter of datacenters) {
       const name = `reader-${datacenter}`;
-      const host = this.#world.addHost(name);
-      const io = host.boot();
-      const http = this.#world.httpClient(host, this.#token);
+      const io = this.#world.addHost(name).boot();
+      const http = new HttpClient(io, this.#token);
       const targets = this.#targetsIn(datacenter);
       const client = this.#client(name, io, datacenter);
       this.#spawn(io, name, () => readAll(client, targets, this.#plan.keys, io, stopped));
@@ -355,9 +358,8 @@ export class Load {
   }
 
   #beginOperator(startUs: number): void {
-    const host = this.#world.addHost('operator');
-    const io = host.boot();
-    const http = this.#world.httpClient(host, this.#token);
+    const io = this.#world.addHost('operator').boot();
+    const http = new HttpClient(io, this.#token);
     for (const scrape of this.#plan.scrapes) {
       this.#world.at(startUs + scrape.atUs, `scrape ${scrape.id}`, () => {
         this.#spawn(io, scrape.id, async () => {
@@ -385,6 +387,7 @@ export class Load {
       recorder: this.#recorder,
       durable: this.#durable,
       levels: levelsOf(this.#plan),
+      pacing: this.#pacing,
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
       answerTimeoutUs,

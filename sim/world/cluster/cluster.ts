@@ -34,9 +34,10 @@ import type { World } from '../world.ts';
 /** How a removed node starts again: `anew` as a new member of the same name, otherwise on its old disk. */
 export type ReturnMode = JoinMode | 'anew';
 
-/** Largest offset of a host's wall clock, and largest drift of both its clocks, in either direction. */
-const wallOffsetMsMax = 200;
-const driftPpmMax = 200;
+/** Largest offset of a host's wall clock at its start, in either direction. */
+export const wallOffsetMsMax = 200;
+/** Largest drift of both its clocks, in parts per million, in either direction. */
+export const driftPpmMax = 200;
 
 /** What nodes get beside their configurations; they read it if these name `credentials`. */
 const secrets = { credentials: worldCredentials };

@@ -26,6 +26,11 @@ export const clusterPorts = { http: 8098, pb: 8087, redis: 8099, peer: 8101, sta
 /** The name of a listener. */
 export type ClusterPort = keyof typeof clusterPorts;
 
+/** The address of a node's listener. */
+export type AddressOf = (node: string, port: ClusterPort) => string;
+
+const worldAddress: AddressOf = (node, port) => `${node}:${clusterPorts[port]}`;
+
 /**
  * The configuration, parsed from the text of a file, so that the engine reads, checks and rejects settings as it does
  * an operator's. Throws `ConfigInvalid`.
@@ -35,17 +40,27 @@ export function configOf(
   nodes: readonly PlanNode[],
   given: Readonly<Record<string, unknown>>,
 ): NodeConfig {
+  return parseConfig(fileOf(node, nodes, given, worldAddress), {}, `${node.name}.json`);
+}
+
+/** The text of the node's configuration file. `addressOf`: where each node listens, as the file names it. */
+export function fileOf(
+  node: PlanNode,
+  nodes: readonly PlanNode[],
+  given: Readonly<Record<string, unknown>>,
+  addressOf: AddressOf,
+): string {
   const { [typesAtRunTime]: makesTypes, ...settings } = given;
   const siblings = makesTypes === true ? {} : { [siblingsType]: { allow_mult: true } };
   const file = {
     name: node.name,
     datacenter: node.datacenter,
     rack: node.rack,
-    listen: `${node.name}:${clusterPorts.http}`,
-    pb_listen: `${node.name}:${clusterPorts.pb}`,
-    redis_listen: `${node.name}:${clusterPorts.redis}`,
-    peer_listen: `${node.name}:${clusterPorts.peer}`,
-    stats_listen: `${node.name}:${clusterPorts.stats}`,
+    listen: addressOf(node.name, 'http'),
+    pb_listen: addressOf(node.name, 'pb'),
+    redis_listen: addressOf(node.name, 'redis'),
+    peer_listen: addressOf(node.name, 'peer'),
+    stats_listen: addressOf(node.name, 'stats'),
     insecure: true,
     bucket_types: { ...siblings, ...(hasModules(settings) ? routedTypes : {}) },
     ...(hasModules(settings) ? { store_wasm_modules: startModules } : {}),
@@ -53,14 +68,14 @@ export function configOf(
       name,
       datacenter,
       rack,
-      address: `${name}:${clusterPorts.peer}`,
+      address: addressOf(name, 'peer'),
       // A file that gives its own node tokens must repeat them among the seeds.
       ...(name === node.name && settings['tokens'] !== undefined ? { tokens: settings['tokens'] } : {}),
       ...(settings['num_tokens'] === undefined ? {} : { num_tokens: settings['num_tokens'] }),
     })),
     ...settings,
   };
-  return parseConfig(JSON.stringify({ lockstep: file }), {}, `${node.name}.json`);
+  return JSON.stringify({ lockstep: file });
 }
 
 /** The settings with which a spare joins, or replaces a member. */

@@ -46,8 +46,13 @@ const redisFields: readonly string[] = [
 /** Error codes of a refused read at a SAFE level. */
 const disagreement: readonly string[] = ['ReplicasDisagree'];
 
+/** What the claims about the client metrics need of an account. */
+export interface ClientAccount {
+  readonly truth: Pick<IncarnationAccount['truth'], 'clients' | 'redis' | 'listener'>;
+}
+
 /** The claims about the client metrics of one account. */
-export function clientEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
+export function clientEquations(numbers: Numbers, { truth }: ClientAccount): readonly Claim[] {
   const { clients, redis, listener } = truth;
   const { puts, others, answers, transactions, errors, http } = clients;
   const reading = clients.gets + transactions.questions;

@@ -34,7 +34,7 @@ export class Numbers {
   readonly #used = new Set<string>();
   readonly #recorded: IncarnationAccount['recorded'];
 
-  constructor({ counted, recorded }: IncarnationAccount) {
+  constructor({ counted, recorded }: Pick<IncarnationAccount, 'counted' | 'recorded'>) {
     this.#recorded = recorded;
     for (const sample of counted) {
       const known = this.#byFamily.get(sample.family);
