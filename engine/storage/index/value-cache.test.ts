@@ -57,6 +57,29 @@ describe('the value cache', () => {
     expect(cache.bytes).toBeLessThanOrEqual(cacheBytes);
   });
 
+  it('takes no memory for values that were replaced, and loses none that is in use', () => {
+    const directory = new KeyDirectory(1);
+    const cache = new ValueCache(directory, 64 * 1024 * 1024);
+    const ids = keysIn(directory, 1000);
+    const values = new Map<number, Buffer>();
+    const isHeld = (id: number): boolean => {
+      const [found, value] = [cache.get(id), values.get(id)];
+      return found !== undefined && value !== undefined && found.equals(value);
+    };
+    for (let round = 0; round < 60; round++) {
+      for (const [index, id] of ids.entries()) {
+        const value = Buffer.alloc(index % 500, (round + index) % 256);
+        cache.put(id, viewOf(value), 0, value.length);
+        values.set(id, value);
+      }
+      // Some chunks hand out views, others do not.
+      const lost = (): boolean => ids.some((id) => !isHeld(id));
+      if (round % 3 === 0) expect([round, lost()]).toEqual([round, false]);
+    }
+    expect(cache.bytes).toBeLessThanOrEqual(5 * 1024 * 1024);
+    expect(cache.bytes).toBeGreaterThan(4 * 1024 * 1024);
+  });
+
   it('retains values that are read often', () => {
     const directory = new KeyDirectory(1);
     const cache = new ValueCache(directory, cacheBytes);

@@ -1,7 +1,9 @@
 /**
  * Caches values that were read lately, or written lately in small batches, so that a hot read is answered at once.
  * Values are stored back to back in chunks. When all chunks are used, the oldest one is evicted: values read from it
- * since move to the newest chunk (at most half a chunk), the rest is dropped.
+ * since move to the newest chunk (at most half a chunk), the rest is dropped. Beyond `freeBytes` a further chunk is
+ * allocated only if at least half of the oldest one is in use. Otherwise what is in use moves to its successor: values
+ * that were replaced since take no memory for long.
  *
  *     entry     u32 id | u32 length, upper bit: read since it was put here | value | padding to 8 bytes
  *
@@ -21,6 +23,8 @@ const hitBit = 0x80000000;
 const chunkBytesMin = 4 * 1024;
 const chunkBytesMax = 256 * 1024;
 const chunksWanted = 16;
+/** Up to here, chunks are allocated without a look at those there are. */
+const freeBytes = 4 * 1024 * 1024;
 
 /** The value cache of one store. */
 export class ValueCache {
@@ -33,6 +37,8 @@ export class ValueCache {
   readonly #views: DataView[] = [];
   /** Whether a view into the chunk was returned. */
   readonly #handedOut: boolean[] = [];
+  /** A chunk that is not in use, without views, if there is one. */
+  #spare: Buffer | undefined;
   /** The chunk being filled, and how far. */
   #current = -1;
   #end = 0;
@@ -48,7 +54,7 @@ export class ValueCache {
 
   /** Bytes of memory used. */
   get bytes(): number {
-    return this.#chunks.length * this.#chunkBytes;
+    return (this.#chunks.length + (this.#spare === undefined ? 0 : 1)) * this.#chunkBytes;
   }
 
   /**
@@ -101,27 +107,51 @@ export class ValueCache {
   #turn(): void {
     const turned = this.#current;
     const endOfTurned = this.#end;
-    const next = (turned + 1) % this.#chunkCount;
+    const sparse = this.#sparseChunk();
+    const growing = this.#chunks.length < this.#chunkCount;
+    const next = sparse ?? (growing ? this.#chunks.length : (turned + 1) % this.#chunkCount);
     const oldest = this.#views[next];
+    const unseen = this.#handedOut[next] === true ? undefined : this.#chunks[next];
     // Unused bytes must not be read as entries: marks the end.
     if (turned >= 0 && endOfTurned + headBytes <= this.#chunkBytes) {
       this.#views[turned]?.setUint32(endOfTurned, 0);
     }
     // From a chunk without views nothing was read, so none of its values moves to the next chunk.
-    if (oldest === undefined || this.#handedOut[next] === true) this.#renew(next);
+    if (oldest === undefined || sparse !== undefined || this.#handedOut[next] === true) this.#renew(next);
     this.#current = next;
     this.#end = 0;
-    if (oldest !== undefined) this.#release(oldest, next);
+    if (oldest !== undefined) this.#release(oldest, next, sparse !== undefined);
+    if (sparse !== undefined) this.#spare = unseen;
+  }
+
+  /** The number of the oldest chunk if less than half of it is in use, and a further one would be allocated now. */
+  #sparseChunk(): number | undefined {
+    const allocated = this.#chunks.length;
+    if (allocated >= this.#chunkCount || allocated * this.#chunkBytes < freeBytes) return undefined;
+    const number = (this.#current + 1) % allocated;
+    const chunk = this.#views[number];
+    assert(chunk !== undefined, 'an allocated chunk exists');
+    let used = 0;
+    for (let at = 0; at + headBytes <= this.#chunkBytes;) {
+      const id = chunk.getUint32(at, true);
+      if (id === 0) break;
+      const bytes = entrySize(chunk.getUint32(at + 4, true) & 0x7fffffff);
+      if (this.#directory.pointsAt(id, (number * this.#chunkBytes + at) / unitBytes + 1)) used += bytes;
+      at += bytes;
+    }
+    return used <= this.#chunkBytes / 2 ? number : undefined;
   }
 
   #renew(number: number): void {
-    const chunk = Buffer.allocUnsafeSlow(this.#chunkBytes);
+    const chunk = this.#spare ?? Buffer.allocUnsafeSlow(this.#chunkBytes);
+    this.#spare = undefined;
     this.#chunks[number] = chunk;
     this.#views[number] = viewOf(chunk);
     this.#handedOut[number] = false;
   }
 
-  #release(oldest: DataView, number: number): void {
+  /** Evicts a chunk's values; `all`: those that were not read move, too. */
+  #release(oldest: DataView, number: number, all: boolean): void {
     let at = 0;
     while (at + headBytes <= this.#chunkBytes) {
       const id = oldest.getUint32(at, true);
@@ -132,7 +162,8 @@ export class ValueCache {
       at += entrySize(length & 0x7fffffff);
       if (!this.#directory.pointsAt(id, place)) continue;
       this.#directory.setCache(id, 0);
-      const keep = length >= hitBit && this.#end + entrySize(length & 0x7fffffff) <= this.#chunkBytes / 2;
+      const keep =
+        (all || length >= hitBit) && this.#end + entrySize(length & 0x7fffffff) <= this.#chunkBytes / 2;
       if (keep) this.#append(id, oldest, valueAt, length & 0x7fffffff);
     }
   }
