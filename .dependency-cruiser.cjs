@@ -226,9 +226,9 @@ const simBans = [
   },
   {
     name: 'reports-only-render',
-    comment: 'reports draw results; take the result types of sim/runner',
+    comment: 'reports draw results; take the result types of sim/runner, and elements of engine/console/dom',
     from: { path: '^reports/' },
-    to: { path: '^(sim/(world|cli|bench|workload|observe)/|engine/(?!base/)|scenarios/)' },
+    to: { path: '^(sim/(world|cli|bench|workload|observe)/|engine/(?!base/|console/dom[.]ts$)|scenarios/)' },
   },
 ];
 

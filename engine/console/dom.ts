@@ -1,4 +1,4 @@
-/** Makes elements of the console. Names, keys and values are always set as text, never as markup. */
+/** Makes elements of the console, and of the reports' pages. Texts are always set as text, never as markup. */
 
 type Child = Node | string;
 type Attributes = Readonly<Record<string, string | boolean | ((event: Event) => void)>>;

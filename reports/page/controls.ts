@@ -1,6 +1,6 @@
 /** The bars of controls over the diagram: what is shown, and where the cursor stands. */
 import { familyOf } from './style.ts';
-import { h } from './dom.ts';
+import { h } from '../../engine/console/dom.ts';
 import type { Filter, Model } from './model.ts';
 
 type Change = (change: Partial<Filter>) => void;

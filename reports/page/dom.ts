@@ -1,23 +1,4 @@
-/** Makes elements of a page. Texts are always set as text, never as markup. */
-
-type Child = Node | string;
-type Attributes = Readonly<Record<string, string | boolean | ((event: Event) => void)>>;
-
-/** An element with attributes (`onclick` and the like take functions; `false` leaves one out) and children. */
-export function h<Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: readonly Child[]
-): HTMLElementTagNameMap[Tag] {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') element.addEventListener(name.replace(/^on/, ''), value);
-    else if (value === true) element.setAttribute(name, '');
-    else if (value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children);
-  return element;
-}
+/** What the page's script reads of its markup, and how it writes instants. Elements are made by the console's `h`. */
 
 /** The element of that id, which the page's markup holds. */
 export function byId(id: string): HTMLElement {

@@ -1,6 +1,7 @@
 /** The panels beside the diagram: events around the cursor, objects at an instant, counters, checks. */
 import type { Recording } from '../../sim/record/recording.ts';
-import { h, timeText } from './dom.ts';
+import { h } from '../../engine/console/dom.ts';
+import { timeText } from './dom.ts';
 import type { Model, TimelineEvent } from './model.ts';
 import { textOf } from './model.ts';
 

@@ -2,7 +2,7 @@
 import type { FaultEntry } from '../../sim/browser/protocol.ts';
 import type { Plan } from '../../sim/plan/plan.ts';
 import type { PlanSentence, Recording } from '../../sim/record/recording.ts';
-import { h } from './dom.ts';
+import { h } from '../../engine/console/dom.ts';
 import { addFault, dropFrom, moveFault } from './plan-edits.ts';
 
 /** What the panel edits, and what it calls with an edited plan. */
