@@ -11,6 +11,7 @@ import { findNamed, nearestNames } from '../check/named.ts';
 import { faultRows } from '../faults/fault-table.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import type { EnumeratedMutant, Mutant } from '../mutants/mutant.ts';
+import { stepMutants } from '../mutants/step-mutants.ts';
 import { transactionMutants } from '../mutants/transaction-mutants.ts';
 import type { Own } from '../runner/user-defined.ts';
 import { presentNameOf } from '../plan/former-names.ts';
@@ -28,7 +29,7 @@ export interface ListOptions {
 type FaultRow = (typeof faultRows)[number];
 type AnyMutant = Mutant | EnumeratedMutant;
 
-const allMutants: readonly AnyMutant[] = [...mutants, ...transactionMutants];
+const allMutants: readonly AnyMutant[] = [...mutants, ...transactionMutants, ...stepMutants];
 
 /** As text: a line per row, cut to `columns`; for one name, all details. Throws `NotFound`. */
 export function listText(options: ListOptions, own: Own, paint: ChalkInstance, columns: number): string {
@@ -181,8 +182,8 @@ function describeMutant(mutant: AnyMutant, columns: number): readonly string[] {
           `lockstep-sim run --mutant ${name} --seeds ${mutant.seedsMax} --until-failure`,
         ]
       : [
-          `transaction struck at ${mutant.exposedBy}`,
-          `lockstep-sim enumerate xa --mutant ${name} --only '${mutant.exposedBy}'`,
+          `${mutant.subject ?? 'transaction'} struck at ${mutant.exposedBy}`,
+          `lockstep-sim enumerate ${mutant.subject ?? 'xa'} --mutant ${name} --only '${mutant.exposedBy}'`,
         ];
   return [
     ...fillLines(title, '  ', columns),

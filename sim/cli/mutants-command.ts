@@ -8,12 +8,16 @@ import { invariantNames } from '../check/invariants.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import type { EnumeratedMutant, Mutant } from '../mutants/mutant.ts';
+import { stepMutants } from '../mutants/step-mutants.ts';
 import { transactionMutants } from '../mutants/transaction-mutants.ts';
 import { Pool } from '../runner/pool/pool.ts';
 import type { RunResult } from '../runner/result.ts';
 import { shrinkFailure } from '../runner/shrink-failure.ts';
 import { planOfSeed } from '../runner/task.ts';
+import { present } from '../../engine/base/assert.ts';
+import { subjectNamed } from '../explore/durable-steps.ts';
 import { enumerateTransactions } from './enumerate-command.ts';
+import { enumerateSteps } from './enumerate-steps-command.ts';
 import { mutateBuild } from './mutate-build.ts';
 
 /** What to check. */
@@ -48,7 +52,7 @@ export interface CatchRow {
 
 type AnyMutant = Mutant | EnumeratedMutant;
 
-const all: readonly AnyMutant[] = [...mutants, ...transactionMutants];
+const all: readonly AnyMutant[] = [...mutants, ...transactionMutants, ...stepMutants];
 
 /** Checks the mutants one after the other. Throws `NotFound` for an unknown name, with the nearest ones. */
 export async function checkMutants(options: MutantsOptions): Promise<readonly CatchRow[]> {
@@ -126,6 +130,7 @@ async function sizeOf(
 const named = new RegExp(`(?<![\\w-])(${invariantNames.join('|')})(?=: )`, 'g');
 
 async function ofPoints(mutant: EnumeratedMutant, { jobs }: MutantsOptions): Promise<UntimedRow> {
+  if (mutant.subject !== undefined) return ofSteps(mutant, jobs);
   const { exposedBy, oracles } = mutant;
   const { failures, runs } = await enumerateTransactions({
     ...{ pairs: false, jobs, only: exposedBy, limit: undefined, seed: undefined },
@@ -139,6 +144,23 @@ async function ofPoints(mutant: EnumeratedMutant, { jobs }: MutantsOptions): Pro
     expected: oracles,
     broken: Object.fromEntries([...found].map((invariant) => [invariant, 0])),
     noticed: oracles.some((oracle) => found.has(oracle)),
+    seeds: runs,
+  };
+}
+
+async function ofSteps(mutant: EnumeratedMutant, jobs: number): Promise<UntimedRow> {
+  const { exposedBy, oracles, subject: name = '' } = mutant;
+  const subject = present(subjectNamed(name), `the subject ${name}`);
+  const { failures, runs } = await enumerateSteps({
+    ...{ subject, jobs, only: exposedBy, limit: undefined, seed: undefined },
+    build: await mutateBuild(mutant),
+  });
+  return {
+    ...identityOf(mutant),
+    scenario: `enumerate ${name} --only '${exposedBy}'`,
+    expected: oracles,
+    broken: failures.length > 0 ? { values: 0 } : {},
+    noticed: failures.length > 0,
     seeds: runs,
   };
 }

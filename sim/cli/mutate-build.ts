@@ -13,6 +13,7 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { findNamed, nearestNames } from '../check/named.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import type { EnumeratedMutant, Mutant, MutantEdit } from '../mutants/mutant.ts';
+import { stepMutants } from '../mutants/step-mutants.ts';
 import { transactionMutants } from '../mutants/transaction-mutants.ts';
 import { browserBundleFile, buildDirectory, bundleFile, commandsBundleFile } from '../runner/pool/build.ts';
 
@@ -22,6 +23,9 @@ const mutatedFolder = 'dist-mutants';
 /** The mutant of that name or code. Throws `NotFound` with the nearest names. */
 export function mutantNamed(given: string): Mutant {
   return mustGet(mutants, given, () => {
+    const step = findNamed(stepMutants, given);
+    if (step?.subject !== undefined)
+      return `durable steps expose the mutant ${step.name}: lockstep-sim enumerate ${step.subject} --mutant ${step.name}`;
     const other = findNamed(transactionMutants, given);
     return other === undefined
       ? undefined
@@ -37,6 +41,14 @@ export function mustGetEnumeratedMutant(given: string): EnumeratedMutant {
       ? undefined
       : `a scenario exposes the mutant ${other.name}: lockstep-sim run --mutant ${other.name}`;
   });
+}
+
+/**
+ * The mutant of that name or code, of any kind but those of transactions' crash points. Throws `NotFound` with the
+ * nearest names.
+ */
+export function mustGetStepMutant(given: string): MutantEdit {
+  return findNamed(stepMutants, given) ?? mutantNamed(given);
 }
 
 /** `elsewhere`: how to use it, if it is a mutant of the other kind. */

@@ -8,6 +8,7 @@ import { invariantTable } from '../check/invariants.ts';
 import type { Named } from '../check/named.ts';
 import { faultRows } from '../faults/fault-table.ts';
 import { mutants } from '../mutants/catalogue.ts';
+import { stepMutants } from '../mutants/step-mutants.ts';
 import { transactionMutants } from '../mutants/transaction-mutants.ts';
 import { nothingOwn } from '../runner/user-defined.ts';
 import type { ListOptions } from './list-command.ts';
@@ -31,7 +32,7 @@ describe('the list', () => {
   it.each<readonly [keyof ListOptions, readonly Named[]]>([
     ['faults', faultRows],
     ['invariants', invariantTable],
-    ['mutants', [...mutants, ...transactionMutants]],
+    ['mutants', [...mutants, ...transactionMutants, ...stepMutants]],
   ])('has one line for each of the %s: name, code, meaning', (table, rows) => {
     const lines = linesOf({ [table]: true });
     expect(lines.map((line) => line.split(/ +/).slice(0, 2))).toEqual(

@@ -13,11 +13,19 @@ import { loadOwn } from '../embedding/own-file.ts';
 import { mustHaveJudges } from '../runner/judges.ts';
 import { exitCodes } from './complaints.ts';
 import { enumerateTransactions, enumerationText } from './enumerate-command.ts';
+import {
+  enumerated,
+  enumerateHelp,
+  enumerateSteps,
+  mustApplyToSteps,
+  stepsText,
+} from './enumerate-steps-command.ts';
+import { subjectNamed } from '../explore/durable-steps.ts';
 import { enumerateStoreBatches, mustApplyToStore, storeBatchText } from './enumerate-store-command.ts';
 import type { ExportOptions } from './export-command.ts';
 import { exportFormats, exportRun } from './export-command.ts';
 import { listJson, listText } from './list-command.ts';
-import { engineWith, mustGetEnumeratedMutant, mutateBuild } from './mutate-build.ts';
+import { engineWith, mustGetEnumeratedMutant, mustGetStepMutant, mutateBuild } from './mutate-build.ts';
 import type { Output } from './option-values.ts';
 import { durationMs, jobCount, jobsHelp, names, positive, wholeNumber } from './option-values.ts';
 import {
@@ -67,6 +75,7 @@ Examples:
   lockstep-sim enumerate xa                         faults at each step
   lockstep-sim enumerate xa --pairs --limit 2000    at pairs of steps: a sample
   lockstep-sim enumerate store-batch                crashes at each disk step
+  lockstep-sim enumerate ring-change                faults at each durable step
   lockstep-sim coverage swarm --seeds 100           what was never tried?
   lockstep-sim mutants                              are all mutants detected?
   lockstep-sim doctor                               does a run always repeat?
@@ -344,17 +353,19 @@ async function inMutant(command: string, what: string, flags: ReportFlags, id: s
 function addEnumerate(program: Command, { print, setExitCode }: Output): void {
   program
     .command('enumerate')
-    .description(
-      'strike at every point there is: a transaction at its steps, the store at its disk operations',
-    )
-    .argument('<what>', 'xa: transactions over three primaries; store-batch: atomic batches on a store alone')
+    .description('strike at every point there is: steps of a transaction, and whatever a node saves durably')
+    .argument('<what>', enumerated.map(({ name }) => name).join(', '))
     .option('--pairs', 'xa: every two points')
-    .option('--only <text>', 'xa: only points whose description contains this text (p.vote.sent crash n2)')
+    .option('--only <text>', 'only points whose description contains this text (p.vote.sent crash n2)')
     .option('--limit <n>', 'about so many runs or crash states, and of more a sample', positive)
     .option('--seed <s>', 'the seed of the sample (store-batch: of the history too)', wholeNumber)
-    .option('--jobs <j>', `xa: ${jobsHelp} (default: ${availableParallelism()})`, jobCount)
+    .option('--jobs <j>', `${jobsHelp} (default: ${availableParallelism()}; not of store-batch)`, jobCount)
     .option('--json', 'print one line of JSON')
-    .option('--mutant <name>', 'xa: run a copy of the engine with this mutant (a name or code)')
+    .option(
+      '--mutant <name>',
+      'run a copy of the engine with this mutant (a name or code; not of store-batch)',
+    )
+    .addHelpText('after', enumerateHelp())
     .action(async (what: string, flags: EnumerateFlags) => {
       if (what === 'store-batch') {
         mustApplyToStore({ ...flags });
@@ -363,8 +374,20 @@ function addEnumerate(program: Command, { print, setExitCode }: Output): void {
         setExitCode(report.failures.length === 0 ? exitCodes.passed : exitCodes.failed);
         return;
       }
-      if (what !== 'xa')
-        throw new LockstepError('BadRequest', `"${what}" cannot be enumerated; xa and store-batch can`);
+      const subject = subjectNamed(what);
+      if (subject !== undefined) {
+        mustApplyToSteps(what, { ...flags });
+        const { only, limit, seed, jobs = availableParallelism(), mutant } = flags;
+        const build = mutant === undefined ? undefined : await mutateBuild(mustGetStepMutant(mutant));
+        const steps = await enumerateSteps({ subject, only, limit, seed, jobs, build });
+        print(flags.json === true ? JSON.stringify(steps) : stepsText(steps));
+        setExitCode(steps.failures.length === 0 ? exitCodes.passed : exitCodes.failed);
+        return;
+      }
+      if (what !== 'xa') {
+        const known = enumerated.map(({ name }) => name).join(', ');
+        throw new LockstepError('BadRequest', `"${what}" cannot be enumerated; these can: ${known}`);
+      }
       const build =
         flags.mutant === undefined ? undefined : await mutateBuild(mustGetEnumeratedMutant(flags.mutant));
       const enumeration = await enumerateTransactions({

@@ -7,21 +7,28 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { findScenario } from '../../scenarios/catalogue.ts';
 import { mutantNamed, mutateInto } from '../cli/mutate-build.ts';
 import { mutants } from './catalogue.ts';
+import { stepMutants } from './step-mutants.ts';
 import { transactionMutants } from './transaction-mutants.ts';
 
 /** `npm test` builds before it tests. */
 const build = fileURLToPath(new URL('../../dist', import.meta.url));
 
 describe('mutants', () => {
-  it.each(mutants)('$name finds its place in the built engine exactly once', async (mutant) => {
-    const text = await readFile(join(build, mutant.file), 'utf8');
-    const edited = mutateInto(text, mutant);
-    expect(edited).not.toBe(text);
-    expect(edited).toContain(mutant.replace);
-  });
+  it.each([...mutants, ...stepMutants])(
+    '$name finds its place in the built engine exactly once',
+    async (mutant) => {
+      const text = await readFile(join(build, mutant.file), 'utf8');
+      const edited = mutateInto(text, mutant);
+      expect(edited).not.toBe(text);
+      expect(edited).toContain(mutant.replace);
+    },
+  );
 
   it('have a name and a code each, which no other one has', () => {
-    const words = [...mutants, ...transactionMutants].flatMap(({ name, code }) => [name, code]);
+    const words = [...mutants, ...transactionMutants, ...stepMutants].flatMap(({ name, code }) => [
+      name,
+      code,
+    ]);
     expect(new Set(words).size).toBe(words.length);
   });
 

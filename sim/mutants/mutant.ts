@@ -17,8 +17,13 @@ export interface MutantEdit extends Named {
   readonly replace: string;
 }
 
-/** A mutant that one crash point of a transaction exposes (`lockstep-sim enumerate xa --mutant`). */
+/**
+ * A mutant that crash points of a transaction expose (`lockstep-sim enumerate xa --mutant`), or durable steps of a
+ * subject.
+ */
 export interface EnumeratedMutant extends MutantEdit {
+  /** Whose durable steps expose it (explore/step-subjects.ts); absent: a transaction's crash points. */
+  readonly subject?: string;
   /** Part of the description of the crash points that expose it: `p.vote.sent syncLoss`. */
   readonly exposedBy: string;
   /** The runs must fail by one of these invariants, or by the values that clients read back (`values`). */

@@ -1,6 +1,6 @@
 /**
  * The tasks of a worker thread: run a seed (twice where determinism is checked), run or record a plan, or run crash
- * points. Tasks and answers are plain data.
+ * points or durable steps. Tasks and answers are plain data.
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import { nearestName } from '../../engine/config/faults.ts';
@@ -25,6 +25,8 @@ import type { RunOutcome, RunSettings } from './run-outcome.ts';
 import { runPlan } from './run.ts';
 import type { CrashPoint, CrashPointResult } from '../explore/crash-points.ts';
 import { runCrashPoints } from '../explore/crash-points.ts';
+import type { StepRun, SubjectPoint } from '../explore/durable-steps.ts';
+import { runDurableStep } from '../explore/durable-steps.ts';
 
 /** A task; it crosses threads. */
 export type Task =
@@ -42,7 +44,8 @@ export type Task =
       readonly invariant?: ReportedInvariant;
     }
   | { readonly kind: 'record'; readonly plan: Plan }
-  | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] };
+  | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] }
+  | { readonly kind: 'durableStep'; readonly at: SubjectPoint };
 
 /** The result of a run, and the ids of the cells of coverage that it reached, sorted. */
 export interface JudgedRun {
@@ -54,6 +57,7 @@ export interface JudgedRun {
 export type TaskAnswer =
   | ({ readonly kind: 'ran' } & JudgedRun)
   | { readonly kind: 'struck'; readonly result: CrashPointResult }
+  | { readonly kind: 'stepStruck'; readonly result: StepRun }
   | { readonly kind: 'recorded'; readonly marks: Marks };
 
 /** Milliseconds of real time, for reports only. */
@@ -77,6 +81,8 @@ export async function performTask(
       return { kind: 'recorded', marks: await marksOf(task.plan) };
     case 'crashPoints':
       return { kind: 'struck', result: await runCrashPoints(task.points) };
+    case 'durableStep':
+      return { kind: 'stepStruck', result: await runDurableStep(task.at) };
   }
 }
 

@@ -9,6 +9,7 @@ import { LockstepError } from '../../../engine/base/errors.ts';
 import { SimulatorFault } from '../simulator-fault.ts';
 import type { Task, TaskAnswer } from '../task.ts';
 import { describePoint } from '../../explore/crash-points.ts';
+import { describeSubjectPoint } from '../../explore/durable-steps.ts';
 import { workerFileOf } from './build.ts';
 import type { WorkerFailure, WorkerReply, WorkerSetup } from './worker.ts';
 
@@ -132,6 +133,7 @@ function errorOf({ code, message, stack }: WorkerFailure, task: Task): Error {
 
 function describeTask(task: Task): string {
   if (task.kind === 'crashPoints') return task.points.map(describePoint).join(' and ');
+  if (task.kind === 'durableStep') return `${task.at.subject} ${describeSubjectPoint(task.at)}`;
   const { scenario, seed } = task.kind === 'seed' ? task : task.plan;
   return `${scenario}, seed ${seed}`;
 }

@@ -1,0 +1,30 @@
+/** A bounded slice of `lockstep-sim enumerate`: the command makes all of it. */
+import { describe, expect, it } from 'vitest';
+
+import { sampleOf } from './crash-point-pairs.ts';
+import { describeSubjectPoint, pointsOf, runDurableStep } from './durable-steps.ts';
+import { stepStrikes } from './step-harness.ts';
+import { stepSubjects } from './step-subjects.ts';
+
+describe('what saves', () => {
+  it.each([
+    ['store-merge', 'merge', 6],
+    ['properties', 'properties', 2],
+    ['snapshots', 'snapshot', 2],
+  ])('keeps %s %s through any strike at any step', async (subject, play, count) => {
+    const plain = await runDurableStep({ subject, play, point: undefined });
+    expect(plain.faults).toEqual([]);
+    const points = pointsOf(plain);
+    expect(new Set(points.map(({ point }) => point?.strike))).toEqual(new Set(stepStrikes));
+    expect(new Set(points.map(describeSubjectPoint)).size).toBe(points.length);
+    for (const at of sampleOf(points, count, 1)) {
+      const { struck, faults } = await runDurableStep(at);
+      expect([describeSubjectPoint(at), struck, faults]).toEqual([describeSubjectPoint(at), true, []]);
+    }
+  });
+
+  it('has a subject and a play of each name once', () => {
+    const names = stepSubjects.flatMap(({ name, plays }) => plays.map((play) => `${name} ${play.name}`));
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
