@@ -16,6 +16,16 @@ interface SimFlags extends CommonFlags {
   readonly beside?: string;
 }
 
+interface HuntFlags {
+  readonly for: number;
+  readonly budget: number;
+  readonly warm: number;
+  readonly order: number;
+  readonly firstSeed: number;
+  readonly only?: string;
+  readonly json?: boolean;
+}
+
 interface NodeFlags extends CommonFlags {
   readonly seconds: number;
   readonly connections: number;
@@ -69,6 +79,18 @@ benchmark('sim', 'the simulator: seeds of the catalogue, run and judged; then it
   .action(async ({ json = false, beside, ...flags }: SimFlags) =>
     (await import('./sim.ts')).run({ ...flags, beside, json }),
   );
+
+benchmark('hunt', 'guided exploration against plain seeds of the swarm, over mutants of the catalogue', 1)
+  .option('--for <seconds>', 'processor time after which no further mutant is begun', positive, 600)
+  .option('--budget <seconds>', 'processor time of each contender for each mutant', positive, 60)
+  .option('--warm <n>', 'runs of the unchanged engine that fill the corpus', positive, 40)
+  .option('--order <n>', 'seed of the order of the mutants', positive, 1)
+  .option('--first-seed <s>', 'the first of the seeds', positive, 1)
+  .option('--only <names>', 'these mutants (names joined by commas)')
+  .action(async ({ json = false, for: seconds, only = '', ...flags }: HuntFlags) => {
+    const names = only === '' ? [] : only.split(',');
+    await (await import('./hunt.ts')).run({ ...flags, seconds, only: names, json });
+  });
 
 benchmark('node', 'a three-node cluster on this machine, beside etcd where it is installed', 3)
   .option('--seconds <n>', 'length of a measurement', positive, 5)

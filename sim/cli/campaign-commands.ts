@@ -19,6 +19,7 @@ import type { Twice } from '../runner/twice.ts';
 import { twiceChoices } from '../runner/twice.ts';
 import { onGithub, tellGithub, writeCampaign } from './campaign-files.ts';
 import { exitCodes } from './complaints.ts';
+import { runGuided } from './guided-run.ts';
 import { interruptedExitCode } from './interruption.ts';
 import { mergeCampaigns } from './merge-command.ts';
 import type { Output } from './option-values.ts';
@@ -52,6 +53,7 @@ interface RunFlags {
   readonly firstSeed: number;
   readonly shard?: Shard;
   readonly resume?: boolean;
+  readonly guided?: boolean;
   readonly jobs: number;
   readonly for?: number;
   readonly out: string;
@@ -104,6 +106,10 @@ export function addRun(program: Command, { print, setExitCode }: Output): void {
         .conflicts('seed'),
     )
     .option('--resume', 'go on with the campaign in --out, if there is one; it is saved every 10 s')
+    .option(
+      '--guided',
+      'with swarm: half of the runs change one thing of a plan that reached something rare; the corpus in --out is kept and gone on with',
+    )
     .option('--json', 'print one line of JSON (sim/docs/campaign.schema.json)')
     .option('--github', 'print annotations for GitHub Actions, and add to its summary; on by itself there')
     .option('--until-failure', 'begin no further seed of a scenario that has failed')
@@ -135,7 +141,8 @@ async function run(
   const told = flags.history === undefined ? undefined : await mustGetSeedToTell(names, flags);
   if (flags.resume === true && !pages)
     throw new LockstepError('BadRequest', '--resume needs --out DIR: the directory of the campaign');
-  const { summary, startedAt, wallMs } = await runScenarios({
+  const runs = flags.guided === true ? runGuided : runScenarios;
+  const { summary, startedAt, wallMs } = await runs({
     scenarios: names,
     firstSeed: flags.seed ?? flags.firstSeed,
     seedCount: seedCountOf(flags),

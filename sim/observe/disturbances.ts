@@ -1,7 +1,7 @@
 /**
  * Tells whether anything has disturbed a run so far. Until then, metrics that count failures must be exactly 0
  * (`metrics-reconcile`). Disturbances are injected faults, ended incarnations, impatient clients, operators who set
- * nodes to STANDBY (`node-standby`), and queues so short that the plan's load may fill them.
+ * nodes to STANDBY (`node-standby`), paces of packets, and queues so short that the plan's load may fill them.
  */
 import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -28,8 +28,10 @@ export class Disturbances {
   /** Virtual time from which the plan's client and operator faults (`untold`) may act. */
   readonly #untoldUs: number;
   readonly #shortQueues: boolean;
+  readonly #paced: boolean;
 
-  constructor({ settings, faults }: Pick<Plan, 'settings' | 'faults'>) {
+  constructor({ settings, faults, paces }: Pick<Plan, 'settings' | 'faults' | 'paces'>) {
+    this.#paced = paces !== undefined;
     const those = faults.filter(({ kind }) => untold.includes(kind));
     this.#untoldUs = Math.min(Infinity, ...those.map(({ when }) => ('atUs' in when ? when.atUs : 0)));
     this.#shortQueues = queues.some((queue) => settings[queue] !== undefined);
@@ -37,6 +39,6 @@ export class Disturbances {
 
   areNone({ nowUs, ended, injected, full }: SoFar): boolean {
     const overrun = this.#shortQueues && full;
-    return !ended && !overrun && injected === 0 && nowUs < this.#untoldUs;
+    return !this.#paced && !ended && !overrun && injected === 0 && nowUs < this.#untoldUs;
   }
 }

@@ -179,7 +179,7 @@ export class Monitor {
       readAnswers: this.#routes.answers,
       opinions: new Opinions(this.#moves, this.#begins),
       nodes: this.#cluster.names,
-      undisturbed: this.#plan.faults.length === 0,
+      undisturbed: this.#plan.faults.length === 0 && this.#plan.paces === undefined,
       identities: this.#routes.identities,
       forbiddenStarts: this.#forbiddenStarts(),
       disturbances: this.#troubles(),
@@ -239,7 +239,11 @@ export class Monitor {
     const still = [...this.#silent].map(([node, fromUs]) => {
       return { node, fromUs, toUs: this.#world.nowUs, away: true };
     });
-    return [...this.#faults.troubles, ...this.#absences, ...still];
+    const paced = new Set((this.#plan.paces ?? []).map(({ host }) => host));
+    const late = [...paced].map((node) => {
+      return { node, fromUs: 0, toUs: this.#world.nowUs, away: false };
+    });
+    return [...this.#faults.troubles, ...this.#absences, ...still, ...late];
   }
 
   /** Longest time from a node's last message until its peers have judged its silence, in virtual microseconds. */

@@ -12,6 +12,8 @@ export const planLimits = {
   settingsMax: 200,
   ownInvariantsMax: 1000,
   steadyHostsMax: 1000,
+  pacesMax: 10_000,
+  paceUsMax: 10_000_000,
   marksMax: 2048,
   /** One day of virtual time. */
   durationUsMax: 86_400_000_000,

@@ -31,6 +31,7 @@ import type {
   PlanScrape,
   RecordedRun,
   PlanRedisOperation,
+  PlanPace,
   SteadyFrom,
 } from './plan.ts';
 import {
@@ -122,6 +123,7 @@ const optionalFields = [
   'jobs',
   'steadyHosts',
   'steadyFrom',
+  'paces',
   'judgedBy',
   'recorded',
 ] as const;
@@ -193,6 +195,7 @@ function readPlan(field: Field): Plan {
     floors: readFloors(fields.floors),
     ...(fields.steadyHosts === undefined ? {} : { steadyHosts: hosts.readSome(fields.steadyHosts) }),
     ...(fields.steadyFrom === undefined ? {} : { steadyFrom: hosts.readSteadyFrom(fields.steadyFrom) }),
+    ...(fields.paces === undefined ? {} : { paces: hosts.readPaces(fields.paces) }),
     ...(fields.judgedBy === undefined ? {} : { judgedBy: readJudges(fields.judgedBy) }),
     ...(fields.recorded === undefined ? {} : { recorded: readRecordedRun(fields.recorded) }),
   };
@@ -230,6 +233,17 @@ class Hosts {
     return readList(field, planLimits.steadyHostsMax, (item) => {
       const { host, packet } = readObject(item, ['host', 'packet']);
       return { host: this.readHost(host), packet: readInteger(packet, 0, Number.MAX_SAFE_INTEGER) };
+    });
+  }
+
+  readPaces(field: Field): readonly PlanPace[] {
+    return readList(field, planLimits.pacesMax, (item) => {
+      const { host, packet, delayUs } = readObject(item, ['host', 'packet', 'delayUs']);
+      return {
+        host: this.readHost(host),
+        packet: readInteger(packet, 0, Number.MAX_SAFE_INTEGER),
+        delayUs: readInteger(delayUs, 0, planLimits.paceUsMax),
+      };
     });
   }
 

@@ -177,6 +177,11 @@ export interface Plan {
    * differ by the time that this packet takes (explain.ts). Absent: none.
    */
   readonly steadyFrom?: readonly SteadyFrom[];
+  /**
+   * How long packets of hosts take, instead of drawn times: an order of delivery that no latency alone would bring about
+   * (sim/guide/order.ts). Absent: none.
+   */
+  readonly paces?: readonly PlanPace[];
   /** The user's own invariants that judged the run when the plan was written. Absent: only built-in invariants did. */
   readonly judgedBy?: PlanJudges;
   /** The run as it was when the plan was written: a replay reports where it differs. Absent: no run is recorded. */
@@ -187,6 +192,13 @@ export interface Plan {
 export interface SteadyFrom {
   readonly host: string;
   readonly packet: number;
+}
+
+/** From that packet on (counted from 0), every packet of the host takes this time; 0: drawn times again. */
+export interface PlanPace {
+  readonly host: string;
+  readonly packet: number;
+  readonly delayUs: number;
 }
 
 /** A run as it was when its plan was written. */

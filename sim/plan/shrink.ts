@@ -158,7 +158,7 @@ export function judgedAlone(plan: Plan, invariant: string): Plan {
 /** What can be removed. `settings`: back to the defaults. `variance`: hosts whose messages take varying times. */
 const allLists = [
   ...(['faults', 'operations', 'transactions', 'redisOperations', 'jobs'] as const),
-  ...(['malformedInput', 'scrapes', 'settings', 'variance'] as const),
+  ...(['malformedInput', 'scrapes', 'paces', 'settings', 'variance'] as const),
 ] as const;
 
 type ListName = (typeof allLists)[number];
@@ -281,6 +281,8 @@ function without(plan: Plan, list: ListName, at: number, size: number): Plan {
       return { ...plan, redisOperations: withoutWork(plan.redisOperations ?? [], at, size) };
     case 'jobs':
       return { ...plan, jobs: withoutWork(plan.jobs ?? [], at, size) };
+    case 'paces':
+      return { ...plan, paces: (plan.paces ?? []).toSpliced(at, size) };
     case 'settings':
       return { ...plan, settings: Object.fromEntries(Object.entries(plan.settings).toSpliced(at, size)) };
     case 'variance': {
@@ -334,6 +336,6 @@ function lengthOf(plan: Plan, list: ListName): number {
 
 /** What a reader of the plan has to read: faults, work, malformed input and scrapes. */
 function itemsOf(plan: Plan): number {
-  const lists = allLists.filter((list) => list !== 'settings' && list !== 'variance');
+  const lists = allLists.filter((list) => list !== 'settings' && list !== 'variance' && list !== 'paces');
   return lists.reduce((sum, list) => sum + lengthOf(plan, list), 0);
 }

@@ -152,6 +152,12 @@ class Run {
     });
     for (const { host, packet } of plan.steadyFrom ?? []) this.#world.network.steady([host], packet);
     this.#world.network.steady(plan.steadyHosts ?? []);
+    const paces = (plan.paces ?? []).toSorted((left, right) => left.packet - right.packet);
+    for (const name of new Set(paces.map(({ host }) => host)))
+      this.#world.network.pace(
+        name,
+        paces.filter(({ host }) => host === name),
+      );
     this.#cluster = makeCluster(this.#world, plan);
     settings.attach?.(this.#world, this.#cluster);
     const token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
@@ -221,6 +227,7 @@ class Run {
   async calm(): Promise<void> {
     this.#world.trace.note('run.calm.began');
     this.#faults.calm();
+    this.#world.network.unpace();
     this.#load.end();
     await this.#pass(this.#plan.calmUs);
   }

@@ -42,6 +42,8 @@ export type Task =
       readonly plan: Plan;
       /** Of the user's invariants, this one alone judges; absent: all do. */
       readonly invariant?: ReportedInvariant;
+      /** As for a seed; the plan's own seed decides. */
+      readonly twice?: Twice;
     }
   | { readonly kind: 'record'; readonly plan: Plan }
   | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] }
@@ -76,7 +78,7 @@ export async function performTask(
         ...(await judgeRun(planOfSeed(task.scenario, task.seed, own), stopwatch, own.invariants, task.twice)),
       };
     case 'plan':
-      return { kind: 'ran', ...(await judgeRun(task.plan, stopwatch, judgesOf(task, own))) };
+      return { kind: 'ran', ...(await judgeRun(task.plan, stopwatch, judgesOf(task, own), task.twice)) };
     case 'record':
       return { kind: 'recorded', marks: await marksOf(task.plan) };
     case 'crashPoints':

@@ -20,6 +20,12 @@ export interface Block {
   readonly lossless: boolean;
 }
 
+/** From that packet of a host on, each takes this time; 0: a drawn one. */
+export interface Pace {
+  readonly packet: number;
+  readonly delayUs: number;
+}
+
 const machinesMax = 128;
 const offBlock: Block = { kind: 'process-crash', lossless: false };
 
@@ -35,6 +41,8 @@ export class Links {
   readonly #steady = new Map<string, number>();
   /** Packets that such a host has sent. */
   readonly #sent = new Map<string, number>();
+  /** Hosts whose packets have paces, and how many each has sent. */
+  readonly #paced = new Map<string, { readonly paces: readonly Pace[]; sent: number }>();
   readonly #frameFaults = new Map<number, FrameFault[]>();
   /** Frames that passed a direction under a frame fault; kept over connections and faults. */
   readonly #frames = new Map<number, Uint8Array[]>();
@@ -64,6 +72,8 @@ export class Links {
     const slower = this.#slow.size === 0 ? undefined : this.#slow.get(directionOf(from, to))?.at(-1);
     // A steady direction draws as well, so that its stream stands where it would stand otherwise.
     const drawnUs = drawLatency(random, slower ?? latency);
+    const pacedUs = this.#paced.size === 0 ? 0 : this.#pacedUs(from.name);
+    if (pacedUs > 0 && slower === undefined) return pacedUs;
     const isSteady = this.#steady.size > 0 && this.#isSteady(from.name) && slower === undefined;
     return isSteady ? latency.minUs + latency.meanUs : drawnUs;
   }
@@ -71,6 +81,24 @@ export class Links {
   /** From their packet of that number on, all that the hosts send takes the mean time, where no fault slows it. */
   steady(hosts: readonly string[], packet = 0): void {
     for (const name of hosts) this.#steady.set(name, packet);
+  }
+
+  /** What the host sends takes these times, where no fault slows it. Paces are in the order of their packets. */
+  pace(host: string, paces: readonly Pace[]): void {
+    this.#paced.set(host, { paces, sent: 0 });
+  }
+
+  /** All packets take drawn times again. */
+  unpace(): void {
+    this.#paced.clear();
+  }
+
+  /** How long the host's next packet takes; 0: a drawn time. Counts it. */
+  #pacedUs(host: string): number {
+    const paced = this.#paced.get(host);
+    if (paced === undefined) return 0;
+    const number = paced.sent++;
+    return paced.paces.findLast(({ packet }) => packet <= number)?.delayUs ?? 0;
   }
 
   /** Whether the host's next packet is a steady one; counts it. */

@@ -14,7 +14,7 @@ import type { WorldContext } from '../core/world-context.ts';
 import type { Latency } from '../core/latency.ts';
 import type { FaultId } from '../core/fault-log.ts';
 import type { Holding, Incarnation } from '../cluster/incarnation.ts';
-import type { Block } from './links.ts';
+import type { Block, Pace } from './links.ts';
 import { Links, placeOf } from './links.ts';
 import type { Listening, Machine, Machines } from './machine.ts';
 import { freePort, splitAddress } from './machine.ts';
@@ -48,6 +48,16 @@ export class WorldNetwork {
   /** Reports every connection to `watcher`. */
   watch(watcher: ConnectionWatcher): void {
     this.#watchers.push(watcher);
+  }
+
+  /** What the host sends takes these times, where no fault slows it. Paces are in the order of their packets. */
+  pace(host: string, paces: readonly Pace[]): void {
+    this.#shared.links.pace(host, paces);
+  }
+
+  /** All packets take drawn times again. */
+  unpace(): void {
+    this.#shared.links.unpace();
   }
 
   /**
