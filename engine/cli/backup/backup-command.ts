@@ -142,6 +142,8 @@ async function take(
     };
     console.log(json ? JSON.stringify(summary) : textOf(summary));
     return exitCodes.done;
+  } catch (error) {
+    throw withHint(error);
   } finally {
     agent.close();
     await lock.release();
@@ -167,6 +169,13 @@ function textOf(summary: {
       `without ${without.join(', ')}: what only they held is missing, and a transaction that they coordinated may be in doubt`,
     );
   return lines.join('\n');
+}
+
+/** Says what to do about a node that does not answer. */
+export function withHint(error: unknown): unknown {
+  if (!(error instanceof Error) || !error.message.includes('cannot be asked')) return error;
+  const hint = 'if the node is down, leave its --node out, and name it by --without NAME';
+  return new Error(`${error.message}; ${hint}`, { cause: error });
 }
 
 /** `20261127T020000123Z`: ids sort by time. */
