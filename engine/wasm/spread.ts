@@ -102,6 +102,10 @@ export class Spread {
     this.#io.spawn('wasm.spread', async () => {
       try {
         await this.#compare(peer);
+      } catch (error) {
+        if (!(error instanceof LockstepError)) throw error;
+        // The store takes no modules now; the next digest compares again.
+        this.#io.log.event('warn', 'wasm.spread.failed', { peer, code: error.code, detail: error.message });
       } finally {
         this.#comparing.delete(peer);
       }

@@ -23,6 +23,19 @@ describe('what saves', () => {
     }
   });
 
+  // Its gossip goes on comparing modules; a store that takes none is no fault of the program.
+  it('lets a node whose disk is full learn modules later', async () => {
+    const point = {
+      node: 'n3',
+      operation: 'write',
+      path: 'store/00000001.log',
+      nth: 1,
+      strike: 'full-disk',
+    } as const;
+    const { struck, faults } = await runDurableStep({ subject: 'properties', play: 'modules', point });
+    expect([struck, faults]).toEqual([true, []]);
+  });
+
   it('has a subject and a play of each name once', () => {
     const names = stepSubjects.flatMap(({ name, plays }) => plays.map((play) => `${name} ${play.name}`));
     expect(new Set(names).size).toBe(names.length);
