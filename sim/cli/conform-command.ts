@@ -27,11 +27,13 @@ interface ConformFlags {
   readonly json?: boolean;
 }
 
-/** A scenario of which nothing is portable, with the reason. */
+/** A plan that was not compared: nothing of it is portable, or its processes could not be run. */
 interface Refused {
   readonly scenario: string;
   readonly seed: number;
   readonly refused: string;
+  /** It says something about this machine, not about the plan. */
+  readonly isFault: boolean;
 }
 
 type Row = Conformance | Refused;
@@ -58,6 +60,7 @@ export function addConform(program: Command, { print, setExitCode }: Output): vo
       if (flags.json === true) print(JSON.stringify({ conforming, differing, plans: rows }));
       else print(`${many(conforming, 'plan')} of ${rows.length} conform, ${differing} differ`);
       if (differing > 0) setExitCode(exitCodes.failed);
+      else if (rows.some((row) => 'isFault' in row && row.isFault)) setExitCode(exitCodes.fault);
       else setExitCode(isInterrupted ? interruptedExitCode : exitCodes.passed);
     });
 }
@@ -144,7 +147,9 @@ const heading = `${'scenario'.padEnd(titleWidth)}  faults  operations  compared 
 function rowText(row: Row): string {
   const title = row.scenario.padEnd(titleWidth);
   if ('refused' in row)
-    return fillAfter(`${title}  `, (indent) => fillLines(`not portable: ${row.refused}`, indent));
+    return fillAfter(`${title}  `, (indent) =>
+      fillLines(`${row.isFault ? 'not run' : 'not portable'}: ${row.refused}`, indent),
+    );
   const compared = Object.values(row.compared).reduce((sum, count) => sum + count, 0);
   const planned = Object.values(row.faults).reduce((sum, count) => sum + count, 0);
   const figures = [

@@ -1,28 +1,26 @@
-/** Ports of this machine that are free now. */
-import type { Server } from 'node:net';
+/** Ports of this machine that are free now, and that no outgoing connection takes before they are used. */
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** A TCP port of this machine on which no process listens now. */
-export async function freePort(): Promise<number> {
-  const [port = 0] = await freePorts(1);
-  return port;
-}
+/** Below the range from which systems take the ports of outgoing connections. */
+const [least, most] = [10_000, 32_000] as const;
+const triesMax = 1000;
 
-/** So many of them, all different. */
+/** So many TCP ports on which no process listens now, all different. Rejects if there are too few. */
 export async function freePorts(count: number): Promise<readonly number[]> {
-  const probes = await Promise.all(Array.from({ length: count }, () => listening()));
-  const ports = probes.map((probe) => {
-    const address = probe.address();
-    return typeof address === 'object' && address !== null ? address.port : 0;
-  });
-  await Promise.all(probes.map((probe) => new Promise((resolve) => probe.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  for (let tries = 0; ports.size < count; tries++) {
+    if (tries > triesMax) throw new Error(`there are no ${count} free ports from ${least} to ${most}`);
+    const port = randomInt(least, most);
+    if (!ports.has(port) && (await isFree(port))) ports.add(port);
+  }
+  return [...ports];
 }
 
-function listening(): Promise<Server> {
-  return new Promise((resolve, reject) => {
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const probe = createServer();
-    probe.once('error', reject);
-    probe.listen(0, '127.0.0.1', () => resolve(probe));
+    probe.once('error', () => resolve(false));
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 }
