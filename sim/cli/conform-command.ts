@@ -105,9 +105,9 @@ async function conformAll(
       } catch (error) {
         progress.stop();
         if (interruption.hasCome) break;
-        if (!(error instanceof LockstepError) || error.code !== 'BadRequest' || plans.length === 1)
-          throw error;
-        const row = { scenario: plan.scenario, seed: plan.seed, refused: error.message };
+        if (plans.length === 1 || !(error instanceof Error)) throw error;
+        const isFault = !(error instanceof LockstepError && error.code === 'BadRequest');
+        const row = { scenario: plan.scenario, seed: plan.seed, refused: error.message, isFault };
         rows.push(row);
         show(row);
       }
