@@ -3,8 +3,8 @@
  * decided in batches; what a batch reached counts for the next ones. The same first seed and corpus make the same
  * decisions.
  *
- * Variants get at most half of the runs, and fewer while they reach less that is new than seeds do: where guidance is of
- * no use, most of the time goes to plain seeds.
+ * Variants get at most a fifth of the runs while they reach less that is new than seeds do, and at most half once they
+ * reach more. So where guidance is of no use, four fifths of the time go to plain seeds.
  */
 import type { Plan } from '../plan/plan.ts';
 import { WorldRandom } from '../world/core/random.ts';
@@ -38,8 +38,8 @@ export interface Yield {
 
 /** Runs of one batch. */
 export const batchSize = 8;
-/** Percent of the runs that are variants, at least and at most. */
-const sharePercent = [15, 50] as const;
+/** Percent of the runs that are variants: at least; at most while they reach less than seeds; at most. */
+const sharePercent = { least: 10, poor: 20, most: 50 } as const;
 /** Seeds before the first variant. */
 const seedsFirst = 16;
 
@@ -83,10 +83,10 @@ export class Explorer {
   get sharePercent(): number {
     const { seeds, variants } = this.#state;
     if (seeds.runs < seedsFirst) return 0;
-    const [least, most] = sharePercent;
     const rate = ({ runs, fresh }: Yield): number => (fresh + 1) / (runs + 2);
     const [one, other] = [rate(variants), rate(seeds)];
-    return Math.round(Math.min(most, Math.max(least, (100 * one) / (one + other))));
+    const most = one > other ? sharePercent.most : sharePercent.poor;
+    return Math.round(Math.min(most, Math.max(sharePercent.least, (100 * one) / (one + other))));
   }
 
   /** Learns what the runs of a batch reached; `reached` stands in the order of the attempts. */
