@@ -163,7 +163,8 @@ export const clientMutants: readonly Mutant[] = [
     const code = cause === undefined || errorTable[cause.code].definite`,
     scenario: 'redis-pipelines',
     oracles: ['session-guarantees'],
-    seedsMax: 20,
+    // The second step must be refused within the milliseconds in which it waits for an answer.
+    seedsMax: 100,
   },
   {
     name: 'pipelined-read-overtakes',
