@@ -1,7 +1,7 @@
 /**
  * Classifies segment files that the manifest does not name. A crash leaves three kinds, none of which holds anything
  * that counts. The first is a log segment that was made but not published: it has only a head, since nothing is written
- * to it before, and zeros behind the head if its file was reused. The others are an output of an unfinished merge, and
+ * to it before, and zeros behind the head if its file was reused (bits of them may have flipped since). The others are an output of an unfinished merge, and
  * a segment that was merged. Any other file means that the manifest is older than the files: the disk lied about a
  * sync, or an old copy was put back. Then nothing may be removed.
  *
@@ -75,17 +75,19 @@ async function isMergeOutput(
   }
 }
 
-/** Whether only zeros follow the head. */
+/** Whether no group was ever written behind the head: only zeros are there, of which some bits may have flipped. */
 async function holdsNothing(disk: Disk, path: string): Promise<boolean> {
   const file = await disk.open(path, 'read');
   try {
     const size = await file.size();
+    let count = 0;
     for (let from = segmentHeadBytes; from < size; from += windowBytes) {
       const bytes = Math.min(windowBytes, size - from);
-      const reads = [await isZero(file, from, bytes), await isZero(file, from, bytes)];
+      const reads = [await notZero(file, from, bytes), await notZero(file, from, bytes)];
       // A third read outvotes a misdirected one.
-      if (reads[0] !== reads[1]) reads.push(await isZero(file, from, bytes));
-      if (reads.at(-1) === false) return false;
+      if (reads[0] !== reads[1]) reads.push(await notZero(file, from, bytes));
+      count += reads.at(-1) ?? 0;
+      if (count >= groupNotZeroMin) return false;
     }
     return true;
   } finally {
@@ -93,8 +95,18 @@ async function holdsNothing(disk: Disk, path: string): Promise<boolean> {
   }
 }
 
-async function isZero(file: DiskFile, from: number, bytes: number): Promise<boolean> {
+/**
+ * The fewest bytes of a group that are not zero: its magic, and one byte each of its offset, its length, the number of
+ * its records, and what was durable before it.
+ */
+const groupNotZeroMin = 8;
+
+/** How many bytes are not zero; from `groupNotZeroMin` on it may be more. */
+async function notZero(file: DiskFile, from: number, bytes: number): Promise<number> {
   const found = Buffer.alloc(bytes, 1);
   await readFully(file, found, from);
-  return found.equals(Buffer.alloc(bytes));
+  if (found.equals(Buffer.alloc(bytes))) return 0;
+  let count = 0;
+  for (let at = 0; at < bytes && count < groupNotZeroMin; at++) if (found[at] !== 0) count += 1;
+  return count;
 }

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../../../engine/base/errors.ts';
 import { rebuildManifest } from '../../../engine/storage/recovery/rebuild-manifest.ts';
+import { segmentHeadBytes } from '../../../engine/storage/log/record.ts';
 import { verifyStore } from '../../../engine/storage/recovery/verify.ts';
 import type { DiskImage } from '../../explore/journal-disk.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
@@ -57,6 +58,27 @@ describe('a manifest that is older than the segments', () => {
     expect([...outcomes.keys()]).not.toContain('wrong');
     expect(outcomes.get('refused')).toBeGreaterThan(5);
   });
+});
+
+it('bits that flipped behind the head of a segment that was never published do not make the manifest an older one', async () => {
+  const { image } = await written(false);
+  const name =
+    [...image.keys()]
+      .filter((path) => path.endsWith('.log'))
+      .toSorted()
+      .at(-1) ?? '';
+  const next = name.replace(/\d+(?=\.log$)/, (digits) =>
+    String(Number(digits) + 1).padStart(digits.length, '0'),
+  );
+  const unpublished = Buffer.alloc(4096);
+  image.get(name)?.copy(unpublished, 0, 0, segmentHeadBytes);
+  for (const flipped of [0, 1, 7, 8]) {
+    const file = Buffer.from(unpublished);
+    for (let bit = 0; bit < flipped; bit++) file[1000 + 300 * bit] = 1;
+    const opening = open(new JournalDisk(new Map([...image, [next, file]])));
+    if (flipped === 8) await expect(opening).rejects.toThrow('older than');
+    else expect(describeTwin(await contentsOf(await opening, keyCount))).toBe(describeTwin(twin));
+  }
 });
 
 async function openedOrRefused(disk: JournalDisk, image: DiskImage): Promise<string> {
