@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path';
 
 // `npm ci` empties node_modules, so it always builds.
 const stamp = 'node_modules/.cache/lockstep-built';
-const rooms = ['engine', 'sim', 'scenarios', 'reports'];
+const rooms = ['engine', 'sim', 'scenarios', 'reports', '.ci'];
 const files = rooms.flatMap((room) => readdirSync(room, { recursive: true }).map((name) => join(room, name)));
 
 const changedMs = [...rooms, ...files, 'package.json', 'tsconfig.json'].map((name) => statSync(name).mtimeMs);

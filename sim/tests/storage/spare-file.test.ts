@@ -51,9 +51,8 @@ describe('the file of a dropped segment', () => {
       const store = await openStore(makeStoreHarness(disk, WorldRandom.root('spare')), smallOptions);
       expect(store.recovery.strayFiles).toBe(1);
       expect(disk.image().has(path)).toBe(false);
-      for (const place of [segmentHeadBytes, bytes.length - 1]) {
-        const written = Buffer.from(bytes);
-        written[place] = 1;
+      for (const place of [segmentHeadBytes, bytes.length - 8]) {
+        const written = Buffer.from(bytes).fill(1, place, place + 8);
         const other = new JournalDisk(new Map([...image, [path, written]]));
         const room = makeStoreHarness(other, WorldRandom.root('spare'));
         await expect(openStore(room, smallOptions)).rejects.toMatchObject({ code: 'Corrupted' });
