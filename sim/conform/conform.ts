@@ -105,7 +105,7 @@ export function compareRuns(plan: Plan, world: WorldOutcome, real: ProcessOutcom
   return comparer.comparison;
 }
 
-/** Whether clients ask exactly the same in both runs: nothing fails, and nobody repeats a request that conflicts. */
+/** Whether clients ask exactly the same in both runs: nothing fails, and no client repeats a request that conflicts. */
 function isCalm({
   faults,
   transactionClients,

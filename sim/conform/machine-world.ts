@@ -67,7 +67,7 @@ export class MachineWorld implements LoadWorld {
     };
   }
 
-  /** Nobody waits for the work; its failure is one of the run. */
+  /** No caller waits for the work; its failure is one of the run. */
   follow(name: string, work: Promise<unknown>): void {
     work.catch((error: unknown) => {
       this.failures.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);

@@ -49,7 +49,7 @@ const statsMs = 2_500;
 /** Virtual time in which a coordinator's hint is durable, as in the world's run. */
 const hintUsMax = 1_000_000;
 
-/** What a run of processes is told. */
+/** The options of a run of processes. */
 export interface ProcessRunOptions {
   readonly directory: string;
   /** Records the history of single keys, and paces their clients. */

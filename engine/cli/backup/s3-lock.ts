@@ -1,6 +1,6 @@
 /**
  * The lock of a repository in a bucket: an object `LOCK` that names its holder, and that the holder writes again every
- * minute. A lock that nobody has written for ten minutes is that of a process that has ended; both times are the
+ * minute. A lock that its holder has not written for ten minutes is that of a process that has ended; both times are the
  * server's, so clocks of clients do not matter.
  *
  * The lock is taken by a conditional put (`If-None-Match: *`). Where the server refuses or ignores conditions, the

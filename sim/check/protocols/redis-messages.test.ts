@@ -76,8 +76,8 @@ it('a message to a client that is not subscribed any more is noticed', () => {
   expect(reasonsOf(listener([one], [two]), counted)).toContain('was not subscribed');
 });
 
-it('a message that nobody published, or that was refused, is noticed', () => {
-  expect(reasonsOf(listener(['q7.0.']), counted)).toContain('nobody had published');
+it('a message that no client published, or that was refused, is noticed', () => {
+  expect(reasonsOf(listener(['q7.0.']), counted)).toContain('no client had published');
   const refused = publisher(['-STANDBY', '-STANDBY']);
   expect(reasonsOf(listener([one]), refused)).toContain('its publisher was refused');
 });

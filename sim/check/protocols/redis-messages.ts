@@ -9,7 +9,7 @@
  * - a listener hears every message that was published through its own node while it was subscribed, whatever else
  *   happens; in a run without faults also those of other nodes, and PUBLISH counts all of them.
  *
- * Skipped: what a listener whose connection was lost did not hear, and messages without an answer that nobody heard.
+ * Skipped: what a listener whose connection was lost did not hear, and messages without an answer that no listener heard.
  */
 import type { ListenPlan, PublishedMessage, Subscription } from '../../evidence/redis-messages.ts';
 import { isFor, letters, listenPlan, publishCommands } from '../../evidence/redis-messages.ts';
@@ -157,7 +157,7 @@ function takeMessage(
     sent.message.channel === channel &&
     sent.message.isShard === (word === 'smessage') &&
     sent.record.invokedUs <= atUs;
-  tally.compare(isSent, atUs, () => `${what}: nobody had published that on ${channel}`);
+  tally.compare(isSent, atUs, () => `${what}: no client had published that on ${channel}`);
   if (sent === undefined || own === undefined) return;
   tally.compare(sent.count !== 'refused', atUs, () => {
     return `${what}: its publisher was refused: ${describeRedis(sent.record)}`;
