@@ -17,6 +17,7 @@ import { clientOf, knowledgeOf } from './coordinator/active-transaction.ts';
 import { RemotePuts } from './one-phase/remote-puts.ts';
 import { adopt, BatchReplication } from './one-phase/batch-replication.ts';
 import type { Branch } from './participant/branch.ts';
+import type { DoubtfulAttempt } from './participant/finished-branches.ts';
 import { Branches } from './participant/branches.ts';
 import { IdempotencyKeys } from './idempotency/idempotency-keys.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
@@ -414,7 +415,7 @@ export class Transactions implements TransactionService {
 
   /** Open attempts under any idempotency key, and applied transactions whose key too few owners may know. */
   #openAttempts(): readonly OpenAttempt[] {
-    const branches = this.#branches.all.filter(({ order }) => order.clientId !== '').map(attemptIn);
+    const branches = this.#branches.allNamed.map(attemptIn);
     const carried = this.#spread.unsafe.map(({ xid, clientId, digest }) => {
       return { xid, clientId, clientDigest: digest };
     });
@@ -449,7 +450,7 @@ export class Transactions implements TransactionService {
   }
 }
 
-function attemptIn({ xid, order: { clientId, clientDigest } }: Branch): OpenAttempt {
+function attemptIn({ xid, order: { clientId, clientDigest } }: DoubtfulAttempt): OpenAttempt {
   return { xid, clientId, clientDigest };
 }
 

@@ -14,10 +14,10 @@ import { votedAbort } from '../formats/prepare-request.ts';
 import type { PrepareRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** A transaction with its prepare request, not applied yet. */
+/** A transaction that is not applied yet, or may have been. */
 interface Waiting {
   readonly xid: Xid;
-  readonly order: PrepareRequest;
+  readonly order: Pick<PrepareRequest, 'clientDigest'>;
 }
 
 /** Some of the idempotency records of a range. */

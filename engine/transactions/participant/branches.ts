@@ -21,6 +21,7 @@ import { BranchTable } from './branch-table.ts';
 import { decideHeuristically, mayBeForgotten } from './heuristic-decision.ts';
 import { checkPrepareRequest, isFree } from './conditions.ts';
 import type { TransactionContext } from '../context.ts';
+import type { DoubtfulAttempt } from './finished-branches.ts';
 import { FinishedBranches } from './finished-branches.ts';
 import { Locks } from './locks.ts';
 import type { Followed } from '../recovery/transaction-log.ts';
@@ -68,9 +69,17 @@ export class Branches {
     return this.#table.get(xid);
   }
 
-  /** The branches of transactions with this idempotency key, oldest first. */
-  named(clientId: string): readonly Branch[] {
-    return this.#table.named(clientId);
+  /** The branches of transactions with this idempotency key that may still write, or may have written. */
+  named(clientId: string): readonly DoubtfulAttempt[] {
+    const doubtful = this.#ended.doubtfulUnder(clientId);
+    const open = this.#table.named(clientId);
+    return doubtful.length === 0 ? open : [...open, ...doubtful];
+  }
+
+  /** All such branches of transactions with an idempotency key. */
+  get allNamed(): readonly DoubtfulAttempt[] {
+    const open = this.#table.all.filter(({ order }) => order.clientId !== '');
+    return [...open, ...this.#ended.doubtful];
   }
 
   /** Names the inquirer that asks for outcomes that stay out; before the first `waited` is posted. */
@@ -173,8 +182,8 @@ export class Branches {
     const reported = vote.kind === 'ended' ? 'alone' : vote.vote;
     metrics.voted(reported);
     if (io.log.enabled('trace')) io.log.event('trace', 'xa.branch.concluded', { xid, vote: reported });
-    if (reported === 'abort' || reported === 'doubtful')
-      this.#ended.enter(xid, reported === 'abort' ? 'refused' : reported);
+    if (reported === 'abort') this.#ended.enter(xid, 'refused');
+    if (reported === 'doubtful') this.#ended.enterDoubtful(xid, branch.order);
     return vote;
   }
 
@@ -317,7 +326,7 @@ export class Branches {
   /** Why the request is not even tried; undefined if it may be. Counts and logs a refusal. */
   #refusal(xid: Xid, order: PrepareRequest, stale?: Voted): Voted | undefined {
     const known = this.#table.has(xid) ? votedAbort('prepare_failed', 'it is known already') : undefined;
-    const named = this.#table.named(order.clientId);
+    const named = this.named(order.clientId);
     const before = known ?? this.#ended.rejectionOf(xid) ?? this.#context.names.standsAgainst(order, named);
     const refused = before ?? stale ?? ownershipRejection(this.#context, this.locks, order, xid);
     if (refused !== undefined) reportRefusal(this.#context, xid, refused);

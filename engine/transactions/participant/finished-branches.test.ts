@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
 import type { NodeId } from '../../base/ids.ts';
+import { byteStringOf } from '../../base/ids.ts';
+import type { Xid } from '../formats/xid.ts';
+import type { DoubtfulAttempt } from './finished-branches.ts';
 import { FinishedBranches } from './finished-branches.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
 
@@ -19,4 +22,24 @@ describe('a transaction that has ended', () => {
     endings.enter(xid, how);
     expect(endings.rejectionOf(xid)).toMatchObject({ kind: 'voted', vote, reason: 'prepare_failed' });
   });
+});
+
+it('a doubtful attempt under an idempotency key stays open under that key alone, whatever comes behind it', () => {
+  const ended = new FinishedBranches();
+  const [first, second, third] = [1, 2, 3].map((count) => makeXid('n1' as NodeId, '0123456789ab', count)) as [
+    Xid,
+    Xid,
+    Xid,
+  ];
+  const order = (clientId: string): DoubtfulAttempt['order'] => ({
+    clientId,
+    clientDigest: byteStringOf('d'),
+  });
+  ended.enterDoubtful(first, order('c/1'));
+  ended.enterDoubtful(second, order(''));
+  ended.enter(third, 'refused');
+  expect(ended.of(second)).toBe('doubtful');
+  expect(ended.doubtful.map(({ xid }) => xid)).toEqual([first]);
+  expect(ended.doubtfulUnder('c/1').map(({ xid }) => xid)).toEqual([first]);
+  expect(ended.doubtfulUnder('c/2')).toEqual([]);
 });

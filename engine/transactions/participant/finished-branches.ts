@@ -3,9 +3,12 @@
  * be on the network, so that a late prepare does not begin one of them anew.
  */
 import { RecentMap } from '../../base/recent-map.ts';
+import type { PrepareRequest } from '../formats/messages.ts';
 import type { Voted } from '../formats/prepare-request.ts';
 import { votedAbort } from '../formats/prepare-request.ts';
 import type { Xid } from '../formats/xid.ts';
+
+const noAttempts: readonly DoubtfulAttempt[] = [];
 
 /** The oldest ending goes when there are more. */
 const countMax = 32_768;
@@ -17,9 +20,40 @@ const countMax = 32_768;
  */
 export type FinishedBranch = 'readOnly' | 'refused' | 'rolledBack' | 'doubtful';
 
+/** An attempt under an idempotency key whose end is doubtful. */
+export interface DoubtfulAttempt {
+  readonly xid: Xid;
+  readonly order: Pick<PrepareRequest, 'clientId' | 'clientDigest'>;
+}
+
 /** The endings of the last 32,768 transactions. */
 export class FinishedBranches {
   readonly #endings = new RecentMap<Xid, FinishedBranch>(countMax);
+  readonly #doubtful = new Map<Xid, DoubtfulAttempt>();
+
+  /**
+   * The attempts under idempotency keys that ended as doubtful in this incarnation, oldest first. Each of them stays
+   * open: a fence must not call an attempt aborted that this node's next start may find applied.
+   */
+  get doubtful(): readonly DoubtfulAttempt[] {
+    return [...this.#doubtful.values()];
+  }
+
+  /** Those under the idempotency key. */
+  doubtfulUnder(clientId: string): readonly DoubtfulAttempt[] {
+    return this.#doubtful.size === 0
+      ? noAttempts
+      : this.doubtful.filter(({ order }) => order.clientId === clientId);
+  }
+
+  /** Enters an ending as doubtful. */
+  enterDoubtful(xid: Xid, { clientId, clientDigest }: DoubtfulAttempt['order']): void {
+    this.enter(xid, 'doubtful');
+    if (clientId === '') return;
+    this.#doubtful.set(xid, { xid, order: { clientId, clientDigest } });
+    const [oldest] = this.#doubtful.keys();
+    if (this.#doubtful.size > countMax && oldest !== undefined) this.#doubtful.delete(oldest);
+  }
 
   /** How the transaction ended; undefined if it did not, or too long ago. */
   of(xid: Xid): FinishedBranch | undefined {
