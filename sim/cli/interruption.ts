@@ -6,6 +6,9 @@
 /** Exit code of a process that SIGINT ended. */
 export const interruptedExitCode = 130;
 
+/** Node.js fires longer timers at once. */
+const timerMsMax = 0x7fffffff;
+
 /** Listens to Ctrl-C from its making until `forget`. */
 export class Interruption {
   readonly #controller = new AbortController();
@@ -25,7 +28,11 @@ export class Interruption {
 
   /** A signal that is aborted by Ctrl-C, or once so many milliseconds have passed; a part of one counts whole. */
   orAfter(ms: number): AbortSignal {
-    return AbortSignal.any([this.signal, AbortSignal.timeout(Math.ceil(ms))]);
+    // `any` refers to its sources weakly. In Node.js 20 a signal of `AbortSignal.timeout` that nothing else refers to is
+    // collected before its time, and the limit with it; the timer keeps this one.
+    const late = new AbortController();
+    setTimeout(() => late.abort(), Math.min(Math.ceil(ms), timerMsMax)).unref();
+    return AbortSignal.any([this.signal, late.signal]);
   }
 
   get hasCome(): boolean {
