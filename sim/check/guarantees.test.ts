@@ -1,7 +1,12 @@
-/** Every sentence of the guarantees page has its invariants, or a reason why none judges it. */
+/**
+ * Every sentence of the guarantees page has its invariants, or a reason why none judges it; and the page says what faults
+ * take from it.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
+import { faultKindNames } from '../faults/fault-table.ts';
+import { faultContract } from '../plan/swarm/fault-contract.ts';
 import { invariantNames } from './invariants.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -42,7 +47,9 @@ function quoted(text: string): readonly string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 }
 
-const rows: readonly Row[] = read('sim/docs/guarantees.md')
+const [sentences = '', takings = ''] = read('sim/docs/guarantees.md').split('## What faults take from it');
+
+const rows: readonly Row[] = sentences
   .split('\n')
   .filter((line) => line.startsWith('|') && !/^\|\s*(sentence|-)/.test(line))
   .map((line) => {
@@ -65,5 +72,27 @@ describe('the table of guarantees', () => {
       for (const file of quoted(note).filter((name) => name.endsWith('.ts')))
         expect(existsSync(new URL(file, root)), file).toBe(true);
     }
+  });
+});
+
+describe('the table of what faults take', () => {
+  it('is the contract of faults', () => {
+    const listed = takings
+      .split('\n')
+      .filter((line) => line.startsWith('|') && !/^\|\s*(faults|-)/.test(line))
+      .flatMap((line) => {
+        const [kinds = '', invariant = '', extent = '', reason = ''] = cellsOf(line);
+        return quoted(kinds).map((kind) => [kind, quoted(invariant)[0] ?? '', extent, reason].join(' | '));
+      });
+    const contracted = faultKindNames.flatMap((kind) => {
+      const terms = faultContract[kind];
+      const rowsOf = (extent: string, of: Readonly<Record<string, string>> = {}): string[] =>
+        Object.entries(of).map(([name, reason]) => [kind, name, extent, reason].join(' | '));
+      return [
+        ...(terms.drawn ? rowsOf('not judged', terms.excuses) : rowsOf('not drawn', { '': terms.reason })),
+        ...rowsOf('in part', terms.exceptions),
+      ];
+    });
+    expect(listed.toSorted()).toEqual(contracted.toSorted());
   });
 });

@@ -216,7 +216,7 @@ class ProcessRun {
     await this.#until(() => this.#load.idle, budgetUs / 1000, 'clients are idle');
     this.#load.readBack(stopped);
     this.#load.finish(
-      this.#faults.wipes.map(({ node, atUs }) => ({ node, atUs })),
+      this.#faults.wipes.map(({ node }) => node),
       stopped,
     );
     await this.#until(() => this.#load.idle, budgetUs / 1000 + 5_000, 'the last reads are answered');

@@ -114,6 +114,8 @@ function isMet(demand: Demand, { nodes, settings, transactionClients }: Plan): b
       return nodes.some(({ spare }) => spare === true);
     case 'anti-entropy':
       return settings['aae_enabled'] !== false;
+    case 'spare-copies':
+      return false;
   }
 }
 

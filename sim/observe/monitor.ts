@@ -16,7 +16,7 @@ import { Opinions } from '../evidence/opinions.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { needsAny } from '../check/invariants.ts';
 import type { Plan } from '../plan/plan.ts';
-import { hasException, hidesAnswers } from '../plan/swarm/fault-contract.ts';
+import { hidesAnswers, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
 import type { ReplacementsOf } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
@@ -95,10 +95,10 @@ export class Monitor {
       nowUs,
       replacements,
       needsAny(plan.floors, 'dates') ? this.#dates : undefined,
-      hasException(
-        plan.faults.map(({ kind }) => kind),
-        'causality',
-      ),
+      {
+        mayRot: nodesExcepted(plan.faults, 'causality').size > 0,
+        forgetful: nodesExcepted(plan.faults, 'hint-delivery'),
+      },
     );
     this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host));
     this.#readRoom = new ReadMemoryObserver(world, cluster);

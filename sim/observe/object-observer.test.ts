@@ -112,7 +112,7 @@ class LogFile {
   #seq = 1;
 
   constructor(mayRot: boolean) {
-    this.observer = new ObjectObserver(() => 0, undefined, undefined, mayRot);
+    this.observer = new ObjectObserver(() => 0, undefined, undefined, { mayRot, forgetful: new Set() });
   }
 
   plan(write: StoreWrite): { readonly from: number; readonly to: number } {

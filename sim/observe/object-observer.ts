@@ -78,12 +78,20 @@ const contentBytesMax = 1024;
 /** The owners of the token that replace a peer which is no longer a member; undefined for a member. */
 export type ReplacementsOf = (peer: string, token: number) => readonly string[] | undefined;
 
+/** What the contract of faults excepts in a run. */
+export interface DiskExceptions {
+  /** Bytes may rot: records are followed through merges, for `damaged`. */
+  readonly mayRot: boolean;
+  /** Nodes whose disks may forget what they had acknowledged. */
+  readonly forgetful: ReadonlySet<string>;
+}
+
 /** Judges every object and hint as it reaches a disk; collects violations of `causality` and `hint-delivery`. */
 export class ObjectObserver {
   readonly #nowUs: () => number;
   readonly #replacements: ReplacementsOf;
   readonly #dates: DateObserver | undefined;
-  readonly #mayRot: boolean;
+  readonly #exceptions: DiskExceptions;
   readonly #segments = new Map<string, SegmentTail>();
   /** By dot: the key and content that it names. */
   readonly #named = new Map<string, NamedWrite>();
@@ -106,17 +114,17 @@ export class ObjectObserver {
   #removed = 0;
   #skippedHints = 0;
 
-  /** `dates` also receives every object. `mayRot`: records are followed through merges, for `damaged`. */
+  /** `dates` also receives every object. */
   constructor(
     nowUs: () => number,
     replacements: ReplacementsOf = () => undefined,
     dates?: DateObserver,
-    mayRot = false,
+    exceptions: DiskExceptions = { mayRot: false, forgetful: new Set() },
   ) {
     this.#nowUs = nowUs;
     this.#replacements = replacements;
     this.#dates = dates;
-    this.#mayRot = mayRot;
+    this.#exceptions = exceptions;
   }
 
   get watcher(): DiskWatcher {
@@ -217,7 +225,7 @@ export class ObjectObserver {
   #wrote(host: string, path: string, content: Buffer, from: number): void {
     const room = segmentPath.exec(path)?.[1];
     const tail = room === undefined ? undefined : this.#tailOf(`${host}:${path}`, content);
-    if (tail === undefined || (tail.head.merge && (room === 'hints' || !this.#mayRot))) return;
+    if (tail === undefined || (tail.head.merge && (room === 'hints' || !this.#exceptions.mayRot))) return;
     tail.read(content, from, (record) => {
       if (tail.head.merge) this.#copied(host, path, record);
       else if (room === 'hints') this.#hinted(host, record);
@@ -363,6 +371,11 @@ export class ObjectObserver {
    * recorded, or the hint is skipped because the owner's context no longer knows the versions' actors (pruned).
    */
   #mustHave(owner: string, key: PackedKey, hinted: StoredObject, what: string): boolean {
+    // The exception of `hint-delivery` in the contract of faults.
+    if (this.#exceptions.forgetful.has(owner)) {
+      this.#skippedHints += 1;
+      return true;
+    }
     const held = this.#held.get(`${owner} ${key}`)?.object;
     const missing = hinted.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
     if (missing.length === 0) return false;

@@ -10,6 +10,7 @@ import { seedNameOf } from '../plan/former-names.ts';
 import { boundsOf, bytesHeldMax } from './bounds.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
+import { nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
 import { answerTimeoutUs, Load } from '../workload/workload.ts';
@@ -237,7 +238,7 @@ class Run {
     const endUs = this.#world.nowUs + this.#plan.settleUsMax;
     await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
     this.#load.readBack(() => this.#world.nowUs >= endUs);
-    this.#load.finish(this.#faults.wipes, () => this.#world.nowUs >= endUs);
+    this.#load.finish(this.#forgetful(), () => this.#world.nowUs >= endUs);
     if (needsAny(this.#plan.floors, 'listed-modules'))
       this.#modules.readBack(() => this.#world.nowUs >= endUs);
     await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
@@ -387,7 +388,11 @@ class Run {
       corruption: this.#disks.records(),
       replicas: this.#replicas(),
       exchanges: { exchanges, leaves, successions },
-      snapshots: { tampers: this.#faults.tampers, rejections: this.#rejections },
+      snapshots: {
+        tampers: this.#faults.tampers,
+        rejections: this.#rejections,
+        damaged: nodesExcepted(this.#plan.faults, 'snapshot-rejection'),
+      },
       malformedInput: {
         bursts: load.malformedInput,
         nodes: load.pings,
@@ -429,7 +434,14 @@ class Run {
       answerUsMax,
       ...this.#cluster.gone,
       wipes: this.#faults.wipes,
+      forgetful: this.#forgetful(),
     });
+  }
+
+  /** Nodes of which transactions may wait for an operator, because of what their disks lost. */
+  #forgetful(): readonly string[] {
+    const wiped = this.#faults.wipes.map(({ node }) => node);
+    return [...new Set([...wiped, ...nodesExcepted(this.#plan.faults, 'no-dangling-transactions')])];
   }
 
   /** Clients have clocks of their own; their use is not checked. */

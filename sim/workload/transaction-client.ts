@@ -328,7 +328,7 @@ export class TransactionClient {
   ): void {
     record.writes = record.writes.map((write, index): WrittenKey => {
       const { where } = present(wanted[index], 'what was wanted');
-      const promised = record.need === 1 || !where.primaries.some((node) => unconfirmed.includes(node));
+      const promised = level === 'DC_ONE' || !where.primaries.some((node) => unconfirmed.includes(node));
       const { value } = write;
       if (value === undefined || !promised || unconfirmed.includes(anyBranch)) return write;
       const counted = this.#countedIn(level, record.node, where.keepers);

@@ -125,7 +125,8 @@ function decisionOver(
   // The node refuses this while a branch is only late.
   if (text(role) === 'coordinator') {
     const gone = [...forgetful, ...lost];
-    return branches.some((branch) => gone.includes(text(branch))) ? 'abandon' : undefined;
+    // A coordinator on an older image asks branches that have long forgotten the transaction.
+    return [node, ...branches.map(text)].some((name) => gone.includes(name)) ? 'abandon' : undefined;
   }
   // The node refuses this while its coordinator may come back.
   if (text(state) !== 'prepared')

@@ -7,7 +7,6 @@ import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
 import { consistencyLevels } from '../../engine/replication/requests.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
-import type { Wipe } from '../check/transactions/transactions.ts';
 import type { MalformedInputRecord, NodeRecord } from '../check/protocols/malformed-input.ts';
 import type { RingRecord } from '../check/cluster/ring-agreement.ts';
 import type { Plan, PlanFault, PlanScrape, PlanOperation } from '../plan/plan.ts';
@@ -251,15 +250,15 @@ export class Load {
   }
 
   /**
-   * Resolves and reads transactions after the calm; does nothing for a plan without any. `wipes`: disks that were lost.
+   * Resolves and reads transactions after the calm; does nothing for a plan without any. `forgetful`: nodes
+   * whose disks lost records.
    */
-  finish(wipes: readonly Wipe[], stopped: () => boolean): void {
+  finish(forgetful: readonly string[], stopped: () => boolean): void {
     const { transactionClients } = this.#plan;
     if (transactionClients === 0) return;
     const name = 'x-after';
     const io = this.#world.addHost(name).boot();
     const { members, gone } = this.#cluster;
-    const forgetful = wipes.map(({ node }) => node);
     const client = this.#transactionClient(name, io);
     const nowUs = (): number => this.#world.nowUs;
     this.#spawn(io, name, async () => {

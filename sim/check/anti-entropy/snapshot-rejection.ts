@@ -2,7 +2,7 @@
  * `snapshot-rejection` (INV13): a snapshot of the hash tree that differs from what the node saved is rejected. After
  * any tampering between two incarnations, the next one reports the rejection once, for the right reason. A sound
  * snapshot is not rejected. Each tampered snapshot and each rejection is one comparison. `metrics-reconcile` checks
- * that rejections are counted once.
+ * that rejections are counted once. Skipped: rejections by nodes whose disks other faults have damaged.
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
@@ -27,6 +27,8 @@ export interface SnapshotRejectionRecord {
 export interface SnapshotEvidence {
   readonly tampers: readonly SnapshotTamper[];
   readonly rejections: readonly SnapshotRejectionRecord[];
+  /** Nodes whose snapshots other faults may have damaged, too (the contract of faults). */
+  readonly damaged: ReadonlySet<string>;
 }
 
 /** The row of `snapshot-rejection`. */
@@ -38,13 +40,14 @@ export const snapshotRejectionRow = invariant({
   breach: 'a node compares its data by a damaged hash tree',
   needs: [],
   check: ({ snapshots }: { readonly snapshots: SnapshotEvidence }) =>
-    checkSnapshotRejection(snapshots.tampers, snapshots.rejections),
+    checkSnapshotRejection(snapshots.tampers, snapshots.rejections, snapshots.damaged),
 });
 
 /** Compares alterations with rejections. */
 export function checkSnapshotRejection(
   tampers: readonly SnapshotTamper[],
   rejections: readonly SnapshotRejectionRecord[],
+  damaged: ReadonlySet<string> = new Set(),
 ): CheckReport {
   const tally = new Tally('snapshot-rejection');
   const left = [...rejections];
@@ -60,6 +63,10 @@ export function checkSnapshotRejection(
     );
   }
   for (const { node, atUs, reason } of left) {
+    if (damaged.has(node)) {
+      tally.skip();
+      continue;
+    }
     tally.compare(false, atUs, () => `${node} rejected a snapshot that nobody had damaged, as ${reason}`);
   }
   return tally.report();

@@ -65,8 +65,8 @@ export function sharedWith(lost: readonly string[], steps: readonly TransactionS
  * operator decided on behalf of a dead coordinator (a node keeps that decision until the coordinator confirms it or is
  * replaced).
  */
-function transactionsKept({ steps, missed, wipes }: TransactionFindings): ReadonlySet<string> {
-  const gone = [...missed, ...wipes.map(({ node }) => node)];
+function transactionsKept({ steps, missed, forgetful }: TransactionFindings): ReadonlySet<string> {
+  const gone = [...missed, ...forgetful];
   const unconfirmed = [...decidedHeuristically(steps)].filter((xid) =>
     missed.some((node) => xid.startsWith(`${node}-`)),
   );

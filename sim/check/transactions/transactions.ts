@@ -122,6 +122,8 @@ export interface TransactionRecords {
   readonly replacements: ReadonlyMap<string, string>;
   /** Losses of disks whose nodes live on. */
   readonly wipes: readonly Wipe[];
+  /** Nodes whose disks lost records, in one way or another. */
+  readonly forgetful: readonly string[];
 }
 
 /** The records, and what several checks derive from them. */

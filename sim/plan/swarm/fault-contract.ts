@@ -6,10 +6,12 @@
  */
 import type { InvariantName } from '../../check/invariants.ts';
 import type { FaultKind } from '../../faults/fault-table.ts';
+import type { PlanFault } from '../plan.ts';
 import type { FaultDraw, Range } from '../scenario.ts';
 
 /** What a run needs so that a kind can strike. */
-export type Demand = 'peers' | 'transactions' | 'modules' | 'credentials' | 'spares' | 'anti-entropy';
+export type Demand =
+  'peers' | 'transactions' | 'modules' | 'credentials' | 'spares' | 'anti-entropy' | 'spare-copies';
 
 /** Invariants that cannot be judged, each with the reason. */
 export type Excuses = Readonly<Partial<Record<InvariantName, string>>>;
@@ -45,6 +47,8 @@ type DrawnTerms = {
   readonly params?: NonNullable<FaultDraw['params']>;
   readonly group?: FaultDraw['group'];
   readonly demands?: readonly Demand[];
+  /** It may lose copies: all such kinds of one run strike one and the same node, so that the others still overlap. */
+  readonly losesCopies?: true;
   readonly excuses?: Excuses;
 };
 
@@ -58,13 +62,26 @@ type LeftTerms = {
 const brief: Range = [50_000, 1_500_000];
 const long: Range = [50_000, 4_000_000];
 
-const lossOfDisk =
-  'acknowledged copies of a minority are lost with a disk: scenarios place it so that the other replicas still overlap';
+const lossOfCopies: Excuses = {
+  'hint-delivery': 'a node forgets with its disk what it had acknowledged, and the hint for it is gone',
+  'snapshot-rejection': 'the snapshots of the hash tree on such a disk may be damaged, too',
+  'no-dangling-transactions':
+    'a coordinator that lost its records cannot say which branches are over, or lists them as lost: an operator ends them',
+};
 
 const damagedCopies: Excuses = {
+  ...lossOfCopies,
   causality:
     'a copy that its node has reported as unreadable is lost: an older version of another replica may take its place',
 };
+
+/** The terms of kinds that lose copies of one node. */
+const lossOfDisk = {
+  drawn: true,
+  losesCopies: true,
+  demands: ['spare-copies'],
+  exceptions: lossOfCopies,
+} as const;
 
 /** The terms of every kind. */
 export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
@@ -140,15 +157,15 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
     forUs: brief,
     params: { meanUs: [1_000, 100_000], tailUs: [0, 1_000_000] },
   },
-  'lying-sync': { drawn: false, reason: lossOfDisk },
-  'bit-rot': { drawn: false, reason: lossOfDisk, exceptions: damagedCopies },
-  'misdirected-io': { drawn: false, reason: lossOfDisk, exceptions: damagedCopies },
+  'lying-sync': { ...lossOfDisk, count: [1, 2], forUs: brief },
+  'bit-rot': { ...lossOfDisk, count: [1, 12], exceptions: damagedCopies },
+  'misdirected-io': { ...lossOfDisk, count: [1, 3], forUs: brief, exceptions: damagedCopies },
   'lost-directory-entries': { drawn: true, count: [1, 2], forUs: brief },
-  'disk-wipe': { drawn: false, reason: lossOfDisk },
-  'disk-rollback': { drawn: false, reason: lossOfDisk },
-  'foreign-disk': { drawn: false, reason: lossOfDisk },
-  'log-truncation': { drawn: false, reason: lossOfDisk },
-  'file-loss': { drawn: false, reason: lossOfDisk },
+  'disk-wipe': { ...lossOfDisk, count: [1, 2], forUs: brief },
+  'disk-rollback': { ...lossOfDisk, count: [1, 2], forUs: brief, params: { ageMs: [10, 3_000] } },
+  'foreign-disk': { ...lossOfDisk, count: [1, 2], forUs: brief },
+  'log-truncation': { ...lossOfDisk, count: [1, 1], forUs: brief },
+  'file-loss': { ...lossOfDisk, count: [1, 4], forUs: brief },
   'wasm-trap': { drawn: true, count: [1, 6], demands: ['modules'] },
   'wasm-infinite-loop': { drawn: true, count: [1, 2], demands: ['modules'] },
   'wasm-memory-exhaustion': { drawn: true, count: [1, 2], demands: ['modules'] },
@@ -178,9 +195,13 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
   },
 };
 
-/** Whether one of the kinds has an exception from the invariant. */
-export function hasException(kinds: readonly FaultKind[], name: InvariantName): boolean {
-  return kinds.some((kind) => faultContract[kind].exceptions?.[name] !== undefined);
+/** The targets of the faults whose kinds have an exception from the invariant. */
+export function nodesExcepted(
+  faults: readonly Pick<PlanFault, 'kind' | 'targets'>[],
+  name: InvariantName,
+): ReadonlySet<string> {
+  const excepted = faults.filter(({ kind }) => faultContract[kind].exceptions?.[name] !== undefined);
+  return new Set(excepted.flatMap(({ targets }) => targets));
 }
 
 /** What the shape of a run, beside its faults, leaves of the invariants. */

@@ -9,7 +9,7 @@ import { faultKindNames } from '../../faults/fault-table.ts';
 import { generatePlan } from '../plan-generation.ts';
 import { parsePlan } from '../plan-validation.ts';
 import { formatPlan } from '../plan.ts';
-import { excusesOf, faultContract } from './fault-contract.ts';
+import { excusesOf, faultContract, nodesExcepted } from './fault-contract.ts';
 
 const plans = Array.from({ length: 1200 }, (_, seed) => generatePlan(swarm, seed));
 
@@ -41,6 +41,15 @@ it('clusters have one to three datacenters and one to five racks', () => {
     new Set(plans.map(({ nodes }) => new Set(nodes.map((node) => node[of])).size));
   expect([...counts('datacenter')].toSorted()).toEqual([1, 2, 3]);
   expect([...counts('rack')].toSorted()).toEqual([1, 2, 3, 4, 5]);
+});
+
+it('at most one node loses copies, where three racks or more hold them', () => {
+  const losing = plans.map((plan) => ({
+    racks: new Set(plan.nodes.map(({ rack }) => rack)).size,
+    nodes: nodesExcepted(plan.faults, 'hint-delivery'),
+  }));
+  expect(Math.max(...losing.map(({ nodes }) => nodes.size))).toBe(1);
+  expect(losing.filter(({ racks, nodes }) => racks < 3 && nodes.size > 0)).toEqual([]);
 });
 
 it('what a run judges is what its shape and its faults leave judgeable', () => {

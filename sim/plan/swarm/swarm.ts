@@ -42,8 +42,14 @@ const baseline = {
   transfer_drop_delay_seconds: 1,
 } as const;
 
+/** Bytes that rotted unread are found by a full sweep alone. */
+const sweeping: Settings = { aae_full_sweep_interval_seconds: 3 };
+
 /** Chance in a hundred that a key with a trial is drawn at all. */
 const drawnPercent = 15;
+
+/** Chance in a hundred that a node's disk may lose copies. */
+const loserPercent = 25;
 
 /** Most members of a cluster. */
 const membersMax = 9;
@@ -86,6 +92,8 @@ interface Frame {
   readonly credentials: boolean;
   readonly sweeps: boolean;
   readonly stormMs: number;
+  /** Which member may lose copies, by its place among them; undefined: none. */
+  readonly loser: number | undefined;
 }
 
 /** All scenarios that a seed of `swarm` may be; they keep the name and the description of `base`. */
@@ -104,6 +112,7 @@ function frames(): fc.Arbitrary<Frame> {
     credentials: chance(15),
     sweeps: chance(50),
     stormMs: integerIn([2_000, 6_000]),
+    loser: maybe(loserPercent, fc.nat()),
   });
 }
 
@@ -113,7 +122,7 @@ function assemble(
   faults: readonly FaultDraw[],
 ): Scenario {
   const { cluster, transactions, redis, jobs, objects, stormMs } = frame;
-  const drawn = settingsOf(frame);
+  const drawn = { ...settingsOf(frame), ...(faults.some(({ kind }) => losesCopies(kind)) ? sweeping : {}) };
   const antiEntropy = drawn['aae_enabled'] !== false;
   const excuses = excusesOf({
     transactions: transactions !== undefined,
@@ -128,7 +137,7 @@ function assemble(
   return {
     ...base,
     cluster,
-    load: { ...objects, ...(transactions === undefined ? {} : { transactions }) },
+    load: { ...objects, ...(transactions === undefined ? {} : { transactions: kept(transactions, faults) }) },
     ...(redis === undefined ? {} : { redis }),
     ...(jobs === undefined ? {} : { jobs }),
     faults,
@@ -139,6 +148,11 @@ function assemble(
     settings: drawn,
     invariants: Object.fromEntries(judged.map((name) => [name, floorOf(name)])),
   };
+}
+
+/** What a single replica acknowledged is lost with its disk: no transaction may rely on one. */
+function kept(load: TransactionLoad, faults: readonly FaultDraw[]): TransactionLoad {
+  return faults.some(({ kind }) => losesCopies(kind)) ? { ...load, onePercent: 0, forcedPercent: 0 } : load;
 }
 
 /** A drawn run promises no number of comparisons, except where every run makes one. */
@@ -275,8 +289,12 @@ function pauses(): fc.Arbitrary<Range> {
 /** A subset of the kinds that can strike in this frame, each at random instants or near an event. */
 function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
   const possible = faultKindNames.filter((kind) => canStrike(kind, frame));
-  // Credentials are there for these requests.
-  const certain = frame.credentials ? (['unauthorized-request'] as const) : [];
+  const losing = possible.filter(losesCopies);
+  const certain: readonly FaultKind[] = [
+    // Credentials are there for these requests.
+    ...(frame.credentials ? (['unauthorized-request'] as const) : []),
+    ...losing.slice((frame.loser ?? 0) % Math.max(1, losing.length)).slice(0, 1),
+  ];
   return fc
     .tuple(
       fc.subarray(possible, { minLength: 0, maxLength: Math.min(kindsMax, possible.length) }),
@@ -316,11 +334,17 @@ function drawOf(kind: FaultKind, frame: Frame, after: FaultDraw['after']): Fault
 }
 
 /** Spares join and members leave; every other kind strikes any member. */
-function targetsOf(kind: FaultKind, { cluster }: Frame): readonly string[] | undefined {
-  if (kind !== 'membership-change') return undefined;
+function targetsOf(kind: FaultKind, { cluster, loser }: Frame): readonly string[] | undefined {
   const { datacenters, racks, nodesPerRack, spares = [] } = cluster;
+  if (losesCopies(kind)) return [`n${1 + ((loser ?? 0) % (datacenters * racks * nodesPerRack))}`];
+  if (kind !== 'membership-change') return undefined;
   const leaver = nodesPerRack > 1 ? [`n${datacenters * racks * nodesPerRack}`] : [];
   return [...spares.map(({ name }) => name), ...leaver];
+}
+
+function losesCopies(kind: FaultKind): boolean {
+  const terms = faultContract[kind];
+  return terms.drawn && terms.losesCopies === true;
 }
 
 function canStrike(kind: FaultKind, frame: Frame): boolean {
@@ -351,6 +375,8 @@ function isMet(demand: Demand, frame: Frame): boolean {
       return spares.length > 0;
     case 'anti-entropy':
       return drawn['aae_enabled'] !== false;
+    case 'spare-copies':
+      return frame.loser !== undefined && racks >= 3;
   }
 }
 
