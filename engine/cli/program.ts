@@ -1,31 +1,15 @@
 /**
  * The `lockstep` command: registers its subcommands, each in a file of its own, and turns their errors into exit codes.
+ * If the first word names a subcommand, only that one is loaded: a node neither waits for the others nor keeps them in
+ * memory.
  */
 import { Command, CommanderError } from 'commander';
 
 import { foldedHelp } from './help-text.ts';
 import { version } from '../base/version.ts';
-import { addCertificatesCommand } from './files/certificates-command.ts';
-import { addCredentialsCommand } from './files/credentials-command.ts';
-import { addCheckConfigCommand } from './files/check-config-command.ts';
-import { addBackupCommand } from './backup/backup-command.ts';
-import { addRestoreCommand } from './backup/restore-command.ts';
-import { addDoctorCommand } from './operate/doctor-command.ts';
-import { addDataCommands } from './data/data-commands.ts';
-import { addExportCommands } from './data/export-commands.ts';
-import { addLoadCommand } from './data/load-command.ts';
-import { addClusterCommand } from './local-cluster/cluster-command.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { describeFailure, exitCodeOf, exitCodes } from './exit-codes.ts';
-import { addLeaveCommand } from './operate/leave-command.ts';
-import { addStandbyCommand } from './operate/standby-command.ts';
-import { addUpgradeCommand } from './operate/upgrade-command.ts';
-import { addStartCommand } from './start/start-command.ts';
-import { addStatusCommand } from './operate/status-command.ts';
-import { addStoreCommand } from './store/store-command.ts';
 import { painterFor } from './terminal.ts';
-import { addTransactionsCommand } from './operate/transactions-command.ts';
-import { addWasmCommand } from './wasm-command.ts';
 
 const helpAfter = `
 Examples:
@@ -56,11 +40,36 @@ Exit codes:
 
 Every configuration key is also an environment variable: LOCKSTEP_ and the key in capitals.`;
 
+/** Adds subcommands to the program. `finish` gets the exit code. */
+type AddCommands = (program: Command, finish: (code: ExitCode) => void) => void;
+
+/** The subcommands in the order of the help, by file: their names, and how they are loaded. */
+const subcommands: readonly (readonly [readonly string[], () => Promise<AddCommands>])[] = [
+  [['start'], async () => (await import('./start/start-command.ts')).addStartCommand],
+  [['cluster'], async () => (await import('./local-cluster/cluster-command.ts')).addClusterCommand],
+  [['status'], async () => (await import('./operate/status-command.ts')).addStatusCommand],
+  [['leave'], async () => (await import('./operate/leave-command.ts')).addLeaveCommand],
+  [['standby'], async () => (await import('./operate/standby-command.ts')).addStandbyCommand],
+  [['upgrade'], async () => (await import('./operate/upgrade-command.ts')).addUpgradeCommand],
+  [['transactions'], async () => (await import('./operate/transactions-command.ts')).addTransactionsCommand],
+  [['get', 'put', 'del', 'ls', 'tx'], async () => (await import('./data/data-commands.ts')).addDataCommands],
+  [['export', 'import'], async () => (await import('./data/export-commands.ts')).addExportCommands],
+  [['load'], async () => (await import('./data/load-command.ts')).addLoadCommand],
+  [['doctor'], async () => (await import('./operate/doctor-command.ts')).addDoctorCommand],
+  [['backup'], async () => (await import('./backup/backup-command.ts')).addBackupCommand],
+  [['restore'], async () => (await import('./backup/restore-command.ts')).addRestoreCommand],
+  [['check-config'], async () => (await import('./files/check-config-command.ts')).addCheckConfigCommand],
+  [['certificates'], async () => (await import('./files/certificates-command.ts')).addCertificatesCommand],
+  [['credentials'], async () => (await import('./files/credentials-command.ts')).addCredentialsCommand],
+  [['store'], async () => (await import('./store/store-command.ts')).addStoreCommand],
+  [['wasm'], async () => (await import('./wasm-command.ts')).addWasmCommand],
+];
+
 /** Runs the command line `argv` (as `process.argv`); resolves with the exit code. Never rejects. */
 export async function runLockstep(argv: readonly string[]): Promise<ExitCode> {
   let code: ExitCode = exitCodes.done;
-  const program = buildProgram((finished) => (code = finished));
   try {
+    const program = await buildProgram(argv[2], (finished) => (code = finished));
     await program.parseAsync(argv);
     return code;
   } catch (error) {
@@ -71,7 +80,7 @@ export async function runLockstep(argv: readonly string[]): Promise<ExitCode> {
   }
 }
 
-function buildProgram(finish: (code: ExitCode) => void): Command {
+async function buildProgram(first: string | undefined, finish: (code: ExitCode) => void): Promise<Command> {
   const program = new Command('lockstep')
     .description('A clustered, replicated key-value datastore.')
     .version(version, '--version', 'print the version')
@@ -79,23 +88,7 @@ function buildProgram(finish: (code: ExitCode) => void): Command {
     .addHelpText('after', foldedHelp(helpAfter))
     .showHelpAfterError('(lockstep --help lists commands and options)')
     .exitOverride();
-  addStartCommand(program, finish);
-  addClusterCommand(program, finish);
-  addStatusCommand(program, finish);
-  addLeaveCommand(program, finish);
-  addStandbyCommand(program, finish);
-  addUpgradeCommand(program, finish);
-  addTransactionsCommand(program, finish);
-  addDataCommands(program, finish);
-  addExportCommands(program, finish);
-  addLoadCommand(program, finish);
-  addDoctorCommand(program, finish);
-  addBackupCommand(program, finish);
-  addRestoreCommand(program, finish);
-  addCheckConfigCommand(program, finish);
-  addCertificatesCommand(program, finish);
-  addCredentialsCommand(program, finish);
-  addStoreCommand(program, finish);
-  addWasmCommand(program, finish);
+  const named = subcommands.filter(([names]) => first !== undefined && names.includes(first));
+  for (const [, load] of named.length > 0 ? named : subcommands) (await load())(program, finish);
   return program;
 }
