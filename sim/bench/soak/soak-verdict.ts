@@ -40,6 +40,8 @@ const reasonsMax = 5;
 
 /** All judgements, once the load has ended and the final reads are made. */
 export async function judge(load: SoakRecords, nodes: readonly JudgedNode[]): Promise<readonly Judgement[]> {
+  // First: the checks of the history stop this process for seconds, in which the nodes end its idle connections.
+  const counted = await counters(load, nodes);
   const history = load.operations.filter((one) => one !== undefined);
   const durable = checkDurability(history);
   const isolated = checkIsolation(load.transactions, new Set());
@@ -47,7 +49,7 @@ export async function judge(load: SoakRecords, nodes: readonly JudgedNode[]): Pr
     { name: durable.invariant, ok: durable.ok, checked: durable.checked, reasons: durable.reasons },
     { name: isolated.invariant, ok: isolated.ok, checked: isolated.checked, reasons: isolated.reasons },
     allOrNothing(load),
-    await counters(load, nodes),
+    counted,
     flat(nodes),
     deaths(nodes),
   ];

@@ -1,7 +1,9 @@
 /**
  * Finds cycles of dependencies between transactions and names each by the weakest kinds of edges that make it (Adya,
  * Liskov, O'Neil, "Generalized Isolation Level Definitions", 2000; names as in Elle). Per name it reports one cycle, as
- * short as a search from one of its edges finds. Pure and deterministic.
+ * short as a search from one of its edges finds. An edge is searched from only if both its ends are in one strongly
+ * connected component (Tarjan, "Depth-first search and linear graph algorithms", 1972), so a history without a cycle
+ * costs time in proportion to its edges. Pure and deterministic.
  */
 export interface Edge {
   readonly kind: 'ww' | 'wr' | 'rw' | 'realtime';
@@ -50,11 +52,12 @@ export function findCycles(edges: readonly Edge[], transactions: readonly Timed[
 
 function cyclesOf(edges: readonly Edge[], realtime: readonly Edge[]): readonly Cycle[] {
   const cycles: Cycle[] = [];
+  const componentOf = componentsOf(byStart([...edges, ...realtime]));
   for (const [name, begins, along] of base) {
     const usable = [...edges.filter(({ kind }) => along.includes(kind)), ...realtime];
     const out = byStart(usable);
     for (const edge of edges) {
-      if (edge.kind !== begins) continue;
+      if (edge.kind !== begins || componentOf.get(edge.from) !== componentOf.get(edge.to)) continue;
       const back = shortestPath(out, edge.to, edge.from);
       if (back === undefined) continue;
       const loop = [edge, ...back];
@@ -82,10 +85,62 @@ function realtimeEdges(transactions: readonly Timed[]): readonly Edge[] {
   const edges = ends.slice(1).map((_, index) => edge(-1 - index, -2 - index));
   for (const { id, completedUs } of ended) edges.push(edge(id, pointOf.get(completedUs ?? 0) ?? -1));
   for (const { id, invokedUs } of transactions) {
-    const before = ends.findLastIndex((atUs) => atUs < invokedUs);
+    const before = countBelow(ends, invokedUs) - 1;
     if (before >= 0) edges.push(edge(-1 - before, id));
   }
   return edges;
+}
+
+/** How many of the ascending numbers are less than `limit`. */
+function countBelow(ascending: readonly number[], limit: number): number {
+  let [from, to] = [0, ascending.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((ascending[middle] ?? 0) < limit) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/**
+ * The strongly connected component of every node that an edge leaves, by a number; undefined for the others, which are
+ * in no cycle. Without recursion: a history has tens of thousands of transactions.
+ */
+function componentsOf(out: ReadonlyMap<number, readonly Edge[]>): ReadonlyMap<number, number> {
+  const componentOf = new Map<number, number>();
+  const placeOf = new Map<number, number>();
+  const lowest = new Map<number, number>();
+  const open: number[] = [];
+  for (const root of out.keys()) {
+    if (placeOf.has(root)) continue;
+    const path = [{ node: root, next: 0 }];
+    for (let step = path.at(-1); step !== undefined; step = path.at(-1)) {
+      const { node } = step;
+      if (step.next === 0) {
+        placeOf.set(node, placeOf.size);
+        lowest.set(node, placeOf.size - 1);
+        open.push(node);
+      }
+      const edge = out.get(node)?.[step.next++];
+      if (edge !== undefined) {
+        if (!out.has(edge.to) || componentOf.has(edge.to)) continue;
+        const place = placeOf.get(edge.to);
+        if (place === undefined) path.push({ node: edge.to, next: 0 });
+        else lowest.set(node, Math.min(lowest.get(node) ?? 0, place));
+        continue;
+      }
+      path.pop();
+      const low = lowest.get(node) ?? 0;
+      const before = path.at(-1)?.node;
+      if (before !== undefined) lowest.set(before, Math.min(lowest.get(before) ?? 0, low));
+      if (low !== placeOf.get(node)) continue;
+      for (let member = open.pop(); member !== undefined; member = open.pop()) {
+        componentOf.set(member, low);
+        if (member === node) break;
+      }
+    }
+  }
+  return componentOf;
 }
 
 function byStart(edges: readonly Edge[]): ReadonlyMap<number, readonly Edge[]> {

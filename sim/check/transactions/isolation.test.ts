@@ -96,4 +96,15 @@ describe('isolation', () => {
       [],
     );
   });
+
+  it('judges as many transactions as a soak of half an hour has, and finds the one cycle at their end', () => {
+    const told: Told[] = Array.from({ length: 4000 }, (_, id) => ({
+      reads: { [`l${id}`]: [] },
+      appends: [`l${id}`],
+      atUs: [id * 10, id * 10 + 5],
+    }));
+    const late = [{ reads: { b: [40010] } }, { reads: { a: [40000] } }];
+    expect(anomaliesOf(...told)).toEqual([]);
+    expect(anomaliesOf(...told, ...late)).toEqual(['G1c']);
+  });
 });
