@@ -34,7 +34,7 @@ function behind(): never {
   throw new LockstepError('NotFound', 'it was let through');
 }
 
-const behindDispatcher = { get: behind, put: behind, replace: behind };
+const behindDispatcher = { get: behind, read: behind, put: behind, replace: behind };
 
 test('services refuse every client request while the node is in STANDBY, and none before or after', async () => {
   const behindIt = { ...behindDispatcher, run: behind, keys: behind, buckets: behind, start: behind };
@@ -46,6 +46,10 @@ test('services refuse every client request while the node is in STANDBY, and non
   const jobs = openJobs({ ...behindIt, bytesMax: 7, refused: () => void (refusedJobs += 1) }, check);
   const calls: readonly (() => unknown)[] = [
     () => dispatcher.get({} as Parameters<typeof dispatcher.get>[0]),
+    () =>
+      new Promise((answered, failed) => {
+        dispatcher.read({} as Parameters<typeof dispatcher.read>[0], { answered, failed });
+      }),
     () => dispatcher.put({} as Parameters<typeof dispatcher.put>[0]),
     () =>
       new Promise((_, reject) => {

@@ -45,6 +45,15 @@ export function standbyCheck(membership: Pick<Membership, 'self' | 'isStandby'>)
 export function openDispatcher(dispatcher: Dispatcher, check: AdmissionCheck): Dispatcher {
   return {
     get: (request) => refusal(check) ?? dispatcher.get(request),
+    read: (request, end) => {
+      try {
+        check();
+      } catch (error) {
+        end.failed(asLockstepError(error));
+        return;
+      }
+      dispatcher.read(request, end);
+    },
     put: (request) => refusal(check) ?? dispatcher.put(request),
     replace: (request, done) => {
       try {

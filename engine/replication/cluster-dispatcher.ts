@@ -6,26 +6,23 @@
  */
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
-import type { RequestTimes } from '../base/request-times.ts';
 import type { OpenSpan } from '../base/request-trace.ts';
 import type { ObjectKey, PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import { KeyPlacement } from '../cluster/ring/key-placement.ts';
-import type { Member, Placement } from '../cluster/ring/ring.ts';
+import type { Member } from '../cluster/ring/ring.ts';
 import type { FailureMetrics } from '../metrics/failure-metrics.ts';
-import { countCause } from './failure-causes.ts';
+import { ClientRead } from './client-read.ts';
 import type { ReadQuorum, ReplicaTerms, WriteQuorum } from './needs.ts';
 import { bucketReadNeed, bucketWriteNeed, nothingAsked } from './needs.ts';
 import type { RoundDependencies } from './round-dependencies.ts';
 import { fullQueue, lackingAt, termsOf } from './round-dependencies.ts';
-import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
-import { planRead } from './plan.ts';
+import type { DispatchPlan } from './plan.ts';
 import { PlanCache } from './plan-cache.ts';
 import { Forwarding, isUnreadable, notServing } from './forwarding.ts';
-import { ReadRound } from './read-round.ts';
-import { ShortRead, isShort } from './short-read.ts';
+import { admit, began, checkTime, concluded, counted, named } from './request-steps.ts';
 import { emptyVector } from '../replica/object/dots.ts';
 import type { LocalWrite } from '../replica/replica.ts';
 import type {
@@ -33,7 +30,7 @@ import type {
   Dispatcher,
   GetRequest,
   GetResult,
-  ReadNeed,
+  ReadEnd,
   PutRequest,
   PutResult,
   Replaced,
@@ -46,20 +43,6 @@ import type { WriteEnd } from './write-round.ts';
 import { WriteRound } from './write-round.ts';
 
 const noMembers: readonly Member[] = [];
-
-/** A read whose first round is under way. */
-interface BegunRead {
-  readonly token: Token;
-  readonly placement: Placement;
-  readonly deadlineUs: number;
-  /** Replicas that are not asked. */
-  readonly away: readonly Member[];
-  readonly plan: DispatchPlan;
-  readonly round: ReadRound | ShortRead;
-  readonly answer: Promise<StoredObject | undefined>;
-  /** The dispatch, if the request is traced. */
-  readonly span: OpenSpan | undefined;
-}
 
 /** The dispatcher of one node; see `Dispatcher` for the errors. */
 export class ClusterDispatcher implements Dispatcher {
@@ -118,6 +101,7 @@ export class ClusterDispatcher implements Dispatcher {
   get uncounted(): Dispatcher {
     return {
       get: (request) => this.#get(request, false),
+      read: (request, end) => this.#read(request, false, end),
       put: (request) => this.#put(request, false),
       replace: (request, done) => this.#replace(request, false, done),
     };
@@ -125,6 +109,10 @@ export class ClusterDispatcher implements Dispatcher {
 
   get(request: GetRequest): Promise<GetResult> {
     return this.#get(request, true);
+  }
+
+  read(request: GetRequest, end: ReadEnd): void {
+    this.#read(request, true, end);
   }
 
   put(request: PutRequest): Promise<PutResult> {
@@ -135,58 +123,40 @@ export class ClusterDispatcher implements Dispatcher {
     this.#replace(request, true, done);
   }
 
-  async #get(request: GetRequest, isCounted: boolean): Promise<GetResult> {
-    const quorum = this.#readQuorum(request);
-    const startUs = this.#parts.clock.nowUs();
-    const span = this.#began(request, startUs);
-    let failure: unknown;
+  #get(request: GetRequest, isCounted: boolean): Promise<GetResult> {
+    const result = new Deferred<GetResult>();
+    this.#read(request, isCounted, {
+      answered: (object) => result.resolve({ object }),
+      failed: (error) => result.reject(error),
+    });
+    return result.promise;
+  }
+
+  #read(request: GetRequest, isCounted: boolean, end: ReadEnd): void {
+    let quorum: ReadQuorum;
     try {
-      const read = this.#beginRead(request, quorum.need, startUs, span);
-      try {
-        return { object: await read.answer };
-      } catch (error) {
-        return { object: await this.#readAgain(request, quorum.need, read, error) };
-      }
+      quorum = this.#readQuorum(request);
     } catch (error) {
-      failure = error;
-      const told = named(error, quorum, 'r');
-      throw isCounted ? this.#counted(told, 'read') : told;
-    } finally {
-      this.#concluded(request.times, span, failure);
+      end.failed(error);
+      return;
     }
+    new ClientRead(this.#parts, this.#readPlans, request, quorum, isCounted, end).run();
   }
 
   async #put(request: PutRequest, isCounted: boolean): Promise<PutResult> {
     const quorum = this.#writeQuorum(request);
     const isTimed = request.times !== undefined || request.partOf !== undefined;
-    const span = isTimed ? this.#began(request, this.#parts.clock.nowUs()) : undefined;
+    const span = isTimed ? began(request, this.#parts.clock.nowUs()) : undefined;
     let failure: unknown;
     try {
       return await this.#write(request, quorum.need, span);
     } catch (error) {
       failure = error;
       const told = named(error, quorum, 'w');
-      throw isCounted ? this.#counted(told, 'write') : told;
+      throw isCounted ? counted(this.#parts, told, 'write') : told;
     } finally {
-      this.#concluded(request.times, span, failure);
+      concluded(this.#parts, request.times, span, failure);
     }
-  }
-
-  /** Notes the begin of a dispatch. Its span; undefined if the request is not traced. */
-  #began({ times, partOf }: Pick<GetRequest, 'times' | 'partOf'>, nowUs: number): OpenSpan | undefined {
-    if (times === undefined) return partOf?.child('dispatch', nowUs);
-    times.dispatched(nowUs);
-    return times.dispatchSpan(nowUs);
-  }
-
-  #concluded(times: RequestTimes | undefined, span: OpenSpan | undefined, error: unknown): void {
-    if (times === undefined && span === undefined) return;
-    const nowUs = this.#parts.clock.nowUs();
-    times?.concluded(nowUs);
-    if (span === undefined) return;
-    const failure = error instanceof LockstepError ? error.code : undefined;
-    if (times !== undefined) times.failure = failure;
-    span.end(nowUs, failure);
   }
 
   async #write(request: PutRequest, need: WriteNeed, span: OpenSpan | undefined): Promise<PutResult> {
@@ -252,13 +222,13 @@ export class ClusterDispatcher implements Dispatcher {
     const quorum = bucketWriteNeed(this.#terms, rules(request.key.packed), nothingAsked);
     const span = request.partOf?.child('dispatch', clock.nowUs());
     const end = (failure: unknown): void => {
-      this.#concluded(undefined, span, failure);
+      concluded(this.#parts, undefined, span, failure);
       if (failure === undefined || failure instanceof NotReplaced) {
         done(failure);
         return;
       }
       const told = named(failure, quorum, 'w');
-      done(isCounted ? this.#counted(told, 'write') : told);
+      done(isCounted ? counted(this.#parts, told, 'write') : told);
     };
     try {
       const timeoutUs = request.timeoutMs * 1000;
@@ -309,112 +279,6 @@ export class ClusterDispatcher implements Dispatcher {
     new WriteRound(this.#parts, write, place, plan, end).run(timeoutUs);
   }
 
-  /** Asks the replicas. `nowUs`: the monotonic time. Throws if they cannot be asked. */
-  #beginRead(request: GetRequest, need: ReadNeed, nowUs: number, span: OpenSpan | undefined): BegunRead {
-    const { ring, router, settings } = this.#parts;
-    const token = router.tokenOf(request.key);
-    const placement = ring().placement(token);
-    const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
-    checkTime(timeoutUs);
-    // Before its rebuild is complete this node is not read as the key's primary; it tells peers the same.
-    const lacking = lackingAt(this.#parts, token);
-    if (need === 'primary' && lacking !== undefined) throw notWhole(lacking);
-    // The previous primary may still be applying a transaction on the key.
-    if (need === 'primary' && !this.#parts.handedOver(token)) throw changingHands();
-    const away: readonly Member[] = lacking === undefined ? noMembers : [this.#parts.self];
-    const plan = admit(this.#planRead(placement, settings.readLevel, need, away), 'read');
-    const deadlineUs = nowUs + timeoutUs;
-    const { round, answer } = this.#runRound(request, token, plan, deadlineUs, span);
-    return { token, placement, deadlineUs, away, plan, round, answer, span };
-  }
-
-  #runRound(
-    request: GetRequest,
-    token: Token,
-    plan: DispatchPlan,
-    deadlineUs: number,
-    span: OpenSpan | undefined,
-  ): Pick<BegunRead, 'round' | 'answer'> {
-    const { packed } = request.key;
-    const round = isShort(plan)
-      ? new ShortRead(this.#parts, packed, token, plan, span)
-      : new ReadRound(this.#parts, packed, token, plan, undefined, span);
-    const nowUs = this.#parts.clock.nowUs();
-    request.times?.asked(nowUs);
-    return { round, answer: round.run(deadlineUs - nowUs, nowUs) };
-  }
-
-  /**
-   * The first round of a read has failed with `error`: repairs the replicas, or asks others, as long as that helps and
-   * time is left. Rejects with the last round's error.
-   */
-  async #readAgain(
-    request: GetRequest,
-    need: ReadNeed,
-    { token, placement, deadlineUs, span, ...first }: BegunRead,
-    failure: unknown,
-  ): Promise<StoredObject | undefined> {
-    const { clock, settings, stats } = this.#parts;
-    const { readDisagreements } = stats;
-    let { away, plan, round } = first;
-    let error = failure;
-    let disagreement: unknown;
-    for (;;) {
-      let isRepaired = false;
-      if (round.disagrees && disagreement === undefined) {
-        disagreement = error;
-        isRepaired = await this.#isRepaired(round, deadlineUs);
-      }
-      if (!isRepaired) {
-        if (disagreement !== undefined) {
-          if (round.disagrees) readDisagreements.refused += 1;
-          else readDisagreements.failed += 1;
-          throw error;
-        }
-        // If the only target failed, the next nearest replica is asked.
-        const last = plan.targets.length > 1 || round.failed.length === 0 || clock.nowUs() >= deadlineUs;
-        if (last) throw error;
-        away = [...away, ...round.failed];
-        const next = this.#planRead(placement, settings.readLevel, need, away);
-        if (next.kind === 'refused') throw error;
-        plan = next;
-      }
-      const again = this.#runRound(request, token, plan, deadlineUs, span);
-      round = again.round;
-      try {
-        const object = await again.answer;
-        if (disagreement !== undefined) readDisagreements.answered += 1;
-        return object;
-      } catch (caught) {
-        error = caught;
-      }
-    }
-  }
-
-  /** As `planRead`, without the members `away`. */
-  #planRead(
-    placement: Placement,
-    level: ConsistencyLevel,
-    need: ReadNeed,
-    away: readonly Member[],
-  ): DispatchPlan | Refusal {
-    if (away.length === 0) return this.#readPlans.read(placement, level, need);
-    return planRead(without(this.#parts.readView, away), placement, level, need);
-  }
-
-  /**
-   * Waits until the replicas whose copies differ are repaired, or the deadline passes. True: a new read may find them
-   * equal.
-   */
-  async #isRepaired(round: Pick<ReadRound, 'whenRepaired'>, deadlineUs: number): Promise<boolean> {
-    const { clock } = this.#parts;
-    const late = new Deferred<void>();
-    const timer = clock.after(Math.max(1, deadlineUs - clock.nowUs()), () => late.resolve());
-    await Promise.race([round.whenRepaired(), late.promise]);
-    timer.cancel();
-    return clock.nowUs() < deadlineUs;
-  }
-
   /** Whether the plan waits for a majority of this datacenter's replicas. */
   #isMajority({ groups }: DispatchPlan): boolean {
     const { self, view } = this.#parts;
@@ -451,50 +315,6 @@ export class ClusterDispatcher implements Dispatcher {
     if (!verdicts.includes('impossible')) return undefined;
     return new LockstepError('Overloaded', fullQueue(full), { definite: true });
   }
-
-  /** Counts why a request failed; returns `error`. */
-  #counted(error: unknown, what: 'read' | 'write'): unknown {
-    if (!(error instanceof LockstepError)) return error;
-    const { readLevel, writeLevel } = this.#parts.settings;
-    countCause(this.#parts, error.code, what, what === 'read' ? readLevel : writeLevel);
-    return error;
-  }
-}
-
-/** Returns the plan; throws the refusal as a definite error. */
-function admit(plan: DispatchPlan | Refusal, what: 'read' | 'write'): DispatchPlan {
-  if (plan.kind === 'plan') return plan;
-  // Nothing has been sent: the request definitely did not happen, whatever the code alone would leave open.
-  const votes = plan.votes === undefined ? {} : { votes: plan.votes };
-  const detail = `the ${what} was refused: ${plan.detail}`;
-  throw new LockstepError(plan.code, detail, { definite: true, ...votes });
-}
-
-/** Adds to the error of a request with too few answers the parameter that asked for them. */
-function named(error: unknown, { need, quorum }: ReadQuorum, level: 'r' | 'w'): unknown {
-  if (!(error instanceof LockstepError) || error.facts.votes === undefined) return error;
-  const { votes } = error.facts;
-  // Only the level asks for a majority of another datacenter.
-  const isLevels = typeof need === 'object' && votes.needed < need.atLeast;
-  const told = { ...votes, quorum: isLevels ? level : quorum };
-  return new LockstepError(error.code, error.message, { ...error.facts, votes: told, cause: error });
-}
-
-/** Throws `Timeout` if the earlier steps of a request have used up its time. Nothing has been sent for this step. */
-function checkTime(leftUs: number): void {
-  if (leftUs > 0) return;
-  throw new LockstepError('Timeout', 'the timeout of the request passed between two steps', {
-    definite: true,
-  });
-}
-
-function notWhole(lacking: string): LockstepError {
-  return new LockstepError('Overloaded', lacking, { definite: true });
-}
-
-function changingHands(): LockstepError {
-  const detail = 'the key is changing hands; try again later';
-  return new LockstepError('Overloaded', detail, { definite: true });
 }
 
 function localWrite(request: PutRequest, token: Token, span: OpenSpan | undefined): LocalWrite {
@@ -525,14 +345,5 @@ function replacingWrite(request: ReplaceRequest, token: Token, span: OpenSpan | 
     fromRead: false,
     times: undefined,
     span,
-  };
-}
-
-function without(view: Viewpoint, away: readonly Member[]): Viewpoint {
-  return {
-    self: view.self,
-    rackCount: (datacenter) => view.rackCount(datacenter),
-    isRoutable: (member) => !away.includes(member) && view.isRoutable(member),
-    isStandby: (member) => view.isStandby(member),
   };
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { TestClock } from '../api/testing/test-io.fixture.ts';
 import { present } from '../base/assert.ts';
+import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { NodeId, Token } from '../base/ids.ts';
@@ -10,6 +11,7 @@ import type { Content } from '../replica/object/content.ts';
 import { tombstone } from '../replica/object/content.ts';
 import type { Actor } from '../replica/object/dots.ts';
 import { emptyVector } from '../replica/object/dots.ts';
+import type { StoredObject } from '../replica/object/object.ts';
 import { encodeObject, applyWrite } from '../replica/object/object.ts';
 import { defaultProperties } from '../buckets/properties.ts';
 import type { Member } from '../cluster/ring/ring.ts';
@@ -103,8 +105,9 @@ class Far {
       rules,
       peerIndex: () => 1,
     } as const;
-    const round = new ReadRound(parts, key, token, plan);
-    this.outcome = round.run(timeoutUs).then(
+    const result = new Deferred<StoredObject | undefined>();
+    new ReadRound(parts, key, token, plan, result).run(timeoutUs);
+    this.outcome = result.promise.then(
       (object) => (object === undefined ? 'nothing' : 'an object'),
       (error: unknown) => {
         this.detail = String(error);

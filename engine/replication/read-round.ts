@@ -61,6 +61,14 @@ interface Disagreement {
   readonly enough: Deferred<void>;
 }
 
+/** Where the client's answer of a round goes: a `Deferred`, or who waits without a promise. */
+export interface ReadResult {
+  /** Whether an answer has been given; further ones have no effect. */
+  readonly settled: boolean;
+  resolve(object: StoredObject | undefined): void;
+  reject(error: unknown): void;
+}
+
 /** One read of one key. */
 export class ReadRound implements LargeReader {
   readonly #parts: ReadDependencies;
@@ -74,7 +82,7 @@ export class ReadRound implements LargeReader {
   readonly #failures: ReplyFailure[] = [];
   /** Targets that cannot read their own copy: they are repaired with what the others hold. */
   readonly #corrupt: number[] = [];
-  readonly #result: Deferred<StoredObject | undefined>;
+  readonly #result: ReadResult;
   /** Targets that are held back, in the plan's order. */
   readonly #held: number[] = [];
   #deadline: Timer | undefined;
@@ -94,7 +102,7 @@ export class ReadRound implements LargeReader {
     key: PackedKey,
     token: Token,
     plan: DispatchPlan,
-    result = new Deferred<StoredObject | undefined>(),
+    result: ReadResult,
     span?: OpenSpan,
   ) {
     this.#span = span;
@@ -116,10 +124,10 @@ export class ReadRound implements LargeReader {
   }
 
   /**
-   * Asks the targets. `nowUs`: the monotonic time, if the caller knows it. Resolves with the merged object; rejects
-   * with `NoQuorum`, `ReplicasDisagree`, `Timeout`, `Corrupted`, or the only target's own error.
+   * Asks the targets. `nowUs`: the monotonic time, if the caller knows it. The result is the merged object, or
+   * `NoQuorum`, `ReplicasDisagree`, `Timeout`, `Corrupted`, or the only target's own error.
    */
-  run(timeoutUs: number, nowUs = this.#parts.clock.nowUs()): Promise<StoredObject | undefined> {
+  run(timeoutUs: number, nowUs = this.#parts.clock.nowUs()): void {
     const { clock, stats } = this.#parts;
     const { targets, failovers } = this.#plan;
     this.#deadline = clock.after(timeoutUs, () => this.expire());
@@ -134,7 +142,6 @@ export class ReadRound implements LargeReader {
     for (let index = 0; index < targets.length; index++) {
       if (targets[index]?.held !== true) this.#ask(index, timeoutUs);
     }
-    return this.#result.promise;
   }
 
   /** Goes on with a read that another has begun: every target is asked, and `deadline` will call `expire`. */
@@ -281,14 +288,17 @@ export class ReadRound implements LargeReader {
   #succeed(): void {
     this.#deadline?.cancel();
     this.#patience?.cancel();
+    let object: StoredObject | undefined;
     try {
-      this.#result.resolve(this.#answer());
+      object = this.#answer();
     } catch (error) {
       if (!(error instanceof BytesError)) throw error;
       this.#result.reject(
         new LockstepError('Corrupted', `a replica's object does not decode: ${error.message}`),
       );
+      return;
     }
+    this.#result.resolve(object);
   }
 
   #fail(error: LockstepError): void {

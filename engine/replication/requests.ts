@@ -59,6 +59,13 @@ export interface GetRequest {
   readonly partOf?: OpenSpan | undefined;
 }
 
+/** Learns how a read has ended. One of the methods is called, once, perhaps before `Dispatcher.read` returns. */
+export interface ReadEnd {
+  /** The merged object, tombstones included; undefined if no replica asked holds a copy. */
+  answered(object: StoredObject | undefined): void;
+  failed(error: unknown): void;
+}
+
 /** The answer to a read. */
 export interface GetResult {
   /** The merged object, tombstones included; undefined if no replica asked holds a copy. */
@@ -124,6 +131,10 @@ export interface PutResult {
  */
 export interface Dispatcher {
   get(request: GetRequest): Promise<GetResult>;
+  /**
+   * As `get`, without promises, which would cost as much as the read's plan and its round together.
+   */
+  read(request: GetRequest, end: ReadEnd): void;
   put(request: PutRequest): Promise<PutResult>;
   /**
    * Replaces whatever a majority of the datacenter's replicas hold, as if the client had read it first. Calls `done`

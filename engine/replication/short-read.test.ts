@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
 import { TestClock } from '../api/testing/test-io.fixture.ts';
+import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { NodeId, Token } from '../base/ids.ts';
@@ -14,6 +15,7 @@ import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import { tombstone } from '../replica/object/content.ts';
 import type { Actor } from '../replica/object/dots.ts';
 import { emptyVector } from '../replica/object/dots.ts';
+import type { StoredObject } from '../replica/object/object.ts';
 import { applyWrite, encodeObject } from '../replica/object/object.ts';
 import { Replica } from '../replica/replica.ts';
 import { describeObject } from './large-answers.ts';
@@ -78,9 +80,11 @@ async function run(
     rules: () => defaultProperties,
     peerIndex: () => 1,
   } as const;
-  const round = new Way(parts, key, token, plan);
+  const result = new Deferred<StoredObject | undefined>();
+  const round = new Way(parts, key, token, plan, result);
   const seen: unknown[] = [];
-  const over = round.run(timeoutUs).then(
+  round.run(timeoutUs);
+  const over = result.promise.then(
     (object) => seen.push(object?.siblings.map(({ value }) => Buffer.from(value).toString()) ?? 'nothing'),
     (error: unknown) => seen.push(error instanceof LockstepError ? `${error.code} ${error.message}` : error),
   );

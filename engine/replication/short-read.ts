@@ -7,7 +7,6 @@
  * Its result is then that of `ReadRound`: the merge of equal objects is one of them, and there is nothing to repair.
  */
 import { BytesError } from '../base/bytes.ts';
-import { Deferred } from '../base/deferred.ts';
 import type { Token } from '../base/ids.ts';
 import type { OpenSpan } from '../base/request-trace.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -16,7 +15,7 @@ import type { Member } from '../cluster/ring/ring.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import { decodeObject, resolveToNewest } from '../replica/object/object.ts';
 import type { DispatchPlan } from './plan.ts';
-import type { ReadDependencies } from './read-round.ts';
+import type { ReadDependencies, ReadResult } from './read-round.ts';
 import { ReadRound, requestObject, sameBytes } from './read-round.ts';
 import { largeBytes } from './read-budget.ts';
 import type { ReplyFailure } from './round-dependencies.ts';
@@ -40,7 +39,7 @@ export class ShortRead {
   readonly #token: Token;
   readonly #plan: DispatchPlan;
   readonly #span: OpenSpan | undefined;
-  readonly #result = new Deferred<StoredObject | undefined>();
+  readonly #result: ReadResult;
   #untilUs = 0;
   #timeoutUs = 0;
   #deadline: Timer | undefined;
@@ -52,9 +51,20 @@ export class ShortRead {
   /** Runs the rest of the read, once replicas do not simply agree. */
   #round: ReadRound | undefined;
 
-  /** The plan must be one that `isShort` accepts. `span`: the dispatch, if the request is traced. */
-  constructor(parts: ReadDependencies, key: PackedKey, token: Token, plan: DispatchPlan, span?: OpenSpan) {
+  /**
+   * The plan must be one that `isShort` accepts. `result`: where the client's answer goes. `span`: the dispatch, if the
+   * request is traced.
+   */
+  constructor(
+    parts: ReadDependencies,
+    key: PackedKey,
+    token: Token,
+    plan: DispatchPlan,
+    result: ReadResult,
+    span?: OpenSpan,
+  ) {
     this.#span = span;
+    this.#result = result;
     this.#parts = parts;
     this.#key = key;
     this.#token = token;
@@ -78,14 +88,13 @@ export class ShortRead {
   }
 
   /** As in `ReadRound`. */
-  run(timeoutUs: number, nowUs = this.#parts.clock.nowUs()): Promise<StoredObject | undefined> {
+  run(timeoutUs: number, nowUs = this.#parts.clock.nowUs()): void {
     const { clock } = this.#parts;
     const { targets } = this.#plan;
     this.#deadline = clock.after(timeoutUs, () => this.#general().expire());
     this.#timeoutUs = timeoutUs;
     this.#untilUs = nowUs + timeoutUs;
     for (let index = 0; index < targets.length; index++) this.#ask(index, timeoutUs);
-    return this.#result.promise;
   }
 
   #ask(index: number, timeoutUs: number): void {

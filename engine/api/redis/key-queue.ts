@@ -40,6 +40,7 @@ import { Refusal, refusalText, texts, unread, unreplaced, writeRefusalText } fro
 import type { RespVersion } from './replies.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
+import type { EndedCommand, Settlement } from './settlement.ts';
 import type { CommandContext } from './value-commands.ts';
 import { isBlindSet } from './value-commands.ts';
 import { WorkingKey } from './working-set.ts';
@@ -62,11 +63,24 @@ interface Turn {
   waiting: Edit[];
 }
 
-/** The end of a turn that held one plain SET, which is settled with all that ended at the same time. */
-interface Ended {
-  readonly turn: Turn;
-  readonly edit: Edit;
-  readonly reply: Buffer;
+/** A turn of one plain SET that was written. */
+class WrittenAlone implements EndedCommand {
+  readonly #turn: Turn;
+  readonly #edit: Edit;
+  readonly #reply: Buffer;
+  readonly #ended: (turn: Turn) => void;
+
+  constructor(turn: Turn, edit: Edit, reply: Buffer, ended: (turn: Turn) => void) {
+    this.#turn = turn;
+    this.#edit = edit;
+    this.#reply = reply;
+    this.#ended = ended;
+  }
+
+  conclude(): void {
+    this.#edit.settle(this.#reply);
+    this.#ended(this.#turn);
+  }
 }
 
 /** A plain write that was tried without a read, and why that is not all. */
@@ -83,10 +97,15 @@ const soon = Promise.resolve();
 export class KeyQueue {
   readonly #parts: RedisDependencies;
   readonly #turns = new TransientMap<PackedKey, Turn>();
-  #ended: Ended[] = [];
+  readonly #settlement: Settlement;
+  readonly #endedAlone = (turn: Turn): void => {
+    if (turn.waiting.length === 0) this.#turns.delete(turn.key.packed);
+    else this.#parts.io.spawn('redis.turn', () => this.#run(turn));
+  };
 
-  constructor(parts: RedisDependencies) {
+  constructor(parts: RedisDependencies, settlement: Settlement) {
     this.#parts = parts;
+    this.#settlement = settlement;
   }
 
   /** The number of keys with turns under way. */
@@ -123,31 +142,12 @@ export class KeyQueue {
     if (!isWithin(content, limits)) return false;
     this.#begun(edits);
     dispatcher.replace({ key: turn.key, content, timeoutMs, partOf: edit.times?.span }, (error) => {
-      if (error === undefined) this.#endedAlone({ turn, edit, reply });
-      else io.spawn('redis.turn', () => this.#retry(turn, edits, { replies: [reply], content, error }));
+      if (error === undefined) {
+        edit.times?.concluded(io.clock.nowUs());
+        this.#settlement.add(new WrittenAlone(turn, edit, reply, this.#endedAlone));
+      } else io.spawn('redis.turn', () => this.#retry(turn, edits, { replies: [reply], content, error }));
     });
     return true;
-  }
-
-  /**
-   * Notes the end of a turn. Writes that share a sync end together: their replies leave together, and what waits for
-   * them begins together.
-   */
-  #endedAlone(ended: Ended): void {
-    if (this.#ended.push(ended) === 1) this.#parts.io.spawn('redis.settle', () => this.#settleEnded());
-  }
-
-  async #settleEnded(): Promise<void> {
-    await soon;
-    const all = this.#ended;
-    this.#ended = [];
-    const nowUs = this.#parts.io.clock.nowUs();
-    for (const { turn, edit, reply } of all) {
-      edit.times?.concluded(nowUs);
-      edit.settle(reply);
-      if (turn.waiting.length === 0) this.#turns.delete(turn.key.packed);
-      else this.#parts.io.spawn('redis.turn', () => this.#run(turn));
-    }
   }
 
   async #retry(turn: Turn, edits: readonly Edit[], attempted: Attempted): Promise<void> {

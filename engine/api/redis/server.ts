@@ -12,6 +12,8 @@ import type { Publications } from './messages/publications.ts';
 import type { Database, SessionLimits, SessionDependencies } from './session-dependencies.ts';
 import { Session } from './session.ts';
 import { KeyQueue } from './key-queue.ts';
+import { KeyReads } from './key-reads.ts';
+import { Settlement } from './settlement.ts';
 
 /** Limits of the listener and of each session. */
 export interface RedisLimits extends SessionLimits {
@@ -41,11 +43,14 @@ export class RedisServer extends ClientServer<Session> {
       limits.connectionCountMax,
       (connection, onOver) => new Session(dependencies, connection, nextId++, onOver),
     );
-    this.turns = new KeyQueue(parts);
+    const settlement = new Settlement(parts.io);
+    this.turns = new KeyQueue(parts, settlement);
     const dependencies: SessionDependencies = {
       parts,
       limits,
       turns: this.turns,
+      reads: new KeyReads(parts, settlement),
+      settlement,
       databases: Array.from({ length: databaseCount }, (_, index): Database => {
         const bucket = bucketOfDatabase(parts.bucket, index);
         const own = { ...parts, bucket };

@@ -7,6 +7,8 @@ import type { Keyspace } from './keyspace.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import type { RequestLimits } from './request-reader.ts';
 import type { KeyQueue } from './key-queue.ts';
+import type { KeyReads } from './key-reads.ts';
+import type { Settlement } from './settlement.ts';
 
 /** Bounds of one connection. */
 export interface SessionLimits extends ConnectionLimits, RequestLimits {
@@ -41,6 +43,8 @@ export interface SessionDependencies {
   readonly parts: RedisDependencies;
   readonly limits: SessionLimits;
   readonly turns: KeyQueue;
+  readonly reads: KeyReads;
+  readonly settlement: Settlement;
   /** By the number that SELECT takes. */
   readonly databases: readonly Database[];
   readonly listener: ListenerState;

@@ -30,7 +30,8 @@ import { errorReply, integerReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { ProtocolError, RequestReader } from './request-reader.ts';
 import type { SessionDependencies } from './session-dependencies.ts';
-import { readKey, runSteps, runTask } from './tasks.ts';
+import type { SettledSession } from './settlement.ts';
+import { runSteps, runTask } from './tasks.ts';
 
 /** A subscriber may let a quarter of what may wait for it wait for a minute, as Redis's default limits have it. */
 const laggingShare = 4;
@@ -41,7 +42,10 @@ const noWork: Work = { kind: 'none' };
 const minus = 0x2d;
 
 /** One connection. The server creates it and calls `start`; `onOver` is called once, when the connection has closed. */
-export class Session extends ClientSession<Request, Exchange> implements ExchangeOwner, Subscriber {
+export class Session
+  extends ClientSession<Request, Exchange>
+  implements ExchangeOwner, SettledSession, Subscriber
+{
   protected override readonly unit = 'command';
   readonly #dependencies: SessionDependencies;
   readonly #onOver: (session: Session) => void;
@@ -58,6 +62,8 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   #publishedCount = 0;
   /** The commands under way when the connection closed: what they publish keeps its order. */
   #orphans: Exchange[] | undefined;
+  /** Whether the step that settles commands now will call `resume`. */
+  #isDue = false;
   /** The request that was read last, until it is taken, and the command that it names. */
   #named: Request | undefined;
   #command: Command | undefined;
@@ -111,7 +117,15 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
     else this.#order.done(exchange);
     this.answered(exchange, reply);
     this.#publishReady();
-    if (this.exchanges[0] === exchange) this.#gather();
+    if (this.#isDue) return;
+    if (this.#dependencies.settlement.defers(this)) this.#isDue = true;
+    else this.resume();
+  }
+
+  resume(): void {
+    this.#isDue = false;
+    if (this.over) return;
+    if (this.exchanges[0]?.reply !== undefined) this.#gather();
     this.pump();
   }
 
@@ -304,7 +318,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
   /** Starts a command whose turn has come. */
   #run(exchange: Exchange): void {
     const { work } = exchange;
-    const { parts, turns } = this.#dependencies;
+    const { parts, turns, reads } = this.#dependencies;
     const spawn = (task: () => Promise<void>): void => parts.io.spawn('redis.command', task);
     switch (work.kind) {
       case 'none':
@@ -312,7 +326,7 @@ export class Session extends ClientSession<Request, Exchange> implements Exchang
         return;
       case 'key':
         if (exchange.way === 'turn') turns.submit(work.key, exchange);
-        else spawn(() => readKey(this.#dependencies, this.#conversation, exchange, work.key));
+        else reads.begin(exchange, work.key, this.#conversation.watched);
         return;
       case 'steps':
         spawn(() => runSteps(this.#conversation, exchange, work.steps, work.exec));

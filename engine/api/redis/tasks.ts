@@ -3,44 +3,14 @@ import { LockstepError, asLockstepError } from '../../base/errors.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import { AnswerSize, valueBytesOf } from './answer-size.ts';
 import type { BatchResult, Step } from './batches.ts';
-import { mergedWith } from './batches.ts';
 import { keysOf } from './commands.ts';
 import type { Conversation } from './conversation.ts';
-import { entryOf } from './entries.ts';
 import type { Exchange, Task } from './exchange.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { answerPubsub } from './messages/pubsub-command.ts';
 import { Refusal, refusalText, writeRefusalText } from './refusals.ts';
 import { arrayReply, errorReply, integerReply, nilArrayReply, okReply } from './replies.ts';
 import type { SessionDependencies } from './session-dependencies.ts';
-import { applyCommand } from './key-queue.ts';
-import { WorkingKey } from './working-set.ts';
-
-/**
- * Runs a command that reads one key. A key under WATCH is read no older than WATCH saw it: another majority may not
- * have received a write that is still spreading, and EXEC would take the older value for the watched one.
- */
-export async function readKey(
-  { parts }: SessionDependencies,
-  { watched }: Conversation,
-  exchange: Exchange,
-  key: ObjectKey,
-): Promise<void> {
-  const { dispatcher, timeoutMs, io, limits, answerBytesMax, scripts } = parts;
-  try {
-    const { times } = exchange;
-    const { object } = await dispatcher.get({ key, need: 'default', timeoutMs, times });
-    const nowMs = io.clock.wallMs();
-    const before = watched.length === 0 ? undefined : watched.find((one) => one.key.packed === key.packed);
-    const working = new WorkingKey(entryOf(mergedWith(before?.object, object), nowMs));
-    const { command, request, version } = exchange;
-    const { valueBytesMax } = limits;
-    const context = { nowMs, version, valueBytesMax, answerBytesMax, scripts };
-    exchange.settle(applyCommand(command, request, working, context));
-  } catch (caught) {
-    failWith(exchange, caught);
-  }
-}
 
 /** Runs a command that must be alone on its connection. */
 export function runTask(

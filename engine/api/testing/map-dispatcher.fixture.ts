@@ -10,6 +10,7 @@ import type {
   Dispatcher,
   GetRequest,
   GetResult,
+  ReadEnd,
   ReadNeed,
   PutRequest,
   PutResult,
@@ -49,6 +50,13 @@ export class MapDispatcher implements Dispatcher {
     await this.#pass(request.need);
     const bytes = this.#objects.get(request.key.packed);
     return { object: bytes === undefined ? undefined : decodeObject(bytes) };
+  }
+
+  read(request: GetRequest, end: ReadEnd): void {
+    this.get(request).then(
+      ({ object }) => end.answered(object),
+      (error: unknown) => end.failed(error),
+    );
   }
 
   put(request: PutRequest): Promise<PutResult> {
