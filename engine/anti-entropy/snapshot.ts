@@ -76,6 +76,8 @@ export async function loadSnapshotWithMetrics(
 
 /** Marks dirty what the store may hold differently than at `position`. */
 function dirtySince(tree: Tree, position: number, store: Pick<Store, 'fingerprints' | 'damages'>): void {
+  // Nothing can become dirty any more: a node that never exchanged, or stopped before its tree was computed.
+  if (tree.dirtyCount === tree.segmentCount) return;
   const counts = new Uint32Array(tree.segmentCount);
   store.fingerprints.visit(wholeRing.first, wholeRing.last, (token, _high, _low, seq) => {
     const segment = tree.segmentOf(token);

@@ -62,9 +62,14 @@ export function isSystemKey(key: PackedKey): boolean {
   return key.charCodeAt(0) === 0;
 }
 
+/** Whether a packed key that begins with this byte is a record of the engine's own. */
+export function isSystemByte(first: number): boolean {
+  return first === 0;
+}
+
 /** As `isSystemKey`, for a packed key that begins at byte offset `at`. */
 export function isSystemAt(bytes: Uint8Array, at: number): boolean {
-  return bytes[at] === 0;
+  return isSystemByte(bytes[at] ?? 1);
 }
 
 /** The name in a packed key; undefined if it is no packed form of an object (a system key is none). */

@@ -71,6 +71,11 @@ export class KeyArena {
     return u16At(this.#chunkOf(address), placeIn(address));
   }
 
+  /** The first byte of a key that has one. */
+  firstByte(address: number): number {
+    return this.#chunkOf(address)[placeIn(address) + 2] ?? 0;
+  }
+
   /** A view of the key, valid until the key is removed. */
   view(address: number): Buffer {
     const chunk = this.#chunkOf(address);

@@ -14,7 +14,7 @@
 import { assert } from '../../base/assert.ts';
 import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
-import { isSystemAt } from '../../base/object-key.ts';
+import { isSystemByte } from '../../base/object-key.ts';
 import { viewOf } from '../../base/views.ts';
 import { KeyArena } from './key-arena.ts';
 import { copyKey, hashKey, putKey } from './key-hash.ts';
@@ -177,7 +177,7 @@ export class KeyDirectory {
 
   /** Whether the key is a record of the engine's own: its bucket type is empty (`systemKey`). */
   isSystem(id: number): boolean {
-    return isSystemAt(this.#arena.view(this.#field(id, fieldKey)), 0);
+    return isSystemByte(this.#arena.firstByte(this.#field(id, fieldKey)));
   }
 
   /** The record was copied: same bytes, another position. */
