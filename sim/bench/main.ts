@@ -50,6 +50,12 @@ interface ScrapingFlags extends CommonFlags {
   readonly formats: Formats;
 }
 
+interface OverheadFlags extends CommonFlags {
+  readonly bytesPerSecond?: number;
+  readonly seconds: number;
+  readonly connections: number;
+}
+
 interface PeersFlags extends CommonFlags {
   readonly seconds: number;
   readonly rate: number;
@@ -144,6 +150,19 @@ benchmark(
   .action(async ({ json = false, ...flags }: ScrapingFlags) =>
     (await import('./metrics/scraping.ts')).run({ ...flags, json }),
   );
+
+for (const [name, description] of [
+  ['backup', 'what a running backup costs a cluster under load; rounds: stretches with one'],
+  ['tracing', 'what tracing one request in a hundred costs; rounds: stretches with it'],
+] as const)
+  benchmark(name, description, 10)
+    .option('--seconds <n>', 'length of a stretch', positive, 6)
+    .option('--connections <n>', 'client connections', positive, 32)
+    .option('--bytes-per-second <n>', 'a backup’s pace for each node, instead of its default', positive)
+    .action(async ({ json = false, bytesPerSecond, ...flags }: OverheadFlags) => {
+      const { runBackup, runTracing } = await import('./overhead.ts');
+      await (name === 'backup' ? runBackup : runTracing)({ ...flags, bytesPerSecond, json });
+    });
 
 benchmark('aae', 'anti-entropy between two replicas, and what it costs puts', 5)
   .option('--keys <n>', 'keys on each side', positive, 1_000_000)
