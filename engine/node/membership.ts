@@ -48,12 +48,13 @@ export function helloOf(
   config: NodeConfig,
   epoch: string,
   messages: VersionRange,
-  said: Introduction,
+  { address, ...said }: Introduction,
+  isBlank: boolean,
 ): Hello {
   const { name, datacenter, rack, tokens, clusterId, replace } = config;
   const replacement = replace === undefined ? {} : { replaces: replace };
   const who = { clusterId, node: name, datacenter, rack, tokens, epoch };
-  return { ...who, version, messages, ...replacement, ...said };
+  return { ...who, version, messages, ...replacement, ...said, ...(isBlank ? { blankAt: address } : {}) };
 }
 
 /**
@@ -64,6 +65,7 @@ export function membershipLinks(
   config: NodeConfig,
   epoch: string,
   messages: () => VersionRange,
+  isBlank: () => boolean,
   plane: () => Plane,
 ): MembershipLinks {
   return {
@@ -75,7 +77,7 @@ export function membershipLinks(
     addPeer: (peer) => plane().addPeer(peer),
     updatePeer: (peer, lifeEpoch) => plane().updatePeer(peer, lifeEpoch),
     removePeer: (node) => plane().removePeer(node),
-    introduce: (said) => plane().introduce(helloOf(config, epoch, messages(), said)),
+    introduce: (said) => plane().introduce(helloOf(config, epoch, messages(), said, isBlank())),
   };
 }
 

@@ -366,6 +366,7 @@ function composeCluster(
       config,
       epoch,
       () => foundation.version.range,
+      () => later.rebuild.get().unread,
       () => later.plane.get(),
     ),
     countMembership(stats, io, (node) => later.handoff.get()?.hints.drain(node)),
@@ -499,19 +500,19 @@ function composePlane(
       answerInTask(io, 'upgrade.answer', reply, () => version.answer(asked));
     },
   };
-  const hello = (): Hello => {
-    const { generation, state } = membership.self;
-    const { view } = membership;
-    return helloOf(config, epoch, version.range, { generation, joining: state === 'JOINING', view });
+  const hello = (isBlank: boolean): Hello => {
+    const { generation, state, address } = membership.self;
+    const said = { generation, joining: state === 'JOINING', view: membership.view, address };
+    return helloOf(config, epoch, version.range, said, isBlank);
   };
   const plane = new Plane(
     { ...io, network: io.peerNetwork },
-    planeOptions(config, membership.peers, hello()),
+    planeOptions(config, membership.peers, hello(false)),
     observer,
     admissionOf(membership, fencing, version, () => rebuild.get().notReadyReason !== undefined),
     tracedHandler(tracer, io.clock, whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers)))),
   );
-  version.writeTo(driver, io.log, () => plane.introduce(hello()));
+  version.writeTo(driver, io.log, () => plane.introduce(hello(rebuild.get().unread)));
   return plane;
 }
 

@@ -63,8 +63,19 @@ describe('a greeting', () => {
   it('of a member is admitted in its latest incarnation and in a later one', () => {
     expect(judgeGreeting(table(), hello, false)).toBeUndefined();
     expect(judgeGreeting(table(), nextLife, false)).toBeUndefined();
+    expect(judgeGreeting(table(), { ...nextLife, blankAt: 'n2:9101' }, false)).toBeUndefined();
     // The same process, whose greeting does not have its raised generation yet.
     expect(judgeGreeting(table({ generation: 7 }), hello, false)).toBeUndefined();
+  });
+
+  it('refuses a member with an empty disk on another machine, which may be alive there', () => {
+    const elsewhere = { ...nextLife, blankAt: 'n7:8101' };
+    expect(judgeGreeting(table(), elsewhere, false)).toMatchObject({
+      reason: 'sameName',
+      detail: expect.stringContaining('replace: n2') as string,
+    });
+    // Nobody has heard it yet: the address is from a configuration.
+    expect(judgeGreeting(table({ generation: 0, version: 0 }), elsewhere, false)).toBeUndefined();
   });
 
   it('of an unknown node is admitted when it joins, and refused when it claims to be a member', () => {

@@ -4,7 +4,8 @@
  * Admitted: a member in its latest incarnation or a later one, at the place where it is known; and an unknown node that
  * declares that it is joining. Refused: an unknown node that claims to be a member, since no ring change gave it its
  * part of the ring. Also refused: a member that declares that it is joining. It has lost its disk. If it began again,
- * the others in its rack would own its keys meanwhile, and they have dropped what they once gave it.
+ * the others in its rack would own its keys meanwhile, and they have dropped what they once gave it. And a member with
+ * an empty disk on another machine than before.
  */
 import type { Token } from '../../base/ids.ts';
 import type { Refusal, RefusalReason } from '../../peer/wire/greetings.ts';
@@ -34,6 +35,10 @@ export function judgeGreeting(
   if (known !== undefined && isReborn(known, hello)) {
     const detail = `node ${hello.node} is a member already and has lost its disk, it seems; it starts with join: member, and is given its data again`;
     return refusal('identity', detail);
+  }
+  if (known !== undefined && isElsewhere(known, hello)) {
+    const detail = `node ${hello.node} is a member on another machine (${known.address}), and this process at ${hello.blankAt ?? ''} has an empty disk; that machine may be alive and cut off. If it is gone for good, start a node with another name and replace: ${hello.node}`;
+    return refusal('sameName', detail);
   }
   const unknown = unknownDead(table, hello);
   if (unknown !== undefined) return unknown;
@@ -75,6 +80,21 @@ function deadOf({ joining, replaces }: Hello, table: MemberTable): MemberRecord 
 function isReborn({ left, state, move, generation, epoch }: MemberRecord, hello: Hello): boolean {
   const joined = generation > 0 && !left && state !== 'JOINING' && move !== 'switching';
   return hello.joining && joined && epoch !== hello.epoch;
+}
+
+/**
+ * True if a process with an empty disk claims the name of a member that was last reached on another machine. Nothing
+ * proves that it is the member, which may be alive and cut off: writes that the process acknowledged would count as that
+ * replica's. A member that moves keeps its disk, and one that has lost its disk returns where it was.
+ */
+function isElsewhere({ left, generation, address }: MemberRecord, { blankAt }: Hello): boolean {
+  if (blankAt === undefined || left || generation === 0) return false;
+  return hostOf(blankAt) !== hostOf(address);
+}
+
+/** The host of a `host:port`. */
+function hostOf(address: string): string {
+  return address.slice(0, address.lastIndexOf(':'));
 }
 
 function placeDetail(

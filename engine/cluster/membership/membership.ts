@@ -44,7 +44,7 @@ import { MemberTable } from './table.ts';
 import type { News } from './gossip-messages.ts';
 
 /** The fields of a greeting that change during an incarnation. */
-export type Introduction = Pick<Hello, 'generation' | 'joining' | 'view'>;
+export type Introduction = Pick<Hello, 'generation' | 'joining' | 'view'> & { readonly address: Address };
 
 /** The peer plane as membership uses it. */
 export interface MembershipLinks extends GossipLinks {
@@ -338,7 +338,10 @@ export class Membership {
 
   /** Starts the heartbeats. `address`: where other nodes reach this one. */
   start(address: Address): void {
-    if (address !== this.#table.self.address) this.#table.declare({ address });
+    if (address !== this.#table.self.address) {
+      this.#table.declare({ address });
+      this.#introduce();
+    }
     const { state, generation, epoch } = this.#table.self;
     this.#io.log.event('info', 'membership.started', { state, generation, epoch, address });
     if (state === 'JOINING') {
@@ -433,8 +436,8 @@ export class Membership {
   }
 
   #introduce(): void {
-    const { generation, state } = this.#table.self;
-    this.#links.introduce({ generation, joining: state === 'JOINING', view: this.view });
+    const { generation, state, address } = this.#table.self;
+    this.#links.introduce({ generation, joining: state === 'JOINING', view: this.view, address });
   }
 
   /** Adds the peer or updates its address, and returns it. */

@@ -24,7 +24,7 @@ import { unstatedVersions } from './versions.ts';
  * - `location`: another datacenter or rack than configured.
  * - `tokens`: other tokens than the cluster knows.
  * - `oldLife`: a later incarnation of the node was seen.
- * - `sameName`: another living process has this name.
+ * - `sameName`: another living process has this name, or a member on another machine may be alive.
  * - `duplicateToken`: another node of its rack has one of its tokens.
  * - `busy`: too many connections.
  * - `other`: a reason that this version does not know.
@@ -129,6 +129,7 @@ function decodeHello(body: Buffer): Hello {
       ? { min: fields.number('messagesMin'), max: fields.number('messagesMax') }
       : unstatedVersions,
     ...(fields.has('replaces') ? { replaces: nodeOf(fields, 'replaces') } : {}),
+    ...(fields.has('blankAt') ? { blankAt: name('blankAt') } : {}),
     ...(fields.has('view') ? { view: name('view') } : {}),
   };
 }

@@ -38,6 +38,11 @@ export interface Hello {
   readonly joining: boolean;
   /** The dead node whose tokens it takes over. */
   readonly replaces?: NodeId;
+  /**
+   * Where others reach it, if it has started on an empty disk and has not got back what it may have held. Earlier
+   * versions skip the field.
+   */
+  readonly blankAt?: string;
   /** Its published ring view (cluster/view/ring-view-agreement.ts). */
   readonly view?: string;
   /** The product's version, for operators. */

@@ -27,6 +27,7 @@ const schemaText = `
     optional string view = 11;
     optional uint32 messages_min = 12;
     optional uint32 messages_max = 13;
+    optional string blank_at = 14;
   }
 
   message Refusal {
