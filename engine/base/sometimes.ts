@@ -121,6 +121,7 @@ export const rareBranches = {
   'view.publication-held': 'a new ring view is held back by transactions under the old ring',
   'view.save-failed': 'the disk does not take a new ring view',
   'write.deadline-passed': 'a write’s deadline passes before enough replicas have answered',
+  'write.forwarded-twice': 'a write that another node forwarded comes once more',
   'write.local-disk-failed': 'this node’s disk fails a write that other replicas have been sent',
   'write.owner-joined-meanwhile': 'members begin to take a key over while its write is under way',
 } as const;

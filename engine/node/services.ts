@@ -404,6 +404,8 @@ function roundDependencies(
     notReadyReason: () => rebuild.get().notReadyReason ?? takeover.get().notReadyReason,
     unread: () => rebuild.get().unread,
     member: (node) => membership.member(node),
+    ownLife: () => membership.self.generation,
+    lifeOf: membership.lifeOf,
     plane: tellingLinks(io.log, links),
     queueFull: (peer, bytes) => plane.get().isFull(peer, bytes),
     replica,
@@ -463,7 +465,7 @@ function composePlane(
   }: PeerHandling,
   { rebuild }: LaterServices,
 ): Plane {
-  const service = new PeerService(io, replica, dispatcher, parts.settings, transactions.names);
+  const service = new PeerService(io, replica, dispatcher, parts.settings, transactions.names, parts.ownLife);
   const replicate = service.handle.bind(service);
   const handlers: RequestHandlers = {
     ping: replicate,
@@ -477,7 +479,9 @@ function composePlane(
       service.handle(request, isWhole ? reply : notKnowingSole(reply));
     },
     mergeBatch: replicate,
-    coordinateWrite: replicate,
+    coordinateWrite: (request, reply, from) => {
+      service.coordinate(from, request, reply);
+    },
     gossip: ({ words }, reply, from) => reply(gossipReply(membership, from, words)),
     transact: ({ words }, reply) => transactions.handle(words, reply),
     antiEntropy: ({ words }, reply, from) => answerTree(antiEntropy, from, words, reply),

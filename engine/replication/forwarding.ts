@@ -25,6 +25,8 @@ export class Forwarding {
   readonly #parts: RoundDependencies;
   /** Peers that refused, or did not answer, the last write forwarded to them. */
   readonly #failing = new Set<NodeId>();
+  /** How many writes were forwarded. */
+  #count = 0;
 
   constructor(parts: RoundDependencies) {
     this.#parts = parts;
@@ -48,7 +50,7 @@ export class Forwarding {
   ): Promise<StoredObject> {
     const placement = place.in(this.#parts.ring());
     const targets = planForward(this.#parts.view, placement).filter((member) => member !== this.#parts.self);
-    const message: PeerRequest = {
+    const message = {
       kind: 'coordinateWrite',
       key: request.key.packed,
       token: place.token,
@@ -58,12 +60,15 @@ export class Forwarding {
       ifNoneMatch: request.ifNoneMatch ?? false,
       ifContext: request.ifContext === undefined ? noBytes : encodeContext(request.ifContext),
       trace: span,
-    };
+    } as const;
+    this.#count += 1;
+    const name = { life: this.#parts.ownLife(), number: this.#count };
     request.times?.asked(this.#parts.clock.nowUs());
     let refused: LockstepError | undefined;
     const unsent: ReplyFailure[] = [];
     for (const member of targets) {
-      const asked = this.#ask(member, message, timeoutUs);
+      const heardLife = this.#parts.lifeOf(member.node);
+      const asked = this.#ask(member, { ...message, asked: { ...name, heardLife } }, timeoutUs);
       if (!(asked instanceof Promise)) {
         unsent.push(asked);
         continue;

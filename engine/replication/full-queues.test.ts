@@ -86,6 +86,8 @@ class Links implements PeerLinks {
       rules,
       router: new Router(rules),
       hints: undefined,
+      ownLife: () => 1,
+      lifeOf: () => 1,
       peerIndex: () => 1,
     });
   }

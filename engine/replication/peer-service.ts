@@ -5,6 +5,8 @@
 import { BytesError } from '../base/bytes.ts';
 import { mustDecode } from '../base/decoding.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
+import type { NodeId } from '../base/ids.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Io } from '../io/io.ts';
 import type { TraceContext } from '../base/request-trace.ts';
 import { OpenSpan } from '../base/request-trace.ts';
@@ -18,6 +20,7 @@ import { describeObject } from './large-answers.ts';
 import type { IncomingObject, LocalWrite, Replica } from '../replica/replica.ts';
 import { refusal } from '../replica/key-slots.ts';
 import { ReplicaSpans } from './replica-spans.ts';
+import { RepeatedWrites } from './repeated-writes.ts';
 import type { DispatchSettings } from './round-dependencies.ts';
 import type { StoreWrite } from '../storage/store.ts';
 import type { ConsistencyLevel, WriteNeed } from './requests.ts';
@@ -29,7 +32,7 @@ export type Reply = (reply: PeerReply) => void;
 /** What peers ask of a replica. Other services handle the other kinds. */
 export type ReplicaRequest = Extract<
   PeerRequest,
-  { kind: 'ping' | 'readObject' | 'mergeObject' | 'mergeBatch' | 'coordinateWrite' }
+  { kind: 'ping' | 'readObject' | 'mergeObject' | 'mergeBatch' }
 >;
 
 /** Stores idempotency keys beside the objects written under them (`transactions/formats/idempotency-records.ts`). */
@@ -47,6 +50,8 @@ export class PeerService {
   readonly #dispatcher: ClusterDispatcher;
   readonly #settings: DispatchSettings;
   readonly #names: NameKeeper;
+  readonly #ownLife: () => number;
+  readonly #repeated = new RepeatedWrites();
 
   constructor(
     io: Io,
@@ -54,7 +59,9 @@ export class PeerService {
     dispatcher: ClusterDispatcher,
     settings: DispatchSettings,
     names: NameKeeper,
+    ownLife: () => number,
   ) {
+    this.#ownLife = ownLife;
     this.#names = names;
     this.#io = io;
     this.#replica = replica;
@@ -77,10 +84,24 @@ export class PeerService {
       case 'mergeBatch':
         this.#mergeBatch(request, reply);
         return;
-      case 'coordinateWrite':
-        this.#io.spawn('dispatch.coordinate', () => this.#coordinate(request, reply));
-        return;
     }
+  }
+
+  /** Coordinates a write for `from`, unless it has come before: then nobody knows here how it ended. */
+  coordinate(from: NodeId, request: ForwardedWrite, reply: Reply): void {
+    const { asked } = request;
+    if (asked !== undefined && asked.heardLife !== 0 && asked.heardLife !== this.#ownLife()) {
+      // What an earlier incarnation has coordinated is not known. If this write comes for the first time, the asker
+      // goes on to the next replica.
+      reply(failed(new LockstepError('NoTargets', 'the write is for another incarnation of this node')));
+      return;
+    }
+    if (asked !== undefined && this.#repeated.isRepeated(from, asked)) {
+      sometimes('write.forwarded-twice');
+      reply(failed(new LockstepError('Timeout', 'this forwarded write has come before')));
+      return;
+    }
+    this.#io.spawn('dispatch.coordinate', () => this.#coordinate(request, reply));
   }
 
   #read(request: Extract<PeerRequest, { kind: 'readObject' }>, reply: Reply): void {

@@ -48,6 +48,10 @@ export interface RoundDependencies {
   readonly unread: () => boolean;
   /** A member, including one that joins or leaves; undefined if the node is none. */
   readonly member: (node: NodeId) => Member | undefined;
+  /** This node's incarnation number. */
+  readonly ownLife: () => number;
+  /** The peer's incarnation number as known here; 0 if it is unknown. */
+  readonly lifeOf: (node: NodeId) => number;
   readonly plane: PeerLinks;
   /** Whether the full queue toward the peer would refuse a request of `bytes` bytes now. */
   readonly queueFull: (peer: NodeId, bytes: number) => boolean;

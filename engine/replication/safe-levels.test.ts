@@ -109,6 +109,8 @@ class Copies implements PeerLinks {
       rules,
       router: new Router(rules),
       hints: undefined,
+      ownLife: () => 1,
+      lifeOf: () => 1,
       peerIndex: () => 1,
     });
   }

@@ -73,7 +73,11 @@ class Wires {
         this.asked += 1;
         this.#depth += 1;
         this.hops = Math.max(this.hops, this.#depth);
-        present(this.machines.get(peer), 'a peer').service.handle(request as never, onReply);
+        const { service } = present(this.machines.get(peer), 'a peer');
+        // No asker is known here, so no write has a name.
+        if (request.kind === 'coordinateWrite')
+          service.coordinate(peer, { ...request, asked: undefined }, onReply);
+        else service.handle(request as never, onReply);
         this.#depth -= 1;
         return 'ok';
       },
@@ -143,6 +147,8 @@ function makeMachines(wires: Wires): Ring {
       rules,
       router: new Router(rules, noCustomRoute),
       hints: undefined,
+      ownLife: () => 1,
+      lifeOf: () => 1,
       peerIndex: () => 0,
     };
     const dispatcher = new ClusterDispatcher(parts);
@@ -152,7 +158,7 @@ function makeMachines(wires: Wires): Ring {
     >;
     wires.machines.set(self.node, {
       dispatcher,
-      service: new PeerService(io as Io, replica, dispatcher, settings, { learn: () => [] }),
+      service: new PeerService(io as Io, replica, dispatcher, settings, { learn: () => [] }, () => 1),
     });
   }
   return ring;

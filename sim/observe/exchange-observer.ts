@@ -29,6 +29,9 @@ import { ReplacementRule, contextOf } from './replacement-rule.ts';
  */
 const slackUs = 2_000_000;
 
+/** Bytes of a snapshot's head, up to and including the id of the store. */
+const snapshotHeadBytes = 36;
+
 interface OpenExchange {
   readonly node: string;
   readonly peer: string;
@@ -220,7 +223,8 @@ export class ExchangeObserver {
     // An impostor saves a tree, too.
     if (shadow === undefined || shadow.blind) return;
     const bytes = this.#cluster.host(node).disk.durableFiles().get(snapshotPath);
-    if (bytes === undefined) return;
+    // A sync that lied may have left nothing of it.
+    if (bytes === undefined || bytes.length < snapshotHeadBytes) return;
     if (this.isRotten(node) || this.#altered.has(node)) return;
     const reading = decodeSnapshot(bytes, {
       segmentBits: 31 - Math.clz32(bytes.readUInt32BE(12)),

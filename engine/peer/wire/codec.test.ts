@@ -50,6 +50,7 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
     level: fc.constantFrom('DC_ONE', 'DC_QUORUM', '2'),
     ifNoneMatch: fc.boolean(),
     ifContext: bytes,
+    asked: fc.record({ life: fc.maxSafeNat(), number: fc.maxSafeNat(), heardLife: fc.maxSafeNat() }),
   }),
   fc.record({ kind: fc.constant('gossip' as const), words: bytes }),
   fc.record(

@@ -11,12 +11,13 @@
  */
 import { errorCodes } from '../../base/errors.ts';
 import { bytesOf } from '../../base/ids.ts';
+import type { Fields } from './bodies.ts';
 import { decodeBody, encodeBody } from './bodies.ts';
 import type { FrameArena } from './frame-arena.ts';
 import type { Frame } from './frames.ts';
 import { FrameError } from './frames.ts';
 import { replyKinds, replyOfKind, requestKinds, requestOfKind } from './kinds.ts';
-import type { PeerReply, PeerRequest } from './messages.ts';
+import type { AskedWrite, PeerReply, PeerRequest } from './messages.ts';
 import {
   decodeBatchBody,
   decodeKeyed,
@@ -175,7 +176,27 @@ function coordinateWriteBody(request: Extract<PeerRequest, { kind: 'coordinateWr
     ifContext: request.ifContext,
     context: request.context,
     content: request.content,
+    ...(request.asked === undefined ? {} : askedFields(request.asked)),
   });
+}
+
+function askedFields({ life, number, heardLife }: AskedWrite): Record<string, number> {
+  return { askedLife: life, askedNumber: number, heardLife };
+}
+
+function askedOf(fields: Fields): AskedWrite {
+  const count = (field: string): number => wholeOf(field, fields.number(field));
+  return { life: count('askedLife'), number: count('askedNumber'), heardLife: count('heardLife') };
+}
+
+/** Throws `FrameError` unless the value is a whole number that a double holds exactly. */
+function wholeOf(field: string, value: number): number {
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new FrameError(
+      'type',
+      `CoordinateWrite.${field} is ${value}; it is a whole number from 0 to 2^53 - 1`,
+    );
+  return value;
 }
 
 function decodeCoordinateWrite(body: Buffer): PeerRequest {
@@ -189,6 +210,7 @@ function decodeCoordinateWrite(body: Buffer): PeerRequest {
     level: fields.text('level'),
     ifNoneMatch: fields.flag('ifNoneMatch'),
     ifContext: fields.bytesOrNone('ifContext'),
+    ...(fields.has('askedNumber') ? { asked: askedOf(fields) } : {}),
     ...(fields.has('trace') ? { trace: traceOf(fields.bytes('trace')) } : {}),
   };
 }

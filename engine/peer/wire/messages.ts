@@ -61,6 +61,16 @@ export interface Description {
   readonly digest: Uint8Array;
 }
 
+/** The name of a forwarded write; who asks is known from the connection. */
+export interface AskedWrite {
+  /** The asker's incarnation number. */
+  readonly life: number;
+  /** Counts the writes that the asker has forwarded in this process, from 1. */
+  readonly number: number;
+  /** The receiver's incarnation number as the asker knows it; 0 if it knows none. */
+  readonly heardLife: number;
+}
+
 /** A request that belongs to a client's request. */
 interface Traceable {
   /**
@@ -116,6 +126,11 @@ export type PeerRequest =
       readonly ifNoneMatch: boolean;
       /** The write is refused unless the stored context equals this one; empty for no condition. */
       readonly ifContext: Uint8Array;
+      /**
+       * The write's name, by which the receiver recognises it if it comes again (replication/repeated-writes.ts). Absent
+       * from an earlier version, which skips the fields too.
+       */
+      readonly asked?: AskedWrite | undefined;
     })
   /** A gossip message (cluster/membership/gossip-codec.ts). Answered by `gossiped`. */
   | { readonly kind: 'gossip'; readonly words: Uint8Array }

@@ -60,6 +60,9 @@ const schemaText = `
     optional bytes if_context = 5;
     optional bytes context = 6;
     required bytes content = 7;
+    optional double asked_life = 8;
+    optional double asked_number = 9;
+    optional double heard_life = 10;
     optional bytes trace = 15;
   }
 

@@ -45,6 +45,7 @@ type DrawnTerms = {
   readonly forUs?: Range;
   /** Narrower ranges than the kind's own. */
   readonly params?: NonNullable<FaultDraw['params']>;
+  readonly choices?: NonNullable<FaultDraw['choices']>;
   readonly group?: FaultDraw['group'];
   readonly demands?: readonly Demand[];
   /** It may lose copies: all such kinds of one run strike one and the same node, so that the others still overlap. */
@@ -67,6 +68,19 @@ const lossOfCopies: Excuses = {
   'snapshot-rejection': 'the snapshots of the hash tree on such a disk may be damaged, too',
   'no-dangling-transactions':
     'a coordinator that lost its records cannot say which branches are over, or lists them as lost: an operator ends them',
+};
+
+/** An operator must help a node whose manifest is lost, or lied about. */
+const allButManifest = { role: ['log', 'hint', 'identity', 'members', 'snapshot'] } as const;
+
+const oldImage = 'a disk that goes back silently takes back what the node has told of transactions';
+
+/** Nobody can see that such a disk has lost the newest records. */
+const silentLoss: Excuses = {
+  atomicity: oldImage,
+  'outcome-stability': oldImage,
+  'strict-serializability': oldImage,
+  'exactly-once': oldImage,
 };
 
 const damagedCopies: Excuses = {
@@ -157,14 +171,26 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
     forUs: brief,
     params: { meanUs: [1_000, 100_000], tailUs: [0, 1_000_000] },
   },
-  'lying-sync': { ...lossOfDisk, count: [1, 2], forUs: brief },
-  'bit-rot': { ...lossOfDisk, count: [1, 12], exceptions: damagedCopies },
-  'misdirected-io': { ...lossOfDisk, count: [1, 3], forUs: brief, exceptions: damagedCopies },
+  'lying-sync': { ...lossOfDisk, count: [1, 2], forUs: brief, choices: allButManifest, excuses: silentLoss },
+  'bit-rot': { ...lossOfDisk, count: [1, 12], choices: allButManifest, exceptions: damagedCopies },
+  'misdirected-io': {
+    ...lossOfDisk,
+    count: [1, 3],
+    forUs: brief,
+    choices: allButManifest,
+    exceptions: damagedCopies,
+  },
   'lost-directory-entries': { drawn: true, count: [1, 2], forUs: brief },
   'disk-wipe': { ...lossOfDisk, count: [1, 2], forUs: brief },
-  'disk-rollback': { ...lossOfDisk, count: [1, 2], forUs: brief, params: { ageMs: [10, 3_000] } },
+  'disk-rollback': {
+    ...lossOfDisk,
+    count: [1, 2],
+    forUs: brief,
+    params: { ageMs: [10, 3_000] },
+    excuses: silentLoss,
+  },
   'foreign-disk': { ...lossOfDisk, count: [1, 2], forUs: brief },
-  'log-truncation': { ...lossOfDisk, count: [1, 1], forUs: brief },
+  'log-truncation': { ...lossOfDisk, count: [1, 1], forUs: brief, excuses: silentLoss },
   'file-loss': { ...lossOfDisk, count: [1, 4], forUs: brief },
   'wasm-trap': { drawn: true, count: [1, 6], demands: ['modules'] },
   'wasm-infinite-loop': { drawn: true, count: [1, 2], demands: ['modules'] },

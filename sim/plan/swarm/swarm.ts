@@ -319,7 +319,7 @@ function burstOf(): fc.Arbitrary<FaultDraw['after']> {
 
 function drawOf(kind: FaultKind, frame: Frame, after: FaultDraw['after']): FaultDraw {
   const terms = faultContract[kind] as FaultTerms & { readonly drawn: true };
-  const { count, forUs, params, group } = terms;
+  const { count, forUs, params, choices, group } = terms;
   const targets = targetsOf(kind, frame);
   return {
     kind,
@@ -327,6 +327,7 @@ function drawOf(kind: FaultKind, frame: Frame, after: FaultDraw['after']): Fault
     always: true,
     ...(forUs === undefined ? {} : { forUs }),
     ...(params === undefined ? {} : { params }),
+    ...(choices === undefined ? {} : { choices }),
     ...(group === undefined ? {} : { group }),
     ...(targets === undefined ? {} : { targets }),
     ...(after === undefined || faultKinds[kind].aim === 'client' ? {} : { after }),
