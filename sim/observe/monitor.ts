@@ -98,6 +98,10 @@ export class Monitor {
       {
         mayRot: nodesExcepted(plan.faults, 'causality').size > 0,
         forgetful: nodesExcepted(plan.faults, 'hint-delivery'),
+        isTooOld: (host, writtenMs) => {
+          const ageMs = cluster.host(host).clock.wallMs - writtenMs;
+          return ageMs > cluster.configOf(host).hintAgeSecondsMax * 1000;
+        },
       },
     );
     this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host));

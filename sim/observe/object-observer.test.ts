@@ -43,7 +43,13 @@ function wholeHint(): Buffer {
 
 /** A hint store whose file is preallocated with zeros. */
 class HintFile {
-  readonly witness = new ObjectObserver(() => 0);
+  /** Hints written before this instant, in milliseconds, are too old. */
+  oldBeforeMs = 0;
+  readonly witness = new ObjectObserver(() => 0, undefined, undefined, {
+    mayRot: false,
+    forgetful: new Set(['n9']),
+    isTooOld: (_host, writtenMs) => writtenMs < this.oldBeforeMs,
+  });
   readonly #content = Buffer.alloc(4096);
   readonly #planned: Buffer = Buffer.alloc(4096);
   #at = segmentHeadBytes;
@@ -112,7 +118,11 @@ class LogFile {
   #seq = 1;
 
   constructor(mayRot: boolean) {
-    this.observer = new ObjectObserver(() => 0, undefined, undefined, { mayRot, forgetful: new Set() });
+    this.observer = new ObjectObserver(() => 0, undefined, undefined, {
+      mayRot,
+      forgetful: new Set(),
+      isTooOld: () => false,
+    });
   }
 
   plan(write: StoreWrite): { readonly from: number; readonly to: number } {
@@ -187,6 +197,22 @@ describe('the object observer', () => {
     expect(file.witness.hints.forgotten.map(({ text }) => text)).toEqual([
       expect.stringContaining('n3 left with its hint'),
     ]);
+  });
+
+  it('skips a removed hint that has expired', () => {
+    for (const [oldBeforeMs, skipped] of [
+      [Infinity, 1],
+      [0, 0],
+    ] as const) {
+      const file = new HintFile();
+      file.oldBeforeMs = oldBeforeMs;
+      const hint = file.plan(hintOf('a', wholeHint()));
+      const removal = file.plan(hintOf('a', undefined));
+      file.reaches(hint.from, hint.to);
+      file.reaches(removal.from, removal.to);
+      expect(file.witness.hints).toMatchObject({ removed: 1, skipped });
+      expect(file.witness.hints.forgotten.length).toBe(1 - skipped);
+    }
   });
 
   it('forgets the records after the offset at which a recovery truncates the log', () => {

@@ -62,6 +62,8 @@ interface HintWrites {
 /** A hint as it lies on a disk (engine/replication/hints/hints.ts). */
 interface ReadHint {
   readonly token: number;
+  /** When it was stored, by the wall clock of its host. */
+  readonly writtenMs: number;
   readonly object: StoredObject;
 }
 
@@ -84,6 +86,8 @@ export interface DiskExceptions {
   readonly mayRot: boolean;
   /** Nodes whose disks may forget what they had acknowledged. */
   readonly forgetful: ReadonlySet<string>;
+  /** Whether the host gives up a hint that was written at this instant of its wall clock (`hint_age_seconds_max`). */
+  readonly isTooOld: (host: string, writtenMs: number) => boolean;
 }
 
 /** Judges every object and hint as it reaches a disk; collects violations of `causality` and `hint-delivery`. */
@@ -119,7 +123,7 @@ export class ObjectObserver {
     nowUs: () => number,
     replacements: ReplacementsOf = () => undefined,
     dates?: DateObserver,
-    exceptions: DiskExceptions = { mayRot: false, forgetful: new Set() },
+    exceptions: DiskExceptions = { mayRot: false, forgetful: new Set(), isTooOld: () => false },
   ) {
     this.#nowUs = nowUs;
     this.#replacements = replacements;
@@ -341,7 +345,8 @@ export class ObjectObserver {
     this.#removed += 1;
     const name = unpackKey(key as PackedKey);
     const hint = readHint(bytes);
-    if (name === undefined || hint === undefined) this.#skippedHints += 1;
+    if (name === undefined || hint === undefined || this.#exceptions.isTooOld(host, hint.writtenMs))
+      this.#skippedHints += 1;
     else if (!this.#isKeptElsewhere(host, key, hint.object))
       this.#gaveUp(host, how, textOf(name.bucket), name.key as string as PackedKey, hint);
   }
@@ -471,9 +476,7 @@ function readHint(bytes: Uint8Array): ReadHint | undefined {
   try {
     const reader = new ByteReader(bytes);
     if (reader.u8() !== 1) return undefined;
-    const token = reader.u32();
-    reader.u64();
-    return { token, object: decodeObject(reader.bytes()) };
+    return { token: reader.u32(), writtenMs: reader.u64(), object: decodeObject(reader.bytes()) };
   } catch (error) {
     if (error instanceof BytesError) return undefined;
     throw error;
