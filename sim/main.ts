@@ -8,6 +8,9 @@ const { complaintAbout, makeProgram, withPresentOptions } = (await import(
   commandsFileOf(buildDirectory, hasOwn).href
 )) as typeof Commands;
 
+/** Time for output to reach a slow reader, and for threads to end. */
+const lingerMs = 10_000;
+
 const program = makeProgram(
   (text) => process.stdout.write(`${text}\n`),
   (code) => {
@@ -31,6 +34,8 @@ try {
 } catch (error) {
   process.exitCode = complain(error);
 }
+// The work is done, and its output is written. What a command may have left open must not keep the process.
+setTimeout(() => process.exit(), lingerMs).unref();
 
 function complain(error: unknown): number {
   const { code, text } = complaintAbout(error, process.argv.slice(2));

@@ -64,6 +64,7 @@ export class PeerProxies implements FaultNetwork {
   readonly #sockets = new Set<Socket>();
   readonly #lasting = new Set<Lasting>();
   readonly #refusing = new Set<string>();
+  #isClosed = false;
 
   /** `seed`: of the delays and of which messages a fault strikes. */
   constructor(seed: string) {
@@ -164,6 +165,7 @@ export class PeerProxies implements FaultNetwork {
 
   /** Stops listening, and ends all connections. */
   close(): void {
+    this.#isClosed = true;
     for (const server of this.#servers) server.close();
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -201,7 +203,8 @@ export class PeerProxies implements FaultNetwork {
 
   #accept(near: Socket, node: string, target: number): void {
     this.#own(near);
-    if (this.#refusing.has(node)) {
+    // A connection that was on its way when the proxies closed would keep this process from its end.
+    if (this.#isClosed || this.#refusing.has(node)) {
       near.resetAndDestroy();
       return;
     }
@@ -217,6 +220,7 @@ export class PeerProxies implements FaultNetwork {
   }
 
   #pass(near: Socket, dialer: string, node: string, target: number, head: Buffer): void {
+    if (this.#isClosed) return;
     const far = connect({ port: target, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
     this.#own(far);
     const forth = new PeerPipe(this.#direction(dialer, node), near, far);
