@@ -16,6 +16,7 @@ export const siblingsAfterPartition: Scenario = {
     kinds: { get: 25, put: 75 },
     needs: { one: 70, quorum: 30 },
   },
+  bucketChanges: [8, 14],
   faults: [
     {
       kind: 'network-partition',
@@ -38,5 +39,6 @@ export const siblingsAfterPartition: Scenario = {
     convergence: 12,
     'hint-delivery': 10,
     'timestamp-accuracy': 20,
+    'bucket-properties': 4,
   },
 };

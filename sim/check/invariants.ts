@@ -31,6 +31,7 @@ import { messagesRow } from './protocols/redis-messages.ts';
 import { quorumIntersectionRow } from './objects/quorums.ts';
 import { metricsReconcileRow } from './metrics/reconcile/reconciliation.ts';
 import { resourceBoundsRow } from './bounds/resources.ts';
+import { bucketPropertiesRow } from './cluster/bucket-properties.ts';
 import { ringAgreementRow } from './cluster/ring-agreement.ts';
 import { sessionGuaranteesRow } from './objects/sessions.ts';
 import { snapshotRejectionRow } from './anti-entropy/snapshot-rejection.ts';
@@ -81,6 +82,7 @@ export const invariantTable = [
   standbyRoutingRow,
   conditionalPutsRow,
   messagesRow,
+  bucketPropertiesRow,
 ] as const;
 
 type AnyRow = (typeof invariantTable)[number];

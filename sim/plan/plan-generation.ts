@@ -15,6 +15,7 @@ import { faultKinds } from '../faults/fault-table.ts';
 import type {
   Moment,
   Plan,
+  PlanBucketChange,
   PlanFault,
   PlanMalformedInput,
   PlanOperation,
@@ -34,6 +35,7 @@ import { seedNameOf } from './former-names.ts';
 import { jobsOf } from './job-plans.ts';
 import { transactionsOf } from './transaction-generation.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
+import { bucketChangeKinds } from '../evidence/bucket-changes.ts';
 import { channelCount } from '../evidence/redis-messages.ts';
 import { pageCount } from '../evidence/redis-pages.ts';
 import type { RedisKind } from '../evidence/redis.ts';
@@ -67,6 +69,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       jobs: scenario.jobs === undefined ? fc.constant(undefined) : jobsOf(scenario.jobs, load.keys),
       redis: scenario.redis === undefined ? fc.constant(undefined) : redisOperationsOf(scenario.redis),
       levels: levelsOf(scenario),
+      bucketChanges: bucketChangesOf(scenario, members, stormUs),
     })
     .map((drawn) => ({
       format: planFormat,
@@ -90,6 +93,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       faults: drawn.faults.map((fault, index) => ({ id: `f${index}`, ...fault })),
       malformedInput: drawn.malformedInput.map((burst, index) => ({ id: `g${index}`, ...burst })),
       scrapes: drawn.scrapes.map((scrape, index) => ({ id: `s${index}`, ...scrape })),
+      ...(drawn.bucketChanges.length === 0 ? {} : { bucketChanges: drawn.bucketChanges }),
       floors: scenario.invariants,
     }));
 }
@@ -289,6 +293,29 @@ function scrapeOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unn
     atUs: fc.integer({ min: 0, max: stormUs }),
     node: fc.constantFrom(...nodes.map((node) => node.name)),
   });
+}
+
+const changedBuckets = 2;
+
+/** The changes with ids `b0`, `b1`, …, in the order of their moments; two settings to one reset. */
+function bucketChangesOf(
+  { bucketChanges }: Scenario,
+  nodes: readonly PlanNode[],
+  stormUs: number,
+): fc.Arbitrary<readonly PlanBucketChange[]> {
+  if (bucketChanges === undefined) return fc.constant([]);
+  const change = fc.record({
+    atUs: fc.integer({ min: 0, max: stormUs }),
+    node: fc.constantFrom(...nodes.map((node) => node.name)),
+    kind: fc.constantFrom(...bucketChangeKinds, 'set' as const),
+    bucket: fc.nat(changedBuckets - 1),
+    odd: fc.nat(1),
+  });
+  return listOf(bucketChanges, change).map((list) =>
+    list
+      .toSorted((left, right) => left.atUs - right.atUs)
+      .map(({ odd, ...drawn }, index) => ({ id: `b${index}`, ...drawn, mark: 2 * index + odd })),
+  );
 }
 
 /** fast-check's seed, a 32-bit integer, derived from the scenario's name and the run's seed. */

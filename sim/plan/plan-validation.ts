@@ -6,6 +6,7 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import type { InvariantName } from '../check/invariants.ts';
 import { invariantTable } from '../check/invariants.ts';
+import { bucketChangeKinds } from '../evidence/bucket-changes.ts';
 import type { ParameterRange } from '../faults/fault-row.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
 import { faultKinds, faultRows } from '../faults/fault-table.ts';
@@ -23,6 +24,7 @@ import {
 import type {
   Moment,
   Plan,
+  PlanBucketChange,
   PlanFault,
   PlanMalformedInput,
   PlanJudges,
@@ -121,6 +123,7 @@ const optionalFields = [
   'transactions',
   'redisOperations',
   'jobs',
+  'bucketChanges',
   'steadyHosts',
   'steadyFrom',
   'paces',
@@ -192,6 +195,16 @@ function readPlan(field: Field): Plan {
       fields.scrapes,
       readList(fields.scrapes, planLimits.scrapesMax, (item) => readScrape(item, hosts)),
     ),
+    ...(fields.bucketChanges === undefined
+      ? {}
+      : {
+          bucketChanges: distinct(
+            fields.bucketChanges,
+            readList(fields.bucketChanges, planLimits.bucketChangesMax, (item) =>
+              readBucketChange(item, hosts),
+            ),
+          ),
+        }),
     floors: readFloors(fields.floors),
     ...(fields.steadyHosts === undefined ? {} : { steadyHosts: hosts.readSome(fields.steadyHosts) }),
     ...(fields.steadyFrom === undefined ? {} : { steadyFrom: hosts.readSteadyFrom(fields.steadyFrom) }),
@@ -377,6 +390,18 @@ function readMalformedInput(field: Field, hosts: Hosts): PlanMalformedInput {
 function readScrape(field: Field, hosts: Hosts): PlanScrape {
   const fields = readObject(field, ['id', 'atUs', 'node']);
   return { id: readText(fields.id, 32), atUs: readDuration(fields.atUs), node: hosts.readNode(fields.node) };
+}
+
+function readBucketChange(field: Field, hosts: Hosts): PlanBucketChange {
+  const fields = readObject(field, ['id', 'atUs', 'node', 'kind', 'bucket', 'mark']);
+  return {
+    id: readText(fields.id, 32),
+    atUs: readDuration(fields.atUs),
+    node: hosts.readNode(fields.node),
+    kind: readChoice(fields.kind, bucketChangeKinds),
+    bucket: readInteger(fields.bucket, 0, planLimits.changedBucketsMax - 1),
+    mark: readInteger(fields.mark, 0, planLimits.marksOfBucketsMax),
+  };
 }
 
 /** Engine settings of a plan or a scenario. The engine checks their meaning when the cluster is built. */

@@ -7,6 +7,7 @@
  * Times are microseconds of virtual time from the beginning of the storm.
  */
 import type { Floors } from '../check/invariants.ts';
+import type { bucketChangeKinds } from '../evidence/bucket-changes.ts';
 import type { JobKind } from '../evidence/jobs.ts';
 import type { RedisKind } from '../evidence/redis.ts';
 import type { Fault } from '../faults/fault.ts';
@@ -132,6 +133,19 @@ export interface PlanScrape {
   readonly node: string;
 }
 
+/** One change of a bucket's properties by an operator. */
+export interface PlanBucketChange {
+  /** Keeps its value through shrinking: `b3`. */
+  readonly id: string;
+  readonly atUs: number;
+  readonly node: string;
+  readonly kind: (typeof bucketChangeKinds)[number];
+  /** Number of the bucket. */
+  readonly bucket: number;
+  /** What is set is made of it; no other change has it. */
+  readonly mark: number;
+}
+
 /** One run with every choice made. `plan-validation.ts` holds the limits of each field. */
 export interface Plan {
   readonly format: typeof planFormat;
@@ -165,6 +179,8 @@ export interface Plan {
   readonly faults: readonly PlanFault[];
   readonly malformedInput: readonly PlanMalformedInput[];
   readonly scrapes: readonly PlanScrape[];
+  /** Absent: none. */
+  readonly bucketChanges?: readonly PlanBucketChange[];
   /** The invariants to check, each with its floor: fewer comparisons prove nothing. */
   readonly floors: Floors;
   /**

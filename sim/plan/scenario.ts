@@ -144,6 +144,8 @@ export interface Scenario {
   readonly redis?: RedisLoad;
   /** Absent: there are no jobs. */
   readonly jobs?: JobLoad;
+  /** How many changes of buckets' properties an operator makes; absent: none. */
+  readonly bucketChanges?: Range;
   readonly faults: readonly FaultDraw[];
   /** Length of the storm. Faults begin within it; what lasts longer is healed at its end. */
   readonly stormMs: number;

@@ -415,6 +415,7 @@ class Run {
         atUs,
         text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
       })),
+      bucketChanges: load.bucketChanges,
       unauthorized: { requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
     };
   }

@@ -13,6 +13,8 @@ import type { Plan, PlanFault, PlanScrape, PlanOperation } from '../plan/plan.ts
 import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import { HttpClient } from '../world/http/http-client.ts';
+import type { BucketEvidence } from '../evidence/bucket-changes.ts';
+import { BucketOperator } from './bucket-operator.ts';
 import type { ClientLevels, ClientTarget } from './client.ts';
 import { Client } from './client.ts';
 import { ClientKeys, laterHoldersIn } from './client-keys.ts';
@@ -58,6 +60,7 @@ export class Load {
   readonly transactions = new TransactionRecorder();
   readonly slowReadings: SlowReading[] = [];
   finals: Finals = { dangling: [], liveness: [], heard: [] };
+  readonly #buckets: BucketOperator;
   readonly #redis: RedisLoad;
   readonly #jobs: JobLoad;
   readonly #world: LoadWorld;
@@ -99,6 +102,7 @@ export class Load {
     this.#keys = new ClientKeys(plan, cluster.ring);
     this.#token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
     this.#unauthenticated = new UnauthenticatedClients(world, cluster, this.#token);
+    this.#buckets = new BucketOperator({ cluster, token: this.#token, nowUs: () => world.nowUs });
     this.#redis = this.#redisLoad();
     this.#jobs = this.#jobLoad();
     this.#datacenters = new Map(plan.nodes.map(({ name, datacenter }) => [name, datacenter]));
@@ -122,6 +126,11 @@ export class Load {
     return this.#jobs.records;
   }
 
+  /** What the operator changed of buckets, and what nodes stated of them. */
+  get bucketChanges(): BucketEvidence {
+    return this.#buckets;
+  }
+
   /** Runs jobs that read every key, at every node. */
   lookAtAll(stopped: () => boolean): void {
     this.#jobs.lookAtAll(stopped);
@@ -141,6 +150,7 @@ export class Load {
     this.#jobs.begin(() => this.#ended);
     this.#beginMalformedInput(startUs);
     this.#beginOperator(startUs);
+    this.#beginBucketChanges(startUs);
   }
 
   /** How many requests clients gave up because of a fault, by the fault's kind. */
@@ -223,6 +233,7 @@ export class Load {
   /** Reads every key in every datacenter, and asks every node, until all have answered or `stopped` returns true. */
   readBack(stopped: () => boolean): void {
     this.#redis.readBack(stopped);
+    this.#lookAtBuckets(stopped);
     this.#unauthenticated.lookAfter(stopped, (io, task) => this.#spawn(io, 'strangers', task));
     const datacenters = new Set(this.#plan.nodes.map((node) => node.datacenter));
     for (const datacenter of datacenters) {
@@ -366,6 +377,22 @@ export class Load {
         });
       });
     }
+  }
+
+  #beginBucketChanges(startUs: number): void {
+    const { bucketChanges = [] } = this.#plan;
+    if (bucketChanges.length === 0) return;
+    const io = this.#world.addHost('bucket-operator').boot();
+    for (const change of bucketChanges)
+      this.#world.at(startUs + change.atUs, `bucket ${change.id}`, () =>
+        this.#spawn(io, change.id, () => this.#buckets.change(change, io)),
+      );
+  }
+
+  #lookAtBuckets(stopped: () => boolean): void {
+    const buckets = [...new Set((this.#plan.bucketChanges ?? []).map(({ bucket }) => bucket))];
+    if (buckets.length === 0) return;
+    this.#hosted('bucket-reader', (io) => this.#buckets.lookAfter(buckets, io, stopped));
   }
 
   async #scrape(scrape: Pick<PlanScrape, 'id' | 'node'>, http: HttpClient): Promise<ScrapeRecord> {

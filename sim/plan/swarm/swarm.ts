@@ -45,6 +45,18 @@ const baseline = {
 /** Bytes that rotted unread are found by a full sweep alone. */
 const sweeping: Settings = { aae_full_sweep_interval_seconds: 3 };
 
+/**
+ * Settings of half of the runs: the limits that a run's few seconds reach. With a server's own limits no file of the
+ * store is ever full, so none is sealed, merged or removed, and nothing grows old.
+ */
+const soonReached = {
+  store_segment_bytes_max: 16_384,
+  tombstone_grace_seconds: 1,
+  hint_age_seconds_max: 2,
+  aae_full_sweep_interval_seconds: 3,
+  aae_snapshot_interval_seconds: 1,
+} as const;
+
 /** Chance in a hundred that a key with a trial is drawn at all. */
 const drawnPercent = 15;
 
@@ -69,10 +81,23 @@ const events = [
   'xa.c.decision.written',
   'xa.c.decision.synced',
   'xa.c.commit.sent',
+  'xa.c.ack.recv',
+  'xa.c.tombstone.written',
+  'xa.p.apply.partial',
+  'xa.p.ack.sent',
+  'xa.p.recovery.scan',
   'aae.exchange.started',
   'aae.key.diverged',
+  'aae.snapshot.saved',
+  'aae.sweep.began',
   'membership.move.declared',
+  'membership.ring.changed',
   'transfer.rebuild.began',
+  'transfer.done',
+  'props.changed',
+  'dispatch.tombstone.reaped',
+  'store.segment.rotated',
+  'store.segments.merged',
   'disk.name.renamed',
   'disk.file.synced',
   // The target is recovering, or has just died.
@@ -91,6 +116,8 @@ interface Frame {
   readonly objects: LoadShape;
   readonly credentials: boolean;
   readonly sweeps: boolean;
+  /** The limits are `soonReached`. */
+  readonly small: boolean;
   readonly stormMs: number;
   /** Which member may lose copies, by its place among them; undefined: none. */
   readonly loser: number | undefined;
@@ -111,6 +138,7 @@ function frames(): fc.Arbitrary<Frame> {
     objects: objectLoads(),
     credentials: chance(15),
     sweeps: chance(50),
+    small: chance(50),
     stormMs: integerIn([2_000, 6_000]),
     loser: maybe(loserPercent, fc.nat()),
   });
@@ -140,6 +168,7 @@ function assemble(
     load: { ...objects, ...(transactions === undefined ? {} : { transactions: kept(transactions, faults) }) },
     ...(redis === undefined ? {} : { redis }),
     ...(jobs === undefined ? {} : { jobs }),
+    bucketChanges: [0, 6],
     faults,
     stormMs,
     calmMs: 3_000,
@@ -160,8 +189,9 @@ function floorOf(name: InvariantName): number {
   return name === 'no-silent-failures' || name === 'determinism' ? 1 : 0;
 }
 
-function settingsOf({ settings: drawn, credentials }: Frame): Settings {
-  const given: Record<string, number | string | boolean> = { ...baseline, ...drawn };
+function settingsOf({ settings: drawn, credentials, small }: Frame): Settings {
+  const limits = small ? soonReached : {};
+  const given: Record<string, number | string | boolean> = { ...baseline, ...limits, ...drawn };
   if (credentials) given['credentials'] = 'world';
   return given;
 }

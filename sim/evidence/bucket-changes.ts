@@ -1,0 +1,63 @@
+/** What an operator changed of buckets' properties, and what nodes stated of them after the calm. */
+import type { Outcome } from './history.ts';
+
+/** A change sets all marked properties at once, or resets the bucket to its type's properties. */
+export const bucketChangeKinds = ['set', 'reset'] as const;
+
+/** One change, as the operator made it. Times are virtual microseconds. */
+export interface BucketChange {
+  readonly id: string;
+  readonly kind: (typeof bucketChangeKinds)[number];
+  readonly bucket: string;
+  /** Identifies the change in what nodes state: no other change has it. */
+  readonly mark: number;
+  readonly node: string;
+  readonly invokedUs: number;
+  readonly completedUs: number;
+  readonly outcome: Outcome;
+}
+
+/** The marked properties, as a node states them. */
+export interface StatedProperties {
+  readonly allow_mult: boolean;
+  readonly old_vclock: number;
+  readonly big_vclock: number;
+}
+
+/** What one node states of a bucket after the calm; undefined if it did not answer. */
+export interface BucketStatement {
+  readonly node: string;
+  readonly bucket: string;
+  readonly atUs: number;
+  readonly seen: StatedProperties | undefined;
+}
+
+/** What a read shows of two puts without a context; undefined if a request failed. */
+export interface BucketEffect {
+  readonly bucket: string;
+  readonly atUs: number;
+  readonly node: string;
+  /** As the nodes stated it before the puts. */
+  readonly allowMult: boolean;
+  readonly values: number | undefined;
+}
+
+/** All of it. */
+export interface BucketEvidence {
+  readonly changes: readonly BucketChange[];
+  readonly statements: readonly BucketStatement[];
+  readonly effects: readonly BucketEffect[];
+}
+
+/** What a bucket states that no change concerns. */
+export const unmarked: StatedProperties = { allow_mult: false, old_vclock: 86_400, big_vclock: 50 };
+
+/** What a change with this mark sets. Limits this large prune nothing in a run. */
+export function markedProperties(mark: number): StatedProperties {
+  return { allow_mult: mark % 2 === 1, old_vclock: 100_000 + mark, big_vclock: 100 + mark };
+}
+
+/** The bucket of a number; it holds no key before the calm. */
+export function markedBucket(number: number): string {
+  return `marked${number}`;
+}

@@ -1,0 +1,139 @@
+/**
+ * An operator who changes the properties of buckets over HTTP, each change at its moment and through its node. After
+ * the calm the operator asks every node what it states of each bucket, and tries what the properties promise: whether
+ * two puts without a context leave two values.
+ */
+import type { Io } from '../../engine/io/io.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import { ConnectError } from '../../engine/io/network.ts';
+import type {
+  BucketChange,
+  BucketEffect,
+  BucketStatement,
+  StatedProperties,
+} from '../evidence/bucket-changes.ts';
+import { markedBucket, markedProperties } from '../evidence/bucket-changes.ts';
+import type { PlanBucketChange } from '../plan/plan.ts';
+import { HttpClient } from '../world/http/http-client.ts';
+import type { HttpClientRequest, HttpClientResponse } from '../world/http/http-client.ts';
+import { objectOf, putRequest, readRequest } from './http-objects.ts';
+import type { LoadCluster } from './load-world.ts';
+
+const timeoutUs = 2_000_000;
+const lookAgainUs = 500_000;
+
+/** What the operator works with. */
+export interface BucketOperatorContext {
+  readonly cluster: Pick<LoadCluster, 'members' | 'address'>;
+  readonly token: string | undefined;
+  readonly nowUs: () => number;
+}
+
+/** The operator of one run, and its records. */
+export class BucketOperator {
+  readonly changes: BucketChange[] = [];
+  statements: readonly BucketStatement[] = [];
+  readonly effects: BucketEffect[] = [];
+  readonly #context: BucketOperatorContext;
+
+  constructor(context: BucketOperatorContext) {
+    this.#context = context;
+  }
+
+  /** Makes one change. */
+  async change({ id, kind, bucket: number, mark, node }: PlanBucketChange, io: Io): Promise<void> {
+    const bucket = markedBucket(number);
+    const path = `/buckets/${bucket}/props`;
+    const headers = { 'Content-Type': 'application/json' };
+    const body = JSON.stringify({ props: markedProperties(mark) });
+    const invokedUs = this.#context.nowUs();
+    const outcome = await this.#outcomeOf(
+      io,
+      node,
+      kind === 'set' ? { method: 'PUT', path, headers, body } : { method: 'DELETE', path },
+    );
+    const completedUs = this.#context.nowUs();
+    this.changes.push({ id, kind, bucket, mark, node, invokedUs, completedUs, outcome });
+  }
+
+  async #outcomeOf(io: Io, node: string, request: HttpClientRequest): Promise<BucketChange['outcome']> {
+    try {
+      const { status } = await this.#ask(io, node, request);
+      return status < 300 ? 'ok' : 'unknown';
+    } catch (error) {
+      return error instanceof ConnectError ? 'fail' : 'unknown';
+    }
+  }
+
+  /** Asks every node until all state the same of each bucket, or `stopped`; then tries what they promise. */
+  async lookAfter(buckets: readonly number[], io: Io, stopped: () => boolean): Promise<void> {
+    for (;;) {
+      this.statements = await this.#statementsOf(buckets, io);
+      if (isAgreed(this.statements) || stopped()) break;
+      await sleep(io.clock, lookAgainUs);
+    }
+    for (const bucket of buckets) {
+      const { seen } = this.statements.find((one) => one.bucket === markedBucket(bucket)) ?? {};
+      if (seen !== undefined) await this.#try(markedBucket(bucket), seen.allow_mult, io);
+    }
+  }
+
+  async #statementsOf(buckets: readonly number[], io: Io): Promise<readonly BucketStatement[]> {
+    const statements: BucketStatement[] = [];
+    for (const bucket of buckets.map(markedBucket))
+      for (const node of this.#context.cluster.members) {
+        const seen = await this.#statedBy(node, bucket, io);
+        statements.push({ node, bucket, atUs: this.#context.nowUs(), seen });
+      }
+    return statements;
+  }
+
+  async #statedBy(node: string, bucket: string, io: Io): Promise<StatedProperties | undefined> {
+    try {
+      const { status, body } = await this.#ask(io, node, {
+        method: 'GET',
+        path: `/buckets/${bucket}/props`,
+      });
+      if (status !== 200) return undefined;
+      const { props } = JSON.parse(body.toString('utf8')) as { readonly props: StatedProperties };
+      const { allow_mult, old_vclock, big_vclock } = props;
+      return { allow_mult, old_vclock, big_vclock };
+    } catch {
+      // The node is down or too slow: it states nothing.
+      return undefined;
+    }
+  }
+
+  /** Puts two values through two nodes, and reads through a third. */
+  async #try(bucket: string, allowMult: boolean, io: Io): Promise<void> {
+    const { members } = this.#context.cluster;
+    const place = { type: Buffer.from('default'), bucket: Buffer.from(bucket), key: Buffer.from('k') };
+    const nodes = [0, 1, 2].map((index) => members[index % members.length] ?? '');
+    let values: number | undefined;
+    try {
+      const answers: HttpClientResponse[] = [];
+      for (const [index, node] of nodes.slice(0, 2).entries())
+        answers.push(await this.#ask(io, node, putRequest(place, {}, {}, Buffer.from(`value ${index}`))));
+      const read = await this.#ask(io, nodes[2] ?? '', readRequest(place, { r: 'quorum' }));
+      if (answers.every(({ status }) => status < 300)) values = objectOf(read)?.values.length;
+    } catch {
+      // A request without an answer shows nothing.
+    }
+    this.effects.push({ bucket, atUs: this.#context.nowUs(), node: nodes[2] ?? '', allowMult, values });
+  }
+
+  #ask(io: Io, node: string, request: HttpClientRequest): Promise<HttpClientResponse> {
+    const { cluster, token } = this.#context;
+    return new HttpClient(io, token).request(cluster.address(node, 'http'), request, timeoutUs);
+  }
+}
+
+function isAgreed(statements: readonly BucketStatement[]): boolean {
+  const seen = new Map<string, string>();
+  return statements.every(({ bucket, seen: one }) => {
+    const text = JSON.stringify(one);
+    const first = seen.get(bucket) ?? text;
+    seen.set(bucket, first);
+    return one !== undefined && text === first;
+  });
+}
