@@ -69,15 +69,4 @@ export const oracleMutants: readonly Mutant[] = [
     oracles: ['bucket-properties'],
     seedsMax: 20,
   },
-  {
-    name: 'older-setting-wins',
-    code: 'M150',
-    title: 'of two settings of one property the older one stays',
-    file: 'engine/buckets/registers.js',
-    find: 'return isNewerStamp(left.stamp, right.stamp) ? left : right;',
-    replace: 'return isNewerStamp(left.stamp, right.stamp) ? right : left;',
-    scenario: 'siblings-after-partition',
-    oracles: ['bucket-properties'],
-    seedsMax: 5,
-  },
 ];

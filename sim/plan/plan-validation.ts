@@ -197,14 +197,7 @@ function readPlan(field: Field): Plan {
     ),
     ...(fields.bucketChanges === undefined
       ? {}
-      : {
-          bucketChanges: distinct(
-            fields.bucketChanges,
-            readList(fields.bucketChanges, planLimits.bucketChangesMax, (item) =>
-              readBucketChange(item, hosts),
-            ),
-          ),
-        }),
+      : { bucketChanges: readBucketChanges(fields.bucketChanges, hosts) }),
     floors: readFloors(fields.floors),
     ...(fields.steadyHosts === undefined ? {} : { steadyHosts: hosts.readSome(fields.steadyHosts) }),
     ...(fields.steadyFrom === undefined ? {} : { steadyFrom: hosts.readSteadyFrom(fields.steadyFrom) }),
@@ -390,6 +383,11 @@ function readMalformedInput(field: Field, hosts: Hosts): PlanMalformedInput {
 function readScrape(field: Field, hosts: Hosts): PlanScrape {
   const fields = readObject(field, ['id', 'atUs', 'node']);
   return { id: readText(fields.id, 32), atUs: readDuration(fields.atUs), node: hosts.readNode(fields.node) };
+}
+
+function readBucketChanges(field: Field, hosts: Hosts): readonly PlanBucketChange[] {
+  const read = (item: Field): PlanBucketChange => readBucketChange(item, hosts);
+  return distinct(field, readList(field, planLimits.bucketChangesMax, read));
 }
 
 function readBucketChange(field: Field, hosts: Hosts): PlanBucketChange {

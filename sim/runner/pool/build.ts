@@ -6,6 +6,9 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
+/** The `lockstep` command's own bundle, which is made of the same modules. */
+const commandBundle = join('engine', 'bundle', '/');
+
 /** The directory of the build that this file belongs to. */
 export const buildDirectory = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -40,8 +43,7 @@ function fileOf(build: string, bundle: string, module: string, hasOwn: boolean):
 function isCurrent(bundle: string, build: string): boolean {
   const madeMs = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs;
   if (madeMs === undefined) return false;
-  return readdirSync(build, { recursive: true, encoding: 'utf8' }).every(
-    (name) =>
-      !name.endsWith('.js') || name.endsWith('.bundle.js') || statSync(join(build, name)).mtimeMs <= madeMs,
-  );
+  return readdirSync(build, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.js') && !name.endsWith('.bundle.js') && !name.startsWith(commandBundle))
+    .every((name) => statSync(join(build, name)).mtimeMs <= madeMs);
 }
