@@ -21,8 +21,8 @@ export interface PageParts {
   readonly style: string;
   /** The command that replays the run; empty for the playground. */
   readonly replay: string;
-  /** The sentence of `explain`; empty if it was not asked. */
-  readonly cause: string;
+  /** The sentences of `explain`; none if it was not asked. */
+  readonly cause: readonly string[];
   readonly playground: boolean;
 }
 
@@ -44,7 +44,7 @@ export function renderPage(parts: PageParts): string {
 <h1 id="title">${escaped(words.title)}</h1>
 <p id="meaning">${escaped(words.meaning)}</p>
 <p id="evidence" class="evidence"${words.evidence === '' ? ' hidden' : ''}>${escaped(words.evidence)}</p>
-<p id="cause" class="cause"${parts.cause === '' ? ' hidden' : ''}>${escaped(parts.cause)}</p>
+${causeList(parts.cause)}
 <p id="figures" class="figures">${escaped(words.figures)}</p>
 ${parts.replay === '' ? '' : replayLine(parts.replay)}
 </section>
@@ -62,6 +62,16 @@ ${sentenceList(recording)}
 </body>
 </html>
 `;
+}
+
+function causeList(lines: readonly string[]): string {
+  const items = lines.map((line) => `<li>${escaped(line)}</li>`).join('\n');
+  return `<section id="cause" class="cause" aria-labelledby="cause-title"${lines.length === 0 ? ' hidden' : ''}>
+<h2 id="cause-title">How it came about</h2>
+<ul>
+${items}
+</ul>
+</section>`;
 }
 
 function replayLine(command: string): string {

@@ -291,6 +291,7 @@ export class Diagram {
       if (stroke === undefined) strokes.set(style, (stroke = { family, dim, lost, slow, lines: [] }));
       stroke.lines.push(line);
     }
+    this.#nameMessages(geometry);
     const ordered = [...strokes.values()].sort((left, right) => Number(right.dim) - Number(left.dim));
     for (const stroke of ordered) this.#strokeLines(stroke);
     const { source, index } = this.#selected ?? {};
@@ -303,6 +304,31 @@ export class Diagram {
     this.#context.beginPath();
     trace(this.#context, line, true);
     this.#context.stroke();
+  }
+
+  /** Names the messages that are drawn strongly, if they are few, where their names do not overlap. */
+  #nameMessages(geometry: Geometry): void {
+    const named: (readonly [Message, Line])[] = [];
+    for (const [index, message] of this.#messagesInView()) {
+      const line = lineOf(geometry, message);
+      if (line === undefined || this.#model.strengthOf(index, this.#filter) === 'dim') continue;
+      if (named.push([message, line]) > namedMax) return;
+    }
+    const context = this.#context;
+    const taken: { readonly x: number; readonly y: number; readonly width: number }[] = [];
+    context.font = '10px system-ui, sans-serif';
+    context.fillStyle = this.#palette.muted;
+    for (const [{ kind }, { x1, y1, x2, y2 }] of named) {
+      const name = this.#model.recording.messageKinds[kind] ?? '';
+      const { width } = context.measureText(name);
+      const [x, y] = [(x1 + x2) / 2 + 5, (y1 + y2) / 2];
+      const isFree = taken.every(
+        (other) => Math.abs(other.y - y) > 11 || x > other.x + other.width + 4 || other.x > x + width + 4,
+      );
+      if (x < geometry.gutter || x + width > geometry.width || !isFree) continue;
+      taken.push({ x, y, width });
+      context.fillText(name, x, y + 3);
+    }
   }
 
   #strokeLines({ family, dim, lost, slow, lines }: Stroke): void {
@@ -358,6 +384,9 @@ interface Line {
   readonly x2: number;
   readonly y2: number;
 }
+
+/** Most messages in view that are named. */
+const namedMax = 24;
 
 interface Stroke {
   readonly family: ReturnType<typeof familyOf>;

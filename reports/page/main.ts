@@ -261,7 +261,7 @@ class App {
     byId('evidence').hidden = words.evidence === '';
     byId('figures').textContent = words.figures;
     byId('digest').textContent = recording.result.digest;
-    byId('cause').hidden = recording !== this.#original || byId('cause').textContent === '';
+    byId('cause').hidden = recording !== this.#original || byId('cause').querySelector('li') === null;
     this.#badge(words.verdict);
     this.#refresh();
   }

@@ -82,9 +82,10 @@ export async function mutateBuild(mutant: MutantEdit, build: string = buildDirec
   const target = join(mutated, mutant.name);
   const fresh = join(mutated, `${mutant.name}.${process.pid}`);
   await mkdir(mutated, { recursive: true });
-  // The bundles contain no mutant: the copy runs its modules.
+  // The bundles contain no mutant: the copy runs its modules. Nothing is compiled against it, either.
   const bundles = [bundleFile, commandsBundleFile, browserBundleFile];
-  const filter = (source: string): boolean => !bundles.some((bundle) => source.endsWith(bundle));
+  const filter = (source: string): boolean =>
+    !source.endsWith('.d.ts') && !bundles.some((bundle) => source.endsWith(bundle));
   await cp(build, fresh, { recursive: true, filter });
   await writeFile(join(fresh, mutant.file), edited);
   await rm(target, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 /** Writes pages: records a run, and joins it with the page's script and the bundled simulator in one HTML file. */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -12,11 +13,14 @@ import type { CheckReport, ReportedInvariant } from '../check/report.ts';
 import type { Plan } from '../plan/plan.ts';
 import { explainPlan } from '../record/explain.ts';
 import type { Explanation, ExplainRuns } from '../record/explanation.ts';
+import { factsOf } from '../record/facts.ts';
 import { recordRun } from '../record/record-run.ts';
 import type { Recording } from '../record/recording.ts';
 import { brokenInvariant } from '../runner/broken.ts';
 import { browserBundleFile, buildDirectory } from '../runner/pool/build.ts';
 import { Pool } from '../runner/pool/pool.ts';
+import type { Task, TaskAnswer } from '../runner/task.ts';
+import { performTask } from '../runner/task.ts';
 import type { Own } from '../runner/user-defined.ts';
 
 /** A page that was written. */
@@ -44,8 +48,11 @@ export async function writePage(
   file: string,
   { replay, playground, explain, ownFile }: PageOptions,
 ): Promise<WrittenPage> {
+  // The simulator of a copy with a mutant is bundled in a process of its own, while this one runs the plan.
+  const bundling = bundledEngine(plan);
   const recording = await recordRun(plan, () => performance.now(), own.invariants);
-  const engine = await engineOf(plan);
+  const cause = explain ? await causeOf(recording, own, ownFile) : [];
+  const engine = await bundling;
   const html = renderPage({
     recording,
     recordingData: packed(JSON.stringify(recording)),
@@ -54,7 +61,7 @@ export async function writePage(
     script: await readFile(join(buildDirectory, 'reports/page/page.bundle.js'), 'utf8'),
     style: await readFile(join(buildDirectory, 'reports/page/page.css'), 'utf8'),
     replay,
-    cause: explain ? await causeOf(recording, own, ownFile) : '',
+    cause,
     playground,
   });
   await mkdir(dirname(file), { recursive: true });
@@ -68,11 +75,20 @@ const explainMsMax = 10_000;
 /** A plan with more faults and operations is too large to try each; `lockstep-sim explain` takes its time. */
 const explainedSentencesMax = 12;
 
-async function causeOf(recording: Recording, own: Own, ownFile: string | undefined): Promise<string> {
-  if (recording.concern === undefined || recording.sentences.length > explainedSentencesMax) return '';
+/** What led to the violation; of a large plan what its one run shows. The page's head says already what broke. */
+async function causeOf(
+  recording: Recording,
+  own: Own,
+  ownFile: string | undefined,
+): Promise<readonly string[]> {
+  if (recording.concern === undefined) return [];
+  const { length } = recording.sentences;
+  if (length > explainedSentencesMax) {
+    const more = `Which of the plan's ${length} faults and operations it needs, lockstep-sim explain finds; lockstep-sim shrink leaves out the others.`;
+    return [...factsOf(recording).slice(1), more];
+  }
   const limits = { shrinkCpuMs: 0, searchCpuMs: explainMsMax, ownFile };
-  // The page's head says already what broke.
-  return (await explainRecording(recording, own, limits)).lines.slice(1).join(' ');
+  return (await explainRecording(recording, own, limits)).lines.slice(1);
 }
 
 /** How to explain. Times are processor time of all threads, so the explanation does not depend on the machine's load. */
@@ -105,10 +121,20 @@ export async function explainRecording(
     isShrinkOver = true;
     return search.isOver();
   };
+  const here = new Stopwatch(hereCpuMs);
+  let last: Promise<unknown> = Promise.resolve();
+  const runHere = (task: Task): Promise<TaskAnswer> => {
+    const next = last.then(() => performTask(task, () => performance.now(), own));
+    last = next.catch(() => undefined);
+    return next;
+  };
   const runs: ExplainRuns = {
-    width: pool.workersMax,
+    get width() {
+      return here.isOver() ? pool.workersMax : 1;
+    },
     record: (plan) => recordRun(plan, () => performance.now(), own.invariants),
-    judge: (plan, invariant) => brokenIn(pool, plan, invariant),
+    judge: (plan, invariant) =>
+      brokenIn((task) => (here.isOver() ? pool.perform(task) : runHere(task)), plan, invariant),
   };
   try {
     return await explainPlan(failing, runs, isOver, shrinkCpuMs === 0 ? undefined : shrinking.signal);
@@ -138,14 +164,24 @@ class Stopwatch {
   }
 }
 
+/**
+ * So long, in milliseconds of processor time, neighbours run in this thread, which has just compiled the engine. A new
+ * thread takes a second or two until it is as fast.
+ */
+const hereCpuMs = 4000;
+
 /** Most threads of one explanation: it has no more neighbours to run at once. */
 const threadsMax = 4;
 
 /** The breach of the invariant in a run of the plan; undefined if it holds, or the plan is none without what it lacks. */
-async function brokenIn(pool: Pool, plan: Plan, invariant: string): Promise<CheckReport | undefined> {
+async function brokenIn(
+  perform: (task: Task) => Promise<TaskAnswer>,
+  plan: Plan,
+  invariant: string,
+): Promise<CheckReport | undefined> {
   const name = invariant as ReportedInvariant;
   try {
-    const answer = await pool.perform({ kind: 'plan', plan, invariant: name });
+    const answer = await perform({ kind: 'plan', plan, invariant: name, uncovered: true });
     if (answer.kind !== 'ran') return undefined;
     const broken = brokenInvariant(answer.result);
     return broken?.invariant === name && !broken.vacuous ? broken : undefined;
@@ -155,29 +191,34 @@ async function brokenIn(pool: Pool, plan: Plan, invariant: string): Promise<Chec
   }
 }
 
-/** The bundled simulator, or why the page has none. */
-async function engineOf(
-  plan: Plan,
-): Promise<{ readonly data: string | undefined; readonly missing: string }> {
+/** The simulator that a page carries, compressed, or why it has none. */
+interface PageEngine {
+  readonly data: string | undefined;
+  readonly missing: string;
+}
+
+async function bundledEngine(plan: Plan): Promise<PageEngine> {
   if (plan.judgedBy !== undefined) {
     const missing = `The invariants ${plan.judgedBy.invariants.join(', ')} are not in this page, so it does not run again here; the replay line does.`;
     return { data: undefined, missing };
   }
   const file = join(buildDirectory, browserBundleFile);
-  if (!existsSync(file)) bundleHere();
+  if (!existsSync(file)) await bundleHere();
   if (existsSync(file)) return { data: packed(await readFile(file, 'utf8')), missing: '' };
   const missing = 'This page cannot run the engine with the mutant again; the replay line does.';
   return { data: undefined, missing };
 }
 
 /** Bundles the simulator of a copy with a mutant, where the project's own sources are at hand. */
-function bundleHere(): void {
+async function bundleHere(): Promise<void> {
   const root = join(buildDirectory, '../..');
   const script = join(root, '.ci/browser.js');
-  if (existsSync(script))
-    spawnSync(process.execPath, [script, buildDirectory], { cwd: root, stdio: 'ignore' });
+  if (!existsSync(script)) return;
+  const child = spawn(process.execPath, [script, buildDirectory], { cwd: root, stdio: 'ignore' });
+  // Whether it succeeded, the bundle's presence shows.
+  await once(child, 'close').catch(() => undefined);
 }
 
 function packed(text: string): string {
-  return gzipSync(text, { level: 9 }).toString('base64');
+  return gzipSync(text, { level: 6 }).toString('base64');
 }

@@ -78,16 +78,35 @@ function deedOf({ kind, targets, params }: PlanFault, plan?: Pick<Plan, 'nodes'>
     case 'network-partition':
       return `${all} and the others are cut off from each other`;
     case 'one-way-partition':
-      return `${all} and the others are cut off in one direction`;
+      return params['direction'] === 'deaf'
+        ? `${all} ${hears(targets)} nothing of the others, which hear ${targets.length === 1 ? 'it' : 'them'},`
+        : `the others hear nothing of ${all}, which ${hears(targets)} them,`;
     case 'network-clog':
       return `messages of ${all} wait`;
     case 'network-delay':
       return `the link between ${first} and ${second} is slow`;
     case 'connection-reset':
       return `the connections between ${first} and ${second} are reset`;
+    case 'slow-disk':
+      return `the disk of ${first} is slow`;
+    case 'clock-jump': {
+      const byMs = Number(params['byMs']);
+      const by = `${(Math.abs(byMs) / 3_600_000).toFixed(1)} hours`;
+      return `the wall clock of ${first} jumps ${by} ${byMs < 0 ? 'back' : 'forward'}`;
+    }
+    case 'clock-strobe':
+      return `the wall clock of ${first} jumps ${String(params['byMs'])} ms forward and back every ${String(params['periodMs'])} ms`;
+    case 'clock-freeze':
+      return `the wall clock of ${first} stands still`;
     default:
-      return `${kind} strikes ${all}: ${faultKinds[kind].description},`;
+      return targets.length === 0
+        ? `${faultKinds[kind].description} (${kind})`
+        : `${faultKinds[kind].description} (${kind} at ${all})`;
   }
+}
+
+function hears({ length }: readonly string[]): string {
+  return length === 1 ? 'hears' : 'hear';
 }
 
 /** What the ring change of a node is: its place in the plan determines it. */
@@ -98,7 +117,11 @@ function ringChangeOf(name: string, plan: Pick<Plan, 'nodes'> | undefined): stri
   return node.spare === true ? `${name} joins` : `${name} leaves`;
 }
 
-function parametersOf({ params }: PlanFault): string {
+/** Kinds whose sentence says their parameters. */
+const toldInFull: readonly PlanFault['kind'][] = ['one-way-partition', 'clock-jump', 'clock-strobe'];
+
+function parametersOf({ kind, params }: PlanFault): string {
+  if (toldInFull.includes(kind)) return '';
   const parts = Object.entries(params).map(([name, value]) => `${name} ${value}`);
   return parts.length === 0 ? '' : ` (${parts.join(', ')})`;
 }

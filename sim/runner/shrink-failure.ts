@@ -78,7 +78,7 @@ async function resultIfBroken(
   invariant: ReportedInvariant,
 ): Promise<RunResult | undefined> {
   try {
-    const answer = await pool.perform({ kind: 'plan', plan, invariant });
+    const answer = await pool.perform({ kind: 'plan', plan, invariant, uncovered: true });
     if (answer.kind !== 'ran') return undefined;
     return brokenInvariant(answer.result)?.invariant === invariant ? answer.result : undefined;
   } catch (error) {

@@ -44,6 +44,8 @@ export type Task =
       readonly invariant?: ReportedInvariant;
       /** As for a seed; the plan's own seed decides. */
       readonly twice?: Twice;
+      /** The cells of coverage that the run reaches are not wanted. */
+      readonly uncovered?: true;
     }
   | { readonly kind: 'record'; readonly plan: Plan }
   | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] }
@@ -78,7 +80,10 @@ export async function performTask(
         ...(await judgeRun(planOfSeed(task.scenario, task.seed, own), stopwatch, own.invariants, task.twice)),
       };
     case 'plan':
-      return { kind: 'ran', ...(await judgeRun(task.plan, stopwatch, judgesOf(task, own), task.twice)) };
+      return {
+        kind: 'ran',
+        ...(await judgeRun(task.plan, stopwatch, judgesOf(task, own), task.twice, settingsOf(task))),
+      };
     case 'record':
       return { kind: 'recorded', marks: await marksOf(task.plan) };
     case 'crashPoints':
@@ -86,6 +91,10 @@ export async function performTask(
     case 'durableStep':
       return { kind: 'stepStruck', result: await runDurableStep(task.at) };
   }
+}
+
+function settingsOf({ uncovered }: Task & { readonly kind: 'plan' }): Pick<RunSettings, 'uncovered'> {
+  return uncovered === undefined ? {} : { uncovered };
 }
 
 function judgesOf({ invariant }: Task & { readonly kind: 'plan' }, { invariants }: Own): Own['invariants'] {
@@ -121,7 +130,7 @@ export async function judgePlan(
   twice: Twice = 'all',
   attach?: RunSettings['attach'],
 ): Promise<RunResult> {
-  return (await judgeRun(plan, stopwatch, invariants, twice, attach)).result;
+  return (await judgeRun(plan, stopwatch, invariants, twice, attach === undefined ? {} : { attach })).result;
 }
 
 /** As `judgePlan`, with the cells of coverage that the run reached. */
@@ -130,12 +139,12 @@ export async function judgeRun(
   stopwatch: Stopwatch,
   invariants: readonly Invariant[] = [],
   twice: Twice = 'all',
-  attach?: RunSettings['attach'],
+  settings: Pick<RunSettings, 'attach' | 'uncovered'> = {},
 ): Promise<JudgedRun> {
   mustBeInvariants(invariants);
   mustHaveJudges(plan, invariants);
   const startMs = stopwatch();
-  const outcome = await runPlan(plan, attach === undefined ? {} : { attach });
+  const outcome = await runPlan(plan, settings);
   const runsTwice = plan.floors.determinism !== undefined && isRunTwice(plan.scenario, plan.seed, twice);
   const determinism = runsTwice ? [await checkTwice(plan, outcome)] : [];
   const judged = { ...outcome, reports: [...outcome.reports, ...determinism] };
