@@ -104,6 +104,8 @@ function isMet(demand: Demand, { nodes, settings, transactionClients }: Plan): b
   switch (demand) {
     case 'peers':
       return nodes.filter(({ spare }) => spare !== true).length > 1;
+    case 'racks':
+      return new Set(nodes.map(({ datacenter, rack }) => `${datacenter}/${rack}`)).size > 1;
     case 'transactions':
       return transactionClients > 0;
     case 'modules':

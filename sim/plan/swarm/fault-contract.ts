@@ -11,7 +11,7 @@ import type { FaultDraw, Range } from '../scenario.ts';
 
 /** What a run needs so that a kind can strike. */
 export type Demand =
-  'peers' | 'transactions' | 'modules' | 'credentials' | 'spares' | 'anti-entropy' | 'spare-copies';
+  'peers' | 'racks' | 'transactions' | 'modules' | 'credentials' | 'spares' | 'anti-entropy' | 'spare-copies';
 
 /** Invariants that cannot be judged, each with the reason. */
 export type Excuses = Readonly<Partial<Record<InvariantName, string>>>;
@@ -135,7 +135,7 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
     },
   },
   'seeds-down': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
-  'failure-domain-outage': { drawn: true, count: [1, 2], forUs: brief, group: 'rack', demands: ['peers'] },
+  'failure-domain-outage': { drawn: true, count: [1, 2], forUs: brief, group: 'rack', demands: ['racks'] },
   'node-flapping': {
     drawn: true,
     count: [1, 1],

@@ -396,6 +396,8 @@ function isMet(demand: Demand, frame: Frame): boolean {
   switch (demand) {
     case 'peers':
       return datacenters * racks * nodesPerRack > 1;
+    case 'racks':
+      return datacenters * racks > 1;
     case 'transactions':
       return frame.transactions !== undefined;
     case 'modules':
