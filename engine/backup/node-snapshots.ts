@@ -49,6 +49,15 @@ interface Hold {
 interface Pins {
   readonly segments: PinnedSegments;
   idle: Timer;
+  /** Memory of a read whose bytes have left. Without it every read would allocate, and make the collector work. */
+  spare: Buffer | undefined;
+}
+
+/** Bytes of a segment. */
+export interface SegmentBytes {
+  readonly bytes: Uint8Array;
+  /** Nobody uses the bytes any more: their memory may serve the next read. May be left out. */
+  readonly release: () => void;
 }
 
 /** The snapshots of one node. */
@@ -106,7 +115,7 @@ export class NodeSnapshots {
       throw new LockstepError('Conflict', `${pinsMax} backups of this node are under way already`);
     this.end(id);
     const segments = store.pin();
-    this.#pins.set(id, { segments, idle: clock.after(idleUsMax, () => this.#forget(id)) });
+    this.#pins.set(id, { segments, idle: clock.after(idleUsMax, () => this.#forget(id)), spare: undefined });
     return {
       store_id: store.storeId,
       created_ms: store.createdMs,
@@ -135,18 +144,20 @@ export class NodeSnapshots {
    * Bytes of a pinned segment: at most `chunkBytesMax`, empty at its end. Rejects with `NotFound` if it is not pinned:
    * the node has restarted, or the backup was idle for too long.
    */
-  async read(id: string, number: number, from: number, bytes: number): Promise<Uint8Array> {
+  async read(id: string, number: number, from: number, bytes: number): Promise<SegmentBytes> {
     const pins = this.#pins.get(id);
-    const into = Buffer.alloc(Math.min(bytes, chunkBytesMax));
-    const count = await pins?.segments.readAt(number, into, from);
-    if (pins === undefined || count === undefined)
-      throw new LockstepError(
-        'NotFound',
-        `segment ${number} is not pinned for the backup ${id}; begin again`,
-      );
+    if (pins === undefined) throw notPinned(id, number);
+    const memory = pins.spare ?? Buffer.allocUnsafeSlow(chunkBytesMax);
+    pins.spare = undefined;
+    const count = await pins.segments.readAt(
+      number,
+      memory.subarray(0, Math.min(bytes, chunkBytesMax)),
+      from,
+    );
+    if (count === undefined) throw notPinned(id, number);
     pins.idle.cancel();
     if (this.#pins.get(id) === pins) pins.idle = this.#parts.clock.after(idleUsMax, () => this.#forget(id));
-    return into.subarray(0, count);
+    return { bytes: memory.subarray(0, count), release: () => (pins.spare = memory) };
   }
 
   /** The backup is over, or given up: lets writes go on, and releases what it has pinned. */
@@ -179,4 +190,8 @@ export class NodeSnapshots {
     this.#hold = undefined;
     this.#parts.store.resume();
   }
+}
+
+function notPinned(id: string, number: number): LockstepError {
+  return new LockstepError('NotFound', `segment ${number} is not pinned for the backup ${id}; begin again`);
 }

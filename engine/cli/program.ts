@@ -3,7 +3,8 @@
  * If the first word names a subcommand, only that one is loaded: a node neither waits for the others nor keeps them in
  * memory.
  */
-import { Command, CommanderError } from 'commander';
+import type { Option } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 
 import { foldedHelp } from './help-text.ts';
 import { version } from '../base/version.ts';
@@ -80,12 +81,18 @@ export async function runLockstep(argv: readonly string[]): Promise<ExitCode> {
   }
 }
 
+/** The empty list that an option which may be repeated begins with is not worth a word. */
+function optionDescription(option: Option): string {
+  return Array.isArray(option.defaultValue) ? option.description : new Help().optionDescription(option);
+}
+
 async function buildProgram(first: string | undefined, finish: (code: ExitCode) => void): Promise<Command> {
   const program = new Command('lockstep')
     .description('A clustered, replicated key-value datastore.')
     .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'print this help')
     .addHelpText('after', foldedHelp(helpAfter))
+    .configureHelp({ optionDescription })
     .showHelpAfterError('(lockstep --help lists commands and options)')
     .exitOverride();
   const named = subcommands.filter(([names]) => first !== undefined && names.includes(first));

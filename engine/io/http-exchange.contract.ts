@@ -70,6 +70,26 @@ function requestLaws(suite: LawRegister<HttpHarness>): void {
     expect(await ask('GET', '/pong/')).toContain('404');
   });
 
+  suite.law('the memory of a whole body may be used again once the port says so', async (harness) => {
+    const memory = Buffer.alloc(1 << 20);
+    let taken = 0;
+    const reuse = (): void => {
+      taken += 1;
+      memory.fill(0);
+    };
+    const listener = await serve(harness, [
+      route('GET', '/fill/:byte', ({ params }) => {
+        memory.fill(Number(params['byte']));
+        return { ...ok(memory), taken: reuse };
+      }),
+    ]);
+    for (const byte of [1, 2, 3]) {
+      const { body } = await harness.exchange(listener.address, { method: 'GET', target: `/fill/${byte}` });
+      expect([body.length, body.every((one) => one === byte)]).toEqual([1 << 20, true]);
+      expect(taken).toBe(byte);
+    }
+  });
+
   suite.law('every answer of a handler has the header Server', async (harness) => {
     const listener = await serve(harness, [
       route('GET', '/whole', () => ok('x')),

@@ -51,6 +51,11 @@ export interface HttpResponse {
    */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: HttpBody;
+  /**
+   * The port calls it once it holds a whole body's bytes no more, so that the handler may use their memory again. It
+   * does not call it for a stream, nor if the connection ends before.
+   */
+  readonly taken?: () => void;
   /** Whether the answer reports a failure to the client. The port itself ignores it. */
   readonly failure?: AnsweredFailure;
 }

@@ -297,8 +297,10 @@ class HttpEdge {
     const closes = last || closesBehind(response, status, whole);
     if (closes) headers.push('Connection', 'close');
     const { socket } = response.req;
-    if (whole) sendWhole(response, status, headers, body);
-    else {
+    if (whole) {
+      if (answer.taken !== undefined) response.once('finish', answer.taken);
+      sendWhole(response, status, headers, body);
+    } else {
       response.writeHead(status, headers);
       sendStream(response, body, {
         pending: () => this.#connections.expectReading(socket),

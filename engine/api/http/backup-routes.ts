@@ -8,13 +8,20 @@ import { parseFlat } from '../../base/json-text.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
 
+/** Bytes of a segment. */
+export interface SegmentBytes {
+  readonly bytes: Uint8Array;
+  /** Nobody uses the bytes any more: their memory may serve the next read. May be left out. */
+  readonly release: () => void;
+}
+
 /** The backups of one node as the endpoints use them; `node/` implements it. */
 export interface BackupAdmin {
   hold(id: string, leaseMs: number): Promise<object>;
   cut(id: string): object;
   release(id: string): object;
   end(id: string): void;
-  read(id: string, segment: number, from: number, bytes: number): Promise<Uint8Array>;
+  read(id: string, segment: number, from: number, bytes: number): Promise<SegmentBytes>;
   /**
    * Merges a batch of objects at all of their owners, or, with `overwrite`, replaces what they hold. Resolves with how
    * many, once each owner has them durably.
@@ -52,11 +59,12 @@ async function readSegment(admin: BackupAdmin, { params, query }: HttpRequest): 
   const id = idIn(params);
   const number = numberIn(params['number'], 'the segment');
   const from = numberIn(query.get('from'), 'from');
-  const body = await admin.read(id, number, from, numberIn(query.get('bytes'), 'bytes'));
+  const { bytes, release } = await admin.read(id, number, from, numberIn(query.get('bytes'), 'bytes'));
   return {
     status: 200,
     headers: { 'Content-Type': 'application/octet-stream', 'Cache-Control': 'no-store' },
-    body,
+    body: bytes,
+    taken: release,
   };
 }
 

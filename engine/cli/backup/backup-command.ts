@@ -3,7 +3,7 @@
  * (`engine/backup`).
  */
 import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 
 import { foldedHelp } from '../help-text.ts';
 import { backupDefaults, takeBackup } from '../../backup/take-backup.ts';
@@ -49,11 +49,10 @@ export function addBackupCommand(program: Command, finish: (code: ExitCode) => v
     .argument('<place>', 'the directory of backups, made if need be, or s3://BUCKET/PREFIX')
     .option('--node <address>', 'the HTTP listener of a member, as host:port; name every member', gather, [])
     .option('--without <name>', 'a member that may be missing; may be repeated', gather, [])
-    .option(
-      '--lease <duration>',
-      'for how long a node may hold its writes back',
-      leaseMs,
-      cutDefaults.leaseMs,
+    .addOption(
+      new Option('--lease <duration>', 'for how long a node may hold its writes back')
+        .argParser(leaseMs)
+        .default(cutDefaults.leaseMs, `${cutDefaults.leaseMs / 1000}s`),
     )
     .option('--bytes-per-second <count>', 'limit for each node', positive, backupDefaults.bytesPerSecond)
     .option('--json', 'print one line of JSON')

@@ -6,7 +6,7 @@
  * Measure Latency", 2015).
  */
 import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 
 import { foldedHelp } from '../help-text.ts';
 import { parseDurationMs } from '../../base/durations.ts';
@@ -44,7 +44,11 @@ export function addLoadCommand(program: Command, finish: (code: ExitCode) => voi
   withAskingOptions(program.command('load'))
     .option('--node <address>', 'an HTTP listener, as host:port; repeat it to spread the load', gather, [])
     .option('--rate <count>', 'requests a second, on all nodes together', wholeIn(1, 100_000), 500)
-    .option('--for <duration>', 'how long: 10s, 5m, at most 1h', durationMs, 10_000)
+    .addOption(
+      new Option('--for <duration>', 'how long: 10s, 5m, at most 1h')
+        .argParser(durationMs)
+        .default(10_000, '10s'),
+    )
     .option('--connections <count>', 'connections to each node', wholeIn(1, 1000), 16)
     .option('--keys <count>', 'keys that are written and read', wholeIn(1, 10_000_000), 10_000)
     .option('--value-bytes <count>', 'the length of a value', wholeIn(1, 1_048_576), 100)

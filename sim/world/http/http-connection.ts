@@ -213,6 +213,7 @@ export class HttpConnection implements ConnectionHandler {
     const sent = bodiless || headOnly ? Buffer.alloc(0) : body;
     const bytes = formatMessage(`HTTP/1.1 ${answer.status}`, headers, sent, bodiless ? undefined : body);
     if (!this.#connection.write(bytes)) this.#expectReading();
+    answer.taken?.();
     this.#answered(last);
   }
 
