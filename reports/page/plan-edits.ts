@@ -1,30 +1,32 @@
 /** Edits of a plan: each gives a new plan, which `lockstep-sim replay` takes. Pure. */
 import type { Plan, PlanFault } from '../../sim/plan/plan.ts';
 import { withoutRecord } from '../../sim/plan/plan.ts';
+import { withItemOf, withoutItem } from '../../sim/plan/plan-items.ts';
 
-/** The plan without the fault or operation of that id. */
+/** The plan without the fault, the operation or the change of that id. */
 export function dropFrom(plan: Plan, id: string): Plan {
-  const rest = <T extends { readonly id: string }>(items: readonly T[]): readonly T[] =>
-    items.filter((item) => item.id !== id);
-  return {
-    ...withoutRecord(plan),
-    faults: rest(plan.faults),
-    operations: rest(plan.operations),
-    transactions: rest(plan.transactions),
-    ...(plan.redisOperations === undefined ? {} : { redisOperations: rest(plan.redisOperations) }),
-    ...(plan.jobs === undefined ? {} : { jobs: rest(plan.jobs) }),
-  };
+  return withoutItem(withoutRecord(plan), id);
 }
 
-/** The plan with a fault earlier or later; never before the storm. */
-export function moveFault(plan: Plan, id: string, byUs: number): Plan {
+/** The plan with one item of the original, as it was and at its place. */
+export function putBack(original: Plan, plan: Plan, id: string): Plan {
+  return withItemOf(original, withoutRecord(plan), id);
+}
+
+/** The plan with a fault, or anything else that has its moment, earlier or later; never outside the storm. */
+export function moveItem(plan: Plan, id: string, byUs: number): Plan {
+  const within = (atUs: number): number => Math.min(plan.stormUs, Math.max(0, atUs + byUs));
   const moved = ({ when }: PlanFault): PlanFault['when'] =>
-    'atUs' in when
-      ? { atUs: Math.min(plan.stormUs, Math.max(0, when.atUs + byUs)) }
-      : { ...when, delayUs: Math.max(0, when.delayUs + byUs) };
+    'atUs' in when ? { atUs: within(when.atUs) } : { ...when, delayUs: Math.max(0, when.delayUs + byUs) };
+  const movedIn = <T extends { readonly id: string; readonly atUs: number }>(
+    items: readonly T[],
+  ): readonly T[] => items.map((item) => (item.id === id ? { ...item, atUs: within(item.atUs) } : item));
   return {
     ...withoutRecord(plan),
     faults: plan.faults.map((fault) => (fault.id === id ? { ...fault, when: moved(fault) } : fault)),
+    malformedInput: movedIn(plan.malformedInput),
+    scrapes: movedIn(plan.scrapes),
+    ...(plan.bucketChanges === undefined ? {} : { bucketChanges: movedIn(plan.bucketChanges) }),
   };
 }
 

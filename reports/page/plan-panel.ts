@@ -3,7 +3,7 @@ import type { FaultEntry } from '../../sim/browser/protocol.ts';
 import type { Plan } from '../../sim/plan/plan.ts';
 import type { PlanSentence, Recording } from '../../sim/record/recording.ts';
 import { h } from '../../engine/console/dom.ts';
-import { addFault, dropFrom, moveFault } from './plan-edits.ts';
+import { addFault, dropFrom, moveItem, putBack } from './plan-edits.ts';
 
 /** What the panel edits, and what it calls with an edited plan. */
 export interface PlanEditing {
@@ -45,7 +45,7 @@ export function planList(editing: PlanEditing): HTMLElement {
 
 function planItem(editing: PlanEditing, sentence: PlanSentence, kept: boolean): HTMLElement {
   const { current, original, canRun } = editing;
-  const { id, kind, text } = sentence;
+  const { id, kind, text, atUs } = sentence;
   const button = (label: string, title: string, act: () => void): HTMLElement =>
     h(
       'button',
@@ -63,7 +63,7 @@ function planItem(editing: PlanEditing, sentence: PlanSentence, kept: boolean): 
   if (!kept)
     buttons.push(button('Put back', 'put back', () => editing.run(putBack(original.plan, current.plan, id))));
   else {
-    if (kind === 'fault') {
+    if (kind === 'fault' || atUs !== undefined) {
       buttons.push(
         h(
           'button',
@@ -75,36 +75,13 @@ function planItem(editing: PlanEditing, sentence: PlanSentence, kept: boolean): 
           },
           'Show',
         ),
-        button('−10 ms', '−10 ms:', () => editing.run(moveFault(current.plan, id, -moveUs))),
-        button('+10 ms', '+10 ms:', () => editing.run(moveFault(current.plan, id, moveUs))),
+        button('−10 ms', '−10 ms:', () => editing.run(moveItem(current.plan, id, -moveUs))),
+        button('+10 ms', '+10 ms:', () => editing.run(moveItem(current.plan, id, moveUs))),
       );
     }
     buttons.push(button('Drop', 'drop', () => editing.run(dropFrom(current.plan, id))));
   }
   return h('li', { class: kept ? '' : 'dropped' }, h('b', {}, id), h('span', {}, text), ...buttons);
-}
-
-/** The current plan with one item of the original, at its place. */
-function putBack(original: Plan, current: Plan, id: string): Plan {
-  const restore = <T extends { readonly id: string }>(
-    all: readonly T[],
-    kept: readonly T[],
-  ): readonly T[] => {
-    const rest = new Map(kept.map((item) => [item.id, item]));
-    const known = all.flatMap((item) => (item.id === id ? [item] : (rest.get(item.id) ?? [])));
-    const added = kept.filter((item) => !all.some((one) => one.id === item.id));
-    return [...known, ...added];
-  };
-  return {
-    ...current,
-    faults: restore(original.faults, current.faults),
-    operations: restore(original.operations, current.operations),
-    transactions: restore(original.transactions, current.transactions),
-    ...(original.redisOperations === undefined
-      ? {}
-      : { redisOperations: restore(original.redisOperations, current.redisOperations ?? []) }),
-    ...(original.jobs === undefined ? {} : { jobs: restore(original.jobs, current.jobs ?? []) }),
-  };
 }
 
 /** The form that adds a fault. */

@@ -42,6 +42,27 @@ export interface BucketEffect {
   readonly values: number | undefined;
 }
 
+/** `b3 bucket-operator sets marked0 to siblings, limits of mark 7, at n2: ok`. */
+export function describeBucketChange({ id, kind, bucket, mark, node, outcome }: BucketChange): string {
+  return `${id} ${bucketOperator} ${bucketDeed(kind, bucket, mark)} at ${node}: ${outcome}`;
+}
+
+/** What a change does, as people say it. */
+export function bucketDeed(kind: BucketChange['kind'], bucket: string, mark: number): string {
+  if (kind === 'reset') return `resets the properties of ${bucket} to those of its type`;
+  return `sets the properties of ${bucket} (${describeProperties(markedProperties(mark))}, mark ${mark})`;
+}
+
+/** `siblings, old_vclock 100007, big_vclock 107`. */
+export function describeProperties({ allow_mult, old_vclock, big_vclock }: StatedProperties): string {
+  return `${allow_mult ? 'siblings' : 'no siblings'}, old_vclock ${old_vclock}, big_vclock ${big_vclock}`;
+}
+
+/** The host of the operator who makes the changes. */
+export const bucketOperator = 'bucket-operator';
+/** The host of the one who looks, after the calm, at what nodes state. */
+export const bucketReader = 'bucket-reader';
+
 /** All of it. */
 export interface BucketEvidence {
   readonly changes: readonly BucketChange[];

@@ -30,7 +30,7 @@ const seedBound = 2 ** 31;
 /** Each as often as it shall be drawn. */
 const changes: readonly Change[] = [
   ...[fewerFaults, movedFault, movedFault, addedFault, addedFault, addedFault],
-  ...[changedSetting, changedWork, changedWork, otherSeed, otherSeed],
+  ...[changedSetting, changedWork, changedWork, changedBucket, otherSeed, otherSeed],
   ...[(plan: Plan, random: Random) => ordered(plan, random), ordered],
 ];
 
@@ -152,6 +152,22 @@ function changedWork(plan: Plan, random: Random): Variant | undefined {
   const thinkUs = how === 'at once' ? 0 : 20_000 + one.thinkUs * 3;
   const changed = how === 'left out' ? work.toSpliced(at, 1) : work.with(at, { ...one, thinkUs });
   return { plan: { ...plan, [list]: changed }, text: `${one.id} ${how}` };
+}
+
+/** A change of a bucket's properties is left out, or comes at another instant, or through another node. */
+function changedBucket(plan: Plan, random: Random): Variant | undefined {
+  const { bucketChanges = [] } = plan;
+  const at = random.below(Math.max(1, bucketChanges.length));
+  const one = bucketChanges[at];
+  if (one === undefined) return undefined;
+  const how = pick(random, ['left out', 'moved', 'through another node'] as const);
+  const members = plan.nodes.filter(({ spare }) => spare !== true);
+  const other =
+    how === 'moved'
+      ? { ...one, atUs: random.below(plan.stormUs) }
+      : { ...one, node: pick(random, members).name };
+  const changed = how === 'left out' ? bucketChanges.toSpliced(at, 1) : bucketChanges.with(at, other);
+  return { plan: { ...plan, bucketChanges: changed }, text: `${one.id} ${how}` };
 }
 
 /** All that the world draws is drawn again. */

@@ -9,11 +9,12 @@ import { sentencesOf } from './plan-sentences.ts';
 import type { Recording } from './recording.ts';
 
 const whole = planOfSeed('calm', 1);
+const quiet = { scrapes: [], malformedInput: [] };
 const crash: PlanFault = {
   ...{ id: 'f0', kind: 'process-crash', targets: ['n2'], when: { atUs: 40_000 } },
   ...{ forUs: 1000, params: {} },
 };
-const plan: Plan = { ...whole, faults: [crash], operations: whole.operations.slice(0, 2), scrapes: [] };
+const plan: Plan = { ...whole, faults: [crash], operations: whole.operations.slice(0, 2), ...quiet };
 const [first, second] = plan.operations.map(({ id }) => id);
 
 /** A recording of a run that broke `durability`, or nothing. */

@@ -3,11 +3,11 @@
  * that passes: without a fault or an operation, with one moment moved, with one message of another delay. Then says in
  * words what lies between the two runs (facts.ts).
  */
+import { idsOf } from '../plan/plan-items.ts';
 import { shrinkPlan } from '../plan/shrink.ts';
 import { isSameBreach } from '../runner/signature.ts';
 import type { Explanation, ExplainRuns } from './explanation.ts';
 import { explained, triedSinglyMax } from './explanation.ts';
-import { idsOf } from './neighbours.ts';
 import { NeighbourSearch } from './neighbour-search.ts';
 import type { Recording } from './recording.ts';
 

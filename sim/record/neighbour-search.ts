@@ -3,12 +3,13 @@
  * costly thing: neighbours are run several at once, the most telling first, until the time is over.
  */
 import type { Plan } from '../plan/plan.ts';
+import { idsOf, withoutItem } from '../plan/plan-items.ts';
 import { judgedAlone } from '../plan/shrink.ts';
 import { deedOf } from './event-words.ts';
 import type { Explanation, ExplainRuns } from './explanation.ts';
 import { explained, explainRunsMax, triedSinglyMax } from './explanation.ts';
 import { decisivePacket } from './decisive-packet.ts';
-import { idsOf, moved, reachOf, without } from './neighbours.ts';
+import { moved, reachOf, timedIds } from './neighbours.ts';
 import type { Mark, Recording } from './recording.ts';
 import { placeOf, seconds, factsOf } from './facts.ts';
 
@@ -44,7 +45,8 @@ export class NeighbourSearch {
 
   async explain(): Promise<Explanation> {
     const { plan } = this.#failing;
-    const faults = await this.#decisiveOf(plan.faults.map(({ id }) => id));
+    const timed = timedIds(plan);
+    const faults = await this.#decisiveOf(timed);
     const flips = await this.#flips(faults);
     const lines: string[] = [];
     let passing: Plan | undefined;
@@ -62,12 +64,12 @@ export class NeighbourSearch {
       passing = packet?.plan ?? passing;
     }
     // Operations last: that a shrunk plan needs each of its operations is no news.
-    const work = idsOf(plan).filter((id) => plan.faults.every((fault) => fault.id !== id));
+    const work = idsOf(plan).filter((id) => !timed.includes(id));
     const isSmall = idsOf(plan).length <= triedSinglyMax;
     const operations = isSmall ? await this.#decisiveOf(work) : [];
     if (!isSmall) this.#untried += work.length;
     const [fault] = faults;
-    if (passing === undefined && fault !== undefined) passing = without(plan, fault);
+    if (passing === undefined && fault !== undefined) passing = withoutItem(plan, fault);
     const neighbour = passing === undefined ? undefined : await this.#record(passing);
     const facts = factsOf(this.#failing, neighbour?.concern === undefined ? neighbour : undefined);
     const decisive = [...faults, ...operations];
@@ -77,7 +79,7 @@ export class NeighbourSearch {
   /** Those of the faults or operations without which the plan passes. */
   async #decisiveOf(ids: readonly string[]): Promise<readonly string[]> {
     const { plan } = this.#failing;
-    const outcomes = await this.#outcomes(ids.map((id) => without(plan, id)));
+    const outcomes = await this.#outcomes(ids.map((id) => withoutItem(plan, id)));
     this.#untried += ids.length - outcomes.length;
     return ids.filter((_, at) => outcomes[at] === false);
   }
@@ -148,6 +150,8 @@ export class NeighbourSearch {
   ): { readonly atUs: number; readonly lanes: readonly number[] } | undefined {
     const struck = run.marks.filter(({ kind, text }) => kind === 'fault' && text.startsWith(`${id}: `));
     const [first] = struck;
+    const change = run.operations.find((one) => one.id === id);
+    if (change !== undefined) return { atUs: change.invokedUs, lanes: [change.node] };
     if (first === undefined) return undefined;
     return { atUs: first.atUs, lanes: struck.map(({ lane }) => lane) };
   }

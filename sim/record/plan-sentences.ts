@@ -1,5 +1,6 @@
 /** Says what a plan does, in sentences: its faults and what its clients ask. Pure. */
 import { faultKinds } from '../faults/fault-table.ts';
+import { bucketDeed, markedBucket } from '../evidence/bucket-changes.ts';
 import type { Plan, PlanFault, PlanOperation } from '../plan/plan.ts';
 import type { PlanTransaction } from '../plan/plan-transactions.ts';
 import type { conditionNames } from '../plan/plan.ts';
@@ -17,7 +18,7 @@ export function durationOf(us: number): string {
   return us < 1_000_000 ? `${Number((us / 1000).toFixed(1))} ms` : secondsOf(us);
 }
 
-/** The faults of the plan, then its operations client by client. Times count from the beginning of the storm. */
+/** The faults of the plan, what its operator does, then its operations client by client. Times count from the beginning of the storm. */
 export function sentencesOf(plan: Plan): readonly PlanSentence[] {
   const faults = plan.faults.map((fault): PlanSentence => {
     const atUs = 'atUs' in fault.when ? fault.when.atUs : undefined;
@@ -41,7 +42,25 @@ export function sentencesOf(plan: Plan): readonly PlanSentence[] {
     const text = `${durationOf(one.thinkUs)} after its last answer, client ${who} ${does}`;
     return { id: one.id, atUs: undefined, kind: 'operation', text };
   });
-  return [...faults.toSorted((left, right) => (left.atUs ?? 0) - (right.atUs ?? 0)), ...operations];
+  const struck = faults.toSorted((left, right) => (left.atUs ?? 0) - (right.atUs ?? 0));
+  return [...struck, ...operatorSentences(plan), ...operations];
+}
+
+/** What comes at its moment and is no fault: changes of buckets, malformed input, scrapes. */
+function operatorSentences({ bucketChanges = [], malformedInput, scrapes }: Plan): readonly PlanSentence[] {
+  const all = [
+    ...bucketChanges.map(({ id, atUs, node, kind, bucket, mark }) => {
+      const deed = bucketDeed(kind, markedBucket(bucket), mark);
+      return { id, atUs, text: `an operator ${deed} at ${node}` };
+    }),
+    ...malformedInput.map(({ id, atUs, node, listener, form, bytes }) => {
+      return { id, atUs, text: `${bytes} malformed bytes (${form}) reach the ${listener} port of ${node}` };
+    }),
+    ...scrapes.map(({ id, atUs, node }) => ({ id, atUs, text: `the metrics of ${node} are read` })),
+  ];
+  return all
+    .toSorted((left, right) => left.atUs - right.atUs)
+    .map(({ id, atUs, text }) => ({ id, atUs, kind: 'operation', text: `at ${secondsOf(atUs)} ${text}` }));
 }
 
 /** One fault as a sentence: `at 1.204 s n2 loses power for 300 ms (it keeps nothing unsynced)`. */

@@ -48,3 +48,30 @@ it('a fault of links says which: between two nodes, or around some of them', asy
     ]),
   );
 });
+
+it("an operator's changes of buckets are operations, and their nodes tell each other of them", async () => {
+  const whole = planOfSeed('calm', 1);
+  const change = { id: 'b0', atUs: 5000, node: 'n2', kind: 'set', bucket: 0, mark: 7 } as const;
+  const plan: Plan = {
+    ...{ ...whole, operations: [], transactions: [], scrapes: [], malformedInput: [], stormUs: 50_000 },
+    bucketChanges: [change],
+    floors: { 'bucket-properties': 1 },
+  };
+  const { operations, lanes, subjects, messages, sentences, result } = await recordRun(plan, () => 0);
+  expect(result.verdict).toBe('passed');
+  expect(sentences).toEqual([
+    {
+      ...{ id: 'b0', atUs: 5000, kind: 'operation' },
+      text: 'at 0.005 s an operator sets the properties of marked0 (siblings, old_vclock 100007, big_vclock 107, mark 7) at n2',
+    },
+  ]);
+  const [first] = operations;
+  expect(first).toMatchObject({ id: 'b0', node: 1, outcome: 'ok' });
+  expect(lanes[first?.lane ?? 0]?.name).toBe('bucket-operator');
+  expect(first?.about.map((at) => subjects[at])).toEqual(['marked0']);
+  expect(operations.find(({ text }) => text.includes('without a context'))?.text).toMatch(
+    /^bucket-reader reads marked0\/k at n\d .* ok 2 values/,
+  );
+  const told = messages.filter(({ about }) => about.some((at) => subjects[at] === 'marked0'));
+  expect(new Set(told.map(({ from }) => lanes[from]?.name))).toContain('n2');
+});

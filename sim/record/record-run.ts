@@ -1,4 +1,10 @@
 /** Runs a plan once, judges it, and records it. */
+import {
+  bucketOperator,
+  bucketReader,
+  describeBucketChange,
+  describeProperties,
+} from '../evidence/bucket-changes.ts';
 import { describeOperation } from '../evidence/history.ts';
 import { describeJob } from '../evidence/jobs.ts';
 import { describeRedis } from '../evidence/redis.ts';
@@ -69,7 +75,7 @@ interface Described {
 }
 
 function operationsOf(outcome: RunOutcome, recorder: Recorder): readonly RecordedOperation[] {
-  const add = (id: string, one: Described, text: string, names: readonly string[]): RecordedOperation => ({
+  const add: Add = (id, one, text, names) => ({
     id,
     lane: recorder.laneOf(one.client),
     node: one.node === '' ? -1 : recorder.laneOf(one.node),
@@ -87,8 +93,35 @@ function operationsOf(outcome: RunOutcome, recorder: Recorder): readonly Recorde
     }),
     ...outcome.redis.map((one) => add(`#${one.id}`, one, describeRedis(one), [])),
     ...outcome.jobs.map((one) => add(`#${one.id}`, one, describeJob(one), one.keys)),
+    ...bucketOperationsOf(outcome, add),
   ];
   return all.toSorted((left, right) => left.invokedUs - right.invokedUs);
+}
+
+type Add = (id: string, one: Described, text: string, names: readonly string[]) => RecordedOperation;
+
+/** Changes of buckets, and what was looked up and tried after the calm. */
+function bucketOperationsOf({ bucketChanges }: RunOutcome, add: Add): readonly RecordedOperation[] {
+  const { changes, statements, effects } = bucketChanges;
+  const at = (client: string, node: string, atUs: number, outcome: Outcome): Described => ({
+    ...{ client, node, invokedUs: atUs, completedUs: atUs, outcome },
+  });
+  return [
+    ...changes.map((one) =>
+      add(one.id, { ...one, client: bucketOperator }, describeBucketChange(one), [one.bucket]),
+    ),
+    ...statements.map(({ node, bucket, atUs, seen }) => {
+      const found = seen === undefined ? 'fail' : `ok ${describeProperties(seen)}`;
+      const one = at(bucketReader, node, atUs, seen === undefined ? 'fail' : 'ok');
+      return add('', one, `${bucketReader} reads the properties of ${bucket} at ${node}: ${found}`, [bucket]);
+    }),
+    ...effects.map(({ node, bucket, atUs, values, allowMult }) => {
+      const found = values === undefined ? 'fail' : `ok ${values} values (siblings allowed: ${allowMult})`;
+      const one = at(bucketReader, node, atUs, values === undefined ? 'fail' : 'ok');
+      const text = `${bucketReader} reads ${bucket}/k at ${node} after two puts without a context: ${found}`;
+      return add('', one, text, [bucket]);
+    }),
+  ];
 }
 
 function concernOf(
@@ -100,9 +133,12 @@ function concernOf(
   if (broken === undefined) return undefined;
   const row = findNamed(invariantTable, broken.invariant);
   const text = broken.firstBad?.text ?? broken.reasons[0] ?? '';
-  // Texts of checks describe an operation by its number and client: `#12 c1`.
+  const named = recorder.subjects.inText(text);
+  // Texts of checks describe an operation by its number and client: `#12 c1`; of buckets, all changes matter.
   const isNamed = (one: RecordedOperation): boolean =>
-    `${text} `.includes(`${one.text.split(' ', 2).join(' ')} `);
+    broken.invariant === 'bucket-properties'
+      ? one.text.startsWith(`${one.id} ${bucketOperator} `) && one.about.some((at) => named.includes(at))
+      : `${text} `.includes(`${one.text.split(' ', 2).join(' ')} `);
   const concerned = operations.flatMap((one, at) => (isNamed(one) ? [at] : []));
   const about = concerned.flatMap((at) => operations[at]?.about ?? []);
   const lanes = recorder.lanes.flatMap(({ name }, at) => (wordIn(name, text) ? [at] : []));
@@ -112,7 +148,7 @@ function concernOf(
     invariant: broken.invariant,
     promise: row?.promise ?? '',
     breach: row?.breach ?? '',
-    subjects: [...new Set([...about, ...recorder.subjects.inText(text)])],
+    subjects: [...new Set([...about, ...named])],
     lanes,
     operations: concerned,
   };

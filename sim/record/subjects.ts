@@ -1,6 +1,8 @@
 /** The keys and transactions of a recording, numbered in the order of their first mention. */
 
-const keyForm = /^[a-z]\d+(?:\.\d+)?$/;
+const keyForm = /^(?:[a-z]\d+(?:\.\d+)?|marked\d)$/;
+/** Buckets whose properties an operator changes (evidence/bucket-changes.ts). */
+const bucketForm = /\bmarked\d+\b/g;
 /** Longest key of a plan; longest packed form of one (engine/base/object-key.ts). */
 const keyBytesMax = 8;
 const packedBytesMax = 60;
@@ -30,10 +32,10 @@ export class Subjects {
     return number;
   }
 
-  /** Those that a sentence mentions: `bucket/key` names and transaction ids. */
+  /** Those that a sentence mentions: `bucket/key` names, transaction ids, buckets that an operator changes. */
   inText(text: string): readonly number[] {
     const keys = [...text.matchAll(/[a-z]+\/([a-z]\d+(?:\.\d+)?)\b/g)].map(([, key]) => key ?? '');
-    return this.#all([...keys, ...(text.match(xidForm) ?? [])]);
+    return this.#all([...keys, ...(text.match(xidForm) ?? []), ...(text.match(bucketForm) ?? [])]);
   }
 
   /** Those in a frame's body, where a text or a packed key has its length before it. */

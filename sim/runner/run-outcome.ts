@@ -1,6 +1,7 @@
 /** The outcome of one run before the verdict: the world's record of it, and the reports of the checks. */
 import type { IncarnationAccount } from '../check/metrics/reconcile/account.ts';
 import type { CheckReport } from '../check/report.ts';
+import type { BucketEvidence } from '../evidence/bucket-changes.ts';
 import type { History } from '../evidence/history.ts';
 import type { JobRecord } from '../evidence/jobs.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
@@ -25,6 +26,8 @@ export interface RunOutcome {
   readonly transactions: TransactionHistory;
   readonly redis: readonly RedisRecord[];
   readonly jobs: readonly JobRecord[];
+  /** What the operator changed of buckets, and what nodes stated of them. */
+  readonly bucketChanges: BucketEvidence;
   /**
    * The nodes' metrics beside the expected values; empty if the plan asks for neither `metrics-reconcile` nor
    * `valid-exposition`.

@@ -346,6 +346,7 @@ class Run {
       virtualUs: this.#world.nowUs,
       outcomes: countOutcomes([...history, ...done.transactions]),
       ...done,
+      bucketChanges: this.#load.bucketChanges,
       reached: this.#coverage?.reached(this.#plan, done) ?? [],
       accounts: this.#observer?.accounts ?? [],
       floors: grownFloors(this.#plan.floors, this.#size()),

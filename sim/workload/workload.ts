@@ -14,6 +14,7 @@ import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import { HttpClient } from '../world/http/http-client.ts';
 import type { BucketEvidence } from '../evidence/bucket-changes.ts';
+import { bucketOperator, bucketReader } from '../evidence/bucket-changes.ts';
 import { BucketOperator } from './bucket-operator.ts';
 import type { ClientLevels, ClientTarget } from './client.ts';
 import { Client } from './client.ts';
@@ -382,7 +383,7 @@ export class Load {
   #beginBucketChanges(startUs: number): void {
     const { bucketChanges = [] } = this.#plan;
     if (bucketChanges.length === 0) return;
-    const io = this.#world.addHost('bucket-operator').boot();
+    const io = this.#world.addHost(bucketOperator).boot();
     for (const change of bucketChanges)
       this.#world.at(startUs + change.atUs, `bucket ${change.id}`, () =>
         this.#spawn(io, change.id, () => this.#buckets.change(change, io)),
@@ -392,7 +393,7 @@ export class Load {
   #lookAtBuckets(stopped: () => boolean): void {
     const buckets = [...new Set((this.#plan.bucketChanges ?? []).map(({ bucket }) => bucket))];
     if (buckets.length === 0) return;
-    this.#hosted('bucket-reader', (io) => this.#buckets.lookAfter(buckets, io, stopped));
+    this.#hosted(bucketReader, (io) => this.#buckets.lookAfter(buckets, io, stopped));
   }
 
   async #scrape(scrape: Pick<PlanScrape, 'id' | 'node'>, http: HttpClient): Promise<ScrapeRecord> {
