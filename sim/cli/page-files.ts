@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
@@ -18,7 +17,6 @@ import { recordRun } from '../record/record-run.ts';
 import type { Recording } from '../record/recording.ts';
 import { brokenInvariant } from '../runner/broken.ts';
 import { browserBundleFile, buildDirectory } from '../runner/pool/build.ts';
-import { Pool } from '../runner/pool/pool.ts';
 import type { Task, TaskAnswer } from '../runner/task.ts';
 import { performTask } from '../runner/task.ts';
 import type { Own } from '../runner/user-defined.ts';
@@ -37,8 +35,6 @@ export interface PageOptions {
   readonly playground: boolean;
   /** Whether the page names the cause, if the run failed. */
   readonly explain: boolean;
-  /** The module with the user's scenarios and invariants; undefined: there is none. */
-  readonly ownFile: string | undefined;
 }
 
 /** Records the plan's run and writes its page. Throws what the run throws. */
@@ -46,12 +42,12 @@ export async function writePage(
   plan: Plan,
   own: Own,
   file: string,
-  { replay, playground, explain, ownFile }: PageOptions,
+  { replay, playground, explain }: PageOptions,
 ): Promise<WrittenPage> {
   // The simulator of a copy with a mutant is bundled in a process of its own, while this one runs the plan.
   const bundling = bundledEngine(plan);
   const recording = await recordRun(plan, () => performance.now(), own.invariants);
-  const cause = explain ? await causeOf(recording, own, ownFile) : [];
+  const cause = explain ? await causeOf(recording, own) : [];
   const engine = await bundling;
   const html = renderPage({
     recording,
@@ -76,102 +72,72 @@ const explainMsMax = 10_000;
 const explainedSentencesMax = 12;
 
 /** What led to the violation; of a large plan what its one run shows. The page's head says already what broke. */
-async function causeOf(
-  recording: Recording,
-  own: Own,
-  ownFile: string | undefined,
-): Promise<readonly string[]> {
+async function causeOf(recording: Recording, own: Own): Promise<readonly string[]> {
   if (recording.concern === undefined) return [];
   const { length } = recording.sentences;
   if (length > explainedSentencesMax) {
     const more = `Which of the plan's ${length} faults and operations it needs, lockstep-sim explain finds; lockstep-sim shrink leaves out the others.`;
     return [...factsOf(recording).slice(1), more];
   }
-  const limits = { shrinkCpuMs: 0, searchCpuMs: explainMsMax, ownFile };
+  const limits = { shrinkCpuMs: 0, searchCpuMs: explainMsMax };
   return (await explainRecording(recording, own, limits)).lines.slice(1);
 }
 
-/** How to explain. Times are processor time of all threads, so the explanation does not depend on the machine's load. */
+/** How to explain. Times are processor time of this process, so the explanation does not depend on the machine's load. */
 export interface ExplainLimits {
   /** For shrinking a large plan before, in milliseconds; 0: it is not shrunk. */
   readonly shrinkCpuMs: number;
   /** For the rest. */
   readonly searchCpuMs: number;
-  /** The module with the user's scenarios and invariants, which the threads load. */
-  readonly ownFile: string | undefined;
-}
-
-/** Explains a failing run by runs of its neighbours, on as many threads as the machine has processors. */
-export async function explainRecording(
-  failing: Recording,
-  own: Own,
-  { shrinkCpuMs, searchCpuMs, ownFile }: ExplainLimits,
-): Promise<Explanation> {
-  const pool = new Pool(buildDirectory, Math.min(threadsMax, availableParallelism()), ownFile);
-  const shrinking = new AbortController();
-  let isShrinkOver = shrinkCpuMs === 0;
-  let search = new Stopwatch(searchCpuMs);
-  const shrink = new Stopwatch(shrinkCpuMs);
-  const watch = setInterval(() => {
-    if (shrink.isOver()) shrinking.abort();
-  }, 100);
-  const isOver = (): boolean => {
-    // The search begins with its first question.
-    if (!isShrinkOver) search = new Stopwatch(searchCpuMs);
-    isShrinkOver = true;
-    return search.isOver();
-  };
-  const here = new Stopwatch(hereCpuMs);
-  let last: Promise<unknown> = Promise.resolve();
-  const runHere = (task: Task): Promise<TaskAnswer> => {
-    const next = last.then(() => performTask(task, () => performance.now(), own));
-    last = next.catch(() => undefined);
-    return next;
-  };
-  const runs: ExplainRuns = {
-    get width() {
-      return here.isOver() ? pool.workersMax : 1;
-    },
-    record: (plan) => recordRun(plan, () => performance.now(), own.invariants),
-    judge: (plan, invariant) =>
-      brokenIn((task) => (here.isOver() ? pool.perform(task) : runHere(task)), plan, invariant),
-  };
-  try {
-    return await explainPlan(failing, runs, isOver, shrinkCpuMs === 0 ? undefined : shrinking.signal);
-  } finally {
-    clearInterval(watch);
-    await pool.close();
-  }
-}
-
-/** On a machine so busy that its processor time comes this much later, real time ends the search. */
-const realPerCpu = 4;
-
-/** A limit of this process's processor time, and of real time. */
-class Stopwatch {
-  readonly #limitMs: number;
-  readonly #startMs = performance.now();
-  readonly #start = process.cpuUsage();
-
-  constructor(limitMs: number) {
-    this.#limitMs = limitMs;
-  }
-
-  isOver(): boolean {
-    const { user, system } = process.cpuUsage(this.#start);
-    const realMs = performance.now() - this.#startMs;
-    return (user + system) / 1000 > this.#limitMs || realMs > this.#limitMs * realPerCpu;
-  }
 }
 
 /**
- * So long, in milliseconds of processor time, neighbours run in this thread, which has just compiled the engine. A new
- * thread takes a second or two until it is as fast.
+ * Explains a failing run by runs of its neighbours. They run in this thread, which has just compiled the engine: another
+ * one would take as long to become as fast as an explanation may take in all.
  */
-const hereCpuMs = 4000;
+export async function explainRecording(
+  failing: Recording,
+  own: Own,
+  { shrinkCpuMs, searchCpuMs }: ExplainLimits,
+): Promise<Explanation> {
+  const shrinking = new AbortController();
+  const shrink = new Stopwatch();
+  let search: Stopwatch | undefined;
+  let runCpuMs = 0;
+  const timed = async <T>(run: () => Promise<T>): Promise<T> => {
+    const before = new Stopwatch();
+    const result = await run();
+    runCpuMs = before.spentMs;
+    if (shrink.spentMs + runCpuMs > shrinkCpuMs) shrinking.abort();
+    return result;
+  };
+  // The search begins with its first question. It ends with one more run, of the nearest neighbour that passes.
+  const isOver = (): boolean => {
+    search ??= new Stopwatch();
+    return search.spentMs + 2 * runCpuMs > searchCpuMs;
+  };
+  const runs: ExplainRuns = {
+    record: (plan) => timed(() => recordRun(plan, () => performance.now(), own.invariants)),
+    judge: (plan, invariant) =>
+      timed(() => brokenIn((task) => performTask(task, () => performance.now(), own), plan, invariant)),
+  };
+  return explainPlan(failing, runs, isOver, shrinkCpuMs === 0 ? undefined : shrinking.signal);
+}
 
-/** Most threads of one explanation: it has no more neighbours to run at once. */
-const threadsMax = 4;
+/** On a machine so busy that its processor time comes this much later, real time counts instead. */
+const realPerCpu = 3;
+
+/** How much processor time this process has used since. */
+class Stopwatch {
+  readonly #startMs = performance.now();
+  readonly #start = process.cpuUsage();
+
+  get spentMs(): number {
+    const { user, system } = process.cpuUsage(this.#start);
+    const realMs = performance.now() - this.#startMs;
+    return Math.max((user + system) / 1000, realMs / realPerCpu);
+  }
+}
 
 /** The breach of the invariant in a run of the plan; undefined if it holds, or the plan is none without what it lacks. */
 async function brokenIn(

@@ -41,7 +41,6 @@ export async function writeReports(
         replay,
         playground: false,
         explain: true,
-        ownFile: options.ownFile,
       }),
     );
   }
@@ -49,7 +48,7 @@ export async function writeReports(
 }
 
 /** Milliseconds of processor time for shrinking a large plan before it is explained, and for the explanation. */
-const explainLimits = { shrinkCpuMs: 14_000, searchCpuMs: 16_000 };
+const explainLimits = { shrinkCpuMs: 8000, searchCpuMs: 7000 };
 
 /**
  * Why a plan fails, in words: what broke and how, what the failure needs, and at which moment it turns. Throws as
@@ -57,12 +56,12 @@ const explainLimits = { shrinkCpuMs: 14_000, searchCpuMs: 16_000 };
  */
 export async function explain(
   what: string,
-  { seed, ownFile }: Pick<ReportOptions, 'seed' | 'ownFile'>,
+  { seed }: Pick<ReportOptions, 'seed'>,
   own: Own,
 ): Promise<Explanation> {
   const plan = await planToReplay(what, seed, own);
   const failing = await recordRun(plan, () => performance.now(), own.invariants);
-  return explainRecording(failing, own, { ...explainLimits, ownFile });
+  return explainRecording(failing, own, explainLimits);
 }
 
 /** Writes the playground: a page with the simulator and one run of a scenario's seed. */
@@ -76,7 +75,6 @@ export function writePlayground(
     replay: '',
     playground: true,
     explain: false,
-    ownFile: undefined,
   });
 }
 

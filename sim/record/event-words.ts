@@ -63,7 +63,7 @@ const clauses: Readonly<Record<string, string>> = {
 
 /** The event in words, without the node: `syncs the prepare record of n4-ab-2`. Unknown events keep their fields. */
 export function deedOf({ kind, text }: Pick<Mark, 'kind' | 'text'>): string {
-  if (kind === 'fault') return `is struck by ${text.slice(0, text.indexOf(':'))}`;
+  if (kind === 'fault') return struckBy(text);
   const [name = '', ...rest] = text.split(' ');
   const clause = clauses[name];
   if (clause === undefined) return `logs ${text.length > 140 ? `${text.slice(0, 140)}…` : text}`;
@@ -75,6 +75,15 @@ export function deedOf({ kind, text }: Pick<Mark, 'kind' | 'text'>): string {
   });
   return parts.join(' ').replaceAll(' :', ':');
 }
+
+/** `f0: at 1.184 s n1 loses power` as `is struck by f0 (n1 loses power)`: the moment stands before the deed. */
+function struckBy(text: string): string {
+  const [, id = '', what = ''] = /^(\w+): (?:at [\d.]+ s )?(.*)$/s.exec(text) ?? [];
+  return `is struck by ${id} (${what.length > faultMax ? `${what.slice(0, faultMax)}…` : what})`;
+}
+
+/** Most characters of a fault within another sentence. */
+const faultMax = 80;
 
 /** `name=value` pairs; a value may contain spaces. */
 export function fieldsOf(text: string): ReadonlyMap<string, string> {

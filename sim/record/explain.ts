@@ -29,7 +29,6 @@ export async function explainPlan(
   if (signal === undefined || count <= triedSinglyMax)
     return new NeighbourSearch(failing, runs, isOver).explain();
   const stormUs = failing.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
-  const { width = 1 } = runs;
   const first = failing.result.reports.find(({ invariant }) => invariant === concern.invariant);
   const {
     plan,
@@ -41,7 +40,6 @@ export async function explainPlan(
       const isSame = broken !== undefined && (first === undefined || isSameBreach(broken, first));
       return isSame ? candidate : undefined;
     },
-    width,
     signal,
     violationUs: Math.max(1, concern.atUs - stormUs),
   });

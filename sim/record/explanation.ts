@@ -23,8 +23,6 @@ export interface ExplainRuns {
   readonly record: (plan: Plan) => Promise<Recording>;
   /** Runs a plan; the report of this invariant, or undefined if it did not break. */
   readonly judge: (plan: Plan, invariant: string) => Promise<CheckReport | undefined>;
-  /** Plans that are run at once. Default: 1. */
-  readonly width?: number;
 }
 
 /** A plan of more faults and operations is shrunk before each is left out once. */

@@ -105,6 +105,14 @@ it('where a violation names a key alone, says whom the node asked that acknowled
   expect(factsOf(recordingOf(concern, { operations: [put, read] }))).toContain(
     'For #0 c0, n1 asks no other node about it before it answers.',
   );
+  const held = { key: 0, text: '«w» (9 bytes)' };
+  const states = [
+    { ...held, lane: 0, atUs: 1_001_000 },
+    { ...held, lane: 2, atUs: 1_800_000 },
+  ];
+  expect(factsOf(recordingOf(concern, { operations: [put, read], states }))).toContain(
+    'For #0 c0, n1 asks no other node about it before it answers. n3 holds a copy, too, and is not asked.',
+  );
 });
 
 it('two counters that are off by the same number the other way are one mistake', () => {
@@ -144,5 +152,8 @@ it('an event in words leaves out what it does not say', () => {
     'begins transaction n1-ab-2 with the branches n1 n3',
   );
   expect(text('xa.c.begin xid=n1-ab-2')).toBe('begins transaction n1-ab-2');
+  expect(deedOf({ kind: 'fault', text: 'f0: at 1.184 s n1 loses power' })).toBe(
+    'is struck by f0 (n1 loses power)',
+  );
   expect(text('store.new.event size=3')).toBe('logs store.new.event size=3');
 });

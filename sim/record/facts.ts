@@ -16,6 +16,8 @@ const aboutCopies = [
 ];
 /** A client's description of a write to a key. */
 const writeForm = /^#\d+ \S+ (put|delete) /;
+/** A client's description of an operation on a key. */
+const objectForm = /^#\d+ \S+ (get|put|delete) /;
 /** Most keys whose copies are listed, and most operations whose messages are. */
 const keysMax = 2;
 const operationsMax = 2;
@@ -126,12 +128,26 @@ class Facts {
         out.length === 0 ? '' : `${listOf(out.map(place))} not`,
       ].filter(Boolean);
       const who = one.text.split(' ', 2).join(' ');
+      const holders = this.#holdersOf(one).filter((lane) => lane !== one.node && !asked.includes(lane));
+      const unasked =
+        holders.length === 0
+          ? ''
+          : ` ${listOf(holders.map(place))} ${holders.length === 1 ? 'holds' : 'hold'} a copy, too, and ${holders.length === 1 ? 'is' : 'are'} not asked.`;
       if (asked.length === 0)
-        return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.`];
+        return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.${unasked}`];
       return [
-        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds}); ${told.join(', ')}.`,
+        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds}); ${told.join(', ')}.${unasked}`,
       ];
     });
+  }
+
+  /** The nodes that hold a copy of the key of an operation on one key, sooner or later. */
+  #holdersOf({ about, text }: RecordedOperation): readonly number[] {
+    if (about.length !== 1 || !objectForm.test(text)) return [];
+    const { states } = this.#run;
+    return [...new Set(states.filter(({ key }) => about.includes(key)).map(({ lane }) => lane))].toSorted(
+      (left, right) => left - right,
+    );
   }
 
   /** Which nodes had a key's value on their disks when the client had its answer, synced or not, and what they lost. */

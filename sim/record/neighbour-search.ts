@@ -1,6 +1,6 @@
 /**
  * The search for the nearest passing neighbours of one failing plan, and what they say about its cause. A run is the
- * costly thing: neighbours are run several at once, the most telling first, until the time is over.
+ * costly thing: the most telling neighbours are run first, until the time is over.
  */
 import type { Plan } from '../plan/plan.ts';
 import { idsOf, withoutItem } from '../plan/plan-items.ts';
@@ -84,13 +84,12 @@ export class NeighbourSearch {
     return ids.filter((_, at) => outcomes[at] === false);
   }
 
-  /** Runs plans in their order, several at once; fewer outcomes than plans if the time ended. */
+  /** Runs plans in their order; fewer outcomes than plans if the time ended. */
   async #outcomes(plans: readonly Plan[]): Promise<readonly boolean[]> {
     const outcomes: boolean[] = [];
-    const width = this.#how.width ?? 1;
-    while (outcomes.length < plans.length && this.#mayRun()) {
-      const batch = plans.slice(outcomes.length, outcomes.length + width);
-      outcomes.push(...(await Promise.all(batch.map((plan) => this.#fails(plan)))));
+    for (const plan of plans) {
+      if (!this.#mayRun()) break;
+      outcomes.push(await this.#fails(plan));
     }
     return outcomes;
   }
@@ -101,8 +100,8 @@ export class NeighbourSearch {
     const flips: Flip[] = [];
     for (const id of faults.slice(0, movedMax)) {
       const { earlierUs, laterUs } = reachOf(plan, id);
-      const found = await Promise.all([this.#flipOf(id, laterUs, 1), this.#flipOf(id, earlierUs, -1)]);
-      flips.push(...found.filter((flip) => flip !== undefined));
+      for (const flip of [await this.#flipOf(id, laterUs, 1), await this.#flipOf(id, earlierUs, -1)])
+        if (flip !== undefined) flips.push(flip);
     }
     return narrowest(flips);
   }
@@ -130,13 +129,15 @@ export class NeighbourSearch {
     const { id, failsByUs, passesByUs } = flip;
     const { plan } = this.#failing;
     const isLater = passesByUs > 0;
-    // Of both runs, the one in which it comes later has the event that lies between the two moments before it.
-    const later = await this.#record(moved(plan, id, isLater ? passesByUs : failsByUs));
-    const direction = isLater ? 'later' : 'earlier';
     const [fails, passes] = [failsByUs, passesByUs].map((us) => `${(Math.abs(us) / 1000).toFixed(2)} ms`);
+    const direction = isLater ? 'later' : 'earlier';
     const both = `${id} breaks the promise if it strikes up to ${fails} ${direction}, and not if it strikes ${passes} ${direction}`;
-    const strikes = this.#strikesOf(later, id);
-    if (strikes === undefined) return `The moment decides: ${both}.`;
+    // Of both runs, the one in which it comes later has the event that lies between the two moments before it.
+    const later = this.#mayRun()
+      ? await this.#record(moved(plan, id, isLater ? passesByUs : failsByUs))
+      : undefined;
+    const strikes = later && this.#strikesOf(later, id);
+    if (later === undefined || strikes === undefined) return `The moment decides: ${both}.`;
     const fromUs = strikes.atUs - Math.abs(passesByUs - failsByUs);
     const deed = deedWithin(later, strikes.lanes, fromUs, strikes.atUs);
     if (deed === undefined) return `The moment decides: ${both}.`;
