@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { statsAccess } from './api/stats/service.ts';
 import { version } from './base/version.ts';
 import { exitCodes } from './cli/exit-codes.ts';
+import { nodeFlags } from './cli/start/runtime-flags.ts';
 import type { NodeConfig } from './config/config.ts';
 import { parseConfig } from './config/config.ts';
 
@@ -174,6 +175,16 @@ describe('the manifests for Kubernetes', () => {
 
 test('the unit does not start a node again whose configuration is wrong', () => {
   expect(unit).toContain(`RestartPreventExitStatus=${exitCodes.usage}\n`);
-  expect(unit).toMatch(/^ExecStart=\S+ \S+\/dist\/engine\/main\.js start --config \S+$/m);
+  expect(unit).toMatch(/^ExecStart=\S+ (?:--\S+ )*\S+\/dist\/engine\/main\.js start --config \S+$/m);
   expect(unit).toMatch(/^ExecReload=\/bin\/kill -HUP \$MAINPID$/m);
+});
+
+test('each of them starts a node with the flags of Node.js that `lockstep cluster` gives its nodes', () => {
+  const kubernetes = textOf('kubernetes/lockstep.yaml');
+  const flags = nodeFlags.join(' ');
+  expect(dockerfile).toContain(
+    `ENTRYPOINT ${JSON.stringify(['node', ...nodeFlags, 'dist/engine/main.js']).replaceAll(',', ', ')}`,
+  );
+  expect(unit).toContain(`/node ${flags} /opt/lockstep/dist/engine/main.js start`);
+  expect(kubernetes).toContain(`exec node ${flags} dist/engine/main.js start`);
 });

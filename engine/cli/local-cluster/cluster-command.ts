@@ -14,6 +14,7 @@ import type { NodeProcess } from './cluster-processes.ts';
 import { hasEnded, startNode, stopNodes, takenPorts, waitUntilServing } from './cluster-processes.ts';
 import type { ClusterNode } from './cluster-shape.ts';
 import { basePortDefault, clusterShape, nodeCountMax } from './cluster-shape.ts';
+import { nodeFlags } from '../start/runtime-flags.ts';
 import { ClusterTies, stopTied } from '../start/cluster-ties.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -137,7 +138,8 @@ async function superviseCluster(
   });
   try {
     processes = nodes.map((node) => {
-      const startArguments = [program(), 'start', '--config', configFileOf(options.data, node)];
+      const config = configFileOf(options.data, node);
+      const startArguments = [...nodeFlags, program(), 'start', '--config', config];
       return startNode(node, startArguments, (line) => say(`${painter.quiet(`${node.name} |`)} ${line}`));
     });
     for (const { node, gone } of processes) {

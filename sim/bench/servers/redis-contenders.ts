@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import { nodeFlags } from '../../../engine/cli/start/runtime-flags.ts';
 import { parseConfig } from '../../../engine/config/config.ts';
 import { stringify } from 'yaml';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -69,7 +70,7 @@ export async function ownNode(directory: string, port: number): Promise<Contende
   parseConfig(text, {}, file);
   writeFileSync(file, text);
   const main = fileURLToPath(new URL('../../../engine/main.js', import.meta.url));
-  const child = spawn(process.execPath, [main, 'start', '--config', file], { stdio: 'ignore' });
+  const child = spawn(process.execPath, [...nodeFlags, main, 'start', '--config', file], { stdio: 'ignore' });
   await untilOpen(port);
   return { name: 'lockstep, one node', port, children: [child] };
 }
