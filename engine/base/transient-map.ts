@@ -10,6 +10,12 @@
 export class TransientMap<K, V extends object> {
   #entries = new Map<K, V | undefined>();
   #size = 0;
+  readonly #goneKeysMax: number;
+
+  /** `goneKeysMax`: how many keys without a value are tolerated even when hardly any entry is left. */
+  constructor(goneKeysMax = 256) {
+    this.#goneKeysMax = goneKeysMax;
+  }
 
   /** Number of entries, not counting keys without a value. */
   get size(): number {
@@ -53,7 +59,7 @@ export class TransientMap<K, V extends object> {
     if (gone === undefined) return undefined;
     entries.set(key, undefined);
     this.#size -= 1;
-    if (entries.size >= this.#size * 2 + goneKeysMax) this.#sweep();
+    if (entries.size >= this.#size * sweptShare + this.#goneKeysMax) this.#sweep();
     return gone;
   }
 
@@ -80,5 +86,5 @@ export class TransientMap<K, V extends object> {
   }
 }
 
-/** Keys without a value that are tolerated even when hardly any entry is left. */
-const goneKeysMax = 256;
+/** A sweep moves at most this part of the keys: the more seldom it comes, the fewer entries are moved per deletion. */
+const sweptShare = 4;

@@ -11,7 +11,6 @@ import { failAssertion } from '../base/assert.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
-import { TransientMap } from '../base/transient-map.ts';
 import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Connection } from '../io/network.ts';
@@ -24,6 +23,7 @@ import type { Hello, PeerReply, PeerRequest } from './wire/messages.ts';
 import { commonVersion, isSpoken } from './wire/versions.ts';
 import type { Rival } from './admission.ts';
 import { FrameStream } from './frame-stream.ts';
+import { InFlight } from './in-flight.ts';
 import type { CloseCause } from './observer.ts';
 import type { PeerTarget } from './options.ts';
 import type { Pending, ReplyHandler } from './pending.ts';
@@ -40,7 +40,7 @@ export class LinkSession implements Rival {
   readonly #ids: RequestIds;
   readonly #stream: FrameStream<Pending>;
   #heartbeat: Heartbeat | undefined;
-  readonly #pending = new TransientMap<number, Pending>();
+  readonly #pending = new InFlight<Pending>();
   readonly #over = new Deferred<void>();
   #state: 'greeting' | 'up' | 'over' = 'greeting';
   /** The fields of the peer's greeting that are used later. */
@@ -188,7 +188,7 @@ export class LinkSession implements Rival {
     pending.queuedUs = io.clock.nowUs();
     const outcome = this.#stream.outbox.trySend(pending, frame.length);
     if (outcome === 'ok') {
-      if (!this.#pending.add(id, pending)) failAssertion('ids in flight are unique', id);
+      this.#pending.add(pending);
       wheel.add(pending, pending.queuedUs, timeoutUs);
       observer.requestQueued(this.#target, this.#stream.outbox.length);
     } else {
@@ -211,7 +211,7 @@ export class LinkSession implements Rival {
   #nextId(): number {
     let id = this.#ids.next();
     // Until every id was used once, none of them can be under way.
-    if (this.#ids.haveComeRound) while (this.#pending.has(id)) id = this.#ids.next();
+    if (this.#ids.haveComeRound) while (this.#pending.get(id) !== undefined) id = this.#ids.next();
     return id;
   }
 

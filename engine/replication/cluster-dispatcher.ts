@@ -221,28 +221,16 @@ export class ClusterDispatcher implements Dispatcher {
     const { clock, rules, router, ring, settings } = this.#parts;
     const quorum = bucketWriteNeed(this.#terms, rules(request.key.packed), nothingAsked);
     const span = request.partOf?.child('dispatch', clock.nowUs());
-    const end = (failure: unknown): void => {
-      concluded(this.#parts, undefined, span, failure);
-      if (failure === undefined || failure instanceof NotReplaced) {
-        done(failure);
-        return;
-      }
-      const told = named(failure, quorum, 'w');
-      done(isCounted ? counted(this.#parts, told, 'write') : told);
-    };
+    const end = new Replacement(this.#parts, quorum, span, isCounted, done);
     try {
       const timeoutUs = request.timeoutMs * 1000;
       checkTime(timeoutUs);
       const place = new KeyPlacement(router.tokenOf(request.key), ring());
       if (!this.#mayReplace(place)) throw new NotReplaced([]);
       const write = replacingWrite(request, place.token, span);
-      const { writeLevel } = settings;
-      this.#coordinate(write, place, writeLevel, quorum.need, timeoutUs, {
-        acknowledged: () => end(undefined),
-        failed: end,
-      });
+      this.#coordinate(write, place, settings.writeLevel, quorum.need, timeoutUs, end);
     } catch (error) {
-      end(error);
+      end.failed(error);
     }
   }
 
@@ -283,7 +271,10 @@ export class ClusterDispatcher implements Dispatcher {
   #isMajority({ groups }: DispatchPlan): boolean {
     const { self, view } = this.#parts;
     const racks = view.rackCount(self.datacenter);
-    return groups.some(({ datacenter, needed }) => datacenter === self.datacenter && needed * 2 > racks);
+    for (const { datacenter, needed } of groups) {
+      if (datacenter === self.datacenter && needed * 2 > racks) return true;
+    }
+    return false;
   }
 
   /** The request's need, or that of the bucket's properties if the request names none. */
@@ -314,6 +305,44 @@ export class ClusterDispatcher implements Dispatcher {
     );
     if (!verdicts.includes('impossible')) return undefined;
     return new LockstepError('Overloaded', fullQueue(full), { definite: true });
+  }
+}
+
+/** The end of a replacement. One object instead of functions for each outcome: there is one for every plain SET. */
+class Replacement implements WriteEnd {
+  readonly #parts: RoundDependencies;
+  readonly #quorum: WriteQuorum;
+  readonly #span: OpenSpan | undefined;
+  readonly #isCounted: boolean;
+  readonly #done: Replaced;
+
+  constructor(
+    parts: RoundDependencies,
+    quorum: WriteQuorum,
+    span: OpenSpan | undefined,
+    isCounted: boolean,
+    done: Replaced,
+  ) {
+    this.#parts = parts;
+    this.#quorum = quorum;
+    this.#span = span;
+    this.#isCounted = isCounted;
+    this.#done = done;
+  }
+
+  acknowledged(): void {
+    concluded(this.#parts, undefined, this.#span, undefined);
+    this.#done(undefined);
+  }
+
+  failed(failure: unknown): void {
+    concluded(this.#parts, undefined, this.#span, failure);
+    if (failure instanceof NotReplaced) {
+      this.#done(failure);
+      return;
+    }
+    const told = named(failure, this.#quorum, 'w');
+    this.#done(this.#isCounted ? counted(this.#parts, told, 'write') : told);
   }
 }
 

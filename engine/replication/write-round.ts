@@ -14,6 +14,7 @@ import { LockstepError } from '../base/errors.ts';
 import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../replica/object/object.ts';
+import type { PeerRequest } from '../peer/wire/messages.ts';
 import type { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import type { Asking, RoundDependencies, ReplyFailure } from './round-dependencies.ts';
@@ -25,6 +26,8 @@ import type { LocalWrite, WriteListener } from '../replica/replica.ts';
 import { NotReplaced } from './requests.ts';
 import { refusal } from '../replica/key-slots.ts';
 import { Tally } from './tally.ts';
+
+type MergeRequest = Extract<PeerRequest, { kind: 'mergeObject' }>;
 
 /** What a write needs of the node. */
 export type WriteDependencies = Asking &
@@ -91,7 +94,8 @@ export class WriteRound implements WriteListener {
     this.#bytes = bytes;
     this.#spans?.applied();
     this.#hintUnreachable();
-    for (let index = 0; index < this.#plan.targets.length; index++) this.#send(index, bytes);
+    const request = this.#requestOf(bytes);
+    for (let index = 0; index < this.#plan.targets.length; index++) this.#send(index, request);
   }
 
   /** As in `WriteListener`: the write is durable on this node. */
@@ -113,11 +117,15 @@ export class WriteRound implements WriteListener {
     this.#hear(this.#selfIndex(), error);
   }
 
-  #send(index: number, bytes: Uint8Array): void {
+  /** The request that all replicas get. */
+  #requestOf(bytes: Uint8Array): MergeRequest {
+    const { key, token, span: trace } = this.#write;
+    return { kind: 'mergeObject', key, token, object: bytes, trace };
+  }
+
+  #send(index: number, request: MergeRequest): void {
     const { member } = present(this.#plan.targets[index], 'a target');
     if (member === this.#parts.self) return;
-    const { key, token, span: trace } = this.#write;
-    const request = { kind: 'mergeObject', key, token, object: bytes, trace } as const;
     const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
       if (reply.kind !== 'written') this.#hear(index, replyFailure(reply));
       else if (this.#write.replaces === true && reply.sole !== true) this.#giveUpReplacing();
@@ -168,7 +176,10 @@ export class WriteRound implements WriteListener {
   }
 
   #selfIndex(): number {
-    return this.#plan.targets.findIndex((target) => target.member === this.#parts.self);
+    const { self } = this.#parts;
+    const { targets } = this.#plan;
+    for (let index = 0; index < targets.length; index++) if (targets[index]?.member === self) return index;
+    return -1;
   }
 
   /**
@@ -189,8 +200,8 @@ export class WriteRound implements WriteListener {
     const first = this.#plan.targets.length;
     this.#plan = withLate(this.#plan, late);
     this.#tally = this.#tally.extended(this.#plan);
-    const bytes = present(this.#bytes, 'the bytes of a met write');
-    for (let index = 0; index < late.length; index++) this.#send(first + index, bytes);
+    const request = this.#requestOf(present(this.#bytes, 'the bytes of a met write'));
+    for (let index = 0; index < late.length; index++) this.#send(first + index, request);
   }
 
   #isLate(member: Member): boolean {

@@ -349,9 +349,9 @@ export const harmlessEdits: readonly Mutant[] = [
     title: 'a write is sent to its replicas in reverse order',
     file: 'engine/replication/write-round.js',
     find: `for (let index = 0; index < this.#plan.targets.length; index++)
-            this.#send(index, bytes);`,
+            this.#send(index, request);`,
     replace: `for (let index = this.#plan.targets.length - 1; index >= 0; index--)
-            this.#send(index, bytes);`,
+            this.#send(index, request);`,
     scenario: 'partition-minority',
     oracles: [],
     seedsMax: 50,

@@ -13,6 +13,7 @@
  * that order is the same at every key, no two commands wait for each other.
  */
 import { present } from '../../base/assert.ts';
+import { TransientMap } from '../../base/transient-map.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 
 /** How a command runs. */
@@ -32,14 +33,17 @@ interface Lane<T> {
   /** The way of the admitted commands; they all go the same. */
   way: Way;
   admitted: number;
-  /** Those after the admitted ones, oldest first. */
-  readonly waiting: T[];
+  /** Those after the admitted ones, oldest first; undefined: none, as in most lanes. */
+  waiting: T[] | undefined;
 }
+
+/** A connection holds few lanes, so few keys that have ended may be left behind (`TransientMap`). */
+const goneLanesMax = 64;
 
 /** The order of one connection. */
 export class KeyOrder<T extends Ordered> {
   readonly #run: (command: T) => void;
-  readonly #lanes = new Map<PackedKey, Lane<T>>();
+  readonly #lanes = new TransientMap<PackedKey, Lane<T>>(goneLanesMax);
 
   /** `run` starts a command; `done` must be called when it has ended, in a later turn of the event loop or microtask. */
   constructor(run: (command: T) => void) {
@@ -49,17 +53,17 @@ export class KeyOrder<T extends Ordered> {
   /** The way of the last command on the key that has not ended; undefined if there is none. */
   lastWay(key: PackedKey): Way | undefined {
     const lane = this.#lanes.get(key);
-    return lane?.waiting.at(-1)?.way ?? lane?.way;
+    return lane?.waiting?.at(-1)?.way ?? lane?.way;
   }
 
   /** Adds a command behind all earlier ones, and runs it if it has to wait for none of them. */
   add(command: T): void {
     for (const key of command.keys) {
       const lane = this.#lanes.get(key);
-      if (lane === undefined) this.#lanes.set(key, { way: command.way, admitted: 1, waiting: [] });
-      else if (lane.waiting.length === 0 && together(lane.way, command.way)) lane.admitted += 1;
+      if (lane === undefined) this.#lanes.insert(key, { way: command.way, admitted: 1, waiting: undefined });
+      else if (lane.waiting === undefined && together(lane.way, command.way)) lane.admitted += 1;
       else {
-        lane.waiting.push(command);
+        (lane.waiting ??= []).push(command);
         command.blockedCount += 1;
       }
     }
@@ -68,19 +72,19 @@ export class KeyOrder<T extends Ordered> {
 
   /** A command that was running has ended: admits those that waited for it. */
   done(command: T): void {
-    const ready: T[] = [];
+    let ready: T[] | undefined;
     for (const key of command.keys) {
       const lane = present(this.#lanes.get(key), 'the lane of a command');
       lane.admitted -= 1;
-      this.#admit(lane, ready);
+      if (lane.waiting !== undefined) this.#admit(lane, lane.waiting, (ready ??= []));
       if (lane.admitted === 0) this.#lanes.delete(key);
     }
-    for (const one of ready) this.#run(one);
+    if (ready !== undefined) for (const one of ready) this.#run(one);
   }
 
-  #admit(lane: Lane<T>, ready: T[]): void {
+  #admit(lane: Lane<T>, waiting: T[], ready: T[]): void {
     let count = 0;
-    for (const next of lane.waiting) {
+    for (const next of waiting) {
       if (lane.admitted > 0 && !together(lane.way, next.way)) break;
       lane.way = next.way;
       lane.admitted += 1;
@@ -88,7 +92,8 @@ export class KeyOrder<T extends Ordered> {
       next.blockedCount -= 1;
       if (next.blockedCount === 0) ready.push(next);
     }
-    if (count > 0) lane.waiting.splice(0, count);
+    if (count === waiting.length) lane.waiting = undefined;
+    else if (count > 0) waiting.splice(0, count);
   }
 }
 

@@ -242,6 +242,8 @@ export const soleBody = Buffer.from([firstVarint, 1]);
 /** Whether a Written states that. Throws `FrameError`. */
 export function isSole(body: Buffer): boolean {
   if (body.length === 0) return false;
+  // Nearly every answer to a plain SET is this one.
+  if (body.length === 2 && body[0] === firstVarint && body[1] === 1) return true;
   const cursor = new ProtobufCursor(body);
   let sole = false;
   for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
