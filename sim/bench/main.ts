@@ -62,6 +62,7 @@ interface PeersFlags extends CommonFlags {
   readonly lanes: number;
   readonly keys: number;
   readonly valueBytes: number;
+  readonly nodes: readonly number[];
   readonly out?: string;
 }
 
@@ -116,6 +117,11 @@ benchmark(
   .option('--lanes <n>', 'connections of each contender', positive, 32)
   .option('--keys <n>', 'keys before the first measurement', positive, 10_000)
   .option('--value-bytes <n>', 'length of values', positive, 1000)
+  .addOption(
+    new Option('--nodes <list>', 'sizes of the clusters of Lockstep and of etcd, with commas: 1,3,5')
+      .argParser(clusterSizes)
+      .default([3], '3'),
+  )
   .option('--out <directory>', 'where to add the record (peers.json) and to draw the chart (peers.svg)')
   .action(async ({ json = false, out, ...flags }: PeersFlags) =>
     (await import('./peers/peers.ts')).run({ ...flags, out, json }),
@@ -217,6 +223,14 @@ function benchmark(name: string, description: string, rounds: number): Command {
     .description(description)
     .option('--rounds <n>', 'rounds to take the median of', positive, rounds)
     .option('--json', 'print one line of JSON');
+}
+
+function clusterSizes(text: string): readonly number[] {
+  const sizes = text.split(',').map(Number);
+  const distinct = new Set(sizes);
+  if (distinct.size < sizes.length || sizes.some((size) => !Number.isInteger(size) || size < 1 || size > 5))
+    throw new InvalidArgumentError('Different whole numbers from 1 to 5, with commas between them.');
+  return sizes;
 }
 
 function positive(text: string): number {

@@ -1,4 +1,7 @@
-/** Processor time of processes, where Linux reports it: more reliable than elapsed time on a shared machine. */
+/**
+ * Processor time of processes, where Linux reports it: more reliable than elapsed time on a shared machine. Also their
+ * memory, and what the loopback carries.
+ */
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second. */
@@ -85,4 +88,16 @@ export function childrenOf(pid: number): readonly number[] {
   if (!existsSync('/proc')) return [];
   const pids = readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name));
   return pids.map(Number).filter((one) => statOf(one)?.parent === pid);
+}
+
+/**
+ * Bytes that the loopback interface of this machine has carried so far, with the heads of IP and TCP; NaN where the
+ * system does not report it.
+ */
+export function loopbackBytes(): number {
+  const path = '/proc/net/dev';
+  if (!existsSync(path)) return NaN;
+  // proc(5): the name, then what was received: bytes first. On loopback all that is sent is received.
+  const found = /^\s*lo:\s*(\d+)/m.exec(readFileSync(path, 'latin1'));
+  return Number(found?.[1] ?? NaN);
 }

@@ -2,8 +2,8 @@
  * What people run today, and Lockstep: each with its own protocol and its usual settings for data that must survive, on
  * this machine. A value has the same length everywhere.
  *
- * - Lockstep: three nodes, three copies, each write synced at a majority before its answer; the binary protocol.
- * - etcd: three members; gRPC. Its reads are linearizable, Lockstep's are quorum reads.
+ * - Lockstep: as many nodes as racks, so a copy at each, three unless told otherwise; each write synced at a majority before its answer; the binary protocol.
+ * - etcd: as many members; gRPC. Its reads are linearizable, Lockstep's are quorum reads.
  * - redis-server: one process and one copy, synced with every write, or once a second.
  * - PostgreSQL: two servers; each write is a two-phase commit on both (the client coordinates, and keeps no log).
  */
@@ -41,11 +41,16 @@ export interface PeerContender {
   stop(): Promise<void>;
 }
 
-type Settings = Pick<KeySpace, 'valueBytes'>;
+interface Settings extends Pick<KeySpace, 'valueBytes'> {
+  /** Sizes of clusters: one of Lockstep and one of etcd for each. */
+  readonly nodes: readonly number[];
+}
 
 const basePort = 17_698;
-/** The members take this port and the five after it. */
+/** The members of one etcd take two ports each from this one on. */
 const etcdPort = 28_479;
+/** Ports between those of two clusters of a product. */
+const clusterPorts = 100;
 
 /** Starts everything that is installed. `missing`: what is not. */
 export async function startContenders(
@@ -53,10 +58,14 @@ export async function startContenders(
   settings: Settings,
 ): Promise<{ readonly contenders: readonly PeerContender[]; readonly missing: readonly string[] }> {
   const directory = owner.directory();
-  const contenders = [await lockstep(owner, directory, settings)];
+  const contenders: PeerContender[] = [];
   const missing: string[] = [];
+  for (const [index, nodes] of settings.nodes.entries())
+    contenders.push(await lockstep(owner, directory, settings, nodes, basePort + index * clusterPorts));
   if (etcdVersion() === undefined) missing.push('etcd');
-  else contenders.push(await etcd(directory, settings));
+  else
+    for (const [index, members] of settings.nodes.entries())
+      contenders.push(await etcd(directory, settings, members, etcdPort + index * clusterPorts));
   for (const fsync of ['always', 'everysec'] as const) {
     const started = await redis(owner, join(directory, `redis-${fsync}`), fsync, settings).catch(
       () => undefined,
@@ -70,16 +79,25 @@ export async function startContenders(
   return { contenders, missing };
 }
 
-async function lockstep(owner: BenchProcess, directory: string, settings: Settings): Promise<PeerContender> {
-  const cluster = await LocalCluster.start(join(directory, 'lockstep'), basePort, (child) =>
-    owner.add(child, 'SIGINT'),
+async function lockstep(
+  owner: BenchProcess,
+  directory: string,
+  settings: Settings,
+  nodes: number,
+  port: number,
+): Promise<PeerContender> {
+  const cluster = await LocalCluster.start(
+    join(directory, `lockstep-${nodes}`),
+    port,
+    (child) => owner.add(child, 'SIGINT'),
+    { nodes, racks: nodes },
   );
   return {
-    name: 'Lockstep, 3 nodes',
+    name: `Lockstep, ${counted(nodes, 'node')}`,
     pids: () => cluster.pids,
     processorSeconds: () => cluster.processorSeconds(),
     open: async (lane) => {
-      const connection = await Lane.open(cluster.pbPort(lane % 3));
+      const connection = await Lane.open(cluster.pbPort(lane % nodes));
       return {
         read: (key) => connection.ask(pbGetRequest(key), (received) => pbAnswer(received, 'got')),
         write: (key) =>
@@ -91,10 +109,15 @@ async function lockstep(owner: BenchProcess, directory: string, settings: Settin
   };
 }
 
-async function etcd(directory: string, { valueBytes }: Settings): Promise<PeerContender> {
-  const cluster = await startEtcd(join(directory, 'etcd'), etcdPort);
+async function etcd(
+  directory: string,
+  { valueBytes }: Settings,
+  members: number,
+  port: number,
+): Promise<PeerContender> {
+  const cluster = await startEtcd(join(directory, `etcd-${members}`), port, members);
   return {
-    name: 'etcd, 3 members',
+    name: `etcd, ${counted(members, 'member')}`,
     pids: () => cluster.pids,
     processorSeconds: () => cluster.pids.reduce((sum, pid) => sum + processorSeconds(pid), 0),
     open: (lane) => {
@@ -197,4 +220,8 @@ async function twoPhase(
 
 function numberOf(key: string): number {
   return Number(key.slice(1));
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

@@ -6,13 +6,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { version } from '../../../engine/base/version.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 import type { ErrorCounts } from '../load/closed-loop.ts';
 import { BenchProcess, progress } from '../bench-process.ts';
 import { figure, median, quantile, table } from '../figures.ts';
-import { sharedMiB } from '../processor-time.ts';
+import { loopbackBytes, sharedMiB } from '../processor-time.ts';
 import { chartOf } from './chart.ts';
 import type { PeerClient, PeerContender } from './contenders.ts';
 import { startContenders } from './contenders.ts';
@@ -28,6 +29,8 @@ export interface PeersOptions {
   readonly lanes: number;
   readonly keys: number;
   readonly valueBytes: number;
+  /** Sizes of the clusters of Lockstep and of etcd: one cluster of each for every size. */
+  readonly nodes: readonly number[];
   /** Where the record and the chart are written; undefined: nowhere. */
   readonly out: string | undefined;
   readonly json: boolean;
@@ -44,10 +47,17 @@ interface PeerResult {
   /** Milliseconds of processor time of all of its processes for 1,000 operations. */
   readonly processorMsPer1000: number;
   readonly memoryMiB: number;
+  /**
+   * Bytes that the machine's loopback carried for each operation, between client and servers and between servers, less
+   * those that all contenders send while nobody asks.
+   */
+  readonly wireBytes: number;
   readonly errors: number;
 }
 
 type Figures = Omit<PeerResult, 'workload' | 'contender'>;
+
+const idleSeconds = 3;
 
 /** Runs the benchmark. */
 export async function run(options: PeersOptions): Promise<void> {
@@ -73,6 +83,10 @@ async function measureAll(
     lanes.set(contender, clients);
     await fill(clients, options.keys);
   }
+  progress('what all of them send while nobody asks');
+  const beforeBytes = loopbackBytes();
+  await sleep(idleSeconds * 1000);
+  const idleBytes = (loopbackBytes() - beforeBytes) / idleSeconds;
   const results: PeerResult[] = [];
   for (const workload of ycsbWorkloads) {
     const rounds = new Map<PeerContender, Figures[]>(contenders.map((contender) => [contender, []]));
@@ -81,7 +95,7 @@ async function measureAll(
       for (const contender of contenders) {
         progress(`${workload.name}, round ${round}: ${contender.name}`);
         const clients = lanes.get(contender) ?? [];
-        const figures = await measure(contender, clients, workload, options, round);
+        const figures = await measure(contender, clients, workload, { ...options, idleBytes }, round);
         if (round > 0) rounds.get(contender)?.push(figures);
       }
     }
@@ -108,11 +122,11 @@ async function measure(
   contender: PeerContender,
   clients: readonly PeerClient[],
   workload: YcsbWorkload,
-  { rate, seconds, keys }: PeersOptions,
+  { rate, seconds, keys, idleBytes }: PeersOptions & { readonly idleBytes: number },
   round: number,
 ): Promise<Figures> {
   const operations = new YcsbOperations(workload, keys, WorldRandom.root(`${workload.name} ${round}`));
-  const beforeSeconds = contender.processorSeconds();
+  const [beforeSeconds, beforeBytes] = [contender.processorSeconds(), loopbackBytes()];
   const { due, done, errors, latenciesUs } = await openLoop(rate, seconds, clients.length, async (lane) => {
     const client = clients[lane];
     if (client === undefined) throw new Error('no connection');
@@ -129,6 +143,7 @@ async function measure(
     p999Ms: quantile(latenciesUs, 0.999) / 1000,
     processorMsPer1000: (spent * 1e6) / Math.max(1, done),
     memoryMiB: sharedMiB(contender.pids()),
+    wireBytes: (loopbackBytes() - beforeBytes - seconds * idleBytes) / Math.max(1, done),
     errors: countOf(contender, errors),
   };
 }
@@ -148,6 +163,7 @@ function mediansOf(rounds: readonly Figures[]): Figures {
   return {
     ...{ doneShare: of('doneShare'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), p999Ms: of('p999Ms') },
     ...{ processorMsPer1000: of('processorMsPer1000'), memoryMiB: of('memoryMiB') },
+    wireBytes: of('wireBytes'),
     errors: of('errors'),
   };
 }
@@ -169,10 +185,10 @@ async function report(
     process.stdout.write(`${JSON.stringify({ bench: 'peers', ...record })}\n`);
     return;
   }
-  const head = ['', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU ms/1,000', 'MiB', 'done', 'errors'];
+  const head = ['', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU ms/1,000', 'MiB', 'wire bytes', 'done', 'errors'];
   const rows = results.map((one) => [
     `${one.workload}  ${one.contender}`,
-    ...[one.p50Ms, one.p99Ms, one.p999Ms, one.processorMsPer1000, one.memoryMiB].map(figure),
+    ...[one.p50Ms, one.p99Ms, one.p999Ms, one.processorMsPer1000, one.memoryMiB, one.wireBytes].map(figure),
     `${figure(one.doneShare * 100)} %`,
     figure(one.errors),
   ]);
@@ -219,6 +235,7 @@ function keep(
       panel('99th percentile of latency, ms', (one) => one.p99Ms),
       panel('processor time for 1,000 operations, ms', (one) => one.processorMsPer1000),
       panel('memory, MiB', (one) => one.memoryMiB),
+      panel('bytes on the wire for each operation', (one) => one.wireBytes),
     ],
   );
   writeFileSync(join(directory, 'peers.svg'), chart);

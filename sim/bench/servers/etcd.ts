@@ -1,5 +1,5 @@
 /**
- * A 3-node etcd for comparison, where it is installed: started on loopback with its own data directory, loaded through
+ * An etcd of a few members for comparison, where it is installed: started on loopback with its own data directory, loaded through
  * its own protocol (gRPC unary calls over HTTP/2, one in flight per connection).
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -30,9 +30,9 @@ export function etcdVersion(): string | undefined {
   return found.status === 0 ? found.stdout.split('\n')[0] : undefined;
 }
 
-/** Starts three members and waits until they answer. */
-export async function startEtcd(directory: string, basePort: number): Promise<EtcdCluster> {
-  const names = ['e1', 'e2', 'e3'];
+/** Starts the members and waits until they answer. Each takes two ports, from `basePort` on. */
+export async function startEtcd(directory: string, basePort: number, members = 3): Promise<EtcdCluster> {
+  const names = Array.from({ length: members }, (_, index) => `e${index + 1}`);
   const peers = names.map((name, index) => `${name}=http://127.0.0.1:${basePort + 2 * index + 1}`).join(',');
   const children = names.map((name, index) => startMember(name, directory, basePort + 2 * index, peers));
   const endpoints = names.map((_, index) => ({ host: '127.0.0.1', port: basePort + 2 * index }));
