@@ -53,6 +53,7 @@ import { powerLossBetweenSteps } from './power-loss-between-steps.ts';
 import { powerLossDuringRingChange } from './power-loss-during-ring-change.ts';
 import { singlePutBatches } from './single-put-batches.ts';
 import { rackLoss } from './rack-loss.ts';
+import { readsOnCondition } from './reads-on-condition.ts';
 import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
@@ -132,6 +133,7 @@ export const scenarios: readonly Scenario[] = [
   participantCrashLoop,
   partitionDuringCommit,
   conditionalPuts,
+  readsOnCondition,
   conflictingBatches,
   forceAbort,
   zombieCoordinator,

@@ -113,4 +113,15 @@ export const readMutants: readonly Mutant[] = [
     oracles: ['standby-routing'],
     seedsMax: 5,
   },
+  {
+    name: 'absence-not-confirmed',
+    code: 'M181',
+    title: 'a read with notfound_ok=false takes the first answers for an absence',
+    file: 'engine/api/objects.js',
+    find: 'if (object !== undefined || notFoundOk)',
+    replace: 'if (object !== undefined || notFoundOk || patience !== undefined)',
+    scenario: 'reads-on-condition',
+    oracles: ['quorum-intersection', 'durability'],
+    seedsMax: 5,
+  },
 ];

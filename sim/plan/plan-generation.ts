@@ -27,6 +27,7 @@ import {
   malformedInputForms,
   malformedInputListeners,
   planFormat,
+  absenceNames,
   quorumForms,
 } from './plan.ts';
 import type { PlanNode } from './plan-node.ts';
@@ -127,7 +128,7 @@ function operationsOf(load: LoadShape): fc.Arbitrary<readonly Unnamed<PlanOperat
     need: weighted(load.needs),
     context: fc.constantFrom('none', 'last', 'last'),
   });
-  return listOf(load.operations, mannered(load, numbered(load, operation)));
+  return listOf(load.operations, readings(load, mannered(load, numbered(load, operation))));
 }
 
 type Drawn = fc.Arbitrary<Unnamed<PlanOperation>>;
@@ -151,6 +152,18 @@ function mannered({ manners }: LoadShape, operation: Drawn): Drawn {
     ...one,
     ...(http < manners.httpPercent ? { over: 'http' as const } : {}),
     ...(one.kind === 'put' && chance < manners.conditionalPercent ? { condition } : {}),
+  }));
+}
+
+/** Some reads want an absence confirmed, and some ask only for what has changed. */
+function readings({ readings: some }: LoadShape, operation: Drawn): Drawn {
+  if (some === undefined) return operation;
+  const percent = fc.integer({ min: 0, max: 99 });
+  const drawn = fc.tuple(operation, percent, percent, fc.constantFrom(...absenceNames));
+  return drawn.map(([one, confirmed, changed, absence]) => ({
+    ...one,
+    ...(one.kind === 'get' && confirmed < some.confirmedPercent ? { absence } : {}),
+    ...(one.kind === 'get' && changed < some.ifChangedPercent ? { ifChanged: true as const } : {}),
   }));
 }
 

@@ -40,6 +40,7 @@ import {
   malformedInputForms,
   malformedInputListeners,
   needNames,
+  absenceNames,
   conditionNames,
   quorumForms,
   operationKinds,
@@ -291,7 +292,7 @@ function readOperation(field: Field, clients: number, keys: number): PlanOperati
   const fields = readObject(
     field,
     ['id', 'client', 'thinkUs', 'kind', 'key', 'valueBytes', 'need', 'context'],
-    ['quorum', 'over', 'condition'],
+    ['quorum', 'over', 'condition', 'absence', 'ifChanged'],
   );
   return {
     id: readText(fields.id, 32),
@@ -304,8 +305,14 @@ function readOperation(field: Field, clients: number, keys: number): PlanOperati
     ...(fields.quorum === undefined ? {} : { quorum: readQuorum(fields.quorum) }),
     ...(fields.over === undefined ? {} : { over: readChoice(fields.over, ['http']) }),
     ...(fields.condition === undefined ? {} : { condition: readChoice(fields.condition, conditionNames) }),
+    ...(fields.absence === undefined ? {} : { absence: readChoice(fields.absence, absenceNames) }),
+    ...(fields.ifChanged === undefined ? {} : { ifChanged: readTrue(fields.ifChanged) }),
     context: readChoice(fields.context, ['none', 'last']),
   };
+}
+
+function readTrue(field: Field): true {
+  return field.value === true ? true : refuse(field, 'true is expected; leave the key out otherwise');
 }
 
 function readQuorum(field: Field): PlanQuorum {

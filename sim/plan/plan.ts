@@ -38,6 +38,9 @@ export interface PlanQuorum {
 /** Conditions of a put: the key holds nothing, or what this client's last read of it returned. */
 export const conditionNames = ['absent', 'unchanged'] as const;
 
+/** How many replicas must lack a key before its absence is told: with `basic_quorum`, a majority suffices. */
+export const absenceNames = ['confirmed', 'confirmed-by-majority'] as const;
+
 /** The kinds of single-key operations. */
 export const operationKinds = ['get', 'put', 'delete'] as const;
 
@@ -63,6 +66,10 @@ export interface PlanOperation {
   readonly over?: 'http';
   /** Absent: the put is unconditional. Without an earlier read, `unchanged` is no condition. */
   readonly condition?: (typeof conditionNames)[number];
+  /** The read has `notfound_ok=false`. Absent: the first answers decide. */
+  readonly absence?: (typeof absenceNames)[number];
+  /** The read asks for the object only if it differs from what this client read last. Absent: in any case. */
+  readonly ifChanged?: true;
 }
 
 /** One operation of a Redis client. The clients `r0`, `r1`, … are others than those of `PlanOperation`. */

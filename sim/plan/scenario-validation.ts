@@ -146,7 +146,7 @@ function readLoad(field: Field): void {
       ] as const),
       ...(['malformedInput', 'scrapes'] as const),
     ],
-    ['transactions', 'numbered'],
+    ['transactions', 'numbered', 'manners', 'readings'],
   );
   readClients(load.clients);
   readRange(load.operations, 0, planLimits.operationsMax);
@@ -158,10 +158,17 @@ function readLoad(field: Field): void {
   readRange(load.malformedInput, 0, planLimits.burstsMax);
   readRange(load.scrapes, 0, planLimits.scrapesMax);
   if (load.transactions !== undefined) readTransactions(load.transactions);
-  if (load.numbered === undefined) return;
-  const { percent, copiesMax } = readObject(load.numbered, ['percent', 'copiesMax']);
-  readInteger(percent, 0, 100);
-  readInteger(copiesMax, 1, planLimits.nodesMax);
+  if (load.numbered !== undefined) {
+    const { percent, copiesMax } = readObject(load.numbered, ['percent', 'copiesMax']);
+    readInteger(percent, 0, 100);
+    readInteger(copiesMax, 1, planLimits.nodesMax);
+  }
+  if (load.manners !== undefined) readPercents(load.manners, ['httpPercent', 'conditionalPercent']);
+  if (load.readings !== undefined) readPercents(load.readings, ['confirmedPercent', 'ifChangedPercent']);
+}
+
+function readPercents(field: Field, names: readonly string[]): void {
+  for (const percent of Object.values(readObject(field, names))) readInteger(percent, 0, 100);
 }
 
 function readLevels(field: Field): void {

@@ -48,6 +48,11 @@ export interface LoadShape {
   readonly numbered?: { readonly percent: number; readonly copiesMax: number };
   /** The percentages of operations over HTTP, and of puts with a condition. Absent: none. */
   readonly manners?: { readonly httpPercent: number; readonly conditionalPercent: number };
+  /**
+   * The percentages of reads that want an absence confirmed (`notfound_ok=false`), and of reads that ask for the object
+   * only if it has changed. Absent: none.
+   */
+  readonly readings?: { readonly confirmedPercent: number; readonly ifChangedPercent: number };
   /** How many bursts of malformed input the listeners get. */
   readonly malformedInput: Range;
   /** How many scrapes of `/stats` and `/metrics` there are. */

@@ -3,7 +3,7 @@ import { faultKinds } from '../faults/fault-table.ts';
 import { bucketDeed, markedBucket } from '../evidence/bucket-changes.ts';
 import type { Plan, PlanFault, PlanOperation } from '../plan/plan.ts';
 import type { PlanTransaction } from '../plan/plan-transactions.ts';
-import type { conditionNames } from '../plan/plan.ts';
+import type { absenceNames, conditionNames } from '../plan/plan.ts';
 import { keyOf } from '../plan/plan.ts';
 import type { PlanSentence } from './recording.ts';
 
@@ -146,16 +146,21 @@ function parametersOf({ kind, params }: PlanFault): string {
 }
 
 function operationClause(plan: Plan, operation: PlanOperation): string {
-  const { kind, key, valueBytes, context, condition, over } = operation;
+  const { kind, key, valueBytes, context, condition, over, absence, ifChanged } = operation;
   const { bucket, key: name } = keyOf(plan, key);
   const what = `${bucket}/${name}`;
   const seen = context === 'last' ? ', with the context of its last read' : '';
-  const ways = `${over === undefined ? '' : ' over HTTP'}${condition === undefined ? '' : conditions[condition]}`;
+  const ways = `${over === undefined ? '' : ' over HTTP'}${condition === undefined ? '' : conditions[condition]}${absence === undefined ? '' : absences[absence]}${ifChanged === undefined ? '' : ', if it has changed'}`;
   const copies = copiesClause(operation);
   if (kind === 'get') return `reads ${what}${ways}; it ${copies}`;
   const deed = kind === 'put' ? `writes ${valueBytes} bytes to ${what}` : `deletes ${what}`;
   return `${deed}${seen}${ways}; it ${copies}`;
 }
+
+const absences: Readonly<Record<(typeof absenceNames)[number], string>> = {
+  confirmed: ', with an absence confirmed',
+  'confirmed-by-majority': ', with an absence confirmed by a majority',
+};
 
 const conditions: Readonly<Record<(typeof conditionNames)[number], string>> = {
   absent: ', on condition that the key holds nothing',

@@ -15,7 +15,7 @@ import type { Address } from '../../engine/io/network.ts';
 import { ConnectError } from '../../engine/io/network.ts';
 import { pick } from '../../engine/io/random.ts';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
-import type { Outcome, WriteOperation } from '../evidence/history.ts';
+import type { Operation, Outcome, WriteOperation } from '../evidence/history.ts';
 import type { NeedWord, PlanOperation, PlanQuorum } from '../plan/plan.ts';
 import type { HttpClientRequest } from '../world/http/http-client.ts';
 import { HttpClient } from '../world/http/http-client.ts';
@@ -61,7 +61,7 @@ export interface ClientLevels {
 }
 
 /** What an operation demands. */
-type Wanted = Pick<PlanOperation, 'kind' | 'need' | 'quorum' | 'over'>;
+type Wanted = Pick<PlanOperation, 'kind' | 'need' | 'quorum' | 'over' | 'absence' | 'ifChanged'>;
 
 /** What a client needs. */
 export interface ClientSetup {
@@ -90,6 +90,8 @@ interface SeenContext {
   readonly bytes: Uint8Array;
   /** The entity tag of a read over HTTP. */
   readonly tag: string | undefined;
+  /** The tags of the values. */
+  readonly values: readonly string[];
 }
 
 /** One write on its way. */
@@ -150,16 +152,26 @@ export class Client {
     if (wanted.over === 'http' && this.#target.http !== undefined) return this.#readHttp(key, wanted, final);
     const connection = this.#openConnection() ?? (await this.#connect());
     const id = recorder.beginRead(this.#invocation(where, wanted), final);
-    const exchange = this.#heard(await this.#ask(connection, this.#readRequest(where, wanted)));
+    const seen = wanted.ifChanged === true ? this.#seen.get(key) : undefined;
+    const exchange = this.#heard(await this.#ask(connection, this.#readRequest(where, wanted, seen)));
     if (exchange.kind === 'answered' && exchange.answer.kind === 'got') {
       const { message } = exchange.answer;
-      this.#remember(key, id, message.vclock, undefined);
-      recorder.endRead(id, this.#completion('ok', ''), tagsOf(message));
+      if (message.unchanged === true && seen !== undefined) return this.#endUnchanged(id, seen);
+      const values = tagsOf(message);
+      this.#remember(key, id, message.vclock, undefined, values);
+      const confirmed = absenceNeed(wanted, message.vclock, recorder.history[id]);
+      recorder.endRead(id, this.#completion('ok', ''), values, confirmed);
       return 'ok';
     }
     // A read changes nothing: without an answer it certainly had no effect.
     recorder.endRead(id, this.#completion('fail', reasonOf(exchange)), []);
     return 'fail';
+  }
+
+  /** The key holds what the client has seen: the read shows those values again. */
+  #endUnchanged(id: number, seen: SeenContext): Outcome {
+    this.#setup.recorder.endRead(id, this.#completion('ok', ''), seen.values);
+    return 'ok';
   }
 
   /** Sends all further requests to that node. */
@@ -204,18 +216,20 @@ export class Client {
     const where = this.#key(key);
     const id = recorder.beginRead(this.#invocation(where, wanted), final);
     const query = { ...queryOf(wanted), timeout: String(this.#serverTimeoutMs()) };
-    const exchange = await this.#askHttp(readRequest(where.place, query));
+    const known = wanted.ifChanged === true ? this.#seen.get(key) : undefined;
+    const condition = known?.tag === undefined ? {} : { 'If-None-Match': known.tag };
+    const exchange = await this.#askHttp(readRequest(where.place, query, condition));
+    if (exchange.kind === 'answered' && exchange.response.status === 304 && known !== undefined)
+      return this.#endUnchanged(id, known);
     const object = exchange.kind === 'answered' ? objectOf(exchange.response) : undefined;
     if (object === undefined) {
       recorder.endRead(id, this.#completion('fail', httpReason(exchange)), []);
       return 'fail';
     }
-    this.#remember(key, id, object.context, object.tag);
-    recorder.endRead(
-      id,
-      this.#completion('ok', ''),
-      object.values.map((value) => readTag(value)),
-    );
+    const values = object.values.map((value) => readTag(value));
+    this.#remember(key, id, object.context, object.tag, values);
+    const confirmed = absenceNeed(wanted, object.context, recorder.history[id]);
+    recorder.endRead(id, this.#completion('ok', ''), values, confirmed);
     return 'ok';
   }
 
@@ -251,7 +265,8 @@ export class Client {
     }
   }
 
-  #readRequest({ place }: ClientKey, { need, quorum }: Wanted): ClientRequest {
+  #readRequest({ place }: ClientKey, wanted: Wanted, seen: SeenContext | undefined): ClientRequest {
+    const { need, quorum, absence } = wanted;
     return {
       kind: 'get',
       message: {
@@ -261,6 +276,9 @@ export class Client {
         r: quorum?.as === 'number' ? quorum.count : quorumNames[need === 'level' ? 'default' : need],
         ...(quorum?.as === 'primaries' ? { pr: quorum.count } : {}),
         ...(quorum?.as === 'durable' ? { node_confirms: quorum.count } : {}),
+        ...(absence === undefined ? {} : { notfound_ok: false }),
+        ...(absence === 'confirmed-by-majority' ? { basic_quorum: true } : {}),
+        ...(seen === undefined ? {} : { if_modified: seen.bytes }),
         deletedvclock: true,
         timeout: this.#serverTimeoutMs(),
       },
@@ -322,9 +340,15 @@ export class Client {
     return exchange;
   }
 
-  #remember(key: number, read: number, vclock: Uint8Array | undefined, tag: string | undefined): void {
+  #remember(
+    key: number,
+    read: number,
+    vclock: Uint8Array | undefined,
+    tag: string | undefined,
+    values: readonly string[],
+  ): void {
     if (vclock === undefined || vclock.length === 0) this.#seen.delete(key);
-    else this.#seen.set(key, { read, bytes: Buffer.from(vclock), tag });
+    else this.#seen.set(key, { read, bytes: Buffer.from(vclock), tag, values });
   }
 
   #key(key: number): ClientKey {
@@ -377,6 +401,20 @@ function waitedFor({ need, quorum }: Wanted, level: ConsistencyLevel, copies: nu
   return Math.max(needCount(need, copies, level), quorum?.count ?? 0);
 }
 
+/**
+ * How many replicas must have answered that they lack the key, if the read wanted its absence confirmed and shows one.
+ * Of a deleted object, replicas hold a tombstone, which has a context.
+ */
+function absenceNeed(
+  { absence }: Wanted,
+  context: Uint8Array | undefined,
+  read: Pick<Operation, 'copies' | 'need'> | undefined,
+): number | undefined {
+  if (absence === undefined || read === undefined || (context?.length ?? 0) > 0) return undefined;
+  const rest = read.copies - read.need + 1;
+  return absence === 'confirmed' ? rest : Math.min(rest, needCount('quorum', read.copies));
+}
+
 /** How many of `copies` in the datacenter a word demands. */
 export function needCount(need: NeedWord, copies: number, level: ConsistencyLevel = 'DC_QUORUM'): number {
   if (need === 'one' || (need === 'level' && level === 'DC_ONE')) return 1;
@@ -423,7 +461,15 @@ function conditionHeader(
 }
 
 /** The parameters of a request over HTTP for what the operation demands. */
-function queryOf({ kind, need, quorum }: Wanted): Readonly<Record<string, string>> {
+function queryOf({ absence, ...wanted }: Wanted): Readonly<Record<string, string>> {
+  return {
+    ...needQuery(wanted),
+    ...(absence === undefined ? {} : { notfound_ok: 'false' }),
+    ...(absence === 'confirmed-by-majority' ? { basic_quorum: 'true' } : {}),
+  };
+}
+
+function needQuery({ kind, need, quorum }: Wanted): Readonly<Record<string, string>> {
   const named = kind === 'get' ? 'r' : kind === 'put' ? 'w' : 'rw';
   const word = need === 'level' ? {} : { [named]: need };
   if (quorum === undefined) return word;

@@ -41,11 +41,13 @@ export class HistoryRecorder {
     return id;
   }
 
-  endRead(id: number, completion: Completion, values: ReadOperation['values']): void {
+  /** Closes a read. `need`: so many replicas have certainly answered; at least as many as were asked for. */
+  endRead(id: number, completion: Completion, values: ReadOperation['values'], need?: number): void {
     const operation = this.#operations[id];
     if (operation?.kind !== 'get') return;
     complete(operation, completion);
     operation.values = values;
+    if (need !== undefined) operation.need = Math.max(operation.need, need);
   }
 
   endWrite(id: number, completion: Completion, durableCopies: number): void {

@@ -43,9 +43,14 @@ export function objectPath({ type, bucket, key }: KeyPlace, query: Readonly<Reco
   return `${at}/buckets/${ofBucket}/keys/${ofKey}?${new URLSearchParams(query).toString()}`;
 }
 
-/** A read that accepts siblings as parts. */
-export function readRequest(place: KeyPlace, query: Readonly<Record<string, string>>): HttpClientRequest {
-  return { method: 'GET', path: objectPath(place, query), headers: { Accept: 'multipart/mixed' } };
+/** A read that accepts siblings as parts; `headers` are its condition. */
+export function readRequest(
+  place: KeyPlace,
+  query: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>> = {},
+): HttpClientRequest {
+  const all = { Accept: 'multipart/mixed', ...headers };
+  return { method: 'GET', path: objectPath(place, query), headers: all };
 }
 
 /** A put; `headers` are its context and its condition. */

@@ -1,9 +1,10 @@
 /**
  * `quorum-intersection` (INV18), quorum intersection, from the wire. Every answered read had answers of as many
- * different replicas as it asked for. Every acknowledged write lay durably on as many as it asked for. If these numbers
- * add up to more than the copies, the two sets share a replica. A refusal names as away only peers that the node did
- * not call routable at the time, and too few others remained. At a SAFE level, while nothing goes wrong, no read is
- * refused whose copies are equal.
+ * different replicas as it asked for. Where the client wants an absence confirmed, these are so many that too few are
+ * left for the read; the history states that number as the read's need. Every acknowledged write lay durably on as many
+ * as it asked for. If these numbers add up to more than the copies, the two sets share a replica. A refusal names as
+ * away only peers that the node did not call routable at the time, and too few others remained. At a SAFE level, while
+ * nothing goes wrong, no read is refused whose copies are equal.
  *
  * A coordinator that holds a copy counts as one of the answers: its own read is on no wire. Skipped: writes that may
  * leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings), and refusals that name no

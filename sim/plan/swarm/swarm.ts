@@ -60,8 +60,17 @@ const soonReached = {
 /** Chance in a hundred that a key with a trial is drawn at all. */
 const drawnPercent = 15;
 
+/** The keys of `levelPercent`. */
+const levelFields: readonly ConfigField[] = ['readConsistency', 'writeConsistency'];
+
 /** Chance in a hundred that a node's disk may lose copies. */
 const loserPercent = 25;
+
+/** Chance in a hundred that the ring changes where there are spares; a kind is else drawn in one run of twenty. */
+const movePercent = 35;
+
+/** Chance in a hundred that the level of reads, or of writes, is drawn: it concerns every operation. */
+const levelPercent = 45;
 
 /** Most members of a cluster. */
 const membersMax = 9;
@@ -121,6 +130,8 @@ interface Frame {
   readonly stormMs: number;
   /** Which member may lose copies, by its place among them; undefined: none. */
   readonly loser: number | undefined;
+  /** A ring change is among the faults, where there are spares. */
+  readonly moves: boolean;
 }
 
 /** All scenarios that a seed of `swarm` may be; they keep the name and the description of `base`. */
@@ -141,6 +152,7 @@ function frames(): fc.Arbitrary<Frame> {
     small: chance(50),
     stormMs: integerIn([2_000, 6_000]),
     loser: maybe(loserPercent, fc.nat()),
+    moves: chance(movePercent),
   });
 }
 
@@ -225,7 +237,8 @@ function settings(): fc.Arbitrary<Settings> {
     const { trial } = configKeys[field];
     if ('untried' in trial) continue;
     const value = fc.constantFrom(...trial).map((one) => ({ [keyOf(field)]: one }));
-    drawn.push(maybe(drawnPercent, value).map((one) => one ?? {}));
+    const percent = levelFields.includes(field) ? levelPercent : drawnPercent;
+    drawn.push(maybe(percent, value).map((one) => one ?? {}));
   }
   return fc.tuple(...drawn).map((all) => Object.assign({}, ...all) as Settings);
 }
@@ -253,6 +266,10 @@ function objectLoads(): fc.Arbitrary<LoadShape> {
       { httpPercent: 40, conditionalPercent: 30 },
     ),
     numbered: fc.constantFrom({ percent: 20, copiesMax: 3 }, { percent: 0, copiesMax: 1 }),
+    readings: fc.constantFrom(
+      { confirmedPercent: 40, ifChangedPercent: 25 },
+      { confirmedPercent: 0, ifChangedPercent: 0 },
+    ),
     malformedInput: fc.constantFrom<Range>([0, 0], [1, 4]),
     scrapes: fc.constant<Range>([1, 3]),
   });
@@ -323,6 +340,7 @@ function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
   const certain: readonly FaultKind[] = [
     // Credentials are there for these requests.
     ...(frame.credentials ? (['unauthorized-request'] as const) : []),
+    ...(frame.moves ? possible.filter((kind) => kind === 'membership-change') : []),
     ...losing.slice((frame.loser ?? 0) % Math.max(1, losing.length)).slice(0, 1),
   ];
   return fc
