@@ -6,13 +6,12 @@
 import type { ByteString, NodeId } from '../base/ids.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import { Deferred } from '../base/deferred.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Refresh } from './refresh.ts';
 import { divide } from './tree.ts';
 import type { TokenRange } from './tree.ts';
 import type { Answer, KeyList, ListRange, Question } from './messages.ts';
 
-/** Approximate limit of the bytes of keys in one answer. */
-const listBytesMax = 512 * 1024;
 const entryBytes = 16;
 /** An exchange that a peer began ends when nothing is heard of it for this long. */
 const leaseUs = 10_000_000;
@@ -31,12 +30,15 @@ export class Answerer {
   readonly #self: NodeId;
   readonly #clock: Clock;
   readonly #refresh: Refresh;
+  readonly #listBytesMax: number;
   #engagement: Engagement | undefined;
 
-  constructor(self: NodeId, clock: Clock, refresh: Refresh) {
+  /** `listBytesMax`: approximate limit of the bytes of keys in one answer. */
+  constructor(self: NodeId, clock: Clock, refresh: Refresh, listBytesMax: number) {
     this.#self = self;
     this.#clock = clock;
     this.#refresh = refresh;
+    this.#listBytesMax = listBytesMax;
   }
 
   /** Claims this node for an exchange with the peer; false if it is in another one. */
@@ -95,8 +97,8 @@ export class Answerer {
     const lists: KeyList[] = [];
     let bytes = 0;
     for (const range of ranges) {
-      if (bytes >= listBytesMax) break;
-      const list = await this.#list(range, range.after, listBytesMax - bytes);
+      if (bytes >= this.#listBytesMax) break;
+      const list = await this.#list(range, range.after, this.#listBytesMax - bytes);
       for (const entry of list.entries) bytes += entry.key.length + entryBytes;
       lists.push(list);
     }
@@ -112,6 +114,7 @@ export class Answerer {
       bytes += entry.key.length + entryBytes;
       count += 1;
     }
+    if (count < entries.length) sometimes('anti-entropy.list-cut');
     return { complete: count === entries.length, entries: entries.slice(0, count) };
   }
 }

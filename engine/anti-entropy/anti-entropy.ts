@@ -40,6 +40,8 @@ export interface AntiEntropyOptions extends SchedulerOptions {
   readonly segmentBits: number;
   /** Limit of the keys read or sent per second; 0: no limit. */
   readonly keysPerSecond: number;
+  /** Approximate limit of the bytes of keys in one answer to a peer. */
+  readonly listBytesMax: number;
   /** Least interval between two snapshots. */
   readonly snapshotUs: number;
 }
@@ -120,7 +122,7 @@ export class AntiEntropy {
       metrics.leafRefuted();
       io.log.event('error', 'aae.leaf.refuted', { segment });
     });
-    const answerer = new Answerer(self, io.clock, refresh);
+    const answerer = new Answerer(self, io.clock, refresh, this.#options.listBytesMax);
     const scheduler = this.#makeScheduler(refresh, answerer);
     scheduler.installMetrics(metrics);
     metrics.beforeCollect(() => this.#measure(refresh));

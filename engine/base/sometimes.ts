@@ -10,6 +10,7 @@
 export const rareBranches = {
   'anti-entropy.both-begin': 'two nodes begin an exchange with each other at once',
   'anti-entropy.clock-ambiguous': 'causality cannot decide which of two objects is newer',
+  'anti-entropy.list-cut': 'the keys of a segment do not fit into one answer of an exchange',
   'anti-entropy.repair-refused': 'the peer of an exchange does not take a repair',
   'anti-entropy.ring-changed': 'an exchange ends because the ranges of its two nodes have changed',
   'anti-entropy.snapshot-ahead': 'a snapshot is ahead of the store and is dropped',
@@ -29,6 +30,7 @@ export const rareBranches = {
   'idempotency.fence-open': 'a fence ends without a majority: the client hears in doubt',
   'idempotency.fence-over-dead-primary': 'a fence passes over the claim of a primary that is gone for good',
   'idempotency.fence-repeated': 'an attempt in doubt is fenced again',
+  'idempotency.page-cut': 'the idempotency keys of a range do not fit into one message to a new owner',
   'membership.accepted-again': 'a peer accepts a node that another one refused',
   'membership.disowned': 'a peer refuses this node as no member',
   'membership.file-missing': 'a start does not find the member file that the store knows of',

@@ -368,6 +368,14 @@ const rows = {
     trial: [0, 500, 20_000],
     help: 'Keys that anti-entropy reads or sends in a second at most; 0: as many as it can.',
   },
+  peerPageBytes: {
+    kind: wholeNumber(64, 16 * mebibyte, 'bytes'),
+    fallback: 512 * 1024,
+    trial: untried(
+      'a run writes less than the smallest page that servers need; scenarios may set a small one',
+    ),
+    help: 'Bytes of one page when nodes list keys to each other, about: in anti-entropy and of idempotency keys.',
+  },
   aaeSnapshotIntervalSeconds: {
     kind: wholeNumber(1, 31_536_000, 's'),
     fallback: 300,

@@ -67,6 +67,7 @@ function antiEntropyOptions(config: NodeConfig): AntiEntropyOptions {
     answerUs: config.peerRequestTimeoutMs * 1000,
     segmentBits: Math.clz32(1) - Math.clz32(config.aaeSegments),
     keysPerSecond: config.aaeThrottle,
+    listBytesMax: config.peerPageBytes,
   };
 }
 

@@ -79,5 +79,6 @@ function optionsOf(config: NodeConfig): TransactionOptions {
     readWaitUs: config.transactionReadWaitMs * 1000,
     retentionMs: config.transactionRetentionSeconds * 1000,
     rememberedMax: config.transactionRememberedMax,
+    pageBytes: config.peerPageBytes,
   };
 }

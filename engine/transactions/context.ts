@@ -33,6 +33,8 @@ export interface TransactionOptions {
   readonly retentionMs: number;
   /** The most outcomes that are kept, and the most idempotency keys. */
   readonly rememberedMax: number;
+  /** Bytes of one page of idempotency keys that is sent to a peer, about. */
+  readonly pageBytes: number;
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString, NodeId } from '../../base/ids.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import type { NameKeeper } from '../../replication/peer-service.ts';
 import type { TokenRange } from '../../cluster/ring/arc.ts';
 import { isWithin } from '../../cluster/ring/arc.ts';
@@ -45,7 +46,7 @@ export interface OpenAttempts {
   branches(clientId: string): readonly OpenAttempt[];
 }
 
-/** Bytes of records in one message, about. */
+/** Bytes of records in one message, about, whatever the configuration allows. */
 const pageBytesMax = 65_536;
 /** Records dropped in one write. */
 const sweptCountMax = 1000;
@@ -72,6 +73,10 @@ export class IdempotencyService implements NameKeeper {
     this.#heardRing = context.parts.ring();
   }
 
+  get #pageBytesMax(): number {
+    return Math.min(pageBytesMax, this.#context.options.pageBytes);
+  }
+
   /** Answers a peer's request. Rejects with `Overloaded` or the store's error; the caller sends that as `failed`. */
   answer(request: NameRequest): BranchReply | Promise<BranchReply> {
     const { names } = this.#context;
@@ -83,7 +88,7 @@ export class IdempotencyService implements NameKeeper {
       case 'names':
         return {
           kind: 'named',
-          ...names.page((token) => isWithin(request, token), request.after, pageBytesMax),
+          ...names.page((token) => isWithin(request, token), request.after, this.#pageBytesMax),
         };
       case 'learn':
         return this.#learnAll(request.names);
@@ -131,11 +136,12 @@ export class IdempotencyService implements NameKeeper {
   async push(range: TokenRange): Promise<void> {
     const { names } = this.#context;
     for (let after = '', more = true; more;) {
-      const page = names.page((token) => isWithin(range, token), after, pageBytesMax);
+      const page = names.page((token) => isWithin(range, token), after, this.#pageBytesMax);
       for (const [node, told] of this.#takers(page.names))
         await this.#ask(node, { kind: 'learn', names: told });
       after = page.names.at(-1)?.clientId ?? '';
       more = page.more;
+      if (more) sometimes('idempotency.page-cut');
     }
   }
 

@@ -13,7 +13,13 @@ import { decodeRequest, encodeReply } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 const [n1, n2, n3, n4] = ['n1', 'n2', 'n3', 'n4'] as [NodeId, NodeId, NodeId, NodeId];
-const options = { inquiryIntervalUs: 250_000, readWaitUs: 0, retentionMs: 600_000, rememberedMax: 1 };
+const options = {
+  inquiryIntervalUs: 250_000,
+  readWaitUs: 0,
+  retentionMs: 600_000,
+  rememberedMax: 1,
+  pageBytes: 65_536,
+};
 
 /** n2, which has applied branches of transactions of n1, beside n3 and n4. */
 class CleanupHarness {
