@@ -48,7 +48,7 @@ export async function writeReports(
 }
 
 /** Milliseconds of processor time for shrinking a large plan before it is explained, and for the explanation. */
-const explainLimits = { shrinkCpuMs: 8000, searchCpuMs: 7000 };
+const explainLimits = { shrinkCpuMs: 6500, searchCpuMs: 6000 };
 
 /**
  * Why a plan fails, in words: what broke and how, what the failure needs, and at which moment it turns. Throws as

@@ -28,7 +28,7 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
   if (concern === undefined) return [];
   const facts = new Facts(failing, passing);
   return [
-    `What broke, at ${seconds(concern.atUs)}: ${concern.text.replace(/\.$/, '')}.`,
+    `What broke, at ${seconds(concern.atUs)}: ${concern.text.replace(/\.$/, '')}.${promiseOf(concern)}`,
     ...facts.counters(),
     ...facts.exchanges(),
     ...facts.copies(),
@@ -36,6 +36,10 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
     ...facts.afterStart(),
     ...facts.difference(),
   ].filter((line) => line !== '');
+}
+
+function promiseOf({ promise }: Pick<NonNullable<Recording['concern']>, 'promise'>): string {
+  return promise === '' ? '' : ` The promise: ${promise}.`;
 }
 
 /** Virtual time as the sentences of explanations say it: `1.2040 s`. */
