@@ -66,11 +66,15 @@ export function deedOf({ kind, text }: Pick<Mark, 'kind' | 'text'>): string {
   if (kind === 'fault') return struckBy(text);
   const [name = '', ...rest] = text.split(' ');
   const clause = clauses[name];
-  if (clause === undefined) return `logs ${text.length > 140 ? `${text.slice(0, 140)}…` : text}`;
+  const asLogged = `logs ${text.length > 140 ? `${text.slice(0, 140)}…` : text}`;
+  if (clause === undefined) return asLogged;
   const fields = fieldsOf(rest.join(' '));
+  const lacksField = (part: string): boolean =>
+    [...part.matchAll(/%(\w+)/g)].some(([, name = '']) => (fields.get(name) ?? '') === '');
+  // Its first part is what the node does.
+  if (lacksField(clause.split('|', 1)[0] ?? '')) return asLogged;
   const parts = clause.split('|').flatMap((part) => {
-    const names = [...part.matchAll(/%(\w+)/g)].map(([, name = '']) => name);
-    if (names.some((name) => (fields.get(name) ?? '') === '')) return [];
+    if (lacksField(part)) return [];
     return [part.replace(/%(\w+)/g, (_, name: string) => fields.get(name) ?? '')];
   });
   return parts.join(' ').replaceAll(' :', ':');

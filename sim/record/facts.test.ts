@@ -155,5 +155,6 @@ it('an event in words leaves out what it does not say', () => {
   expect(deedOf({ kind: 'fault', text: 'f0: at 1.184 s n1 loses power' })).toBe(
     'is struck by f0 (n1 loses power)',
   );
+  expect(text('peer.link.refused detail=fault')).toBe('logs peer.link.refused detail=fault');
   expect(text('store.new.event size=3')).toBe('logs store.new.event size=3');
 });

@@ -16,6 +16,8 @@ const aboutCopies = [
 ];
 /** A client's description of a write to a key. */
 const writeForm = /^#\d+ \S+ (put|delete) /;
+/** Requests that a coordinator sends to the holders of copies. */
+const copyRequests = ['readObject', 'mergeObject', 'keepHint'];
 /** A client's description of an operation on a key. */
 const objectForm = /^#\d+ \S+ (get|put|delete) /;
 /** Most keys whose copies are listed, and most operations whose messages are. */
@@ -120,8 +122,7 @@ class Facts {
         );
       const kinds = [...new Set(sent.map(({ kind }) => messageKinds[kind] ?? ''))]
         .filter((kind) => Object.hasOwn(requestKinds, kind))
-        .slice(0, 3)
-        .join(', ');
+        .slice(0, 3);
       const place = (lane: number): string => placeOf(this.#run, lane);
       const [back, out] = [asked.filter(isBack), asked.filter((lane) => !isBack(lane))];
       const end = one.completedUs < 0 ? 'until then' : 'before the client has its answer';
@@ -132,7 +133,11 @@ class Facts {
         out.length === 0 ? '' : `${listOf(out.map(place))} not`,
       ].filter(Boolean);
       const who = one.text.split(' ', 2).join(' ');
-      const holders = this.#holdersOf(one).filter((lane) => lane !== one.node && !asked.includes(lane));
+      // Who carries out a request for another node asks the other holders itself.
+      const isForwarded = kinds.some((kind) => !copyRequests.includes(kind));
+      const holders = isForwarded
+        ? []
+        : this.#holdersOf(one).filter((lane) => lane !== one.node && !asked.includes(lane));
       const unasked =
         holders.length === 0
           ? ''
@@ -140,7 +145,7 @@ class Facts {
       if (asked.length === 0)
         return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.${unasked}`];
       return [
-        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds}); ${told.join(', ')}.${unasked}`,
+        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds.join(', ')}); ${told.join(', ')}.${unasked}`,
       ];
     });
   }
