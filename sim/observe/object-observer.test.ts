@@ -1,12 +1,12 @@
 /** Tests the object observer with writes that land in parts and out of order. */
 import { describe, expect, it } from 'vitest';
 
-import { byteStringOf } from '../../engine/base/ids.ts';
+import { byteStringOf, textOf } from '../../engine/base/ids.ts';
 import type { Token } from '../../engine/base/ids.ts';
 import { defaultType, objectKey } from '../../engine/base/object-key.ts';
 import { viewOf } from '../../engine/base/views.ts';
 import { encodeHint } from '../../engine/replication/hints/hint-codec.ts';
-import { plainContent } from '../../engine/replica/object/content.ts';
+import { plainContent, tombstone } from '../../engine/replica/object/content.ts';
 import type { Actor, Dot } from '../../engine/replica/object/dots.ts';
 import { emptyVector } from '../../engine/replica/object/dots.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
@@ -117,12 +117,15 @@ class LogFile {
   #at = segmentHeadBytes;
   #seq = 1;
 
-  constructor(mayRot: boolean) {
-    this.observer = new ObjectObserver(() => 0, undefined, undefined, {
-      mayRot,
-      forgetful: new Set(),
-      isTooOld: () => false,
-    });
+  /** Without `observer`: one of its own. */
+  constructor(mayRot: boolean, observer?: ObjectObserver) {
+    this.observer =
+      observer ??
+      new ObjectObserver(() => 0, undefined, undefined, {
+        mayRot,
+        forgetful: new Set(),
+        isTooOld: () => false,
+      });
   }
 
   plan(write: StoreWrite): { readonly from: number; readonly to: number } {
@@ -133,9 +136,9 @@ class LogFile {
     return { from, to: this.#at };
   }
 
-  reaches(from: number, to: number): void {
+  reaches(from: number, to: number, host = 'n1'): void {
     const reached = this.#log.subarray(0, to);
-    this.observer.watcher.wrote?.('n1', 1, this.path, reached, from, reached);
+    this.observer.watcher.wrote?.(host, 1, this.path, reached, from, reached);
   }
 
   /** A merge copies the first record. */
@@ -213,6 +216,29 @@ describe('the object observer', () => {
       expect(file.witness.hints).toMatchObject({ removed: 1, skipped });
       expect(file.witness.hints.forgotten.length).toBe(1 - skipped);
     }
+  });
+
+  it('takes a tombstone that the replica has removed as delivered, and no value, and no other tombstone', () => {
+    const content = plainContent(Buffer.from('1'), 'text/plain');
+    const value = applyWrite(undefined, emptyVector, content, dotOf(1), 5);
+    const deleted = applyWrite(value, value.context, tombstone, dotOf(2), 6);
+    const deletedAnew = applyWrite(deleted, deleted.context, tombstone, dotOf(3), 7);
+    const forgottenAfter = (held: StoredObject, hinted: StoredObject): number => {
+      const file = new HintFile();
+      const log = new LogFile(false, file.witness);
+      const removed: StoreWrite = { ...putOf(held), value: undefined };
+      for (const { from, to } of [log.plan(putOf(held)), log.plan(removed)]) log.reaches(from, to, 'n2');
+      const name = textOf(removed.key);
+      const bytes = encodeHint({ token, writtenMs: 5, object: encodeObject(hinted) });
+      for (const one of [hintOf(name, bytes), hintOf(name, undefined)]) {
+        const { from, to } = file.plan(one);
+        file.reaches(from, to);
+      }
+      expect(file.witness.hints).toMatchObject({ removed: 1, skipped: 0 });
+      return file.witness.hints.forgotten.length;
+    };
+    expect([forgottenAfter(deleted, deleted), forgottenAfter(deleted, value)]).toEqual([0, 0]);
+    expect([forgottenAfter(value, value), forgottenAfter(deleted, deletedAnew)]).toEqual([1, 1]);
   });
 
   it('forgets the records after the offset at which a recovery truncates the log', () => {

@@ -10,11 +10,11 @@ import { ByteReader, BytesError } from '../../engine/base/bytes.ts';
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
-import type { Dot } from '../../engine/replica/object/dots.ts';
+import type { Dot, VersionVector } from '../../engine/replica/object/dots.ts';
 import { covers, instantMsOf } from '../../engine/replica/object/dots.ts';
 import { encodeContent } from '../../engine/replica/object/content.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
-import { decodeObject, describeObject } from '../../engine/replica/object/object.ts';
+import { decodeObject, describeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import type { DotRecords } from '../check/disks/dots.ts';
 import type { CoordinatedAt } from '../check/objects/conditional-puts.ts';
 import type { HintBalance, HintRecords } from '../check/disks/hints.ts';
@@ -104,6 +104,8 @@ export class ObjectObserver {
   readonly #twice: BadEvent[] = [];
   /** The newest record, per host and key. */
   readonly #held = new Map<string, Held>();
+  /** The context of the last tombstone that a host has removed, per host and key. */
+  readonly #reaped = new Map<string, VersionVector>();
   /** Hints that the host holds, per host and hint key. */
   readonly #hints = new Map<string, Map<string, HeldHint>>();
   /** Sequence numbers of the hints that each host's incarnation wrote, and of those that it removed. */
@@ -257,6 +259,8 @@ export class ObjectObserver {
     // The same batch again, rewritten by a recovery or read again because it follows a hole.
     if (held !== undefined && seq <= held.seq) return;
     if (value === undefined) {
+      if (held?.object !== undefined && liveSiblings(held.object).length === 0)
+        this.#reaped.set(place, held.object.context);
       this.#held.set(place, heldAt(path, { seq, at, bytes }, undefined));
       return;
     }
@@ -352,20 +356,20 @@ export class ObjectObserver {
   }
 
   /** Another node holds a hint for the same replica that carries at least these versions. */
-  #isKeptElsewhere(host: string, key: string, { siblings }: StoredObject): boolean {
+  #isKeptElsewhere(host: string, key: string, object: StoredObject): boolean {
     return [...this.#hints].some(([other, hints]) => {
       const bytes = other === host ? undefined : hints.get(key)?.hint;
-      const kept = bytes === undefined ? undefined : readHint(bytes)?.object;
-      return kept !== undefined && siblings.every(({ dot }) => covers(kept.context, dot));
+      return bytes !== undefined && isCovered(object, readHint(bytes)?.object.context);
     });
   }
 
   /**
    * The replica's disk holds all versions of the hint. If the replica is gone for good without them, all owners must.
+   * Nobody holds a tombstone that all members held longer than the grace; a coordinator that has crashed may still send
+   * it once more.
    */
   #gaveUp(host: string, how: string, peer: string, key: PackedKey, { token, object }: ReadHint): void {
-    const had = this.#held.get(`${peer} ${key}`)?.object;
-    if (had !== undefined && object.siblings.every(({ dot }) => covers(had.context, dot))) return;
+    if (isCovered(object, this.#held.get(`${peer} ${key}`)?.object?.context)) return;
     for (const owner of this.#replacements(peer, token) ?? [peer]) {
       if (this.#mustHave(owner, key, object, `${host} ${how} its hint of ${nameOf(key)} for ${peer}`)) return;
     }
@@ -376,12 +380,14 @@ export class ObjectObserver {
    * recorded, or the hint is skipped because the owner's context no longer knows the versions' actors (pruned).
    */
   #mustHave(owner: string, key: PackedKey, hinted: StoredObject, what: string): boolean {
+    const place = `${owner} ${key}`;
+    const held = this.#held.get(place)?.object;
+    if (held === undefined && isCovered(hinted, this.#reaped.get(place))) return false;
     // The exception of `hint-delivery` in the contract of faults.
     if (this.#exceptions.forgetful.has(owner)) {
       this.#skippedHints += 1;
       return true;
     }
-    const held = this.#held.get(`${owner} ${key}`)?.object;
     const missing = hinted.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
     if (missing.length === 0) return false;
     if (
@@ -423,6 +429,11 @@ function newestRecords(
     }
   }
   return [...newest.values()];
+}
+
+/** Whether the context knows all versions of the object. */
+function isCovered({ siblings }: StoredObject, context: VersionVector | undefined): boolean {
+  return context !== undefined && siblings.every(({ dot }) => covers(context, dot));
 }
 
 function isOfObjectLoad(key: PackedKey): boolean {
