@@ -294,9 +294,7 @@ export class ClientObserver {
     else if (owed !== undefined) this.#sums.add('http.answers');
     if (status < '400') return;
     const code = /\r\nX-Lockstep-Error: (\w+)\r\n/i.exec(head)?.[1] ?? '';
-    // After any other refusal the node closes the connection. A handler's 501 is no refusal of the port.
-    const isHandlers = owed !== undefined || code === 'WasmNotImplemented';
-    if (!answeredLikeOthers.includes(status) && !isHandlers) exchange.refused = true;
+    if (!answeredLikeOthers.includes(status) && isOfThePort(exchange, head, code)) exchange.refused = true;
     // A missing object is an ordinary answer.
     if (code === 'NotFound' && head.endsWith('\r\n\r\nnot found\n')) return;
     // A client that sends too slowly occupies no replica.
@@ -311,6 +309,17 @@ const headBytesMax = 4096;
 const refusedAtTheGate: readonly string[] = ['401', '403', '429'];
 /** Statuses of refusals after which the connection goes on. */
 const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413', '429'];
+
+/**
+ * The listener itself gave this answer and closes the connection for it. An answer without `Connection: close` ends
+ * nothing. One that has it may be a handler's, to a request that asked for it or at a listener that stops: such a request
+ * came whole, and was for an object, a handler of a module, or the properties of a bucket.
+ */
+function isOfThePort({ asksForProperties, owed }: HttpConversation, head: string, code: string): boolean {
+  if (owed !== undefined || asksForProperties || code === 'WasmNotImplemented') return false;
+  const end = head.indexOf('\r\n\r\n');
+  return /\r\nConnection: close(\r\n|$)/i.test(end < 0 ? head : head.slice(0, end));
+}
 
 /** More frames of the same answer follow. */
 function goesOn(reply: ClientReply, asked: Asked | undefined): boolean {

@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+
+import { ClientObserver } from './client-observer.ts';
+
+const properties =
+  'PUT /buckets/marked1/props HTTP/1.1\r\nHost: n1\r\nConnection: close\r\nContent-Length: 2\r\n\r\n';
+
+/** An error answer, with these lines in its head. */
+function answer(status: number, code: string, more = ''): string {
+  return `HTTP/1.1 ${status} x\r\nX-Lockstep-Error: ${code}\r\n${more}Content-Length: 19\r\n\r\nConnection: close\r\n`;
+}
+
+/** How a connection counts once a client has asked, been answered and left, and which errors it saw. */
+function endOf(request: string, answered: string, stops = false): string {
+  const observer = new ClientObserver(1024);
+  observer.opened(1, true);
+  observer.heard(1, Buffer.from(request));
+  if (stops) observer.letGoOfHttp();
+  observer.wrote(1, Buffer.from(answered));
+  if (!stops) observer.toldEnd(1);
+  observer.left(1);
+  observer.closed(1, 'ended');
+  const { eof, broken, errors } = observer.truth;
+  return `eof ${eof}, broken ${broken}, ${JSON.stringify(errors)}`;
+}
+
+const closing = 'Connection: close\r\n';
+
+it('a handler’s error about properties breaks no connection, even at a listener that stops', () => {
+  const failed = answer(507, 'StorageFailed', closing);
+  expect(endOf(`${properties}{}`, failed)).toBe('eof 1, broken 0, {"StorageFailed":1}');
+  expect(endOf(`${properties}{}`, failed, true)).toBe('eof 0, broken 0, {"StorageFailed":1}');
+});
+
+it('a refusal of the listener breaks the connection, unless the listener goes on', () => {
+  const refused = answer(400, 'BadRequest', closing);
+  expect(endOf('GET\r\n\r\n', refused)).toBe('eof 0, broken 1, {"BadRequest":1}');
+  expect(endOf('GET\r\n\r\n', refused, true)).toBe('eof 0, broken 1, {"BadRequest":1}');
+  expect(endOf(properties, answer(408, 'Timeout', closing))).toBe('eof 0, broken 1, {"TooSlow":1}');
+  expect(endOf(properties, answer(503, 'Overloaded'))).toBe('eof 1, broken 0, {"Overloaded":1}');
+});
