@@ -23,6 +23,7 @@ export const rareBranches = {
   'hint.expired': 'a hint is too old to be delivered',
   'hint.limit-reached': 'a hint is dropped because the limit of stored hints is reached',
   'hint.merged-with-stored': 'a second write that a replica missed joins the stored hint',
+  'hint.unreadable': 'a stored hint cannot be read, and is given up',
   'hint.of-former-member': 'hints of a node that is not a member go to the owners of their keys',
   'hint.overtaken': 'a write is added to a hint that is being delivered',
   'hint.write-in-doubt': 'the store does not answer in time whether it has a hint',

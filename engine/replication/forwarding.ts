@@ -32,9 +32,12 @@ export class Forwarding {
     this.#parts = parts;
   }
 
-  /** How many peers refused, or did not answer, the last write forwarded to them. */
+  /** How many members of the ring refused, or did not answer, the last write forwarded to them. */
   get failingCount(): number {
-    return this.#failing.size;
+    const ring = this.#parts.ring();
+    let count = 0;
+    for (const node of this.#failing) if (ring.member(node) !== undefined) count += 1;
+    return count;
   }
 
   /**

@@ -40,10 +40,12 @@ class SlowStore implements HintStore {
   readonly reads: (() => void)[] = [];
   readonly writes: (() => void)[] = [];
   failures = 0;
+  isRotten = false;
 
   tryRead(asked: PackedKey, done: ReadDone): SendOutcome {
     const value = this.durable.get(asked);
-    this.reads.push(() => done(undefined, value));
+    const error = this.isRotten ? new LockstepError('Corrupted') : undefined;
+    this.reads.push(() => done(error, error === undefined ? value : undefined));
     return 'ok';
   }
 
@@ -162,6 +164,17 @@ function writesOf(count: number): readonly StoredObject[] {
 }
 
 describe('hints', () => {
+  it('give up one that cannot be read, so that it does not count for ever', async () => {
+    const bench = new Bench();
+    for (const object of writesOf(1)) bench.keep(object);
+    await bench.answer('writes');
+    expect(bench.hints.kept).toBe(1);
+    bench.store.isRotten = true;
+    await bench.drainAll();
+    const { delivered, expired } = bench.hints.counts;
+    expect([bench.hints.kept, delivered, expired, bench.replica.held]).toEqual([0, 0, 0, undefined]);
+  });
+
   it('retain the newer write of a key when the older one is added after it', async () => {
     const bench = new Bench();
     const writes = writesOf(3);

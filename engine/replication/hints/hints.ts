@@ -372,6 +372,12 @@ export class Hints {
 
   async #handOver(peer: NodeId, hintKey: PackedKey, way: HintWay): Promise<boolean> {
     const bytes = await this.#read(hintKey);
+    if (bytes === 'unreadable') {
+      // Nobody can deliver it: it would stay, and count, for ever. Anti-entropy brings what it held.
+      sometimes('hint.unreadable');
+      await this.#remove(hintKey);
+      return true;
+    }
     if (bytes === undefined) return true;
     const hint = decodeHint(bytes);
     if (hint === undefined || this.#isTooOld(hint)) {
@@ -390,10 +396,12 @@ export class Hints {
     return this.#io.clock.wallMs() - hint.writtenMs > this.#options.ageMsMax;
   }
 
-  #read(key: PackedKey): Promise<Uint8Array | undefined> {
-    const answer = new Deferred<Uint8Array | undefined>();
+  /** Undefined if there is none, or if the store can not say now. */
+  #read(key: PackedKey): Promise<Uint8Array | 'unreadable' | undefined> {
+    const answer = new Deferred<Uint8Array | 'unreadable' | undefined>();
     const outcome = this.#store.tryRead(key, (error, bytes) => {
-      answer.resolve(error === undefined ? bytes : undefined);
+      if (error?.code === 'Corrupted') answer.resolve('unreadable');
+      else answer.resolve(error === undefined ? bytes : undefined);
     });
     if (outcome !== 'ok') answer.resolve(undefined);
     return answer.promise;
