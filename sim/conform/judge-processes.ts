@@ -17,6 +17,7 @@ import type { CheckReport } from '../check/report.ts';
 import { checkIsolation } from '../check/transactions/isolation.ts';
 import { checkTransactionValues } from '../check/transactions/transaction-values.ts';
 import { checkNothingDangles, checkRetries } from '../check/transactions/transactions.ts';
+import { redisReach } from '../evidence/redis.ts';
 import type { Plan } from '../plan/plan.ts';
 import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
 import { answerTimeoutUs } from '../workload/workload.ts';
@@ -36,11 +37,12 @@ export function judgeProcesses(plan: Plan, run: ProcessOutcome): readonly CheckR
       history,
       diskLosses,
       redis: load.redis,
+      redisReach: redisReach(plan.settings),
       clockErrors: run.clockErrors,
     }),
     checkStatsAgreement(load.scrapes),
     checkMalformedInput(load.malformedInput, load.pings),
-    checkRedisCounters(load.redis),
+    checkRedisCounters(load.redis, redisReach(plan.settings)),
     accessControlRow.check?.({
       unauthorized: { requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
     }),

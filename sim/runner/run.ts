@@ -8,6 +8,7 @@ import type { StopRecord } from '../check/bounds/leaks.ts';
 import { diskLossesOf } from '../check/objects/disk-losses.ts';
 import { seedNameOf } from '../plan/former-names.ts';
 import { boundsOf, bytesHeldMax } from './bounds.ts';
+import { redisReach } from '../evidence/redis.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
 import { nodesExcepted } from '../plan/swarm/fault-contract.ts';
@@ -236,7 +237,8 @@ class Run {
   async settle(): Promise<void> {
     this.#world.trace.note('run.settling.began');
     const endUs = this.#world.nowUs + this.#plan.settleUsMax;
-    await this.#until(() => this.#load.idle, this.#plan.settleUsMax);
+    // A node that is asked while it leaves stops before it has answered.
+    await this.#until(() => this.#load.idle && !this.#cluster.hasLeaving, this.#plan.settleUsMax);
     this.#load.readBack(() => this.#world.nowUs >= endUs);
     this.#load.finish(this.#forgetful(), () => this.#world.nowUs >= endUs);
     if (needsAny(this.#plan.floors, 'listed-modules'))
@@ -378,6 +380,7 @@ class Run {
       history,
       transactions: this.#transactions(),
       redis: load.redis,
+      redisReach: redisReach(this.#plan.settings),
       clockErrors: new Map(
         this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),
       ),

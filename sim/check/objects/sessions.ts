@@ -16,7 +16,7 @@ import { causalityOf } from './causality.ts';
 import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import { isKept, mustMeet } from './durability.ts';
-import type { RedisRecord } from '../../evidence/redis.ts';
+import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
 import type { ClockErrors } from '../protocols/redis-expiry.ts';
 import { checkRedisExpiry } from '../protocols/redis-expiry.ts';
 import { checkRedisPages } from '../protocols/redis-pages.ts';
@@ -30,6 +30,7 @@ export interface SessionEvidence {
   readonly history: History;
   readonly diskLosses: DiskLosses;
   readonly redis: readonly RedisRecord[];
+  readonly redisReach: RedisReach;
   readonly clockErrors: ClockErrors;
 }
 
@@ -42,12 +43,12 @@ export const sessionGuaranteesRow = invariant({
   breach: 'a client sees its own write disappear, or an older value after a newer one',
   needs: [],
   everydayFloor: 10,
-  check: ({ history, diskLosses, redis, clockErrors }: SessionEvidence) =>
+  check: ({ history, diskLosses, redis, redisReach, clockErrors }: SessionEvidence) =>
     joinReports(
       checkSessions(history, diskLosses),
-      checkRedisExpiry(redis, clockErrors),
-      checkRedisPages(redis),
-      checkRedisPipelines(redis),
+      checkRedisExpiry(redis, clockErrors, redisReach),
+      checkRedisPages(redis, redisReach),
+      checkRedisPipelines(redis, redisReach),
     ),
 });
 

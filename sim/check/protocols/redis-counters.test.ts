@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 
 import type { RedisRecord } from '../../evidence/redis.ts';
+import { redisReach } from '../../evidence/redis.ts';
 import { checkRedisCounters } from './redis-counters.ts';
 
 let number = 0;
@@ -22,7 +23,7 @@ function record(
 }
 
 function reasons(...records: readonly RedisRecord[]): string {
-  return checkRedisCounters(records).reasons.join('\n');
+  return checkRedisCounters(records, redisReach({})).reasons.join('\n');
 }
 
 const elsewhere = { node: 'n4', datacenter: 'dc2' };

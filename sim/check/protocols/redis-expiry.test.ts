@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 
 import type { RedisRecord } from '../../evidence/redis.ts';
+import { redisReach } from '../../evidence/redis.ts';
 import { checkRedisExpiry } from './redis-expiry.ts';
 
 const ms = 1_000;
@@ -40,7 +41,7 @@ const look = (atMs: number, found: string | undefined): RedisRecord =>
   });
 
 const reasonsOf = (read: RedisRecord, clocks: Parameters<typeof checkRedisExpiry>[1]): readonly string[] =>
-  checkRedisExpiry([record({}), read], clocks).reasons;
+  checkRedisExpiry([record({}), read], clocks, redisReach({})).reasons;
 
 it('with exact clocks a value lives exactly its time', () => {
   const clocks = new Map([
@@ -64,4 +65,17 @@ it('the errors of clocks excuse what they explain, and no more', () => {
   const ahead = new Map([...behind, ['n3', { leastMs: 0, mostMs: 30 }]]);
   expect(reasonsOf(look(80, undefined), ahead)).toEqual([]);
   expect(reasonsOf(look(60, undefined), ahead)[0]).toContain('has not lived its time');
+});
+
+it('a value of another datacenter may not have come yet, unless writes wait for every datacenter', () => {
+  const clocks = new Map([
+    ['n1', exact],
+    ['n2', exact],
+  ]);
+  const elsewhere = { ...look(50, undefined), datacenter: 'dc2' };
+  const seen = (settings: Readonly<Record<string, unknown>>, read = elsewhere): number =>
+    checkRedisExpiry([record({}), read], clocks, redisReach(settings)).reasons.length;
+  expect(seen({})).toBe(0);
+  expect(seen({ write_consistency: 'DC_EACH_SAFE_QUORUM' })).toBe(1);
+  expect(seen({ read_consistency: 'DC_ONE' }, look(50, undefined))).toBe(0);
 });

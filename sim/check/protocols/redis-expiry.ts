@@ -6,10 +6,11 @@
  * that drops expired values, compare that date with theirs. So what may be late or early is computed from the errors of
  * these clocks in this run (`ClockErrors`).
  *
- * Skipped: reads of keys with a write of unknown outcome, or one in progress at the same time.
+ * Skipped: reads of keys with a write of unknown outcome, or one in progress at the same time, and reads that the
+ * configured levels let miss the write.
  */
-import type { RedisRecord } from '../../evidence/redis.ts';
-import { describeRedis } from '../../evidence/redis.ts';
+import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
+import { describeRedis, mustSee } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
@@ -20,12 +21,16 @@ export type ClockErrors = ReadonlyMap<string, { readonly leastMs: number; readon
 const roundingUs = 2_000;
 
 /** Checks every read of a key with an expiry. */
-export function checkRedisExpiry(records: readonly RedisRecord[], clocks: ClockErrors): CheckReport {
+export function checkRedisExpiry(
+  records: readonly RedisRecord[],
+  clocks: ClockErrors,
+  reach: RedisReach,
+): CheckReport {
   const tally = new Tally('session-guarantees');
   const writes = records.filter(({ kind }) => kind === 'mortal');
   const looks = records.filter(({ kind, outcome }) => kind === 'look' && outcome === 'ok');
   for (const look of looks) {
-    if (look.found === undefined) checkMissed(look, writes, clocks, tally);
+    if (look.found === undefined) checkMissed(look, writes, clocks, reach, tally);
     else checkFound(look, writes, clocks, tally);
   }
   return tally.report();
@@ -59,6 +64,7 @@ function checkMissed(
   look: RedisRecord,
   writes: readonly RedisRecord[],
   clocks: ClockErrors,
+  reach: RedisReach,
   tally: Tally,
 ): void {
   const mine = writes.filter(({ key, outcome }) => key === look.key && outcome !== 'fail');
@@ -70,7 +76,7 @@ function checkMissed(
       outcome === 'unknown' || (invokedUs < look.completedUs && completedUs >= look.invokedUs),
   );
   const overlapping = before.some((other) => other !== last && other.completedUs >= last.invokedUs);
-  if (doubtful || overlapping) {
+  if (doubtful || overlapping || !mustSee(reach, last, look)) {
     tally.skip();
     return;
   }

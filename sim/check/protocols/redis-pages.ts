@@ -2,24 +2,25 @@
  * `session-guarantees` (INV20) over pipelined Redis commands. Each reply belongs to its own command. A read reflects
  * its connection's earlier writes, or a later write of another connection. No client reads a value after a newer one
  * was acknowledged, or nothing after any write was. Each reply is one comparison, and each read another. Skipped:
- * errors, reads after a failed write of the same burst, and values of writes of unknown outcome.
+ * errors, reads after a failed write of the same burst, values of writes of unknown outcome, and reads that the
+ * configured levels let miss a write.
  */
 import type { PageCommand } from '../../evidence/redis-pages.ts';
 import { pageCommands } from '../../evidence/redis-pages.ts';
-import type { RedisRecord } from '../../evidence/redis.ts';
-import { describeRedis } from '../../evidence/redis.ts';
+import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
+import { describeRedis, mustSee } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
 /** Checks every burst of pipelined commands. */
-export function checkRedisPages(records: readonly RedisRecord[]): CheckReport {
+export function checkRedisPages(records: readonly RedisRecord[], reach: RedisReach): CheckReport {
   const tally = new Tally('session-guarantees');
   const bursts = records.filter(({ kind }) => kind === 'page');
   const writes = bursts.flatMap(writesOf);
   for (const record of bursts) {
     if (record.outcome !== 'ok') continue;
-    checkBurst(record, tally);
-    checkFreshness(record, writes, tally);
+    checkBurst(record, reach, tally);
+    checkFreshness(record, writes, reach, tally);
   }
   return tally.report();
 }
@@ -41,12 +42,20 @@ function writesOf(record: RedisRecord): readonly PageWrite[] {
 }
 
 /** The value read had not been overwritten before the burst began. */
-function checkFreshness(record: RedisRecord, writes: readonly PageWrite[], tally: Tally): void {
+function checkFreshness(
+  record: RedisRecord,
+  writes: readonly PageWrite[],
+  reach: RedisReach,
+  tally: Tally,
+): void {
   for (const [index, { kind, page }] of pageCommands(record).entries()) {
     const reply = record.replies[index] ?? '';
     if (kind !== 'read' || reply.startsWith('-')) continue;
     const before = writes.filter(
-      (write) => write.page === page && write.record.completedUs < record.invokedUs,
+      (write) =>
+        write.page === page &&
+        write.record.completedUs < record.invokedUs &&
+        mustSee(reach, write.record, record),
     );
     const found = writes.find((write) => write.page === page && `=${write.text}` === reply);
     if (found?.done === false) {
@@ -73,13 +82,13 @@ function isAfter(write: PageWrite, found: PageWrite): boolean {
   return write.record.invokedUs > found.record.completedUs;
 }
 
-function checkBurst(record: RedisRecord, tally: Tally): void {
+function checkBurst(record: RedisRecord, { meets }: RedisReach, tally: Tally): void {
   const commands = pageCommands(record);
   /** By page: this burst's last write; undefined if its outcome is unknown. */
   const written = new Map<string, string | undefined>();
   for (const [index, command] of commands.entries()) {
     const reply = record.replies[index] ?? 'nothing at all';
-    if (reply.startsWith('-')) {
+    if (reply.startsWith('-') || (command.kind === 'read' && !meets)) {
       if (command.kind === 'write') written.set(command.page, undefined);
       tally.skip();
       continue;

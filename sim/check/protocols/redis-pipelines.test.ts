@@ -3,7 +3,10 @@ import { expect, it } from 'vitest';
 import type { PipelineCommand } from '../../evidence/redis-pipelines.ts';
 import { pipelineCommands } from '../../evidence/redis-pipelines.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
+import { redisReach } from '../../evidence/redis.ts';
 import { checkRedisPipelines } from './redis-pipelines.ts';
+
+const usual = redisReach({});
 
 /** What a server does wrong with a command outside MULTI: it drops a SET, or carries it out and says no. */
 type Wrong = (command: PipelineCommand, index: number) => 'not' | 'refuses' | 'denies';
@@ -104,7 +107,7 @@ function recordsOf(server: Server, count: number): readonly RedisRecord[] {
 }
 
 it('one command after another keeps every promise', () => {
-  const report = checkRedisPipelines(recordsOf(new Server(), 120));
+  const report = checkRedisPipelines(recordsOf(new Server(), 120), usual);
   expect(report.reasons).toEqual([]);
   expect(report.checked).toBeGreaterThan(3_000);
 });
@@ -112,13 +115,20 @@ it('one command after another keeps every promise', () => {
 it('an acknowledged value that is not there is noticed', () => {
   const { reasons } = checkRedisPipelines(
     recordsOf(new Server((_, index) => (index === 5 ? 'refuses' : 'not')), 60),
+    usual,
   );
   expect(reasons.join()).toContain('had replaced that of');
+});
+
+it('a level of one copy excuses a value that is not there, and no value replaced twice', () => {
+  const records = recordsOf(new Server((_, index) => (index === 5 ? 'refuses' : 'not')), 60);
+  expect(checkRedisPipelines(records, redisReach({ write_consistency: 'DC_ONE' })).reasons).toEqual([]);
 });
 
 it('a value whose writer was told no, and that is shown, is noticed', () => {
   const { reasons } = checkRedisPipelines(
     recordsOf(new Server((_, index) => (index === 5 ? 'denies' : 'not')), 60),
+    usual,
   );
   expect(reasons.join()).toContain('it was refused');
 });
@@ -128,7 +138,7 @@ it('a reply of another command is noticed', () => {
     ...record,
     replies: [...record.replies.slice(1), record.replies[0] ?? ''],
   }));
-  expect(checkRedisPipelines(records).reasons.join()).toContain('was answered');
+  expect(checkRedisPipelines(records, usual).reasons.join()).toContain('was answered');
 });
 
 it('a value of unknown outcome may be there or not', () => {
@@ -136,7 +146,7 @@ it('a value of unknown outcome may be there or not', () => {
     ...record,
     replies: record.replies.map((reply) => reply.replace('-OVERLOADED', '-NOQUORUM')),
   }));
-  expect(checkRedisPipelines(records).reasons).toEqual([]);
+  expect(checkRedisPipelines(records, usual).reasons).toEqual([]);
 });
 
 it('two increments of one value are noticed', () => {
@@ -148,7 +158,7 @@ it('two increments of one value are noticed', () => {
   }));
   const seen = twice.map((record) => ({ ...record, invokedUs: 0, repliedUs: record.replies.map(() => 1e8) }));
   // All at once, nothing precedes anything between pipelines: only a value replaced twice is left to notice.
-  expect(checkRedisPipelines(seen).reasons).toEqual([]);
+  expect(checkRedisPipelines(seen, usual).reasons).toEqual([]);
   const at = seen.findIndex(
     ({ replies }, index) => index > 10 && replies.some((reply) => /^:\d{4,}$/.test(reply)),
   );
@@ -161,5 +171,5 @@ it('two increments of one value are noticed', () => {
       : record,
   );
   expect(at).toBeGreaterThan(0);
-  expect(checkRedisPipelines(copy).ok).toBe(false);
+  expect(checkRedisPipelines(copy, usual).ok).toBe(false);
 });

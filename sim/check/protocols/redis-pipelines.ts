@@ -16,8 +16,8 @@
 import type { PipelineCommand } from '../../evidence/redis-pipelines.ts';
 import { pipelineCommands, valueSpacing } from '../../evidence/redis-pipelines.ts';
 import { indefiniteErrors } from '../../evidence/redis.ts';
-import type { RedisRecord } from '../../evidence/redis.ts';
-import { describeRedis } from '../../evidence/redis.ts';
+import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
+import { describeRedis, mustSee } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
@@ -38,7 +38,7 @@ interface Step {
 }
 
 /** Checks every pipeline of the records. */
-export function checkRedisPipelines(records: readonly RedisRecord[]): CheckReport {
+export function checkRedisPipelines(records: readonly RedisRecord[], reach: RedisReach): CheckReport {
   const tally = new Tally('session-guarantees');
   const keys = new Map<string, Step[]>();
   for (const record of records) {
@@ -50,11 +50,19 @@ export function checkRedisPipelines(records: readonly RedisRecord[]): CheckRepor
     }
   }
   for (const steps of keys.values()) {
-    checkShown(steps, tally);
     checkReplacedOnce(steps, tally);
-    checkSettled(steps, tally);
+    if (mustSeeEachOther(steps, reach)) {
+      checkShown(steps, tally);
+      checkSettled(steps, tally);
+    } else tally.skip();
   }
   return tally.report();
+}
+
+/** Whether the configured levels make every step see those that were acknowledged before it. */
+function mustSeeEachOther(steps: readonly Step[], reach: RedisReach): boolean {
+  const [first] = steps;
+  return first === undefined || steps.every(({ record }) => mustSee(reach, first.record, record));
 }
 
 /** The steps of one pipeline, with what their replies say. */

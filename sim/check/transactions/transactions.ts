@@ -24,7 +24,7 @@
 import type { TransactionHistory } from '../../evidence/transactions.ts';
 import type { LivenessRecord } from '../cluster/liveness.ts';
 import { checkTransactionValues } from './transaction-values.ts';
-import type { RedisRecord } from '../../evidence/redis.ts';
+import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
 import { checkRedisCounters } from '../protocols/redis-counters.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
@@ -387,6 +387,12 @@ export function keysOf(steps: readonly TransactionStep[], xids: ReadonlySet<stri
   return new Set(taken.flatMap(({ fields }) => String(fields['keys'] ?? '').split(' ')));
 }
 
+/** What `exactly-once` needs. */
+export interface OnceEvidence extends TransactionEvidence {
+  readonly redis: readonly RedisRecord[];
+  readonly redisReach: RedisReach;
+}
+
 /** The row of `exactly-once`. */
 export const exactlyOnceRow = invariant({
   name: 'exactly-once',
@@ -395,9 +401,9 @@ export const exactlyOnceRow = invariant({
   gravity: 'data',
   breach: 'a retry is carried out a second time, or a definite answer about it is wrong',
   needs: [],
-  check: ({ transactions, redis }: TransactionEvidence & { readonly redis: readonly RedisRecord[] }) =>
+  check: ({ transactions, redis, redisReach }: OnceEvidence) =>
     joinReports(
-      checkRedisCounters(redis),
+      checkRedisCounters(redis, redisReach),
       transactions && checkOnce(transactions.steps),
       transactions && checkRetries(transactions.history),
       transactions && checkFinality(transactions.steps, transactions.history),

@@ -88,7 +88,7 @@ export class Cluster {
     });
     const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
     const standing = node.spare === true ? 'spare' : 'member';
-    const nobody = { told: undefined, life: undefined, departed: false };
+    const nobody = { told: undefined, life: undefined, departed: false, leaving: false };
     this.#slots.set(node.name, { ...nobody, config, host, node, standing });
   }
 
@@ -113,6 +113,11 @@ export class Cluster {
   get members(): readonly string[] {
     const slots = [...this.#slots.values()].filter(({ standing }) => standing === 'member');
     return slots.map(({ host }) => host.name);
+  }
+
+  /** Whether a member was told to leave and has not left yet. */
+  get hasLeaving(): boolean {
+    return [...this.#slots.values()].some(({ leaving, standing }) => leaving && standing === 'member');
   }
 
   /** Members that are gone. */
@@ -165,6 +170,7 @@ export class Cluster {
       slot.host.disk.wipe();
       slot.standing = 'member';
       slot.departed = false;
+      slot.leaving = false;
       this.reconfigure(slot.node, newcomerSettings(slot.config));
     } else {
       this.#returned.add(name);
@@ -238,6 +244,7 @@ export class Cluster {
         leaving = false;
       }
     });
+    if (leaving) slot.leaving = true;
     return leaving;
   }
 

@@ -40,6 +40,8 @@ export interface NodeSlot {
   life: SlotIncarnation | undefined;
   /** The node has announced its departure to the others. */
   departed: boolean;
+  /** The node was told to leave, and took the order. */
+  leaving: boolean;
   /**
    * Its place in the cluster. `spare`: not yet a member. `left` and `replaced` nodes start again through
    * `removed-node-restart` only; a `lost` node, which died for good, never does.
