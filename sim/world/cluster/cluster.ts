@@ -238,13 +238,13 @@ export class Cluster {
     slot.host.ask(() => {
       try {
         node.leave();
+        slot.leaving = true;
       } catch (error) {
         if (!(error instanceof LockstepError)) throw error;
         // The node is already leaving.
         leaving = false;
       }
     });
-    if (leaving) slot.leaving = true;
     return leaving;
   }
 
