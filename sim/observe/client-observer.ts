@@ -294,7 +294,9 @@ export class ClientObserver {
     else if (owed !== undefined) this.#sums.add('http.answers');
     if (status < '400') return;
     const code = /\r\nX-Lockstep-Error: (\w+)\r\n/i.exec(head)?.[1] ?? '';
-    if (!answeredLikeOthers.includes(status) && isOfThePort(exchange, head, code)) exchange.refused = true;
+    const isHandlers = owed !== undefined || exchange.asksForProperties;
+    if (!answeredLikeOthers.includes(status) && !isHandlers && isOfThePort(head, code))
+      exchange.refused = true;
     // A missing object is an ordinary answer.
     if (code === 'NotFound' && head.endsWith('\r\n\r\nnot found\n')) return;
     // A client that sends too slowly occupies no replica.
@@ -313,10 +315,10 @@ const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413'
 /**
  * The listener itself gave this answer and closes the connection for it. An answer without `Connection: close` ends
  * nothing. One that has it may be a handler's, to a request that asked for it or at a listener that stops: such a request
- * came whole, and was for an object, a handler of a module, or the properties of a bucket.
+ * came whole, and was for an object or the properties of a bucket, which the caller knows, or for a module.
  */
-function isOfThePort({ asksForProperties, owed }: HttpConversation, head: string, code: string): boolean {
-  if (owed !== undefined || asksForProperties || code === 'WasmNotImplemented') return false;
+function isOfThePort(head: string, code: string): boolean {
+  if (code === 'WasmNotImplemented') return false;
   const end = head.indexOf('\r\n\r\n');
   return /\r\nConnection: close(\r\n|$)/i.test(end < 0 ? head : head.slice(0, end));
 }
