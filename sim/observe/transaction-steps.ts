@@ -34,32 +34,41 @@ export class TransactionSteps {
   readonly steps: TransactionStep[] = [];
   /** `n1 xa.branch n2-…`: records that lie durably on a node's disk. */
   readonly #durable = new Set<string>();
+  /** Records of which a disk said that they are durable, and lied (`lying-sync`). */
+  readonly #lied = new Set<string>();
 
   constructor(world: World, cluster: Cluster) {
     for (const step of [...coordinatorSteps, ...branchSteps, ...beside]) {
       world.trace.on(`xa.${step}`, (event) => this.#happened(step, event));
     }
     for (const name of cluster.names) {
-      cluster.host(name).disk.onDurable(({ image, from, to }) => this.#becameDurable(name, image, from, to));
+      const { disk } = cluster.host(name);
+      disk.onDurable(({ image, from, to }) => enterRecords(this.#durable, name, image, from, to));
+      disk.watch({
+        lied: (_host, _path, content, from, to) => enterRecords(this.#lied, name, content, from, to),
+      });
     }
   }
 
   #happened(step: string, { atUs, host, fields }: TraceEvent): void {
     const xid = String(fields['xid']);
     const bucket = reliedOn(step, host, xid);
-    const durable = bucket === undefined ? {} : { durable: this.#durable.has(`${host} ${bucket} ${xid}`) };
+    const record = `${host} ${bucket ?? ''} ${xid}`;
+    const lied = this.#lied.has(record) ? { lied: true } : {};
+    const durable = bucket === undefined ? {} : { durable: this.#durable.has(record), ...lied };
     this.steps.push({ atUs, node: host, step, xid, fields: { ...fields, ...durable } });
   }
+}
 
-  #becameDurable(node: string, image: Buffer, from: number, to: number): void {
-    // A transaction id may cross the edge of the written range.
-    const bytes = image.subarray(Math.max(0, from - xidBytesMax), Math.min(image.length, to + xidBytesMax));
-    for (const bucket of buckets) {
-      for (let at = bytes.indexOf(bucket); at >= 0; at = bytes.indexOf(bucket, at + 1)) {
-        const begin = at + bucket.length;
-        const [xid] = xidForm.exec(bytes.toString('latin1', begin, begin + xidBytesMax)) ?? [];
-        if (xid !== undefined) this.#durable.add(`${node} ${bucket} ${xid}`);
-      }
+/** Enters the records of transactions that lie in bytes `from..to - 1` of the image. */
+function enterRecords(records: Set<string>, node: string, image: Buffer, from: number, to: number): void {
+  // A transaction id may cross the edge of the written range.
+  const bytes = image.subarray(Math.max(0, from - xidBytesMax), Math.min(image.length, to + xidBytesMax));
+  for (const bucket of buckets) {
+    for (let at = bytes.indexOf(bucket); at >= 0; at = bytes.indexOf(bucket, at + 1)) {
+      const begin = at + bucket.length;
+      const [xid] = xidForm.exec(bytes.toString('latin1', begin, begin + xidBytesMax)) ?? [];
+      if (xid !== undefined) records.add(`${node} ${bucket} ${xid}`);
     }
   }
 }

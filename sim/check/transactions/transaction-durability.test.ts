@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { blankTransaction } from '../../evidence/transaction-fixture.ts';
 import type { TransactionRecord, TransactionValue } from '../../evidence/transactions.ts';
+import type { CheckReport } from '../report.ts';
 import { checkTransactionDurability } from './transaction-durability.ts';
 
 const key = 'lists/l0';
@@ -51,5 +52,22 @@ describe('a committed value with fewer copies than its level names', () => {
       checked: 1,
       skipped: 1,
     });
+  });
+});
+
+describe('a vote whose record is not durable', () => {
+  const vote = (fields: Readonly<Record<string, boolean>>): CheckReport =>
+    checkTransactionDurability(
+      [{ atUs: 7, node: 'n1', step: 'p.vote.sent', xid: 'n2-1', fields: { vote: 'commit', ...fields } }],
+      [],
+    );
+
+  it('breaks the promise', () => {
+    expect(vote({ durable: false })).toMatchObject({ checked: 1, firstBad: { atUs: 7 } });
+  });
+
+  it('is skipped if the disk lied about the sync of that record, and is compared if it is durable all the same', () => {
+    expect(vote({ durable: false, lied: true })).toMatchObject({ checked: 0, skipped: 1, reasons: [] });
+    expect(vote({ durable: true, lied: true })).toMatchObject({ checked: 1, skipped: 0, reasons: [] });
   });
 });

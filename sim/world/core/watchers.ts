@@ -57,6 +57,8 @@ export interface DiskWatcher {
    * The path is empty if the whole disk was exchanged (`disk-wipe`, `disk-rollback`, `foreign-disk`).
    */
   altered?(host: string, path: string, from: number, to: number, kind: FaultId): void;
+  /** A sync of these bytes is answered as done, and did nothing (`lying-sync`). `content` is a view up to `to`. */
+  lied?(host: string, path: string, content: Buffer, from: number, to: number): void;
   /** A read returns these altered bytes to an incarnation. */
   handed?(host: string, life: number, path: string, from: number, to: number): void;
 }

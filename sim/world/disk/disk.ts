@@ -359,7 +359,10 @@ export class HostDisk {
     drop();
     this.#ground.ledger.enter('lying-sync', place, 'syncLied');
     for (let index = 0; index + 1 < ranges.length; index += 2) {
-      this.#tellAltered(file.path, ranges[index] ?? 0, ranges[index + 1] ?? 0, 'lying-sync');
+      const [from = 0, to = 0] = ranges.slice(index, index + 2);
+      this.#tellAltered(file.path, from, to, 'lying-sync');
+      for (const watcher of this.watchers)
+        watcher.lied?.(this.#host, file.path, file.image.view(0, to), from, to);
     }
     return false;
   }
