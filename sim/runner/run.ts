@@ -246,15 +246,19 @@ class Run {
     await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
   }
 
-  /** Lets the replicas repair themselves until they are equal or the time is up, and records their dumps then. */
+  /**
+   * Lets the replicas repair themselves until they are equal or the time is up, and records their dumps then. Members
+   * that leave go first: the copies of those that are left count.
+   */
   async converge(): Promise<void> {
     if (!needsAny(this.#plan.floors, 'equal-replicas')) return;
     this.#world.trace.note('run.converging.began');
     const endUs = this.#world.nowUs + convergenceUsMax;
     for (;;) {
       this.#dumps = dumpStores(this.#cluster, this.#world.nowUs);
+      const isEqual = convergenceRow.check?.({ replicas: this.#replicas() })?.ok === true;
       if (
-        convergenceRow.check?.({ replicas: this.#replicas() })?.ok === true ||
+        (isEqual && !this.#cluster.hasLeaving) ||
         this.#world.nowUs >= endUs ||
         this.#unfinished !== ''
       )
