@@ -355,7 +355,10 @@ export class DiskFaults {
     if (own === undefined) return;
     const { cluster } = this.#context;
     const start = this.foreignStarts.findLast(({ node }) => node === name);
-    if (start !== undefined) start.served = cluster.serves(name);
+    if (start !== undefined) {
+      start.served = cluster.serves(name);
+      start.lastLife = cluster.host(name).lives;
+    }
     cluster.crash(name, 'keepAll', 'silent');
     cluster.host(name).disk.restore(own);
     this.#ownDisks.delete(name);

@@ -50,6 +50,8 @@ export interface ModuleActs {
 export interface ForeignStart {
   readonly node: string;
   readonly life: number;
+  /** Its last start on that disk: another fault may have started it again in the meantime. */
+  lastLife?: number;
   readonly atUs: number;
   served: boolean;
 }

@@ -17,7 +17,7 @@ export function startsOf(
     atUs,
     refused: code,
     served: false,
-    foreign: departed || foreignStarts.some((start) => start.node === node && start.life === life),
+    foreign: departed || foreignStarts.some((start) => start.node === node && isWithin(life, start)),
     troubled: disks.isTroubled(node, life),
     left: namesOfLeaks(left),
   }));
@@ -30,6 +30,11 @@ export function startsOf(
     left: [],
   }));
   return [...refused, ...wrong];
+}
+
+/** The life is one of those that this disk was mounted for. */
+function isWithin(life: number, { life: first, lastLife = first }: ForeignStart): boolean {
+  return life >= first && life <= lastLife;
 }
 
 /** Names of the resources that a stop left behind, for reports. */
