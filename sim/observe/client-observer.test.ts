@@ -39,3 +39,9 @@ it('a refusal of the listener breaks the connection, unless the listener goes on
   expect(endOf(properties, answer(408, 'Timeout', closing))).toBe('eof 0, broken 1, {"TooSlow":1}');
   expect(endOf(properties, answer(503, 'Overloaded'))).toBe('eof 1, broken 0, {"Overloaded":1}');
 });
+
+it('an object’s error answer breaks no connection, also when its client asked for the end', () => {
+  const put =
+    'PUT /buckets/b/keys/k HTTP/1.1\r\nHost: n1\r\nConnection: close\r\nIf-None-Match: *\r\nContent-Length: 2\r\n\r\nvv';
+  expect(endOf(put, answer(412, 'ModifiedSince', closing))).toBe('eof 1, broken 0, {"ModifiedSince":1}');
+});
