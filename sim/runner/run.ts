@@ -257,11 +257,7 @@ class Run {
     for (;;) {
       this.#dumps = dumpStores(this.#cluster, this.#world.nowUs);
       const isEqual = convergenceRow.check?.({ replicas: this.#replicas() })?.ok === true;
-      if (
-        (isEqual && !this.#cluster.hasLeaving) ||
-        this.#world.nowUs >= endUs ||
-        this.#unfinished !== ''
-      )
+      if ((isEqual && !this.#cluster.hasLeaving) || this.#world.nowUs >= endUs || this.#unfinished !== '')
         return;
       await this.#pass(dumpEveryUs);
     }
