@@ -34,7 +34,7 @@ export class Answerer {
   #engagement: Engagement | undefined;
 
   /** `listBytesMax`: approximate limit of the bytes of keys in one answer. */
-  constructor(self: NodeId, clock: Clock, refresh: Refresh, listBytesMax: number) {
+  constructor(self: NodeId, clock: Clock, refresh: Refresh, listBytesMax = 512 * 1024) {
     this.#self = self;
     this.#clock = clock;
     this.#refresh = refresh;

@@ -9,6 +9,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { present } from '../../base/assert.ts';
@@ -90,6 +91,11 @@ async function get(node: ShapeNode, key: string): Promise<string> {
   return `${response.status} ${await response.text()}`;
 }
 
+/** Resolves once the node of this statistics listener says that it can serve its share. */
+async function readyAt(stats: string): Promise<void> {
+  while ((await fetch(`http://${stats}/health/ready`)).status !== 200) await sleep(50);
+}
+
 describe('lockstep cluster', () => {
   it('serves from every node, survives the death of any one node, accepts its return, and stops in order', async () => {
     const cluster = launch('cluster', '--base-port', String(basePort), '--json');
@@ -105,6 +111,8 @@ describe('lockstep cluster', () => {
     expect(await get(n2, 'before')).toBe('200 one');
     expect(await (await fetch(`http://${n3.stats}/metrics`)).text()).toContain('svc_build_info{');
 
+    // A node that is not ready may still have to hear from n2 what it held.
+    for (const { stats } of [n1, n2, n3]) await readyAt(stats);
     process.kill(n2.pid, 'SIGKILL');
     const notice = await cluster.line(/n2 is gone \(SIGKILL\)/);
     expect((await put(n3, 'during', 'two')).status).toBe(204);
