@@ -68,6 +68,7 @@ export interface HintCounts {
   delivered: number;
   /** Another node has stored them. */
   handedOn: number;
+  /** Too old, or unreadable. */
   expired: number;
   /** Not stored: the limit was reached, or the store refused or failed. */
   dropped: number;
@@ -372,16 +373,11 @@ export class Hints {
 
   async #handOver(peer: NodeId, hintKey: PackedKey, way: HintWay): Promise<boolean> {
     const bytes = await this.#read(hintKey);
-    if (bytes === 'unreadable') {
-      // Nobody can deliver it: it would stay, and count, for ever. Anti-entropy brings what it held.
-      sometimes('hint.unreadable');
-      await this.#remove(hintKey);
-      return true;
-    }
     if (bytes === undefined) return true;
-    const hint = decodeHint(bytes);
+    const hint = bytes === 'unreadable' ? undefined : decodeHint(bytes);
+    // No replica can ever take an unreadable hint. Anti-entropy brings what it held.
     if (hint === undefined || this.#isTooOld(hint)) {
-      sometimes('hint.expired');
+      sometimes(hint === undefined ? 'hint.unreadable' : 'hint.expired');
       if (await this.#remove(hintKey)) this.counts.expired += 1;
       return true;
     }
@@ -396,7 +392,7 @@ export class Hints {
     return this.#io.clock.wallMs() - hint.writtenMs > this.#options.ageMsMax;
   }
 
-  /** Undefined if there is none, or if the store can not say now. */
+  /** Undefined if there is none, or if the store cannot say now. */
   #read(key: PackedKey): Promise<Uint8Array | 'unreadable' | undefined> {
     const answer = new Deferred<Uint8Array | 'unreadable' | undefined>();
     const outcome = this.#store.tryRead(key, (error, bytes) => {
