@@ -6,6 +6,7 @@
  * process that takes the backup. Pins end with the backup, after `idleUsMax` without a read, or when the node stops.
  */
 import { LockstepError } from '../base/errors.ts';
+import type { LentBytes } from '../base/lent-bytes.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import type { Log } from '../io/log.ts';
 import type { PinnedSegments } from '../storage/log/pinned-segments.ts';
@@ -51,13 +52,6 @@ interface Pins {
   idle: Timer;
   /** Memory of a read whose bytes have left. Without it every read would allocate, and make the collector work. */
   spare: Buffer | undefined;
-}
-
-/** Bytes of a segment. */
-export interface SegmentBytes {
-  readonly bytes: Uint8Array;
-  /** Nobody uses the bytes any more: their memory may serve the next read. May be left out. */
-  readonly release: () => void;
 }
 
 /** The snapshots of one node. */
@@ -144,7 +138,7 @@ export class NodeSnapshots {
    * Bytes of a pinned segment: at most `chunkBytesMax`, empty at its end. Rejects with `NotFound` if it is not pinned:
    * the node has restarted, or the backup was idle for too long.
    */
-  async read(id: string, number: number, from: number, bytes: number): Promise<SegmentBytes> {
+  async read(id: string, number: number, from: number, bytes: number): Promise<LentBytes> {
     const pins = this.#pins.get(id);
     if (pins === undefined) throw notPinned(id, number);
     const memory = pins.spare ?? Buffer.allocUnsafeSlow(chunkBytesMax);

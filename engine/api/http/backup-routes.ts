@@ -5,15 +5,9 @@
  */
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
 import { parseFlat } from '../../base/json-text.ts';
+import type { LentBytes } from '../../base/lent-bytes.ts';
 import type { HttpRequest, HttpResponse, HttpRoute } from '../../io/http.ts';
 import { jsonAnswer, problemAnswer } from './problems.ts';
-
-/** Bytes of a segment. */
-export interface SegmentBytes {
-  readonly bytes: Uint8Array;
-  /** Nobody uses the bytes any more: their memory may serve the next read. May be left out. */
-  readonly release: () => void;
-}
 
 /** The backups of one node as the endpoints use them; `node/` implements it. */
 export interface BackupAdmin {
@@ -21,7 +15,7 @@ export interface BackupAdmin {
   cut(id: string): object;
   release(id: string): object;
   end(id: string): void;
-  read(id: string, segment: number, from: number, bytes: number): Promise<SegmentBytes>;
+  read(id: string, segment: number, from: number, bytes: number): Promise<LentBytes>;
   /**
    * Merges a batch of objects at all of their owners, or, with `overwrite`, replaces what they hold. Resolves with how
    * many, once each owner has them durably.
