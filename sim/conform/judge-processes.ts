@@ -2,6 +2,7 @@
  * Judges the run of processes by the simulator's own checks: those whose evidence clients, disks and scrapes give. The
  * others follow what passes a node's ports, which only the world shows.
  */
+import { levelReach } from '../evidence/level-reach.ts';
 import { checkConvergence } from '../check/objects/convergence.ts';
 import { diskLossesOf } from '../check/objects/disk-losses.ts';
 import { checkDurability } from '../check/objects/durability.ts';
@@ -17,7 +18,6 @@ import type { CheckReport } from '../check/report.ts';
 import { checkIsolation } from '../check/transactions/isolation.ts';
 import { checkTransactionValues } from '../check/transactions/transaction-values.ts';
 import { checkNothingDangles, checkRetries } from '../check/transactions/transactions.ts';
-import { redisReach } from '../evidence/redis.ts';
 import type { Plan } from '../plan/plan.ts';
 import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
 import { answerTimeoutUs } from '../workload/workload.ts';
@@ -37,12 +37,12 @@ export function judgeProcesses(plan: Plan, run: ProcessOutcome): readonly CheckR
       history,
       diskLosses,
       redis: load.redis,
-      redisReach: redisReach(plan.settings),
+      levelReach: levelReach(plan.settings),
       clockErrors: run.clockErrors,
     }),
     checkStatsAgreement(load.scrapes),
     checkMalformedInput(load.malformedInput, load.pings),
-    checkRedisCounters(load.redis, redisReach(plan.settings)),
+    checkRedisCounters(load.redis, levelReach(plan.settings)),
     accessControlRow.check?.({
       unauthorized: { requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
     }),

@@ -22,32 +22,6 @@ export const redisKinds = [
 /** One kind of Redis operation. */
 export type RedisKind = (typeof redisKinds)[number];
 
-/**
- * How far the configured levels reach. Levels count replicas in the datacenter of the node that the client asked
- * (`engine/api/redis/README.md`).
- */
-export interface RedisReach {
-  /** A read meets every acknowledged write of its datacenter: neither level is `DC_ONE`. */
-  readonly meets: boolean;
-  /** A write is acknowledged once a majority of every datacenter has it. */
-  readonly everywhere: boolean;
-}
-
-/** The reach of a plan's settings. Levels that are not set are `DC_QUORUM`. */
-export function redisReach(settings: Readonly<Record<string, unknown>>): RedisReach {
-  const { read_consistency: read, write_consistency: write } = settings;
-  return { meets: read !== 'DC_ONE' && write !== 'DC_ONE', everywhere: write === 'DC_EACH_SAFE_QUORUM' };
-}
-
-/** Whether a read must see a write that was acknowledged before it began. */
-export function mustSee(
-  { meets, everywhere }: RedisReach,
-  write: Pick<RedisRecord, 'datacenter'>,
-  read: Pick<RedisRecord, 'datacenter'>,
-): boolean {
-  return meets && (everywhere || write.datacenter === read.datacenter);
-}
-
 /** One Redis operation: what the client sent, and what it was answered. */
 export interface RedisRecord {
   /** The operation's id in the plan, or `final …` for a read after the calm. */

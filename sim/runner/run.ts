@@ -2,13 +2,13 @@
  * Runs one plan: starts the cluster, injects the storm's faults while clients work, heals everything, lets the cluster
  * settle, and makes the checks. All of it happens in virtual time; the same plan gives the same run.
  */
+import { levelReach } from '../evidence/level-reach.ts';
 import type { Token } from '../../engine/base/ids.ts';
 import { expositionReader } from '../check/metrics/exposition-text.ts';
 import type { StopRecord } from '../check/bounds/leaks.ts';
 import { diskLossesOf } from '../check/objects/disk-losses.ts';
 import { seedNameOf } from '../plan/former-names.ts';
 import { boundsOf, bytesHeldMax } from './bounds.ts';
-import { redisReach } from '../evidence/redis.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
 import { nodesExcepted } from '../plan/swarm/fault-contract.ts';
@@ -380,7 +380,7 @@ class Run {
       history,
       transactions: this.#transactions(),
       redis: load.redis,
-      redisReach: redisReach(this.#plan.settings),
+      levelReach: levelReach(this.#plan.settings),
       clockErrors: new Map(
         this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),
       ),

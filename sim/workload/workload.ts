@@ -6,6 +6,7 @@ import { present } from '../../engine/base/assert.ts';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
 import { consistencyLevels } from '../../engine/replication/requests.ts';
 import type { Io } from '../../engine/io/io.ts';
+import { levelReach } from '../evidence/level-reach.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
 import type { MalformedInputRecord, NodeRecord } from '../check/protocols/malformed-input.ts';
 import type { RingRecord } from '../check/cluster/ring-agreement.ts';
@@ -103,10 +104,13 @@ export class Load {
     this.#keys = new ClientKeys(plan, cluster.ring);
     this.#token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
     this.#unauthenticated = new UnauthenticatedClients(world, cluster, this.#token);
-    this.#buckets = new BucketOperator({ cluster, token: this.#token, nowUs: () => world.nowUs });
     this.#redis = this.#redisLoad();
     this.#jobs = this.#jobLoad();
     this.#datacenters = new Map(plan.nodes.map(({ name, datacenter }) => [name, datacenter]));
+    this.#buckets = new BucketOperator({
+      ...{ cluster, token: this.#token, nowUs: () => world.nowUs },
+      seesAtOnce: new Set(this.#datacenters.values()).size === 1 && levelReach(plan.settings).meets,
+    });
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
     const structured = plan.transactionClients > 0;
     this.#transactionKeys = new TransactionKeys(

@@ -9,6 +9,7 @@
  *
  * Skipped: pairs whose quorums need not meet.
  */
+import type { LevelReach } from '../../evidence/level-reach.ts';
 import type { History, ReadOperation, WriteOperation } from '../../evidence/history.ts';
 import { byKey, describeOperation, isRead, isWrite } from '../../evidence/history.ts';
 import type { Causality } from './causality.ts';
@@ -16,7 +17,7 @@ import { causalityOf } from './causality.ts';
 import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import { isKept, mustMeet } from './durability.ts';
-import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
 import type { ClockErrors } from '../protocols/redis-expiry.ts';
 import { checkRedisExpiry } from '../protocols/redis-expiry.ts';
 import { checkRedisPages } from '../protocols/redis-pages.ts';
@@ -30,7 +31,7 @@ export interface SessionEvidence {
   readonly history: History;
   readonly diskLosses: DiskLosses;
   readonly redis: readonly RedisRecord[];
-  readonly redisReach: RedisReach;
+  readonly levelReach: LevelReach;
   readonly clockErrors: ClockErrors;
 }
 
@@ -43,12 +44,12 @@ export const sessionGuaranteesRow = invariant({
   breach: 'a client sees its own write disappear, or an older value after a newer one',
   needs: [],
   everydayFloor: 10,
-  check: ({ history, diskLosses, redis, redisReach, clockErrors }: SessionEvidence) =>
+  check: ({ history, diskLosses, redis, levelReach, clockErrors }: SessionEvidence) =>
     joinReports(
       checkSessions(history, diskLosses),
-      checkRedisExpiry(redis, clockErrors, redisReach),
-      checkRedisPages(redis, redisReach),
-      checkRedisPipelines(redis, redisReach),
+      checkRedisExpiry(redis, clockErrors, levelReach),
+      checkRedisPages(redis, levelReach),
+      checkRedisPipelines(redis, levelReach),
     ),
 });
 

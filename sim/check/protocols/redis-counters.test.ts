@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
+import { levelReach } from '../../evidence/level-reach.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
-import { redisReach } from '../../evidence/redis.ts';
 import { checkRedisCounters } from './redis-counters.ts';
 
 let number = 0;
@@ -23,7 +23,7 @@ function record(
 }
 
 function reasons(...records: readonly RedisRecord[]): string {
-  return checkRedisCounters(records, redisReach({})).reasons.join('\n');
+  return checkRedisCounters(records, levelReach({})).reasons.join('\n');
 }
 
 const elsewhere = { node: 'n4', datacenter: 'dc2' };

@@ -11,13 +11,14 @@
  * Likewise for amounts moved between accounts: whatever the outcome of each transfer, the balances add up to zero in
  * every snapshot and at the end, on every node.
  */
-import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
+import type { LevelReach } from '../../evidence/level-reach.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
 import { describeRedis } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
 /** Checks counters and balances over the Redis clients' records. */
-export function checkRedisCounters(records: readonly RedisRecord[], reach: RedisReach): CheckReport {
+export function checkRedisCounters(records: readonly RedisRecord[], reach: LevelReach): CheckReport {
   const tally = new Tally('exactly-once');
   for (const history of byCounter(records).values()) checkCounter(history, reach, tally);
   checkBalances(records, tally);
@@ -35,7 +36,7 @@ function byCounter(records: readonly RedisRecord[]): ReadonlyMap<number, readonl
   return counters;
 }
 
-function checkCounter(history: readonly RedisRecord[], reach: RedisReach, tally: Tally): void {
+function checkCounter(history: readonly RedisRecord[], reach: LevelReach, tally: Tally): void {
   const increments = history.filter(({ kind }) => kind !== 'read');
   const done = increments.filter(({ outcome }) => outcome === 'ok');
   const doubtful = increments.filter(({ outcome }) => outcome === 'unknown').length;
@@ -64,7 +65,7 @@ function checkCounter(history: readonly RedisRecord[], reach: RedisReach, tally:
 }
 
 /** An operation reflects every operation that was answered before it began. */
-function checkOrder(history: readonly RedisRecord[], { meets }: RedisReach, tally: Tally): void {
+function checkOrder(history: readonly RedisRecord[], { meets }: LevelReach, tally: Tally): void {
   const answered = history.filter(({ outcome }) => outcome === 'ok');
   const byEnd = answered.toSorted((left, right) => left.completedUs - right.completedUs);
   const byBegin = answered.toSorted((left, right) => left.invokedUs - right.invokedUs);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
+import { levelReach } from '../../evidence/level-reach.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
-import { redisReach } from '../../evidence/redis.ts';
 import { checkRedisExpiry } from './redis-expiry.ts';
 
 const ms = 1_000;
@@ -41,7 +41,7 @@ const look = (atMs: number, found: string | undefined): RedisRecord =>
   });
 
 const reasonsOf = (read: RedisRecord, clocks: Parameters<typeof checkRedisExpiry>[1]): readonly string[] =>
-  checkRedisExpiry([record({}), read], clocks, redisReach({})).reasons;
+  checkRedisExpiry([record({}), read], clocks, levelReach({})).reasons;
 
 it('with exact clocks a value lives exactly its time', () => {
   const clocks = new Map([
@@ -74,7 +74,7 @@ it('a value of another datacenter may not have come yet, unless writes wait for 
   ]);
   const elsewhere = { ...look(50, undefined), datacenter: 'dc2' };
   const seen = (settings: Readonly<Record<string, unknown>>, read = elsewhere): number =>
-    checkRedisExpiry([record({}), read], clocks, redisReach(settings)).reasons.length;
+    checkRedisExpiry([record({}), read], clocks, levelReach(settings)).reasons.length;
   expect(seen({})).toBe(0);
   expect(seen({ write_consistency: 'DC_EACH_SAFE_QUORUM' })).toBe(1);
   expect(seen({ read_consistency: 'DC_ONE' }, look(50, undefined))).toBe(0);

@@ -9,8 +9,10 @@
  * Skipped: reads of keys with a write of unknown outcome, or one in progress at the same time, and reads that the
  * configured levels let miss the write.
  */
-import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
-import { describeRedis, mustSee } from '../../evidence/redis.ts';
+import type { LevelReach } from '../../evidence/level-reach.ts';
+import { mustSee } from '../../evidence/level-reach.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
+import { describeRedis } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
@@ -24,7 +26,7 @@ const roundingUs = 2_000;
 export function checkRedisExpiry(
   records: readonly RedisRecord[],
   clocks: ClockErrors,
-  reach: RedisReach,
+  reach: LevelReach,
 ): CheckReport {
   const tally = new Tally('session-guarantees');
   const writes = records.filter(({ kind }) => kind === 'mortal');
@@ -64,7 +66,7 @@ function checkMissed(
   look: RedisRecord,
   writes: readonly RedisRecord[],
   clocks: ClockErrors,
-  reach: RedisReach,
+  reach: LevelReach,
   tally: Tally,
 ): void {
   const mine = writes.filter(({ key, outcome }) => key === look.key && outcome !== 'fail');

@@ -5,15 +5,17 @@
  * errors, reads after a failed write of the same burst, values of writes of unknown outcome, and reads that the
  * configured levels let miss a write.
  */
+import type { LevelReach } from '../../evidence/level-reach.ts';
+import { mustSee } from '../../evidence/level-reach.ts';
 import type { PageCommand } from '../../evidence/redis-pages.ts';
 import { pageCommands } from '../../evidence/redis-pages.ts';
-import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
-import { describeRedis, mustSee } from '../../evidence/redis.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
+import { describeRedis } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
 /** Checks every burst of pipelined commands. */
-export function checkRedisPages(records: readonly RedisRecord[], reach: RedisReach): CheckReport {
+export function checkRedisPages(records: readonly RedisRecord[], reach: LevelReach): CheckReport {
   const tally = new Tally('session-guarantees');
   const bursts = records.filter(({ kind }) => kind === 'page');
   const writes = bursts.flatMap(writesOf);
@@ -45,7 +47,7 @@ function writesOf(record: RedisRecord): readonly PageWrite[] {
 function checkFreshness(
   record: RedisRecord,
   writes: readonly PageWrite[],
-  reach: RedisReach,
+  reach: LevelReach,
   tally: Tally,
 ): void {
   for (const [index, { kind, page }] of pageCommands(record).entries()) {
@@ -82,7 +84,7 @@ function isAfter(write: PageWrite, found: PageWrite): boolean {
   return write.record.invokedUs > found.record.completedUs;
 }
 
-function checkBurst(record: RedisRecord, { meets }: RedisReach, tally: Tally): void {
+function checkBurst(record: RedisRecord, { meets }: LevelReach, tally: Tally): void {
   const commands = pageCommands(record);
   /** By page: this burst's last write; undefined if its outcome is unknown. */
   const written = new Map<string, string | undefined>();

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 
+import { levelReach } from '../../evidence/level-reach.ts';
 import type { PipelineCommand } from '../../evidence/redis-pipelines.ts';
 import { pipelineCommands } from '../../evidence/redis-pipelines.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
-import { redisReach } from '../../evidence/redis.ts';
 import { checkRedisPipelines } from './redis-pipelines.ts';
 
-const usual = redisReach({});
+const usual = levelReach({});
 
 /** What a server does wrong with a command outside MULTI: it drops a SET, or carries it out and says no. */
 type Wrong = (command: PipelineCommand, index: number) => 'not' | 'refuses' | 'denies';
@@ -122,7 +122,7 @@ it('an acknowledged value that is not there is noticed', () => {
 
 it('a level of one copy excuses a value that is not there, and no value replaced twice', () => {
   const records = recordsOf(new Server((_, index) => (index === 5 ? 'refuses' : 'not')), 60);
-  expect(checkRedisPipelines(records, redisReach({ write_consistency: 'DC_ONE' })).reasons).toEqual([]);
+  expect(checkRedisPipelines(records, levelReach({ write_consistency: 'DC_ONE' })).reasons).toEqual([]);
 });
 
 it('a value whose writer was told no, and that is shown, is noticed', () => {

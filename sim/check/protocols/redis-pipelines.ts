@@ -13,11 +13,13 @@
  * A change of unknown outcome may have happened at any time after it was sent, or never. Skipped: errors, and values of
  * changes of unknown outcome.
  */
+import type { LevelReach } from '../../evidence/level-reach.ts';
+import { mustSee } from '../../evidence/level-reach.ts';
 import type { PipelineCommand } from '../../evidence/redis-pipelines.ts';
 import { pipelineCommands, valueSpacing } from '../../evidence/redis-pipelines.ts';
 import { indefiniteErrors } from '../../evidence/redis.ts';
-import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
-import { describeRedis, mustSee } from '../../evidence/redis.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
+import { describeRedis } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
@@ -38,7 +40,7 @@ interface Step {
 }
 
 /** Checks every pipeline of the records. */
-export function checkRedisPipelines(records: readonly RedisRecord[], reach: RedisReach): CheckReport {
+export function checkRedisPipelines(records: readonly RedisRecord[], reach: LevelReach): CheckReport {
   const tally = new Tally('session-guarantees');
   const keys = new Map<string, Step[]>();
   for (const record of records) {
@@ -50,17 +52,16 @@ export function checkRedisPipelines(records: readonly RedisRecord[], reach: Redi
     }
   }
   for (const steps of keys.values()) {
+    const sees = mustSeeEachOther(steps, reach);
+    checkShown(steps, sees, tally);
     checkReplacedOnce(steps, tally);
-    if (mustSeeEachOther(steps, reach)) {
-      checkShown(steps, tally);
-      checkSettled(steps, tally);
-    } else tally.skip();
+    if (sees) checkSettled(steps, tally);
   }
   return tally.report();
 }
 
 /** Whether the configured levels make every step see those that were acknowledged before it. */
-function mustSeeEachOther(steps: readonly Step[], reach: RedisReach): boolean {
+function mustSeeEachOther(steps: readonly Step[], reach: LevelReach): boolean {
   const [first] = steps;
   return first === undefined || steps.every(({ record }) => mustSee(reach, first.record, record));
 }
@@ -200,8 +201,11 @@ function originOf(shown: number): number {
   return shown - (shown % valueSpacing);
 }
 
-/** No step is shown what no command wrote, or what an acknowledged change surely replaced. */
-function checkShown(steps: readonly Step[], tally: Tally): void {
+/**
+ * No step is shown what no command wrote, or, if the levels make steps see each other (`sees`), what an acknowledged
+ * change surely replaced.
+ */
+function checkShown(steps: readonly Step[], sees: boolean, tally: Tally): void {
   const changes = steps.filter(({ outcome, leaves }) => outcome === 'ok' && leaves !== undefined);
   const writers = new Map<number, Step>();
   for (const step of steps) if (typeof step.leaves === 'number') writers.set(step.leaves, step);
@@ -209,7 +213,8 @@ function checkShown(steps: readonly Step[], tally: Tally): void {
     if (read.shown === undefined) continue;
     const origin = read.shown === 'nil' ? 0 : originOf(read.shown);
     if (read.shown === 'nil' || origin === 0) {
-      checkAbsence(read, steps, changes, tally);
+      if (sees) checkAbsence(read, steps, changes, tally);
+      else tally.skip();
       continue;
     }
     const written = writers.get(origin);
@@ -219,7 +224,7 @@ function checkShown(steps: readonly Step[], tally: Tally): void {
     });
     const writer = writers.get(read.shown);
     // Without one, an increment of unknown outcome left it.
-    if (writer === undefined || writer.outcome !== 'ok') {
+    if (writer === undefined || writer.outcome !== 'ok' || !sees) {
       tally.skip();
       continue;
     }

@@ -6,10 +6,11 @@
  * - when a client receives `committed`, as many replicas as the level requires hold every key's new value durably, in
  *   their data or in the prepare record of a branch.
  *
- * Skipped: votes and commits on a record whose sync the disk answered as done without doing it (`lying-sync`): no node
- * can see that. Also keys of branches that the answer calls pending; answers to retries, which name no branch; deletions, whose
- * empty value cannot be told from others. Also skipped are values that another transaction's value may have replaced: a primary unlocks a key
- * before the client has its answer, and the next write can overtake the value on its way to a replica.
+ * Skipped: votes and commits on a record whose sync the disk answered as done without doing it (`lying-sync`), which no
+ * node can notice; keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
+ * whose empty value cannot be told from others. Also skipped are values that another transaction's value may have
+ * replaced: a primary unlocks a key before the client has its answer, and the next write can overtake the value on its
+ * way to a replica.
  */
 import type { TransactionHistory, TransactionRecord } from '../../evidence/transactions.ts';
 import { describeTransaction } from '../../evidence/transactions.ts';

@@ -21,10 +21,11 @@
  * restarted, or because the node was not replaced. A crash may come between a durable record and its step: a branch
  * that a restart finds applied counts as applied.
  */
+import type { LevelReach } from '../../evidence/level-reach.ts';
 import type { TransactionHistory } from '../../evidence/transactions.ts';
 import type { LivenessRecord } from '../cluster/liveness.ts';
 import { checkTransactionValues } from './transaction-values.ts';
-import type { RedisReach, RedisRecord } from '../../evidence/redis.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
 import { checkRedisCounters } from '../protocols/redis-counters.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
@@ -390,7 +391,7 @@ export function keysOf(steps: readonly TransactionStep[], xids: ReadonlySet<stri
 /** What `exactly-once` needs. */
 export interface OnceEvidence extends TransactionEvidence {
   readonly redis: readonly RedisRecord[];
-  readonly redisReach: RedisReach;
+  readonly levelReach: LevelReach;
 }
 
 /** The row of `exactly-once`. */
@@ -401,9 +402,9 @@ export const exactlyOnceRow = invariant({
   gravity: 'data',
   breach: 'a retry is carried out a second time, or a definite answer about it is wrong',
   needs: [],
-  check: ({ transactions, redis, redisReach }: OnceEvidence) =>
+  check: ({ transactions, redis, levelReach }: OnceEvidence) =>
     joinReports(
-      checkRedisCounters(redis, redisReach),
+      checkRedisCounters(redis, levelReach),
       transactions && checkOnce(transactions.steps),
       transactions && checkRetries(transactions.history),
       transactions && checkFinality(transactions.steps, transactions.history),

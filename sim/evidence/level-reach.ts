@@ -1,0 +1,29 @@
+/** What the consistency levels of a plan's settings make a read see. */
+
+/** An operation, as far as levels are concerned. */
+interface Asked {
+  /** That of the node which the client asked. */
+  readonly datacenter: string;
+}
+
+/**
+ * How far the configured levels reach. Levels count replicas in the datacenter of the node that the client asked
+ * (`engine/docs/guarantees.md`).
+ */
+export interface LevelReach {
+  /** A read meets every acknowledged write of its datacenter: neither level is `DC_ONE`. */
+  readonly meets: boolean;
+  /** A write is acknowledged once a majority of every datacenter has it. */
+  readonly everywhere: boolean;
+}
+
+/** The reach of a plan's settings. Levels that are not set are `DC_QUORUM`. */
+export function levelReach(settings: Readonly<Record<string, unknown>>): LevelReach {
+  const { read_consistency: read, write_consistency: write } = settings;
+  return { meets: read !== 'DC_ONE' && write !== 'DC_ONE', everywhere: write === 'DC_EACH_SAFE_QUORUM' };
+}
+
+/** Whether a read must see a write that was acknowledged before it began. */
+export function mustSee({ meets, everywhere }: LevelReach, write: Asked, read: Asked): boolean {
+  return meets && (everywhere || write.datacenter === read.datacenter);
+}
