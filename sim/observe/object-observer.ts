@@ -365,8 +365,8 @@ export class ObjectObserver {
 
   /**
    * The replica's disk holds all versions of the hint. If the replica is gone for good without them, all owners must.
-   * Nobody holds a tombstone that all members held longer than the grace; a coordinator that has crashed may still send
-   * it once more.
+   * Replicas remove a tombstone that all members have held for longer than the grace; a coordinator that has crashed may
+   * still send it once more.
    */
   #gaveUp(host: string, how: string, peer: string, key: PackedKey, { token, object }: ReadHint): void {
     if (isCovered(object, this.#held.get(`${peer} ${key}`)?.object?.context)) return;

@@ -38,7 +38,7 @@ export interface PlanQuorum {
 /** Conditions of a put: the key holds nothing, or what this client's last read of it returned. */
 export const conditionNames = ['absent', 'unchanged'] as const;
 
-/** How many replicas must lack a key before its absence is told: with `basic_quorum`, a majority suffices. */
+/** How many replicas must lack a key before the node answers that it is absent: with `basic_quorum`, a majority. */
 export const absenceNames = ['confirmed', 'confirmed-by-majority'] as const;
 
 /** The kinds of single-key operations. */

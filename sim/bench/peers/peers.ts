@@ -49,7 +49,7 @@ interface PeerResult {
   readonly memoryMiB: number;
   /**
    * Bytes that the machine's loopback carried for each operation, between client and servers and between servers, less
-   * those that all contenders send while nobody asks.
+   * those that all contenders send without a request.
    */
   readonly wireBytes: number;
   readonly errors: number;
@@ -83,7 +83,7 @@ async function measureAll(
     lanes.set(contender, clients);
     await fill(clients, options.keys);
   }
-  progress('what all of them send while nobody asks');
+  progress('what all of them send without a request');
   const beforeBytes = loopbackBytes();
   await sleep(idleSeconds * 1000);
   const idleBytes = (loopbackBytes() - beforeBytes) / idleSeconds;

@@ -88,8 +88,8 @@ export class Cluster {
     });
     const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
     const standing = node.spare === true ? 'spare' : 'member';
-    const nobody = { told: undefined, life: undefined, departed: false, leaving: false };
-    this.#slots.set(node.name, { ...nobody, config, host, node, standing });
+    const initial = { told: undefined, life: undefined, departed: false, leaving: false };
+    this.#slots.set(node.name, { ...initial, config, host, node, standing });
   }
 
   /** `build-change`: from its next incarnation on the node speaks at most this version of peer messages. */
