@@ -1,33 +1,16 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
-import { everyday, invariants, mending } from './shared.ts';
+import { conditionalPuts } from './conditional-puts.ts';
 
 export const readsOnCondition: Scenario = {
+  ...conditionalPuts,
   name: 'reads-on-condition',
   description:
     'clients read with an absence confirmed, or only what has changed, over HTTP and the binary protocol, while replicas miss writes that one of them has acknowledged',
-  cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
-    ...everyday,
-    operations: [200, 300],
+    ...conditionalPuts.load,
     keys: 24,
     siblingKeys: 12,
-    thinkUs: [0, 15_000],
     needs: { quorum: 60, one: 40 },
-    kinds: { get: 40, put: 50, delete: 10 },
-    manners: { httpPercent: 50, conditionalPercent: 60 },
     readings: { confirmedPercent: 40, ifChangedPercent: 40 },
   },
-  faults: [
-    { kind: 'process-crash', count: [0, 2], forUs: [100_000, 600_000] },
-    { kind: 'power-loss', count: [0, 1], forUs: [100_000, 600_000] },
-    { kind: 'network-partition', count: [0, 2], forUs: [100_000, 800_000], sideMax: 1 },
-    { kind: 'message-duplication', count: [0, 2], forUs: [100_000, 800_000] },
-    { kind: 'client-disconnect', count: [0, 4], params: { afterUs: [0, 8_000] } },
-  ],
-  stormMs: 2_500,
-  calmMs: 3_000,
-  settleMsMax: 40_000,
-  repairedBy: 'sweeps',
-  settings: { ...mending, request_timeout_ms: 1_000 },
-  invariants: { ...invariants, 'conditional-puts': 20 },
 };
