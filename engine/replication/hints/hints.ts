@@ -377,7 +377,8 @@ export class Hints {
     const hint = bytes === 'unreadable' ? undefined : decodeHint(bytes);
     // No replica can ever take an unreadable hint. Anti-entropy brings what it held.
     if (hint === undefined || this.#isTooOld(hint)) {
-      sometimes(hint === undefined ? 'hint.unreadable' : 'hint.expired');
+      if (hint === undefined) sometimes('hint.unreadable');
+      else sometimes('hint.expired');
       if (await this.#remove(hintKey)) this.counts.expired += 1;
       return true;
     }
