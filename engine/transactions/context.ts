@@ -18,6 +18,7 @@ import type { Incarnations } from './recovery/log-horizon.ts';
 import type { TransactionMetrics } from './metrics.ts';
 import type { BranchReply, BranchRequest } from './formats/messages.ts';
 import { decodeReply, encodeRequest } from './formats/messages.ts';
+import type { RetentionClock } from './retention-clock.ts';
 import type { Xid } from './formats/xid.ts';
 
 /** Settings of transactions, from the configuration (`transaction_*`). */
@@ -29,7 +30,7 @@ export interface TransactionOptions {
   readonly inquiryIntervalUs: number;
   /** How long a reader waits for a prepared key. Microseconds. */
   readonly readWaitUs: number;
-  /** How long outcomes and idempotency keys are kept. Milliseconds of the wall clock. */
+  /** How long outcomes and idempotency keys are kept: milliseconds, by clocks that no jump of the wall clock moves. */
   readonly retentionMs: number;
   /** The most outcomes that are kept, and the most idempotency keys. */
   readonly rememberedMax: number;
@@ -70,6 +71,8 @@ export interface TransactionContext {
   readonly lives: Incarnations;
   /** Idempotency keys of clients, and the transactions that were applied under them. */
   readonly names: IdempotencyKeys;
+  /** By which idempotency records age. */
+  readonly retention: RetentionClock;
   readonly spread: NameFollower;
   readonly batches: BatchFollower;
   /**

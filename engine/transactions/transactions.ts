@@ -45,6 +45,7 @@ import type {
 } from './formats/outcomes.ts';
 import { UnrecordedWrites } from './one-phase/unrecorded-writes.ts';
 import { recoverTransactions } from './recovery/recovery.ts';
+import { RetentionClock } from './retention-clock.ts';
 import { carryOut, spreadBranch } from './coordinator/branch-requests.ts';
 import { surveyOf } from './coordinator/survey.ts';
 import type { BranchReply, BranchRequest, ReportedState } from './formats/messages.ts';
@@ -111,7 +112,9 @@ export class Transactions implements TransactionService {
       !this.#coordinator.memory.isFirst && io.clock.nowUs() - startedUs < options.retentionMs * 1000;
     const { metrics } = this;
     const batches = new BatchReplication(io, parts);
-    this.#context = { io, parts, log, metrics, options, lives, names, spread, batches, mayHaveGoneBack };
+    const retention = new RetentionClock(io.clock);
+    const drivers = { names, retention, spread, batches };
+    this.#context = { io, parts, log, metrics, options, lives, ...drivers, mayHaveGoneBack };
     this.#spread = spread;
     this.#handed = batches;
     this.names = new IdempotencyService(this.#context, spread, {

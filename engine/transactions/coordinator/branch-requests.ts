@@ -23,7 +23,7 @@ import type { Xid } from '../formats/xid.ts';
  * Resolves once the round is over.
  */
 export async function spreadBranch(
-  { parts, spread, batches }: TransactionContext,
+  { parts, retention, spread, batches }: TransactionContext,
   branch: Branch,
 ): Promise<void> {
   const met = new Deferred<boolean>();
@@ -38,7 +38,7 @@ export async function spreadBranch(
     met.resolve(branch.places.length === 0);
     return;
   }
-  const named = namedOf(branch);
+  const named = namedOf(branch, retention.nowMs);
   const clientName = named === undefined ? undefined : encodeName(named);
   const round = new BatchRound(parts, places, bytes, branch.order, undefined, clientName);
   round.send(parts.settings.timeoutMs * 1000);

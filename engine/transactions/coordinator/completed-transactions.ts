@@ -33,7 +33,7 @@ export class CompletedTransactions {
   readonly #committed: CommittedOutcomes;
   /** All outcomes that `#committed` does not take. */
   readonly #outcomes = new RecentMap<Xid, TransactionOutcome>(outcomesMax);
-  /** Decision records of state `ended`, oldest first, and since when they are (wall clock, milliseconds). */
+  /** Decision records of state `ended`, oldest first, and since when they are (monotonic, microseconds). */
   readonly #records = new Map<Xid, number>();
   readonly #forgets = new Map<NodeId, Set<Xid>>();
   readonly #asking = new Set<NodeId>();
@@ -85,7 +85,7 @@ export class CompletedTransactions {
   /** Every branch has acknowledged the commit: keeps the outcome and counts its record. */
   end(outcome: CommittedOutcome): void {
     this.keep(outcome);
-    this.#records.set(outcome.xid, this.#context.io.clock.wallMs());
+    this.#records.set(outcome.xid, this.#context.io.clock.nowUs());
   }
 
   /** Lets every branch with writes forget the transaction. Call it once the `ended` record is durable. */
@@ -168,11 +168,11 @@ export class CompletedTransactions {
   /** The next records to drop: older than the retention time, or more than `rememberedMax`. At most `sweptCountMax`. */
   #due(): readonly Xid[] {
     const { io, options } = this.#context;
-    const until = io.clock.wallMs() - options.retentionMs;
+    const untilUs = io.clock.nowUs() - options.retentionMs * 1000;
     const excess = this.#records.size - options.rememberedMax;
     const due: Xid[] = [];
-    for (const [xid, sinceMs] of this.#records) {
-      if ((sinceMs > until && due.length >= excess) || due.length === sweptCountMax) break;
+    for (const [xid, sinceUs] of this.#records) {
+      if ((sinceUs > untilUs && due.length >= excess) || due.length === sweptCountMax) break;
       due.push(xid);
     }
     return due;

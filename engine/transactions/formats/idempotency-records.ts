@@ -34,7 +34,10 @@ export interface ClientRecord {
    * be.
    */
   readonly digest: ByteString;
-  /** Milliseconds by the wall clock of the node that wrote the record. */
+  /**
+   * When the record was made: milliseconds by the retention clock of the node that stores it (retention-clock.ts).
+   * Between nodes: by the sender's, which tells the receiver nothing.
+   */
   readonly sinceMs: number;
   /** Tokens of the branch's keys, each once. */
   readonly tokens: readonly Token[];

@@ -79,7 +79,7 @@ export class IdempotencyKeys {
     if (known !== undefined && isFence(known)) this.#fenceCount -= 1;
   }
 
-  /** The record under the key, if it is younger than `untilMs` (wall clock). */
+  /** The record under the key, if it is younger than `untilMs` (retention clock). */
   get(clientId: string, untilMs: number): NamedRecord | undefined {
     const record = this.#records.get(clientId);
     return record === undefined || record.sinceMs <= untilMs ? undefined : { clientId, ...record };

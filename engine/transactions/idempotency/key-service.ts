@@ -106,10 +106,10 @@ export class IdempotencyService implements NameKeeper {
    * beside them. Its age begins now: the other node's clock may differ.
    */
   learn(clientName: Uint8Array): readonly StoreWrite[] {
-    const { names, io } = this.#context;
+    const { names, retention } = this.#context;
     const told = decodeName(clientName);
     const known = names.get(told.clientId, this.#untilMs);
-    const named = known?.xid === told.xid ? known : { ...told, sinceMs: io.clock.wallMs() };
+    const named = known?.xid === told.xid ? known : { ...told, sinceMs: retention.nowMs };
     names.enter(named);
     this.#claims.end(named.clientId);
     return [writeClient(named)];
@@ -164,8 +164,8 @@ export class IdempotencyService implements NameKeeper {
   }
 
   get #untilMs(): number {
-    const { io, options } = this.#context;
-    return io.clock.wallMs() - options.retentionMs;
+    const { retention, options } = this.#context;
+    return retention.nowMs - options.retentionMs;
   }
 
   /** A primary on another node wants to apply the attempt under the key. */
@@ -194,7 +194,7 @@ export class IdempotencyService implements NameKeeper {
    * that is durable. Rejects if the store fails, and with `Overloaded` if too many keys are fenced.
    */
   async #fence(request: FenceRequest): Promise<BranchReply> {
-    const { names, log, io, parts } = this.#context;
+    const { names, log, retention, parts } = this.#context;
     const { xid, clientId, tokens } = request;
     const known = names.get(clientId, this.#untilMs);
     if (known !== undefined && !isFence(known)) return { kind: 'named', names: [known], more: false };
@@ -209,7 +209,7 @@ export class IdempotencyService implements NameKeeper {
       unheard: this.#unheard(),
       leads: parts.notReadyReason() === undefined,
     };
-    const fence = known ?? { clientId, xid, digest: noDigest, sinceMs: io.clock.wallMs(), tokens };
+    const fence = known ?? { clientId, xid, digest: noDigest, sinceMs: retention.nowMs, tokens };
     names.enter(fence);
     // Writes a known fence again, too: its first write may not be durable yet.
     const error = await log.force([writeClient(fence)]);
@@ -227,10 +227,10 @@ export class IdempotencyService implements NameKeeper {
    * then.
    */
   #tellOpen(after: string): BranchReply {
-    const { parts, io } = this.#context;
+    const { parts, retention } = this.#context;
     const lacking = parts.notReadyReason();
     if (lacking !== undefined) throw new LockstepError('Overloaded', lacking);
-    const sinceMs = io.clock.wallMs();
+    const sinceMs = retention.nowMs;
     const open = this.#open.all().filter(({ clientId }) => clientId > after);
     open.sort((left, right) => (left.clientId < right.clientId ? -1 : 1));
     // All attempts under one key must come in one message.
@@ -300,18 +300,20 @@ export class IdempotencyService implements NameKeeper {
     return { kind: 'told', state: 'none' };
   }
 
-  /** Stores the new ones among these records. Resolves when they are durable. Rejects when they may not be. */
+  /**
+   * Stores the new ones among these records; their age begins now. Resolves when they are durable. Rejects when they
+   * may not be.
+   */
   async #keep(told: readonly NamedRecord[]): Promise<void> {
-    const { names, log, io } = this.#context;
-    const nowMs = io.clock.wallMs();
+    const { names, log, retention } = this.#context;
+    const sinceMs = retention.nowMs;
     const fresh = told.filter((named) => {
       const known = names.get(named.clientId, this.#untilMs);
       // A transaction that was applied replaces a fence that came too late.
-      const isNew = known === undefined || (isFence(known) && !isFence(named));
-      return named.sinceMs > this.#untilMs && isNew;
+      return known === undefined || (isFence(known) && !isFence(named));
     });
     if (fresh.length === 0) return;
-    const kept = fresh.map((named) => ({ ...named, sinceMs: Math.min(named.sinceMs, nowMs) }));
+    const kept = fresh.map((named) => ({ ...named, sinceMs }));
     const error = await log.force(kept.map(writeClient));
     if (error !== undefined) throw error;
     for (const named of kept) {

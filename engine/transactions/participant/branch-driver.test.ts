@@ -18,6 +18,7 @@ import { Ring } from '../../cluster/ring/ring.ts';
 import { votedAbort } from '../formats/prepare-request.ts';
 import { dropDecision, readBranch } from '../formats/records.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
+import { RetentionClock } from '../retention-clock.ts';
 import { TransactionMetrics } from '../metrics.ts';
 import type { BranchCommand, BranchEvent, BranchPhase } from '../protocol/branch-protocol.ts';
 import { describeBranchCommand, holdsLocks, isOver, stepBranch } from '../protocol/branch-protocol.ts';
@@ -185,6 +186,7 @@ class DriverHarness {
       {
         io: { clock: new TestClock(), log, spawn: (_name, task) => void task().catch(fail) },
         metrics: new TransactionMetrics(),
+        retention: new RetentionClock(new TestClock()),
         log: {
           force: ([record]) => {
             note(`force ${stateOf(record)}`);

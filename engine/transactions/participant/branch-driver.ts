@@ -44,7 +44,7 @@ export interface Inquirer {
 }
 
 /** What the driver works with. */
-export interface DriverContext extends Pick<TransactionContext, 'io' | 'metrics'> {
+export interface DriverContext extends Pick<TransactionContext, 'io' | 'metrics' | 'retention'> {
   readonly log: Pick<TransactionLog, 'force' | 'later'>;
   readonly parts: Pick<RoundDependencies, 'ring' | 'pending'> & {
     readonly replica: Pick<RoundDependencies['replica'], 'mark'>;
@@ -210,7 +210,7 @@ export class BranchDriver {
 
   #write(branch: Branch, as: ApplyKind): Promise<Written> {
     const decision = as === 'withDecision' ? present(branch.decision, 'the decision') : undefined;
-    const records = appliedRecords(branch, recordStates[as], decision?.record);
+    const records = appliedRecords(branch, recordStates[as], decision?.record, this.#context.retention.nowMs);
     const how: Application = {
       alone: as === 'onePhase' || as === 'onePhaseUnrecorded',
       decided: as === 'decided',

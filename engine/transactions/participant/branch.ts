@@ -141,21 +141,25 @@ export function reportVote(
 
 /**
  * The records in the batch of the branch's writes: its own in `state`, or the decision `instead` of it, and the one
- * of its idempotency key. `state` undefined: none.
+ * of its idempotency key, of age 0 at `sinceMs` (retention clock). `state` undefined: none.
  */
 export function appliedRecords(
   branch: Branch,
   state: BranchState | undefined,
   instead: StoreWrite | undefined,
+  sinceMs: number,
 ): readonly StoreWrite[] {
   if (state === undefined) return [];
   const record = instead ?? recordOf(branch, state);
-  const named = namedOf(branch);
+  const named = namedOf(branch, sinceMs);
   return named === undefined ? [record] : [record, writeClient(named)];
 }
 
-/** The idempotency-key record of the branch's transaction; undefined if the client gave it no key. */
-export function namedOf({ xid, sinceMs, order, places }: Branch): NamedRecord | undefined {
+/**
+ * The idempotency-key record of the branch's transaction, of age 0 at `sinceMs` (retention clock). Undefined if the
+ * client gave it no key.
+ */
+export function namedOf({ xid, order, places }: Branch, sinceMs: number): NamedRecord | undefined {
   if (order.clientId === '') return undefined;
   const tokens = [...new Set(places.map(({ token }) => token))];
   return { clientId: order.clientId, xid, digest: order.clientDigest, sinceMs, tokens };
@@ -175,14 +179,14 @@ export interface Application extends Followed {
  * still be durable, or become so.
  */
 export function applyBatch(
-  { io, parts, names, spread, batches }: TransactionContext,
+  { io, parts, names, retention, spread, batches }: TransactionContext,
   branch: Branch,
   records: readonly StoreWrite[],
   { alone, decided, handedOver, durable: landed }: Application,
   done: (round: BatchRound | LockstepError) => void,
 ): void {
   const { xid, order } = branch;
-  const named = namedOf(branch);
+  const named = namedOf(branch, retention.nowMs);
   const writes = alone ? conditionalWritesOf(order) : writesOf(order);
   const timeoutUs = parts.settings.timeoutMs * 1000;
   let round: BatchRound | undefined;

@@ -64,7 +64,10 @@ async function recoverNames(context: TransactionContext): Promise<ReadonlyMap<Xi
   await eachRecord(context, clientBucket, (name, bytes) => {
     named.push({ clientId: textOf(name), ...readClient(bytes) });
   });
-  for (const one of named.toSorted((left, right) => left.sinceMs - right.sinceMs)) context.names.enter(one);
+  named.sort((left, right) => left.sinceMs - right.sinceMs);
+  const newest = named.at(-1);
+  if (newest !== undefined) context.retention.continueFrom(newest.sinceMs);
+  for (const one of named) context.names.enter(one);
   return new Map(named.map((one) => [one.xid, one]));
 }
 

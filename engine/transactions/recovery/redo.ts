@@ -66,7 +66,7 @@ export async function confirm(context: TransactionContext, xid: Xid, order: Prep
   const { clock } = context.io;
   const places = placesOf(order);
   const branch = new Branch(xid, withOperations(order, []), places, clock.wallMs(), 'applied', clock.nowUs());
-  const named = namedOf(branch);
+  const named = namedOf(branch, context.retention.nowMs);
   if (named !== undefined) {
     // If the disk does not take the record, the coordinator asks again. The other replicas keep it, too.
     if ((await context.log.force([writeClient(named)])) === undefined) context.names.enter(named);
