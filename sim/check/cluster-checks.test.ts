@@ -52,6 +52,12 @@ describe('quorum-intersection', () => {
     }
   });
 
+  it('breaks when a write is acknowledged with too few copies in another datacenter', () => {
+    const both = putAt(1, 'a', { far: 2, farCopies: 2 });
+    expect(verdict(checkQuorums([both], [], nobody, []))).toEqual([true, 2, 0]);
+    expect(checkQuorums([{ ...both, farCopies: 1 }], [], nobody, []).ok).toBe(false);
+  });
+
   it('breaks when a write is acknowledged with too few copies; deletions and newest-wins are skipped', () => {
     const lone = putAt(1, 'a', { durableCopies: 1 });
     expect(checkQuorums([lone], [], nobody, []).ok).toBe(false);

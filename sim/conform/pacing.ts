@@ -102,9 +102,9 @@ export class PacedRecorder extends HistoryRecorder {
     this.#over(id);
   }
 
-  override endWrite(id: number, completion: Completion, durableCopies: number): void {
-    super.endWrite(id, completion, durableCopies);
-    this.#over(id);
+  override endWrite(...words: Parameters<HistoryRecorder['endWrite']>): void {
+    super.endWrite(...words);
+    this.#over(words[0]);
   }
 
   #begun(id: number, client: string): void {

@@ -59,6 +59,11 @@ export interface WriteOperation extends OperationBase {
   readonly condition?: 'absent' | 'unchanged' | 'tag';
   /** How many replicas of the key in that datacenter certainly keep the tag on disk at the moment of `ok`. */
   readonly durableCopies: number;
+  /**
+   * The same in the other datacenter with the fewest, of a write that waits for replicas there (`far`). Absent: it does
+   * not.
+   */
+  readonly farCopies?: number;
 }
 
 /** One operation of a client on one key. */

@@ -9,15 +9,13 @@ import { routeBytesOf } from './work-modules.ts';
 import { hasModules, routedType, siblingsType } from '../world/cluster/node-config.ts';
 import type { ClientKey } from './client.ts';
 
-/**
- * The key of a number, for clients of a datacenter. `laterHolders`: nodes that may hold copies besides the key's replicas.
- */
+/** The key of a number, for clients of a datacenter. `later`: nodes that may hold copies besides the key's replicas. */
 function clientKey(
   plan: Plan,
   ring: Ring,
   number: number,
   datacenter: string,
-  laterHolders: readonly string[],
+  later: ReadonlyMap<string, readonly string[]>,
 ): ClientKey {
   const { bucket, key, siblings } = keyOf(plan, number);
   const routed = !siblings && hasModules(plan.settings);
@@ -25,6 +23,9 @@ function clientKey(
     ? tokenOf(routeBytesOf(Buffer.from(key)))
     : routeToken('STD', byteStringOf(bucket), byteStringOf(key));
   const replicas = replicasIn(ring, token, datacenter);
+  const holdersIn = (place: string): readonly string[] => [
+    ...new Set([...replicasIn(ring, token, place), ...(later.get(place) ?? [])]),
+  ];
   return {
     name: `${bucket}/${key}`,
     siblings,
@@ -34,7 +35,8 @@ function clientKey(
       key: Buffer.from(key),
     },
     replicas,
-    holders: laterHolders.length === 0 ? replicas : [...new Set([...replicas, ...laterHolders])],
+    holders: holdersIn(datacenter),
+    far: ring.datacenters.filter((other) => other !== datacenter).map(holdersIn),
   };
 }
 
@@ -64,13 +66,23 @@ export class ClientKeys {
   of(datacenter: string): readonly ClientKey[] {
     const known = this.#lists.get(datacenter);
     if (known !== undefined) return known;
-    const laterHolders = laterHoldersIn(this.#plan);
+    const later = laterByDatacenter(this.#plan);
     const keys = Array.from({ length: this.#plan.keys }, (_, key) =>
-      clientKey(this.#plan, this.#ring, key, datacenter, laterHolders),
+      clientKey(this.#plan, this.#ring, key, datacenter, later),
     );
     this.#lists.set(datacenter, keys);
     return keys;
   }
+}
+
+function laterByDatacenter(plan: Plan): ReadonlyMap<string, readonly string[]> {
+  const places = new Map(plan.nodes.map(({ name, datacenter }) => [name, datacenter]));
+  const later = new Map<string, string[]>();
+  for (const name of laterHoldersIn(plan)) {
+    const datacenter = places.get(name) ?? '';
+    later.set(datacenter, [...(later.get(datacenter) ?? []), name]);
+  }
+  return later;
 }
 
 /** Nodes that may hold copies besides a key's replicas, because they join, leave or die. */

@@ -50,6 +50,8 @@ export interface ClientKey {
   readonly replicas: readonly string[];
   /** The replicas, and the nodes that may hold a copy during a ring change. */
   readonly holders: readonly string[];
+  /** The same of every other datacenter. */
+  readonly far: readonly (readonly string[])[];
 }
 
 /** The consistency levels that the nodes are configured with. */
@@ -199,8 +201,11 @@ export class Client {
     const written: Written = { operation, where, tag, seen, condition };
     const end = isOverHttp ? await this.#writeHttp(written) : await this.#writePb(written, connection);
     const { outcome } = end;
-    const copies = outcome === 'ok' ? this.#setup.durable.copies(tag, where.holders) : 0;
-    this.#setup.recorder.endWrite(id, { completedUs: this.#setup.nowUs(), ...end }, copies);
+    const { durable } = this.#setup;
+    const copies = outcome === 'ok' ? durable.copies(tag, where.holders) : 0;
+    const isFar = outcome === 'ok' && (this.#invocation(where, operation).far ?? 0) > 0;
+    const far = isFar ? Math.min(...where.far.map((holders) => durable.copies(tag, holders))) : undefined;
+    this.#setup.recorder.endWrite(id, { completedUs: this.#setup.nowUs(), ...end }, copies, far);
     return outcome;
   }
 

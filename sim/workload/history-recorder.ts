@@ -50,11 +50,13 @@ export class HistoryRecorder {
     if (need !== undefined) operation.need = Math.max(operation.need, need);
   }
 
-  endWrite(id: number, completion: Completion, durableCopies: number): void {
+  /** `farCopies`: as in `WriteOperation`. */
+  endWrite(id: number, completion: Completion, durableCopies: number, farCopies?: number): void {
     const operation = this.#operations[id];
     if (operation === undefined || operation.kind === 'get') return;
     complete(operation, completion);
     operation.durableCopies = durableCopies;
+    if (farCopies !== undefined) operation.farCopies = farCopies;
   }
 }
 

@@ -78,6 +78,11 @@ function checkAnswered(
   if (kind !== 'get' && !(operation.siblings && lasting.has(operation.id))) return tally.skip();
   const endUs = completedUs ?? invokedUs;
   if (kind !== 'get') {
+    const { farCopies } = operation;
+    if (farCopies !== undefined)
+      tally.compare(farCopies >= far, endUs, () => {
+        return `${describeOperation(operation)}: another datacenter keeps ${farCopies} copies, ${far} are needed`;
+      });
     tally.compare(operation.durableCopies >= need, endUs, () => {
       return `${describeOperation(operation)}: ${operation.durableCopies} replicas keep it, ${need} are needed`;
     });

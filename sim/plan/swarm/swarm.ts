@@ -8,6 +8,7 @@ import fc from 'fast-check';
 import type { ConfigField } from '../../../engine/config/keys.ts';
 import { configKeys } from '../../../engine/config/keys.ts';
 import { keyOf } from '../../../engine/config/config-key.ts';
+import { consistencyLevels } from '../../../engine/replication/requests.ts';
 import type { InvariantName } from '../../check/invariants.ts';
 import { invariantTable } from '../../check/invariants.ts';
 import type { FaultKind } from '../../faults/fault-table.ts';
@@ -95,6 +96,12 @@ const events = [
   'xa.p.apply.partial',
   'xa.p.ack.sent',
   'xa.p.recovery.scan',
+  'xa.c.begin',
+  'xa.c.decision.beforeLog',
+  'xa.p.prepareRec.synced',
+  'xa.p.applied.synced',
+  'xa.p.locks.released',
+  'xa.c.forget',
   'aae.exchange.started',
   'aae.key.diverged',
   'aae.snapshot.saved',
@@ -114,11 +121,30 @@ const events = [
   'host.crashed',
 ] as const;
 
+/** The steps right behind a transaction's commit: the client may know the outcome, and not every node does. */
+const commitEvents = [
+  'xa.c.decision.synced',
+  'xa.c.commit.sent',
+  'xa.p.decision.recv',
+  'xa.p.applied',
+  'xa.p.applied.synced',
+  'xa.p.locks.released',
+  'xa.c.ack.recv',
+] as const;
+
+/** Chance in a hundred that the faults of a kind that strike near an event strike behind a commit. */
+const commitPercent = 25;
+
+/** Chance in a hundred that a cluster of several datacenters has levels other than the engine's own. */
+const levelsPercent = 40;
+
 type Settings = Readonly<Record<string, number | string | boolean>>;
 
 interface Frame {
   readonly cluster: ClusterShape;
   readonly settings: Settings;
+  /** The consistency levels of a cluster of several datacenters; undefined: those of `settings`. */
+  readonly levels: Settings | undefined;
   readonly transactions: TransactionLoad | undefined;
   readonly redis: RedisLoad | undefined;
   readonly jobs: JobLoad | undefined;
@@ -143,6 +169,7 @@ function frames(): fc.Arbitrary<Frame> {
   return fc.record({
     cluster: clusters(),
     settings: settings(),
+    levels: maybe(levelsPercent, levels()),
     transactions: maybe(65, transactionLoads()),
     redis: maybe(40, redisLoads()),
     jobs: maybe(25, jobLoads()),
@@ -201,9 +228,10 @@ function floorOf(name: InvariantName): number {
   return name === 'no-silent-failures' || name === 'determinism' ? 1 : 0;
 }
 
-function settingsOf({ settings: drawn, credentials, small }: Frame): Settings {
+function settingsOf({ settings: drawn, levels, cluster, credentials, small }: Frame): Settings {
   const limits = small ? soonReached : {};
   const given: Record<string, number | string | boolean> = { ...baseline, ...limits, ...drawn };
+  if (cluster.datacenters > 1) Object.assign(given, levels);
   if (credentials) given['credentials'] = 'world';
   return given;
 }
@@ -241,6 +269,12 @@ function settings(): fc.Arbitrary<Settings> {
     drawn.push(maybe(percent, value).map((one) => one ?? {}));
   }
   return fc.tuple(...drawn).map((all) => Object.assign({}, ...all) as Settings);
+}
+
+/** Levels that other datacenters have a part in, more often than the others. */
+function levels(): fc.Arbitrary<Settings> {
+  const level = fc.constantFrom(...consistencyLevels, 'DC_EACH_SAFE_QUORUM');
+  return fc.record({ read_consistency: level, write_consistency: level });
 }
 
 function objectLoads(): fc.Arbitrary<LoadShape> {
@@ -346,7 +380,7 @@ function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
   return fc
     .tuple(
       fc.subarray(possible, { minLength: 0, maxLength: Math.min(kindsMax, possible.length) }),
-      fc.array(burstOf(), { minLength: kindsMax + 1, maxLength: kindsMax + 1, size: 'max' }),
+      fc.array(burstOf(frame), { minLength: kindsMax + 1, maxLength: kindsMax + 1, size: 'max' }),
     )
     .map(([kinds, bursts]) =>
       [...new Set<FaultKind>([...certain, ...kinds])].map((kind, index) =>
@@ -356,9 +390,14 @@ function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
 }
 
 /** Near which event a kind's faults strike; undefined: at random instants alone. */
-function burstOf(): fc.Arbitrary<FaultDraw['after']> {
+function burstOf({ transactions }: Frame): fc.Arbitrary<FaultDraw['after']> {
+  const any = fc.constantFrom<string>(...events);
+  const behindCommit = maybe(commitPercent, fc.constantFrom<string>(...commitEvents));
   const near = fc.record({
-    event: fc.constantFrom(...events),
+    event:
+      transactions === undefined
+        ? any
+        : fc.tuple(behindCommit, any).map(([commit, other]) => commit ?? other),
     nth: fc.constantFrom<Range>([1, 3], [2, 12], [1, 40]),
     delayUs: fc.constantFrom<Range>([0, 0], [0, 2_000], [0, 80_000]),
   });
