@@ -15,11 +15,20 @@ const roles: readonly string[] = ['log', 'manifest'];
 /** Events of the engine's log by which a node reports that a file is damaged. */
 const reportEvents: readonly string[] = ['store.damage.found', 'store.tail.cut'];
 
+/** Kinds of faults by which a disk loses its newest records at once, of which its node cannot know. */
+const silentKinds: readonly FaultId[] = ['disk-rollback', 'log-truncation'];
+
 type Handed = Omit<HandedRange, 'endedUs'>;
 
 /** The record of one run's disk faults and damage reports; input of `durability` and `data-integrity`. */
 export class DiskHistory {
   readonly losses: Loss[] = [];
+  /** Starts on disks that had lost their newest records, of which the nodes cannot know. */
+  readonly shortened: Loss[] = [];
+  /** Nodes whose next start is one of `shortened`. */
+  readonly #shortenedNow = new Set<string>();
+  /** Nodes whose disks lied about a sync: every later crash may show that. */
+  readonly #liars = new Set<string>();
   readonly #cluster: Cluster;
   readonly #altered: FileRange[] = [];
   /** Bytes that rotted, as `n1:path@offset`. */
@@ -37,6 +46,9 @@ export class DiskHistory {
     this.#world = world;
     this.#cluster = cluster;
     for (const name of names) this.#watch(name);
+    world.trace.on('host.booted', ({ host: node, atUs }) => {
+      if (this.#shortenedNow.delete(node) || this.#liars.has(node)) this.shortened.push({ node, atUs });
+    });
     for (const event of reportEvents) {
       world.trace.on(event, ({ host: node, atUs, fields }) => {
         const from = Number(fields['offset']);
@@ -81,7 +93,10 @@ export class DiskHistory {
     const { node, path, from, atUs } = range;
     this.#altered.push(range);
     if (kind === 'bit-rot') this.#rotten.add(`${node}:${path}@${from}`);
-    if (isLoss(path, kind)) this.losses.push({ node, atUs });
+    if (!isLoss(path, kind)) return;
+    this.losses.push({ node, atUs });
+    if (kind === 'lying-sync') this.#liars.add(node);
+    else if (silentKinds.includes(kind)) this.#shortenedNow.add(node);
   }
 
   #hand(range: Handed): void {

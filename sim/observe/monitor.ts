@@ -263,9 +263,11 @@ export class Monitor {
   #forbiddenStarts(): readonly ForbiddenStart[] {
     const { doubleStarts, impostors } = this.#cluster;
     return [
-      ...doubleStarts.map(({ node, atUs, refused }) => {
-        return { what: `a second start of ${node}`, atUs, refused, expected: 'DirectoryLocked' };
-      }),
+      ...doubleStarts
+        .filter(({ cutOff }) => !cutOff)
+        .map(({ node, atUs, refused }) => {
+          return { what: `a second start of ${node}`, atUs, refused, expected: 'DirectoryLocked' };
+        }),
       ...impostors.impositions
         .filter(({ claim }) => claim === 'hugeToken')
         .map(({ name, refused }) => {

@@ -439,6 +439,7 @@ class Run {
       answerUsMax,
       ...this.#cluster.gone,
       wipes: this.#faults.wipes,
+      shortened: this.#disks.shortened,
       forgetful: this.#forgetful(),
     });
   }

@@ -1,14 +1,15 @@
 /**
  * `lock-exclusivity` (INV7), locks, from the named steps of transactions. Between a branch's vote and its outcome, no
  * other transaction takes one of its keys on its node. This also holds after a restart of the node, and, after a lost
- * disk or a replacement, before the branch is restored. An applied transaction has released no key before it had taken
+ * disk or a replacement, before the branch is restored. A disk that has silently lost its newest records promises only
+ * the branches that its node finds again. An applied transaction has released no key before it had taken
  * its last one (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write.
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { TransactionEvidence, TransactionStep } from './transactions.ts';
-import { wiped } from './transactions.ts';
+import { shortened, wiped } from './transactions.ts';
 
 /** The row of `lock-exclusivity`. */
 export const lockExclusivityRow = invariant({
@@ -53,6 +54,10 @@ export function checkLocks(
     switch (step) {
       case wiped:
         forget(node, node);
+        break;
+      case shortened:
+        // The node holds again what its start finds: a `p.recovery.scan` each, before it takes any request.
+        for (const place of [...held.keys()]) if (place.startsWith(`${node} `)) held.delete(place);
         break;
       case 'p.locks.taken':
       case 'p.recovery.scan': {

@@ -233,6 +233,18 @@ describe('locks (lock-exclusivity)', () => {
     ]);
   });
 
+  it('are only those that a start finds, on a disk that has silently lost its newest records', () => {
+    const lost = `
+      n2 p.locks.taken t1 keys=k
+      n2 p.vote.sent t1 vote=commit
+      n2 disk.shortened -`;
+    const found = 'n2 p.recovery.scan t1 phase=prepared keys=k';
+    const other = 'n2 p.locks.taken t2 keys=k';
+    expect(checkLocks(story(`${lost}\n${other}`)).ok).toBe(true);
+    expect(checkLocks(story(`${lost}\n${found}\n${other}`)).ok).toBe(false);
+    expect(checkLocks(story(`${lost.replace('n2 disk', 'n3 disk')}\n${other}`)).ok).toBe(false);
+  });
+
   it("that a dead node has taken along are nobody else's before its replacement is given the branch", () => {
     const dead = `
       n2 p.locks.taken t1 keys=k

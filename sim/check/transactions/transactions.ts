@@ -123,6 +123,8 @@ export interface TransactionRecords {
   readonly replacements: ReadonlyMap<string, string>;
   /** Losses of disks whose nodes live on. */
   readonly wipes: readonly Wipe[];
+  /** Starts on disks that had lost their newest records, of which the nodes cannot know. */
+  readonly shortened: readonly Wipe[];
   /** Nodes whose disks lost records, in one way or another. */
   readonly forgetful: readonly string[];
 }
@@ -142,8 +144,8 @@ export interface TransactionEvidence {
 
 /** The records with the losses of disks among the steps, and every outcome that clients received. */
 export function transactionFindings(records: TransactionRecords): TransactionFindings {
-  const { history, lost, replacements, wipes } = records;
-  const steps = withWipes(records.steps, wipes);
+  const { history, lost, replacements } = records;
+  const steps = withLosses(records);
   const partlyLost = new Set([...buriedWith(lost, steps, replacements), ...lostWithDisks(steps)]);
   return {
     ...records,
@@ -167,12 +169,19 @@ function heardIn(history: TransactionHistory): readonly HeardOutcome[] {
 /** The step of a lost disk; it belongs to no transaction. */
 export const wiped = 'disk.wiped';
 
+/** The step of a start on a disk that had lost its newest records; it belongs to no transaction. */
+export const shortened = 'disk.shortened';
+
 /** The steps merged with the losses of disks, in order of time. */
-export function withWipes(
-  steps: readonly TransactionStep[],
-  wipes: readonly Wipe[],
-): readonly TransactionStep[] {
-  const events = wipes.map(({ node, atUs }) => ({ atUs, node, step: wiped, xid: '', fields: {} }));
+function withLosses({
+  steps,
+  wipes,
+  shortened: starts,
+}: Pick<TransactionRecords, 'steps' | 'wipes' | 'shortened'>): readonly TransactionStep[] {
+  const eventOf = (step: string) => {
+    return ({ node, atUs }: Wipe): TransactionStep => ({ atUs, node, step, xid: '', fields: {} });
+  };
+  const events = [...wipes.map(eventOf(wiped)), ...starts.map(eventOf(shortened))];
   return events.length === 0 ? steps : [...steps, ...events].sort((left, right) => left.atUs - right.atUs);
 }
 

@@ -262,7 +262,7 @@ export class Cluster {
     const slot = this.#slot(name);
     const { life } = slot;
     if (life?.node === undefined) return false;
-    const start: DoubleStart = { node: name, atUs: this.#world.nowUs, refused: '' };
+    const start: DoubleStart = { node: name, atUs: this.#world.nowUs, refused: '', cutOff: false };
     this.#doubleStarts.push(start);
     life.io.spawn('second', async () => {
       try {
@@ -449,6 +449,9 @@ export class Cluster {
 
   #record({ host }: NodeSlot, life: SlotIncarnation, how: 'crashed' | 'stopped'): void {
     for (const listener of this.#endings) listener(host.name, how);
+    if (how === 'crashed')
+      for (const start of this.#doubleStarts)
+        if (start.node === host.name && start.refused === '') start.cutOff = true;
     this.#lives.push(this.#recordOf(host, life));
   }
 

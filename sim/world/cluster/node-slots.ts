@@ -63,7 +63,10 @@ export interface Gone {
 export interface DoubleStart {
   readonly node: string;
   readonly atUs: number;
+  /** Empty while the start is under way. */
   refused: string;
+  /** The machine crashed first: the start has no end. */
+  cutOff: boolean;
 }
 
 /** The node as a member of the ring. */
