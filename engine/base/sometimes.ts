@@ -125,6 +125,7 @@ export const rareBranches = {
   'view.save-failed': 'the disk does not take a new ring view',
   'write.deadline-passed': 'a write’s deadline passes before enough replicas have answered',
   'write.forwarded-twice': 'a write that another node forwarded comes once more',
+  'write.left-batch': 'a write of a batch goes on by itself, since a replica failed, or holds another value',
   'write.local-disk-failed': 'this node’s disk fails a write that other replicas have been sent',
   'write.owner-joined-meanwhile': 'members begin to take a key over while its write is under way',
 } as const;

@@ -57,6 +57,7 @@ const requestRules: Readonly<Record<Kind, RequestRule>> = {
   readObject: { ...always, bringsObjects: true },
   mergeObject: always,
   mergeBatch: always,
+  mergeMany: always,
   coordinateWrite: always,
   gossip: { plannedByRing: false, needsProperties: false, bringsObjects: false },
   transact: { ...always, plannedByRing: 'prepare-or-fence' },
@@ -109,7 +110,7 @@ export function whenAgreed(
       return;
     }
     const copied = copyOf(request);
-    const writes = request.kind === 'mergeObject' || request.kind === 'mergeBatch';
+    const writes = isMergeOf(request.kind);
     membership.awaitAgreement(from, writes, (error) => {
       if (error === undefined) inTurn(from, copied, reply);
       else refuse(reply, error);
@@ -206,6 +207,10 @@ function copyOf(request: PeerRequest): PeerRequest {
     default:
       return { ...request, words: Buffer.from(request.words) };
   }
+}
+
+function isMergeOf(kind: Kind): boolean {
+  return kind === 'mergeObject' || kind === 'mergeBatch' || kind === 'mergeMany';
 }
 
 function nameOf({ clientName }: { readonly clientName?: Uint8Array | undefined }): {

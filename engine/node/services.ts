@@ -9,7 +9,7 @@ import type { Gate } from '../auth/gate.ts';
 import { statsService } from '../api/stats/service.ts';
 import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
-import type { NodeId } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -408,6 +408,7 @@ function roundDependencies(
     lifeOf: membership.lifeOf,
     plane: tellingLinks(io.log, links),
     queueFull: (peer, bytes) => plane.get().isFull(peer, bytes),
+    reads: (peer, kind) => plane.get().reads(peer, kind),
     replica,
     readBudget: new ReadBudget(io.log, config.clientReadBytesMax),
     stats,
@@ -479,6 +480,11 @@ function composePlane(
       service.handle(request, isWhole ? reply : notKnowingSole(reply));
     },
     mergeBatch: replicate,
+    mergeMany: ({ words }, reply) => {
+      const knowsSole = (token: Token): boolean =>
+        lackingAt(parts, token) === undefined && membership.handover.awaited(token) === undefined;
+      service.mergeMany(words, knowsSole, reply);
+    },
     coordinateWrite: (request, reply, from) => {
       service.coordinate(from, request, reply);
     },

@@ -4,7 +4,10 @@ import { TestClock } from '../api/testing/test-io.fixture.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
+import { defaultType, objectKey } from '../base/object-key.ts';
 import type { MemberRecord } from '../cluster/membership/member-record.ts';
+import { tombstone } from '../replica/object/content.ts';
+import type { JoinedReplacement } from '../replication/requests.ts';
 import type { Xid } from '../transactions/formats/xid.ts';
 import {
   admissionCheck,
@@ -34,7 +37,12 @@ function behind(): never {
   throw new LockstepError('NotFound', 'it was let through');
 }
 
-const behindDispatcher = { get: behind, read: behind, put: behind, replace: behind };
+function replacement(replaced: (error: unknown) => void): JoinedReplacement {
+  const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
+  return { key, content: tombstone, timeoutMs: 1, partOf: undefined, replaced };
+}
+
+const behindDispatcher = { get: behind, read: behind, put: behind, replace: behind, replaceMany: behind };
 
 test('services refuse every client request while the node is in STANDBY, and none before or after', async () => {
   const behindIt = { ...behindDispatcher, run: behind, keys: behind, buckets: behind, start: behind };
@@ -54,6 +62,10 @@ test('services refuse every client request while the node is in STANDBY, and non
     () =>
       new Promise((_, reject) => {
         dispatcher.replace({} as Parameters<typeof dispatcher.replace>[0], reject);
+      }),
+    () =>
+      new Promise((_, reject) => {
+        dispatcher.replaceMany([replacement(reject)]);
       }),
     () => transactions.run({} as Parameters<typeof transactions.run>[0]),
     () => lister.keys(name, name, { live: true }, 0),

@@ -64,6 +64,18 @@ export function openDispatcher(dispatcher: Dispatcher, check: AdmissionCheck): D
       }
       dispatcher.replace(request, done);
     },
+    replaceMany: (requests) => {
+      const admitted = requests.filter((request) => {
+        try {
+          check();
+          return true;
+        } catch (error) {
+          request.replaced(asLockstepError(error));
+          return false;
+        }
+      });
+      if (admitted.length > 0) dispatcher.replaceMany(admitted);
+    },
   };
 }
 

@@ -23,6 +23,7 @@ const ofObjects: ReadonlySet<PeerRequest['kind']> = new Set([
   'readObject',
   'mergeObject',
   'mergeBatch',
+  'mergeMany',
   'keepHint',
   // A batch of a range may be older than the writes that are made meanwhile.
   'transferRange',

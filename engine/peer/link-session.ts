@@ -89,6 +89,11 @@ export class LinkSession implements Rival {
     return this.#hello?.epoch;
   }
 
+  /** Whether the connection is up and its peer reads requests of this kind. */
+  reads(kind: PeerRequest['kind']): boolean {
+    return this.up && isSpoken(kind, this.#version);
+  }
+
   /** Requests that wait to be sent. */
   get queued(): number {
     return this.#stream.outbox.length;

@@ -87,6 +87,11 @@ export class Link {
     return this.#session?.request(request, timeoutUs, handler) ?? 'closed';
   }
 
+  /** Whether there is a connection whose peer reads requests of this kind. */
+  reads(kind: PeerRequest['kind']): boolean {
+    return this.#session?.reads(kind) === true;
+  }
+
   /** True if a request of `bytes` bytes would return `full` now. */
   isFull(bytes: number): boolean {
     return this.#session?.isFull(bytes) === true;

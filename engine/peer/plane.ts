@@ -157,6 +157,11 @@ export class Plane {
     return this.#links.get(peer)?.isFull(bytes) === true;
   }
 
+  /** Whether the link to the peer is up, and the peer reads requests of this kind. */
+  reads(peer: NodeId, kind: PeerRequest['kind']): boolean {
+    return this.#links.get(peer)?.reads(kind) === true;
+  }
+
   /** Sets this node's greeting, from the next connection on. */
   introduce(hello: Hello): void {
     assert(hello.node === this.#context.hello.node, 'a node keeps its name');

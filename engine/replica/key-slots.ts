@@ -5,6 +5,9 @@
  * A batch changes several keys in one step. It waits until all their slots are loaded, decides with all of them in
  * sight, and passes one atomic batch to the store. Nothing else runs between the decision and the hand-over.
  *
+ * Independent changes that come together (`jointly`) are passed to the store as one batch, which costs one write instead
+ * of many. Each of them is decided on its own, and may fail on its own until then.
+ *
  * A change may be tentative: a crash may take it back, so no other node may learn of it before it is durable. A change
  * on top of a tentative one may contain a part of it. Its `applied` is therefore called only when it is durable, and
  * with it the tentative one.
@@ -121,6 +124,18 @@ interface Slot {
   tentative: number;
   /** Reasons to keep the slot although no write is under way. */
   holds: number;
+  /** A change of the key belongs to the joint write that is being collected. */
+  joined: boolean;
+}
+
+/** A change that waits for the others of its joint write. */
+interface JointWrite {
+  readonly slot: Slot;
+  readonly step: Step;
+  readonly object: StoredObject;
+  readonly bytes: Uint8Array;
+  /** On top of a tentative change: other nodes may learn of it once it is durable. */
+  readonly secret: boolean;
 }
 
 /** The slots of one replica. */
@@ -130,6 +145,8 @@ export class Slots {
   readonly #estranged: (key: PackedKey) => void;
   #stored: (key: PackedKey, token: Token, object: StoredObject) => void = () => undefined;
   readonly #slots = new TransientMap<PackedKey, Slot>();
+  /** What `jointly` collects. */
+  #joint: JointWrite[] | undefined;
 
   /**
    * Decodes objects with the name table `actors`. Calls `estranged` with a key when it is not, or no longer, known
@@ -159,6 +176,36 @@ export class Slots {
     this.#take(key, slot, step);
     this.#release(slot);
     return 'ok';
+  }
+
+  /**
+   * Calls `submitAll`, and passes the changes that it submits to the store as one batch. They must be of distinct keys.
+   * A change that must wait for the disk is written on its own later.
+   */
+  jointly(submitAll: () => void): void {
+    if (this.#joint !== undefined) failAssertion('joint writes are not nested');
+    const joint: JointWrite[] = [];
+    this.#joint = joint;
+    try {
+      submitAll();
+    } finally {
+      this.#joint = undefined;
+    }
+    if (joint.length > 0) this.#writeJoint(joint);
+  }
+
+  /**
+   * Takes the step now. False, and nothing is done, if it would have to wait: the newest object is not in memory, or is
+   * on top of a tentative change, of which other nodes may not learn yet.
+   */
+  submitNow(key: PackedKey, step: Step): boolean {
+    const slot = this.#known(key);
+    if (slot?.current === undefined) return false;
+    slot.holds += 1;
+    const isOpen = slot.tentative === 0;
+    if (isOpen) this.#take(key, slot, step);
+    this.#release(slot);
+    return isOpen;
   }
 
   /** Takes a step of several distinct keys. Without keys, its records alone are written. */
@@ -205,7 +252,7 @@ export class Slots {
     const current = bytes === 'elsewhere' ? undefined : decodeStored(bytes, this.#actors);
     // A value that does not decode is read again by `#load`, which reports the error.
     if (current === undefined || current instanceof LockstepError) return undefined;
-    const slot = { key, current, waiting: undefined, writing: 0, tentative: 0, holds: 0 };
+    const slot = { key, current, waiting: undefined, writing: 0, tentative: 0, holds: 0, joined: false };
     this.#slots.insert(key, slot);
     return slot;
   }
@@ -242,7 +289,15 @@ export class Slots {
   }
 
   #load(key: PackedKey, one: Step | Holder): SendOutcome {
-    const slot: Slot = { key, current: undefined, waiting: [one], writing: 0, tentative: 0, holds: 0 };
+    const slot: Slot = {
+      key,
+      current: undefined,
+      waiting: [one],
+      writing: 0,
+      tentative: 0,
+      holds: 0,
+      joined: false,
+    };
     this.#slots.set(key, slot);
     const outcome = this.#store.tryRead(key, (error, bytes) => this.#loaded(key, slot, error, bytes));
     if (outcome !== 'ok') this.#slots.delete(key);
@@ -300,6 +355,13 @@ export class Slots {
   #write(key: PackedKey, slot: Slot, step: Step, { object, bytes: known }: Change): void {
     const bytes = known ?? encodeObject(object);
     const secret = slot.tentative > 0;
+    if (this.#joint !== undefined && step.tentative !== true) {
+      if (slot.joined) failAssertion('the changes of a joint write are of distinct keys');
+      slot.joined = true;
+      slot.writing += 1;
+      this.#joint.push({ slot, step, object, bytes, secret });
+      return;
+    }
     const tentative = step.tentative === true ? 1 : 0;
     slot.writing += 1;
     slot.tentative += tentative;
@@ -322,6 +384,38 @@ export class Slots {
     slot.current = { object, lost: false };
     this.#stored(key, step.token, object);
     if (!secret) step.applied(object, bytes);
+  }
+
+  /** Passes the changes of distinct keys to the store as one batch. Their slots count them as writes under way already. */
+  #writeJoint(joint: readonly JointWrite[]): void {
+    const batch: StoreWrite[] = [];
+    for (const { slot, step, bytes } of joint) {
+      slot.joined = false;
+      batch.push({ key: slot.key, token: step.token, value: bytes });
+    }
+    const outcome = this.#store.tryWrite(batch, (error) => {
+      for (const { slot, step, object, bytes, secret } of joint) {
+        slot.writing -= 1;
+        checkWrites(slot);
+        if (error !== undefined) this.#estranged(slot.key);
+        this.#retire(slot);
+        if (secret && error === undefined) step.applied(object, bytes);
+        step.done(error);
+      }
+    });
+    if (outcome !== 'ok') {
+      for (const { slot, step } of joint) {
+        slot.writing -= 1;
+        this.#retire(slot);
+        step.done(refusal(outcome));
+      }
+      return;
+    }
+    for (const { slot, step, object, bytes, secret } of joint) {
+      slot.current = { object, lost: false };
+      this.#stored(slot.key, step.token, object);
+      if (!secret) step.applied(object, bytes);
+    }
   }
 
   #takeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep): void {

@@ -43,7 +43,7 @@ import { ActorIds } from './actor-ids.ts';
 import { ReapedKeys } from './reaped-keys.ts';
 import type { ReapItem } from './reap-messages.ts';
 import { markOf } from './reap-messages.ts';
-import type { Change, MemoryStore, Newest, Place, ReadDone, WriteDone } from './key-slots.ts';
+import type { Change, MemoryStore, Newest, Place, ReadDone, Step, WriteDone } from './key-slots.ts';
 import { Slots, refusal } from './key-slots.ts';
 
 /** The bucket properties that decide what a write leaves behind. Without limits, contexts are not pruned. */
@@ -104,6 +104,18 @@ export interface BatchListener {
   failed(error: LockstepError): void;
 }
 
+/**
+ * Observes several coordinated writes, each by its index. The methods are as those of `WriteListener`; `applied` is
+ * called, if at all, before `coordinateMany` returns.
+ */
+export interface ManyListener {
+  /** Nothing was done, and no other method is called: the write would have had to wait. */
+  unready(index: number): void;
+  applied(index: number, object: StoredObject, bytes: Uint8Array): void;
+  durable(index: number): void;
+  failed(index: number, error: LockstepError): void;
+}
+
 /** Another replica's object. */
 export interface IncomingObject extends Place {
   readonly bytes: Uint8Array;
@@ -130,6 +142,7 @@ export class Replica {
   readonly #mayHaveBasis: () => boolean;
   readonly #slots: Slots;
   readonly #forgotten = new ReapedKeys();
+  readonly #writtenNow: Written = (write, current, lost) => this.#written(write, current, lost);
   #gate: ReadGate | undefined;
 
   /** `mayHaveBasis`: whether all nodes read objects whose writes have a basis (`basisOf`). */
@@ -309,6 +322,37 @@ export class Replica {
     return this.#gate?.closed(key) !== true && (current === undefined || !mayExpire(current));
   }
 
+  /**
+   * Merges the objects of several independent writes of distinct keys, each as `merge` does. What is in memory is
+   * written to the store as one batch. `done` is called once for each, by its index.
+   */
+  mergeMany(
+    incoming: readonly IncomingObject[],
+    done: (index: number, error: LockstepError | undefined, sole: boolean) => void,
+  ): void {
+    this.#slots.jointly(() => {
+      for (const [index, { key, token, bytes }] of incoming.entries()) {
+        const outcome = this.merge(key, token, bytes, (error, sole) => done(index, error, sole));
+        if (outcome !== 'ok') done(index, refusal(outcome), false);
+      }
+    });
+  }
+
+  /**
+   * Coordinates several independent writes of distinct keys, each as `coordinate` does, and writes them to the store as
+   * one batch. A write that would have to wait (for the disk, a transaction, or a tentative write) is `unready`.
+   */
+  coordinateMany(writes: readonly LocalWrite[], listener: ManyListener): void {
+    this.#slots.jointly(() => {
+      for (let index = 0; index < writes.length; index++) {
+        const write = present(writes[index], 'a write');
+        const step = new OneOfMany(listener, index, write, this.#writtenNow);
+        if (this.#gate?.ordersWrites(write.key) === true || !this.#slots.submitNow(write.key, step))
+          listener.unready(index);
+      }
+    });
+  }
+
   /** Coordinates a client's write: checks its conditions, gives it a dot and stores the result. */
   coordinate(write: LocalWrite, listener: WriteListener): SendOutcome {
     if (this.#gate?.ordersWrites(write.key) !== true) return this.#coordinate(write, listener);
@@ -439,6 +483,38 @@ export class Replica {
       if (!rules.allowMult) object = resolveToNewest(object);
     } else object = (rules.allowMult ? applyWrite : replaceWith)(current, seen, write.content, dot, dateMs);
     return hasLimits(rules) ? pruneContext(object, rules, nowMs) : object;
+  }
+}
+
+type Written = (write: LocalWrite, current: StoredObject | undefined, lost: boolean) => StoredObject;
+
+/** One of several writes that are coordinated together. */
+class OneOfMany implements Step {
+  readonly token: Token;
+  readonly #listener: ManyListener;
+  readonly #index: number;
+  readonly #write: LocalWrite;
+  readonly #written: Written;
+
+  constructor(listener: ManyListener, index: number, write: LocalWrite, written: Written) {
+    this.token = write.token;
+    this.#listener = listener;
+    this.#index = index;
+    this.#write = write;
+    this.#written = written;
+  }
+
+  next(current: StoredObject | undefined, lost: boolean): Change {
+    return { object: this.#written(this.#write, current, lost), bytes: undefined };
+  }
+
+  applied(object: StoredObject, bytes: Uint8Array): void {
+    this.#listener.applied(this.#index, object, bytes);
+  }
+
+  done(error: LockstepError | undefined): void {
+    if (error === undefined) this.#listener.durable(this.#index);
+    else this.#listener.failed(this.#index, error);
   }
 }
 

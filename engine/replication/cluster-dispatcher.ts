@@ -30,6 +30,7 @@ import type {
   Dispatcher,
   GetRequest,
   GetResult,
+  JoinedReplacement,
   ReadEnd,
   PutRequest,
   PutResult,
@@ -39,10 +40,15 @@ import type {
 } from './requests.ts';
 import { NotReplaced } from './requests.ts';
 import { Tally } from './tally.ts';
+import { manyBytesMax, manyCountMax } from './merge-many.ts';
+import type { BatchedWrite } from './write-batch.ts';
+import { mayJoin, WriteBatch } from './write-batch.ts';
 import type { WriteEnd } from './write-round.ts';
 import { WriteRound } from './write-round.ts';
 
 const noMembers: readonly Member[] = [];
+/** Larger values do not join others: what is saved is small beside them. */
+const joinedBytesMax = 8 * 1024;
 
 /** The dispatcher of one node; see `Dispatcher` for the errors. */
 export class ClusterDispatcher implements Dispatcher {
@@ -104,6 +110,7 @@ export class ClusterDispatcher implements Dispatcher {
       read: (request, end) => this.#read(request, false, end),
       put: (request) => this.#put(request, false),
       replace: (request, done) => this.#replace(request, false, done),
+      replaceMany: (requests) => this.#replaceMany(requests, false),
     };
   }
 
@@ -121,6 +128,10 @@ export class ClusterDispatcher implements Dispatcher {
 
   replace(request: ReplaceRequest, done: Replaced): void {
     this.#replace(request, true, done);
+  }
+
+  replaceMany(requests: readonly JoinedReplacement[]): void {
+    this.#replaceMany(requests, true);
   }
 
   #get(request: GetRequest, isCounted: boolean): Promise<GetResult> {
@@ -234,6 +245,51 @@ export class ClusterDispatcher implements Dispatcher {
     }
   }
 
+  /** Runs the requests that may join as batches, and the others on their own. */
+  #replaceMany(requests: readonly JoinedReplacement[], isCounted: boolean): void {
+    const joining = new JoiningWrites(this.#parts, (writes, timeoutUs) => {
+      if (writes.length > 1) new WriteBatch(this.#parts, writes).run(timeoutUs);
+      else for (const one of writes) one.unready();
+    });
+    for (const request of requests) {
+      const joined = requests.length > 1 ? this.#joined(request, isCounted, joining) : undefined;
+      if (joined !== undefined) joining.add(joined, request.content.value.length, request.timeoutMs * 1000);
+      else this.#replaceAlone(request, isCounted);
+    }
+    joining.flush();
+  }
+
+  /** The request as a part of a batch; undefined if it must run on its own, which also reports what is wrong with it. */
+  #joined(request: JoinedReplacement, isCounted: boolean, joining: JoiningWrites): BatchedWrite | undefined {
+    const { key, content, timeoutMs, partOf } = request;
+    if (partOf !== undefined || timeoutMs <= 0 || content.value.length > joinedBytesMax) return undefined;
+    const { rules, router, settings } = this.#parts;
+    const quorum = bucketWriteNeed(this.#terms, rules(key.packed), nothingAsked);
+    const ring = this.#parts.ring();
+    let place: KeyPlacement;
+    try {
+      place = new KeyPlacement(router.tokenOf(key), ring);
+    } catch {
+      return undefined;
+    }
+    const pending = this.#parts.pending(place.token);
+    if (pending.length > 0 || !this.#mayReplace(place)) return undefined;
+    const placement = place.in(ring);
+    const plan = this.#writePlans.write(placement, settings.writeLevel, quorum.need, pending);
+    if (plan.kind !== 'plan' || !mayJoin(plan, placement.length) || !this.#isMajority(plan)) return undefined;
+    if (!joining.takes(plan)) return undefined;
+    const write = replacingWrite(request, place.token, undefined);
+    return new JoinedWrite(write, place, plan, request, {
+      end: () =>
+        new Replacement(this.#parts, quorum, undefined, isCounted, (error) => request.replaced(error)),
+      unready: () => this.#replaceAlone(request, isCounted),
+    });
+  }
+
+  #replaceAlone(request: JoinedReplacement, isCounted: boolean): void {
+    this.#replace(request, isCounted, (error) => request.replaced(error));
+  }
+
   /** Whether this node can tell what the key holds: it holds a replica that is whole, and serves. */
   #mayReplace(place: KeyPlacement): boolean {
     const { self, view, ring } = this.#parts;
@@ -305,6 +361,88 @@ export class ClusterDispatcher implements Dispatcher {
     );
     if (!verdicts.includes('impossible')) return undefined;
     return new LockstepError('Overloaded', fullQueue(full), { definite: true });
+  }
+}
+
+/** One write of a batch. */
+class JoinedWrite implements BatchedWrite {
+  readonly write: LocalWrite;
+  readonly place: KeyPlacement;
+  readonly plan: DispatchPlan;
+  readonly #request: JoinedReplacement;
+  readonly #otherwise: Pick<BatchedWrite, 'end' | 'unready'>;
+
+  constructor(
+    write: LocalWrite,
+    place: KeyPlacement,
+    plan: DispatchPlan,
+    request: JoinedReplacement,
+    otherwise: Pick<BatchedWrite, 'end' | 'unready'>,
+  ) {
+    this.write = write;
+    this.place = place;
+    this.plan = plan;
+    this.#request = request;
+    this.#otherwise = otherwise;
+  }
+
+  acknowledged(): void {
+    this.#request.replaced(undefined);
+  }
+
+  end(): WriteEnd {
+    return this.#otherwise.end();
+  }
+
+  unready(): void {
+    this.#otherwise.unready();
+  }
+}
+
+/** Collects the writes of batches, each within the bounds of one message. */
+class JoiningWrites {
+  readonly #parts: RoundDependencies;
+  readonly #run: (writes: readonly BatchedWrite[], timeoutUs: number) => void;
+  /** Whether each replica may be sent a batch now. */
+  readonly #takers = new Map<Member, boolean>();
+  #writes: BatchedWrite[] = [];
+  #bytes = 0;
+  #timeoutUs = 0;
+
+  constructor(parts: RoundDependencies, run: (writes: readonly BatchedWrite[], timeoutUs: number) => void) {
+    this.#parts = parts;
+    this.#run = run;
+  }
+
+  /** Whether every other target of the plan reads batches, and has space for one. */
+  takes({ targets }: DispatchPlan): boolean {
+    for (const { member } of targets) {
+      if (member === this.#parts.self) continue;
+      let taker = this.#takers.get(member);
+      if (taker === undefined) {
+        const { queueFull, reads } = this.#parts;
+        taker = reads(member.node, 'mergeMany') && !queueFull(member.node, manyBytesMax);
+        this.#takers.set(member, taker);
+      }
+      if (!taker) return false;
+    }
+    return true;
+  }
+
+  add(write: BatchedWrite, contentBytes: number, timeoutUs: number): void {
+    const bytes = write.write.key.length + contentBytes;
+    const isFull = this.#writes.length >= manyCountMax || this.#bytes + bytes > manyBytesMax;
+    if (isFull || timeoutUs !== this.#timeoutUs) this.flush();
+    this.#timeoutUs = timeoutUs;
+    this.#writes.push(write);
+    this.#bytes += bytes;
+  }
+
+  flush(): void {
+    const writes = this.#writes;
+    this.#writes = [];
+    this.#bytes = 0;
+    if (writes.length > 0) this.#run(writes, this.#timeoutUs);
   }
 }
 

@@ -75,6 +75,7 @@ class Links implements PeerLinks {
       diskFull: () => false,
       member: (node) => ring.member(node),
       plane: this,
+      reads: () => true,
       queueFull: (peer) => trouble.full?.includes(peer) === true,
       replica: new Replica(store, clock, byteStringOf(self) as Actor, rules),
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),

@@ -5,7 +5,7 @@
 import { BytesError } from '../base/bytes.ts';
 import { mustDecode } from '../base/decoding.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
-import type { NodeId } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
 import { sometimes } from '../base/sometimes.ts';
 import type { Io } from '../io/io.ts';
 import type { TraceContext } from '../base/request-trace.ts';
@@ -19,6 +19,7 @@ import { decodeBatch } from './batch-codec.ts';
 import { describeObject } from './large-answers.ts';
 import type { IncomingObject, LocalWrite, Replica } from '../replica/replica.ts';
 import { refusal } from '../replica/key-slots.ts';
+import { MergeEnds, soleEnd, writtenEnd } from './merge-many.ts';
 import { ReplicaSpans } from './replica-spans.ts';
 import { RepeatedWrites } from './repeated-writes.ts';
 import type { DispatchSettings } from './round-dependencies.ts';
@@ -85,6 +86,28 @@ export class PeerService {
         this.#mergeBatch(request, reply);
         return;
     }
+  }
+
+  /**
+   * Merges the objects of several independent writes. `knowsSole`: whether this node has every write of a token that a
+   * client knows of; if not, it does not state that an object is sole.
+   */
+  mergeMany(words: Uint8Array, knowsSole: (token: Token) => boolean, reply: Reply): void {
+    let parts: readonly IncomingObject[];
+    try {
+      parts = decodeBatch(words);
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      reply(failed(new LockstepError('BadRequest', `a message that does not decode: ${error.message}`)));
+      return;
+    }
+    const ends = new MergeEnds(parts.length);
+    const isKnown = parts.map(({ token }) => knowsSole(token));
+    this.#replica.mergeMany(parts, (index, error, sole) => {
+      const end =
+        error === undefined ? (sole && isKnown[index] === true ? soleEnd : writtenEnd) : failed(error);
+      if (ends.note(index, end)) reply({ kind: 'mergedMany', words: ends.encode() });
+    });
   }
 
   /** Coordinates a write for `from`, unless it has come before: then nobody knows here how it ended. */
@@ -184,7 +207,7 @@ export function notKnowingSole(reply: Reply): Reply {
   return (answer) => reply(answer.kind === 'written' ? { kind: 'written' } : answer);
 }
 
-function failed(error: LockstepError): PeerReply {
+function failed(error: LockstepError): Extract<PeerReply, { kind: 'failed' }> {
   return { kind: 'failed', code: error.code, detail: error.message, facts: error.facts };
 }
 

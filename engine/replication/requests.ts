@@ -105,6 +105,12 @@ export interface ReplaceRequest {
 /** Gets the outcome of a replacement: undefined, or why it failed, a `NotReplaced` or another `LockstepError`. */
 export type Replaced = (error: unknown) => void;
 
+/** One of several replacements that are made together. */
+export interface JoinedReplacement extends ReplaceRequest {
+  /** Gets the outcome, as `Replaced`. */
+  replaced(error: unknown): void;
+}
+
 /**
  * A replacement is not known to have replaced all: another write may count as newer, or a value that expires may be there. The caller reads the key and writes on top of that. Its write must include `attempt`.
  */
@@ -142,4 +148,9 @@ export interface Dispatcher {
    * function, since a promise would cost as much as the plan and the round of such a write together.
    */
   replace(request: ReplaceRequest, done: Replaced): void;
+  /**
+   * As `replace` of each. The keys are distinct. What goes to one replica goes as one message and becomes durable there
+   * with one write, so that a pipeline costs little more than one request.
+   */
+  replaceMany(requests: readonly JoinedReplacement[]): void;
 }

@@ -55,6 +55,8 @@ export interface RoundDependencies {
   readonly plane: PeerLinks;
   /** Whether the full queue toward the peer would refuse a request of `bytes` bytes now. */
   readonly queueFull: (peer: NodeId, bytes: number) => boolean;
+  /** Whether the link to the peer is up, and the peer reads requests of this kind. */
+  readonly reads: (peer: NodeId, kind: PeerRequest['kind']) => boolean;
   readonly replica: Replica;
   /** Bounds the large objects that this node's reads bring here. */
   readonly readBudget: ReadBudget;

@@ -99,6 +99,7 @@ class Copies implements PeerLinks {
       member: (node) => ring.member(node),
       plane: this,
       queueFull: () => false,
+      reads: () => true,
       replica: new Replica(store, this.clock, byteStringOf('reader') as Actor, rules),
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
       stats: this.stats,

@@ -14,7 +14,7 @@ import { LockstepError } from '../base/errors.ts';
 import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { StoredObject } from '../replica/object/object.ts';
-import type { PeerRequest } from '../peer/wire/messages.ts';
+import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import type { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import type { Asking, RoundDependencies, ReplyFailure } from './round-dependencies.ts';
@@ -83,9 +83,23 @@ export class WriteRound implements WriteListener {
   /** Runs the write. Called once. */
   run(timeoutUs: number): void {
     this.#timeoutUs = timeoutUs;
-    this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
+    this.#deadline = this.#parts.clock.after(timeoutUs, () => this.expire());
     const outcome = this.#parts.replica.coordinate(this.#write, this);
     if (outcome !== 'ok') this.failed(refusal(outcome));
+  }
+
+  /**
+   * Goes on with a write that a batch has begun: every target was asked, and the targets whose bits are set in `heard`
+   * have it. `leftUs`: until the deadline.
+   */
+  resume(object: StoredObject, bytes: Uint8Array, heard: number, timeoutUs: number, leftUs: number): void {
+    this.#timeoutUs = timeoutUs;
+    this.#deadline = this.#parts.clock.after(leftUs, () => this.expire());
+    this.#object = object;
+    this.#bytes = bytes;
+    const { length } = this.#plan.targets;
+    for (let index = 0; index < length; index++)
+      if ((heard & (1 << index)) !== 0) this.hear(index, undefined);
   }
 
   /** As in `WriteListener`: the replica has given the object its dot. */
@@ -102,7 +116,7 @@ export class WriteRound implements WriteListener {
   durable(): void {
     if (!this.#ended) this.#write.times?.synced(this.#parts.clock.nowUs());
     this.#spans?.ended();
-    this.#hear(this.#selfIndex(), undefined);
+    this.hear(this.#selfIndex(), undefined);
   }
 
   /** As in `WriteListener`: the write failed on this node. */
@@ -114,7 +128,7 @@ export class WriteRound implements WriteListener {
       return;
     }
     sometimes('write.local-disk-failed');
-    this.#hear(this.#selfIndex(), error);
+    this.hear(this.#selfIndex(), error);
   }
 
   /** The request that all replicas get. */
@@ -126,12 +140,17 @@ export class WriteRound implements WriteListener {
   #send(index: number, request: MergeRequest): void {
     const { member } = present(this.#plan.targets[index], 'a target');
     if (member === this.#parts.self) return;
-    const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) => {
-      if (reply.kind !== 'written') this.#hear(index, replyFailure(reply));
-      else if (this.#write.replaces === true && reply.sole !== true) this.#giveUpReplacing();
-      else this.#hear(index, undefined);
-    });
-    if (error !== undefined) this.#hear(index, error);
+    const error = askPeer(this.#parts, member, request, this.#timeoutUs, (reply) =>
+      this.answered(index, reply),
+    );
+    if (error !== undefined) this.hear(index, error);
+  }
+
+  /** The answer of a target that was asked. */
+  answered(index: number, reply: PeerReply): void {
+    if (reply.kind !== 'written') this.hear(index, replyFailure(reply));
+    else if (this.#write.replaces === true && reply.sole !== true) this.#giveUpReplacing();
+    else this.hear(index, undefined);
   }
 
   /** A replica holds something that this write may not have replaced, or does not say. */
@@ -139,7 +158,8 @@ export class WriteRound implements WriteListener {
     this.#fail(new NotReplaced(present(this.#object, 'the object of a sent write').context));
   }
 
-  #hear(index: number, error: ReplyFailure | undefined): void {
+  /** A target has the write durably, or `error` says why it is not known to. Called once for each target. */
+  hear(index: number, error: ReplyFailure | undefined): void {
     if (error !== undefined) {
       this.#failures.push(error);
       this.#hint(present(this.#plan.targets[index], 'a target').member);
@@ -232,10 +252,12 @@ export class WriteRound implements WriteListener {
     this.#end.failed(error);
   }
 
-  #expire(): void {
+  /** The deadline has passed. */
+  expire(): void {
     if (this.#ended) return;
     sometimes('write.deadline-passed');
     this.#ended = true;
+    this.#deadline?.cancel();
     this.#end.failed(new LockstepError('Timeout', `the deadline passed with ${this.#tally.describe()}`));
   }
 }

@@ -137,6 +137,7 @@ function makeMachines(wires: Wires): Ring {
       member: (node) => ring.member(node),
       plane: wires.links(),
       queueFull: () => false,
+      reads: () => false,
       replica,
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 28),
       stats: new NodeStats(),

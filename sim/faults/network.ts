@@ -20,7 +20,7 @@ const ms = 1000;
 const framesOf: Readonly<Record<string, readonly number[]>> = {
   gossip: [requestKinds.gossip],
   reads: [requestKinds.readObject],
-  writes: [requestKinds.mergeObject, requestKinds.mergeBatch],
+  writes: [requestKinds.mergeObject, requestKinds.mergeBatch, requestKinds.mergeMany],
   forwards: [requestKinds.coordinateWrite],
   transactions: [requestKinds.transact],
   antiEntropy: [requestKinds.antiEntropy],

@@ -26,6 +26,7 @@ import { mayExpire } from '../../replica/object/expiry.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import type { RequestTimes } from '../../base/request-times.ts';
 import type { OpenSpan } from '../../base/request-trace.ts';
+import type { JoinedReplacement } from '../../replication/requests.ts';
 import { NotReplaced } from '../../replication/requests.ts';
 import type { Operation } from '../../transactions/formats/outcomes.ts';
 import { checkContent, isWithin } from '../content-limits.ts';
@@ -63,23 +64,49 @@ interface Turn {
   waiting: Edit[];
 }
 
-/** A turn of one plain SET that was written. */
-class WrittenAlone implements EndedCommand {
+/** What a turn of one plain SET reports to. */
+interface LoneTurns {
+  readonly settlement: Settlement;
+  readonly nowUs: () => number;
+  /** The SET was written and has its reply. */
+  ended(turn: Turn): void;
+  /** The SET was not written, or not known to have replaced all. */
+  retry(turn: Turn, edit: Edit, attempted: Attempted): void;
+}
+
+/** A turn of one plain SET, as most are. */
+class LoneTurn implements JoinedReplacement, EndedCommand {
+  readonly key: ObjectKey;
+  readonly content: Content;
+  readonly timeoutMs: number;
+  readonly partOf: OpenSpan | undefined;
   readonly #turn: Turn;
   readonly #edit: Edit;
   readonly #reply: Buffer;
-  readonly #ended: (turn: Turn) => void;
+  readonly #turns: LoneTurns;
 
-  constructor(turn: Turn, edit: Edit, reply: Buffer, ended: (turn: Turn) => void) {
+  constructor(turn: Turn, edit: Edit, content: Content, reply: Buffer, timeoutMs: number, turns: LoneTurns) {
+    this.key = turn.key;
+    this.content = content;
+    this.timeoutMs = timeoutMs;
+    this.partOf = edit.times?.span;
     this.#turn = turn;
     this.#edit = edit;
     this.#reply = reply;
-    this.#ended = ended;
+    this.#turns = turns;
+  }
+
+  replaced(error: unknown): void {
+    if (error === undefined) {
+      this.#edit.times?.concluded(this.#turns.nowUs());
+      this.#turns.settlement.add(this);
+    } else
+      this.#turns.retry(this.#turn, this.#edit, { replies: [this.#reply], content: this.content, error });
   }
 
   conclude(): void {
     this.#edit.settle(this.#reply);
-    this.#ended(this.#turn);
+    this.#turns.ended(this.#turn);
   }
 }
 
@@ -97,15 +124,22 @@ const soon = Promise.resolve();
 export class KeyQueue {
   readonly #parts: RedisDependencies;
   readonly #turns = new TransientMap<PackedKey, Turn>();
-  readonly #settlement: Settlement;
-  readonly #endedAlone = (turn: Turn): void => {
-    if (turn.waiting.length === 0) this.#turns.delete(turn.key.packed);
-    else this.#parts.io.spawn('redis.turn', () => this.#run(turn));
-  };
+  readonly #loneTurns: LoneTurns;
+  /** Turns of one plain SET that were begun in this turn of the event loop: they are written together. */
+  #lone: LoneTurn[] = [];
 
   constructor(parts: RedisDependencies, settlement: Settlement) {
     this.#parts = parts;
-    this.#settlement = settlement;
+    const { io } = parts;
+    this.#loneTurns = {
+      settlement,
+      nowUs: () => io.clock.nowUs(),
+      ended: (turn) => {
+        if (turn.waiting.length === 0) this.#turns.delete(turn.key.packed);
+        else io.spawn('redis.turn', () => this.#run(turn));
+      },
+      retry: (turn, edit, attempted) => io.spawn('redis.turn', () => this.#retry(turn, [edit], attempted)),
+    };
   }
 
   /** The number of keys with turns under way. */
@@ -137,17 +171,21 @@ export class KeyQueue {
     const edits = [edit];
     const [reply] = this.#apply(edits, working);
     if (working.entry === undefined || reply === undefined) return false;
-    const { dispatcher, io, limits, timeoutMs } = this.#parts;
+    const { io, limits, timeoutMs } = this.#parts;
     const content = contentOf(working.entry);
     if (!isWithin(content, limits)) return false;
     this.#begun(edits);
-    dispatcher.replace({ key: turn.key, content, timeoutMs, partOf: edit.times?.span }, (error) => {
-      if (error === undefined) {
-        edit.times?.concluded(io.clock.nowUs());
-        this.#settlement.add(new WrittenAlone(turn, edit, reply, this.#endedAlone));
-      } else io.spawn('redis.turn', () => this.#retry(turn, edits, { replies: [reply], content, error }));
-    });
+    const lone = new LoneTurn(turn, edit, content, reply, timeoutMs, this.#loneTurns);
+    if (this.#lone.push(lone) === 1) io.spawn('redis.write', () => this.#writeLone());
     return true;
+  }
+
+  /** Writes the SETs that were begun in this turn of the event loop. */
+  async #writeLone(): Promise<void> {
+    await soon;
+    const lone = this.#lone;
+    this.#lone = [];
+    this.#parts.dispatcher.replaceMany(lone);
   }
 
   async #retry(turn: Turn, edits: readonly Edit[], attempted: Attempted): Promise<void> {

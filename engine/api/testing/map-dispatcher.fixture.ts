@@ -14,6 +14,7 @@ import type {
   ReadNeed,
   PutRequest,
   PutResult,
+  JoinedReplacement,
   Replaced,
   ReplaceRequest,
 } from '../../replication/requests.ts';
@@ -66,6 +67,10 @@ export class MapDispatcher implements Dispatcher {
   replace({ key, content, timeoutMs }: ReplaceRequest, done: Replaced): void {
     const request: PutRequest = { key, content, timeoutMs, need: 'default', context: emptyVector };
     this.#put(request, true).then(() => done(undefined), done);
+  }
+
+  replaceMany(requests: readonly JoinedReplacement[]): void {
+    for (const request of requests) this.replace(request, (error) => request.replaced(error));
   }
 
   async #put(request: PutRequest, replaces: boolean): Promise<PutResult> {

@@ -27,6 +27,7 @@ export const requestKinds = {
   keepHint: 21,
   pubsub: 50,
   upgrade: 51,
+  mergeMany: 35,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 /** Numbers of replies. */
@@ -47,6 +48,7 @@ export const replyKinds = {
   reapAnswered: 97,
   pubsubAnswered: 98,
   upgradeAnswered: 99,
+  mergedMany: 82,
 } as const satisfies Record<PeerReply['kind'], number>;
 
 const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
@@ -67,6 +69,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   keepHint: 'written',
   pubsub: 'pubsubAnswered',
   upgrade: 'upgradeAnswered',
+  mergeMany: 'mergedMany',
 };
 
 /** True if the reply answers this request: its own kind of answer, or `failed`. */

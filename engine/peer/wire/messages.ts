@@ -141,6 +141,11 @@ export type PeerRequest =
       /** As in `mergeObject`. */
       readonly clientName?: Uint8Array | undefined;
     })
+  /**
+   * The objects of several independent writes, each of its own key (replication/merge-many.ts). Each is merged as by
+   * `mergeObject`, and may fail alone. Answered by `mergedMany`.
+   */
+  | { readonly kind: 'mergeMany'; readonly words: Uint8Array }
   /** A transaction message (transactions/formats/messages.ts). Answered by `transacted`. */
   | (Traceable & { readonly kind: 'transact'; readonly words: Uint8Array })
   /** A message of a hash-tree exchange (anti-entropy/messages.ts). Answered by `antiEntropyAnswered`. */
@@ -196,6 +201,8 @@ export type PeerReply =
     }
   /** The object after the write. */
   | { readonly kind: 'coordinated'; readonly object: Uint8Array }
+  /** The answer to `mergeMany`: how each of the writes ended (replication/merge-many.ts). */
+  | { readonly kind: 'mergedMany'; readonly words: Uint8Array }
   /** The answer to `gossip`. */
   | { readonly kind: 'gossiped'; readonly words: Uint8Array }
   /** The answer to `transact`. */

@@ -90,6 +90,14 @@ const schemaText = `
     optional bytes trace = 15;
   }
 
+  message MergeMany {
+    required bytes words = 1;
+  }
+
+  message MergedMany {
+    required bytes words = 1;
+  }
+
   message Transact {
     required bytes words = 1;
     optional bytes trace = 15;

@@ -7,7 +7,7 @@
  * and say what is wrong.
  *
  * 3: messages of builds whose greeting states no range. 4: `upgrade`, by which a cluster is finalized, and objects whose
- * writes have a basis (replica/object/object.ts).
+ * writes have a basis (replica/object/object.ts). 5: `mergeMany`, which brings the objects of many independent writes.
  */
 
 /** The versions that a node speaks, both included. */
@@ -17,7 +17,7 @@ export interface VersionRange {
 }
 
 /** What this build speaks. */
-export const messageVersions: VersionRange = { min: 3, max: 4 };
+export const messageVersions: VersionRange = { min: 3, max: 5 };
 
 /** Builds that speak this version read objects of format 2. */
 export const objectFormat2Since = 4;
@@ -26,7 +26,10 @@ export const objectFormat2Since = 4;
 export const unstatedVersions: VersionRange = { min: 3, max: 3 };
 
 /** The requests that came after the lowest version that this build speaks, and the version that they came with. */
-const since: ReadonlyMap<string, number> = new Map([['upgrade', 4]]);
+const since: ReadonlyMap<string, number> = new Map([
+  ['upgrade', 4],
+  ['mergeMany', 5],
+]);
 
 /** The version that a connection between two nodes speaks; undefined if they have none in common. */
 export function commonVersion(ours: VersionRange, theirs: VersionRange): number | undefined {

@@ -93,6 +93,27 @@ export class RequestCounter {
     return { put: leastOf(puts), get: leastOf(gets) };
   }
 
+  /** The least cost of a Redis pipeline of `count` writes of new keys. */
+  async pipelineCost(count: number): Promise<RequestCost> {
+    const costs: RequestCost[] = [];
+    const value = 'x'.repeat(100);
+    for (let index = 0; index < repetitions; index++) {
+      const commands = Array.from({ length: count }, (_, at) => ['SET', `pipeline-${index}-${at}`, value]);
+      costs.push(
+        await this.#costOf(
+          async () => {
+            const exchange = await this.#redis?.ask(commands, patienceUs);
+            const isDone =
+              exchange?.kind === 'answered' && exchange.answer.every(({ kind }) => kind !== 'error');
+            assert(isDone, 'the writes succeed');
+          },
+          () => undefined,
+        ),
+      );
+    }
+    return leastOf(costs);
+  }
+
   /** Sends one read of a key to another node, over HTTP. */
   readElsewhere(): void {
     const request = { method: 'GET', path: '/buckets/b/keys/other' } as const;
