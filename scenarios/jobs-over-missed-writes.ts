@@ -34,6 +34,7 @@ export const jobsOverMissedWrites: Scenario = {
     durability: 60,
     'session-guarantees': 5,
     'wasm-purity': 200,
+    listings: 60,
     'no-silent-failures': invariants['no-silent-failures'] ?? 1,
     determinism: 1,
   },

@@ -29,5 +29,5 @@ export const joinUnderLoad: Scenario = {
   calmMs: 6_000,
   settleMsMax: 30_000,
   settings: onTheMove,
-  invariants: { ...invariantsOnTheMove, 'ring-agreement': 4 },
+  invariants: { ...invariantsOnTheMove, 'ring-agreement': 4, 'transfer-soundness': 5 },
 };

@@ -29,5 +29,5 @@ export const leaveUnderLoad: Scenario = {
   calmMs: 6_000,
   settleMsMax: 30_000,
   settings: onTheMove,
-  invariants: { ...invariantsOnTheMove, 'ring-agreement': 5 },
+  invariants: { ...invariantsOnTheMove, 'ring-agreement': 5, 'transfer-soundness': 1 },
 };

@@ -29,6 +29,8 @@ class Trio {
   readonly held = new Set<string>();
   readonly cut = new Set<NodeId>();
   failedTasks = 0;
+  /** The page size of the nodes that boot from now on. */
+  pageBytes = 1 << 20;
   /** Called after a node has saved records. */
   onSave: (node: NodeId) => void = () => undefined;
 
@@ -69,7 +71,7 @@ class Trio {
         },
         holdsKeys: (prefix) => this.held.has(`${name} ${prefix}`),
       },
-      10,
+      { recordsMax: 10, pageBytes: this.pageBytes },
     );
     this.keepers.set(name, keeper);
   }
@@ -131,6 +133,17 @@ test('a setting takes effect on all reachable nodes, and on the others when they
   expect(trio.at(2, 'b')).toMatchObject({ allowMult: true, w: 'all' });
   expect(await trio.reset(2, 'b')).toBe('done');
   expect(trio.at(0, 'b')).toMatchObject({ allowMult: false, w: 'default' });
+});
+
+test('a node that was away fetches all records, however few fit into a page', async () => {
+  const trio = new Trio();
+  trio.pageBytes = 1;
+  for (const name of trio.names) trio.boot(name);
+  trio.cut.add('n3' as NodeId);
+  for (const bucket of ['a', 'b', 'c']) expect(await trio.set(0, bucket, { w: 'all' })).toBe('done');
+  trio.cut.clear();
+  await trio.gossip();
+  expect(['a', 'b', 'c'].map((bucket) => trio.at(2, bucket).w)).toEqual(['all', 'all', 'all']);
 });
 
 const steps = fc.array(

@@ -64,13 +64,21 @@ export interface PropertyShelf {
   complete(): Promise<void>;
 }
 
+/** Limits of bucket properties on one node. */
+export interface PropertyLimits {
+  /** Records, of buckets and types together. */
+  readonly recordsMax: number;
+  /** Bytes of records in one page of an answer to `fetch`, about; 128 KiB at most are taken. */
+  readonly pageBytes: number;
+}
+
 /** How often a node that has lost its records asks its peers again. */
 const askAgainUs = 200_000;
 /** How long, and how often, a starting node waits for the links to its routable peers. */
 const linkUsMax = 1_000_000;
 const linkLookUs = 10_000;
-/** Approximate bytes of records in one page of an answer to `fetch`. */
-const pageBytes = 128 * 1024;
+/** The most bytes of records in one page of an answer to `fetch`, about. */
+const pageBytesMax = 128 * 1024;
 /** How long a setting waits for the reachable peers to take it. */
 const spreadUsMax = 2_000_000;
 
@@ -86,6 +94,7 @@ export class PropertyKeeper {
   readonly #shelf: PropertyShelf;
   readonly #links: PropertyLinks;
   readonly #recordsMax: number;
+  readonly #pageBytes: number;
   readonly #commits: Commit[] = [];
   readonly #fetching = new Map<NodeId, Deferred<boolean>>();
   /** This incarnation began with all records: no peer's records are needed first. */
@@ -105,7 +114,7 @@ export class PropertyKeeper {
     buckets: Buckets,
     shelf: PropertyShelf,
     links: PropertyLinks,
-    recordsMax: number,
+    { recordsMax, pageBytes }: PropertyLimits,
   ) {
     this.#io = io;
     this.#buckets = buckets;
@@ -114,6 +123,7 @@ export class PropertyKeeper {
     this.#whole = this.#beganWhole;
     this.#links = links;
     this.#recordsMax = recordsMax;
+    this.#pageBytes = Math.min(pageBytes, pageBytesMax);
   }
 
   /**
@@ -281,7 +291,7 @@ export class PropertyKeeper {
     const left = this.#buckets.table.after(after);
     const writer = new ByteWriter(1024);
     for (const record of left) {
-      if (writer.length > pageBytes) break;
+      if (writer.length > this.#pageBytes) break;
       writeRecord(writer, record);
       records.push(record);
     }

@@ -374,7 +374,13 @@ const rows = {
     trial: untried(
       'a run writes less than the smallest page that servers need; scenarios may set a small one',
     ),
-    help: 'Bytes of one page when nodes list keys to each other, about: in anti-entropy and of idempotency keys.',
+    help: 'Bytes of one page when nodes list keys to each other, about: in anti-entropy, of idempotency keys and of bucket properties.',
+  },
+  peerPageItems: {
+    kind: wholeNumber(1, 100_000),
+    fallback: 2000,
+    trial: [1, 3, 2000],
+    help: 'Items of one page, message or step of background work at most (names, transactions, records); some take fewer.',
   },
   aaeSnapshotIntervalSeconds: {
     kind: wholeNumber(1, 31_536_000, 's'),

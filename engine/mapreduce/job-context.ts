@@ -30,6 +30,8 @@ export class JobContext {
   readonly deadlineUs: number;
   /** Most bytes of values that the job may collect in one place. */
   readonly bytesMax: number;
+  /** Most values that a reduce function sees at once, besides its own earlier results. */
+  readonly batchMax: number;
   readonly #ended = new Deferred<never>();
   #end: LockstepError | undefined;
 
@@ -38,7 +40,7 @@ export class JobContext {
     worker: PhaseWorker,
     modules: ReadonlyMap<string, PhaseModule>,
     counts: MapReduceCounts,
-    limits: { readonly deadlineUs: number; readonly bytesMax: number },
+    limits: { readonly deadlineUs: number; readonly bytesMax: number; readonly batchMax: number },
   ) {
     this.parts = parts;
     this.#worker = worker;
@@ -46,6 +48,7 @@ export class JobContext {
     this.counts = counts;
     this.deadlineUs = limits.deadlineUs;
     this.bytesMax = limits.bytesMax;
+    this.batchMax = limits.batchMax;
     // Waiting stages receive the rejection; if there is none, it must not count as unhandled.
     this.#ended.promise.catch(() => undefined);
   }

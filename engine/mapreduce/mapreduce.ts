@@ -28,6 +28,8 @@ export interface MapReduceOptions {
   readonly jobCountMax: number;
   /** Most bytes of values that one job may collect in one place. */
   readonly bytesMax: number;
+  /** Most values that a reduce function sees at once, besides its own earlier results. */
+  readonly batchMax: number;
 }
 
 /** MapReduce of one node, as coordinator and as replica. */
@@ -105,14 +107,14 @@ export class MapReduce {
 
   #start(job: Job): RunningJob {
     if (this.#stopped) throw new LockstepError('ShuttingDown');
-    const { jobCountMax, bytesMax } = this.#options;
+    const { jobCountMax, bytesMax, batchMax } = this.#options;
     const modules = this.#modulesOf(job);
     this.#checkTypes(job);
     if (this.#jobs.size >= jobCountMax)
       throw new LockstepError('Overloaded', `${jobCountMax} jobs are under way; try again later`);
     const timeoutUs = (job.timeoutMs ?? this.#options.timeoutMs) * 1000;
     const deadlineUs = this.#io.clock.nowUs() + timeoutUs;
-    const limits = { deadlineUs, bytesMax };
+    const limits = { deadlineUs, bytesMax, batchMax };
     const context = new JobContext(this.#parts, this.#worker, modules, this.counts, limits);
     const timer = this.#io.clock.after(timeoutUs, () =>
       context.finish(new LockstepError('Timeout', 'timeout')),

@@ -16,9 +16,6 @@ import { FunctionError, PhaseError } from './phase-error.ts';
 import { sizeOf } from './phase-worker.ts';
 import { applyModule } from './wasm-values.ts';
 
-/** Most values that a function sees at once, besides its own earlier results. */
-const batchMax = 1000;
-
 /** How a function continues from its earlier results. */
 interface Step {
   /** The results after further values. */
@@ -55,7 +52,7 @@ export class ReduceStage {
     this.#bytes += bytes;
     for (const value of values) {
       this.#waiting.push(value);
-      if (this.#waiting.length >= batchMax && !this.#whole) await this.#fold();
+      if (this.#waiting.length >= this.#context.batchMax && !this.#whole) await this.#fold();
     }
     this.#checkSize();
   }

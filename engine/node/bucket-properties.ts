@@ -50,7 +50,10 @@ export function composeProperties(
       return false;
     },
   };
-  const keeper = new PropertyKeeper(io, buckets, properties, around, config.bucketPropertiesMax);
+  const keeper = new PropertyKeeper(io, buckets, properties, around, {
+    recordsMax: config.bucketPropertiesMax,
+    pageBytes: config.peerPageBytes,
+  });
   membership.topics.add('props', {
     digest: () => keeper.digest,
     heard: (peer, digest) => keeper.heard(peer, digest),

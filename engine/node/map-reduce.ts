@@ -2,7 +2,8 @@
 import type { ByteString } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { Coverage } from '../mapreduce/listing/coverage.ts';
-import { LocalListing } from '../mapreduce/listing/local-listing.ts';
+import type { ListingStore } from '../mapreduce/listing/local-listing.ts';
+import { LocalListing, pageLimits } from '../mapreduce/listing/local-listing.ts';
 import type { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
@@ -23,6 +24,9 @@ export interface MapReduceDependencies {
   readonly knowsType: (type: ByteString) => boolean;
 }
 
+/** Values that a reduce function sees at once at most, whatever the configuration allows. */
+const reducedMax = 1000;
+
 /** The node's MapReduce service. Registers its metrics families. */
 export function composeMapReduce(io: Io, config: NodeConfig, below: MapReduceDependencies): MapReduce {
   const { parts, dispatcher, coverage, modules, knowsType } = below;
@@ -33,6 +37,7 @@ export function composeMapReduce(io: Io, config: NodeConfig, below: MapReduceDep
     timeoutMs: config.mapredTimeoutMs,
     jobCountMax: config.mapredJobsMax,
     bytesMax: config.mapredBytesMax,
+    batchMax: Math.min(reducedMax, config.peerPageItems),
   });
   for (const family of mapReduce.counts.families()) parts.stats.register(family);
   return mapReduce;
@@ -46,16 +51,19 @@ export function jobLimits(config: NodeConfig): JobLimits {
 /** The cluster-wide listings of keys and buckets. This node's part of each comes from its own store. */
 export function composeListings(
   io: Io,
+  config: NodeConfig,
   parts: RoundDependencies,
   store: Store,
   driver: StoreDriver,
 ): Coverage {
-  const listing = new LocalListing({
+  const local: ListingStore = {
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
     keysOfBucket: (prefix) => store.keysOfBucket(prefix),
     tokenOf: (key) => store.tokenOf(key),
     wallMs: () => io.clock.wallMs(),
     tryRead: (key, done) => driver.tryRead(key, done),
-  });
+  };
+  const namesMax = Math.min(pageLimits.namesMax, config.peerPageItems);
+  const listing = new LocalListing(local, { ...pageLimits, namesMax });
   return new Coverage(io, parts, listing);
 }

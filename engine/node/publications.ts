@@ -21,6 +21,7 @@ export function composePublications(
     peers: () => membership.peers.map(({ node }) => node),
     generation: () => membership.self.generation,
     answerBytesMax: Math.min(config.redisAnswerBytesMax, config.frameBytesMax / 2),
+    pageItems: config.peerPageItems,
   });
 }
 

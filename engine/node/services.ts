@@ -286,7 +286,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Re
   );
   membership.publication.holdWhile(transactions.givenAway(() => membership.publication.refresh()));
   const reading = { ...parts, view: parts.readView };
-  const coverage = composeListings(io, reading, store, driver);
+  const coverage = composeListings(io, config, reading, store, driver);
   const mapReduce = composeMapReduce(io, config, {
     parts: reading,
     dispatcher,

@@ -80,5 +80,6 @@ function optionsOf(config: NodeConfig): TransactionOptions {
     retentionMs: config.transactionRetentionSeconds * 1000,
     rememberedMax: config.transactionRememberedMax,
     pageBytes: config.peerPageBytes,
+    pageItems: config.peerPageItems,
   };
 }

@@ -36,6 +36,8 @@ export interface TransactionOptions {
   readonly rememberedMax: number;
   /** Bytes of one page of idempotency keys that is sent to a peer, about. */
   readonly pageBytes: number;
+  /** Items of one message, or of one write, of background work at most. */
+  readonly pageItems: number;
 }
 
 /**

@@ -105,13 +105,13 @@ export class Transactions implements TransactionService {
     memories: Memories,
   ) {
     const names = new IdempotencyKeys(options.rememberedMax);
-    const spread = new KeyReplication(io, parts);
+    const spread = new KeyReplication(io, parts, options.pageItems);
     const log = new TransactionLog(store);
     const startedUs = io.clock.nowUs();
     const mayHaveGoneBack = (): boolean =>
       !this.#coordinator.memory.isFirst && io.clock.nowUs() - startedUs < options.retentionMs * 1000;
     const { metrics } = this;
-    const batches = new BatchReplication(io, parts);
+    const batches = new BatchReplication(io, parts, options.pageItems);
     const retention = new RetentionClock(io.clock);
     const drivers = { names, retention, spread, batches };
     this.#context = { io, parts, log, metrics, options, lives, ...drivers, mayHaveGoneBack };

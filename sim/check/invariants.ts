@@ -12,6 +12,7 @@ import { dataIntegrityRow } from './disks/corruption.ts';
 import { timestampAccuracyRow } from './disks/dates.ts';
 import { determinismRow } from './program/determinism.ts';
 import { causalityRow } from './disks/dots.ts';
+import { transferSoundnessRow } from './disks/transfers.ts';
 import { durabilityRow } from './objects/durability.ts';
 import {
   exchangeSoundnessRow,
@@ -24,6 +25,7 @@ import { noSilentFailuresRow } from './program/failures.ts';
 import { hintDeliveryRow } from './disks/hints.ts';
 import { nodeIdentityRow } from './cluster/identity.ts';
 import { strictSerializabilityRow } from './transactions/isolation.ts';
+import { listingsRow } from './mapreduce/listings.ts';
 import { livenessRow } from './cluster/liveness.ts';
 import { lockExclusivityRow } from './transactions/locks.ts';
 import { inputRobustnessRow } from './protocols/malformed-input.ts';
@@ -83,6 +85,8 @@ export const invariantTable = [
   conditionalPutsRow,
   messagesRow,
   bucketPropertiesRow,
+  transferSoundnessRow,
+  listingsRow,
 ] as const;
 
 type AnyRow = (typeof invariantTable)[number];

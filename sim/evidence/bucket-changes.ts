@@ -15,6 +15,9 @@ export interface BucketChange {
   readonly invokedUs: number;
   readonly completedUs: number;
   readonly outcome: Outcome;
+  /** What its node stated right before the change, and right after acknowledging it; undefined: no answer. */
+  readonly before?: StatedProperties | undefined;
+  readonly after?: StatedProperties | undefined;
 }
 
 /** The marked properties, as a node states them. */
@@ -68,6 +71,8 @@ export interface BucketEvidence {
   readonly changes: readonly BucketChange[];
   readonly statements: readonly BucketStatement[];
   readonly effects: readonly BucketEffect[];
+  /** Nodes whose disks may forget what they have acknowledged. */
+  readonly forgetful?: readonly string[];
 }
 
 /** What a bucket states that no change concerns. */
@@ -76,6 +81,11 @@ export const unmarked: StatedProperties = { allow_mult: false, old_vclock: 86_40
 /** What a change with this mark sets. Limits this large prune nothing in a run. */
 export function markedProperties(mark: number): StatedProperties {
   return { allow_mult: mark % 2 === 1, old_vclock: 100_000 + mark, big_vclock: 100 + mark };
+}
+
+/** What a change leaves, if no other one follows it. */
+export function propertiesLeft({ kind, mark }: Pick<BucketChange, 'kind' | 'mark'>): StatedProperties {
+  return kind === 'reset' ? unmarked : markedProperties(mark);
 }
 
 /** The bucket of a number; it holds no key before the calm. */

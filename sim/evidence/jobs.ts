@@ -41,3 +41,25 @@ export function describeJob({ id, client, kind, node, outcome, found, reason }: 
   const why = reason === '' ? `, ${found.length} keys` : ` (${reason})`;
   return `#${id} ${client} ${kind} at ${node}: ${outcome}${why}`;
 }
+
+/** One listing of a bucket's keys: what the client asked, and what it was answered. */
+export interface ListingRecord {
+  readonly client: string;
+  readonly node: string;
+  readonly datacenter: string;
+  readonly over: 'pbc' | 'http';
+  /** The bucket, with a trailing slash. */
+  readonly bucket: string;
+  readonly invokedUs: number;
+  readonly completedUs: number;
+  /** Never `unknown`: a listing changes nothing. */
+  readonly outcome: Exclude<Outcome, 'unknown'>;
+  /** The keys as `bucket/key`, in the order of the answer. */
+  readonly names: readonly string[];
+  readonly final: boolean;
+}
+
+/** One line for people: `j1 lists newest/ at n2 over http: 12 keys`. */
+export function describeListing({ client, node, over, bucket, names }: ListingRecord): string {
+  return `${client} lists ${bucket} at ${node} over ${over}: ${names.length} keys`;
+}

@@ -59,6 +59,17 @@ export const oracleMutants: readonly Mutant[] = [
     seedsMax: 20,
   },
   {
+    name: 'page-lacks-its-last-key',
+    code: 'M235',
+    title: 'a full page of a listing lacks its last key',
+    file: 'engine/mapreduce/listing/local-listing.js',
+    find: 'if (page.full)',
+    replace: 'if (page.full && (page.names.pop(), true))',
+    scenario: 'swarm',
+    oracles: ['listings'],
+    seedsMax: 20,
+  },
+  {
     name: 'reset-undone-by-merge',
     code: 'M149',
     title: 'a setting of a bucket that a reset removed returns with the next record that is merged',

@@ -8,6 +8,7 @@ import type { StatsSnapshot } from '../../engine/metrics/snapshot.ts';
 import type { Sample } from '../../engine/metrics/family.ts';
 import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
 import type { HintBalance } from '../check/disks/hints.ts';
+import type { TransferRecords } from '../check/disks/transfers.ts';
 import type { ForbiddenStart } from '../check/cluster/identity.ts';
 import type { QuietRecord } from '../check/cluster/quiet.ts';
 import { isQuiet } from '../check/cluster/quiet.ts';
@@ -18,7 +19,8 @@ import { needsAny } from '../check/invariants.ts';
 import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
-import type { ReplacementsOf } from './object-observer.ts';
+import { HandoverObserver } from './handover-observer.ts';
+import type { Owners } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
 import { ReadMemoryObserver } from './read-memory-observer.ts';
 import { RouteObserver } from './route-observer.ts';
@@ -56,6 +58,7 @@ export type MonitorEvidence = Pick<
   | 'standbyPeriods'
   | 'hints'
   | 'hintBalances'
+  | 'transfers'
 >;
 
 /** Follows one run from its start and records the facts that its checks need. */
@@ -66,6 +69,7 @@ export class Monitor {
   readonly #faults: Faults;
   readonly #dates: DateObserver;
   readonly #objects: ObjectObserver;
+  readonly #handovers: HandoverObserver;
   readonly #routes: RouteObserver;
   readonly #readRoom: ReadMemoryObserver;
   readonly #moves: OpinionMove[] = [];
@@ -75,6 +79,8 @@ export class Monitor {
   readonly #silent = new Map<string, number>();
   /** Nodes that have left durably; the cluster counts one as a member until its process has ended. */
   readonly #left = new Set<string>();
+  /** The ring that each node's incarnation has, as its log names the members. */
+  readonly #rings = new Map<string, Ring>();
   #quiet: readonly QuietRecord[] = [];
   #balances: readonly HintBalance[] = [];
 
@@ -86,14 +92,18 @@ export class Monitor {
     this.#faults = faults;
     const nowUs = (): number => world.nowUs;
     this.#dates = new DateObserver(nowUs);
-    const replacements: ReplacementsOf = (peer, token) => {
-      if (cluster.members.includes(peer) && !this.#left.has(peer)) return undefined;
-      const owners = cluster.owners().members.filter(({ node }) => !this.#left.has(node));
-      return new Ring(owners).placement(token as Token).map(({ node }) => node);
+    const owners: Owners = {
+      replacing: (peer, token) => {
+        if (cluster.members.includes(peer) && !this.#left.has(peer)) return undefined;
+        const present = cluster.owners().members.filter(({ node }) => !this.#left.has(node));
+        return new Ring(present).placement(token as Token).map(({ node }) => node);
+      },
+      seenBy: (host, token) =>
+        (this.#rings.get(host) ?? cluster.ring).placement(token as Token).map(({ node }) => node),
     };
     this.#objects = new ObjectObserver(
       nowUs,
-      replacements,
+      owners,
       needsAny(plan.floors, 'dates') ? this.#dates : undefined,
       {
         mayRot: nodesExcepted(plan.faults, 'causality').size > 0,
@@ -104,6 +114,8 @@ export class Monitor {
         },
       },
     );
+    const forgetful = nodesExcepted(plan.faults, 'hint-delivery');
+    this.#handovers = new HandoverObserver(nowUs, this.#objects, forgetful);
     this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host));
     this.#readRoom = new ReadMemoryObserver(world, cluster);
     if (!observed) return;
@@ -122,6 +134,17 @@ export class Monitor {
         if (!cluster.names.includes(host)) return;
         const files = cluster.host(host).disk.durableFiles();
         this.#objects.cut(host, String(fields['path']), Number(fields['offset']), files);
+      });
+      world.trace.on('membership.ring.changed', ({ host, fields }) => {
+        const members = String(fields['members']).split(' ');
+        this.#rings.set(host, cluster.ringOf(members));
+      });
+      world.trace.on('membership.move.declared', ({ host, fields }) => {
+        if (fields['move'] === 'copying') this.#handovers.began(host);
+      });
+      world.trace.on('transfer.done', ({ host }) => {
+        const member = cluster.memberOf(host);
+        if (member !== undefined) this.#handovers.ended(member, this.#rings.get(host) ?? cluster.ring);
       });
       world.trace.on('membership.left', ({ host }) => {
         this.#left.add(host);
@@ -193,6 +216,7 @@ export class Monitor {
       standbyPeriods: this.#faults.standbyPeriods,
       hints: this.#objects.hints,
       hintBalances: this.#balances,
+      transfers: joined(this.#objects.cleanups, this.#handovers.records),
     };
   }
 
@@ -294,6 +318,14 @@ export class Monitor {
     );
     return { ...expected, peers, hintsKept: sumOf(snapshot, 'svc_hints_kept') };
   }
+}
+
+function joined(one: TransferRecords, other: TransferRecords): TransferRecords {
+  return {
+    compared: one.compared + other.compared,
+    skipped: one.skipped + other.skipped,
+    lost: [...one.lost, ...other.lost].sort((left, right) => left.atUs - right.atUs),
+  };
 }
 
 function sumOf(snapshot: StatsSnapshot, name: string): number {

@@ -1,7 +1,7 @@
 /**
  * Follows every object that nodes write to their disks: the dots that it names and the versions that it replaces
- * (`causality`), and the hints that nodes keep and remove (`hint-delivery`). The world reports every write when it has
- * reached the disk.
+ * (`causality`), the hints that nodes keep and remove (`hint-delivery`), and the copies that they give up
+ * (`transfer-soundness`). The world reports every write when it has reached the disk.
  */
 import { hash } from 'node:crypto';
 
@@ -18,6 +18,7 @@ import { decodeObject, describeObject, liveSiblings } from '../../engine/replica
 import type { DotRecords } from '../check/disks/dots.ts';
 import type { CoordinatedAt } from '../check/objects/conditional-puts.ts';
 import type { HintBalance, HintRecords } from '../check/disks/hints.ts';
+import type { TransferRecords } from '../check/disks/transfers.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/core/watchers.ts';
 import type { DateObserver } from './date-observer.ts';
@@ -34,10 +35,21 @@ const rooms = ['store', 'hints'] as const;
 interface Held {
   readonly seq: number;
   readonly object: StoredObject | undefined;
+  readonly token: number;
+  /** When it was seen first: as it was written, or at the start of an incarnation that has found it. */
+  readonly atUs: number;
   /** Where it lies: in the log, and where merges have copied it to. */
   readonly places: RecordPlace[];
   /** The node has reported that it cannot read the record. */
   unreadable: boolean;
+}
+
+/** The newest record of a key on a host, if it is an object. */
+export interface HeldCopy {
+  readonly object: StoredObject;
+  readonly token: number;
+  /** When it was seen first: as it was written, or at the start of an incarnation that has found it. */
+  readonly atUs: number;
 }
 
 /** Bytes `from` to `to` - 1 of a file of a host. */
@@ -77,8 +89,15 @@ interface NamedWrite {
 /** Contents longer than this many bytes are represented by their hashes. */
 const contentBytesMax = 1024;
 
-/** The owners of the token that replace a peer which is no longer a member; undefined for a member. */
-export type ReplacementsOf = (peer: string, token: number) => readonly string[] | undefined;
+/** Who holds copies, as the world knows the ring. */
+export interface Owners {
+  /** The owners of the token that replace a peer which is no longer a member; undefined for a member. */
+  readonly replacing: (peer: string, token: number) => readonly string[] | undefined;
+  /** The owners of the token by the ring that the host has. */
+  readonly seenBy: (host: string, token: number) => readonly string[];
+}
+
+const noOwners: Owners = { replacing: () => undefined, seenBy: () => [] };
 
 /** What the contract of faults excepts in a run. */
 export interface DiskExceptions {
@@ -93,7 +112,7 @@ export interface DiskExceptions {
 /** Judges every object and hint as it reaches a disk; collects violations of `causality` and `hint-delivery`. */
 export class ObjectObserver {
   readonly #nowUs: () => number;
-  readonly #replacements: ReplacementsOf;
+  readonly #owners: Owners;
   readonly #dates: DateObserver | undefined;
   readonly #exceptions: DiskExceptions;
   readonly #segments = new Map<string, SegmentTail>();
@@ -118,17 +137,21 @@ export class ObjectObserver {
   #compared = 0;
   #skipped = 0;
   #removed = 0;
+  #overwrites = 0;
   #skippedHints = 0;
+  readonly #forsaken: BadEvent[] = [];
+  #cleaned = 0;
+  #skippedCopies = 0;
 
   /** `dates` also receives every object. */
   constructor(
     nowUs: () => number,
-    replacements: ReplacementsOf = () => undefined,
+    owners: Owners = noOwners,
     dates?: DateObserver,
     exceptions: DiskExceptions = { mayRot: false, forgetful: new Set(), isTooOld: () => false },
   ) {
     this.#nowUs = nowUs;
-    this.#replacements = replacements;
+    this.#owners = owners;
     this.#dates = dates;
     this.#exceptions = exceptions;
   }
@@ -158,7 +181,28 @@ export class ObjectObserver {
   }
 
   get hints(): HintRecords {
-    return { removed: this.#removed, skipped: this.#skippedHints, forgotten: this.#forgotten };
+    const removed = this.#removed + this.#overwrites;
+    return { removed, skipped: this.#skippedHints, forgotten: this.#forgotten };
+  }
+
+  /** Copies that nodes removed because they own the key no more. */
+  get cleanups(): TransferRecords {
+    const [compared, skipped] = [this.#cleaned - this.#skippedCopies, this.#skippedCopies];
+    return { compared, skipped, lost: this.#forsaken };
+  }
+
+  /** What the hosts hold: host, key and newest record. */
+  *copies(): Generator<readonly [host: string, key: PackedKey, copy: HeldCopy]> {
+    for (const [place, { object, token, atUs }] of this.#held) {
+      const at = place.indexOf(' ');
+      if (object !== undefined)
+        yield [place.slice(0, at), place.slice(at + 1) as PackedKey, { object, token, atUs }];
+    }
+  }
+
+  copyAt(host: string, key: PackedKey): HeldCopy | undefined {
+    const held = this.#held.get(`${host} ${key}`);
+    return held?.object === undefined ? undefined : { ...held, object: held.object };
   }
 
   /** Number of hints that the node's incarnation wrote to its disk, and of those that it removed there. */
@@ -187,7 +231,7 @@ export class ObjectObserver {
     this.#hints.set(host, new Map());
     const writes: HintWrites = { foundSeq: 0, written: new Set(), erased: new Set() };
     this.#hintWrites.set(host, writes);
-    for (const [room, key, { seq, value, at, bytes }, path] of newestRecords(files)) {
+    for (const [room, key, { seq, token, value, at, bytes }, path] of newestRecords(files)) {
       if (room === 'hints') writes.foundSeq = Math.max(writes.foundSeq, seq);
       if (value === 'damaged' || isSystemKey(key)) continue;
       if (room === 'hints') {
@@ -200,7 +244,7 @@ export class ObjectObserver {
       }
       const object = value === undefined ? undefined : objectOf(value);
       if (value === undefined || object !== undefined)
-        this.#held.set(`${host} ${key}`, heldAt(path, { seq, at, bytes }, object));
+        this.#held.set(`${host} ${key}`, this.#heldAt(path, { seq, token, at, bytes }, object));
     }
     for (const room of rooms) {
       for (const [path, content] of logsInUse(files, room))
@@ -252,16 +296,18 @@ export class ObjectObserver {
     return tail;
   }
 
-  #stored(host: string, path: string, { key, seq, value, at, bytes }: LogRecord): void {
+  #stored(host: string, path: string, { key, token, seq, value, at, bytes }: LogRecord): void {
     if (isSystemKey(key) || value === 'damaged') return;
     const place = `${host} ${key}`;
     const held = this.#held.get(place);
     // The same batch again, rewritten by a recovery or read again because it follows a hole.
     if (held !== undefined && seq <= held.seq) return;
     if (value === undefined) {
-      if (held?.object !== undefined && liveSiblings(held.object).length === 0)
-        this.#reaped.set(place, held.object.context);
-      this.#held.set(place, heldAt(path, { seq, at, bytes }, undefined));
+      if (held?.object !== undefined) {
+        if (liveSiblings(held.object).length === 0) this.#reaped.set(place, held.object.context);
+        else if (!held.unreadable) this.#cleanedUp(host, key, token, held.object);
+      }
+      this.#held.set(place, this.#heldAt(path, { seq, token, at, bytes }, undefined));
       return;
     }
     const object = objectOf(value);
@@ -274,7 +320,7 @@ export class ObjectObserver {
     // The exception of `causality` in the contract of faults.
     if (held?.unreadable === true) this.#skipped += held.object?.siblings.length ?? 0;
     else if (held?.object !== undefined) this.#replaces(host, key, held.object, object);
-    this.#held.set(place, heldAt(path, { seq, at, bytes }, object));
+    this.#held.set(place, this.#heldAt(path, { seq, token, at, bytes }, object));
   }
 
   #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): void {
@@ -327,6 +373,21 @@ export class ObjectObserver {
     }
   }
 
+  /** A node removes a live copy only where it owns the key no more, and after each owner has it durably. */
+  #cleanedUp(host: string, key: PackedKey, token: number, object: StoredObject): void {
+    const owners = this.#owners.seenBy(host, token);
+    const fault = (why: string): void => {
+      const text = `${host} removes its copy of ${nameOf(key)}, ${describeObject(object)}: ${why}`;
+      this.#forsaken.push({ atUs: this.#nowUs(), text });
+    };
+    this.#cleaned += 1;
+    if (owners.includes(host)) return fault('it owns the key');
+    const verdicts = owners.map((owner) => this.has(owner, key, object));
+    const lacking = owners.find((_, index) => verdicts[index] === 'too few');
+    if (lacking !== undefined) fault(`${lacking} holds ${this.#describeHeld(lacking, key)}`);
+    else if (verdicts.includes('unknown')) this.#skippedCopies += 1;
+  }
+
   #hinted(host: string, { key, seq, value }: LogRecord): void {
     const hints = this.#hints.get(host) ?? new Map<string, HeldHint>();
     this.#hints.set(host, hints);
@@ -337,11 +398,26 @@ export class ObjectObserver {
       (value === undefined ? writes.erased : writes.written).add(seq);
     if (value === 'damaged' || (held !== undefined && seq <= held.seq)) return;
     hints.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
-    if (value === undefined && held?.hint !== undefined) this.#lose(host, key, held.hint, 'removed');
+    if (held?.hint !== undefined) {
+      if (value === undefined) this.#lose(host, key, held.hint, 'removed');
+      else this.#overwritten(host, key, held.hint, new Uint8Array(value));
+    }
     const hint =
       value === undefined || this.#dates === undefined ? undefined : readHint(new Uint8Array(value));
     const hinted = unpackKey(key)?.key as string | undefined;
     if (hint !== undefined && hinted !== undefined) this.#dates?.stored(hinted as PackedKey, hint.object);
+  }
+
+  /** All writes of a key that a replica missed share one hint: a later one carries what the one before it carried. */
+  #overwritten(host: string, key: string, before: Uint8Array, bytes: Uint8Array): void {
+    const [old, now] = [readHint(before), readHint(bytes)];
+    if (old === undefined || now === undefined || this.#exceptions.isTooOld(host, old.writtenMs)) return;
+    this.#overwrites += 1;
+    if (isCovered(old.object, now.object.context)) return;
+    const name = unpackKey(key as PackedKey);
+    const what = `the hint of ${nameOf(name?.key as string as PackedKey)} for ${name === undefined ? '' : textOf(name.bucket)}`;
+    const text = `${host} replaces ${what}: ${describeObject(now.object)} lacks some of ${describeObject(old.object)}`;
+    this.#forgotten.push({ atUs: this.#nowUs(), text });
   }
 
   /** From now on the host does not hold the hint: another node must hold the versions that it carried. */
@@ -370,46 +446,49 @@ export class ObjectObserver {
    */
   #gaveUp(host: string, how: string, peer: string, key: PackedKey, { token, object }: ReadHint): void {
     if (isCovered(object, this.#held.get(`${peer} ${key}`)?.object?.context)) return;
-    for (const owner of this.#replacements(peer, token) ?? [peer]) {
-      if (this.#mustHave(owner, key, object, `${host} ${how} its hint of ${nameOf(key)} for ${peer}`)) return;
+    for (const owner of this.#owners.replacing(peer, token) ?? [peer]) {
+      const verdict = this.has(owner, key, object);
+      if (verdict === 'all') continue;
+      if (verdict === 'unknown') this.#skippedHints += 1;
+      else {
+        const text = `${host} ${how} its hint of ${nameOf(key)} for ${peer}; ${owner} holds ${this.#describeHeld(owner, key)}, not ${describeObject(object)}`;
+        this.#forgotten.push({ atUs: this.#nowUs(), text });
+      }
+      return;
     }
   }
 
   /**
-   * Judges whether the owner holds all versions of the hint. Returns true if they are missing: either a violation is
-   * recorded, or the hint is skipped because the owner's context no longer knows the versions' actors (pruned).
+   * Whether the owner holds all versions that another node gives up. `unknown`: its disk may have forgotten them, or its
+   * context knows their actors no longer (pruned).
    */
-  #mustHave(owner: string, key: PackedKey, hinted: StoredObject, what: string): boolean {
+  has(owner: string, key: PackedKey, given: StoredObject): 'all' | 'unknown' | 'too few' {
     const place = `${owner} ${key}`;
     const held = this.#held.get(place)?.object;
-    if (held === undefined && isCovered(hinted, this.#reaped.get(place))) return false;
-    // The exception of `hint-delivery` in the contract of faults.
-    if (this.#exceptions.forgetful.has(owner)) {
-      this.#skippedHints += 1;
-      return true;
-    }
-    const missing = hinted.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
-    if (missing.length === 0) return false;
-    if (
-      held !== undefined &&
-      missing.every(({ dot }) => held.context.every((one) => one.actor !== dot.actor))
-    ) {
-      this.#skippedHints += 1;
-      return true;
-    }
-    const has = held === undefined ? 'nothing' : describeObject(held);
-    const text = `${what}; ${owner} holds ${has}, not ${describeObject(hinted)}`;
-    this.#forgotten.push({ atUs: this.#nowUs(), text });
-    return true;
+    if (held === undefined && isCovered(given, this.#reaped.get(place))) return 'all';
+    const missing = given.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
+    if (missing.length === 0) return 'all';
+    // The exception of `hint-delivery` and of `transfer-soundness` in the contract of faults.
+    if (this.#exceptions.forgetful.has(owner)) return 'unknown';
+    const isPruned = missing.every(
+      ({ dot }) => held?.context.every((one) => one.actor !== dot.actor) === true,
+    );
+    return isPruned ? 'unknown' : 'too few';
   }
-}
 
-function heldAt(
-  path: string,
-  { seq, at, bytes }: Pick<LogRecord, 'seq' | 'at' | 'bytes'>,
-  object: StoredObject | undefined,
-): Held {
-  return { seq, object, places: [{ path, from: at, to: at + bytes }], unreadable: false };
+  #heldAt(
+    path: string,
+    { seq, token, at, bytes }: Pick<LogRecord, 'seq' | 'token' | 'at' | 'bytes'>,
+    object: StoredObject | undefined,
+  ): Held {
+    const places = [{ path, from: at, to: at + bytes }];
+    return { seq, object, token, atUs: this.#nowUs(), places, unreadable: false };
+  }
+
+  #describeHeld(owner: string, key: PackedKey): string {
+    const held = this.#held.get(`${owner} ${key}`)?.object;
+    return held === undefined ? 'nothing' : describeObject(held);
+  }
 }
 
 /** The newest record of every key of both stores, removals too, as (store, key, record, path of its file). */

@@ -385,6 +385,7 @@ class Run {
         this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),
       ),
       jobs: load.jobs,
+      listings: load.listings,
       diskLosses: diskLossesOf(
         this.#disks.losses,
         repairedBy === 'sweeps' && floors.convergence !== undefined,

@@ -1,6 +1,6 @@
 /**
- * An operator who changes the properties of buckets over HTTP, each change at its moment and through its node. After
- * the calm the operator asks every node what it states of each bucket, and tries what the properties promise: whether
+ * An operator who changes the properties of buckets over HTTP, each change at its moment and through its node, and asks
+ * that node what it states right before the change and after it. After the calm the operator asks every node what it states of each bucket, and tries what the properties promise: whether
  * two puts without a context leave two values.
  */
 import type { Io } from '../../engine/io/io.ts';
@@ -31,6 +31,8 @@ export interface BucketOperatorContext {
   readonly nowUs: () => number;
   /** A read by a quorum sees what any node has acknowledged: all are in one datacenter, and writes take a quorum. */
   readonly seesAtOnce: boolean;
+  /** Nodes whose disks may forget what they have acknowledged. */
+  readonly forgetful: readonly string[];
 }
 
 /** The operator of one run, and its records. */
@@ -38,10 +40,12 @@ export class BucketOperator {
   readonly changes: BucketChange[] = [];
   statements: readonly BucketStatement[] = [];
   readonly effects: BucketEffect[] = [];
+  readonly forgetful: readonly string[];
   readonly #context: BucketOperatorContext;
 
   constructor(context: BucketOperatorContext) {
     this.#context = context;
+    this.forgetful = context.forgetful;
   }
 
   /** Makes one change. */
@@ -50,6 +54,7 @@ export class BucketOperator {
     const path = `/buckets/${bucket}/props`;
     const headers = { 'Content-Type': 'application/json' };
     const body = JSON.stringify({ props: markedProperties(mark) });
+    const before = await this.#statedBy(node, bucket, io);
     const invokedUs = this.#context.nowUs();
     const outcome = await this.#outcomeOf(
       io,
@@ -57,7 +62,8 @@ export class BucketOperator {
       kind === 'set' ? { method: 'PUT', path, headers, body } : { method: 'DELETE', path },
     );
     const completedUs = this.#context.nowUs();
-    this.changes.push({ id, kind, bucket, mark, node, invokedUs, completedUs, outcome });
+    const after = outcome === 'ok' ? await this.#statedBy(node, bucket, io) : undefined;
+    this.changes.push({ id, kind, bucket, mark, node, invokedUs, completedUs, outcome, before, after });
   }
 
   async #outcomeOf(io: Io, node: string, request: HttpClientRequest): Promise<BucketChange['outcome']> {

@@ -1,11 +1,14 @@
 /** A simulated MapReduce client: runs one job after the other over the binary protocol, each at some node. */
+import { present } from '../../engine/base/assert.ts';
 import { bufferOf } from '../../engine/base/ids.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import { pick } from '../../engine/io/random.ts';
-import type { FoundKey, JobKind, JobRecord } from '../evidence/jobs.ts';
+import type { FoundKey, JobKind, JobRecord, ListingRecord } from '../evidence/jobs.ts';
 import type { PlanJob } from '../plan/plan.ts';
+import { HttpClient } from '../world/http/http-client.ts';
 import type { ClientKey, ClientTarget } from './client.ts';
+import type { KeyPlace } from './http-objects.ts';
 import { Impatience } from './impatient-client.ts';
 import { PbConnection } from './pb-connection.ts';
 import { tagAt } from './traced-value.ts';
@@ -18,6 +21,7 @@ export interface JobClientSetup {
   /** By the key's number. */
   readonly keys: readonly ClientKey[];
   readonly records: JobRecord[];
+  readonly listings: ListingRecord[];
   readonly nowUs: () => number;
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
@@ -42,11 +46,12 @@ export class JobClient {
   }
 
   async work(jobs: readonly PlanJob[], stopped: () => boolean): Promise<void> {
-    for (const job of jobs) {
+    for (const [index, job] of jobs.entries()) {
       await sleep(this.#setup.io.clock, job.thinkUs);
       if (stopped()) break;
       await this.run(job, false);
-      if (job.kind === 'whole') await this.#list(job);
+      const [first] = job.keys;
+      if (first !== undefined) await this.list(first, index % 2 === 0 ? 'pbc' : 'http', false);
     }
     this.#connection?.close();
   }
@@ -78,20 +83,63 @@ export class JobClient {
     return ok;
   }
 
-  /** Lists the keys of the job's bucket, so that `metrics-reconcile` has listings to count. */
-  async #list({ keys }: Asked): Promise<void> {
-    const place = keys.flatMap((key) => this.#setup.keys[key] ?? [])[0]?.place;
-    const connection = place === undefined ? undefined : await this.#connected();
-    if (place === undefined || connection === undefined) return;
-    const { type, bucket } = place;
-    const message = { type, bucket, timeout: Math.floor(this.#setup.answerTimeoutUs / 2000) };
-    const asked = connection.ask(
-      { kind: 'listKeys', message },
-      this.#setup.answerTimeoutUs,
-      (reply) => reply.kind === 'keys' && reply.message.done !== true,
-    );
+  /** Lists the keys of a key's bucket and records the outcome; true if it was answered. */
+  async list(key: number, over: ListingRecord['over'], final: boolean): Promise<boolean> {
+    const { name: client, nowUs, listings, keys } = this.#setup;
+    const { place, name } = present(keys[key], 'a key of the plan');
+    const invokedUs = nowUs();
+    const { node, datacenter } = this.#target;
+    const bucket = name.slice(0, name.indexOf('/') + 1);
+    const found = over === 'http' ? await this.#listOverHttp(place) : await this.#listOverPbc(place);
+    listings.push({
+      ...{ client, node, datacenter, over, bucket, invokedUs, completedUs: nowUs(), final },
+      outcome: found === undefined ? 'fail' : 'ok',
+      names: (found ?? []).map((one) => `${bucket}${one}`),
+    });
+    return found !== undefined;
+  }
+
+  get #listingTimeoutMs(): number {
+    return Math.floor(this.#setup.answerTimeoutUs / 2000);
+  }
+
+  /** The keys' names; undefined if the listing failed. */
+  async #listOverPbc({ type, bucket }: KeyPlace): Promise<readonly string[] | undefined> {
+    const { answerTimeoutUs, io, targets } = this.#setup;
+    const connection = await this.#connected();
+    if (connection === undefined) return undefined;
+    const names: string[] = [];
+    const message = { type, bucket, timeout: this.#listingTimeoutMs };
+    const asked = connection.ask({ kind: 'listKeys', message }, answerTimeoutUs, (reply) => {
+      if (reply.kind !== 'keys') return false;
+      names.push(...(reply.message.keys ?? []).map(textOf));
+      return reply.message.done !== true;
+    });
     const exchange = await this.impatience.over(connection, asked, false);
-    if (exchange.kind === 'lost') this.#target = pick(this.#setup.io.random, this.#setup.targets);
+    if (exchange.kind !== 'lost') return exchange.answer.kind === 'keys' ? names : undefined;
+    this.#target = pick(io.random, targets);
+    return undefined;
+  }
+
+  /** As over the binary protocol. */
+  async #listOverHttp({ type, bucket }: KeyPlace): Promise<readonly string[] | undefined> {
+    const { answerTimeoutUs, io, targets } = this.#setup;
+    const { http, token } = this.#target;
+    if (http === undefined) return undefined;
+    const [ofType, ofBucket] = [type, bucket].map((bytes) => encodeURIComponent(textOf(bytes)));
+    const at = ofType === 'default' ? '' : `/types/${ofType}`;
+    const query = `keys=true&timeout=${this.#listingTimeoutMs}`;
+    const request = { method: 'GET', path: `${at}/buckets/${ofBucket}/keys?${query}` } as const;
+    try {
+      const { status, body } = await new HttpClient(io, token).request(http, request, answerTimeoutUs);
+      if (status !== 200) return undefined;
+      const { keys } = JSON.parse(body.toString('utf8')) as { readonly keys: readonly string[] };
+      return keys;
+    } catch {
+      // The node is down, too slow, or cuts a listing that fails: the client asks another one next.
+      this.#target = pick(io.random, targets);
+      return undefined;
+    }
   }
 
   /** Undefined if the node refuses or is silent: nothing was asked. */
@@ -136,14 +184,20 @@ const counting = {
   reduce: { language: 'erlang', module: 'riak_kv_mapreduce', function: 'reduce_count_inputs' },
 };
 
+const asTheyAre = {
+  reduce: { language: 'erlang', module: 'riak_kv_mapreduce', function: 'reduce_identity' },
+};
+
+/** A count reads the keys in a map phase, which counts at the replicas; or it counts the inputs themselves. */
 function requestOf({ kind, keys }: Asked, all: readonly ClientKey[]): unknown {
   const places = keys.flatMap((key) => all[key] ?? []).map(({ place }) => place);
-  const [first] = places;
-  if (kind === 'whole' && first !== undefined) {
-    return { inputs: [textOf(first.type), textOf(first.bucket)], query: [identity] };
+  const [place] = places;
+  if (kind === 'whole' && place !== undefined) {
+    return { inputs: [textOf(place.type), textOf(place.bucket)], query: [identity] };
   }
   const inputs = places.map(({ type, bucket, key }) => [textOf(bucket), textOf(key), null, textOf(type)]);
-  return { inputs, query: kind === 'count' ? [identity, counting] : [identity] };
+  const first = keys.length % 2 === 0 ? identity : asTheyAre;
+  return { inputs, query: kind === 'count' ? [first, counting] : [identity] };
 }
 
 /** The keys of the job, as the history names them. */

@@ -1,7 +1,7 @@
 /** The MapReduce clients of a run, and the jobs that read every key after the calm. */
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
-import type { JobKind, JobRecord } from '../evidence/jobs.ts';
+import type { JobKind, JobRecord, ListingRecord } from '../evidence/jobs.ts';
 import type { PlanJob } from '../plan/plan.ts';
 import type { ClientKey, ClientTarget } from './client.ts';
 import type { Impatience } from './impatient-client.ts';
@@ -24,6 +24,7 @@ const retryUs = 200_000;
 /** The MapReduce clients of one run and the records of their jobs. */
 export class JobLoad {
   readonly records: JobRecord[] = [];
+  readonly listings: ListingRecord[] = [];
   readonly #context: JobLoadContext;
   readonly #impatience = new Map<string, Impatience>();
 
@@ -48,7 +49,7 @@ export class JobLoad {
     }
   }
 
-  /** Asks every node for every key by name, and for each bucket, until it has answered or `stopped` returns true. */
+  /** Asks every node for every key by name, for each bucket, and for a listing of it over each protocol, until it has answered or `stopped` returns true. */
   lookAtAll(stopped: () => boolean): void {
     const { jobs, targets, keys, spawn } = this.#context;
     if (jobs.length === 0) return;
@@ -72,6 +73,14 @@ export class JobLoad {
             await sleep(io.clock, retryUs);
           } while (!stopped());
         }
+        for (const key of wholes)
+          for (const over of ['pbc', 'http'] as const) {
+            client.turnTo(target);
+            while (!(await client.list(key, over, true)) && !stopped()) {
+              await sleep(io.clock, retryUs);
+              client.turnTo(target);
+            }
+          }
         client.turnTo(target);
       });
     }
@@ -79,9 +88,9 @@ export class JobLoad {
 
   #client(name: string, io: Io): JobClient {
     const { targets, keys, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#context;
-    const records = this.records;
+    const { records, listings } = this;
     return new JobClient({
-      ...{ name, io, targets: targets(), keys: keys(), records, nowUs },
+      ...{ name, io, targets: targets(), keys: keys(), records, listings, nowUs },
       ...{ connectTimeoutUs, answerTimeoutUs },
     });
   }

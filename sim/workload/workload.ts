@@ -11,6 +11,7 @@ import type { RedisRecord } from '../evidence/redis.ts';
 import type { MalformedInputRecord, NodeRecord } from '../check/protocols/malformed-input.ts';
 import type { RingRecord } from '../check/cluster/ring-agreement.ts';
 import type { Plan, PlanFault, PlanScrape, PlanOperation } from '../plan/plan.ts';
+import { nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import { HttpClient } from '../world/http/http-client.ts';
@@ -26,7 +27,7 @@ import { sendMalformedInput } from './malformed-input.ts';
 import type { HistoryRecorder } from './history-recorder.ts';
 import type { Impatience } from './impatient-client.ts';
 import { sumGivenUp } from './impatient-client.ts';
-import type { JobRecord } from '../evidence/jobs.ts';
+import type { JobRecord, ListingRecord } from '../evidence/jobs.ts';
 import type { JobLoadContext } from './job-load.ts';
 import { JobLoad } from './job-load.ts';
 import type { LoadCluster, LoadWorld, Pacing } from './load-world.ts';
@@ -110,6 +111,7 @@ export class Load {
     this.#buckets = new BucketOperator({
       ...{ cluster, token: this.#token, nowUs: () => world.nowUs },
       seesAtOnce: new Set(this.#datacenters.values()).size === 1 && levelReach(plan.settings).meets,
+      forgetful: [...nodesExcepted(plan.faults, 'hint-delivery')],
     });
     const members = plan.nodes.filter(({ spare }) => spare !== true).map((node) => node.name);
     const structured = plan.transactionClients > 0;
@@ -129,6 +131,11 @@ export class Load {
   /** What MapReduce clients asked and were answered. */
   get jobs(): readonly JobRecord[] {
     return this.#jobs.records;
+  }
+
+  /** What clients were answered that listed the keys of buckets. */
+  get listings(): readonly ListingRecord[] {
+    return this.#jobs.listings;
   }
 
   /** What the operator changed of buckets, and what nodes stated of them. */
@@ -352,7 +359,8 @@ export class Load {
     const { members } = this.#cluster;
     const nodes = this.#plan.nodes.filter(({ name }) => members.includes(name));
     return nodes.map(({ name, datacenter }) => {
-      return { node: name, datacenter, address: this.#cluster.address(name, port), token: this.#token };
+      const [address, http] = [this.#cluster.address(name, port), this.#cluster.address(name, 'http')];
+      return { node: name, datacenter, address, http, token: this.#token };
     });
   }
 

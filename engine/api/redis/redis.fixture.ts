@@ -112,6 +112,7 @@ export class TestingRedis {
       peers: () => [],
       generation: () => 1,
       answerBytesMax: 30_000,
+      pageItems: 1000,
     });
     const parts: RedisDependencies = {
       io,

@@ -18,9 +18,9 @@ import type { ReportedState } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
 const outcomesMax = 131_072;
-/** Transaction ids in one `forget` message. */
+/** Transaction ids in one `forget` message, whatever the configuration allows. */
 const forgetCountMax = 1000;
-/** Records dropped in one write. */
+/** Records dropped in one write, whatever the configuration allows. */
 const sweptCountMax = 1000;
 /**
  * With this many ids waiting, a node is told at once and not at the next tick. That bounds the memory under any load.
@@ -46,6 +46,10 @@ export class CompletedTransactions {
   constructor(context: TransactionContext, prefix: string) {
     this.#context = context;
     this.#committed = new CommittedOutcomes(prefix);
+  }
+
+  #atMost(count: number): number {
+    return Math.min(count, this.#context.options.pageItems);
   }
 
   /** Sets how this node's own branches forget. */
@@ -106,7 +110,8 @@ export class CompletedTransactions {
       let waiting = this.#forgets.get(node);
       if (waiting === undefined) this.#forgets.set(node, (waiting = new Set()));
       waiting.add(xid);
-      if (waiting.size >= forgetSoonCount && !this.#silent.has(node)) this.#tellSoon(node, waiting);
+      if (waiting.size >= this.#atMost(forgetSoonCount) && !this.#silent.has(node))
+        this.#tellSoon(node, waiting);
     }
   }
 
@@ -138,12 +143,12 @@ export class CompletedTransactions {
     const { settings } = this.#context.parts;
     let heard: boolean;
     do {
-      const told = [...xids].slice(0, forgetCountMax);
+      const told = [...xids].slice(0, this.#atMost(forgetCountMax));
       const request = { kind: 'forget', xids: told } as const;
       const reply = await askNode(this.#context, node, request, settings.timeoutMs * 1000);
       heard = reply.kind === 'told';
       if (heard) for (const xid of told) xids.delete(xid);
-    } while (heard && xids.size >= forgetSoonCount);
+    } while (heard && xids.size >= this.#atMost(forgetSoonCount));
     this.#asking.delete(node);
     if (!heard) this.#silent.add(node);
   }
@@ -172,7 +177,7 @@ export class CompletedTransactions {
     const excess = this.#records.size - options.rememberedMax;
     const due: Xid[] = [];
     for (const [xid, sinceUs] of this.#records) {
-      if ((sinceUs > untilUs && due.length >= excess) || due.length === sweptCountMax) break;
+      if ((sinceUs > untilUs && due.length >= excess) || due.length === this.#atMost(sweptCountMax)) break;
       due.push(xid);
     }
     return due;

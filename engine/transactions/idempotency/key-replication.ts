@@ -26,19 +26,22 @@ interface Carried {
   telling: boolean;
 }
 
-/** The most keys whose owners are told again at one tick. */
+/** The most keys whose owners are told again at one tick, whatever the configuration allows. */
 const toldCountMax = 256;
 
 /** The idempotency keys that this node has applied and that too few owners may know. */
 export class KeyReplication implements NameFollower {
   readonly #io: Pick<Io, 'spawn'>;
   readonly #parts: RoundDependencies;
+  readonly #toldCountMax: number;
   readonly #carried = new Map<string, Carried>();
   #settled: () => void = () => undefined;
 
-  constructor(io: Pick<Io, 'spawn'>, parts: RoundDependencies) {
+  /** `pageItems`: the most keys whose owners are told again at one tick. */
+  constructor(io: Pick<Io, 'spawn'>, parts: RoundDependencies, pageItems: number) {
     this.#io = io;
     this.#parts = parts;
+    this.#toldCountMax = Math.min(toldCountMax, pageItems);
   }
 
   /** Calls `settled` when enough owners know a key, and at ticks while some do not. */
@@ -96,7 +99,7 @@ export class KeyReplication implements NameFollower {
     for (const carried of this.#carried.values()) {
       if (carried.spreading || carried.telling || !this.#tellSoon(carried)) continue;
       count += 1;
-      if (count === toldCountMax) return;
+      if (count === this.#toldCountMax) return;
     }
   }
 

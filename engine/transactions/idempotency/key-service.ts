@@ -48,9 +48,9 @@ export interface OpenAttempts {
 
 /** Bytes of records in one message, about, whatever the configuration allows. */
 const pageBytesMax = 65_536;
-/** Records dropped in one write. */
+/** Records dropped in one write, whatever the configuration allows. */
 const sweptCountMax = 1000;
-/** Attempts in one message. */
+/** Attempts in one message, whatever the configuration allows. */
 const openCountMax = 500;
 
 /** The idempotency keys of one node, as peers and ring changes use them. */
@@ -71,6 +71,10 @@ export class IdempotencyService implements NameKeeper {
     this.#open = open;
     this.#claims = new Claims(context.options.rememberedMax);
     this.#heardRing = context.parts.ring();
+  }
+
+  #atMost(count: number): number {
+    return Math.min(count, this.#context.options.pageItems);
   }
 
   get #pageBytesMax(): number {
@@ -154,7 +158,7 @@ export class IdempotencyService implements NameKeeper {
     this.#sweeping = true;
     io.spawn('xa.sweep', async () => {
       for (;;) {
-        const old = names.forgetOlder(this.#untilMs, sweptCountMax);
+        const old = names.forgetOlder(this.#untilMs, this.#atMost(sweptCountMax));
         if (old.length === 0) break;
         for (const clientId of old) this.#spread.forget(clientId);
         await log.force(old.map(dropClient));
@@ -234,7 +238,7 @@ export class IdempotencyService implements NameKeeper {
     const open = this.#open.all().filter(({ clientId }) => clientId > after);
     open.sort((left, right) => (left.clientId < right.clientId ? -1 : 1));
     // All attempts under one key must come in one message.
-    const last = open[openCountMax - 1]?.clientId;
+    const last = open[this.#atMost(openCountMax) - 1]?.clientId;
     const told = last === undefined ? open : open.filter(({ clientId }) => clientId <= last);
     const names = told.map(({ xid, clientId, clientDigest: digest }) => {
       return { xid, clientId, digest, sinceMs, tokens: [] };

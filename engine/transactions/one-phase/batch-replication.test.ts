@@ -40,6 +40,7 @@ class Harness {
         stats: new NodeStats(),
         peerIndex: () => 0,
       },
+      256,
     );
   }
 

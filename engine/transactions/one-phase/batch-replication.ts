@@ -40,7 +40,7 @@ interface Carried {
 /** How many batches, and how many bytes, are kept for unreachable nodes; the oldest are dropped first. */
 const keptCountMax = 10_000;
 const keptBytesMax = 16 * 1024 * 1024;
-/** The most batches that one ring change sends at a time. */
+/** The most batches that one ring change sends at a time, whatever the configuration allows. */
 const toldCountMax = 256;
 
 /** The part of a round that is followed. */
@@ -55,6 +55,7 @@ type Parts = Asker['parts'] &
 export class BatchReplication implements BatchFollower {
   readonly #io: Pick<Io, 'log' | 'spawn'>;
   readonly #parts: Parts;
+  readonly #toldCountMax: number;
   /** Oldest first. */
   readonly #carried = new Set<Carried>();
   /** Of the batches that are no longer under way. */
@@ -62,9 +63,11 @@ export class BatchReplication implements BatchFollower {
   #keptBytes = 0;
   #settled: () => void = () => undefined;
 
-  constructor(io: Pick<Io, 'log' | 'spawn'>, parts: Parts) {
+  /** `pageItems`: the most batches that one ring change sends at a time. */
+  constructor(io: Pick<Io, 'log' | 'spawn'>, parts: Parts, pageItems: number) {
     this.#io = io;
     this.#parts = parts;
+    this.#toldCountMax = Math.min(toldCountMax, pageItems);
   }
 
   /** Calls `settled` when the next primaries have a batch, and at ticks while one lacks it. */
@@ -97,7 +100,7 @@ export class BatchReplication implements BatchFollower {
     const xids: Xid[] = [];
     for (const carried of this.#carried) {
       if (carried.items.every(({ token }) => isLed(token)) || !this.#tellSoon(carried)) continue;
-      if (xids.push(carried.xid) === toldCountMax) break;
+      if (xids.push(carried.xid) === this.#toldCountMax) break;
     }
     return xids;
   }

@@ -19,6 +19,7 @@ const options = {
   retentionMs: 600_000,
   rememberedMax: 1,
   pageBytes: 65_536,
+  pageItems: 1000,
 };
 
 /** n2, which has applied branches of transactions of n1, beside n3 and n4. */

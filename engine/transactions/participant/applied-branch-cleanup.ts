@@ -25,7 +25,7 @@ import type { TransactionLog } from '../recovery/transaction-log.ts';
 import type { Incarnations } from '../recovery/log-horizon.ts';
 import type { Xid } from '../formats/xid.ts';
 
-/** Transactions in one message, at most. */
+/** Transactions in one message at most, whatever the configuration allows. */
 const askedCountMax = 1000;
 /** Inquiry intervals before a branch asks. Without a crash a forget comes within three of them. */
 const patienceIntervals = 4;
@@ -128,7 +128,7 @@ export class AppliedBranchCleanup {
       if (branch.phase !== 'applied' || branch.askedUs > dueUs || this.#asking.has(coordinator)) continue;
       const some = due.get(coordinator) ?? [];
       due.set(coordinator, some);
-      if (some.length < askedCountMax) some.push(branch);
+      if (some.length < Math.min(askedCountMax, options.pageItems)) some.push(branch);
     }
     return due;
   }

@@ -63,3 +63,22 @@ it('breaks if siblings are kept otherwise than the properties say', () => {
   expect(verdict([], [unmarked], { effects: effects(true, 2) })).toBe(true);
   expect(verdict([], [unmarked], { effects: effects(false, undefined) })).toBe(true);
 });
+
+it('breaks if a node states as before what it has acknowledged to replace', () => {
+  const setAt = (
+    node: string,
+    before: BucketStatement['seen'],
+    after: BucketStatement['seen'],
+  ): BucketChange => change(2, node, 10, { before, after });
+  const judged = (changes: readonly BucketChange[], forgetful: readonly string[] = []): boolean =>
+    checkBucketProperties({ changes, statements: [], effects: [], forgetful }, false).ok;
+  expect(judged([setAt('n1', one, two)])).toBe(true);
+  expect(judged([setAt('n1', one, one)])).toBe(false);
+  expect(judged([setAt('n1', one, one)], ['n1'])).toBe(true);
+  expect(judged([setAt('n1', one, undefined)])).toBe(true);
+  // A change of another node's may follow at once.
+  expect(judged([setAt('n1', one, markedProperties(3))])).toBe(true);
+  const reset = change(3, 'n2', 12, { kind: 'reset' });
+  expect(judged([setAt('n1', unmarked, unmarked)])).toBe(false);
+  expect(judged([setAt('n1', unmarked, unmarked), reset])).toBe(true);
+});

@@ -1,11 +1,13 @@
 /**
  * `bucket-properties` (INV38): after the calm every node states the same properties of a bucket. They are those of one
  * change, whole, or of none. That change was not made, by the operator's clock, before another one that the same node
- * acknowledged (in a run without faults: that any node acknowledged). Two puts without a context leave two values where
+ * acknowledged (in a run without faults: that any node acknowledged). A node that has acknowledged a change no longer
+ * states what it stated before it: the change replaces whatever the node knew, by whatever clock that was set. Two puts without a context leave two values where
  * the properties allow siblings, and one elsewhere.
  *
  * Changes through different nodes have no order that faults leave certain: the later one may carry the older stamp.
- * Skipped: tries whose requests failed.
+ * Skipped: tries whose requests failed, and changes whose node did not answer before and after, or whose disk may have
+ * forgotten the change.
  */
 import type {
   BucketChange,
@@ -14,7 +16,7 @@ import type {
   BucketStatement,
   StatedProperties,
 } from '../../evidence/bucket-changes.ts';
-import { markedProperties, unmarked } from '../../evidence/bucket-changes.ts';
+import { propertiesLeft, unmarked } from '../../evidence/bucket-changes.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
@@ -31,9 +33,12 @@ export const bucketPropertiesRow = invariant({
     checkBucketProperties(run.bucketChanges, run.undisturbed),
 });
 
+/** How long after a change its node is asked what it states, at most, in virtual microseconds. */
+const lookUsMax = 2_000_000;
+
 /** `undisturbed`: the plan has no faults. */
 export function checkBucketProperties(
-  { changes, statements, effects }: BucketEvidence,
+  { changes, statements, effects, forgetful = [] }: BucketEvidence,
   undisturbed: boolean,
 ): CheckReport {
   const tally = new Tally('bucket-properties');
@@ -43,6 +48,9 @@ export function checkBucketProperties(
     compareStatements(stated, tally);
     const first = stated.find(({ seen }) => seen !== undefined);
     if (first?.seen !== undefined) compareWithChanges(first, first.seen, concerned, undisturbed, tally);
+  }
+  for (const change of changes) {
+    if (!forgetful.includes(change.node)) compareWithBefore(change, changes, tally);
   }
   for (const effect of effects) compareEffect(effect, tally);
   return tally.report();
@@ -67,9 +75,7 @@ function compareWithChanges(
   tally: Tally,
 ): void {
   const sent = changes.filter(({ outcome }) => outcome !== 'fail');
-  const fitting = sent.filter(({ kind, mark }) =>
-    isSame(seen, kind === 'reset' ? unmarked : markedProperties(mark)),
-  );
+  const fitting = sent.filter((change) => isSame(seen, propertiesLeft(change)));
   const isUntouched = isSame(seen, unmarked) && !changes.some(isSettingThatStands);
   tally.compare(isUntouched || fitting.length > 0, atUs, () => {
     return `${bucket} has ${shown(seen)}: no change of the operator's leaves that`;
@@ -79,6 +85,23 @@ function compareWithChanges(
   tally.compare(replacing.includes(undefined), atUs, () => {
     const [by] = replacing;
     return `${bucket} has ${shown(seen)}, although ${by?.node ?? ''} acknowledged the later change ${by?.id ?? ''} (mark ${by?.mark ?? 0})`;
+  });
+}
+
+/** A change takes effect at its node. Another reset meanwhile may leave what was there before. */
+function compareWithBefore(change: BucketChange, changes: readonly BucketChange[], tally: Tally): void {
+  const { id, bucket, node, before, after, invokedUs, completedUs } = change;
+  if (before === undefined || after === undefined || isSame(before, propertiesLeft(change))) return;
+  const isRestored =
+    isSame(after, unmarked) &&
+    changes.some((one) => {
+      const begins = one.invokedUs <= completedUs + lookUsMax;
+      const lasts = one.outcome !== 'ok' || one.completedUs >= invokedUs;
+      return one !== change && one.bucket === bucket && one.kind === 'reset' && begins && lasts;
+    });
+  if (isRestored) return tally.skip();
+  tally.compare(!isSame(after, before), completedUs, () => {
+    return `${node} acknowledged ${id} (mark ${change.mark}) of ${bucket}, and states ${shown(after)} as before it`;
   });
 }
 

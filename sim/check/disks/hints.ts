@@ -2,7 +2,8 @@
  * `hint-delivery` (INV27), hints: a node gives up a hint only once its replica holds the writes. The evidence is on the
  * disks. When a node removes a hint, or leaves with it, the replica's disk covers every value of the hint, or another
  * node keeps an equivalent hint. If the replica is no longer a member, the disks of all owners cover it. A tombstone that
- * the replica has removed covers what it replaced. At the end, the hints on a disk equal the number that the node
+ * the replica has removed covers what it replaced. A hint that replaces another one of its key carries what that one
+ * carried. At the end, the hints on a disk equal the number that the node
  * counts, and its counters equal the records of the incarnation on the disk: stored, and delivered + handed on +
  * expired. So delivered + handed on + expired + kept = stored + found at the start, less the hints that a later one
  * replaced. Where a fault hides the disk's answers from the node, the records are the most that it may count.

@@ -4,28 +4,18 @@
  * certainly refused. A count equals the number of the inputs. A bucket's job names no key twice. After the calm a job
  * finds exactly the values that the reads after the calm returned. Each job, key and value is one comparison.
  *
- * A job finds each key that a majority of a datacenter's replicas had acknowledged before it, unless some client may
- * have deleted the key, a disk has lost data, or as many nodes as hold copies were disturbed meanwhile, or were not
- * called NORMAL by the job's node.
+ * A job finds each key that a majority of a datacenter's replicas had acknowledged before it (`held-keys.ts`).
  *
  * Skipped: failed jobs, and after the calm keys with a write of unknown outcome.
  */
-import type { History, WriteOperation } from '../../evidence/history.ts';
-import { byKey, describeOperation, isRead, isWrite } from '../../evidence/history.ts';
+import type { History } from '../../evidence/history.ts';
+import { byKey, describeOperation, isWrite } from '../../evidence/history.ts';
 import type { FoundKey, JobRecord } from '../../evidence/jobs.ts';
 import { describeJob } from '../../evidence/jobs.ts';
-import type { Opinions } from '../../evidence/opinions.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
-
-/** What the nodes of a run thought of each other, and which disks lost data. */
-export interface JobSurroundings {
-  readonly nodes: readonly string[];
-  readonly opinions: Pick<Opinions, 'between'>;
-  readonly diskLosses: { lostBetween(fromUs: number, toUs: number): number };
-  /** Disturbances of a node, or (`node` empty) of the network. */
-  readonly disturbances: readonly { readonly node: string; readonly fromUs: number; readonly toUs: number }[];
-}
+import type { JobSurroundings } from './held-keys.ts';
+import { heldThroughout, shownAfterCalm } from './held-keys.ts';
 
 /** Checks the jobs against the history of single operations; without `around`, a missing key is judged after the calm alone. */
 export function checkJobs(
@@ -50,43 +40,21 @@ export function checkJobs(
 function checkHeld(
   job: JobRecord,
   known: ReadonlyMap<string, History>,
-  { nodes, opinions, diskLosses, disturbances }: JobSurroundings,
+  around: JobSurroundings,
   tally: Tally,
 ): void {
-  const { node, invokedUs, completedUs, found } = job;
-  if (diskLosses.lostBetween(0, completedUs) > 0) {
+  if (around.diskLosses.lostBetween(0, job.completedUs) > 0) {
     tally.skip();
     return;
   }
-  const isDisturbed = (peer: string): boolean => {
-    if (
-      disturbances.some(
-        (one) => (one.node === peer || one.node === '') && one.fromUs <= completedUs && one.toUs >= invokedUs,
-      )
-    )
-      return true;
-    const states = opinions.between(node, peer, invokedUs, completedUs);
-    return peer !== node && (states.size > 1 || !states.has('NORMAL'));
-  };
-  const disturbed = nodes.filter(isDisturbed).length;
-  for (const { key, tags } of found) {
-    const writes = (known.get(key) ?? []).filter(isWrite);
-    const mayBeGone = writes.some(
-      ({ kind, outcome, invokedUs: begunUs }) =>
-        kind === 'delete' && outcome !== 'fail' && begunUs <= completedUs,
-    );
-    const held = writes.find((write) => isHeldBefore(write, invokedUs) && write.durableCopies > disturbed);
-    if (held === undefined || mayBeGone) continue;
-    tally.compare(tags.length > 0, completedUs, () => {
+  const isHeld = heldThroughout(job, around);
+  for (const { key, tags } of job.found) {
+    const held = isHeld(known.get(key) ?? []);
+    if (held === undefined) continue;
+    tally.compare(tags.length > 0, job.completedUs, () => {
       return `${describeJob(job)}: it did not find ${key}, of which a majority held ${describeOperation(held)}`;
     });
   }
-}
-
-function isHeldBefore(write: WriteOperation, atUs: number): boolean {
-  const { kind, outcome, need, copies, durableCopies, completedUs } = write;
-  const isMajority = need * 2 > copies && durableCopies * 2 > copies;
-  return kind === 'put' && outcome === 'ok' && isMajority && (completedUs ?? Infinity) < atUs;
 }
 
 function checkJob(job: JobRecord, known: ReadonlyMap<string, History>, tally: Tally): void {
@@ -133,13 +101,4 @@ function checkNothingMissing(job: JobRecord, known: ReadonlyMap<string, History>
     if (!key.startsWith(job.keys[0] ?? '') || (shownAfterCalm(history)?.length ?? 0) === 0) continue;
     tally.compare(names.has(key), job.completedUs, () => `${describeJob(job)}: it left out ${key}`);
   }
-}
-
-/**
- * The tags that the last read after the calm returned; undefined without such a read, or if a later write may have
- * changed them.
- */
-function shownAfterCalm(history: History): readonly string[] | undefined {
-  if (history.some((one) => isWrite(one) && one.outcome === 'unknown')) return undefined;
-  return history.filter(isRead).findLast((one) => one.final && one.outcome === 'ok')?.values;
 }

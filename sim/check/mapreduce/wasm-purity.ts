@@ -10,7 +10,7 @@
  */
 import type { History } from '../../evidence/history.ts';
 import type { JobRecord as MapReduceJob } from '../../evidence/jobs.ts';
-import type { JobSurroundings } from './jobs.ts';
+import type { JobSurroundings } from './held-keys.ts';
 import { checkJobs } from './jobs.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';

@@ -129,10 +129,6 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
     drawn: true,
     count: [1, 2],
     demands: ['spares'],
-    excuses: {
-      'hint-delivery':
-        'a hint for a range that moves is handed to another owner, which its check follows in scenarios alone',
-    },
   },
   'seeds-down': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
   'failure-domain-outage': { drawn: true, count: [1, 2], forUs: brief, group: 'rack', demands: ['racks'] },

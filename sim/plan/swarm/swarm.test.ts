@@ -59,5 +59,6 @@ it('what a run judges is what its shape and its faults leave judgeable', () => {
   };
   expect(excusesOf(shape)).toEqual({});
   expect(Object.keys(excusesOf({ ...shape, antiEntropy: false }))).toContain('convergence');
-  expect(Object.keys(excusesOf({ ...shape, kinds: ['membership-change'] }))).toEqual(['hint-delivery']);
+  expect(Object.keys(excusesOf({ ...shape, kinds: ['disk-rollback'] }))).toContain('atomicity');
+  expect(excusesOf({ ...shape, kinds: ['membership-change'] })).toEqual({});
 });

@@ -56,6 +56,9 @@ const soonReached = {
   hint_age_seconds_max: 2,
   aae_full_sweep_interval_seconds: 3,
   aae_snapshot_interval_seconds: 1,
+  // Pages of so few items, and of so few bytes, are full: the second one is reached.
+  peer_page_items: 3,
+  peer_page_bytes: 64,
 } as const;
 
 /** Chance in a hundred that a key with a trial is drawn at all. */
@@ -151,6 +154,7 @@ interface Frame {
   readonly objects: LoadShape;
   readonly credentials: boolean;
   readonly sweeps: boolean;
+  readonly bucketChanges: Range;
   /** The limits are `soonReached`. */
   readonly small: boolean;
   readonly stormMs: number;
@@ -177,6 +181,7 @@ function frames(): fc.Arbitrary<Frame> {
     credentials: chance(15),
     sweeps: chance(50),
     small: chance(50),
+    bucketChanges: fc.constantFrom<Range>([0, 4], [6, 16]),
     stormMs: integerIn([2_000, 6_000]),
     loser: maybe(loserPercent, fc.nat()),
     moves: chance(movePercent),
@@ -207,7 +212,7 @@ function assemble(
     load: { ...objects, ...(transactions === undefined ? {} : { transactions: kept(transactions, faults) }) },
     ...(redis === undefined ? {} : { redis }),
     ...(jobs === undefined ? {} : { jobs }),
-    bucketChanges: [0, 6],
+    bucketChanges: frame.bucketChanges,
     faults,
     stormMs,
     calmMs: 3_000,

@@ -10,6 +10,7 @@ import type { NodeConfig } from '../../../engine/config/config.ts';
 import type { Address } from '../../../engine/io/network.ts';
 import type { Random } from '../../../engine/io/random.ts';
 import { Node } from '../../../engine/node/node.ts';
+import type { Member } from '../../../engine/cluster/ring/ring.ts';
 import { Ring } from '../../../engine/cluster/ring/ring.ts';
 import type { StatsSnapshot } from '../../../engine/metrics/snapshot.ts';
 import type { IncarnationRecord } from '../../check/program/failures.ts';
@@ -137,6 +138,17 @@ export class Cluster {
   owners(): Ring {
     const slots = [...this.#slots.values()].filter(({ standing }) => standing === 'member');
     return new Ring(slots.map(memberOf));
+  }
+
+  /** The node with its tokens; undefined if there is none of that name, or if it replaces another one. */
+  memberOf(name: string): Member | undefined {
+    const slot = this.#slots.get(name);
+    return slot === undefined || slot.node.replaces !== undefined ? undefined : memberOf(slot);
+  }
+
+  /** The ring of these nodes; unknown names are left out. */
+  ringOf(names: readonly string[]): Ring {
+    return new Ring(names.flatMap((name) => this.#slots.get(name) ?? []).map(memberOf));
   }
 
   /**

@@ -19,8 +19,8 @@ export const answerUsMax = 1_000_000;
 
 /** Batches to one peer under way. */
 const batchesMax = 4;
-/** Messages, and about bytes, of a batch; a longer message is a batch by itself. */
-const batchCountMax = 1000;
+/** Messages, and about bytes, of a batch; a longer message is a batch by itself. The configuration may allow less. */
+export const batchCountMax = 1000;
 const batchBytesMax = 256 * 1024;
 /** Bytes that wait for one peer, each message with its overhead. */
 const waitingBytesMax = 64 * 1024 * 1024;
@@ -42,6 +42,8 @@ export interface OutletDependencies {
   readonly generation: () => number;
   /** The next `count` places in the order of this node's messages; returns the first. */
   readonly places: (count: number) => number;
+  /** Messages of a batch at most. */
+  readonly batchCountMax: number;
   /** The peer has not confirmed `count` messages. */
   readonly unconfirmed: (count: number) => void;
 }
@@ -94,8 +96,9 @@ export class PeerOutlet {
   #take(): readonly Waiting[] {
     let count = 0;
     let bytes = 0;
+    const { batchCountMax: countMax } = this.#parts;
     for (const { message } of this.#waiting) {
-      if (count > 0 && (count === batchCountMax || bytes + message.length > batchBytesMax)) break;
+      if (count > 0 && (count === countMax || bytes + message.length > batchBytesMax)) break;
       count += 1;
       bytes += message.length;
     }

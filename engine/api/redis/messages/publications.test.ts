@@ -82,6 +82,7 @@ class Pair {
       peers: () => (name === 'n1' ? ['n2' as NodeId] : []),
       generation: () => this.generation,
       answerBytesMax: 1000,
+      pageItems: 1000,
     });
   }
 }

@@ -33,7 +33,7 @@ import {
   encodeQuestion,
 } from './peer-codec.ts';
 import type { OutletDependencies } from './peer-outlet.ts';
-import { PeerOutlet, answerUsMax } from './peer-outlet.ts';
+import { PeerOutlet, answerUsMax, batchCountMax } from './peer-outlet.ts';
 import { Subscriptions } from './subscriptions.ts';
 
 /** What publish and subscribe needs of the node. */
@@ -46,6 +46,8 @@ export interface PublicationsDependencies {
   readonly generation: () => number;
   /** Bytes of names that one answer may have. */
   readonly answerBytesMax: number;
+  /** Messages that one batch for a peer may have. */
+  readonly pageItems: number;
 }
 
 /** Events of one incarnation, for metrics. */
@@ -85,6 +87,7 @@ export class Publications {
       clock: parts.io.clock,
       links: parts.links,
       generation: parts.generation,
+      batchCountMax: Math.min(batchCountMax, parts.pageItems),
       places: (count) => {
         const first = this.#nextPlace;
         this.#nextPlace += count;

@@ -1,0 +1,75 @@
+/**
+ * Which keys a job or a listing must find: those of which a majority of a datacenter's replicas had acknowledged a put
+ * before it, unless some client may have deleted the key, a disk has lost data, or as many nodes as hold copies were
+ * disturbed meanwhile, or were not called NORMAL by the node that was asked.
+ */
+import type { History, WriteOperation } from '../../evidence/history.ts';
+import { isRead, isWrite } from '../../evidence/history.ts';
+import type { Opinions } from '../../evidence/opinions.ts';
+
+/** What the nodes of a run thought of each other, and which disks lost data. */
+export interface JobSurroundings {
+  readonly nodes: readonly string[];
+  readonly opinions: Pick<Opinions, 'between'>;
+  readonly diskLosses: { lostBetween(fromUs: number, toUs: number): number };
+  /** Disturbances of a node, or (`node` empty) of the network. */
+  readonly disturbances: readonly { readonly node: string; readonly fromUs: number; readonly toUs: number }[];
+}
+
+/** A request over several keys, answered by `node` between two instants. */
+interface Asked {
+  readonly node: string;
+  /** Its replicas alone are asked; undefined: those of all datacenters may be. */
+  readonly datacenter?: string;
+  readonly invokedUs: number;
+  readonly completedUs: number;
+}
+
+/**
+ * Finds, among the operations of a key, a put that so many replicas held throughout the request that it must be found;
+ * undefined if there is none.
+ */
+export function heldThroughout(
+  { node, datacenter, invokedUs, completedUs }: Asked,
+  { nodes, opinions, diskLosses, disturbances }: JobSurroundings,
+): (operations: History) => WriteOperation | undefined {
+  if (diskLosses.lostBetween(0, completedUs) > 0) return () => undefined;
+  const isDisturbed = (peer: string): boolean => {
+    if (
+      disturbances.some(
+        (one) => (one.node === peer || one.node === '') && one.fromUs <= completedUs && one.toUs >= invokedUs,
+      )
+    )
+      return true;
+    const states = opinions.between(node, peer, invokedUs, completedUs);
+    return peer !== node && (states.size > 1 || !states.has('NORMAL'));
+  };
+  const disturbed = nodes.filter(isDisturbed).length;
+  return (operations) => {
+    const writes = operations.filter(isWrite);
+    const mayBeGone = writes.some(
+      ({ kind, outcome, invokedUs: begunUs }) =>
+        kind === 'delete' && outcome !== 'fail' && begunUs <= completedUs,
+    );
+    if (mayBeGone) return undefined;
+    return writes.find((write) => {
+      const isNear = datacenter === undefined || write.datacenter === datacenter;
+      return isNear && isHeldBefore(write, invokedUs) && write.durableCopies > disturbed;
+    });
+  };
+}
+
+function isHeldBefore(write: WriteOperation, atUs: number): boolean {
+  const { kind, outcome, need, copies, durableCopies, completedUs } = write;
+  const isMajority = need * 2 > copies && durableCopies * 2 > copies;
+  return kind === 'put' && outcome === 'ok' && isMajority && (completedUs ?? Infinity) < atUs;
+}
+
+/**
+ * The tags that the last read after the calm returned; undefined without such a read, or if a later write may have
+ * changed them.
+ */
+export function shownAfterCalm(history: History): readonly string[] | undefined {
+  if (history.some((one) => isWrite(one) && one.outcome === 'unknown')) return undefined;
+  return history.filter(isRead).findLast((one) => one.final && one.outcome === 'ok')?.values;
+}
