@@ -247,12 +247,17 @@ export class ClusterDispatcher implements Dispatcher {
 
   /** Runs the requests that may join as batches, and the others on their own. */
   #replaceMany(requests: readonly JoinedReplacement[], isCounted: boolean): void {
+    const [only] = requests;
+    if (only !== undefined && requests.length === 1) {
+      this.#replaceAlone(only, isCounted);
+      return;
+    }
     const joining = new JoiningWrites(this.#parts, (writes, timeoutUs) => {
       if (writes.length > 1) new WriteBatch(this.#parts, writes).run(timeoutUs);
       else for (const one of writes) one.unready();
     });
     for (const request of requests) {
-      const joined = requests.length > 1 ? this.#joined(request, isCounted, joining) : undefined;
+      const joined = this.#joined(request, isCounted, joining);
       if (joined !== undefined) joining.add(joined, request.content.value.length, request.timeoutMs * 1000);
       else this.#replaceAlone(request, isCounted);
     }
