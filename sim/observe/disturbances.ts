@@ -1,13 +1,16 @@
 /**
  * Tells whether anything has disturbed a run so far. Until then, metrics that count failures must be exactly 0
  * (`metrics-reconcile`). Disturbances are injected faults, ended incarnations, impatient clients, operators who set
- * nodes to STANDBY (`node-standby`), paces of packets, and queues so short that the plan's load may fill them.
+ * nodes to STANDBY (`node-standby`), the node's own leave, paces of packets, and queues so short that the plan's load may fill them.
  */
 import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /** The plan configures the lengths of these queues. At their default lengths no scenario's load fills them. */
 const queues: readonly string[] = ['store_queue_count_max', 'peer_outbox_count_max'];
+
+/** Transactions on one key wait for each other: without any fault, a reader has seen 22 ms. */
+const readWaitMsMin = 100;
 
 /** Faults that the fault log does not record when they begin: clients that disconnect early, nodes in STANDBY. */
 const untold: readonly FaultKind[] = ['immediate-retry', 'client-disconnect', 'node-standby'];
@@ -17,6 +20,8 @@ export interface SoFar {
   readonly nowUs: number;
   /** An incarnation has ended, or is about to end. */
   readonly ended: boolean;
+  /** The node has left the ring: the others hear it no more. */
+  readonly left: boolean;
   /** Number of faults that the fault log has recorded. */
   readonly injected: number;
   /** A node rejected a request because a queue was full. */
@@ -27,6 +32,8 @@ export interface SoFar {
 export class Disturbances {
   /** Virtual time from which the plan's client and operator faults (`untold`) may act. */
   readonly #untoldUs: number;
+  /** `transaction_read_wait_ms` is so short that a transaction without any fault may outlast it. */
+  readonly shortReadWait: boolean;
   readonly #shortQueues: boolean;
   readonly #paced: boolean;
 
@@ -34,11 +41,12 @@ export class Disturbances {
     this.#paced = paces !== undefined;
     const those = faults.filter(({ kind }) => untold.includes(kind));
     this.#untoldUs = Math.min(Infinity, ...those.map(({ when }) => ('atUs' in when ? when.atUs : 0)));
+    this.shortReadWait = Number(settings['transaction_read_wait_ms'] ?? readWaitMsMin) < readWaitMsMin;
     this.#shortQueues = queues.some((queue) => settings[queue] !== undefined);
   }
 
-  areNone({ nowUs, ended, injected, full }: SoFar): boolean {
+  areNone({ nowUs, ended, left, injected, full }: SoFar): boolean {
     const overrun = this.#shortQueues && full;
-    return !this.#paced && !ended && !overrun && injected === 0 && nowUs < this.#untoldUs;
+    return !this.#paced && !ended && !left && !overrun && injected === 0 && nowUs < this.#untoldUs;
   }
 }

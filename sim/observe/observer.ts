@@ -99,6 +99,8 @@ export class RunObserver {
   #missed = 0;
   /** An incarnation has ended, or is about to end. */
   #ended = false;
+  /** Nodes that have left the ring. */
+  readonly #left = new Set<string>();
 
   constructor(
     world: World,
@@ -189,9 +191,11 @@ export class RunObserver {
       undisturbed: this.#disturbances.areNone({
         nowUs: this.#world.nowUs,
         ended: this.#ended,
+        left: this.#left.has(node),
         injected: ledger.total({ effect: 'injected' }),
         full: [...this.#books.values()].some(({ refusals }) => refusals.full > 0),
       }),
+      shortReadWait: this.#disturbances.shortReadWait,
       ringChanges: this.#ringChanges.get(`${node}/${life}`) ?? 0,
       joins: this.#nodes.get(node)?.spare === true,
       ...this.#peersOf(node, life, moment),
@@ -300,6 +304,7 @@ export class RunObserver {
       this.#records.get(host)?.opened(disk.durableFiles());
       this.#bookOf(host, lives).transactions.opened();
     });
+    trace.on('membership.left', ({ host }) => this.#left.add(host));
     trace.on('node.started', ({ host }) => {
       if (this.#nodes.has(host)) this.#bookOf(host, this.#cluster.host(host).lives).transactions.started();
     });

@@ -358,8 +358,10 @@ export interface IncarnationTruth {
   readonly alteredPlaces: number;
   /** Spawned tasks of this incarnation that failed. */
   readonly failedTasks: number;
-  /** So far in the run, no fault was injected and no incarnation has ended. */
+  /** So far in the run, no fault was injected, no incarnation has ended, and the node has not left the ring. */
   readonly undisturbed: boolean;
+  /** `transaction_read_wait_ms` is so short that a transaction without any fault may outlast it. */
+  readonly shortReadWait: boolean;
   /**
    * How many other nodes this one knows, at least and at most. Where the membership changes, the node learns of members
    * gradually: at least those whose state it changed in this incarnation and that have not left; at the end, all

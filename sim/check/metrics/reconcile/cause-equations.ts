@@ -14,7 +14,6 @@ const unmetCodes: readonly string[] = ['NoQuorum', 'Timeout', 'ReplicasDisagree'
 const keysAtOnceMax = 16;
 /** Counters that stay at 0 while nothing goes wrong. */
 const silentPool: readonly string[] = [
-  'client_non_quorum_w_responses',
   'server_ejects',
   'peer_timedout_requests',
   'remote_peer_timedout_requests',
@@ -34,7 +33,6 @@ const silentFamilies: readonly string[] = [
   'dispatch_peer_send_full_total',
   'dispatch_backend_send_full_total',
   'dispatch_backend_send_closed_total',
-  'dispatch_response_timeout_total',
   'svc_peer_inbound_overloaded_total',
   'svc_gossip_rejected_total',
   'svc_store_damages_total',
@@ -79,7 +77,7 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
     // The world's ports have no TLS; tests on real machines cover its failures.
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
-    ...(truth.undisturbed ? silence(numbers) : []),
+    ...(truth.undisturbed ? silence(numbers, truth) : []),
     // A write leaves a hint for a pending owner to which this node has no link yet.
     ...(truth.undisturbed && truth.ringChanges === 0 ? [quiet('svc_hints_total', numbers)] : []),
     // A leaving member is called LEAVING and then DOWN, and finally refuses transactions. That is no fault; other
@@ -172,15 +170,33 @@ function turnedAway({ clients, redis, listener }: IncarnationAccount['truth']): 
   return clients.turnedAway + redis.turnedAway + listener.turnedAway;
 }
 
-function silence(numbers: Numbers): readonly Claim[] {
+/** Answers of Redis commands whose read of a key has taken too long. */
+const lateReads: readonly string[] = ['TIMEOUT', 'ABORTED read_timeout'];
+
+function silence(
+  numbers: Numbers,
+  { clients, redis, shortReadWait }: IncarnationAccount['truth'],
+): readonly Claim[] {
+  // A reader gives up on a key whose transaction outlasts `transaction_read_wait_ms`.
+  const late = shortReadWait
+    ? sumOf(clients.getErrors, ['Timeout']) +
+      sumOf(redis.readErrors, lateReads) +
+      sumOf(redis.writeErrors, lateReads)
+    : 0;
+  const timeouts = 'dispatch_response_timeout_total';
   return [
     ...silentPool.map((field) => isNone(field, numbers.pool(field))),
-    // Copies differ while a write is in progress, and a read at a SAFE level is then refused.
-    isNone(
-      'client_non_quorum_r_responses but for disagreements',
-      numbers.pool('client_non_quorum_r_responses') -
+    // Copies differ while a write is in progress, and a read at a SAFE level is then refused: a client's, or the one
+    // that a client's conditional write or Redis command begins with.
+    between(
+      'client_non_quorum_r_responses and client_non_quorum_w_responses but for disagreements, with no fault injected',
+      numbers.pool('client_non_quorum_r_responses') +
+        numbers.pool('client_non_quorum_w_responses') -
         numbers.sum('svc_read_disagreements_total', { outcome: 'refused' }),
+      0,
+      late,
     ),
+    between(`${timeouts}, with no fault injected`, numbers.sum(timeouts), 0, late),
     ...silentServer.map((field) => isNone(field, numbers.server(field))),
     ...silentFamilies.map((family) => quiet(family, numbers)),
   ];

@@ -3,7 +3,7 @@
  * with each other: on the wire, a timed-out request shows only as silence, and the reason why the node ended a
  * connection does not show at all.
  */
-import type { AskedTruth, AskingTruth, IncarnationAccount, LinkTruth, RefusalTruth } from './account.ts';
+import type { AskingTruth, IncarnationAccount, LinkTruth, RefusalTruth } from './account.ts';
 import type { Claim } from './claims.ts';
 import { between, equal, upTo } from './claims.ts';
 import type { Numbers } from './numbers.ts';
@@ -19,7 +19,7 @@ export function peerEquations(numbers: Numbers, account: IncarnationAccount): re
   const all = addUp(local, far);
   return [
     ...connectionEquations(numbers, account, local, far),
-    ...requestEquations(numbers, local, far, all, account.truth.asked),
+    ...requestEquations(numbers, local, far, all, account.truth),
     ...poolEquations(numbers),
     ...histogramEquations(numbers, account, local),
     ...gossipEquations(numbers, account, all),
@@ -71,7 +71,7 @@ function requestEquations(
   local: AskingTruth,
   far: AskingTruth,
   all: AskingTruth,
-  asked: AskedTruth,
+  { asked, refusals }: Pick<IncarnationAccount['truth'], 'asked' | 'refusals'>,
 ): readonly Claim[] {
   const handled = numbers.poolGauge('dnode_client_in_queue') + numbers.poolGauge('dnode_client_out_queue');
   const mismatched = numbers.pool('peer_mismatch_requests');
@@ -88,8 +88,14 @@ function requestEquations(
     between('peer_response_bytes', bytes, mismatched === 0 ? all.answerBytes : 0, all.answerBytes),
     ...unanswered(numbers, 'peer_out_queue', local, localTimeouts),
     ...unanswered(numbers, 'remote_peer_out_queue', far, farTimeouts),
-    // Only the dispatcher knows which racks a key prefers (engine/replication/read-round.test.ts counts them).
-    between('remote_peer_failover_requests', numbers.pool('remote_peer_failover_requests'), 0, far.requests),
+    // Only the dispatcher knows which racks a key prefers (engine/replication/read-round.test.ts counts them). It counts
+    // a request before the plane takes it, or has no link for it.
+    between(
+      'remote_peer_failover_requests',
+      numbers.pool('remote_peer_failover_requests'),
+      0,
+      far.requests + refusals.remote,
+    ),
     // A peer's request is handled, or its answer waits; a paused stream has not delivered all of its input.
     between('dnode_client_in_queue + dnode_client_out_queue', handled, 0, asked.underWay),
     ...queueBytes(numbers),

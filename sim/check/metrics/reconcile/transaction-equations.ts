@@ -80,25 +80,28 @@ function branchEquations(
   ];
 }
 
-/** A start resumes what it finds before the node serves. */
+/** A start resumes what it finds before the node serves. A record that it fails to read counts as damaged. */
 function recoveryEquations(numbers: Numbers, { truth }: IncarnationAccount): readonly Claim[] {
   const { found, learned, recovered, unread } = truth.transactions;
   const certain = recovered && !unread && truth.alteredPlaces === 0;
   const most = unread || truth.alteredPlaces > 0 ? Infinity : 0;
-  const takenUp = (outcome: string, count: number): Claim =>
+  const unreadable = truth.diskErrors['read log fault'] ?? 0;
+  const takenUp = (outcome: string, least: number, greatest: number): Claim =>
     between(
       `${recoveries}, ${outcome}`,
       numbers.sum(recoveries, { outcome }),
-      certain ? count : 0,
-      Math.max(count, most),
+      certain ? least : 0,
+      Math.max(greatest, most),
     );
+  const resumed = (outcome: string, count: number): Claim =>
+    takenUp(outcome, Math.max(0, count - unreadable), count);
   const heard = (outcome: string): Claim =>
     equal(`${recoveries}, ${outcome}`, numbers.sum(recoveries, { outcome }), learned[outcome] ?? 0);
   return [
-    takenUp('reprepared', found.prepared),
-    takenUp('respread', found.done),
-    takenUp('recommitted', found.committing),
-    takenUp('damaged', found.damaged),
+    resumed('reprepared', found.prepared),
+    resumed('respread', found.done),
+    resumed('recommitted', found.committing),
+    takenUp('damaged', found.damaged, found.damaged + unreadable),
     heard('committed'),
     heard('aborted'),
   ];
