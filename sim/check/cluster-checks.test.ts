@@ -238,7 +238,10 @@ describe('liveness', () => {
 describe('hint-delivery', () => {
   const counts = { written: 6, erased: 4, stored: 6, ended: 4, exact: true };
   const balance = { node: 'n1', atUs: 9, onDisk: 2, counted: 2, ...counts };
-  const fine = { removed: 4, skipped: 1, forgotten: [] };
+  const fine = {
+    ...{ removed: 4, skipped: 1, forgotten: [] },
+    spread: { compared: 0, skipped: 0, missed: [] },
+  };
 
   it('holds when hints are removed for a reason, and the rest is counted', () => {
     expect(verdict(checkHints(fine, [balance]))).toEqual([true, 5, 1]);
@@ -246,6 +249,8 @@ describe('hint-delivery', () => {
 
   it('breaks over a hint removed before its replica had it, and over a gauge that is off', () => {
     expect(checkHints({ ...fine, forgotten: [{ atUs: 1, text: 'gone' }] }, []).ok).toBe(false);
+    const missed = [{ atUs: 1, text: 'no hint' }];
+    expect(checkHints({ ...fine, spread: { compared: 2, skipped: 1, missed } }, []).ok).toBe(false);
     expect(checkHints(fine, [{ ...balance, counted: 1 }]).ok).toBe(false);
   });
 

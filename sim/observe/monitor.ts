@@ -20,13 +20,15 @@ import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
 import { HandoverObserver } from './handover-observer.ts';
-import type { Owners } from './object-observer.ts';
+import type { DiskExceptions, Owners } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
 import { ReadMemoryObserver } from './read-memory-observer.ts';
 import { RouteObserver } from './route-observer.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 import type { Faults } from '../faults/faults.ts';
+import type { FaultKind } from '../faults/fault-table.ts';
+import { answerTimeoutUs } from '../workload/workload.ts';
 
 /** Peer states by their code in the metric (spec: peer_state_current). */
 const states: readonly string[] = ['UNKNOWN', 'JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'RESET', 'LEAVING'];
@@ -38,6 +40,14 @@ const slackUs = 1_000_000;
 /** Defaults of the settings that determine how long a node tolerates silence (engine/config/keys.ts). */
 const detectorDefaults = { phi_threshold_milli: 8000, phi_mean_ms_min: 1000, gossip_interval_ms: 1000 };
 const intervalsMax = 5;
+/** Room for all hints of a run. */
+const hintRoomBytes = 64 * 1024 * 1024;
+/** Kinds after which other nodes own a key. */
+const movingKinds: readonly FaultKind[] = [
+  'membership-change',
+  'permanent-node-loss',
+  'removed-node-restart',
+];
 
 /** The facts of a run, under the names by which the checks take them. */
 export type MonitorEvidence = Pick<
@@ -112,6 +122,7 @@ export class Monitor {
           const ageMs = cluster.host(host).clock.wallMs - writtenMs;
           return ageMs > cluster.configOf(host).hintAgeSecondsMax * 1000;
         },
+        ...this.#spread(),
       },
     );
     const forgetful = nodesExcepted(plan.faults, 'hint-delivery');
@@ -135,6 +146,8 @@ export class Monitor {
         const files = cluster.host(host).disk.durableFiles();
         this.#objects.cut(host, String(fields['path']), Number(fields['offset']), files);
       });
+      for (const name of ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping'])
+        world.trace.on(name, ({ host }) => this.#objects.ended(host));
       world.trace.on('membership.ring.changed', ({ host, fields }) => {
         const members = String(fields['members']).split(' ');
         this.#rings.set(host, cluster.ringOf(members));
@@ -217,6 +230,27 @@ export class Monitor {
       hints: this.#objects.hints,
       hintBalances: this.#balances,
       transfers: joined(this.#objects.cleanups, this.#handovers.records),
+    };
+  }
+
+  /**
+   * A coordinator keeps a hint of every replica that it missed, where the ring stands still, disks answer at once, and
+   * hints are on and have room.
+   */
+  #spread(): Pick<DiskExceptions, 'spread'> {
+    const { faults } = this.#plan;
+    const kinds = faults.map(({ kind }) => kind);
+    const moves = kinds.some((kind) => movingKinds.includes(kind));
+    const configs = this.#cluster.members.map((name) => this.#cluster.configOf(name));
+    const hints = configs.every(
+      ({ hintedHandoff, hintBytesMax }) => hintedHandoff && hintBytesMax >= hintRoomBytes,
+    );
+    if (moves || hidesAnswers(kinds) || !hints) return {};
+    const requestMs = Math.max(...configs.map(({ requestTimeoutMs }) => requestTimeoutMs));
+    const patienceUs = Math.max(requestMs * 1000, answerTimeoutUs) + slackUs;
+    const ring = this.#cluster.owners();
+    return {
+      spread: { patienceUs, ownersOf: (token) => ring.placement(token as Token).map(({ node }) => node) },
     };
   }
 

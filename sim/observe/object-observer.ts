@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto';
 
 import { present } from '../../engine/base/assert.ts';
-import { ByteReader, BytesError } from '../../engine/base/bytes.ts';
+import { BytesError } from '../../engine/base/bytes.ts';
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
@@ -17,7 +17,7 @@ import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { decodeObject, describeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import type { DotRecords } from '../check/disks/dots.ts';
 import type { CoordinatedAt } from '../check/objects/conditional-puts.ts';
-import type { HintBalance, HintRecords } from '../check/disks/hints.ts';
+import type { HintBalance, HintRecords, SpreadRecords } from '../check/disks/hints.ts';
 import type { TransferRecords } from '../check/disks/transfers.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/core/watchers.ts';
@@ -27,7 +27,11 @@ import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
 import { objectBuckets } from '../plan/plan.ts';
 import { tagAt } from '../workload/traced-value.ts';
 import { logsInUse } from './segments-in-use.ts';
+import type { ReadHint } from './hint-records.ts';
+import { readHint } from './hint-records.ts';
 import { nameOf } from './store-dump.ts';
+import type { SpreadTerms } from './write-spread.ts';
+import { WriteSpread } from './write-spread.ts';
 
 const segmentPath = /^(store|hints)\/\d+\.log$/;
 const rooms = ['store', 'hints'] as const;
@@ -71,14 +75,6 @@ interface HintWrites {
   readonly erased: Set<number>;
 }
 
-/** A hint as it lies on a disk (engine/replication/hints/hints.ts). */
-interface ReadHint {
-  readonly token: number;
-  /** When it was stored, by the wall clock of its host. */
-  readonly writtenMs: number;
-  readonly object: StoredObject;
-}
-
 /** The write that a dot names. */
 interface NamedWrite {
   readonly key: PackedKey;
@@ -107,6 +103,8 @@ export interface DiskExceptions {
   readonly forgetful: ReadonlySet<string>;
   /** Whether the host gives up a hint that was written at this instant of its wall clock (`hint_age_seconds_max`). */
   readonly isTooOld: (host: string, writtenMs: number) => boolean;
+  /** Undefined: a coordinator may keep no hint of a replica that it missed. */
+  readonly spread?: Pick<SpreadTerms, 'patienceUs' | 'ownersOf'>;
 }
 
 /** Judges every object and hint as it reaches a disk; collects violations of `causality` and `hint-delivery`. */
@@ -131,6 +129,7 @@ export class ObjectObserver {
   readonly #hintWrites = new Map<string, HintWrites>();
   /** Hosts whose log a fault has altered: part of what they wrote may be unreadable. */
   readonly #altered = new Set<string>();
+  readonly #spread: WriteSpread | undefined;
   readonly #reused: BadEvent[] = [];
   readonly #lost: BadEvent[] = [];
   readonly #forgotten: BadEvent[] = [];
@@ -154,6 +153,13 @@ export class ObjectObserver {
     this.#owners = owners;
     this.#dates = dates;
     this.#exceptions = exceptions;
+    const { spread } = exceptions;
+    if (spread === undefined) return;
+    this.#spread = new WriteSpread({
+      ...spread,
+      holds: (node, key, dot) => this.#holds(node, key, dot),
+      describe: (key, dot) => `${nameOfDot(dot)} of ${nameOf(key)}`,
+    });
   }
 
   get watcher(): DiskWatcher {
@@ -182,7 +188,8 @@ export class ObjectObserver {
 
   get hints(): HintRecords {
     const removed = this.#removed + this.#overwrites;
-    return { removed, skipped: this.#skippedHints, forgotten: this.#forgotten };
+    const spread: SpreadRecords = this.#spread?.records ?? { compared: 0, skipped: 0, missed: [] };
+    return { removed, skipped: this.#skippedHints, forgotten: this.#forgotten, spread };
   }
 
   /** Copies that nodes removed because they own the key no more. */
@@ -215,6 +222,11 @@ export class ObjectObserver {
   hintsOnDisk(host: string): number {
     const hints = [...(this.#hints.get(host)?.values() ?? [])];
     return hints.filter(({ hint }) => hint !== undefined).length;
+  }
+
+  /** The incarnation of a node ends, or is about to. */
+  ended(host: string): void {
+    this.#spread?.ended(host);
   }
 
   /** A node left the cluster for good: the hints that it still holds are lost. */
@@ -275,6 +287,7 @@ export class ObjectObserver {
   #wrote(host: string, path: string, content: Buffer, from: number): void {
     const room = segmentPath.exec(path)?.[1];
     const tail = room === undefined ? undefined : this.#tailOf(`${host}:${path}`, content);
+    this.#spread?.judge(this.#nowUs());
     if (tail === undefined || (tail.head.merge && (room === 'hints' || !this.#exceptions.mayRot))) return;
     tail.read(content, from, (record) => {
       if (tail.head.merge) this.#copied(host, path, record);
@@ -316,27 +329,32 @@ export class ObjectObserver {
       return;
     }
     this.#dates?.stored(key, object);
-    for (const sibling of object.siblings) this.#name(host, key, sibling);
+    for (const sibling of object.siblings) {
+      if (this.#name(host, key, sibling) && isOfObjectLoad(key))
+        this.#spread?.wrote(host, key, token, sibling.dot, this.#nowUs());
+    }
     // The exception of `causality` in the contract of faults.
     if (held?.unreadable === true) this.#skipped += held.object?.siblings.length ?? 0;
     else if (held?.object !== undefined) this.#replaces(host, key, held.object, object);
     this.#held.set(place, this.#heldAt(path, { seq, token, at, bytes }, object));
   }
 
-  #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): void {
+  /** Returns true if no disk had the dot before. */
+  #name(host: string, key: PackedKey, sibling: StoredObject['siblings'][number]): boolean {
     const dot = placeOfDot(key, sibling);
     const content = tellingOf(encodeContent(sibling));
     const known = this.#named.get(dot);
     if (known === undefined) {
       this.#named.set(dot, { key, content });
       this.#put(host, key, sibling);
-      return;
+      return true;
     }
     this.#compared += 1;
-    if (known.key === key && known.content === content) return;
+    if (known.key === key && known.content === content) return false;
     const [before, now] = [known, { key, content }].map(describeWrite);
     const text = `${host} writes ${now} under the dot ${nameOfDot(sibling.dot)}, which names ${before}`;
     this.#reused.push({ atUs: this.#nowUs(), text });
+    return false;
   }
 
   /** A client sends each put once, so its tag has one dot. */
@@ -402,10 +420,13 @@ export class ObjectObserver {
       if (value === undefined) this.#lose(host, key, held.hint, 'removed');
       else this.#overwritten(host, key, held.hint, new Uint8Array(value));
     }
-    const hint =
-      value === undefined || this.#dates === undefined ? undefined : readHint(new Uint8Array(value));
-    const hinted = unpackKey(key)?.key as string | undefined;
-    if (hint !== undefined && hinted !== undefined) this.#dates?.stored(hinted as PackedKey, hint.object);
+    const followed = this.#dates !== undefined || this.#spread !== undefined;
+    const hint = value === undefined || !followed ? undefined : readHint(new Uint8Array(value));
+    const name = unpackKey(key);
+    if (hint === undefined || name === undefined) return;
+    const hinted = name.key as string as PackedKey;
+    this.#dates?.stored(hinted, hint.object);
+    this.#spread?.hinted(textOf(name.bucket), hinted, (dot) => covers(hint.object.context, dot));
   }
 
   /** All writes of a key that a replica missed share one hint: a later one carries what the one before it carried. */
@@ -418,6 +439,13 @@ export class ObjectObserver {
     const what = `the hint of ${nameOf(name?.key as string as PackedKey)} for ${name === undefined ? '' : textOf(name.bucket)}`;
     const text = `${host} replaces ${what}: ${describeObject(now.object)} lacks some of ${describeObject(old.object)}`;
     this.#forgotten.push({ atUs: this.#nowUs(), text });
+  }
+
+  /** The node's disk holds the version, or something that replaced it. */
+  #holds(node: string, key: PackedKey, dot: Dot): boolean {
+    const place = `${node} ${key}`;
+    const known = [this.#held.get(place)?.object?.context, this.#reaped.get(place)];
+    return known.some((context) => context !== undefined && covers(context, dot));
   }
 
   /** From now on the host does not hold the hint: another node must hold the versions that it carried. */
@@ -556,17 +584,6 @@ function describeWrite({ key, content }: NamedWrite): string {
 function objectOf(bytes: Uint8Array): StoredObject | undefined {
   try {
     return decodeObject(new Uint8Array(bytes));
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
-  }
-}
-
-function readHint(bytes: Uint8Array): ReadHint | undefined {
-  try {
-    const reader = new ByteReader(bytes);
-    if (reader.u8() !== 1) return undefined;
-    return { token: reader.u32(), writtenMs: reader.u64(), object: decodeObject(reader.bytes()) };
   } catch (error) {
     if (error instanceof BytesError) return undefined;
     throw error;

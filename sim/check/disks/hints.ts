@@ -8,11 +8,23 @@
  * expired. So delivered + handed on + expired + kept = stored + found at the start, less the hints that a later one
  * replaced. Where a fault hides the disk's answers from the node, the records are the most that it may count.
  *
+ * A coordinator that outlives its put leaves no replica without the put and without a hint for it: within the time that
+ * a request may take, the replica's disk has held it, or some disk a hint of it for that replica.
+ *
  * Skipped: expired or unreadable hints (counted as expired), and hints whose replica's context has been pruned.
  */
 import { invariant } from '../invariant.ts';
 import type { BadEvent, CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
+
+/** Findings about all writes of a run. */
+export interface SpreadRecords {
+  /** Number of owners, beside the coordinator, of writes that were judged. */
+  readonly compared: number;
+  /** Number of writes that were not judged. */
+  readonly skipped: number;
+  readonly missed: readonly BadEvent[];
+}
 
 /** Findings of the object observer. */
 export interface HintRecords {
@@ -20,6 +32,8 @@ export interface HintRecords {
   readonly removed: number;
   readonly skipped: number;
   readonly forgotten: readonly BadEvent[];
+  /** What became of the replicas that a coordinator missed. */
+  readonly spread: SpreadRecords;
 }
 
 /** Per node at the end: hints on its disk, and what the node counts. */
@@ -63,12 +77,14 @@ function addsUp({ ended, erased, stored, written, exact }: HintBalance): boolean
 
 /** Checks removed hints and the final balance of every node. */
 export function checkHints(
-  { removed, skipped, forgotten }: HintRecords,
+  { removed, skipped, forgotten, spread }: HintRecords,
   balances: readonly HintBalance[],
 ): CheckReport {
   const tally = new Tally('hint-delivery');
   for (let count = forgotten.length; count < removed - skipped; count++) tally.compare(true, 0, () => '');
   for (const { atUs, text } of forgotten) tally.compare(false, atUs, () => text);
+  for (let count = spread.missed.length; count < spread.compared; count++) tally.compare(true, 0, () => '');
+  for (const { atUs, text } of spread.missed) tally.compare(false, atUs, () => text);
   for (const balance of balances) {
     const { node, atUs, onDisk, counted } = balance;
     tally.compare(onDisk === counted, atUs, () => {
@@ -79,6 +95,6 @@ export function checkHints(
       return `${node} counts ${stored} hints as stored, ${ended} as delivered, handed on or expired; it wrote ${written} to its disk and removed ${erased}`;
     });
   }
-  tally.skip(skipped);
+  tally.skip(skipped + spread.skipped);
   return tally.report();
 }
