@@ -3,6 +3,7 @@ import { assert } from '../engine/base/assert.ts';
 import { presentNameOf } from '../sim/plan/former-names.ts';
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { bitRot } from './bit-rot.ts';
+import { backupsUnderFaults } from './backups-under-faults.ts';
 import { calm } from './calm.ts';
 import { clientRetriesWithId } from './client-retries-with-id.ts';
 import { clockJumps } from './clock-jumps.ts';
@@ -176,6 +177,7 @@ export const scenarios: readonly Scenario[] = [
   clockJumps,
   oneWrongClock,
   siblingsAfterPartition,
+  backupsUnderFaults,
   tombstonesRemoved,
   wipedDiskReturns,
   hintsOnly,

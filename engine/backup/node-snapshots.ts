@@ -85,6 +85,7 @@ export class NodeSnapshots {
     if (this.#hold !== hold)
       throw new LockstepError('Conflict', `the lease of ${id} ended before its writes were held`);
     hold.isHeld = true;
+    this.#parts.log.event('info', 'backup.writes.held', { id });
     const { node, datacenter, rack, clusterId, incarnation, view, members } = facts;
     return {
       node,
@@ -99,7 +100,7 @@ export class NodeSnapshots {
 
   /** Pins the segments of this moment. Throws `Conflict` unless the backup holds this node's writes. */
   cut(id: string): CutAnswer {
-    const { store, facts, clock } = this.#parts;
+    const { store, facts, clock, log } = this.#parts;
     if (this.#hold?.id !== id || !this.#hold.isHeld)
       throw new LockstepError(
         'Conflict',
@@ -110,6 +111,7 @@ export class NodeSnapshots {
     this.end(id);
     const segments = store.pin();
     this.#pins.set(id, { segments, idle: clock.after(idleUsMax, () => this.#forget(id)), spare: undefined });
+    log.event('info', 'backup.segments.pinned', { id, segments: segments.segments.length });
     return {
       store_id: store.storeId,
       created_ms: store.createdMs,

@@ -27,6 +27,7 @@ export function moveItem(plan: Plan, id: string, byUs: number): Plan {
     malformedInput: movedIn(plan.malformedInput),
     scrapes: movedIn(plan.scrapes),
     ...(plan.bucketChanges === undefined ? {} : { bucketChanges: movedIn(plan.bucketChanges) }),
+    ...(plan.backups === undefined ? {} : { backups: movedIn(plan.backups) }),
   };
 }
 

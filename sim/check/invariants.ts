@@ -33,6 +33,7 @@ import { messagesRow } from './protocols/redis-messages.ts';
 import { quorumIntersectionRow } from './objects/quorums.ts';
 import { metricsReconcileRow } from './metrics/reconcile/reconciliation.ts';
 import { resourceBoundsRow } from './bounds/resources.ts';
+import { backupConsistencyRow } from './backups/backup-consistency.ts';
 import { bucketPropertiesRow } from './cluster/bucket-properties.ts';
 import { ringAgreementRow } from './cluster/ring-agreement.ts';
 import { sessionGuaranteesRow } from './objects/sessions.ts';
@@ -87,6 +88,7 @@ export const invariantTable = [
   bucketPropertiesRow,
   transferSoundnessRow,
   listingsRow,
+  backupConsistencyRow,
 ] as const;
 
 type AnyRow = (typeof invariantTable)[number];

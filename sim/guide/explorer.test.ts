@@ -74,7 +74,15 @@ it('a variant is a valid plan that differs, and it judges nothing that its fault
     expect(parsePlan(formatPlan(variant))).toEqual(variant);
     const kinds = variant.faults.map(({ kind }) => kind);
     const excused = excusesOf({
-      ...{ transactions: true, redis: true, jobs: true, modules: true, credentials: true, antiEntropy: true },
+      ...{
+        transactions: true,
+        redis: true,
+        jobs: true,
+        modules: true,
+        credentials: true,
+        antiEntropy: true,
+        backups: true,
+      },
       kinds,
     });
     expect(Object.keys(variant.floors).filter((name) => name in excused)).toEqual([]);

@@ -30,7 +30,7 @@ const seedBound = 2 ** 31;
 /** Each as often as it shall be drawn. */
 const changes: readonly Change[] = [
   ...[fewerFaults, movedFault, movedFault, addedFault, addedFault, addedFault],
-  ...[changedSetting, changedWork, changedWork, changedBucket, otherSeed, otherSeed],
+  ...[changedSetting, changedWork, changedWork, changedBucket, changedBackup, otherSeed, otherSeed],
   ...[(plan: Plan, random: Random) => ordered(plan, random), ordered],
 ];
 
@@ -168,6 +168,20 @@ function changedBucket(plan: Plan, random: Random): Variant | undefined {
       : { ...one, node: pick(random, members).name };
   const changed = how === 'left out' ? bucketChanges.toSpliced(at, 1) : bucketChanges.with(at, other);
   return { plan: { ...plan, bucketChanges: changed }, text: `${one.id} ${how}` };
+}
+
+/** A backup is left out, or taken at another instant. */
+function changedBackup(plan: Plan, random: Random): Variant | undefined {
+  const { backups = [] } = plan;
+  const at = random.below(Math.max(1, backups.length));
+  const one = backups[at];
+  if (one === undefined) return undefined;
+  const how = pick(random, ['left out', 'moved'] as const);
+  const changed =
+    how === 'left out'
+      ? backups.toSpliced(at, 1)
+      : backups.with(at, { ...one, atUs: random.below(plan.stormUs) });
+  return { plan: { ...plan, backups: changed }, text: `${one.id} ${how}` };
 }
 
 /** All that the world draws is drawn again. */

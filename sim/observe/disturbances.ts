@@ -1,7 +1,8 @@
 /**
  * Tells whether anything has disturbed a run so far. Until then, metrics that count failures must be exactly 0
  * (`metrics-reconcile`). Disturbances are injected faults, ended incarnations, impatient clients, operators who set
- * nodes to STANDBY (`node-standby`), the node's own leave, paces of packets, and queues so short that the plan's load may fill them.
+ * nodes to STANDBY (`node-standby`) or take backups (writes wait meanwhile), the node's own leave, paces of packets, and
+ * queues so short that the plan's load may fill them.
  */
 import type { FaultKind } from '../faults/fault-table.ts';
 import type { Plan } from '../plan/plan.ts';
@@ -37,10 +38,16 @@ export class Disturbances {
   readonly #shortQueues: boolean;
   readonly #paced: boolean;
 
-  constructor({ settings, faults, paces }: Pick<Plan, 'settings' | 'faults' | 'paces'>) {
+  constructor({
+    settings,
+    faults,
+    paces,
+    backups = [],
+  }: Pick<Plan, 'settings' | 'faults' | 'paces' | 'backups'>) {
     this.#paced = paces !== undefined;
     const those = faults.filter(({ kind }) => untold.includes(kind));
-    this.#untoldUs = Math.min(Infinity, ...those.map(({ when }) => ('atUs' in when ? when.atUs : 0)));
+    const begins = those.map(({ when }) => ('atUs' in when ? when.atUs : 0));
+    this.#untoldUs = Math.min(Infinity, ...begins, ...backups.map(({ atUs }) => atUs));
     this.shortReadWait = Number(settings['transaction_read_wait_ms'] ?? readWaitMsMin) < readWaitMsMin;
     this.#shortQueues = queues.some((queue) => settings[queue] !== undefined);
   }

@@ -219,7 +219,7 @@ export class Monitor {
       readAnswers: this.#routes.answers,
       opinions: new Opinions(this.#moves, this.#begins),
       nodes: this.#cluster.names,
-      undisturbed: this.#plan.faults.length === 0 && this.#plan.paces === undefined,
+      undisturbed: isUndisturbed(this.#plan),
       identities: this.#routes.identities,
       forbiddenStarts: this.#forbiddenStarts(),
       disturbances: this.#troubles(),
@@ -369,4 +369,9 @@ function sumOf(snapshot: StatsSnapshot, name: string): number {
 /** The samples of a registered metric family. */
 function samplesOf({ families }: StatsSnapshot, name: string): readonly Sample[] {
   return families.find(({ family }) => family.name === name)?.samples ?? [];
+}
+
+/** Nothing goes wrong in such a run, and no backup makes writes wait. */
+function isUndisturbed({ faults, paces, backups }: Plan): boolean {
+  return faults.length === 0 && paces === undefined && backups === undefined;
 }

@@ -105,16 +105,17 @@ export class RunObserver {
   constructor(
     world: World,
     cluster: Cluster,
-    { nodes, settings, faults }: Pick<Plan, 'nodes' | 'settings' | 'faults'>,
+    plan: Pick<Plan, 'nodes' | 'settings' | 'faults' | 'paces' | 'backups'>,
     exchanges: ExchangeObserver,
   ) {
+    const { nodes, settings, faults } = plan;
     this.#world = world;
     this.antiEntropy = new AntiEntropyObserver(world, cluster, nodes, exchanges, segmentsOf(settings));
     this.#cluster = cluster;
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
     this.#records = new Map(nodes.map(({ name }) => [name, new TransactionRecords()]));
     this.#bornCount = nodes.filter(({ spare }) => spare !== true).length;
-    this.#disturbances = new Disturbances({ settings, faults });
+    this.#disturbances = new Disturbances(plan);
     this.#moving = faults.some(({ kind }) => kind === 'membership-change');
     if (this.#moving) this.#followMembers();
     world.trace.on('membership.ring.changed', ({ host }) => {

@@ -15,6 +15,7 @@ import { faultKinds } from '../faults/fault-table.ts';
 import type {
   Moment,
   Plan,
+  PlanBackup,
   PlanBucketChange,
   PlanFault,
   PlanMalformedInput,
@@ -71,6 +72,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       redis: scenario.redis === undefined ? fc.constant(undefined) : redisOperationsOf(scenario.redis),
       levels: levelsOf(scenario),
       bucketChanges: bucketChangesOf(scenario, members, stormUs),
+      backups: backupsOf(scenario, stormUs),
     })
     .map((drawn) => ({
       format: planFormat,
@@ -95,6 +97,7 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       malformedInput: drawn.malformedInput.map((burst, index) => ({ id: `g${index}`, ...burst })),
       scrapes: drawn.scrapes.map((scrape, index) => ({ id: `s${index}`, ...scrape })),
       ...(drawn.bucketChanges.length === 0 ? {} : { bucketChanges: drawn.bucketChanges }),
+      ...(drawn.backups.length === 0 ? {} : { backups: drawn.backups }),
       floors: scenario.invariants,
     }));
 }
@@ -328,6 +331,14 @@ function bucketChangesOf(
     list
       .toSorted((left, right) => left.atUs - right.atUs)
       .map(({ odd, ...drawn }, index) => ({ id: `b${index}`, ...drawn, mark: 2 * index + odd })),
+  );
+}
+
+/** The backups with ids `k0`, `k1`, …, in the order of their moments. */
+function backupsOf({ backups }: Scenario, stormUs: number): fc.Arbitrary<readonly PlanBackup[]> {
+  if (backups === undefined) return fc.constant([]);
+  return listOf(backups, fc.integer({ min: 0, max: stormUs })).map((moments) =>
+    moments.toSorted((left, right) => left - right).map((atUs, index) => ({ id: `k${index}`, atUs })),
   );
 }
 

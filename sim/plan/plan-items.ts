@@ -8,10 +8,10 @@ interface Item {
 
 /** The ids of a plan's faults, then of its operations, then of what its operator does. */
 export function idsOf(plan: Plan): readonly string[] {
-  const { faults, operations, transactions, redisOperations = [], jobs = [], bucketChanges = [] } = plan;
-  const { malformedInput, scrapes } = plan;
+  const { faults, operations, transactions, redisOperations = [], jobs = [] } = plan;
+  const { bucketChanges = [], backups = [], malformedInput, scrapes } = plan;
   const work: readonly Item[] = [...operations, ...transactions, ...redisOperations, ...jobs];
-  const others: readonly Item[] = [...bucketChanges, ...malformedInput, ...scrapes];
+  const others: readonly Item[] = [...bucketChanges, ...backups, ...malformedInput, ...scrapes];
   return [...faults, ...work, ...others].map(({ id }) => id);
 }
 
@@ -43,6 +43,7 @@ function joined(
   const redisOperations = optional(plan.redisOperations, other.redisOperations);
   const jobs = optional(plan.jobs, other.jobs);
   const bucketChanges = optional(plan.bucketChanges, other.bucketChanges);
+  const backups = optional(plan.backups, other.backups);
   return {
     ...plan,
     faults: join(plan.faults, other.faults),
@@ -53,5 +54,6 @@ function joined(
     malformedInput: join(plan.malformedInput, other.malformedInput),
     scrapes: join(plan.scrapes, other.scrapes),
     ...(bucketChanges === undefined ? {} : { bucketChanges }),
+    ...(backups === undefined ? {} : { backups }),
   };
 }

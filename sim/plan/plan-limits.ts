@@ -9,6 +9,7 @@ export const planLimits = {
   burstsMax: 10_000,
   scrapesMax: 10_000,
   bucketChangesMax: 1000,
+  backupsMax: 100,
   changedBucketsMax: 16,
   marksOfBucketsMax: 9000,
   valueBytesMax: 1024 * 1024,

@@ -24,6 +24,7 @@ import {
 import type {
   Moment,
   Plan,
+  PlanBackup,
   PlanBucketChange,
   PlanFault,
   PlanMalformedInput,
@@ -125,6 +126,7 @@ const optionalFields = [
   'redisOperations',
   'jobs',
   'bucketChanges',
+  'backups',
   'steadyHosts',
   'steadyFrom',
   'paces',
@@ -199,6 +201,7 @@ function readPlan(field: Field): Plan {
     ...(fields.bucketChanges === undefined
       ? {}
       : { bucketChanges: readBucketChanges(fields.bucketChanges, hosts) }),
+    ...(fields.backups === undefined ? {} : { backups: readBackups(fields.backups) }),
     floors: readFloors(fields.floors),
     ...(fields.steadyHosts === undefined ? {} : { steadyHosts: hosts.readSome(fields.steadyHosts) }),
     ...(fields.steadyFrom === undefined ? {} : { steadyFrom: hosts.readSteadyFrom(fields.steadyFrom) }),
@@ -395,6 +398,14 @@ function readScrape(field: Field, hosts: Hosts): PlanScrape {
 function readBucketChanges(field: Field, hosts: Hosts): readonly PlanBucketChange[] {
   const read = (item: Field): PlanBucketChange => readBucketChange(item, hosts);
   return distinct(field, readList(field, planLimits.bucketChangesMax, read));
+}
+
+function readBackups(field: Field): readonly PlanBackup[] {
+  const read = (item: Field): PlanBackup => {
+    const { id, atUs } = readObject(item, ['id', 'atUs']);
+    return { id: readText(id, 32), atUs: readDuration(atUs) };
+  };
+  return distinct(field, readList(field, planLimits.backupsMax, read));
 }
 
 function readBucketChange(field: Field, hosts: Hosts): PlanBucketChange {

@@ -153,6 +153,13 @@ export interface PlanBucketChange {
   readonly mark: number;
 }
 
+/** One backup of the running cluster by an operator. */
+export interface PlanBackup {
+  /** Keeps its value through shrinking: `k0`. */
+  readonly id: string;
+  readonly atUs: number;
+}
+
 /** One run with every choice made. `plan-validation.ts` holds the limits of each field. */
 export interface Plan {
   readonly format: typeof planFormat;
@@ -188,6 +195,8 @@ export interface Plan {
   readonly scrapes: readonly PlanScrape[];
   /** Absent: none. */
   readonly bucketChanges?: readonly PlanBucketChange[];
+  /** Absent: none. */
+  readonly backups?: readonly PlanBackup[];
   /** The invariants to check, each with its floor: fewer comparisons prove nothing. */
   readonly floors: Floors;
   /**

@@ -151,6 +151,8 @@ export interface Scenario {
   readonly jobs?: JobLoad;
   /** How many changes of buckets' properties an operator makes; absent: none. */
   readonly bucketChanges?: Range;
+  /** How many backups of the cluster an operator takes; absent: none. */
+  readonly backups?: Range;
   readonly faults: readonly FaultDraw[];
   /** Length of the storm. Faults begin within it; what lasts longer is healed at its end. */
   readonly stormMs: number;

@@ -158,7 +158,7 @@ export function judgedAlone(plan: Plan, invariant: string): Plan {
 /** What can be removed. `settings`: back to the defaults. `variance`: hosts whose messages take varying times. */
 const allLists = [
   ...(['faults', 'operations', 'transactions', 'redisOperations', 'jobs'] as const),
-  ...(['malformedInput', 'scrapes', 'bucketChanges', 'paces', 'settings', 'variance'] as const),
+  ...(['malformedInput', 'scrapes', 'bucketChanges', 'backups', 'paces', 'settings', 'variance'] as const),
 ] as const;
 
 type ListName = (typeof allLists)[number];
@@ -247,6 +247,7 @@ function endedAt(plan: Plan, stormUs: number): Plan {
     malformedInput: plan.malformedInput.filter(inside),
     scrapes: plan.scrapes.filter(inside),
     ...(plan.bucketChanges === undefined ? {} : { bucketChanges: plan.bucketChanges.filter(inside) }),
+    ...(plan.backups === undefined ? {} : { backups: plan.backups.filter(inside) }),
     operations: begunBefore(plan.operations, stormUs),
     transactions: begunBefore(plan.transactions, stormUs),
     ...(plan.redisOperations === undefined
@@ -284,6 +285,8 @@ function without(plan: Plan, list: ListName, at: number, size: number): Plan {
       return { ...plan, jobs: withoutWork(plan.jobs ?? [], at, size) };
     case 'bucketChanges':
       return { ...plan, bucketChanges: (plan.bucketChanges ?? []).toSpliced(at, size) };
+    case 'backups':
+      return { ...plan, backups: (plan.backups ?? []).toSpliced(at, size) };
     case 'paces':
       return { ...plan, paces: (plan.paces ?? []).toSpliced(at, size) };
     case 'settings':

@@ -46,13 +46,19 @@ export function sentencesOf(plan: Plan): readonly PlanSentence[] {
   return [...struck, ...operatorSentences(plan), ...operations];
 }
 
-/** What comes at its moment and is no fault: changes of buckets, malformed input, scrapes. */
-function operatorSentences({ bucketChanges = [], malformedInput, scrapes }: Plan): readonly PlanSentence[] {
+/** What comes at its moment and is no fault: changes of buckets, backups, malformed input, scrapes. */
+function operatorSentences({
+  bucketChanges = [],
+  backups = [],
+  malformedInput,
+  scrapes,
+}: Plan): readonly PlanSentence[] {
   const all = [
     ...bucketChanges.map(({ id, atUs, node, kind, bucket, mark }) => {
       const deed = bucketDeed(kind, markedBucket(bucket), mark);
       return { id, atUs, text: `an operator ${deed} at ${node}` };
     }),
+    ...backups.map(({ id, atUs }) => ({ id, atUs, text: 'an operator takes a backup of the cluster' })),
     ...malformedInput.map(({ id, atUs, node, listener, form, bytes }) => {
       return { id, atUs, text: `${bytes} malformed bytes (${form}) reach the ${listener} port of ${node}` };
     }),

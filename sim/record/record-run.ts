@@ -1,4 +1,5 @@
 /** Runs a plan once, judges it, and records it. */
+import { backupOperator, describeBackup } from '../evidence/backups.ts';
 import {
   bucketOperator,
   bucketReader,
@@ -94,6 +95,9 @@ function operationsOf(outcome: RunOutcome, recorder: Recorder): readonly Recorde
     ...outcome.redis.map((one) => add(`#${one.id}`, one, describeRedis(one), [])),
     ...outcome.jobs.map((one) => add(`#${one.id}`, one, describeJob(one), one.keys)),
     ...bucketOperationsOf(outcome, add),
+    ...outcome.backups.map((one) =>
+      add(one.id, { ...one, client: backupOperator, node: '' }, describeBackup(one), []),
+    ),
   ];
   return all.toSorted((left, right) => left.invokedUs - right.invokedUs);
 }

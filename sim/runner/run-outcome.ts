@@ -1,6 +1,7 @@
 /** The outcome of one run before the verdict: the world's record of it, and the reports of the checks. */
 import type { IncarnationAccount } from '../check/metrics/reconcile/account.ts';
 import type { CheckReport } from '../check/report.ts';
+import type { BackupRecord } from '../evidence/backups.ts';
 import type { BucketEvidence } from '../evidence/bucket-changes.ts';
 import type { History } from '../evidence/history.ts';
 import type { JobRecord } from '../evidence/jobs.ts';
@@ -28,6 +29,8 @@ export interface RunOutcome {
   readonly jobs: readonly JobRecord[];
   /** What the operator changed of buckets, and what nodes stated of them. */
   readonly bucketChanges: BucketEvidence;
+  /** The backups that an operator took, with what they hold. */
+  readonly backups: readonly BackupRecord[];
   /**
    * The nodes' metrics beside the expected values; empty if the plan asks for neither `metrics-reconcile` nor
    * `valid-exposition`.

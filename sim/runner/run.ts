@@ -349,6 +349,7 @@ class Run {
       outcomes: countOutcomes([...history, ...done.transactions]),
       ...done,
       bucketChanges: this.#load.bucketChanges,
+      backups: this.#load.backups,
       reached: this.#coverage?.reached(this.#plan, done) ?? [],
       accounts: this.#observer?.accounts ?? [],
       floors: grownFloors(this.#plan.floors, this.#size()),
@@ -421,6 +422,7 @@ class Run {
         text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
       })),
       bucketChanges: load.bucketChanges,
+      backups: load.backups,
       unauthorized: { requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
     };
   }

@@ -17,6 +17,9 @@ import { worldTokens } from '../world/cluster/world-credentials.ts';
 import { HttpClient } from '../world/http/http-client.ts';
 import type { BucketEvidence } from '../evidence/bucket-changes.ts';
 import { bucketOperator, bucketReader } from '../evidence/bucket-changes.ts';
+import type { BackupRecord } from '../evidence/backups.ts';
+import { backupOperator } from '../evidence/backups.ts';
+import { BackupOperator } from './backup-operator.ts';
 import { BucketOperator } from './bucket-operator.ts';
 import type { ClientLevels, ClientTarget } from './client.ts';
 import { Client } from './client.ts';
@@ -64,6 +67,8 @@ export class Load {
   readonly slowReadings: SlowReading[] = [];
   finals: Finals = { dangling: [], liveness: [], heard: [] };
   readonly #buckets: BucketOperator;
+  /** Undefined: the plan has no backups. */
+  #backups: BackupOperator | undefined;
   readonly #redis: RedisLoad;
   readonly #jobs: JobLoad;
   readonly #world: LoadWorld;
@@ -143,6 +148,11 @@ export class Load {
     return this.#buckets;
   }
 
+  /** The backups that the operator took, with what they hold. */
+  get backups(): readonly BackupRecord[] {
+    return this.#backups?.records ?? [];
+  }
+
   /** Runs jobs that read every key, at every node. */
   lookAtAll(stopped: () => boolean): void {
     this.#jobs.lookAtAll(stopped);
@@ -163,6 +173,7 @@ export class Load {
     this.#beginMalformedInput(startUs);
     this.#beginOperator(startUs);
     this.#beginBucketChanges(startUs);
+    this.#beginBackups(startUs);
   }
 
   /** How many requests clients gave up because of a fault, by the fault's kind. */
@@ -399,6 +410,26 @@ export class Load {
     for (const change of bucketChanges)
       this.#world.at(startUs + change.atUs, `bucket ${change.id}`, () =>
         this.#spawn(io, change.id, () => this.#buckets.change(change, io)),
+      );
+  }
+
+  #beginBackups(startUs: number): void {
+    const { backups = [] } = this.#plan;
+    if (backups.length === 0) return;
+    const io = this.#world.addHost(backupOperator).boot();
+    const { datacenter } = present(this.#plan.nodes[0], 'a node');
+    const operator = new BackupOperator(
+      {
+        ...{ cluster: this.#cluster, token: this.#token, nowUs: () => this.#world.nowUs },
+        objects: new Map(this.#keys.of(datacenter).map(({ name, siblings }) => [name, siblings])),
+        transactionKeys: this.#transactionKeys.all.map(({ name }) => name),
+      },
+      io,
+    );
+    this.#backups = operator;
+    for (const backup of backups)
+      this.#world.at(startUs + backup.atUs, `backup ${backup.id}`, () =>
+        this.#spawn(io, backup.id, () => operator.take(backup)),
       );
   }
 

@@ -54,14 +54,24 @@ function checkKey(operations: History, atlas: DiskLosses, tally: Tally): void {
   const acknowledged = writes.filter((write) => write.outcome === 'ok');
   const reads = operations.filter(isRead);
   checkReadable(acknowledged, reads, atlas, tally);
-  for (const read of reads) {
-    if (read.outcome !== 'ok') continue;
-    checkOrigin(read, causality, tally);
-    for (const write of acknowledged) {
-      if (!isBefore(write, read)) continue;
-      if (mustMeet(write, read, atlas)) checkPair(write, read, writes, causality, tally);
-      else tally.skip();
-    }
+  for (const read of reads)
+    if (read.outcome === 'ok') checkRead(read, acknowledged, causality, writes, atlas, tally);
+}
+
+/** Compares an answered read with the acknowledged writes of its key that it must meet; `writes`: all of the key. */
+export function checkRead(
+  read: ReadOperation,
+  acknowledged: readonly WriteOperation[],
+  causality: Causality,
+  writes: readonly WriteOperation[],
+  atlas: DiskLosses,
+  tally: Tally,
+): void {
+  checkOrigin(read, causality, tally);
+  for (const write of acknowledged) {
+    if (!isBefore(write, read)) continue;
+    if (mustMeet(write, read, atlas)) checkPair(write, read, writes, causality, tally);
+    else tally.skip();
   }
 }
 

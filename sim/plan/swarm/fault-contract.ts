@@ -75,8 +75,14 @@ const allButManifest = { role: ['log', 'hint', 'identity', 'members', 'snapshot'
 
 const oldImage = 'a disk that goes back silently takes back what the node has told of transactions';
 
+/** A backup is made of what the disks hold. */
+const holedBackups: Excuses = {
+  'backup-consistency': 'what a disk has lost, it gives to no backup',
+};
+
 /** Nobody can see that such a disk has lost the newest records. */
 const silentLoss: Excuses = {
+  ...holedBackups,
   atomicity: oldImage,
   'outcome-stability': oldImage,
   'strict-serializability': oldImage,
@@ -95,6 +101,7 @@ const lossOfDisk = {
   losesCopies: true,
   demands: ['spare-copies'],
   exceptions: lossOfCopies,
+  excuses: holedBackups,
 } as const;
 
 /** The terms of every kind. */
@@ -234,6 +241,7 @@ export interface RunShape {
   readonly modules: boolean;
   readonly credentials: boolean;
   readonly antiEntropy: boolean;
+  readonly backups: boolean;
   readonly kinds: readonly FaultKind[];
 }
 
@@ -257,6 +265,7 @@ export function excusesOf(shape: RunShape): Excuses {
     excuse(reason, 'convergence', 'exchange-soundness', 'repair-soundness');
     excuse(reason, 'stale-snapshot-safety', 'snapshot-rejection');
   }
+  if (!shape.backups) excuse('no backup is taken', 'backup-consistency');
   for (const kind of shape.kinds) {
     const terms = faultContract[kind];
     if (terms.drawn) Object.assign(excuses, { ...terms.excuses, ...excuses });

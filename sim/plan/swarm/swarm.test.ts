@@ -54,7 +54,15 @@ it('at most one node loses copies, where three racks or more hold them', () => {
 
 it('what a run judges is what its shape and its faults leave judgeable', () => {
   const shape = {
-    ...{ transactions: true, redis: true, jobs: true, modules: true, credentials: true, antiEntropy: true },
+    ...{
+      transactions: true,
+      redis: true,
+      jobs: true,
+      modules: true,
+      credentials: true,
+      antiEntropy: true,
+      backups: true,
+    },
     kinds: [] as readonly FaultKind[],
   };
   expect(excusesOf(shape)).toEqual({});

@@ -162,6 +162,8 @@ interface Frame {
   readonly loser: number | undefined;
   /** A ring change is among the faults, where there are spares. */
   readonly moves: boolean;
+  /** How many backups an operator takes. */
+  readonly backups: number;
 }
 
 /** All scenarios that a seed of `swarm` may be; they keep the name and the description of `base`. */
@@ -185,6 +187,7 @@ function frames(): fc.Arbitrary<Frame> {
     stormMs: integerIn([2_000, 6_000]),
     loser: maybe(loserPercent, fc.nat()),
     moves: chance(movePercent),
+    backups: fc.constantFrom(0, 0, 0, 0, 1, 2),
   });
 }
 
@@ -203,6 +206,7 @@ function assemble(
     modules: drawn['features_wasm'] === true,
     credentials: frame.credentials,
     antiEntropy,
+    backups: frame.backups > 0,
     kinds: faults.map(({ kind }) => kind),
   });
   const judged = invariantTable.map(({ name }) => name).filter((name) => excuses[name] === undefined);
@@ -213,6 +217,7 @@ function assemble(
     ...(redis === undefined ? {} : { redis }),
     ...(jobs === undefined ? {} : { jobs }),
     bucketChanges: frame.bucketChanges,
+    ...(frame.backups === 0 ? {} : { backups: [frame.backups, frame.backups] }),
     faults,
     stormMs,
     calmMs: 3_000,

@@ -1,0 +1,171 @@
+/**
+ * `backup-consistency` (INV41): a backup that was taken holds one moment of the whole cluster. That moment lies after
+ * the last node held its writes back, and before the first went on. It also lies after the invocation of every write
+ * that the backup shows. So the backup is judged as if one client had read everything at that moment:
+ *
+ * - each object as `durability` judges a read of all copies: every write acknowledged before is there or was replaced,
+ *   nothing replaced is back, nothing is there that nobody wrote;
+ * - the keys of transactions as `strict-serializability` judges a transaction that reads them all, and as `atomicity`
+ *   judges what they hold in the end: all of a transaction or nothing;
+ * - of no transaction is the outcome unknown, and every key can be read.
+ *
+ * Skipped: backups that were not taken, and keys that the invariants named above skip.
+ */
+import type { BackupContents, BackupRecord } from '../../evidence/backups.ts';
+import { byKey, isWrite } from '../../evidence/history.ts';
+import type { History, Operation, ReadOperation, WriteOperation } from '../../evidence/history.ts';
+import type { TransactionHistory, TransactionRecord } from '../../evidence/transactions.ts';
+import type { DiskLosses } from '../objects/disk-losses.ts';
+import { causalityOf } from '../objects/causality.ts';
+import { checkRead } from '../objects/durability.ts';
+import { checkIsolation } from '../transactions/isolation.ts';
+import { checkTransactionValues } from '../transactions/transaction-values.ts';
+import type { TransactionFindings } from '../transactions/transactions.ts';
+import { invariant } from '../invariant.ts';
+import type { CheckReport } from '../report.ts';
+import { joinReports, Tally } from '../report.ts';
+
+/** What `backup-consistency` needs. */
+export interface BackupEvidence {
+  readonly backups: readonly BackupRecord[];
+  readonly history: History;
+  readonly diskLosses: DiskLosses;
+  readonly transactions: TransactionFindings | undefined;
+}
+
+/** A backup that was taken. */
+type Taken = BackupRecord & { readonly contents: BackupContents };
+
+/** The row of `backup-consistency`. */
+export const backupConsistencyRow = invariant({
+  name: 'backup-consistency',
+  code: 'INV41',
+  promise: 'a backup holds one moment of the whole cluster',
+  gravity: 'data',
+  breach: 'what is restored is torn, or lacks what clients had been told before the backup',
+  needs: [],
+  check: (run: BackupEvidence) => checkBackups(run),
+});
+
+/** Judges each backup by itself. */
+export function checkBackups({ backups, history, diskLosses, transactions }: BackupEvidence): CheckReport {
+  const tally = new Tally('backup-consistency');
+  const operations = byKey(history);
+  const parts: CheckReport[] = [];
+  for (const backup of backups) {
+    if (!isTaken(backup)) {
+      tally.skip();
+      continue;
+    }
+    const { id, completedUs, contents } = backup;
+    tally.compare(contents.inDoubt.length === 0, completedUs, () => {
+      return `backup ${id} does not say what became of ${contents.inDoubt.join(' ')}`;
+    });
+    tally.compare(contents.unreadable === 0, completedUs, () => {
+      return `backup ${id} holds ${contents.unreadable} keys of which no copy can be read`;
+    });
+    const sinceUs = earliestMoment(backup, operations, transactions?.history ?? []);
+    tally.compare(sinceUs <= backup.releasedUs, completedUs, () => {
+      return `backup ${id} shows a write that began at ${sinceUs} us, after its nodes went on at ${backup.releasedUs} us`;
+    });
+    for (const { key, values } of contents.objects)
+      checkObject(readIn(backup, key, values, sinceUs), operations.get(key) ?? [], diskLosses, tally);
+    if (transactions !== undefined) parts.push(...checkTransactions(backup, sinceUs, transactions));
+  }
+  return joinReports(tally.report(), ...parts);
+}
+
+function isTaken(backup: BackupRecord): backup is Taken {
+  return backup.contents !== undefined;
+}
+
+/** The backup's moment is not before this: everything it shows had begun. */
+function earliestMoment(
+  { contents, heldUs }: Taken,
+  operations: ReadonlyMap<string, History>,
+  history: TransactionHistory,
+): number {
+  let sinceUs = heldUs;
+  for (const { key, values } of contents.objects)
+    for (const write of (operations.get(key) ?? []).filter(isWrite))
+      if (values.includes(write.tag)) sinceUs = Math.max(sinceUs, write.invokedUs);
+  const tags = new Set(contents.transactionKeys.map(({ value }) => value?.tag));
+  for (const { writes, invokedUs } of history)
+    if (writes.some(({ value }) => value !== undefined && tags.has(value.tag)))
+      sinceUs = Math.max(sinceUs, invokedUs);
+  return sinceUs;
+}
+
+/** The backup as a read of all copies of one key. */
+function readIn(
+  { id, releasedUs, nodes: [node = ''] }: Taken,
+  key: string,
+  values: readonly string[],
+  sinceUs: number,
+): Omit<ReadOperation, keyof Placing> {
+  return {
+    ...{ id: -1, client: `backup ${id}`, key, node, values },
+    ...{ kind: 'get', outcome: 'ok', reason: '', final: false },
+    invokedUs: sinceUs,
+    completedUs: Math.max(sinceUs, releasedUs),
+  };
+}
+
+type Placing = Pick<Operation, 'siblings' | 'datacenter' | 'copies' | 'need' | 'far'>;
+
+/** Every copy of every datacenter is in the backup, so it meets every write that one disk keeps. */
+function checkObject(
+  read: Omit<ReadOperation, keyof Placing>,
+  operations: History,
+  losses: DiskLosses,
+  tally: Tally,
+): void {
+  const [first] = operations;
+  if (first === undefined) {
+    tally.compare(read.values.length === 0, read.invokedUs, () => {
+      return `${read.client} holds ${read.values.join(' ')} under ${read.key}, which nobody wrote`;
+    });
+    return;
+  }
+  const { siblings, datacenter, copies } = first;
+  const whole = { ...read, siblings, datacenter, copies, need: copies, far: copies };
+  const acknowledged = operations.filter(
+    (one): one is WriteOperation => isWrite(one) && one.outcome === 'ok',
+  );
+  checkRead(whole, acknowledged, causalityOf(operations), operations.filter(isWrite), losses, tally);
+}
+
+/** The backup as a transaction that read every key, and as the last look at all of them. */
+function checkTransactions(
+  backup: Taken,
+  sinceUs: number,
+  { history, accounts, firstBalance, decidedByOperator, partlyLost }: TransactionFindings,
+): readonly CheckReport[] {
+  const excused = new Set([...decidedByOperator, ...partlyLost]);
+  const earlier = history.map((record) => asKnownAt(record, sinceUs));
+  const look = lookOf(backup, sinceUs, history.length);
+  const isolation = checkIsolation([...history, look], excused);
+  const values = checkTransactionValues([...earlier, look], accounts, firstBalance, excused);
+  return [isolation, values].map((report) => ({ ...report, invariant: 'backup-consistency' }));
+}
+
+/** What is known of a transaction then: it is certain only if its client had the answer. */
+function asKnownAt(record: TransactionRecord, atUs: number): TransactionRecord {
+  const { completedUs = Infinity, outcome } = record;
+  const isKnown = completedUs < atUs || outcome === 'fail';
+  return { ...record, final: false, forced: false, outcome: isKnown ? outcome : 'unknown' };
+}
+
+function lookOf(
+  { id, releasedUs, nodes, contents }: Taken,
+  sinceUs: number,
+  place: number,
+): TransactionRecord {
+  return {
+    ...{ id: place, planned: id, client: `backup ${id}`, kind: 'look', forced: false, validated: true },
+    ...{ reads: contents.transactionKeys, writes: [], need: 0, final: true },
+    invokedUs: sinceUs,
+    completedUs: Math.max(sinceUs, releasedUs),
+    ...{ outcome: 'ok', reason: '', node: nodes[0] ?? '', xids: [], clientId: '', denials: [] },
+  };
+}

@@ -1,0 +1,165 @@
+/**
+ * An operator who takes backups of the running cluster over HTTP, each at its moment, and keeps them on the operator's
+ * own disk. Each is read back at once, as a restore would read it.
+ */
+import { DirectoryStorage } from '../../engine/backup/directory-storage.ts';
+import type { BackupNode } from '../../engine/backup/messages.ts';
+import { HttpBackupNode } from '../../engine/backup/messages.ts';
+import { BackupRepository, repositoryFolders } from '../../engine/backup/repository.ts';
+import { RestoredState } from '../../engine/backup/restored-state.ts';
+import { backupDefaults, takeBackup } from '../../engine/backup/take-backup.ts';
+import { textOf } from '../../engine/base/ids.ts';
+import { unpackKey } from '../../engine/base/object-key.ts';
+import { sleep } from '../../engine/io/clock.ts';
+import type { Io } from '../../engine/io/io.ts';
+import { decodeObject, liveSiblings, resolveToNewest } from '../../engine/replica/object/object.ts';
+import type { BackedUpObject, BackupContents, BackupRecord } from '../evidence/backups.ts';
+import type { SeenKey } from '../evidence/transactions.ts';
+import type { PlanBackup } from '../plan/plan.ts';
+import { HttpClient } from '../world/http/http-client.ts';
+import type { LoadCluster } from './load-world.ts';
+import { readTag } from './traced-value.ts';
+import { parseValue } from './transaction-client.ts';
+
+const timeoutUs = 5_000_000;
+/** Slow enough that faults strike while segments are copied. */
+const bytesPerSecond = 500_000;
+/** The longest time by which the nodes' parts in one step of a cut lie apart. */
+const apartUsMax = 200_000;
+
+/** What the operator works with. */
+export interface BackupOperatorContext {
+  readonly cluster: Pick<LoadCluster, 'members' | 'address'>;
+  readonly token: string | undefined;
+  readonly nowUs: () => number;
+  /** The keys of objects by name, each with whether its bucket keeps siblings. */
+  readonly objects: ReadonlyMap<string, boolean>;
+  /** The names of the keys that transactions use. */
+  readonly transactionKeys: readonly string[];
+}
+
+/** The operator of one run, and the records of the backups. */
+export class BackupOperator {
+  readonly records: BackupRecord[] = [];
+  readonly #context: BackupOperatorContext;
+  readonly #io: Io;
+  readonly #repository: BackupRepository;
+  /** The backup before: a repository has one writer at a time. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(context: BackupOperatorContext, io: Io) {
+    this.#context = context;
+    this.#io = io;
+    this.#repository = new BackupRepository(new DirectoryStorage(io.disk, repositoryFolders));
+  }
+
+  /** Takes one backup of all that are members now. A cluster that is not whole for long gives none. */
+  take({ id }: PlanBackup): Promise<void> {
+    this.#last = this.#last.then(() => this.#take(id));
+    return this.#last;
+  }
+
+  async #take(id: string): Promise<void> {
+    const { cluster, nowUs } = this.#context;
+    const nodes = [...cluster.members];
+    const invokedUs = nowUs();
+    const moment = { heldUs: invokedUs, releasedUs: 0 };
+    const contents = await this.#contentsOf(id, nodes, moment).catch((error: unknown) => String(error));
+    const isTaken = typeof contents !== 'string';
+    this.records.push({
+      ...{ id, nodes, invokedUs, completedUs: nowUs(), ...moment },
+      outcome: isTaken ? 'ok' : 'fail',
+      reason: isTaken ? '' : contents,
+      contents: isTaken ? contents : undefined,
+    });
+  }
+
+  async #contentsOf(id: string, nodes: readonly string[], moment: Moment): Promise<BackupContents> {
+    const lock = await this.#repository.lock();
+    try {
+      const asked = nodes.map((name) => timed(this.#node(name), moment, this.#context.nowUs, this.#io));
+      await takeBackup(asked, this.#repository, id, this.#io.clock, { ...backupDefaults, bytesPerSecond });
+    } finally {
+      await lock.release();
+    }
+    const manifest = await this.#repository.manifest(id);
+    const state = await RestoredState.open(this.#io, this.#repository, manifest, `stage/${id}`);
+    try {
+      return await this.#read(state);
+    } finally {
+      await state.close();
+    }
+  }
+
+  async #read(state: RestoredState): Promise<BackupContents> {
+    const { objects, transactionKeys } = this.#context;
+    const values = new Map<string, readonly Uint8Array[]>();
+    for await (const { key, bytes } of state.objects(() => true)) {
+      const place = unpackKey(key);
+      if (place === undefined) continue;
+      const name = `${textOf(place.bucket)}/${textOf(place.key)}`;
+      const object = decodeObject(bytes);
+      const siblings = liveSiblings(objects.get(name) === true ? object : resolveToNewest(object));
+      values.set(
+        name,
+        siblings.map(({ value }) => value),
+      );
+    }
+    return {
+      objects: [...objects.keys()].map((key): BackedUpObject => ({
+        key,
+        values: (values.get(key) ?? []).map(readTag),
+      })),
+      transactionKeys: transactionKeys.map((key): SeenKey => {
+        const [value] = values.get(key) ?? [];
+        return { key, value: value === undefined ? undefined : parseValue(value) };
+      }),
+      inDoubt: state.decided.inDoubt,
+      unreadable: state.unreadable.keys,
+    };
+  }
+
+  #node(name: string): BackupNode {
+    const { cluster, token } = this.#context;
+    const http = new HttpClient(this.#io, token);
+    return new HttpBackupNode(name, async (method, path, body) => {
+      const headers = body === undefined ? {} : { 'Content-Type': 'application/json' };
+      const request = { method, path, headers, ...(body === undefined ? {} : { body: Buffer.from(body) }) };
+      return http.request(cluster.address(name, 'http'), request, timeoutUs);
+    });
+  }
+}
+
+/** When all nodes held, and when the first was told to go on, in the attempt that succeeded. */
+interface Moment {
+  heldUs: number;
+  releasedUs: number;
+}
+
+/**
+ * The node, with the moments of the cut written down. Each is asked to hold and to cut at an instant of its own, so that
+ * the nodes' cuts lie apart: whatever they do not hold back meanwhile tears the backup.
+ */
+function timed(node: BackupNode, moment: Moment, nowUs: () => number, { clock, random }: Io): BackupNode {
+  const apart = (): Promise<void> => sleep(clock, random.below(apartUsMax));
+  return {
+    address: node.address,
+    hold: async (...asked) => {
+      moment.releasedUs = 0;
+      await apart();
+      const answer = await node.hold(...asked);
+      moment.heldUs = nowUs();
+      return answer;
+    },
+    cut: async (...asked) => {
+      await apart();
+      return node.cut(...asked);
+    },
+    release: (...asked) => {
+      if (moment.releasedUs === 0) moment.releasedUs = nowUs();
+      return node.release(...asked);
+    },
+    read: (...asked) => node.read(...asked),
+    end: (...asked) => node.end(...asked),
+  };
+}
