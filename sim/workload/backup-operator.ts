@@ -77,7 +77,10 @@ export class BackupOperator {
   async #contentsOf(id: string, nodes: readonly string[], moment: Moment): Promise<BackupContents> {
     const lock = await this.#repository.lock();
     try {
-      const asked = nodes.map((name) => timed(this.#node(name), moment, this.#context.nowUs, this.#io));
+      const { clock, random } = this.#io;
+      const apartUs = random.chance(1, 2) ? apartUsMax : 1;
+      const pause = (): Promise<void> => sleep(clock, random.below(apartUs));
+      const asked = nodes.map((name) => timed(this.#node(name), moment, this.#context.nowUs, pause));
       await takeBackup(asked, this.#repository, id, this.#io.clock, { ...backupDefaults, bytesPerSecond });
     } finally {
       await lock.release();
@@ -137,22 +140,27 @@ interface Moment {
 }
 
 /**
- * The node, with the moments of the cut written down. Each is asked to hold and to cut at an instant of its own, so that
- * the nodes' cuts lie apart: whatever they do not hold back meanwhile tears the backup.
+ * The node, with the moments of the cut written down. `pause`: what passes before it is asked to hold, and to cut. Where
+ * the nodes' cuts lie apart, whatever they do not hold back meanwhile tears the backup; where they are asked at once,
+ * transactions are caught on their way.
  */
-function timed(node: BackupNode, moment: Moment, nowUs: () => number, { clock, random }: Io): BackupNode {
-  const apart = (): Promise<void> => sleep(clock, random.below(apartUsMax));
+function timed(
+  node: BackupNode,
+  moment: Moment,
+  nowUs: () => number,
+  pause: () => Promise<void>,
+): BackupNode {
   return {
     address: node.address,
     hold: async (...asked) => {
       moment.releasedUs = 0;
-      await apart();
+      await pause();
       const answer = await node.hold(...asked);
       moment.heldUs = nowUs();
       return answer;
     },
     cut: async (...asked) => {
-      await apart();
+      await pause();
       return node.cut(...asked);
     },
     release: (...asked) => {
