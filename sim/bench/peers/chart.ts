@@ -8,7 +8,10 @@ export interface Panel {
   readonly values: readonly (readonly number[])[];
 }
 
-const colours = ['#0b6e4f', '#3d5a98', '#c8553d', '#e0a458', '#6b4e71', '#4c9f9b'];
+const colours = [
+  ...['#0b6e4f', '#3d5a98', '#c8553d', '#e0a458', '#6b4e71', '#4c9f9b'],
+  ...['#8a9a5b', '#b5838d', '#5c677d', '#1d2d44', '#bc6c25', '#90be6d'],
+];
 const barWidth = 26;
 const gap = 28;
 const panelHeight = 220;
