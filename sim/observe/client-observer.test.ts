@@ -32,6 +32,14 @@ it('a handler’s error about properties breaks no connection, even at a listene
   expect(endOf(`${properties}{}`, failed, true)).toBe('eof 0, broken 0, {"StorageFailed":1}');
 });
 
+it('a handler’s error about a listing or a backup breaks no connection', () => {
+  const asked = ['GET /buckets/b/keys?keys=true', 'GET /types/t/buckets?buckets=true', 'POST /backup/cut'];
+  for (const start of asked) {
+    const request = `${start} HTTP/1.1\r\nHost: n1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;
+    expect(endOf(request, answer(503, 'Timeout', closing))).toBe('eof 1, broken 0, {"Timeout":1}');
+  }
+});
+
 it('a refusal of the listener breaks the connection, unless the listener goes on', () => {
   const refused = answer(400, 'BadRequest', closing);
   expect(endOf('GET\r\n\r\n', refused)).toBe('eof 0, broken 1, {"BadRequest":1}');

@@ -294,7 +294,7 @@ export class ClientObserver {
     else if (owed !== undefined) this.#sums.add('http.answers');
     if (status < '400') return;
     const code = /\r\nX-Lockstep-Error: (\w+)\r\n/i.exec(head)?.[1] ?? '';
-    const isHandlers = owed !== undefined || exchange.isOperators;
+    const isHandlers = owed !== undefined || exchange.isForHandler;
     if (!answeredLikeOthers.includes(status) && !isHandlers && isOfThePort(head, code))
       exchange.refused = true;
     // A missing object is an ordinary answer.
@@ -315,7 +315,7 @@ const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413'
 /**
  * The listener itself gave this answer and closes the connection for it. An answer without `Connection: close` ends
  * nothing. One that has it may be a handler's, to a request that asked for it or at a listener that stops: such a request
- * came whole, and was for an object, the properties of a bucket or a backup, which the caller knows, or for a module.
+ * came whole, and was for an object, the properties of a bucket, a listing or a backup, which the caller knows, or for a module.
  */
 function isOfThePort(head: string, code: string): boolean {
   if (code === 'WasmNotImplemented') return false;

@@ -10,7 +10,7 @@ import { HttpReader } from '../world/http/http-text.ts';
 export type ObjectRequest = 'get' | 'put' | 'delete';
 
 const objectPath = /^(?:\/types\/[^/?]+)?\/buckets\/[^/?]+\/keys\/[^/?]+(?:\?|$)/;
-const operatorsPath = /^(?:(?:\/types\/[^/?]+)?\/buckets\/[^/?]+\/props(?:\?|$)|\/backup\/)/;
+const handlersPath = /^(?:(?:\/types\/[^/?]+)?\/buckets(?:\/[^/?]+\/(?:props|keys))?(?:\?|$)|\/backup\/)/;
 const kinds: Readonly<Partial<Record<string, ObjectRequest>>> = { GET: 'get', PUT: 'put', DELETE: 'delete' };
 
 /** One connection of the HTTP listener. */
@@ -24,8 +24,8 @@ export class HttpConversation {
   owed: ObjectRequest | undefined;
   /** The last request for an object was a read. */
   isGet = false;
-  /** The last request that arrived whole is an operator's: about the properties of a bucket, or of a backup. */
-  isOperators = false;
+  /** The last request that arrived whole is for properties of a bucket, a listing or a backup: an error is its handler's. */
+  isForHandler = false;
   readonly #asked = new HttpReader(Number.MAX_SAFE_INTEGER);
   readonly #told = new HttpReader(Number.MAX_SAFE_INTEGER);
   #isMalformed = false;
@@ -36,7 +36,7 @@ export class HttpConversation {
     const request = this.#next(this.#asked, bytes);
     if (request === undefined) return undefined;
     const [method = '', path = ''] = request.start.split(' ');
-    this.isOperators = operatorsPath.test(path);
+    this.isForHandler = handlersPath.test(path);
     this.owed = objectPath.test(path) ? kinds[method] : undefined;
     this.isGet = this.owed === 'get';
     return this.owed;
