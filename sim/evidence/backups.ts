@@ -25,14 +25,14 @@ export interface BackupRecord {
   readonly invokedUs: number;
   readonly completedUs: number;
   readonly outcome: 'ok' | 'fail';
-  /** Why there is no backup; empty if there is one. */
+  /** Why there is no backup, or why it cannot be read back; empty if both went well. */
   readonly reason: string;
   /** The members that took part. */
   readonly nodes: readonly string[];
   /** The last node held its writes back from here on, and the first one was told to go on here. */
   readonly heldUs: number;
   readonly releasedUs: number;
-  /** Undefined if there is no backup. */
+  /** Undefined if there is no backup, or if it cannot be read back. */
   readonly contents: BackupContents | undefined;
 }
 

@@ -64,27 +64,30 @@ export class BackupOperator {
     const nodes = [...cluster.members];
     const invokedUs = nowUs();
     const moment = { heldUs: invokedUs, releasedUs: 0 };
-    const contents = await this.#contentsOf(id, nodes, moment).catch((error: unknown) => String(error));
-    const isTaken = typeof contents !== 'string';
+    const refusal = await failureOf(this.#copy(id, nodes, moment));
+    let contents: BackupContents | undefined;
+    const loss =
+      refusal === '' ? await failureOf(this.#readBack(id).then((found) => (contents = found))) : refusal;
     this.records.push({
       ...{ id, nodes, invokedUs, completedUs: nowUs(), ...moment },
-      outcome: isTaken ? 'ok' : 'fail',
-      reason: isTaken ? '' : contents,
-      contents: isTaken ? contents : undefined,
+      ...{ outcome: refusal === '' ? 'ok' : 'fail', reason: loss, contents },
     });
   }
 
-  async #contentsOf(id: string, nodes: readonly string[], moment: Moment): Promise<BackupContents> {
+  async #copy(id: string, nodes: readonly string[], moment: Moment): Promise<void> {
+    const { clock, random } = this.#io;
     const lock = await this.#repository.lock();
     try {
-      const { clock, random } = this.#io;
       const apartUs = random.chance(1, 2) ? apartUsMax : 1;
       const pause = (): Promise<void> => sleep(clock, random.below(apartUs));
       const asked = nodes.map((name) => timed(this.#node(name), moment, this.#context.nowUs, pause));
-      await takeBackup(asked, this.#repository, id, this.#io.clock, { ...backupDefaults, bytesPerSecond });
+      await takeBackup(asked, this.#repository, id, clock, { ...backupDefaults, bytesPerSecond });
     } finally {
       await lock.release();
     }
+  }
+
+  async #readBack(id: string): Promise<BackupContents> {
     const manifest = await this.#repository.manifest(id);
     const state = await RestoredState.open(this.#io, this.#repository, manifest, `stage/${id}`);
     try {
@@ -130,6 +133,16 @@ export class BackupOperator {
       const request = { method, path, headers, ...(body === undefined ? {} : { body: Buffer.from(body) }) };
       return http.request(cluster.address(name, 'http'), request, timeoutUs);
     });
+  }
+}
+
+/** Why the work failed; empty if it did not. */
+async function failureOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+    return '';
+  } catch (error) {
+    return String(error);
   }
 }
 

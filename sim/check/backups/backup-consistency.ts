@@ -4,10 +4,10 @@
  * that the backup shows. So the backup is judged as if one client had read everything at that moment:
  *
  * - each object as `durability` judges a read of all copies: every write acknowledged before is there or was replaced,
- *   nothing replaced is back, nothing is there that nobody wrote;
+ *   nothing replaced is back, nothing is there that no client wrote;
  * - the keys of transactions as `strict-serializability` judges a transaction that reads them all, and as `atomicity`
  *   judges what they hold in the end: all of a transaction or nothing;
- * - of no transaction is the outcome unknown, and every key can be read.
+ * - of no transaction is the outcome unknown, and the backup, and every key in it, can be read.
  *
  * Skipped: backups that were not taken, and keys that the invariants named above skip.
  */
@@ -33,8 +33,8 @@ export interface BackupEvidence {
   readonly transactions: TransactionFindings | undefined;
 }
 
-/** A backup that was taken. */
-type Taken = BackupRecord & { readonly contents: BackupContents };
+/** A backup that was taken and read back. */
+type Readable = BackupRecord & { readonly contents: BackupContents };
 
 /** The row of `backup-consistency`. */
 export const backupConsistencyRow = invariant({
@@ -53,7 +53,11 @@ export function checkBackups({ backups, history, diskLosses, transactions }: Bac
   const operations = byKey(history);
   const parts: CheckReport[] = [];
   for (const backup of backups) {
-    if (!isTaken(backup)) {
+    if (backup.outcome === 'ok')
+      tally.compare(isReadable(backup), backup.completedUs, () => {
+        return `backup ${backup.id} was taken, and cannot be read back: ${backup.reason}`;
+      });
+    if (!isReadable(backup)) {
       tally.skip();
       continue;
     }
@@ -75,13 +79,13 @@ export function checkBackups({ backups, history, diskLosses, transactions }: Bac
   return joinReports(tally.report(), ...parts);
 }
 
-function isTaken(backup: BackupRecord): backup is Taken {
+function isReadable(backup: BackupRecord): backup is Readable {
   return backup.contents !== undefined;
 }
 
 /** The backup's moment is not before this: everything it shows had begun. */
 function earliestMoment(
-  { contents, heldUs }: Taken,
+  { contents, heldUs }: Readable,
   operations: ReadonlyMap<string, History>,
   history: TransactionHistory,
 ): number {
@@ -98,7 +102,7 @@ function earliestMoment(
 
 /** The backup as a read of all copies of one key. */
 function readIn(
-  { id, releasedUs, nodes: [node = ''] }: Taken,
+  { id, releasedUs, nodes: [node = ''] }: Readable,
   key: string,
   values: readonly string[],
   sinceUs: number,
@@ -123,7 +127,7 @@ function checkObject(
   const [first] = operations;
   if (first === undefined) {
     tally.compare(read.values.length === 0, read.invokedUs, () => {
-      return `${read.client} holds ${read.values.join(' ')} under ${read.key}, which nobody wrote`;
+      return `${read.client} holds ${read.values.join(' ')} under ${read.key}, which no client wrote`;
     });
     return;
   }
@@ -137,7 +141,7 @@ function checkObject(
 
 /** The backup as a transaction that read every key, and as the last look at all of them. */
 function checkTransactions(
-  backup: Taken,
+  backup: Readable,
   sinceUs: number,
   { history, accounts, firstBalance, decidedByOperator, partlyLost }: TransactionFindings,
 ): readonly CheckReport[] {
@@ -157,7 +161,7 @@ function asKnownAt(record: TransactionRecord, atUs: number): TransactionRecord {
 }
 
 function lookOf(
-  { id, releasedUs, nodes, contents }: Taken,
+  { id, releasedUs, nodes, contents }: Readable,
   sinceUs: number,
   place: number,
 ): TransactionRecord {

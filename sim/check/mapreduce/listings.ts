@@ -66,7 +66,7 @@ function checkListing(
       ({ kind, outcome, invokedUs }) => kind === 'put' && outcome !== 'fail' && invokedUs <= completedUs,
     );
     tally.compare(isThere, completedUs, () => {
-      return `${describeListing(listing)}: it names ${name}, which nobody had put by then`;
+      return `${describeListing(listing)}: it names ${name}, which no client had put by then`;
     });
   }
   const isHeld = heldThroughout(listing, around);
