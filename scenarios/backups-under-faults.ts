@@ -20,6 +20,14 @@ export const backupsUnderFaults: Scenario = {
       after: { event: 'backup.writes.held', nth: [1, 8], delayUs: [0, 3_000] },
     },
     { kind: 'network-delay', count: [1, 3], forUs: [200_000, 1_000_000] },
+    // Branches wait for a decision that is durable as the backup is taken.
+    {
+      kind: 'network-partition',
+      count: [3, 5],
+      forUs: [200_000, 900_000],
+      sideMax: 1,
+      after: { event: 'xa.c.decision.synced', nth: [1, 40], delayUs: [0, 0] },
+    },
     { kind: 'process-pause', count: [0, 2], forUs: [50_000, 400_000] },
   ],
   invariants: {

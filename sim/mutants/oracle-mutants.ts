@@ -113,4 +113,15 @@ export const oracleMutants: readonly Mutant[] = [
     oracles: ['backup-consistency'],
     seedsMax: 10,
   },
+  {
+    name: 'prepared-left-out-of-backup',
+    code: 'M183',
+    title: 'a restore leaves out what a committed transaction had still to write at the moment of the backup',
+    file: 'engine/backup/restored-state.js',
+    find: "if (outcome !== 'committed')",
+    replace: "if (outcome !== 'inDoubt')",
+    scenario: 'backups-under-faults',
+    oracles: ['backup-consistency'],
+    seedsMax: 20,
+  },
 ];
