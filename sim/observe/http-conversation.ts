@@ -24,7 +24,7 @@ export class HttpConversation {
   owed: ObjectRequest | undefined;
   /** The last request for an object was a read. */
   isGet = false;
-  /** The last request that arrived whole is for properties of a bucket, a listing or a backup: an error is its handler's. */
+  /** The last whole request is for properties of a bucket, a listing or a backup: an error is its handler's. */
   isForHandler = false;
   readonly #asked = new HttpReader(Number.MAX_SAFE_INTEGER);
   readonly #told = new HttpReader(Number.MAX_SAFE_INTEGER);

@@ -35,25 +35,22 @@ import { WriteSpread } from './write-spread.ts';
 
 const segmentPath = /^(store|hints)\/\d+\.log$/;
 const rooms = ['store', 'hints'] as const;
-/** The newest record of a key; a removal has no object and no hint. */
-interface Held {
-  readonly seq: number;
-  readonly object: StoredObject | undefined;
-  readonly token: number;
-  /** When it was seen first: as it was written, or at the start of an incarnation that has found it. */
-  readonly atUs: number;
-  /** Where it lies: in the log, and where merges have copied it to. */
-  readonly places: RecordPlace[];
-  /** The node has reported that it cannot read the record. */
-  unreadable: boolean;
-}
-
 /** The newest record of a key on a host, if it is an object. */
 export interface HeldCopy {
   readonly object: StoredObject;
   readonly token: number;
   /** When it was seen first: as it was written, or at the start of an incarnation that has found it. */
   readonly atUs: number;
+}
+
+/** The newest record of a key; a removal has no object and no hint. */
+interface Held extends Omit<HeldCopy, 'object'> {
+  readonly seq: number;
+  readonly object: StoredObject | undefined;
+  /** Where it lies: in the log, and where merges have copied it to. */
+  readonly places: RecordPlace[];
+  /** The node has reported that it cannot read the record. */
+  unreadable: boolean;
 }
 
 /** Bytes `from` to `to` - 1 of a file of a host. */
