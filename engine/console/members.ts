@@ -125,7 +125,7 @@ function pointAt(radius: number, share: number): readonly [string, string] {
 
 /** The ring change or rebuild of this node, and the changes of the others. */
 export function movesList({ node, cluster }: ConsoleOverview): readonly HTMLElement[] {
-  const { transfer, held, members, view } = cluster;
+  const { transfer, held, members, view, refused = [] } = cluster;
   const moving = members.filter(({ move }) => move !== 'none' && move !== '');
   const shown: HTMLElement[] = [];
   if (moving.length === 0 && transfer.ranges_left === 0) {
@@ -159,6 +159,7 @@ export function movesList({ node, cluster }: ConsoleOverview): readonly HTMLElem
       ['Went away', `${countText(transfer.keys_out)} keys, ${bytesText(transfer.bytes_out)}`],
       ['Waits for', waiting.length === 0 ? 'nothing' : waiting.join(', ')],
       ['Ring view', h('code', {}, view)],
+      ...refused.map(({ node: peer, detail }) => [`No connection to ${peer}`, detail] as const),
       ...(held.seconds > 0
         ? ([
             ['New ring held back', `${durationText(held.seconds)}, by ${held.transactions.join(', ')}`],

@@ -27,6 +27,7 @@ import type { ByteString } from '../base/ids.ts';
 import { riakVersion } from '../base/version.ts';
 import { isLoopback } from '../config/addresses.ts';
 import type { NodeConfig } from '../config/config.ts';
+import type { Plane } from '../peer/plane.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import type { ClusterVersion, MemberVersion } from './cluster-version.ts';
 import { upgradeAdmin } from './cluster-version.ts';
@@ -97,6 +98,7 @@ export interface ListenerDependencies {
   readonly backup: BackupAdmin;
   readonly publications: Publications;
   readonly links: PeerLinks;
+  readonly refusals: Plane['refusals'];
   readonly version: ClusterVersion;
   /** Undefined if tracing is off. */
   readonly tracer: Tracer | undefined;
@@ -145,7 +147,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     buckets: bucketAdmin(buckets, keeper, wasm.checkRouting),
     lister: coverage,
   };
-  const cluster = clusterControl(membership, ringChangeCoordinator, rebuild, transfer, store);
+  const cluster = clusterControl(membership, ringChangeCoordinator, rebuild, transfer, store, parts.refusals);
   const limits = transactionLimits(config, shared.limits, shared.knowsType);
   const http = httpService(dispatcher, observer, {
     ...shared,

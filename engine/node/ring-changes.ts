@@ -7,6 +7,7 @@ import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Hints } from '../replication/hints/hints.ts';
 import type { Reply } from '../replication/peer-service.ts';
+import type { Plane } from '../peer/plane.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Io } from '../io/io.ts';
@@ -116,6 +117,7 @@ export function clusterControl(
   rebuild: Rebuild,
   transfer: Transfer,
   store: Pick<Store, 'state'>,
+  refusals: Plane['refusals'],
 ): ClusterControl {
   return {
     leave: (force) => ringChangeCoordinator.leave(force),
@@ -140,7 +142,8 @@ export function clusterControl(
         waits_for: waitsOf(ringChangeCoordinator, rebuild),
       };
       const held = { seconds, transactions };
-      return { node: self.node, store: store.state, view, members, transfer: progress, held };
+      const refused = refusals().map(({ peer: node, reason, detail }) => ({ node, reason, detail }));
+      return { node: self.node, store: store.state, view, members, transfer: progress, held, refused };
     },
   };
 }

@@ -32,6 +32,7 @@ import type { PlaneContext } from './plane-context.ts';
 import { pingId } from './plane-context.ts';
 import { Heartbeats } from './heartbeat.ts';
 import { Reception } from './reception.ts';
+import type { CurrentRefusal } from './refusals.ts';
 import { Refusals } from './refusals.ts';
 
 const noBytes = Buffer.alloc(0);
@@ -202,6 +203,12 @@ export class Plane {
   /** True if the link is up: the peer has greeted. */
   isConnected(peer: NodeId): boolean {
     return this.#links.get(peer)?.up === true;
+  }
+
+  /** The peers that refuse this node's connection now, or are refused by it, and why. */
+  refusals(): readonly CurrentRefusal[] {
+    const refused = [...this.#links].filter(([, link]) => !link.up);
+    return refused.flatMap(([node]) => this.#context.refusals.current(node) ?? []);
   }
 
   /**

@@ -74,6 +74,24 @@ test('after an accepted greeting the next refusal is logged as a warning', () =>
   expect(warned).toHaveLength(2);
 });
 
+test('what refuses a connection of this node now is the last refusal of it, until it is over or a minute old', () => {
+  const { refusals, pass } = room();
+  const outbound: Refused = { peer: 'n2', direction: 'outbound', by: 'refused by the peer' };
+  refusals.tell(here, why('unknown'));
+  expect(refusals.current('n2')).toBeUndefined();
+  refusals.tell(outbound, why('version'));
+  pass(minuteUs);
+  refusals.tell(outbound, { reason: 'version', detail: 'it is version, still' });
+  pass(minuteUs);
+  const { peer, by } = outbound;
+  expect(refusals.current('n2')).toEqual({ peer, by, reason: 'version', detail: 'it is version, still' });
+  refusals.tell({ ...outbound, by: 'refused here' }, why('cluster'));
+  pass(1);
+  expect(refusals.current('n2')).toMatchObject({ by: 'refused here', reason: 'cluster' });
+  refusals.over({ ...outbound, by: 'refused here' });
+  expect(refusals.current('n2')).toBeUndefined();
+});
+
 test('unauthenticated clients with ever new names displace each other, not a peer that keeps trying', () => {
   const { refusals, warned } = room();
   refusals.tell(here, why('unknown'));

@@ -14,6 +14,8 @@ import type { Direction, PeerObserver } from './observer.ts';
 
 const toldAgainUs = 600_000_000;
 const rememberedMax = 1024;
+/** A link that is refused tries again within seconds. A refusal older than this says nothing about now. */
+const currentUsMax = 60_000_000;
 
 /**
  * Which connection was refused, and by which side. `remote`: on an inbound connection, whose peer name is only a claim.
@@ -26,9 +28,22 @@ export interface Refused {
   readonly remote?: Address;
 }
 
+const sides: readonly Refused['by'][] = ['refused here', 'refused by the peer'];
+
+/** Why this node's connection to a peer was refused the last time. */
+export interface CurrentRefusal {
+  readonly peer: string;
+  readonly by: Refused['by'];
+  readonly reason: RefusalReason;
+  /** What is wrong and what is allowed, as text for people. */
+  readonly detail: string;
+}
+
 interface Told {
   readonly reason: RefusalReason;
+  detail: string;
   atUs: number;
+  lastUs: number;
   /** Since then. */
   repeats: number;
 }
@@ -53,13 +68,15 @@ export class Refusals {
     const told = this.#told.get(key);
     const fields = { ...refused, reason, detail };
     if (told?.reason !== reason) {
-      this.#told.set(key, { reason, atUs: nowUs, repeats: 0 });
+      this.#told.set(key, { reason, detail, atUs: nowUs, lastUs: nowUs, repeats: 0 });
       log.event('warn', 'peer.link.refused', fields);
       return;
     }
     // Set again, so that a peer that keeps trying is not dropped in favour of others.
     this.#told.set(key, told);
     told.repeats += 1;
+    told.detail = detail;
+    told.lastUs = nowUs;
     if (nowUs - told.atUs < toldAgainUs) {
       if (log.enabled('debug')) log.event('debug', 'peer.link.refused', fields);
       return;
@@ -67,6 +84,17 @@ export class Refusals {
     log.event('warn', 'peer.link.refused', { ...fields, repeats: told.repeats });
     told.atUs = nowUs;
     told.repeats = 0;
+  }
+
+  /** The refusal of this node's connection to `peer` that came last, within the last minute; undefined if there is none. */
+  current(peer: string): CurrentRefusal | undefined {
+    const sinceUs = this.#io.clock.nowUs() - currentUsMax;
+    const found = sides.flatMap((by) => {
+      const told = this.#told.get(keyOf({ peer, direction: 'outbound', by }));
+      return told === undefined || told.lastUs < sinceUs ? [] : [{ by, ...told }];
+    });
+    const [last] = found.sort((one, other) => other.lastUs - one.lastUs);
+    return last === undefined ? undefined : { peer, by: last.by, reason: last.reason, detail: last.detail };
   }
 
   /** The peer is no longer refused: its next refusal is logged at `warn`. */

@@ -23,6 +23,15 @@ export interface MemberView {
   readonly tokens: number;
 }
 
+/** A member that refuses this node, or is refused by it. */
+export interface RefusedMember {
+  readonly node: string;
+  /** A word for programs, for example `version`. */
+  readonly reason: string;
+  /** What is wrong and what is allowed. */
+  readonly detail: string;
+}
+
 /** The answer of `GET /cluster`. */
 export interface ClusterView {
   readonly node: string;
@@ -51,6 +60,11 @@ export interface ClusterView {
   };
   /** Seconds for which this node has held back a new ring view (0: not held), and the transactions it waits for. */
   readonly held: { readonly seconds: number; readonly transactions: readonly string[] };
+  /**
+   * The members to which this node has no connection, because one of the two refuses the other. Absent in answers of
+   * builds that do not state it.
+   */
+  readonly refused?: readonly RefusedMember[];
 }
 
 /** The cluster as the endpoints use it; `node/` implements it. */

@@ -36,8 +36,9 @@ const helpAfter = `
 Example:
   lockstep doctor 127.0.0.1:8098 127.0.0.1:8108 127.0.0.1:8118
 
-Looks for: nodes that do not answer, stores that take no writes, members that are down, ring views that differ,
-transactions in doubt, clocks apart, mixed versions, lopsided racks, certificates that end soon.
+Looks for: nodes that do not answer, stores that take no writes, members that are down, members that refuse each other
+(no version in common, another cluster), ring views that differ, transactions in doubt, clocks apart, mixed versions,
+lopsided racks, certificates that end soon.
 Exit code: 0 if nothing is wrong (there may be things to watch); 1 if something is; 2 for a wrong command line.`;
 
 async function doctor(

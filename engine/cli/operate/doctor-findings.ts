@@ -75,6 +75,8 @@ function ofNode(node: Examined): readonly Finding[] {
       `a changed ring waits for ${view.held.seconds} s because of ${view.held.transactions.join(', ')}`,
       'see these transactions: lockstep transactions list',
     );
+  for (const { node: peer, reason, detail } of view.refused ?? [])
+    say('wrong', `it and ${peer} do not connect: ${detail}`, adviceOn(reason));
   const { ranges_left: left, waits_for: waits } = view.transfer;
   if (left > 0 || waits.members.length > 0)
     say(
@@ -89,6 +91,17 @@ function ofNode(node: Examined): readonly Finding[] {
       'renew it, then kill -HUP the node',
     );
   return found;
+}
+
+/** What an operator does about two members of which one refuses the other, by the reason's word. */
+function adviceOn(reason: string): string {
+  const known: Readonly<Record<string, string>> = {
+    version:
+      'start one of the two with a build that has a version of peer messages in common with all others',
+    cluster: 'one of them belongs to another cluster: see cluster_id in both configuration files',
+    location: 'see datacenter and rack of that node in both configuration files',
+  };
+  return known[reason] ?? 'see the log event peer.link.refused of both nodes';
 }
 
 function ofCluster(examined: readonly Examined[]): readonly Finding[] {

@@ -65,6 +65,15 @@ test.each([
     { view: viewOf('n2', { held: { seconds: 90, transactions: ['t'] } }) },
     'wrong n2: a changed ring waits for 90 s',
   ],
+  [
+    'a peer without a version in common',
+    {
+      view: viewOf('n2', {
+        refused: [{ node: 'n1', reason: 'version', detail: 'node n1 speaks version 2' }],
+      }),
+    },
+    'wrong n2: it and n1 do not connect: node n1 speaks version 2',
+  ],
 ] as const)('%s is found', (_, change, problem) => {
   const found = said(cluster((node) => (node === 'n2' ? change : {})));
   expect(found).toHaveLength(1);

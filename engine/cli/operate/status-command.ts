@@ -98,6 +98,8 @@ function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter)
   if (view.store !== 'open') {
     lines.push(paint.bad(`the store of ${view.node} is ${view.store}: it answers reads and takes no writes`));
   }
+  for (const { node, detail } of view.refused ?? [])
+    lines.push(paint.bad(`${view.node} and ${node} do not connect: ${detail}`));
   lines.push(...moveLines(view));
   const { seconds, transactions } = view.held;
   if (transactions.length > 0) {

@@ -1,6 +1,7 @@
 /** Tests an upgrade node by node: what a mixed cluster says of itself, its end, and what follows from that. */
 import { beforeEach, describe, expect, test } from 'vitest';
 
+import type { ClusterView } from '../../../engine/node/node.ts';
 import { MemberHarness, second } from './member-harness.ts';
 
 interface Answer {
@@ -41,6 +42,21 @@ test('a new cluster begins with what its first nodes speak, and a node that come
   await room.until(() => false, 2 * second);
   for (const name of ['n1', 'n2', 'n3'])
     expect((await upgrade(name)).view.version).toEqual({ minimum: 5, max: 5 });
+});
+
+test('a node that speaks no version of the cluster is refused, and the members state why', async () => {
+  room = new MemberHarness('apart', 3, settings);
+  room.cluster.changeBuild('n3', 3);
+  room.cluster.start('n1');
+  room.cluster.start('n2');
+  await room.until(() => room.cluster.serves('n1') && room.cluster.serves('n2'), 10 * second);
+  room.cluster.start('n3');
+  await room.until(() => false, 3 * second);
+  const { body } = await room.ask('n1', 'GET', '/cluster');
+  const { refused } = JSON.parse(body.toString()) as ClusterView;
+  expect(refused).toEqual([
+    { node: 'n3', reason: 'version', detail: expect.stringMatching(/ version 5 .* version 3$/) },
+  ]);
 });
 
 test('a new cluster with a node of the build before begins with what that one speaks', async () => {
