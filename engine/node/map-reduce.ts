@@ -59,6 +59,7 @@ export function composeListings(
   const local: ListingStore = {
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
     keysOfBucket: (prefix) => store.keysOfBucket(prefix),
+    bucketKeysMax: (prefix) => store.bucketKeysMax(prefix),
     tokenOf: (key) => store.tokenOf(key),
     wallMs: () => io.clock.wallMs(),
     tryRead: (key, done) => driver.tryRead(key, done),

@@ -281,6 +281,12 @@ export class Store {
     return this.#keysOf(this.#keys.idsOfBucket(prefix));
   }
 
+  /** The keys of a bucket are at most this many, by its prefix (`bucketPrefix`); often far fewer, found at once. */
+  bucketKeysMax(prefix: string): number {
+    this.#commit.applyLanded();
+    return this.#keys.bucketKeysMax(prefix);
+  }
+
   /**
    * Keys whose token lies after `from` up to and including `to`, across zero if need be (`from` = `to`: all), in no
    * order. As with `keysOfBucket`, keys written or removed during the iteration may be returned or not; all others are

@@ -58,6 +58,10 @@ class MapStore implements ListingStore {
     for (const key of this.objects.keys()) if (key.startsWith(prefix)) yield key;
   }
 
+  bucketKeysMax(prefix: string): number {
+    return [...this.keysOfBucket(prefix)].length;
+  }
+
   wallMs(): number {
     return this.nowMs;
   }

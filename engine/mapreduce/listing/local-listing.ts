@@ -21,6 +21,8 @@ import type { Known, Listing, ListedName, ListingAnswer, ListingRequest } from '
 export interface ListingStore extends Pick<LocalStore, 'tryRead'> {
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
   keysOfBucket(prefix: string): Iterable<PackedKey>;
+  /** The bucket's keys are at most this many. */
+  bucketKeysMax(prefix: string): number;
   tokenOf(key: PackedKey): Token | undefined;
   /** The wall clock in milliseconds; expired values count as deleted. */
   wallMs(): number;
@@ -53,6 +55,8 @@ const sliceTokens = 2 ** 20;
 const smallBucketKeys = 4096;
 /** Fewer for a caller that takes few names at a time, since each of its pages visits all of them: this many pages. */
 const smallPages = 16;
+/** A list of keys that other buckets share is walked up to this many times as far. */
+const sharedListFactor = 4;
 /** Objects read concurrently. */
 const readsMax = 64;
 
@@ -112,7 +116,10 @@ export class LocalListing {
     if (request.bucket === undefined) return undefined;
     const keys: PackedKey[] = [];
     const keysMax = Math.min(smallBucketKeys, (request.namesMax ?? smallBucketKeys) * smallPages);
-    for (const key of this.#store.keysOfBucket(bucketPrefix(request.type, request.bucket))) {
+    const prefix = bucketPrefix(request.type, request.bucket);
+    // Each page of a large bucket would look at this many keys in vain. The bound includes other buckets' keys.
+    if (this.#store.bucketKeysMax(prefix) > keysMax * sharedListFactor) return undefined;
+    for (const key of this.#store.keysOfBucket(prefix)) {
       if (keys.push(key) > keysMax) return undefined;
     }
     const span = distance(request.from, request.to);

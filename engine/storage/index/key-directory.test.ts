@@ -73,6 +73,8 @@ describe('the key directory', () => {
         for (const prefix of prefixes) {
           const expected = [...twin.keys()].filter((key) => key.startsWith(prefix)).toSorted();
           expect(keysOf(directory, directory.idsOfBucket(prefix))).toEqual(expected);
+          expect(directory.bucketKeysMax(prefix)).toBeGreaterThanOrEqual(expected.length);
+          expect(directory.bucketKeysMax(prefix)).toBeLessThanOrEqual(directory.size);
         }
       }),
       { numRuns: 40 },

@@ -68,6 +68,8 @@ export class KeyDirectory {
   readonly #shards: Shard[] = Array.from({ length: shardCount }, () => new Shard());
   readonly #arcs = new Uint32Array(listCount);
   readonly #buckets = new Uint32Array(listCount);
+  /** Keys in each list of `#buckets`. */
+  readonly #bucketSizes = new Uint32Array(listCount);
   readonly #walks = new Set<Walk>();
   /** Buffer for the key of the present lookup, and a view of it. */
   #scratch = Buffer.alloc(256);
@@ -85,7 +87,7 @@ export class KeyDirectory {
 
   /** Bytes of memory used, keys included. */
   get bytes(): number {
-    let bytes = this.#arena.bytes + this.#arcs.byteLength + this.#buckets.byteLength;
+    let bytes = this.#arena.bytes + this.#arcs.byteLength + 2 * this.#buckets.byteLength;
     for (const shard of this.#shards) bytes += shard.places.byteLength;
     return bytes + this.#rows.bytes;
   }
@@ -140,7 +142,9 @@ export class KeyDirectory {
     addPlace(this.#shard(hash), hash, id);
     this.#size += 1;
     this.#link(id, this.#arcs, token >>> (32 - listBits), fieldArcNext);
-    this.#link(id, this.#buckets, bucketList(bytes, from, length), fieldBucketNext);
+    const bucket = bucketList(bytes, from, length);
+    this.#link(id, this.#buckets, bucket, fieldBucketNext);
+    this.#bucketSizes[bucket] = (this.#bucketSizes[bucket] ?? 0) + 1;
     return id;
   }
 
@@ -203,7 +207,9 @@ export class KeyDirectory {
     assert(address !== 0 && this.#size > 0, 'a key that is removed is in the directory');
     const key = this.#arena.view(address);
     this.#unlink(id, this.#arcs, this.tokenOf(id) >>> (32 - listBits), fieldArcNext);
-    this.#unlink(id, this.#buckets, bucketList(key, 0, key.length), fieldBucketNext);
+    const bucket = bucketList(key, 0, key.length);
+    this.#unlink(id, this.#buckets, bucket, fieldBucketNext);
+    this.#bucketSizes[bucket] = (this.#bucketSizes[bucket] ?? 0) - 1;
     const hash = hashKey(key, 0, key.length, this.#hashSeed);
     removePlace(this.#shard(hash), hash, id);
     this.#arena.remove(address);
@@ -273,6 +279,12 @@ export class KeyDirectory {
   /** Sets the position in the value cache; 0 for none. */
   setCache(id: number, place: number): void {
     this.#rows.pageOf(id)[placeOf(id) + fieldCache] = place;
+  }
+
+  /** At most this many keys begin with `prefix`, a whole bucket prefix; other buckets of the same list count, too. */
+  bucketKeysMax(prefix: string): number {
+    const bytes = Buffer.from(prefix, 'latin1');
+    return this.#bucketSizes[bucketList(bytes, 0, bytes.length)] ?? 0;
   }
 
   /** Ids of the keys whose bytes begin with `prefix`, which is a whole bucket prefix (`bucketPrefix`). */
