@@ -40,13 +40,18 @@ export interface LocalStore {
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome;
 }
 
-/** A store with fast access to values in memory. */
+/** A replica's store: fast access to values in memory, and access to copies that must not be served. */
 export interface MemoryStore extends LocalStore {
   /**
    * What `tryRead` would answer from memory, counted as a read; `elsewhere` if the disk has the value or an error is
    * due.
    */
   inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere';
+  /**
+   * Reads the newest readable value of a key for which `tryRead` answers `Corrupted`; undefined if there is none. A newer
+   * one may be lost: the value may be merged, and never served.
+   */
+  tryReadDoubted(key: PackedKey, done: ReadDone): SendOutcome;
 }
 
 /** The new object of a key, with its encoded bytes if they are known already. */
@@ -61,8 +66,8 @@ export interface Step {
   /** No other node may learn of the change before it is durable. */
   readonly tentative?: boolean;
   /**
-   * The change from the current object; undefined changes nothing. `lost`: a copy exists and cannot be read. May throw
-   * a `LockstepError`.
+   * The change from the current object; undefined changes nothing. `lost`: as `Newest.lost`. May throw a
+   * `LockstepError`.
    */
   next(current: StoredObject | undefined, lost: boolean): Change | undefined;
   /** The new object has been passed to the store, and other nodes may learn of it. */
@@ -106,9 +111,14 @@ interface Holder {
   reached(slot: Slot | undefined, error: LockstepError | undefined): void;
 }
 
-/** A key's newest object. `lost`: a copy exists and cannot be read. */
+/** A key's newest object. */
 export interface Newest {
+  /**
+   * With `lost`, the newest copy that can be read. Its siblings and its context are true and must not be forgotten; but
+   * nothing may depend on it as the present object.
+   */
   readonly object: StoredObject | undefined;
+  /** A newer copy exists, or may exist, and cannot be read. */
   readonly lost: boolean;
 }
 
@@ -299,17 +309,30 @@ export class Slots {
       joined: false,
     };
     this.#slots.set(key, slot);
-    const outcome = this.#store.tryRead(key, (error, bytes) => this.#loaded(key, slot, error, bytes));
+    const outcome = this.#store.tryRead(key, (error, bytes) => {
+      if (error?.code === 'Corrupted') this.#loadDoubted(key, slot);
+      else this.#loaded(key, slot, error ?? decodeStored(bytes, this.#actors));
+    });
     if (outcome !== 'ok') this.#slots.delete(key);
     return outcome;
   }
 
-  #loaded(key: PackedKey, slot: Slot, error: LockstepError | undefined, bytes: Uint8Array | undefined): void {
-    // A new value heals a copy that is lost here. The other replicas keep their values, since the key's fresh actor
-    // does not claim to know of them.
-    const lost = error?.code === 'Corrupted';
-    if (lost) this.#estranged(key);
-    const current = lost ? { object: undefined, lost } : (error ?? decodeStored(bytes, this.#actors));
+  /**
+   * The newest copy is lost here. A new value heals the key: it is merged with the newest copy that can be read, since
+   * that may hold writes that the new value lacks. The other replicas keep what neither knows of, since the key's fresh
+   * actor does not claim to know it.
+   */
+  #loadDoubted(key: PackedKey, slot: Slot): void {
+    this.#estranged(key);
+    const outcome = this.#store.tryReadDoubted(key, (error, bytes) => {
+      const older = decodeStored(bytes, this.#actors);
+      const object = older instanceof LockstepError ? undefined : older.object;
+      this.#loaded(key, slot, error ?? { object, lost: true });
+    });
+    if (outcome !== 'ok') this.#loaded(key, slot, refusal(outcome));
+  }
+
+  #loaded(key: PackedKey, slot: Slot, current: Newest | LockstepError): void {
     const { waiting } = slot;
     if (waiting === undefined || slot.current !== undefined)
       return failAssertion('the store answers the read of a slot once');

@@ -28,6 +28,8 @@ class SlowStore implements MemoryStore {
   failing = false;
   /** Keys whose values cannot be read until they are written again. */
   readonly rotten = new Set<PackedKey>();
+  /** Those of them of which an older value can be read. */
+  readonly doubted = new Set<PackedKey>();
 
   inMemory(): 'elsewhere' {
     return 'elsewhere';
@@ -39,6 +41,12 @@ class SlowStore implements MemoryStore {
       if (this.rotten.has(key)) done(new LockstepError('Corrupted'), undefined);
       else done(undefined, this.durable.get(key));
     });
+    return 'ok';
+  }
+
+  tryReadDoubted(key: PackedKey, done: ReadDone): SendOutcome {
+    if (this.full) return 'full';
+    this.pending.push(() => done(undefined, this.doubted.has(key) ? this.durable.get(key) : undefined));
     return 'ok';
   }
 
@@ -340,6 +348,40 @@ describe('a replica', () => {
       store.release();
       expect(untouched.applied?.context.map((entry) => entry.actor)).toEqual([actor]);
     }
+  });
+
+  it('merges with the older copy that can be read where a newer one may be lost, and forgets nothing of it', () => {
+    const [store, other] = [new SlowStore(), new SlowStore()];
+    const [replica, peer] = [replicaOver(store, siblings), replicaOver(other, siblings, 'n2.bb')];
+    const key = keyOf('k');
+    const theirs = coordinate(peer, writeOf(key, 'theirs'));
+    other.release();
+    coordinate(replica, writeOf(key, 'ours'));
+    store.release();
+    const doubt = (): void => {
+      store.rotten.add(key);
+      store.doubted.add(key);
+    };
+    const held = (): readonly string[] =>
+      values(decodeObject(present(store.durable.get(key), 'an object'))).toSorted();
+    const merge = (bytes: Uint8Array): boolean | undefined => {
+      let isSole: boolean | undefined;
+      replica.merge(key, 7 as Token, bytes, (_error, sole) => (isSole = sole));
+      store.release();
+      return isSole;
+    };
+    doubt();
+    // A doubted copy is not removed.
+    replica.discard(key, 7 as Token, Boolean, Boolean);
+    store.release();
+    expect([merge(present(theirs.bytes, 'bytes')), held()]).toEqual([false, ['ours', 'theirs']]);
+    doubt();
+    // What the other replica has is here already, and is written all the same: that ends the doubt.
+    expect([merge(present(theirs.bytes, 'bytes')), store.rotten.has(key)]).toEqual([false, false]);
+    doubt();
+    coordinate(replica, writeOf(key, 'third'));
+    store.release();
+    expect(held()).toEqual(['ours', 'theirs', 'third']);
   });
 
   it('gives no write a dot that covers a failed write which other replicas may have', () => {

@@ -213,7 +213,7 @@ export class Replica {
     let found = false;
     this.#slots.batch([{ key, token }], {
       next: ([newest]) => {
-        const current = newest?.object;
+        const current = newest?.lost === true ? undefined : newest?.object;
         if (current === undefined || this.#gate?.closed(key) === true || !isThat(encodeObject(current)))
           return undefined;
         found = true;
@@ -246,8 +246,8 @@ export class Replica {
   }
 
   /**
-   * The newest objects of some distinct keys at one instant, durable or not. `Corrupted`, with the readable objects, if
-   * one of them cannot be read.
+   * The newest objects of some distinct keys at one instant, durable or not. `Corrupted`, with the others, if one of
+   * them is lost, or may be.
    */
   newest(
     places: readonly Place[],
@@ -264,7 +264,7 @@ export class Replica {
         const unread = seen.some(({ lost }) => lost) ? unreadable() : undefined;
         done(
           error ?? unread,
-          seen.map(({ object }) => object),
+          seen.map(({ object, lost }) => (lost ? undefined : object)),
         );
       },
     });
@@ -291,7 +291,7 @@ export class Replica {
     return this.#slots.submit(key, {
       token,
       next: (current, lost) => {
-        const change = this.#merged(key, current, { object: incoming, bytes });
+        const change = this.#merged(key, { object: current, lost }, { object: incoming, bytes });
         const after = change?.object ?? (this.#mayHaveBasis() ? current : undefined);
         sole = !lost && after !== undefined && this.#isSole(key, current, incoming, after);
         return change;
@@ -393,7 +393,11 @@ export class Replica {
     this.#slots.batch(incoming, {
       next: (newest) => ({
         changes: incoming.map(({ key }, index) =>
-          this.#merged(key, newest[index]?.object, present(decoded[index], 'a decoded object')),
+          this.#merged(
+            key,
+            present(newest[index], 'what the key of an object holds'),
+            present(decoded[index], 'a decoded object'),
+          ),
         ),
         records,
       }),
@@ -437,11 +441,12 @@ export class Replica {
     if (current.siblings.length >= siblingsMax) throw tooManySiblings();
   }
 
-  #merged(key: PackedKey, current: StoredObject | undefined, incoming: Change): Change | undefined {
+  /** With a lost copy, the result is written in any case: it is from then on the newest copy here. */
+  #merged(key: PackedKey, { object: current, lost }: Newest, incoming: Change): Change | undefined {
     if (current === undefined && this.#forgotten.covers(key, incoming.object)) return undefined;
     const merged = current === undefined ? incoming.object : mergeObjects(current, incoming.object);
     const object = this.#rules(key).allowMult ? merged : resolveToNewest(merged);
-    if (current !== undefined && sameObject(object, current)) return undefined;
+    if (current !== undefined && !lost && sameObject(object, current)) return undefined;
     // Mostly the sender knew everything that is known here: then its bytes are the result's.
     return sameObject(object, incoming.object) ? incoming : { object, bytes: undefined };
   }

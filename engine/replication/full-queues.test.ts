@@ -53,6 +53,7 @@ class Links implements PeerLinks {
     const store: MemoryStore = {
       inMemory: () => undefined,
       tryRead: () => 'closed',
+      tryReadDoubted: () => 'closed',
       tryWrite: () => {
         this.writes += 1;
         return 'ok';

@@ -92,6 +92,7 @@ class Far {
     const refusing: MemoryStore = {
       inMemory: () => 'elsewhere',
       tryRead: () => 'closed',
+      tryReadDoubted: () => 'closed',
       tryWrite: () => 'closed',
     };
     const parts = {

@@ -79,6 +79,7 @@ class Copies implements PeerLinks {
     const store: MemoryStore = {
       inMemory: () => 'elsewhere',
       tryRead: () => 'closed',
+      tryReadDoubted: () => 'closed',
       tryWrite: () => 'closed',
     };
     const view = {

@@ -68,7 +68,12 @@ async function run(
       },
     },
     replica: new Replica(
-      { inMemory: () => 'elsewhere', tryRead: () => 'closed', tryWrite: () => 'closed' },
+      {
+        inMemory: () => 'elsewhere',
+        tryRead: () => 'closed',
+        tryReadDoubted: () => 'closed',
+        tryWrite: () => 'closed',
+      },
       clock,
       byteStringOf('n0') as Actor,
       () => defaultProperties,

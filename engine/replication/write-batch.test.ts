@@ -54,6 +54,10 @@ class HeldStore implements MemoryStore {
     return 'ok';
   }
 
+  tryReadDoubted(): 'closed' {
+    return 'closed';
+  }
+
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): 'ok' | 'full' {
     if (this.full) return 'full';
     this.batches.push(batch.map(({ key }) => short(key)));

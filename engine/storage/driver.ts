@@ -60,6 +60,8 @@ interface Request {
   readonly kind: 'read' | 'write';
   readonly key: PackedKey | undefined;
   readonly bytesMax: number;
+  /** Of a read: `Store.getDoubted`. */
+  readonly doubted: boolean;
   /** Undefined once the store has it. */
   batch: readonly StoreWrite[] | undefined;
 }
@@ -146,6 +148,14 @@ export class StoreDriver {
     return 'ok';
   }
 
+  /** Reads the newest readable value of a key whose newest one is lost, or may be (`Store.getDoubted`). */
+  tryReadDoubted(key: PackedKey, done: ReadDone): SendOutcome {
+    if (this.#closed) return this.#dropped('read', 'closed');
+    const outcome = this.#queueRead(key, done, Infinity, true);
+    this.#feedReads();
+    return outcome;
+  }
+
   /** What `tryRead` would answer at once, counted as a read; `elsewhere` if it would answer later or with an error. */
   inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
     if (this.#closed || this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)
@@ -171,6 +181,7 @@ export class StoreDriver {
       kind: 'write',
       key: undefined,
       bytesMax: 0,
+      doubted: false,
       batch,
     };
     if (this.#writes.length > 0 || !this.#writeFits(bytes)) {
@@ -207,8 +218,8 @@ export class StoreDriver {
     return outcome;
   }
 
-  #queueRead(key: PackedKey, done: ReadDone, bytesMax: number): SendOutcome {
-    const request = readRequest(key, this.#io.clock.nowUs(), done, bytesMax);
+  #queueRead(key: PackedKey, done: ReadDone, bytesMax: number, doubted = false): SendOutcome {
+    const request = readRequest(key, this.#io.clock.nowUs(), done, bytesMax, doubted);
     const outcome = this.#reads.trySend(request, key.length);
     if (outcome !== 'ok') return this.#dropped('read', outcome);
     this.#observer.readRequested(key.length, this.inQueue);
@@ -277,7 +288,7 @@ export class StoreDriver {
 
   #readQueued(request: Request, key: PackedKey): void {
     try {
-      const result = this.#store.get(key, request.bytesMax);
+      const result = request.doubted ? this.#store.getDoubted(key) : this.#store.get(key, request.bytesMax);
       if (result instanceof Promise) this.#readDisk(request, result);
       else if (typeof result === 'number') this.#answer(request, undefined, undefined, result);
       else this.#answer(request, undefined, result);
@@ -368,8 +379,14 @@ export class StoreDriver {
   }
 }
 
-function readRequest(key: PackedKey, acceptedUs: number, done: ReadDone, bytesMax: number): Request {
-  return { bytes: key.length, acceptedUs, done, kind: 'read', key, bytesMax, batch: undefined };
+function readRequest(
+  key: PackedKey,
+  acceptedUs: number,
+  done: ReadDone,
+  bytesMax: number,
+  doubted = false,
+): Request {
+  return { bytes: key.length, acceptedUs, done, kind: 'read', key, bytesMax, doubted, batch: undefined };
 }
 
 function batchBytes(batch: readonly StoreWrite[]): number {

@@ -242,16 +242,38 @@ export class Store {
     this.#commit.applyLanded();
     const id = this.#keys.find(key);
     if (id === 0) {
-      if (this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), 0)) throw lostKey();
+      if (this.#isDoubted(key, 0)) throw lostKey();
       return undefined;
     }
     const cached = this.#cache.get(id);
     if (cached !== undefined) return cached;
-    if (this.#keys.stateOf(id) === 'damaged') throw lostKey();
-    if (this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), this.#keys.seqOf(id)))
-      throw lostKey();
+    if (this.#keys.stateOf(id) === 'damaged' || this.#isDoubted(key, this.#keys.seqOf(id))) throw lostKey();
     const valueBytes = this.#keys.valueBytesOf(id);
     return valueBytes > bytesMax ? valueBytes : this.#read(key, id);
+  }
+
+  /**
+   * The newest readable value of a key for which `get` throws `Corrupted`: a newer one may be lost. Undefined if there
+   * is none. For a caller that merges it with another replica's copy; it must never be served. Throws, or rejects with,
+   * what `get` does, except `Corrupted`.
+   */
+  getDoubted(key: PackedKey): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+    if (this.#state === 'closed') throw new LockstepError('ShuttingDown', 'the store is closed');
+    this.#commit.applyLanded();
+    const id = this.#keys.find(key);
+    if (id === 0) return undefined;
+    const cached = this.#cache.get(id);
+    if (cached !== undefined) return cached;
+    if (this.#keys.stateOf(id) === 'damaged') return undefined;
+    return this.#read(key, id).catch((error: unknown) => {
+      if (error instanceof LockstepError && error.code === 'Corrupted') return undefined;
+      throw error;
+    });
+  }
+
+  /** Whether a record of the key that is newer than `seq` may be lost. */
+  #isDoubted(key: PackedKey, seq: number): boolean {
+    return this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), seq);
   }
 
   /** What `get` would return at once; `elsewhere` if it would read the disk or throw. */
@@ -411,7 +433,9 @@ export class Store {
   ): Uint8Array | Promise<Uint8Array> {
     const unchanged = this.#keys.holds(id, expected.seq);
     if (value !== undefined) {
-      if (unchanged) this.#cache.put(id, viewOf(value), 0, value.length);
+      // A doubted value stays out of the cache, whose values `get` serves.
+      if (unchanged && !this.#isDoubted(expected.key, expected.seq))
+        this.#cache.put(id, viewOf(value), 0, value.length);
       return value;
     }
     // A merge moved the record during the read: read its copy.

@@ -93,6 +93,7 @@ function memoryStore(): MemoryStore {
       done(undefined, values.get(key));
       return 'ok';
     },
+    tryReadDoubted: () => 'closed',
     tryWrite: (batch, done) => {
       for (const { key, value } of batch) {
         if (value === undefined) values.delete(key);

@@ -136,6 +136,21 @@ describe('the driver', () => {
     expect(cached.driver.inMemory(keyNumber(1))).toBe('elsewhere');
   });
 
+  it('reads the value of a key that may have lost a newer one as it reads any other', async () => {
+    const { driver, counts } = await stage({}, 0);
+    driver.tryWrite(one, () => undefined);
+    await turns();
+    const found: (string | undefined)[] = [];
+    const note = (value: Uint8Array | undefined): unknown =>
+      found.push(value && Buffer.from(value).toString());
+    for (const key of [1, 2]) driver.tryReadDoubted(keyNumber(key), (_error, value) => note(value));
+    await turns();
+    expect(found.toSorted()).toEqual(['one', undefined]);
+    expect(counts).toMatchObject({ readRequested: 2, readAnswered: 2 });
+    driver.close();
+    expect(driver.tryReadDoubted(keyNumber(1), () => undefined)).toBe('closed');
+  });
+
   it('queues what the store should not have yet, refuses what the queue cannot hold, and answers all it took', async () => {
     const { driver, counts } = await stage({ storeWritesMax: 2, queueCountMax: 3 });
     let answered = 0;

@@ -34,6 +34,14 @@ const batches: readonly Batch[] = [
   ],
   [{ key: 2, value: Buffer.from('two again') }],
 ];
+/** Per key all values that it ever had. */
+const valuesEver = Array.from({ length: keyCount }, (_, at) => [
+  'absent',
+  ...batches.flatMap((batch) =>
+    batch.flatMap(({ key, value }) => (key === at && value !== undefined ? [value.toString()] : [])),
+  ),
+]);
+let doubtedCount = 0;
 const twin = batches.reduce<Twin>(applyBatch, new Map());
 
 /** The files of a store that took the batches; with `closed`, after a graceful stop. */
@@ -45,7 +53,10 @@ async function written(closed: boolean): Promise<DiskImage> {
   return disk.image();
 }
 
-/** The answers of a store over these files for each key: its value, `absent`, or an error's code. */
+/**
+ * The answers of a store over these files for each key: its value, `absent`, or an error's code. What it has of a key
+ * that it does not answer is an earlier value, which it does not answer later either.
+ */
 async function answers(image: DiskImage): Promise<readonly string[]> {
   try {
     const store = await openStore(
@@ -53,7 +64,15 @@ async function answers(image: DiskImage): Promise<readonly string[]> {
       options,
     );
     const found: string[] = [];
-    for (let key = 0; key < keyCount; key++) found.push(await answerOf(() => store.get(keyNumber(key))));
+    for (let key = 0; key < keyCount; key++) {
+      const answer = await answerOf(() => store.get(keyNumber(key)));
+      found.push(answer);
+      if (answer !== 'Corrupted') continue;
+      const doubted = await answerOf(() => store.getDoubted(keyNumber(key)));
+      expect(valuesEver[key]).toContain(doubted);
+      if (doubted !== 'absent') doubtedCount += 1;
+      expect(await answerOf(() => store.get(keyNumber(key)))).toBe('Corrupted');
+    }
     return found;
   } catch (error) {
     if (error instanceof LockstepError) return [error.code];
@@ -142,6 +161,7 @@ describe('a flipped byte', () => {
         if (answer !== 'Corrupted') expect([at, key, answer]).toEqual([at, key, expected()[key]]);
       });
     }
+    expect(doubtedCount).toBeGreaterThan(0);
   });
 
   it('of a value costs that key alone, by name', async () => {
