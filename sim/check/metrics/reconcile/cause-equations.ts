@@ -29,7 +29,6 @@ const silentServer: readonly string[] = [
   'server_dropped_requests',
 ];
 const silentFamilies: readonly string[] = [
-  'dispatch_no_targets_total',
   'dispatch_peer_send_full_total',
   'dispatch_backend_send_full_total',
   'dispatch_backend_send_closed_total',
@@ -80,11 +79,12 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
     ...(truth.undisturbed ? silence(numbers, truth) : []),
     // A write leaves a hint for a pending owner to which this node has no link yet.
     ...(truth.undisturbed && truth.ringChanges === 0 ? [quiet('svc_hints_total', numbers)] : []),
-    // A leaving member is called LEAVING and then DOWN, and finally refuses transactions. That is no fault; other
-    // equations cover it.
+    // A leaving member is called LEAVING and then DOWN, and finally refuses transactions; a member refuses those on keys
+    // that are changing hands. That is no fault; other equations cover it.
     ...(truth.undisturbed && !truth.moving
       ? [
           quiet('ring_changes_total', numbers),
+          quiet('dispatch_no_targets_total', numbers),
           isNone('peer_ejects', numbers.pool('peer_ejects')),
           isNone('client_dropped_requests', numbers.pool('client_dropped_requests')),
         ]
