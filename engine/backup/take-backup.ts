@@ -12,11 +12,21 @@ import type { BackupNode, SegmentFacts } from './messages.ts';
 import { chunkBytesMax } from './messages.ts';
 import type { BackupRepository } from './repository.ts';
 
+/** How fast segments are copied, from each node. */
+export interface CopyPace {
+  /** The upper limit. */
+  readonly bytesPerSecond: number;
+  /**
+   * The share of the time in which the copy may wait for the node's bytes. A busy node answers later, so the copy asks
+   * it less often, and leaves it to clients. 1: the copy keeps its pace whatever the node does.
+   */
+  readonly askingShare: number;
+}
+
 /** How a backup is taken. */
 export interface BackupOptions {
   readonly cut: CutOptions;
-  /** Limit for each node. */
-  readonly bytesPerSecond: number;
+  readonly pace: CopyPace;
   /** Called with the bytes copied, those shared with earlier backups, and those of the whole backup. */
   readonly progress: (copied: number, shared: number, all: number) => void;
 }
@@ -24,7 +34,7 @@ export interface BackupOptions {
 /** The defaults of `lockstep backup`. */
 export const backupDefaults: BackupOptions = {
   cut: cutDefaults,
-  bytesPerSecond: 4 * 1024 * 1024,
+  pace: { bytesPerSecond: 16 * 1024 * 1024, askingShare: 0.05 },
   progress: () => undefined,
 };
 
@@ -61,7 +71,7 @@ export async function takeBackup(
           counts.shared += segment.bytes;
         } else {
           const part = `${cut.id}-${node.at.node}-${segment.number}`;
-          const source = paced(node, cut.id, segment, clock, options.bytesPerSecond);
+          const source = paced(node, cut.id, segment, clock, options.pace);
           const { sha256, bytes } = await repository.store(part, source);
           if (bytes !== segment.bytes)
             throw new LockstepError(
@@ -127,16 +137,25 @@ async function* paced(
   id: string,
   { number, bytes }: SegmentFacts,
   clock: Clock,
-  bytesPerSecond: number,
+  pace: CopyPace,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes;) {
     const beganUs = clock.nowUs();
     const chunk = await from.read(id, number, at, Math.min(chunkBytesMax, bytes - at));
+    const askedUs = clock.nowUs() - beganUs;
     if (chunk.length === 0) return;
     yield chunk;
     at += chunk.length;
-    const dueUs = Math.ceil((chunk.length * 1_000_000) / bytesPerSecond);
-    const leftUs = dueUs - (clock.nowUs() - beganUs);
+    const leftUs = intervalUs(askedUs, chunk.length, pace) - (clock.nowUs() - beganUs);
     if (leftUs > 0) await sleep(clock, leftUs);
   }
+}
+
+/** Microseconds from one question to the next, if the node answered with `bytes` bytes after `askedUs`. */
+export function intervalUs(
+  askedUs: number,
+  bytes: number,
+  { bytesPerSecond, askingShare }: CopyPace,
+): number {
+  return Math.ceil(Math.max((bytes * 1_000_000) / bytesPerSecond, askedUs / askingShare));
 }

@@ -2,7 +2,8 @@
  * `npm run bench backup` and `npm run bench tracing`: what a running backup, and tracing one request in a hundred, cost
  * a cluster under a load that never pauses. Stretches with it and without it alternate in one run. Each stretch with it
  * is compared with the stretch before it or the one after it, in turns. The result is the median ratio of their rates
- * with the interval that contains the true one with 95 %.
+ * with the interval that contains the true one with 95 %, and the same of the nodes' processor time for each put, which
+ * other processes of the machine hardly change.
  */
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
@@ -17,6 +18,7 @@ import type { Endpoint } from './load/closed-loop.ts';
 import { closedLoop } from './load/closed-loop.ts';
 import type { KeySpace } from './load/conversations.ts';
 import { pbFill, pbPut } from './load/conversations.ts';
+import { childrenOf, threadNanoseconds } from './processor-time.ts';
 import { clusterPort, startCluster } from './servers/lockstep-cluster.ts';
 
 /** Size of the measurement. */
@@ -36,28 +38,40 @@ const keySpace: KeySpace = { prefix: 'k', keys: 20_000, valueBytes: 1000 };
 const warmUpSeconds = 4;
 const sampleRatio = '0.01';
 
-/** Puts a second of one stretch. */
-type Stretch = () => Promise<number>;
+/** What one stretch showed. */
+interface Shown {
+  readonly putsPerSecond: number;
+  /** Microseconds of the nodes' processor time for each put. */
+  readonly processorUs: number;
+}
+
+type Stretch = () => Promise<Shown>;
+
+/** A cluster under load. */
+interface Loaded {
+  readonly endpoints: readonly Endpoint[];
+  readonly nodes: readonly number[];
+}
 
 /** Measures a cluster while backups of it are taken one after the other, at the command's own pace. */
 export async function runBackup(options: OverheadBenchOptions): Promise<void> {
   await BenchProcess.run(async (owner) => {
-    const [endpoints] = await clusters(owner, options, [{}]);
-    const load = loadOf(endpoints ?? [], options);
+    const [cluster] = await clusters(owner, options, [{}]);
+    const load = loadOf(cluster, options);
     const members = nodes.flatMap((node) => ['--node', `127.0.0.1:${clusterPort(basePorts[0], node, 0)}`]);
     const { bytesPerSecond } = options;
     const pace = bytesPerSecond === undefined ? [] : ['--bytes-per-second', String(bytesPerSecond)];
     const place = join(owner.directory(), 'backups');
     let backups = 0;
-    const withBackups = async (): Promise<number> => {
+    const withBackups = async (): Promise<Shown> => {
       const stretch = { isOver: false };
       const taking = (async () => {
         for (; !stretch.isOver; backups++) await take(owner, [place, ...pace, ...members]);
       })();
-      const rate = await load();
+      const shown = await load();
       stretch.isOver = true;
       await taking;
-      return rate;
+      return shown;
     };
     report('backup', await alternate(options.rounds, load, withBackups), options, `${backups} backups`);
   });
@@ -77,11 +91,7 @@ export async function runTracing(options: OverheadBenchOptions): Promise<void> {
       LOCKSTEP_OTEL_SAMPLE_RATIO: sampleRatio,
     };
     const [plain, traced] = await clusters(owner, options, [{}, tracing]);
-    const ratios = await alternate(
-      options.rounds,
-      loadOf(plain ?? [], options),
-      loadOf(traced ?? [], options),
-    );
+    const ratios = await alternate(options.rounds, loadOf(plain, options), loadOf(traced, options));
     collector.close();
     report('tracing', ratios, options, `${exports} exports`);
   });
@@ -92,32 +102,37 @@ async function clusters(
   owner: BenchProcess,
   options: OverheadBenchOptions,
   variables: readonly Readonly<Record<string, string>>[],
-): Promise<readonly (readonly Endpoint[])[]> {
-  const all: (readonly Endpoint[])[] = [];
+): Promise<readonly Loaded[]> {
+  const all: Loaded[] = [];
   for (const [index, some] of variables.entries()) {
     const basePort = basePorts[index] ?? 0;
-    owner.add(await startCluster(join(owner.directory(), 'lockstep'), basePort, some), 'SIGTERM');
+    const child = await startCluster(join(owner.directory(), 'lockstep'), basePort, some);
+    owner.add(child, 'SIGTERM');
     const endpoints = nodes.map((node) => ({ host: '127.0.0.1', port: clusterPort(basePort, node, 11) }));
     const { connections } = options;
     await closedLoop(endpoints, connections, 120, (at) => pbFill(keySpace, at, connections));
-    await loadOf(endpoints, { ...options, seconds: warmUpSeconds })();
-    all.push(endpoints);
+    const loaded = { endpoints, nodes: child.pid === undefined ? [] : childrenOf(child.pid) };
+    await loadOf(loaded, { ...options, seconds: warmUpSeconds })();
+    all.push(loaded);
   }
   return all;
 }
 
 function loadOf(
-  endpoints: readonly Endpoint[],
+  cluster: Loaded | undefined,
   { connections, seconds }: Pick<OverheadBenchOptions, 'connections' | 'seconds'>,
 ): Stretch {
+  const { endpoints, nodes: pids } = cluster ?? { endpoints: [], nodes: [] };
+  const usedUs = (): number => pids.reduce((sum, pid) => sum + threadNanoseconds(pid) / 1000, 0);
   return async () => {
+    const beganUs = usedUs();
     const {
       operations,
       errors,
       seconds: took,
     } = await closedLoop(endpoints, connections, seconds, (index) => pbPut(keySpace, index));
     if (errors.size > 0) throw new Error(`the load met errors: ${[...errors.keys()].join('; ')}`);
-    return operations / took;
+    return { putsPerSecond: operations / took, processorUs: (usedUs() - beganUs) / operations };
   };
 }
 
@@ -132,29 +147,52 @@ async function take(owner: BenchProcess, words: readonly string[]): Promise<void
   await sleep(10);
 }
 
-interface Rates {
-  readonly without: readonly number[];
-  readonly with: readonly number[];
-  readonly ratio: Estimate;
+interface Compared {
+  readonly without: readonly Shown[];
+  readonly with: readonly Shown[];
+  /** With / without. */
+  readonly rate: Estimate;
+  readonly processor: Estimate;
 }
 
-async function alternate(rounds: number, without: Stretch, having: Stretch): Promise<Rates> {
-  const [plain, other] = [[await without()], [] as number[]];
+async function alternate(rounds: number, without: Stretch, having: Stretch): Promise<Compared> {
+  const [plain, other] = [[await without()], [] as Shown[]];
   for (let round = 0; round < rounds; round++) {
     other.push(await having());
     plain.push(await without());
   }
-  const ratios = other.map((rate, index) => rate / (plain[index % 2 === 0 ? index : index + 1] ?? NaN));
-  return { without: plain, with: other, ratio: estimate(ratios) };
+  const ratios = (of: (shown: Shown) => number): Estimate =>
+    estimate(
+      other.map((shown, index) => {
+        const beside = plain[index % 2 === 0 ? index : index + 1];
+        return beside === undefined ? NaN : of(shown) / of(beside);
+      }),
+    );
+  return { without: plain, with: other, rate: ratios(rateOf), processor: ratios(processorOf) };
+}
+
+function rateOf({ putsPerSecond }: Shown): number {
+  return putsPerSecond;
+}
+
+function processorOf({ processorUs }: Shown): number {
+  return processorUs;
 }
 
 function report(
   bench: 'backup' | 'tracing',
-  { without, with: having, ratio }: Rates,
+  { without, with: having, rate, processor }: Compared,
   { rounds, seconds, connections, json }: OverheadBenchOptions,
   detail: string,
 ): void {
-  const figures = { withoutPerSecond: median(without), withPerSecond: median(having), ratio };
+  const figures = {
+    withoutPerSecond: median(without.map(rateOf)),
+    withPerSecond: median(having.map(rateOf)),
+    withoutUs: median(without.map(processorOf)),
+    withUs: median(having.map(processorOf)),
+    ratio: rate,
+    processor,
+  };
   if (json) {
     process.stdout.write(`${JSON.stringify({ bench, rounds, seconds, connections, detail, ...figures })}\n`);
     return;
@@ -162,11 +200,16 @@ function report(
   const lines = [
     `${bench}: ${rounds} stretches of ${seconds} s, ${connections} connections, puts of ${keySpace.valueBytes} bytes (${detail})`,
     table([
-      ['', 'puts/s'],
-      ['without', figure(figures.withoutPerSecond)],
-      ['with', figure(figures.withPerSecond)],
+      ['', 'puts/s', 'nodes’ processor us a put'],
+      ['without', figure(figures.withoutPerSecond), figure(figures.withoutUs)],
+      ['with', figure(figures.withPerSecond), figure(figures.withUs)],
     ]),
-    `with / without: ${ratio.median.toFixed(3)} (95 % from ${ratio.low.toFixed(3)} to ${ratio.high.toFixed(3)})`,
+    `with / without, puts: ${textOf(rate)}`,
+    `with / without, the nodes’ processor time a put: ${textOf(processor)}`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function textOf({ median: middle, low, high }: Estimate): string {
+  return `${middle.toFixed(3)} (95 % from ${low.toFixed(3)} to ${high.toFixed(3)})`;
 }

@@ -23,7 +23,7 @@ import { parseValue } from './transaction-client.ts';
 
 const timeoutUs = 5_000_000;
 /** Slow enough that faults strike while segments are copied. */
-const bytesPerSecond = 500_000;
+const pace = { bytesPerSecond: 500_000, askingShare: 1 };
 /** The longest time by which the nodes' parts in one step of a cut lie apart. */
 const apartUsMax = 200_000;
 
@@ -81,7 +81,7 @@ export class BackupOperator {
       const apartUs = random.chance(1, 2) ? apartUsMax : 1;
       const pause = (): Promise<void> => sleep(clock, random.below(apartUs));
       const asked = nodes.map((name) => timed(this.#node(name), moment, this.#context.nowUs, pause));
-      await takeBackup(asked, this.#repository, id, clock, { ...backupDefaults, bytesPerSecond });
+      await takeBackup(asked, this.#repository, id, clock, { ...backupDefaults, pace });
     } finally {
       await lock.release();
     }

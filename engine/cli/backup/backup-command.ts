@@ -25,7 +25,7 @@ interface TakeOptions extends AskingOptions {
   readonly node: readonly string[];
   readonly without: readonly string[];
   readonly lease: number;
-  readonly bytesPerSecond: number;
+  readonly bytesPerSecond?: number;
   readonly json?: boolean;
 }
 
@@ -54,7 +54,11 @@ export function addBackupCommand(program: Command, finish: (code: ExitCode) => v
         .argParser(leaseMs)
         .default(cutDefaults.leaseMs, `${cutDefaults.leaseMs / 1000}s`),
     )
-    .option('--bytes-per-second <count>', 'limit for each node', positive, backupDefaults.bytesPerSecond)
+    .option(
+      '--bytes-per-second <count>',
+      `copy from each node at this pace, busy or not (default: at most ${backupDefaults.pace.bytesPerSecond}, and slower while nodes are busy)`,
+      positive,
+    )
     .option('--json', 'print one line of JSON')
     .addHelpText('after', foldedHelp(backupHelp))
     .description('take a backup (the word take may be left out)')
@@ -126,7 +130,8 @@ async function take(
   try {
     const cut = { ...cutDefaults, leaseMs: lease, without };
     const progress = progressTo(json);
-    const report = await takeBackup(nodes, repository, idNow(), realClock, { cut, bytesPerSecond, progress });
+    const pace = bytesPerSecond === undefined ? backupDefaults.pace : { bytesPerSecond, askingShare: 1 };
+    const report = await takeBackup(nodes, repository, idNow(), realClock, { cut, pace, progress });
     const { manifest, copiedBytes, sharedBytes } = report;
     const held = Math.ceil(manifest.held_us / 1000);
     const summary = {

@@ -77,7 +77,7 @@ export class BackupHarness {
     this.#backups += 1;
     const id = `b${this.#backups}`;
     const nodes = names.map((name) => as(this.node(name)));
-    const options = { ...backupDefaults, bytesPerSecond: 1_000_000 };
+    const options = { ...backupDefaults, pace: { bytesPerSecond: 1_000_000, askingShare: 1 } };
     return (async () => {
       const lock = await this.repository.lock();
       try {
