@@ -7,8 +7,9 @@
  *
  * The `lockstep` command is bundled with its packages (`dist/engine/bundle`): of 1,150 files that a node read at its
  * start, half were those of packages. What is imported on demand is a file of its own. Names are kept, since the log
- * shows them in the stacks of errors. A character beyond Latin-1 would make the runtime hold a file in two bytes a
- * character, so such characters are written as escapes.
+ * shows them in the stacks of errors. Characters beyond ASCII are written as escapes, so that the runtime holds a file in
+ * one byte a character. The files are CommonJS, since V8 takes compiled code of those only (`engine/real/bundled-code.ts`);
+ * `.ci/compiled-code.js` stores it.
  */
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
@@ -34,18 +35,19 @@ const external = ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compile
 const bundle = await rolldown({ input: 'dist/engine/cli/program.js', platform: 'node', external });
 const { output } = await bundle.write({
   dir: target,
-  format: 'esm',
+  format: 'cjs',
   comments: false,
   minify: { compress: true, mangle: false, codegen: true },
   keepNames: true,
-  chunkFileNames: '[name].js',
+  entryFileNames: '[name].cjs',
+  chunkFileNames: '[name].cjs',
 });
 await bundle.close();
 
 const packages = new Set();
 for (const { fileName, code, moduleIds } of output) {
   const escaped = code.replace(
-    /[\u0100-\uffff]/g,
+    /[\u0080-\uffff]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   writeFileSync(join(target, fileName), escaped);
