@@ -60,10 +60,6 @@ async function soak(owner: BenchProcess, flags: Flags): Promise<boolean> {
   const directory = owner.directory();
   const nodes = await makeNodes(directory);
   const spare = await SoakNode.make('n7', 'dc1', 'r1', directory);
-  const kill = (): void => {
-    for (const node of [...nodes, spare]) node.signal('SIGKILL');
-  };
-  process.on('exit', kill);
   const small = nodes.find((node) => node.name === 'n2' && node.mount());
   try {
     for (const node of nodes) node.configure(nodes, false);
@@ -103,7 +99,6 @@ async function soak(owner: BenchProcess, flags: Flags): Promise<boolean> {
     return judgements.every(({ ok }) => ok);
   } finally {
     await Promise.all([...nodes, spare].map((node) => node.close()));
-    process.off('exit', kill);
   }
 }
 

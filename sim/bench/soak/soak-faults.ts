@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { runCommand } from '../../processes/node-process.ts';
 import type { SoakNode } from './soak-nodes.ts';
-import { runCommand } from './soak-nodes.ts';
 
 /** The kinds, as the summary counts them. */
 export const faultKinds = ['kill', 'pause', 'cut', 'fullDisk', 'joinAndLeave', 'backup'] as const;

@@ -2,20 +2,19 @@
  * The processes of a soak: two datacenters of three racks, each node a process of the built command with its files in a
  * directory, and a proxy before its peer listener. Only processes that were started here are ever signalled.
  */
-import type { ChildProcess } from 'node:child_process';
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
-import { freePort } from '../bench-process.ts';
+import { freePorts } from '../../processes/free-port.ts';
+import type { ProcessEnd } from '../../processes/node-process.ts';
+import { NodeProcess } from '../../processes/node-process.ts';
 import { CutProxy } from './cut-proxy.ts';
 
 /** The bucket type whose buckets keep siblings. */
 export const siblingType = 'soak';
 
-const main = fileURLToPath(new URL('../../../engine/main.js', import.meta.url));
 const bootMsMax = 60_000;
 const diskMiB = 192;
 
@@ -37,19 +36,14 @@ export class SoakNode {
   readonly proxyPort: number;
   readonly #peerPort: number;
   #proxy: CutProxy | undefined;
-  #child: ChildProcess | undefined;
+  readonly #process: NodeProcess;
   #isMounted = false;
-  /** The last output of the node's processes, for a failure. */
-  output = '';
-  /** The number of processes so far. */
-  lives = 0;
   /** Samples of the present process. */
   samples: ProcessSample[] = [];
   /** The present process may have started its node again, with new counters: its disk was full. */
   isRenewed = false;
   /** Ends of processes that nothing here asked for. */
   readonly deaths: string[] = [];
-  #isAsked = false;
 
   private constructor(
     name: string,
@@ -63,13 +57,16 @@ export class SoakNode {
     this.rack = rack;
     this.home = home;
     [this.httpPort = 0, this.statsPort = 0, this.#peerPort = 0, this.proxyPort = 0] = ports;
+    this.#process = new NodeProcess({
+      name,
+      configFile: this.#configFile,
+      onEnd: (end) => this.#ended(end),
+    });
   }
 
   /** A node that is not started, with free ports and a listening proxy. */
   static async make(name: string, datacenter: string, rack: string, directory: string): Promise<SoakNode> {
-    const ports: number[] = [];
-    for (let count = 0; count < 4; count++) ports.push(await freePort());
-    const node = new SoakNode(name, datacenter, rack, join(directory, name), ports);
+    const node = new SoakNode(name, datacenter, rack, join(directory, name), await freePorts(4));
     mkdirSync(node.#data, { recursive: true });
     node.#proxy = await CutProxy.listen(node.proxyPort, node.#peerPort);
     return node;
@@ -79,13 +76,23 @@ export class SoakNode {
     return join(this.home, 'data');
   }
 
+  get #configFile(): string {
+    return join(this.home, 'lockstep.yaml');
+  }
+
+  /** The last output of the node's processes, for a failure. */
+  get output(): string {
+    return this.#process.output;
+  }
+
+  /** The number of processes so far. */
+  get lives(): number {
+    return this.#process.lives;
+  }
+
   /** The host and port of the HTTP listener. */
   get address(): string {
     return `127.0.0.1:${this.httpPort}`;
-  }
-
-  get pid(): number | undefined {
-    return this.#child?.pid;
   }
 
   /** Puts the node's files on a small disk of their own. False if this system does not allow it. */
@@ -117,26 +124,14 @@ export class SoakNode {
       },
       ...(joins ? { join: 'joining' } : {}),
     };
-    writeFileSync(join(this.home, 'lockstep.yaml'), JSON.stringify({ soak: keys }));
+    writeFileSync(this.#configFile, JSON.stringify({ soak: keys }));
   }
 
   /** Starts a process; the node must have none. */
   start(): void {
-    const child = spawn(process.execPath, [main, 'start', '--config', join(this.home, 'lockstep.yaml')], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    this.#isAsked = false;
-    this.#child = child;
-    this.lives += 1;
     this.samples = [];
     this.isRenewed = false;
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (bytes: Buffer) => (this.output = `${this.output}${bytes.toString()}`.slice(-4000)));
-    child.once('exit', (code, signal) => {
-      if (this.#child === child) this.#child = undefined;
-      if (!this.#isAsked)
-        this.deaths.push(`${this.name} ended by itself (${signal ?? code}): ${this.output}`);
-    });
+    this.#process.start();
   }
 
   /** Resolves with whether the node says that it is ready, in time. */
@@ -155,24 +150,17 @@ export class SoakNode {
 
   /** Sends a signal to the present process, if there is one. */
   signal(signal: NodeJS.Signals): void {
-    if (signal === 'SIGKILL' || signal === 'SIGTERM') this.#isAsked = true;
-    this.#child?.kill(signal);
+    this.#process.signal(signal);
   }
 
-  /** Sends the signal and waits for the end of the process. */
-  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    const child = this.#child;
-    if (child === undefined) return;
-    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-    this.signal(signal);
-    const timer = setTimeout(() => child.kill('SIGKILL'), 30_000);
-    await gone;
-    clearTimeout(timer);
+  /** Sends the signal, and resolves once no process of the node is left. */
+  end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    return this.#process.end(signal);
   }
 
   /** The process is expected to end by itself: it leaves the cluster. */
   expectEnd(): void {
-    this.#isAsked = true;
+    this.#process.expectEnd();
   }
 
   /** Cuts or restores what the other nodes send to this one. */
@@ -199,7 +187,7 @@ export class SoakNode {
 
   /** Notes memory and open files of the present process. */
   sample(): void {
-    const { pid } = this;
+    const { pid } = this.#process;
     if (pid === undefined) return;
     try {
       const status = readFileSync(`/proc/${pid}/status`, 'latin1');
@@ -226,22 +214,8 @@ export class SoakNode {
     this.#proxy?.close();
     if (this.#isMounted) spawnSync('umount', [this.#data]);
   }
-}
 
-/** Runs a command of the built program; resolves with its exit code and output. */
-export function runCommand(
-  args: readonly string[],
-  budgetMs: number,
-): Promise<{ readonly code: number; readonly output: string }> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let output = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (bytes: Buffer) => (output += bytes.toString()));
-    const timer = setTimeout(() => child.kill('SIGKILL'), budgetMs);
-    child.once('exit', (code) => {
-      clearTimeout(timer);
-      resolve({ code: code ?? 1, output: output.slice(-2000) });
-    });
-  });
+  #ended({ asked, code, signal }: ProcessEnd): void {
+    if (!asked) this.deaths.push(`${this.name} ended by itself (${signal ?? code}): ${this.output}`);
+  }
 }
