@@ -2,13 +2,18 @@
  * A node's part in a backup: holds its writes back while the cut is taken, pins the segments of that moment, and hands
  * out their bytes. `README.md` has the protocol.
  *
+ * The bytes of a segment are copied as they are. The first read of a segment makes the node check it against its
+ * checksums, so that bit rot which a backup copies is reported here, and healed by anti-entropy, before the backup is
+ * needed.
+ *
  * Invariants: writes are held for at most one backup at a time, and no longer than its lease, whatever becomes of the
  * process that takes the backup. Pins end with the backup, after `idleUsMax` without a read, or when the node stops.
  */
 import { LockstepError } from '../base/errors.ts';
 import type { LentBytes } from '../base/lent-bytes.ts';
-import type { Clock, Timer } from '../io/clock.ts';
-import type { Log } from '../io/log.ts';
+import type { Timer } from '../io/clock.ts';
+import { sleep } from '../io/clock.ts';
+import type { Io } from '../io/io.ts';
 import type { PinnedSegments } from '../storage/log/pinned-segments.ts';
 import type { Store } from '../storage/store.ts';
 import type { CutAnswer, HoldAnswer, OpenTransaction, ReleaseAnswer } from './messages.ts';
@@ -30,14 +35,15 @@ export interface NodeFacts {
 
 /** What the snapshots work with. */
 export interface SnapshotDependencies {
-  readonly clock: Clock;
-  readonly log: Log;
+  readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly store: Pick<Store, 'hold' | 'resume' | 'pin' | 'state' | 'storeId' | 'createdMs'>;
   readonly facts: NodeFacts;
 }
 
 /** Pins without a read for so long are released. */
 const idleUsMax = 600_000_000;
+/** Pause of a segment's check between its windows (1 MiB), which bounds what it takes from the node's requests. */
+const checkPauseUs = 10_000;
 /** Backups whose segments are pinned at once. */
 const pinsMax = 2;
 
@@ -52,13 +58,19 @@ interface Pins {
   idle: Timer;
   /** Memory of a read whose bytes have left. Without it every read would allocate, and make the collector work. */
   spare: Buffer | undefined;
+  /** Numbers of segments whose check has begun. */
+  readonly checked: Set<number>;
 }
+
+/** Ends the checks of a node that stops. */
+class Stopped extends Error {}
 
 /** The snapshots of one node. */
 export class NodeSnapshots {
   readonly #parts: SnapshotDependencies;
   readonly #pins = new Map<string, Pins>();
   #hold: Hold | undefined;
+  #isStopped = false;
 
   constructor(parts: SnapshotDependencies) {
     this.#parts = parts;
@@ -69,7 +81,7 @@ export class NodeSnapshots {
    * more. Throws `Conflict` if another backup holds them, `BadRequest` for a lease that is not allowed.
    */
   async hold(id: string, leaseMs: number): Promise<HoldAnswer> {
-    const { clock, store, facts } = this.#parts;
+    const { io, store, facts } = this.#parts;
     if (!Number.isInteger(leaseMs) || leaseMs < 1 || leaseMs > leaseMsMax)
       throw new LockstepError('BadRequest', `lease_ms is a whole number from 1 to ${leaseMsMax}`);
     if (this.#hold !== undefined)
@@ -78,14 +90,14 @@ export class NodeSnapshots {
         `the backup ${this.#hold.id} holds this node's writes; try again later`,
       );
     if (store.state === 'closed') throw new LockstepError('ShuttingDown', 'the node is stopping');
-    const lease = clock.after(leaseMs * 1000, () => this.#expire(id));
+    const lease = io.clock.after(leaseMs * 1000, () => this.#expire(id));
     const hold: Hold = { id, lease, isHeld: false };
     this.#hold = hold;
     await store.hold();
     if (this.#hold !== hold)
       throw new LockstepError('Conflict', `the lease of ${id} ended before its writes were held`);
     hold.isHeld = true;
-    this.#parts.log.event('info', 'backup.writes.held', { id });
+    io.log.event('info', 'backup.writes.held', { id });
     const { node, datacenter, rack, clusterId, incarnation, view, members } = facts;
     return {
       node,
@@ -100,7 +112,7 @@ export class NodeSnapshots {
 
   /** Pins the segments of this moment. Throws `Conflict` unless the backup holds this node's writes. */
   cut(id: string): CutAnswer {
-    const { store, facts, clock, log } = this.#parts;
+    const { io, store, facts } = this.#parts;
     if (this.#hold?.id !== id || !this.#hold.isHeld)
       throw new LockstepError(
         'Conflict',
@@ -110,8 +122,9 @@ export class NodeSnapshots {
       throw new LockstepError('Conflict', `${pinsMax} backups of this node are under way already`);
     this.end(id);
     const segments = store.pin();
-    this.#pins.set(id, { segments, idle: clock.after(idleUsMax, () => this.#forget(id)), spare: undefined });
-    log.event('info', 'backup.segments.pinned', { id, segments: segments.segments.length });
+    const idle = io.clock.after(idleUsMax, () => this.#forget(id));
+    this.#pins.set(id, { segments, idle, spare: undefined, checked: new Set() });
+    io.log.event('info', 'backup.segments.pinned', { id, segments: segments.segments.length });
     return {
       store_id: store.storeId,
       created_ms: store.createdMs,
@@ -152,8 +165,31 @@ export class NodeSnapshots {
     );
     if (count === undefined) throw notPinned(id, number);
     pins.idle.cancel();
-    if (this.#pins.get(id) === pins) pins.idle = this.#parts.clock.after(idleUsMax, () => this.#forget(id));
+    if (this.#pins.get(id) === pins) {
+      pins.idle = this.#parts.io.clock.after(idleUsMax, () => this.#forget(id));
+      this.#checkOnce(id, pins, number);
+    }
     return { bytes: memory.subarray(0, count), release: () => (pins.spare = memory) };
+  }
+
+  /** The check may outlast the backup, not the node. */
+  #checkOnce(id: string, pins: Pins, number: number): void {
+    if (pins.checked.has(number)) return;
+    pins.checked.add(number);
+    const { clock, log, spawn } = this.#parts.io;
+    const rest = async (): Promise<void> => {
+      await sleep(clock, checkPauseUs);
+      if (this.#isStopped) throw new Stopped();
+    };
+    spawn('backup.check', async () => {
+      try {
+        await pins.segments.check(number, rest);
+      } catch (error) {
+        if (error instanceof Stopped) return;
+        if (!(error instanceof LockstepError)) throw error;
+        log.event('warn', 'backup.segment.unchecked', { id, segment: number, detail: error.message });
+      }
+    });
   }
 
   /** The backup is over, or given up: lets writes go on, and releases what it has pinned. */
@@ -167,17 +203,18 @@ export class NodeSnapshots {
 
   /** The node stops: before the store is closed. */
   stop(): void {
+    this.#isStopped = true;
     if (this.#hold !== undefined) this.#resume();
     for (const id of [...this.#pins.keys()]) this.end(id);
   }
 
   #expire(id: string): void {
     this.#resume();
-    this.#parts.log.event('warn', 'backup.lease.ended', { id });
+    this.#parts.io.log.event('warn', 'backup.lease.ended', { id });
   }
 
   #forget(id: string): void {
-    this.#parts.log.event('warn', 'backup.pins.forgotten', { id });
+    this.#parts.io.log.event('warn', 'backup.pins.forgotten', { id });
     this.end(id);
   }
 

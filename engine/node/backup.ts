@@ -45,7 +45,7 @@ export function composeSnapshots(io: Io, config: NodeConfig, parts: BackupDepend
     members: () => membership.members().map(({ node }) => node),
     transactions: () => transactions.inDoubt().map(({ xid, role, state }) => ({ id: xid, role, state })),
   };
-  return new Snapshots({ clock: io.clock, log: io.log, store, facts });
+  return new Snapshots({ io, store, facts });
 }
 
 /** Backups as the HTTP listener offers them. */

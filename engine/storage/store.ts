@@ -36,13 +36,14 @@ import type { KeyDirectory } from './index/key-directory.ts';
 import type { StoreOptions } from './options.ts';
 import type { StoreWrite, WriteDone } from './log/record.ts';
 import { groupBytes, recordBytes, keyBytesMax } from './log/record.ts';
+import type { SegmentCheck } from './log/pinned-segments.ts';
 import { PinnedSegments } from './log/pinned-segments.ts';
 import { takeLock } from './recovery/lock.ts';
 import { NewestRecords } from './index/newest-records.ts';
 import type { Recovered, RecoveryReport } from './recovery/recovery.ts';
 import { recover } from './recovery/recovery.ts';
 import type { RescanContext } from './recovery/rescan.ts';
-import { rescanValues } from './recovery/rescan.ts';
+import { checkSegment, rescanValues } from './recovery/rescan.ts';
 import type { Segment } from './log/segment.ts';
 import { FreeSpaceProbe } from './free-space-probe.ts';
 import { SpareFile } from './log/spare-file.ts';
@@ -62,6 +63,7 @@ export class Store {
   readonly #commit: GroupCommit;
   readonly #housekeeping: Housekeeping;
   readonly #probe: FreeSpaceProbe;
+  readonly #check: SegmentCheck;
   readonly #onFailed: ((error: LockstepError) => void)[] = [];
   #onFlushed: ((tookUs: number) => void) | undefined;
   /** Its path at the disk port. */
@@ -91,6 +93,7 @@ export class Store {
     this.recovery = recovered.report;
     const lost: RescanContext['lost'] = (id, segment, foundBy) => this.#lost(id, segment, foundBy);
     const context = { catalog: this.#catalog, keys: this.#keys, book: this.#book, lost };
+    this.#check = (segment, rest) => checkSegment(context, segment, rest);
     this.fingerprints = new Fingerprints(
       this.#keys,
       recovered.lastSeq,
@@ -364,7 +367,7 @@ export class Store {
    */
   pin(): PinnedSegments {
     this.#commit.applyLanded();
-    return new PinnedSegments(this.#catalog.segments);
+    return new PinnedSegments(this.#catalog.segments, this.#check);
   }
 
   /** Resolves when no write is under way and the background has nothing to do. */

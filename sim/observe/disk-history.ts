@@ -51,6 +51,8 @@ export class DiskHistory {
     });
     for (const event of reportEvents) {
       world.trace.on(event, ({ host: node, atUs, fields }) => {
+        // An operator's copy of a store may be damaged, too.
+        if (!cluster.names.includes(node)) return;
         const from = Number(fields['offset']);
         const path = String(fields['path']);
         const { lives: life } = cluster.host(node);

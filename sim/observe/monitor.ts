@@ -138,6 +138,8 @@ export class Monitor {
         this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
       });
       world.trace.on('store.damage.found', ({ host, fields }) => {
+        // An operator's copy of a store may be damaged, too.
+        if (!cluster.names.includes(host)) return;
         const from = Number(fields['offset']);
         this.#objects.damaged(host, String(fields['path']), from, from + Number(fields['bytes']));
       });

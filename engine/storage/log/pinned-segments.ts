@@ -11,13 +11,18 @@ export interface PinnedSegment extends ManifestSegment {
   readonly damaged: boolean;
 }
 
+/** Re-reads a segment and reports its damage; calls `rest` after each window. Rejects with `StorageFailed`. */
+export type SegmentCheck = (segment: Segment, rest: () => Promise<void>) => Promise<void>;
+
 /** The pinned segments of one store. */
 export class PinnedSegments {
   readonly segments: readonly PinnedSegment[];
   readonly #held = new Map<number, Segment>();
+  readonly #check: SegmentCheck;
 
   /** Pins these segments. Those whose file is lost are left out. */
-  constructor(segments: Iterable<Segment>) {
+  constructor(segments: Iterable<Segment>, check: SegmentCheck) {
+    this.#check = check;
     const pinned: PinnedSegment[] = [];
     for (const segment of segments) {
       if (segment.file === undefined || segment.retired) continue;
@@ -39,6 +44,22 @@ export class PinnedSegments {
     if (pinned === undefined || file === undefined) return undefined;
     const left = Math.max(0, Math.min(into.length, pinned.length - offset));
     return left === 0 ? 0 : file.readAt(into.subarray(0, left), offset);
+  }
+
+  /**
+   * Re-reads a segment in windows, against its checksums, and reports what is damaged as a start would. Calls `rest`
+   * between the windows, and rejects with what it rejects with; with `StorageFailed` if the disk fails. Does nothing if
+   * the segment is not pinned.
+   */
+  async check(number: number, rest: () => Promise<void>): Promise<void> {
+    const segment = this.#held.get(number);
+    if (segment === undefined) return;
+    segment.enter();
+    try {
+      await this.#check(segment, rest);
+    } finally {
+      segment.leave();
+    }
   }
 
   /** Lets the files go. May be called again. */

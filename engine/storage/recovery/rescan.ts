@@ -113,10 +113,22 @@ async function rescanSegment(
     { sealedLength: segment.length, rest: pause },
   );
   for (const breach of breaches) {
-    if (breach.head === undefined) loseWithin(context, segment, breach, 'verify');
-    else await repairHead(context, segment, file, breach, breach.head);
+    if (breach.head !== undefined) await repairHead(context, segment, file, breach, breach.head);
+    else if (loseWithin(context, segment, breach, 'verify') === 0) noteDeadPlace(context, segment, breach);
   }
   await pause();
+}
+
+/**
+ * Re-reads one segment and reports what is damaged. The caller keeps its file open. Rejects with `StorageFailed`, or
+ * with what `rest` rejects with.
+ */
+export async function checkSegment(
+  context: RescanContext,
+  segment: Segment,
+  rest: () => Promise<void>,
+): Promise<void> {
+  await rescanSegment(context, segment, () => undefined, rest);
 }
 
 /**
@@ -139,20 +151,27 @@ async function repairHead(
   }
 }
 
-/** Marks every key as lost whose newest record is in the unreadable place, even if its value is still in memory. */
+/**
+ * Marks every key as lost whose newest record is in the unreadable place, even if its value is still in memory. Returns
+ * their number.
+ */
 export function loseWithin(
   context: Pick<RescanContext, 'keys' | 'lost'>,
   segment: Segment,
   { offset, bytes, lost }: Breach,
   foundBy: DamageFinder,
-): void {
-  if (lost === 'none') return;
+): number {
+  if (lost === 'none') return 0;
   const { keys } = context;
+  let count = 0;
   for (const id of [...keys.ids()]) {
     if (keys.segmentOf(id) !== segment.number) continue;
     const at = keys.offsetOf(id);
-    if (at >= offset && at < offset + bytes) context.lost(id, segment, foundBy);
+    if (at < offset || at >= offset + bytes) continue;
+    context.lost(id, segment, foundBy);
+    count += 1;
   }
+  return count;
 }
 
 /** Records damage in a record that newer ones have replaced: no read needs it, but the disk has lost it. */
@@ -168,4 +187,11 @@ function noteDead(
   const bytes = recordBytes(recordKeyBytes(record, at), recordValueBytes(record, at));
   const tokens = [recordToken(record, at) as Token];
   book.add({ kind: 'value', segment: segment.number, offset, bytes, keyCount: 0, tokens, foundBy: 'verify' });
+}
+
+/** Records an unreadable place where no key has its newest record. */
+function noteDeadPlace({ book }: RescanContext, segment: Segment, { kind, offset, bytes }: Breach): void {
+  if (segment.damaged) return;
+  segment.damaged = true;
+  book.add({ kind, segment: segment.number, offset, bytes, keyCount: 0, tokens: [], foundBy: 'verify' });
 }
