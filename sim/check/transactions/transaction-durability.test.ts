@@ -55,6 +55,24 @@ describe('a committed value with fewer copies than its level names', () => {
   });
 });
 
+it('a value made from an older one than the newest is lost for certain, unless a disk lost its newest records', () => {
+  const history = [
+    { ...append(1, 1000), writes: [] },
+    { ...append(2, 2000, 1), need: 1 },
+    { ...append(3, 3000, 2), need: 1 },
+    append(4, 4000, 2),
+  ];
+  const brokenWith = (atUs: number): number => {
+    const start = { atUs, node: 'n1', step: 'disk.shortened', xid: '', fields: {} };
+    return checkTransactionDurability([start], history).reasons.length;
+  };
+  expect(broken(history)).toBe(1);
+  expect([2800, 3500, 4100].map(brokenWith)).toEqual([1, 0, 1]);
+  // It knew the newest one.
+  history[3] = append(4, 4000, 3);
+  expect(brokenWith(3500)).toBe(1);
+});
+
 describe('a vote whose record is not durable', () => {
   const vote = (fields: Readonly<Record<string, boolean>>): CheckReport =>
     checkTransactionDurability(

@@ -10,13 +10,16 @@
  * node can notice; keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
  * whose empty value cannot be told from others. Also skipped are values that another transaction's value may have
  * replaced: a primary unlocks a key before the client has its answer, and the next write can overtake the value on its
- * way to a replica.
+ * way to a replica. And values that were made from an older one than the newest before, which a primary that started on
+ * a disk without its newest records (`disk.shortened`) took for the newest: at the other replicas, what it did not know
+ * of wins.
  */
 import type { TransactionHistory, TransactionRecord } from '../../evidence/transactions.ts';
 import { describeTransaction } from '../../evidence/transactions.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { TransactionStep } from './transactions.ts';
+import { shortened } from './transactions.ts';
 
 /** Checks votes and commits by the steps, and acknowledged commits by the history. */
 export function checkTransactionDurability(
@@ -37,12 +40,14 @@ export function checkTransactionDurability(
     });
   }
   const writers = writersOf(history);
+  const startsUs = steps.filter(({ step }) => step === shortened).map(({ atUs }) => atUs);
   for (const record of history) {
     if (record.outcome !== 'ok') continue;
     for (const { key, value, durableCopies } of record.writes) {
       const enough = durableCopies !== undefined && durableCopies >= record.need;
       const replaced = (): boolean =>
-        (writers.get(key) ?? []).some((other) => mayStandForIt(other, record, key, value?.tag));
+        (writers.get(key) ?? []).some((other) => mayStandForIt(other, record, key, value?.tag)) ||
+        missesNewer(record, key, writers.get(key) ?? [], startsUs);
       if (durableCopies === undefined || (!enough && replaced())) {
         tally.skip();
         continue;
@@ -79,4 +84,31 @@ function mayStandForIt(
   if (other.outcome === 'ok' && (other.completedUs ?? Infinity) <= record.invokedUs) return false;
   const read = other.reads.find((one) => one.key === key);
   return read === undefined || read.value?.tag === tag;
+}
+
+/**
+ * The transaction read an older value of the key than the newest that was committed before it began, and between the two
+ * a node started on a disk that had lost its newest records.
+ */
+function missesNewer(
+  record: TransactionRecord,
+  key: string,
+  writers: readonly TransactionRecord[],
+  startsUs: readonly number[],
+): boolean {
+  const read = record.reads.find((one) => one.key === key);
+  if (read === undefined) return false;
+  const tagOf = (one: TransactionRecord): string | undefined =>
+    one.writes.find((write) => write.key === key)?.value?.tag;
+  const tag = read.value?.tag;
+  const sinceUs = writers.find((one) => tag !== undefined && tagOf(one) === tag)?.completedUs ?? 0;
+  return writers.some(
+    (other) =>
+      other.outcome === 'ok' &&
+      tagOf(other) !== undefined &&
+      tagOf(other) !== tag &&
+      other.invokedUs >= sinceUs &&
+      (other.completedUs ?? Infinity) <= record.invokedUs &&
+      startsUs.some((atUs) => atUs > other.invokedUs && atUs < (record.completedUs ?? Infinity)),
+  );
 }
