@@ -4,7 +4,7 @@
  * the modules of Node.js are replaced by those of `sim/browser/node`. With an argument, bundles the simulator of that
  * build (a copy with a mutant).
  */
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -38,11 +38,11 @@ async function bundle(input, file, plugins) {
 await bundle(`${room}/worker.js`, `${room}/worker.bundle.js`, [nodeModules]);
 if (process.argv[2] === undefined) {
   await bundle('reports/page/main.ts', 'dist/reports/page/page.bundle.js', []);
-  copyFileSync('reports/page/page.css', 'dist/reports/page/page.css');
   await bundle('engine/console/main.ts', 'dist/engine/console/console.bundle.js', []);
-  // Both pages have the colours of the reports' theme; the engine imports nothing of the reports.
+  // Both pages share their base, and the colours of the reports' theme; the engine imports nothing of the reports.
   const { themeCss } = await import(pathToFileURL(resolve('dist/reports/theme.js')).href);
-  const style = readFileSync('engine/console/console.css', 'utf8');
-  mkdirSync('dist/engine/console', { recursive: true });
-  writeFileSync('dist/engine/console/console.css', `${themeCss()}${style}`);
+  const base = readFileSync('engine/console/base.css', 'utf8');
+  const styleOf = (file) => `${base}${readFileSync(file, 'utf8')}`;
+  writeFileSync('dist/reports/page/page.css', styleOf('reports/page/page.css'));
+  writeFileSync('dist/engine/console/console.css', `${themeCss()}${styleOf('engine/console/console.css')}`);
 }

@@ -359,18 +359,19 @@ class App {
   }
 
   /**
-   * Runs the plan once while the reader reads: the browser compiles the simulator as it runs, and the first edited run
-   * is not the slow one. Says whether this browser's run is the recorded one.
+   * Records the plan's run once while the reader reads: the browser compiles engine, observers and checks as they run,
+   * so the first edited run is not the slow one. Says whether this browser's run is the recorded one.
    */
   async warmUp(): Promise<void> {
     const { plan, result } = this.#original;
     if (this.#simulator.missing !== '' || result.events > warmUpEventsMax || this.#running) return;
-    const answer = await this.#simulator.ask({ kind: 'digest', plan });
-    if (answer.kind !== 'digested' || this.#status.textContent !== '') return;
-    const isSame = answer.digest === result.digest;
+    const answer = await this.#simulator.ask({ kind: 'record', plan });
+    if (answer.kind !== 'recorded' || this.#status.textContent !== '') return;
+    const { digest } = answer.recording.result;
+    const isSame = digest === result.digest;
     this.#status.textContent = isSame
       ? 'This browser ran the plan too: the same digest.'
-      : `This browser ran the plan too, with another digest: ${answer.digest}`;
+      : `This browser ran the plan too, with another digest: ${digest}`;
   }
 
   repaint(): void {

@@ -115,6 +115,47 @@ it('where a violation names a key alone, says whom the node asked that acknowled
   );
 });
 
+it('names a node that calls a running peer DOWN, unless the peer was down or cut off lately', () => {
+  const marks = [
+    mark(1, 100, 'start', 'host.booted life=1'),
+    mark(0, 100, 'start', 'host.booted life=1'),
+    mark(0, 1_000_000, 'ring', 'membership.peer.state.changed peer=n2 index=1 from=NORMAL to=DOWN'),
+  ];
+  const wrong = 'At that moment n1 has called n2 DOWN since 1.0000 s, although it has run since 0.0001 s.';
+  const concern = { atUs: 9_000_000 };
+  expect(factsOf(recordingOf(concern, { marks }))).toContain(wrong);
+  const band = { fault: 'f0', kind: 'partition', fromUs: 500_000, text: '', links: 'around' as const };
+  const cut = [{ ...band, lanes: [1], toUs: 8_000_000 }];
+  const restarted = [...marks, mark(1, 7_000_000, 'crash', 'host.crashed life=1')];
+  const back = [...restarted, mark(1, 8_000_000, 'start', 'host.booted life=2')];
+  const again = mark(
+    0,
+    8_500_000,
+    'ring',
+    'membership.peer.state.changed peer=n2 index=1 from=DOWN to=NORMAL',
+  );
+  for (const parts of [
+    { marks, bands: cut },
+    { marks: restarted },
+    { marks: back },
+    { marks: [...marks, again] },
+  ])
+    expect(factsOf(recordingOf(concern, parts)).join(' ')).not.toContain('has called');
+});
+
+it('passes over the bytes of unauthenticated clients, and tells a message that is not sent once', () => {
+  const sent = 'kind=mergeObject to=n2 outcome=closed';
+  const marks = [
+    mark(1, 1_000_000, 'log', 'pbc.connection.refused remote=stranger:32768 code=FrameInvalid'),
+    mark(1, 1_000_100, 'log', `dispatch.peer.refused ${sent}`),
+    mark(1, 1_000_100, 'log', `peer.request.dropped ${sent}`),
+  ];
+  const told = factsOf(recordingOf({ operations: [] }, { marks })).join(' ');
+  expect(told).not.toContain('stranger');
+  expect(told).not.toContain('cannot send');
+  expect(told).toContain('at 1.0001 s n2 does not send mergeObject to n2');
+});
+
 it('two counters that are off by the same number the other way are one mistake', () => {
   const row = { lane: 1, incarnation: 1, atUs: 2_000_000, moment: 'running', holds: false };
   const counters = [

@@ -6,6 +6,7 @@
 import { deedOf, isEveryday, isRefusal } from './event-words.ts';
 import { requestKinds } from '../../engine/peer/wire/kinds.ts';
 import type { Mark, RecordedOperation, Recording } from './recording.ts';
+import { wrongViewsOf } from './wrong-views.ts';
 
 /** Most deeds of one sentence. */
 const deedsMax = 8;
@@ -14,6 +15,8 @@ const aboutCopies = [
   ...['durable-before-ack', 'durability', 'atomicity', 'convergence', 'session-guarantees'],
   ...['hint-delivery', 'strict-serializability', 'conditional-puts'],
 ];
+/** Most views of peers that are told. */
+const viewsMax = 2;
 /** A client's description of a write to a key. */
 const writeForm = /^#\d+ \S+ (put|delete) /;
 /** Requests that a coordinator sends to the holders of copies. */
@@ -34,6 +37,7 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
     ...facts.counters(),
     ...facts.exchanges(),
     ...facts.copies(),
+    ...facts.views(),
     ...facts.before(),
     ...facts.afterStart(),
     ...facts.difference(),
@@ -222,6 +226,18 @@ class Facts {
     );
   }
 
+  /** Nodes that call a running peer DOWN: it gets no copies from them. */
+  views(): readonly string[] {
+    const views = wrongViewsOf(this.#run);
+    const place = (lane: number): string => placeOf(this.#run, lane);
+    const told = views.slice(0, viewsMax).map(({ lane, peer, sinceUs, startedUs }) => {
+      const since = `since ${seconds(sinceUs)}`;
+      return `${place(lane)} has called ${place(peer)} DOWN ${since}, although it has run since ${seconds(startedUs)}`;
+    });
+    const more = views.length > told.length ? `; ${views.length - told.length} more views are as wrong` : '';
+    return told.length === 0 ? [] : [`At that moment ${told.join('; ')}${more}.`];
+  }
+
   /** What the nodes concerned did last before the violation. */
   before(): readonly string[] {
     const { atUs: endUs } = this.#concern;
@@ -241,6 +257,7 @@ class Facts {
       .filter(
         (mark) => mark.atUs <= endUs && mark.atUs >= fromUs && this.#isNode(mark.lane) && !isQuiet(mark),
       )
+      .filter(({ text }) => !isMalformedInput(text) || isMalformedInput(this.#concern.text))
       .map((mark) => {
         const isAbout = mark.about.some((subject) => this.#subjects.has(subject));
         // Of what the violation is about, the last events tell most; of all else, the rare ones.
@@ -376,9 +393,14 @@ function eventOf({ text }: Mark): string {
   return text.slice(0, text.indexOf(' ') < 0 ? text.length : text.indexOf(' '));
 }
 
-/** Syncs are told with the copies that they make durable. */
-function isQuiet({ kind }: Mark): boolean {
-  return kind === 'sync';
+/** Syncs are told with the copies that they make durable; a message that is refused is told as not sent. */
+function isQuiet({ kind, text }: Mark): boolean {
+  return kind === 'sync' || text.startsWith('dispatch.peer.refused ');
+}
+
+/** Whether a text tells of bytes that an unauthenticated client sent: every run with malformed input has many. */
+function isMalformedInput(text: string): boolean {
+  return /\bstrangers?\b/.test(text);
 }
 
 /** Equal for the same event of two runs: numbers and ids, which differ between runs, are left out. */

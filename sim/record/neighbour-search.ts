@@ -162,6 +162,8 @@ export class NeighbourSearch {
     if (idsOf(plan).length === 0)
       return 'No fault and no operation of the plan is needed: the cluster breaks the promise by itself.';
     const all = idsOf(plan).length;
+    if (this.#untried >= all)
+      return `The time ended before any of the plan's ${all} faults and operations was left out singly.`;
     const untried =
       this.#untried === 0
         ? ''

@@ -53,7 +53,17 @@ const methods = {
     return bytes.length;
   },
   equals(this: Buffer, other: Uint8Array): boolean {
-    return PackagedBuffer.compare(this, other) === 0;
+    return this.length === other.length && order(this, other, 0, other.length, 0, this.length) === 0;
+  },
+  compare(
+    this: Buffer,
+    other: Uint8Array,
+    from = 0,
+    to = other.length,
+    ownFrom = 0,
+    ownTo = this.length,
+  ): -1 | 0 | 1 {
+    return order(this, other, from, to, ownFrom, ownTo);
   },
   indexOf(this: Buffer, wanted: string | number | Uint8Array, from = 0, encoding?: BufferEncoding): number {
     if (typeof wanted === 'number') return find(this, wanted, from);
@@ -99,6 +109,8 @@ const statics = {
       ? bytes
       : bytes.fill(typeof fill === 'string' ? PackagedBuffer.from(fill, encoding) : fill);
   },
+  compare: (left: Uint8Array, right: Uint8Array): -1 | 0 | 1 =>
+    order(left, right, 0, right.length, 0, left.length),
   allocUnsafe: (length: number): Buffer => new NewBuffer(length),
   allocUnsafeSlow: (length: number): Buffer => new NewBuffer(length),
   from(value: unknown, ...more: unknown[]): Buffer {
@@ -138,6 +150,24 @@ function untyped(of: object, name: string): unknown {
 /** A buffer over the same memory. */
 function over({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return new NewBuffer(buffer, byteOffset, length);
+}
+
+/** Whether a part of the bytes comes before, equals, or follows a part of the others. */
+function order(
+  bytes: Uint8Array,
+  others: Uint8Array,
+  from: number,
+  to: number,
+  ownFrom: number,
+  ownTo: number,
+): -1 | 0 | 1 {
+  const length = Math.min(to - from, ownTo - ownFrom);
+  for (let at = 0; at < length; at++) {
+    const [own = 0, other = 0] = [bytes[ownFrom + at], others[from + at]];
+    if (own !== other) return own < other ? -1 : 1;
+  }
+  if (to - from === ownTo - ownFrom) return 0;
+  return ownTo - ownFrom < to - from ? -1 : 1;
 }
 
 function find(bytes: Uint8Array, byte: number, from: number): number {
