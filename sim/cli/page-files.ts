@@ -37,7 +37,10 @@ export interface PageOptions {
   readonly explain: boolean;
 }
 
-/** Records the plan's run and writes its page. Throws what the run throws. */
+/**
+ * Records the plan's run and writes its page. A page that names the cause is written at once with what the one run
+ * shows, and again when the search for the cause has ended. Throws what the run throws.
+ */
 export async function writePage(
   plan: Plan,
   own: Own,
@@ -47,9 +50,8 @@ export async function writePage(
   // The simulator of a copy with a mutant is bundled in a process of its own, while this one runs the plan.
   const bundling = bundledEngine(plan);
   const recording = await recordRun(plan, () => performance.now(), own.invariants);
-  const cause = explain ? await causeOf(recording, own) : [];
   const engine = await bundling;
-  const html = renderPage({
+  const parts = {
     recording,
     recordingData: packed(JSON.stringify(recording)),
     engineData: engine.data,
@@ -57,12 +59,18 @@ export async function writePage(
     script: await readFile(join(buildDirectory, 'reports/page/page.bundle.js'), 'utf8'),
     style: await readFile(join(buildDirectory, 'reports/page/page.css'), 'utf8'),
     replay,
-    cause,
     playground,
-  });
+  };
   await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, html);
-  return { file, bytes: Buffer.byteLength(html), recording };
+  const write = async (cause: readonly string[]): Promise<number> => {
+    const html = renderPage({ ...parts, cause });
+    await writeFile(file, html);
+    return Buffer.byteLength(html);
+  };
+  const shown = explain ? shownBy(recording) : [];
+  const bytes = await write(shown);
+  if (!explain || !isSearched(recording)) return { file, bytes, recording };
+  return { file, bytes: await write(await searchedCause(recording, own)), recording };
 }
 
 /** Most milliseconds of processor time that an explanation of a small plan takes. */
@@ -71,14 +79,23 @@ const explainMsMax = 10_000;
 /** A plan with more faults and operations is too large to try each; `lockstep-sim explain` takes its time. */
 const explainedSentencesMax = 12;
 
-/** What led to the violation; of a large plan what its one run shows. The page's head says already what broke. */
-async function causeOf(recording: Recording, own: Own): Promise<readonly string[]> {
+/** Whether the cause is searched among the plan's neighbours. */
+function isSearched({ concern, sentences }: Recording): boolean {
+  return concern !== undefined && sentences.length <= explainedSentencesMax;
+}
+
+/** What the one run shows of how the violation came about. The page's head says already what broke. */
+function shownBy(recording: Recording): readonly string[] {
   if (recording.concern === undefined) return [];
+  const facts = factsOf(recording).slice(1);
+  if (isSearched(recording)) return facts;
   const { length } = recording.sentences;
-  if (length > explainedSentencesMax) {
-    const more = `Which of the plan's ${length} faults and operations it needs, lockstep-sim explain finds; lockstep-sim shrink leaves out the others.`;
-    return [...factsOf(recording).slice(1), more];
-  }
+  const more = `Which of the plan's ${length} faults and operations it needs, lockstep-sim explain finds; lockstep-sim shrink leaves out the others.`;
+  return [...facts, more];
+}
+
+/** What led to the violation, by runs of the plan's neighbours. */
+async function searchedCause(recording: Recording, own: Own): Promise<readonly string[]> {
   const limits = { shrinkCpuMs: 0, searchCpuMs: explainMsMax };
   return (await explainRecording(recording, own, limits)).lines.slice(1);
 }

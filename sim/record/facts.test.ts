@@ -144,7 +144,7 @@ it('names a node that calls a running peer DOWN, unless the peer was down or cut
 });
 
 it('passes over the bytes of unauthenticated clients, and tells a message that is not sent once', () => {
-  const sent = 'kind=mergeObject to=n2 outcome=closed';
+  const sent = 'kind=mergeObject peer=n3 outcome=closed';
   const marks = [
     mark(1, 1_000_000, 'log', 'pbc.connection.refused remote=stranger:32768 code=FrameInvalid'),
     mark(1, 1_000_100, 'log', `dispatch.peer.refused ${sent}`),
@@ -153,7 +153,7 @@ it('passes over the bytes of unauthenticated clients, and tells a message that i
   const told = factsOf(recordingOf({ operations: [] }, { marks })).join(' ');
   expect(told).not.toContain('stranger');
   expect(told).not.toContain('cannot send');
-  expect(told).toContain('at 1.0001 s n2 does not send mergeObject to n2');
+  expect(told).toContain('at 1.0001 s n2 does not send mergeObject to n3 (its channel: closed)');
 });
 
 it('two counters that are off by the same number the other way are one mistake', () => {

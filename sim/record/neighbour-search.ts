@@ -162,14 +162,14 @@ export class NeighbourSearch {
     if (idsOf(plan).length === 0)
       return 'No fault and no operation of the plan is needed: the cluster breaks the promise by itself.';
     const all = idsOf(plan).length;
-    if (this.#untried >= all)
-      return `The time ended before any of the plan's ${all} faults and operations was left out singly.`;
     const untried =
       this.#untried === 0
         ? ''
         : ` ${this.#untried} of its ${all} faults and operations were not left out singly.`;
     const short =
       all <= toldMax ? ` The plan: ${sentences.map(({ id, text }) => `${id} (${text})`).join('; ')}.` : '';
+    if (this.#untried >= all)
+      return `The time ended before any of the plan's ${all} faults and operations was left out singly.${short}`;
     if (decisive.length === 0) {
       return this.#untried === 0
         ? 'No single fault or operation is decisive: the plan fails without any one of them.'
