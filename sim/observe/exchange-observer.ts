@@ -257,8 +257,8 @@ export class ExchangeObserver {
       if (tree.isDirty(segment) || unknown.has(segment)) continue;
       const { count, high, low } = derived.get(segment) ?? { count: 0, high: 0, low: 0 };
       if (count === 0 && tree.countOf(segment) === 0) continue;
-      const saved = `${tree.countOf(segment)} keys ${tree.highOf(segment)}/${tree.lowOf(segment)}`;
-      this.leaves.push({ node, atUs, segment, saved, derived: `${count} keys ${high}/${low}` });
+      const saved = `${tree.countOf(segment)} keys and hash ${tree.highOf(segment)}/${tree.lowOf(segment)}`;
+      this.leaves.push({ node, atUs, segment, saved, derived: `${count} keys and hash ${high}/${low}` });
     }
   }
 }

@@ -104,7 +104,7 @@ export function checkExchanges(
   }
   for (const { node, atUs, segment, saved, derived } of leaves) {
     tally.compare(saved === derived, atUs, () => {
-      return `${node} saved segment ${segment} of its tree as ${saved}; its store makes it ${derived}`;
+      return `${node} saved segment ${segment} of its hash tree with ${saved}; the objects of its store, hashed again, give ${derived}`;
     });
   }
   return tally.report();
