@@ -56,9 +56,12 @@ export class ObjectClient {
 
   /** The context of whatever the key holds, a tombstone included; undefined if nothing. */
   async contextOf(name: ObjectName): Promise<string | undefined> {
-    const { status, headers } = await this.#ask('HEAD', objectPath(name), {});
-    if (status === 200 || status === 300 || status === 404) return headers['x-riak-vclock']?.toString();
-    throw this.#refusal({ status, headers, body: Buffer.alloc(0) });
+    const isFound = ({ status }: WholeAnswer): boolean => [200, 300, 404].includes(status);
+    const brief = await this.#ask('HEAD', objectPath(name), {});
+    // An answer to HEAD has no body, which would say why the node refuses.
+    const answer = isFound(brief) ? brief : await this.#ask('GET', objectPath(name), {});
+    if (isFound(answer)) return answer.headers['x-riak-vclock']?.toString();
+    throw this.#refusal(answer);
   }
 
   /** Writes one value. Resolves with false if the condition does not hold. Rejects with `NodeRefusal`. */

@@ -122,7 +122,9 @@ function ofCluster(examined: readonly Examined[]): readonly Finding[] {
     if (state === 'STANDBY')
       say('watch', node, 'an operator has put it in STANDBY', 'lockstep standby --return ends it');
     if (!asked.some(({ view }) => view.node === node) && state !== 'DOWN')
-      say('watch', node, 'it is a member and was not asked', 'name its address, too');
+      if (asked.length < examined.length)
+        say('watch', node, 'it is a member, and no answer is its', 'see the addresses that do not answer');
+      else say('watch', node, 'it is a member and was not asked', 'name its address, too');
   }
   const views = new Set(asked.map(({ view }) => view.view));
   if (views.size > 1)

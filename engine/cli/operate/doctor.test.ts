@@ -80,7 +80,7 @@ test.each([
   expect(found[0]).toContain(problem);
 });
 
-test('a node that does not answer, a member that is down and one that was not asked are found, the wrong ones first', () => {
+test('a node that does not answer, a member that is down and one that no answer is of are found, the wrong ones first', () => {
   const down = [...members.slice(0, 2), member('n3', 'r3', { state: 'DOWN' }), member('n4', 'r4')];
   const [first, second] = cluster(() => ({}));
   const asked = [
@@ -90,8 +90,12 @@ test('a node that does not answer, a member that is down and one that was not as
   expect(said([...asked, { address: 'c:1', error: 'refused' }])).toEqual([
     'wrong c:1: refused',
     'wrong n3: n1 has not heard it for a while',
-    'watch n4: it is a member and was not asked',
+    'watch n4: it is a member, and no answer is its',
   ]);
+});
+
+test('a member that was not asked is found', () => {
+  expect(said(cluster().slice(0, 2))).toEqual(['watch n3: it is a member and was not asked']);
 });
 
 test('a lopsided ring is found', () => {

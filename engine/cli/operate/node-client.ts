@@ -204,7 +204,8 @@ export class NodeClient {
 
 /** Why the node refused: the `detail` of its JSON answer, else the whole body; with a hint on what to do. */
 function problemOf(status: number, body: string): string {
-  const hint = status === 401 ? '; show a token of an admin: --token-file FILE, or LOCKSTEP_TOKEN' : '';
+  const hint =
+    status === 401 ? '; show a token that has the right: --token-file FILE, or LOCKSTEP_TOKEN' : '';
   return detailOf(body) + hint;
 }
 
