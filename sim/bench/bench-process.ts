@@ -21,6 +21,7 @@ interface Started {
 export class BenchProcess {
   readonly #children: Started[] = [];
   readonly #directories: string[] = [];
+  readonly #closings: (() => Promise<unknown>)[] = [];
   #ending: Promise<void> | undefined;
 
   /** Runs `work`, then ends everything that it started. */
@@ -61,6 +62,11 @@ export class BenchProcess {
     if (this.#ending !== undefined) child.kill(signal);
   }
 
+  /** Registers what must be done before the directories are removed, for example to take away what is mounted there. */
+  onEnd(close: () => Promise<unknown>): void {
+    this.#closings.push(close);
+  }
+
   /** Ends everything, once, however often it is called. */
   end(): Promise<void> {
     this.#ending ??= this.#end();
@@ -70,6 +76,7 @@ export class BenchProcess {
   async #end(): Promise<void> {
     this.#ask();
     await Promise.all(this.#children.map(({ child }) => ended(child)));
+    await Promise.all(this.#closings.map((close) => close()));
     for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
   }
 

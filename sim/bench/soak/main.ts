@@ -60,46 +60,43 @@ async function soak(owner: BenchProcess, flags: Flags): Promise<boolean> {
   const directory = owner.directory();
   const nodes = await makeNodes(directory);
   const spare = await SoakNode.make('n7', 'dc1', 'r1', directory);
+  owner.onEnd(() => Promise.all([...nodes, spare].map((node) => node.close())));
   const small = nodes.find((node) => node.name === 'n2' && node.mount());
-  try {
-    for (const node of nodes) node.configure(nodes, false);
-    for (const node of nodes) node.start();
-    for (const node of nodes)
-      if (!(await node.ready())) throw new Error(`${node.name} did not start: ${node.output}`);
-    progress(`six nodes serve; ${Math.round(flags.for / 1000)} s with seed ${seed}`);
-    const load = new SoakLoad(
-      () => nodes,
-      (below) => forLoad.below(below),
-    );
-    const startMs = Date.now();
-    const note = (what: string): void =>
-      progress(`${String(Math.round((Date.now() - startMs) / 1000)).padStart(5)} s  ${what}`);
-    const pick = (below: number): number => forFaults.below(below);
-    const faults = new SoakFaults(nodes, spare, small, directory, pick, note);
-    const sampling = setInterval(() => nodes.forEach((node) => node.sample()), sampleMs);
-    const clients = load.run(objectClients, transactionClients);
-    await faults.run(startMs + flags.for);
-    load.stop();
-    await clients;
-    note('calm: the replicas become equal');
-    const ready = await Promise.all(nodes.map((node) => node.ready()));
-    await sleep(calmMs);
-    clearInterval(sampling);
-    note('the last reads');
-    await load.readAll(nodes);
-    // The statistics are published from time to time.
-    await sleep(statsMs);
-    note('the history is judged');
-    const judgements = [
-      ...(await judge(load, nodes)),
-      judgement('operators', faults.counts.backup + faults.counts.joinAndLeave, faults.failures),
-      judgement('all-ready', nodes.length, ready.every(Boolean) ? [] : ['not every node is ready again']),
-    ];
-    report(flags, seed, load, faults, small !== undefined, judgements);
-    return judgements.every(({ ok }) => ok);
-  } finally {
-    await Promise.all([...nodes, spare].map((node) => node.close()));
-  }
+  for (const node of nodes) node.configure(nodes, false);
+  for (const node of nodes) node.start();
+  for (const node of nodes)
+    if (!(await node.ready())) throw new Error(`${node.name} did not start: ${node.output}`);
+  progress(`six nodes serve; ${Math.round(flags.for / 1000)} s with seed ${seed}`);
+  const load = new SoakLoad(
+    () => nodes,
+    (below) => forLoad.below(below),
+  );
+  const startMs = Date.now();
+  const note = (what: string): void =>
+    progress(`${String(Math.round((Date.now() - startMs) / 1000)).padStart(5)} s  ${what}`);
+  const pick = (below: number): number => forFaults.below(below);
+  const faults = new SoakFaults(nodes, spare, small, directory, pick, note);
+  const sampling = setInterval(() => nodes.forEach((node) => node.sample()), sampleMs);
+  const clients = load.run(objectClients, transactionClients);
+  await faults.run(startMs + flags.for);
+  load.stop();
+  await clients;
+  note('calm: the replicas become equal');
+  const ready = await Promise.all(nodes.map((node) => node.ready()));
+  await sleep(calmMs);
+  clearInterval(sampling);
+  note('the last reads');
+  await load.readAll(nodes);
+  // The statistics are published from time to time.
+  await sleep(statsMs);
+  note('the history is judged');
+  const judgements = [
+    ...(await judge(load, nodes)),
+    judgement('operators', faults.counts.backup + faults.counts.joinAndLeave, faults.failures),
+    judgement('all-ready', nodes.length, ready.every(Boolean) ? [] : ['not every node is ready again']),
+  ];
+  report(flags, seed, load, faults, small !== undefined, judgements);
+  return judgements.every(({ ok }) => ok);
 }
 
 async function makeNodes(directory: string): Promise<readonly SoakNode[]> {
