@@ -58,6 +58,7 @@ const requestRules: Readonly<Record<Kind, RequestRule>> = {
   mergeObject: always,
   mergeBatch: always,
   mergeMany: always,
+  readMany: { ...always, bringsObjects: true },
   coordinateWrite: always,
   gossip: { plannedByRing: false, needsProperties: false, bringsObjects: false },
   transact: { ...always, plannedByRing: 'prepare-or-fence' },

@@ -469,6 +469,9 @@ function composePlane(
 ): Plane {
   const service = new PeerService(io, replica, dispatcher, parts.settings, transactions.names, parts.ownLife);
   const replicate = service.handle.bind(service);
+  /** Whether this node has every write of the token that a client knows of. */
+  const knowsAll = (token: Token): boolean =>
+    lackingAt(parts, token) === undefined && membership.handover.awaited(token) === undefined;
   const handlers: RequestHandlers = {
     ping: replicate,
     readObject: (request, reply) => {
@@ -481,11 +484,8 @@ function composePlane(
       service.handle(request, isWhole ? reply : notKnowingSole(reply));
     },
     mergeBatch: replicate,
-    mergeMany: ({ words }, reply) => {
-      const knowsSole = (token: Token): boolean =>
-        lackingAt(parts, token) === undefined && membership.handover.awaited(token) === undefined;
-      service.mergeMany(words, knowsSole, reply);
-    },
+    mergeMany: ({ words }, reply) => service.mergeMany(words, knowsAll, reply),
+    readMany: ({ words }, reply) => service.readMany(words, knowsAll, reply),
     coordinateWrite: (request, reply, from) => {
       service.coordinate(from, request, reply);
     },

@@ -42,7 +42,14 @@ function replacement(replaced: (error: unknown) => void): JoinedReplacement {
   return { key, content: tombstone, timeoutMs: 1, partOf: undefined, replaced };
 }
 
-const behindDispatcher = { get: behind, read: behind, put: behind, replace: behind, replaceMany: behind };
+const behindDispatcher = {
+  get: behind,
+  read: behind,
+  readMany: behind,
+  put: behind,
+  replace: behind,
+  replaceMany: behind,
+};
 
 test('services refuse every client request while the node is in STANDBY, and none before or after', async () => {
   const behindIt = { ...behindDispatcher, run: behind, keys: behind, buckets: behind, start: behind };
@@ -66,6 +73,10 @@ test('services refuse every client request while the node is in STANDBY, and non
     () =>
       new Promise((_, reject) => {
         dispatcher.replaceMany([replacement(reject)]);
+      }),
+    () =>
+      new Promise((answered, failed) => {
+        dispatcher.readMany([{ key: replacement(failed).key, need: 'default', answered, failed }]);
       }),
     () => transactions.run({} as Parameters<typeof transactions.run>[0]),
     () => lister.keys(name, name, { live: true }, 0),

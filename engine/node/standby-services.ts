@@ -54,6 +54,18 @@ export function openDispatcher(dispatcher: Dispatcher, check: AdmissionCheck): D
       }
       dispatcher.read(request, end);
     },
+    readMany: (requests) => {
+      const admitted = requests.filter((request) => {
+        try {
+          check();
+          return true;
+        } catch (error) {
+          request.failed(asLockstepError(error));
+          return false;
+        }
+      });
+      if (admitted.length > 0) dispatcher.readMany(admitted);
+    },
     put: (request) => refusal(check) ?? dispatcher.put(request),
     replace: (request, done) => {
       try {

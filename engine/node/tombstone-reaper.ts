@@ -21,6 +21,7 @@ const intervalMsMax = 60_000;
 /** Requests that bring objects to a node, or fetch objects that are sent to another node later. */
 const ofObjects: ReadonlySet<PeerRequest['kind']> = new Set([
   'readObject',
+  'readMany',
   'mergeObject',
   'mergeBatch',
   'mergeMany',

@@ -231,6 +231,11 @@ export class Replica {
     return this.#forgotten.has(key, mark);
   }
 
+  /** Whether a read of the key waits for a transaction now. */
+  isClosed(key: PackedKey): boolean {
+    return this.#gate?.closed(key) === true;
+  }
+
   /** Reads the stored bytes of a key. A value longer than `bytesMax` bytes is not fetched from the disk. */
   read(key: PackedKey, done: ReadDone, bytesMax?: number): SendOutcome {
     if (this.#gate?.closed(key) !== true) return this.#store.tryRead(key, done, bytesMax);

@@ -6,6 +6,7 @@ import { Deferred } from '../base/deferred.ts';
 import { present } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
 import type { OpenSpan } from '../base/request-trace.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import type { Member, Placement } from '../cluster/ring/ring.ts';
@@ -13,6 +14,7 @@ import type { ReadQuorum } from './needs.ts';
 import type { DispatchPlan, Refusal, Viewpoint } from './plan.ts';
 import { planRead } from './plan.ts';
 import type { PlanCache } from './plan-cache.ts';
+import type { BatchedRead } from './read-batch.ts';
 import type { ReadResult } from './read-round.ts';
 import { ReadRound } from './read-round.ts';
 import { admit, began, checkTime, concluded, counted, named } from './request-steps.ts';
@@ -33,8 +35,8 @@ interface Targets {
   readonly plan: DispatchPlan;
 }
 
-/** One read of a client. Its first round reports to it. */
-export class ClientRead implements ReadResult {
+/** One read of a client. Its first round reports to it, or the batch that it is a part of. */
+export class ClientRead implements BatchedRead {
   readonly #parts: RoundDependencies;
   readonly #plans: PlanCache;
   readonly #request: GetRequest;
@@ -65,25 +67,65 @@ export class ClientRead implements ReadResult {
     this.#end = end;
   }
 
-  /** Runs the read. Called once. */
-  run(): void {
-    const { clock } = this.#parts;
-    const { times } = this.#request;
-    const startUs = clock.nowUs();
-    this.#span = began(this.#request, startUs);
-    let targets: Targets;
+  /** As in `BatchedRead`. */
+  get key(): PackedKey {
+    return this.#request.key.packed;
+  }
+
+  /** As in `BatchedRead`; the read must be prepared. */
+  get token(): Token {
+    return this.#prepared().token;
+  }
+
+  /** As in `BatchedRead`; the read must be prepared. */
+  get plan(): DispatchPlan {
+    return this.#prepared().plan;
+  }
+
+  /** Whether the prepared read may be a part of a batch. */
+  get mayJoin(): boolean {
+    return this.#span === undefined && isShort(this.plan);
+  }
+
+  /** Microseconds that the prepared read may take, from when it was prepared. */
+  get timeoutUs(): number {
+    return (this.#request.timeoutMs ?? this.#parts.settings.timeoutMs) * 1000;
+  }
+
+  /** Decides which replicas to ask. False: they cannot be asked, and the read has failed. Called once. */
+  prepare(nowUs: number): boolean {
+    this.#span = began(this.#request, nowUs);
     try {
-      targets = this.#plan(startUs);
+      this.#targets = this.#plan(nowUs);
     } catch (error) {
       this.#failed(error);
-      return;
+      return false;
     }
-    this.#targets = targets;
-    const round = this.#roundOf(targets, this);
+    return true;
+  }
+
+  /** Runs the prepared read by itself. `startUs`: when it was prepared. */
+  run(startUs: number): void {
+    const { times } = this.#request;
+    const round = this.#roundOf(this.#prepared(), this);
     this.#round = round;
-    const nowUs = times === undefined ? startUs : clock.nowUs();
+    const nowUs = times === undefined ? startUs : this.#parts.clock.nowUs();
     times?.asked(nowUs);
     round.run(this.#deadlineUs - nowUs, nowUs);
+  }
+
+  /** The batch that the read is a part of asks the replicas now. */
+  asked(nowUs: number): void {
+    this.#request.times?.asked(nowUs);
+  }
+
+  /** As in `BatchedRead`. */
+  continuedBy(round: ReadRound): void {
+    this.#round ??= round;
+  }
+
+  #prepared(): Targets {
+    return present(this.#targets, 'the targets of a prepared read');
   }
 
   /** As in `ReadResult`. */
@@ -120,7 +162,7 @@ export class ClientRead implements ReadResult {
     const { need } = this.#quorum;
     const token = router.tokenOf(this.#request.key);
     const placement = ring().placement(token);
-    const timeoutUs = (this.#request.timeoutMs ?? settings.timeoutMs) * 1000;
+    const { timeoutUs } = this;
     checkTime(timeoutUs);
     // Before its rebuild is complete this node is not read as the key's primary; it tells peers the same.
     const lacking = lackingAt(this.#parts, token);

@@ -30,6 +30,7 @@ import type {
   Dispatcher,
   GetRequest,
   GetResult,
+  JoinedRead,
   JoinedReplacement,
   ReadEnd,
   PutRequest,
@@ -40,7 +41,8 @@ import type {
 } from './requests.ts';
 import { NotReplaced } from './requests.ts';
 import { Tally } from './tally.ts';
-import { manyBytesMax, manyCountMax } from './merge-many.ts';
+import { Joining } from './joining.ts';
+import { ReadBatch } from './read-batch.ts';
 import type { BatchedWrite } from './write-batch.ts';
 import { mayJoin, WriteBatch } from './write-batch.ts';
 import type { WriteEnd } from './write-round.ts';
@@ -108,6 +110,7 @@ export class ClusterDispatcher implements Dispatcher {
     return {
       get: (request) => this.#get(request, false),
       read: (request, end) => this.#read(request, false, end),
+      readMany: (requests) => this.#readMany(requests, false),
       put: (request) => this.#put(request, false),
       replace: (request, done) => this.#replace(request, false, done),
       replaceMany: (requests) => this.#replaceMany(requests, false),
@@ -120,6 +123,10 @@ export class ClusterDispatcher implements Dispatcher {
 
   read(request: GetRequest, end: ReadEnd): void {
     this.#read(request, true, end);
+  }
+
+  readMany(requests: readonly JoinedRead[]): void {
+    this.#readMany(requests, true);
   }
 
   put(request: PutRequest): Promise<PutResult> {
@@ -151,7 +158,41 @@ export class ClusterDispatcher implements Dispatcher {
       end.failed(error);
       return;
     }
-    new ClientRead(this.#parts, this.#readPlans, request, quorum, isCounted, end).run();
+    const read = new ClientRead(this.#parts, this.#readPlans, request, quorum, isCounted, end);
+    const nowUs = this.#parts.clock.nowUs();
+    if (read.prepare(nowUs)) read.run(nowUs);
+  }
+
+  /** Runs the reads that may join as batches, and the others on their own. */
+  #readMany(requests: readonly JoinedRead[], isCounted: boolean): void {
+    const [only] = requests;
+    if (only !== undefined && requests.length === 1) {
+      this.#read(only, isCounted, only);
+      return;
+    }
+    const nowUs = this.#parts.clock.nowUs();
+    const joining = new Joining<ClientRead>(this.#parts, 'readMany', (reads, timeoutUs) => {
+      const [alone] = reads;
+      if (reads.length === 1) alone?.run(nowUs);
+      else {
+        for (const read of reads) read.asked(nowUs);
+        new ReadBatch(this.#parts, reads).run(timeoutUs, nowUs);
+      }
+    });
+    for (const request of requests) {
+      let quorum: ReadQuorum;
+      try {
+        quorum = this.#readQuorum(request);
+      } catch (error) {
+        request.failed(error);
+        continue;
+      }
+      const read = new ClientRead(this.#parts, this.#readPlans, request, quorum, isCounted, request);
+      if (!read.prepare(nowUs)) continue;
+      if (read.mayJoin && joining.takes(read.plan)) joining.add(read, read.key.length, read.timeoutUs);
+      else read.run(nowUs);
+    }
+    joining.flush();
   }
 
   async #put(request: PutRequest, isCounted: boolean): Promise<PutResult> {
@@ -252,20 +293,26 @@ export class ClusterDispatcher implements Dispatcher {
       this.#replaceAlone(only, isCounted);
       return;
     }
-    const joining = new JoiningWrites(this.#parts, (writes, timeoutUs) => {
+    const joining = new Joining<BatchedWrite>(this.#parts, 'mergeMany', (writes, timeoutUs) => {
       if (writes.length > 1) new WriteBatch(this.#parts, writes).run(timeoutUs);
       else for (const one of writes) one.unready();
     });
     for (const request of requests) {
       const joined = this.#joined(request, isCounted, joining);
-      if (joined !== undefined) joining.add(joined, request.content.value.length, request.timeoutMs * 1000);
-      else this.#replaceAlone(request, isCounted);
+      if (joined !== undefined) {
+        const bytes = joined.write.key.length + request.content.value.length;
+        joining.add(joined, bytes, request.timeoutMs * 1000);
+      } else this.#replaceAlone(request, isCounted);
     }
     joining.flush();
   }
 
   /** The request as a part of a batch; undefined if it must run on its own, which also reports what is wrong with it. */
-  #joined(request: JoinedReplacement, isCounted: boolean, joining: JoiningWrites): BatchedWrite | undefined {
+  #joined(
+    request: JoinedReplacement,
+    isCounted: boolean,
+    joining: Joining<BatchedWrite>,
+  ): BatchedWrite | undefined {
     const { key, content, timeoutMs, partOf } = request;
     if (partOf !== undefined || timeoutMs <= 0 || content.value.length > joinedBytesMax) return undefined;
     const { rules, router, settings } = this.#parts;
@@ -401,53 +448,6 @@ class JoinedWrite implements BatchedWrite {
 
   unready(): void {
     this.#otherwise.unready();
-  }
-}
-
-/** Collects the writes of batches, each within the bounds of one message. */
-class JoiningWrites {
-  readonly #parts: RoundDependencies;
-  readonly #run: (writes: readonly BatchedWrite[], timeoutUs: number) => void;
-  /** Whether each replica may be sent a batch now. */
-  readonly #takers = new Map<Member, boolean>();
-  #writes: BatchedWrite[] = [];
-  #bytes = 0;
-  #timeoutUs = 0;
-
-  constructor(parts: RoundDependencies, run: (writes: readonly BatchedWrite[], timeoutUs: number) => void) {
-    this.#parts = parts;
-    this.#run = run;
-  }
-
-  /** Whether every other target of the plan reads batches, and has space for one. */
-  takes({ targets }: DispatchPlan): boolean {
-    for (const { member } of targets) {
-      if (member === this.#parts.self) continue;
-      let taker = this.#takers.get(member);
-      if (taker === undefined) {
-        const { queueFull, reads } = this.#parts;
-        taker = reads(member.node, 'mergeMany') && !queueFull(member.node, manyBytesMax);
-        this.#takers.set(member, taker);
-      }
-      if (!taker) return false;
-    }
-    return true;
-  }
-
-  add(write: BatchedWrite, contentBytes: number, timeoutUs: number): void {
-    const bytes = write.write.key.length + contentBytes;
-    const isFull = this.#writes.length >= manyCountMax || this.#bytes + bytes > manyBytesMax;
-    if (isFull || timeoutUs !== this.#timeoutUs) this.flush();
-    this.#timeoutUs = timeoutUs;
-    this.#writes.push(write);
-    this.#bytes += bytes;
-  }
-
-  flush(): void {
-    const writes = this.#writes;
-    this.#writes = [];
-    this.#bytes = 0;
-    if (writes.length > 0) this.#run(writes, this.#timeoutUs);
   }
 }
 

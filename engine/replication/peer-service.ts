@@ -20,12 +20,17 @@ import { describeObject } from './large-answers.ts';
 import type { IncomingObject, LocalWrite, Replica } from '../replica/replica.ts';
 import { refusal } from '../replica/key-slots.ts';
 import { MergeEnds, soleEnd, writtenEnd } from './merge-many.ts';
+import { largeBytes } from './read-budget.ts';
+import type { AskedRead, FoundObject } from './read-many.ts';
+import { decodeReads, FoundObjects, isOfVersion, sameObjectFound, unanswered } from './read-many.ts';
 import { ReplicaSpans } from './replica-spans.ts';
 import { RepeatedWrites } from './repeated-writes.ts';
 import type { DispatchSettings } from './round-dependencies.ts';
 import type { StoreWrite } from '../storage/store.ts';
 import type { ConsistencyLevel, WriteNeed } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
+
+const noVersion = Buffer.alloc(0);
 
 /** Sends the one answer to a request. */
 export type Reply = (reply: PeerReply) => void;
@@ -108,6 +113,41 @@ export class PeerService {
         error === undefined ? (sole && isKnown[index] === true ? soleEnd : writtenEnd) : failed(error);
       if (ends.note(index, end)) reply({ kind: 'mergedMany', words: ends.encode() });
     });
+  }
+
+  /**
+   * Reads the objects of several independent reads. `mayAnswer`: whether this node may answer a read of a token now. A
+   * read that would wait for a transaction is left to the asker, since the others would wait with it.
+   */
+  readMany(words: Uint8Array, mayAnswer: (token: Token) => boolean, reply: Reply): void {
+    let reads: readonly AskedRead[];
+    try {
+      reads = decodeReads(words);
+    } catch (error) {
+      if (!(error instanceof BytesError)) throw error;
+      reply(failed(new LockstepError('BadRequest', `a message that does not decode: ${error.message}`)));
+      return;
+    }
+    const all = new FoundObjects(reads.length);
+    const note = (index: number, found: FoundObject): void => {
+      if (all.note(index, found)) reply({ kind: 'readManyAnswered', words: all.encode() });
+    };
+    // The message, and so its versions, are valid only now. What is read later is sent whole.
+    let isNow = true;
+    for (const [index, { key, token, version }] of reads.entries()) {
+      if (!mayAnswer(token) || this.#replica.isClosed(key)) {
+        note(index, unanswered);
+        continue;
+      }
+      const outcome = this.#replica.read(
+        key,
+        (error, bytes, withheldBytes) =>
+          note(index, foundOf(error, bytes, withheldBytes, isNow ? version : noVersion)),
+        largeBytes,
+      );
+      if (outcome !== 'ok') note(index, foundOf(refusal(outcome), undefined, undefined, noVersion));
+    }
+    isNow = false;
   }
 
   /** Coordinates a write for `from`, unless it has come before: then nobody knows here how it ended. */
@@ -197,6 +237,19 @@ export class PeerService {
       reply(failed(asLockstepError(error)));
     }
   }
+}
+
+/** The answer to one read of a message. A large object is left to the asker, who asks for its description. */
+function foundOf(
+  error: LockstepError | undefined,
+  bytes: Uint8Array | undefined,
+  withheldBytes: number | undefined,
+  version: Uint8Array,
+): FoundObject {
+  if (error !== undefined) return { kind: 'failed', code: error.code, message: error.message };
+  if (withheldBytes !== undefined || (bytes !== undefined && bytes.length > largeBytes)) return unanswered;
+  if (bytes !== undefined && isOfVersion(bytes, version)) return sameObjectFound;
+  return { kind: 'object', bytes };
 }
 
 /**

@@ -188,6 +188,11 @@ export class ReadRound implements LargeReader {
     this.#request(index, timeoutUs, largeBytes);
   }
 
+  /** Asks a target that a batch had asked, and that has not answered there. */
+  askAgain(index: number): void {
+    this.#ask(index, this.#leftUs());
+  }
+
   /** As in `LargeReader`. */
   fetch(index: number): void {
     this.#request(index, this.#leftUs(), undefined);

@@ -66,6 +66,9 @@ export interface ReadEnd {
   failed(error: unknown): void;
 }
 
+/** One of several reads that are made together; it gets its own outcome. */
+export interface JoinedRead extends GetRequest, ReadEnd {}
+
 /** The answer to a read. */
 export interface GetResult {
   /** The merged object, tombstones included; undefined if no replica asked holds a copy. */
@@ -141,6 +144,11 @@ export interface Dispatcher {
    * As `get`, without promises, which would cost as much as the read's plan and its round together.
    */
   read(request: GetRequest, end: ReadEnd): void;
+  /**
+   * As `read` of each. What is asked of one replica goes as one message, so that a pipeline costs little more than one
+   * request. Keys may be named several times.
+   */
+  readMany(requests: readonly JoinedRead[]): void;
   put(request: PutRequest): Promise<PutResult>;
   /**
    * Replaces whatever a majority of the datacenter's replicas hold, as if the client had read it first. Calls `done`

@@ -22,6 +22,7 @@ import { decodeBatch } from './batch-codec.ts';
 import { ClusterDispatcher } from './cluster-dispatcher.ts';
 import { MergeEnds, soleEnd, writtenEnd } from './merge-many.ts';
 import type { Merged } from './merge-many.ts';
+import { decodeReads } from './read-many.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import { ReadBudget } from './read-budget.ts';
 import { NotReplaced } from './requests.ts';
@@ -127,10 +128,7 @@ class Harness implements PeerLinks {
   }
 
   request(peer: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): 'ok' {
-    const keys =
-      request.kind === 'mergeMany'
-        ? decodeBatch(request.words).map(({ key }) => short(key))
-        : [request.kind === 'mergeObject' ? short(request.key) : ''];
+    const keys = keysOf(request).map(short);
     this.asked.push(`${peer} ${request.kind} ${keys.join(' ')}`);
     this.#waiting.set(`${peer} ${keys.join(' ')}`, onReply);
     this.#counts.set(`${peer} ${keys.join(' ')}`, keys.length);
@@ -151,6 +149,21 @@ class Harness implements PeerLinks {
     return this;
   }
 
+  /** Reads the keys together, as `set`. */
+  get(keys: string): this {
+    this.dispatcher.readMany(
+      keys.split(' ').map((name) => ({
+        key: objectKey(defaultType, byteStringOf('b'), byteStringOf(name)),
+        need: 'default',
+        timeoutMs: name === 'hasty' ? 1 : timeoutMs,
+        answered: (object) =>
+          void this.outcomes.push(`${name} ${object === undefined ? 'nothing' : 'found'}`),
+        failed: (error: unknown) => void this.outcomes.push(`${name} ${textOf(error)}`),
+      })),
+    );
+    return this;
+  }
+
   /** `peer` answers its request about `keys`: all sole, unless `ends` says otherwise for the first ones. */
   answer(peer: string, keys: string, ...ends: Merged[]): void {
     const count = this.#counts.get(`${peer} ${keys}`) ?? 0;
@@ -162,6 +175,12 @@ class Harness implements PeerLinks {
   say(peer: string, keys: string, reply: PeerReply): void {
     this.#waiting.get(`${peer} ${keys}`)?.(reply);
   }
+}
+
+function keysOf(request: PeerRequest): readonly PackedKey[] {
+  if (request.kind === 'mergeMany') return decodeBatch(request.words).map(({ key }) => key);
+  if (request.kind === 'readMany') return decodeReads(request.words).map(({ key }) => key);
+  return request.kind === 'mergeObject' || request.kind === 'readObject' ? [request.key] : [];
 }
 
 function textOf(error: unknown): string {
@@ -286,4 +305,26 @@ test('a peer merges what came together as if it had come alone, and writes it at
   const rotten = incoming.map((one, index) => (index === 0 ? { ...one, bytes: Buffer.from('?') } : one));
   other.mergeMany(rotten, note);
   expect(ends.slice(2)).toEqual(['0 BadRequest false']);
+});
+
+test('reads that come together share one message to each replica, and those with another timeout another one', () => {
+  const harness = new Harness().get('a b hasty a');
+  expect(harness.asked.filter((one) => one.startsWith('n2'))).toEqual([
+    'n2 readMany a b',
+    'n2 readObject hasty',
+    'n2 readObject a',
+  ]);
+  harness.say('n2', 'a b', { kind: 'readManyAnswered', words: Buffer.from([1, 1]) });
+  expect(harness.outcomes).toEqual([]);
+  harness.store.release();
+  expect(harness.outcomes).toEqual(['a nothing', 'b nothing']);
+  harness.clock.advance(timeoutMs * 1000);
+  expect(harness.outcomes).toEqual(['a nothing', 'b nothing', 'hasty Timeout', 'a Timeout']);
+});
+
+test('replicas that do not read such messages are asked for each read alone', () => {
+  const harness = new Harness();
+  harness.readsBatches = false;
+  harness.get('a b');
+  expect(harness.asked.filter((one) => one.startsWith('n2'))).toEqual(['n2 readObject a', 'n2 readObject b']);
 });

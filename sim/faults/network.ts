@@ -19,7 +19,7 @@ const ms = 1000;
 /** Frame kinds of each sort of message that `message-filter` can hold back. */
 const framesOf: Readonly<Record<string, readonly number[]>> = {
   gossip: [requestKinds.gossip],
-  reads: [requestKinds.readObject],
+  reads: [requestKinds.readObject, requestKinds.readMany],
   writes: [requestKinds.mergeObject, requestKinds.mergeBatch, requestKinds.mergeMany],
   forwards: [requestKinds.coordinateWrite],
   transactions: [requestKinds.transact],

@@ -20,7 +20,7 @@ const viewsMax = 2;
 /** A client's description of a write to a key. */
 const writeForm = /^#\d+ \S+ (put|delete) /;
 /** Requests that a coordinator sends to the holders of copies. */
-const copyRequests = ['readObject', 'mergeObject', 'mergeMany', 'keepHint'];
+const copyRequests = ['readObject', 'readMany', 'mergeObject', 'mergeMany', 'keepHint'];
 /** A client's description of an operation on a key. */
 const objectForm = /^#\d+ \S+ (get|put|delete) /;
 /** Most keys whose copies are listed, and most operations whose messages are. */

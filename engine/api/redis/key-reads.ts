@@ -1,8 +1,9 @@
 /** Runs the commands that read one key, without a task or a promise for each. */
 import type { ObjectKey } from '../../base/object-key.ts';
+import type { RequestTimes } from '../../base/request-times.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
-import type { ReadEnd } from '../../replication/requests.ts';
+import type { JoinedRead } from '../../replication/requests.ts';
 import type { Watched } from './batches.ts';
 import { mergedWith } from './batches.ts';
 import { entryOf } from './entries.ts';
@@ -13,10 +14,14 @@ import { refusalText } from './refusals.ts';
 import type { EndedCommand, Settlement } from './settlement.ts';
 import { WorkingKey } from './working-set.ts';
 
+const soon = Promise.resolve();
+
 /** The reads of one listener. */
 export class KeyReads {
   readonly parts: RedisDependencies;
   readonly settlement: Settlement;
+  /** Reads that were begun in this turn of the event loop: they are made together. */
+  #begun: KeyRead[] = [];
 
   constructor(parts: RedisDependencies, settlement: Settlement) {
     this.parts = parts;
@@ -30,14 +35,24 @@ export class KeyReads {
    */
   begin(edit: Edit, key: ObjectKey, watched: readonly Watched[]): void {
     const before = watched.length === 0 ? undefined : watched.find((one) => one.key.packed === key.packed);
-    const { dispatcher, timeoutMs } = this.parts;
-    const { times } = edit;
-    dispatcher.read({ key, need: 'default', timeoutMs, times }, new KeyRead(this, edit, before?.object));
+    if (this.#begun.push(new KeyRead(this, edit, key, before?.object)) === 1)
+      this.parts.io.spawn('redis.read', () => this.#read());
+  }
+
+  async #read(): Promise<void> {
+    await soon;
+    const begun = this.#begun;
+    this.#begun = [];
+    this.parts.dispatcher.readMany(begun);
   }
 }
 
 /** One command. */
-class KeyRead implements ReadEnd, EndedCommand {
+class KeyRead implements JoinedRead, EndedCommand {
+  readonly key: ObjectKey;
+  readonly need = 'default';
+  readonly timeoutMs: number;
+  readonly times: RequestTimes | undefined;
   readonly #reads: KeyReads;
   readonly #edit: Edit;
   /** What WATCH saw. */
@@ -45,7 +60,10 @@ class KeyRead implements ReadEnd, EndedCommand {
   #object: StoredObject | undefined;
   #failure: unknown;
 
-  constructor(reads: KeyReads, edit: Edit, before: StoredObject | undefined) {
+  constructor(reads: KeyReads, edit: Edit, key: ObjectKey, before: StoredObject | undefined) {
+    this.key = key;
+    this.timeoutMs = reads.parts.timeoutMs;
+    this.times = edit.times;
     this.#reads = reads;
     this.#edit = edit;
     this.#before = before;

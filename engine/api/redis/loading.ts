@@ -2,10 +2,11 @@
  * Reads the keys of one step, a bounded number at a time, and stops as soon as their values exceed what one step may
  * hold. Values that no command of the step needs are dropped at once, so EXISTS and DEL accept keys of any size.
  */
-import { present } from '../../base/assert.ts';
+import { Deferred } from '../../base/deferred.ts';
 import type { ObjectKey } from '../../base/object-key.ts';
 import type { OpenSpan } from '../../base/request-trace.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
+import type { JoinedRead } from '../../replication/requests.ts';
 import { AnswerSize, valueBytesOf, withoutValues } from './answer-size.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { editNeed } from './listener-dependencies.ts';
@@ -17,7 +18,7 @@ export interface WantedKey {
   readonly value: boolean;
 }
 
-/** Concurrent reads of one step. The size of their values is known only when they have arrived. */
+/** Reads of one step that are made together. The size of their values is known only when they have arrived. */
 const readsMax = 64;
 
 /**
@@ -27,30 +28,38 @@ const readsMax = 64;
 export async function loadKeys(
   parts: Pick<RedisDependencies, 'io' | 'dispatcher' | 'terms' | 'answerBytesMax'>,
   wanted: readonly WantedKey[],
-  timeoutMs: number,
+  timeLimitMs: number,
   partOf?: OpenSpan,
 ): Promise<readonly (StoredObject | undefined)[]> {
   const need = editNeed(parts);
   const { clock } = parts.io;
-  const endUs = clock.nowUs() + timeoutMs * 1000;
+  const endUs = clock.nowUs() + timeLimitMs * 1000;
   const size = new AnswerSize(parts.answerBytesMax);
   const objects: (StoredObject | undefined)[] = wanted.map(() => undefined);
-  let next = 0;
-  const readOn = async (): Promise<void> => {
-    while (next < wanted.length) {
-      const at = next++;
-      const { key, value } = present(wanted[at], 'a key that is wanted');
-      const leftMs = Math.max(1, Math.floor((endUs - clock.nowUs()) / 1000));
-      try {
-        const { object } = await parts.dispatcher.get({ key, need, timeoutMs: leftMs, partOf });
-        if (value) size.add(valueBytesOf(object));
-        objects[at] = object === undefined || value ? object : withoutValues(object);
-      } catch (caught) {
-        next = wanted.length;
-        throw caught;
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(readsMax, wanted.length) }, readOn));
+  for (let from = 0; from < wanted.length; from += readsMax) {
+    const some = wanted.slice(from, from + readsMax);
+    const timeoutMs = Math.max(1, Math.floor((endUs - clock.nowUs()) / 1000));
+    const all = new Deferred<void>();
+    let left = some.length;
+    const reads = some.map(({ key, value }, at): JoinedRead => ({
+      key,
+      need,
+      timeoutMs,
+      partOf,
+      answered: (object) => {
+        try {
+          if (value) size.add(valueBytesOf(object));
+        } catch (tooLarge) {
+          all.reject(tooLarge);
+        }
+        objects[from + at] = object === undefined || value ? object : withoutValues(object);
+        left -= 1;
+        if (left === 0) all.resolve();
+      },
+      failed: (error) => all.reject(error),
+    }));
+    parts.dispatcher.readMany(reads);
+    await all.promise;
+  }
   return objects;
 }

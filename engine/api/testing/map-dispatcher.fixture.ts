@@ -14,6 +14,7 @@ import type {
   ReadNeed,
   PutRequest,
   PutResult,
+  JoinedRead,
   JoinedReplacement,
   Replaced,
   ReplaceRequest,
@@ -58,6 +59,10 @@ export class MapDispatcher implements Dispatcher {
       ({ object }) => end.answered(object),
       (error: unknown) => end.failed(error),
     );
+  }
+
+  readMany(requests: readonly JoinedRead[]): void {
+    for (const request of requests) this.read(request, request);
   }
 
   put(request: PutRequest): Promise<PutResult> {

@@ -28,6 +28,7 @@ export const requestKinds = {
   pubsub: 50,
   upgrade: 51,
   mergeMany: 35,
+  readMany: 36,
 } as const satisfies Record<PeerRequest['kind'], number>;
 
 /** Numbers of replies. */
@@ -49,6 +50,7 @@ export const replyKinds = {
   pubsubAnswered: 98,
   upgradeAnswered: 99,
   mergedMany: 82,
+  readManyAnswered: 83,
 } as const satisfies Record<PeerReply['kind'], number>;
 
 const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
@@ -70,6 +72,7 @@ const answers: Readonly<Record<PeerRequest['kind'], PeerReply['kind']>> = {
   pubsub: 'pubsubAnswered',
   upgrade: 'upgradeAnswered',
   mergeMany: 'mergedMany',
+  readMany: 'readManyAnswered',
 };
 
 /** True if the reply answers this request: its own kind of answer, or `failed`. */

@@ -146,6 +146,11 @@ export type PeerRequest =
    * `mergeObject`, and may fail alone. Answered by `mergedMany`.
    */
   | { readonly kind: 'mergeMany'; readonly words: Uint8Array }
+  /**
+   * The keys of several independent reads (replication/read-many.ts). Each is read as by `readObject`, and may fail
+   * alone. Answered by `readManyAnswered`.
+   */
+  | { readonly kind: 'readMany'; readonly words: Uint8Array }
   /** A transaction message (transactions/formats/messages.ts). Answered by `transacted`. */
   | (Traceable & { readonly kind: 'transact'; readonly words: Uint8Array })
   /** A message of a hash-tree exchange (anti-entropy/messages.ts). Answered by `antiEntropyAnswered`. */
@@ -203,6 +208,8 @@ export type PeerReply =
   | { readonly kind: 'coordinated'; readonly object: Uint8Array }
   /** The answer to `mergeMany`: how each of the writes ended (replication/merge-many.ts). */
   | { readonly kind: 'mergedMany'; readonly words: Uint8Array }
+  /** The answer to `readMany`: the object of each key, or why there is none (replication/read-many.ts). */
+  | { readonly kind: 'readManyAnswered'; readonly words: Uint8Array }
   /** The answer to `gossip`. */
   | { readonly kind: 'gossiped'; readonly words: Uint8Array }
   /** The answer to `transact`. */

@@ -98,6 +98,14 @@ const schemaText = `
     required bytes words = 1;
   }
 
+  message ReadMany {
+    required bytes words = 1;
+  }
+
+  message ReadManyAnswered {
+    required bytes words = 1;
+  }
+
   message Transact {
     required bytes words = 1;
     optional bytes trace = 15;

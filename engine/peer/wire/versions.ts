@@ -8,6 +8,7 @@
  *
  * 3: messages of builds whose greeting states no range. 4: `upgrade`, by which a cluster is finalized, and objects whose
  * writes have a basis (replica/object/object.ts). 5: `mergeMany`, which brings the objects of many independent writes.
+ * 6: `readMany`, which asks for the objects of many independent reads.
  */
 
 /** The versions that a node speaks, both included. */
@@ -17,7 +18,7 @@ export interface VersionRange {
 }
 
 /** What this build speaks. */
-export const messageVersions: VersionRange = { min: 3, max: 5 };
+export const messageVersions: VersionRange = { min: 3, max: 6 };
 
 /** Builds that speak this version read objects of format 2. */
 export const objectFormat2Since = 4;
@@ -29,6 +30,7 @@ export const unstatedVersions: VersionRange = { min: 3, max: 3 };
 const since: ReadonlyMap<string, number> = new Map([
   ['upgrade', 4],
   ['mergeMany', 5],
+  ['readMany', 6],
 ]);
 
 /** The version that a connection between two nodes speaks; undefined if they have none in common. */

@@ -216,6 +216,34 @@ function hasBasis({ basis }: Sibling): boolean {
   return basis !== 0;
 }
 
+/**
+ * Length of the front part of an object's bytes that names its version: the context, and the dot of its only sibling.
+ * Objects whose bytes begin with the same such part have the same content (`sameObject`). 0 if the object has several
+ * siblings, or names of 128 bytes or more: then only all bytes tell.
+ */
+export function versionLength(bytes: Uint8Array): number {
+  const entries = bytes[1] ?? shortMax;
+  if (entries >= shortMax) return 0;
+  let at = 2;
+  for (let index = 0; index < entries; index++) {
+    at = endOfDot(bytes, at);
+    if (at === 0) return 0;
+  }
+  return bytes[at] === 1 ? endOfDot(bytes, at + 1) : 0;
+}
+
+/** Varints from here on have more than one byte. */
+const shortMax = 0x80;
+
+/** Where the dot at `at` ends; 0 if the bytes end before it, or its actor is long. */
+function endOfDot(bytes: Uint8Array, at: number): number {
+  const actorBytes = bytes[at] ?? shortMax;
+  if (actorBytes >= shortMax) return 0;
+  let end = at + 1 + actorBytes;
+  while ((bytes[end] ?? 0) >= shortMax) end += 1;
+  return end < bytes.length ? end + 1 : 0;
+}
+
 /** Size of `encodeObject`'s bytes. A larger buffer per small object would be a good part of all garbage. */
 export function objectBytes({ context, siblings }: StoredObject): number {
   let bytes = 1 + varintBytes(context.length) + varintBytes(siblings.length);

@@ -9,7 +9,7 @@ const page = readFileSync('engine/docs/budget.md', 'utf8');
 /** The rows of the page's table: operation, protocol, and six numbers. */
 const rows = page
   .split('\n')
-  .filter((line) => /^\| (put|get|16 puts) /.test(line))
+  .filter((line) => /^\| (put|get|16 puts|16 gets) /.test(line))
   .map((line) => line.split('|').map((cell) => cell.trim()));
 
 /** The page's row for an operation. */
@@ -63,8 +63,10 @@ describe('the budget of', () => {
     expect(counter.world.failures).toEqual([]);
   });
 
-  it('a Redis pipeline of 16 writes is the messages and syncs of one', async () => {
-    expect(excess(await counter.pipelineCost(16), budgetOf('16 puts', 'Redis'))).toEqual([]);
+  it('a Redis pipeline of 16 writes, or reads, is the messages and syncs of one', async () => {
+    const { puts, gets } = await counter.pipelineCosts(16);
+    expect(excess(puts, budgetOf('16 puts', 'Redis'))).toEqual([]);
+    expect(excess(gets, budgetOf('16 gets', 'Redis'))).toEqual([]);
   });
 
   it('a get is exceeded by one more read, with its questions to two peers', async () => {

@@ -93,25 +93,30 @@ export class RequestCounter {
     return { put: leastOf(puts), get: leastOf(gets) };
   }
 
-  /** The least cost of a Redis pipeline of `count` writes of new keys. */
-  async pipelineCost(count: number): Promise<RequestCost> {
-    const costs: RequestCost[] = [];
+  /** The least costs of a Redis pipeline of `count` writes of new keys, and of one of as many reads of them. */
+  async pipelineCosts(count: number): Promise<Readonly<Record<'puts' | 'gets', RequestCost>>> {
+    const puts: RequestCost[] = [];
+    const gets: RequestCost[] = [];
     const value = 'x'.repeat(100);
     for (let index = 0; index < repetitions; index++) {
-      const commands = Array.from({ length: count }, (_, at) => ['SET', `pipeline-${index}-${at}`, value]);
-      costs.push(
-        await this.#costOf(
-          async () => {
-            const exchange = await this.#redis?.ask(commands, patienceUs);
-            const isDone =
-              exchange?.kind === 'answered' && exchange.answer.every(({ kind }) => kind !== 'error');
-            assert(isDone, 'the writes succeed');
-          },
-          () => undefined,
-        ),
-      );
+      const keys = Array.from({ length: count }, (_, at) => `pipeline-${index}-${at}`);
+      puts.push(await this.#pipelineCost(keys.map((key) => ['SET', key, value])));
+      gets.push(await this.#pipelineCost(keys.map((key) => ['GET', key])));
     }
-    return leastOf(costs);
+    return { puts: leastOf(puts), gets: leastOf(gets) };
+  }
+
+  async #pipelineCost(commands: readonly (readonly string[])[]): Promise<RequestCost> {
+    return this.#costOf(
+      async () => {
+        const exchange = await this.#redis?.ask(commands, patienceUs);
+        const isDone =
+          exchange?.kind === 'answered' &&
+          exchange.answer.every(({ kind }) => kind !== 'error' && kind !== 'nothing');
+        assert(isDone, 'the commands succeed');
+      },
+      () => undefined,
+    );
   }
 
   /** Sends one read of a key to another node, over HTTP. */

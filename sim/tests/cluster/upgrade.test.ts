@@ -36,12 +36,12 @@ test('a new cluster begins with what its first nodes speak, and a node that come
   room.cluster.start('n1');
   room.cluster.start('n2');
   await room.until(() => room.cluster.serves('n1') && room.cluster.serves('n2'), 10 * second);
-  expect((await upgrade('n1')).view.version).toEqual({ minimum: 5, max: 5 });
+  expect((await upgrade('n1')).view.version).toEqual({ minimum: 6, max: 6 });
   room.cluster.start('n3');
   await room.until(() => room.cluster.serves('n3'), 10 * second);
   await room.until(() => false, 2 * second);
   for (const name of ['n1', 'n2', 'n3'])
-    expect((await upgrade(name)).view.version).toEqual({ minimum: 5, max: 5 });
+    expect((await upgrade(name)).view.version).toEqual({ minimum: 6, max: 6 });
 });
 
 test('a node that speaks no version of the cluster is refused, and the members state why', async () => {
@@ -71,15 +71,15 @@ describe('an upgrade', () => {
   beforeEach(async () => {
     room = new MemberHarness('upgrade', 3, { ...settings, peer_version: 3 });
     await room.startAll();
-    for (const name of ['n1', 'n2', 'n3']) await startAs(name, 5);
+    for (const name of ['n1', 'n2', 'n3']) await startAs(name, 6);
   });
 
   test('of a cluster whose members all speak the version is finalized, and recorded over a restart', async () => {
-    expect((await upgrade('n1')).view.version).toEqual({ minimum: 3, max: 5 });
+    expect((await upgrade('n1')).view.version).toEqual({ minimum: 3, max: 6 });
     const { status, view } = await upgrade('n1', 'POST');
-    expect([status, view.version]).toEqual([200, { minimum: 5, max: 5 }]);
-    await startAs('n2', 5);
-    for (const name of ['n1', 'n2', 'n3']) expect((await upgrade(name)).view.version.minimum).toBe(5);
+    expect([status, view.version]).toEqual([200, { minimum: 6, max: 6 }]);
+    await startAs('n2', 6);
+    for (const name of ['n1', 'n2', 'n3']) expect((await upgrade(name)).view.version.minimum).toBe(6);
   });
 
   test('is not finalized while a member is of the build before, which serves meanwhile', async () => {
@@ -93,7 +93,7 @@ describe('an upgrade', () => {
     const refused = await upgrade('n1', 'POST');
     expect([refused.status, refused.view.detail]).toEqual([
       409,
-      'every member must speak version 5; n3: the connection to n3 speaks version 3 of peer messages, which has no upgrade',
+      'every member must speak version 6; n3: the connection to n3 speaks version 3 of peer messages, which has no upgrade',
     ]);
     for (const name of ['n1', 'n2']) expect((await upgrade(name)).view.version.minimum).toBe(3);
     const put = await room.ask('n3', 'PUT', '/buckets/b/keys/k?w=all', 'v');
