@@ -318,8 +318,6 @@ test('reads that come together share one message to each replica, and those with
   expect(harness.outcomes).toEqual([]);
   harness.store.release();
   expect(harness.outcomes).toEqual(['a nothing', 'b nothing']);
-  harness.clock.advance(timeoutMs * 1000);
-  expect(harness.outcomes).toEqual(['a nothing', 'b nothing', 'hasty Timeout', 'a Timeout']);
 });
 
 test('replicas that do not read such messages are asked for each read alone', () => {
