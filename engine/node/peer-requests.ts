@@ -194,8 +194,10 @@ function isPlannedByRing(request: PeerRequest): boolean {
 function copyOf(request: PeerRequest): PeerRequest {
   switch (request.kind) {
     case 'ping':
-    case 'readObject':
       return request;
+    case 'readObject':
+      if (request.version === undefined) return request;
+      return { ...request, version: Buffer.from(request.version) };
     case 'mergeObject':
       return { ...request, object: Buffer.from(request.object), ...nameOf(request) };
     case 'mergeBatch':

@@ -241,11 +241,12 @@ export class Inbound implements Rival {
     }
   }
 
-  /** The reply; or `Overloaded` for an object that would wait behind too many bytes. */
+  /** The reply; or `Overloaded` for objects that would wait behind too many bytes. */
   #bounded(reply: PeerReply): PeerReply {
     const { observer, options } = this.#context;
     const { bytes } = this.#stream.outbox;
-    if (reply.kind !== 'object' || bytes < options.limits.answers.bytesMax) return reply;
+    const isRead = reply.kind === 'object' || reply.kind === 'readManyAnswered';
+    if (!isRead || bytes < options.limits.answers.bytesMax) return reply;
     observer.inboundOverloaded();
     return { kind: 'failed', code: 'Overloaded', detail: `${bytes} bytes of answers wait for this peer` };
   }

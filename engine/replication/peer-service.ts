@@ -31,6 +31,7 @@ import type { ConsistencyLevel, WriteNeed } from './requests.ts';
 import { consistencyLevels } from './requests.ts';
 
 const noVersion = Buffer.alloc(0);
+const sameAsAsked: PeerReply = { kind: 'object', object: undefined, same: true };
 
 /** Sends the one answer to a request. */
 export type Reply = (reply: PeerReply) => void;
@@ -168,12 +169,16 @@ export class PeerService {
   }
 
   #read(request: Extract<PeerRequest, { kind: 'readObject' }>, reply: Reply): void {
-    const { key, bytesMax = Infinity } = request;
+    const { key, bytesMax = Infinity, version = noVersion } = request;
+    // The message, and so its version, is valid only now. What is read later is sent whole.
+    let isNow = true;
     const outcome = this.#replica.read(key, (error, object) => {
       if (error !== undefined) reply(failed(error));
+      else if (isNow && object !== undefined && isOfVersion(object, version)) reply(sameAsAsked);
       else if (object === undefined || object.length <= bytesMax) reply({ kind: 'object', object });
       else reply({ kind: 'object', object: undefined, described: describeObject(object) });
     });
+    isNow = false;
     if (outcome !== 'ok') reply(failed(refusal(outcome)));
   }
 

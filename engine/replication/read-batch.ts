@@ -26,12 +26,11 @@ import { largeBytes } from './read-budget.ts';
 import type { AskedRead, FoundObject } from './read-many.ts';
 import { decodeFound, encodeReads, versionToSend } from './read-many.ts';
 import type { ReadDependencies, ReadResult } from './read-round.ts';
-import { ReadRound, sameBytes } from './read-round.ts';
+import { ReadRound, sameBytes, unnamedVersion } from './read-round.ts';
 import type { ReplyFailure } from './round-dependencies.ts';
 import { askPeer, replyFailure } from './round-dependencies.ts';
 
-/** The failure of a peer that states to hold a version that this node has not named. */
-const unnamed: ReplyFailure = { code: 'Internal', message: 'a peer names no object' };
+const noVersion = Buffer.alloc(0);
 
 /** One read of a batch; its outcome goes to `resolve` or `reject`. */
 export interface BatchedRead extends ReadResult {
@@ -141,7 +140,9 @@ export class ReadBatch {
     return encodeReads(
       indexes.map((index): AskedRead => {
         const { key, token } = this.#at(index);
-        return { key, token, version: versionToSend(this.#bytes[index]) };
+        const held = this.#bytes[index];
+        const version = held === undefined ? undefined : versionToSend(held);
+        return { key, token, version: version ?? noVersion };
       }),
     );
   }
@@ -172,7 +173,12 @@ export class ReadBatch {
         this.#told(index, target, undefined, object.bytes);
         return;
       case 'same':
-        this.#told(index, target, this.#bytes[index] === undefined ? unnamed : undefined, this.#bytes[index]);
+        this.#told(
+          index,
+          target,
+          this.#bytes[index] === undefined ? unnamedVersion : undefined,
+          this.#bytes[index],
+        );
         return;
       case 'failed':
         this.#told(index, target, object, undefined);

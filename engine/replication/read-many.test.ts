@@ -117,13 +117,14 @@ test('an object is of a version that was sent exactly if it is the same object',
   fc.assert(
     fc.property(object, object, (one, other) => {
       const version = versionToSend(encodeObject(one));
-      expect(version.length > 0).toBe(one.siblings.length === 1);
-      if (version.length > 0) expect(isOfVersion(encodeObject(other), version)).toBe(sameObject(one, other));
+      expect(version !== undefined).toBe(one.siblings.length === 1);
+      if (version === undefined) return;
+      expect(isOfVersion(encodeObject(other), version)).toBe(sameObject(one, other));
     }),
   );
 });
 
-test('no version is sent of what is missing, malformed, or hardly longer than its version', () => {
+test('no version is sent of what is malformed, or hardly longer than its version', () => {
   const small = applyWrite(
     undefined,
     emptyVector,
@@ -132,6 +133,6 @@ test('no version is sent of what is missing, malformed, or hardly longer than it
     0,
   );
   expect(versionLength(encodeObject(small))).toBeGreaterThan(0);
-  for (const bytes of [undefined, Buffer.alloc(0), Buffer.from([1, 200]), encodeObject(small)])
-    expect(versionToSend(bytes)).toHaveLength(0);
+  for (const bytes of [Buffer.alloc(0), Buffer.from([1, 200]), encodeObject(small)])
+    expect(versionToSend(bytes)).toBeUndefined();
 });

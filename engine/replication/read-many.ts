@@ -51,13 +51,12 @@ const detailCharsMax = 256;
 const versionBytesMax = 256;
 /** The bytes of a read with an empty key and no version. */
 const readBytesMin = 6;
-const noBytes = Buffer.alloc(0);
 
-/** The version to send for an object that the asker holds: empty if all of the object would cost little more. */
-export function versionToSend(bytes: Uint8Array | undefined): Uint8Array {
-  if (bytes === undefined) return noBytes;
+/** The version to send for an object that the asker holds; undefined if all of the object would cost little more. */
+export function versionToSend(bytes: Uint8Array): Uint8Array | undefined {
   const length = versionLength(bytes);
-  return length > versionBytesMax || length * 2 > bytes.length ? noBytes : bytes.subarray(0, length);
+  if (length === 0 || length > versionBytesMax || length * 2 > bytes.length) return undefined;
+  return bytes.subarray(0, length);
 }
 
 /** Whether an object is of a version that `versionToSend` returned. */

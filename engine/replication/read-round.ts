@@ -30,6 +30,7 @@ import type { Asking, RoundDependencies, ReplyFailure } from './round-dependenci
 import { askPeer, replyFailure, roundError, unaskedError } from './round-dependencies.ts';
 import type { DispatchPlan } from './plan.ts';
 import { largeBytes } from './read-budget.ts';
+import { versionToSend } from './read-many.ts';
 import { refusal } from '../replica/key-slots.ts';
 import { ReplicaSpans } from './replica-spans.ts';
 import { Tally } from './tally.ts';
@@ -46,6 +47,9 @@ const patienceShare = 4;
 
 /** The failure of a peer that describes an object although the request asked for all of it. */
 const evasion: ReplyFailure = { code: 'Internal', message: 'a peer described what it was to send' };
+
+/** The failure of a peer that states to hold a version that it was not told. */
+export const unnamedVersion: ReplyFailure = { code: 'Internal', message: 'a peer names no object' };
 
 /** State of the repair after enough replicas have answered and too few of them agree. */
 interface Disagreement {
@@ -452,7 +456,8 @@ interface AnswerTaker {
 
 /**
  * Asks target `index` of the plan for its object; `taker` gets the answer once, perhaps within this call. `span`: the
- * dispatch, if the request is traced.
+ * dispatch, if the request is traced. `held`: an object that the taker has already; a peer does not send another one of
+ * its version.
  */
 export function requestObject(
   parts: ReadDependencies,
@@ -464,6 +469,7 @@ export function requestObject(
   bytesMax: number | undefined,
   taker: AnswerTaker,
   span?: OpenSpan,
+  held?: Uint8Array,
 ): void {
   const { member } = present(plan.targets[index], 'a target');
   if (member === parts.self) {
@@ -482,9 +488,12 @@ export function requestObject(
     taker.told(index, bytesMax, refused, undefined);
     return;
   }
-  const request = { kind: 'readObject', key, token, bytesMax, trace: span } as const;
+  const version = held === undefined ? undefined : versionToSend(held);
+  const request = { kind: 'readObject', key, token, bytesMax, version, trace: span } as const;
   const error = askPeer(parts, member, request, timeoutUs, (reply) => {
     if (reply.kind !== 'object') taker.told(index, bytesMax, replyFailure(reply), undefined);
+    else if (reply.same === true)
+      taker.told(index, bytesMax, version === undefined ? unnamedVersion : undefined, held);
     else
       taker.told(index, bytesMax, undefined, reply.object, reply.described?.bytes, reply.described?.digest);
   });

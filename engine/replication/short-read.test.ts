@@ -22,6 +22,7 @@ import { describeObject } from './large-answers.ts';
 import type { ReplyHandler } from './peer-links.ts';
 import type { DispatchPlan } from './plan.ts';
 import { ReadBudget } from './read-budget.ts';
+import { versionToSend } from './read-many.ts';
 import { ReadRound } from './read-round.ts';
 import { isShort, ShortRead } from './short-read.ts';
 
@@ -30,9 +31,9 @@ const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
 const timeoutUs = 1_000_000;
 const self: Member = { node: 'n0' as NodeId, datacenter: 'dc1', rack: 'r0', tokens: [token] };
 
-function objectOf(text: string): Buffer {
+function objectOf(text: string, actor = text.slice(0, 5)): Buffer {
   const content = { ...tombstone, tombstone: false, value: Buffer.from(text) };
-  const dot = { actor: byteStringOf(text) as Actor, counter: 1 };
+  const dot = { actor: byteStringOf(actor) as Actor, counter: 1 };
   return encodeObject(applyWrite(undefined, emptyVector, content, dot, 0));
 }
 
@@ -151,4 +152,55 @@ it('plans whose answers must be equal, or some of whose targets are held back, g
   expect(isShort({ ...plan, agree: true })).toBe(false);
   expect(isShort({ ...plan, targets: [...targets, { member: self, group: 0, held: true }] })).toBe(false);
   expect(isShort({ ...plan, targets: [{ member: self, group: -1 }] })).toBe(false);
+});
+
+it('tells the peers the version that this node holds, and takes "the same" for its own object', async () => {
+  const clock = new TestClock();
+  const requests: PeerRequest[] = [];
+  const handlers: ReplyHandler[] = [];
+  const long = objectOf('long'.repeat(30));
+  const [n1, n2] = ['n1', 'n2'].map((node): Member => ({ ...self, node: node as NodeId, rack: node }));
+  const plan: DispatchPlan = {
+    kind: 'plan',
+    targets: [n1, self, n2].map((member) => ({ member: member ?? self, group: 0 })),
+    groups: [{ datacenter: 'dc1', needed: 2 }],
+    agree: false,
+    failovers: 0,
+  };
+  const result = new Deferred<StoredObject | undefined>();
+  const parts = {
+    self,
+    plane: {
+      request: (_peer: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): 'ok' => {
+        requests.push(request);
+        handlers.push(onReply);
+        return 'ok';
+      },
+    },
+    replica: new Replica(
+      {
+        inMemory: () => 'elsewhere',
+        tryRead: (_key, done) => {
+          done(undefined, long);
+          return 'ok';
+        },
+        tryWrite: () => 'closed',
+      },
+      clock,
+      byteStringOf('n0') as Actor,
+      () => defaultProperties,
+    ),
+    readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
+    stats: new NodeStats(),
+    clock,
+    settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 },
+    rules: () => defaultProperties,
+    peerIndex: () => 1,
+  } as const;
+  new ShortRead(parts, key, token, plan, result).run(timeoutUs);
+  const version = versionToSend(long);
+  expect(version).toBeDefined();
+  expect(requests.map((one) => one.kind === 'readObject' && one.version)).toEqual([version, version]);
+  handlers[1]?.({ kind: 'object', object: undefined, same: true });
+  expect((await result.promise)?.siblings.map(({ value }) => value.length)).toEqual([120]);
 });

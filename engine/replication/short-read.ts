@@ -94,12 +94,27 @@ export class ShortRead {
     this.#deadline = clock.after(timeoutUs, () => this.#general().expire());
     this.#timeoutUs = timeoutUs;
     this.#untilUs = nowUs + timeoutUs;
-    for (let index = 0; index < targets.length; index++) this.#ask(index, timeoutUs);
+    // This node first: a peer does not send an object that is held here already.
+    const own = targets.findIndex(({ member }) => member === this.#parts.self);
+    if (own >= 0) this.#ask(own, timeoutUs);
+    for (let index = 0; index < targets.length; index++) if (index !== own) this.#ask(index, timeoutUs);
   }
 
   #ask(index: number, timeoutUs: number): void {
     const span = this.#span;
-    requestObject(this.#parts, this.#key, this.#token, this.#plan, index, timeoutUs, largeBytes, this, span);
+    const held = this.#bytes;
+    requestObject(
+      this.#parts,
+      this.#key,
+      this.#token,
+      this.#plan,
+      index,
+      timeoutUs,
+      largeBytes,
+      this,
+      span,
+      held,
+    );
   }
 
   /** As in `ReadRound`: the answer of a target. */

@@ -31,12 +31,15 @@ const bytes = fc.uint8Array({ maxLength: 300 });
 
 const request: fc.Arbitrary<PeerRequest> = fc.oneof(
   fc.constant<PeerRequest>({ kind: 'ping' }),
-  fc.record({
-    kind: fc.constant('readObject' as const),
-    key,
-    token,
-    bytesMax: fc.option(fc.integer({ min: 0, max: 0xffffffff }), { nil: undefined }),
-  }),
+  fc
+    .record({
+      kind: fc.constant('readObject' as const),
+      key,
+      token,
+      bytesMax: fc.option(fc.integer({ min: 0, max: 0xffffffff }), { nil: undefined }),
+      version: fc.option(bytes, { nil: undefined }),
+    })
+    .map(({ version, ...read }) => (version === undefined ? read : { ...read, version })),
   fc.record(
     { kind: fc.constant('mergeObject' as const), key, token, object: bytes, clientName: bytes },
     { requiredKeys: ['kind', 'key', 'token', 'object'] },
@@ -66,8 +69,9 @@ const request: fc.Arbitrary<PeerRequest> = fc.oneof(
   fc.record({ kind: fc.constant('keepHint' as const), words: bytes }),
 );
 
+const sameObject: PeerReply = { kind: 'object', object: undefined, same: true };
 const reply: fc.Arbitrary<PeerReply> = fc.oneof(
-  fc.constantFrom<PeerReply>({ kind: 'pong' }, { kind: 'written' }),
+  fc.constantFrom<PeerReply>({ kind: 'pong' }, { kind: 'written' }, sameObject),
   fc.record({ kind: fc.constant('object' as const), object: fc.option(bytes, { nil: undefined }) }),
   fc.record({
     kind: fc.constant('object' as const),
@@ -274,6 +278,14 @@ describe('the codec', () => {
         const described = { kind: 'object', object: undefined, described: { bytes: count, digest } } as const;
         expect(hex(frameOf(encodeRequest(arena, 1, bounded)).body)).toBe(
           hex(encodeBody(schemaType('ReadObject'), { ...fields, bytesMax: count })),
+        );
+        const versioned = { ...bounded, version: object } as const;
+        expect(hex(frameOf(encodeRequest(arena, 1, versioned)).body)).toBe(
+          hex(encodeBody(schemaType('ReadObject'), { ...fields, bytesMax: count, version: object })),
+        );
+        const same = { kind: 'object', object: undefined, same: true } as const;
+        expect(hex(frameOf(encodeReply(arena, 1, same)).body)).toBe(
+          hex(encodeBody(schemaType('Object'), { same: true })),
         );
         expect(hex(frameOf(encodeReply(arena, 1, described)).body)).toBe(
           hex(encodeBody(schemaType('Object'), { describedBytes: count, describedDigest: digest })),

@@ -30,6 +30,7 @@ import {
   encodeObjectBody,
   isSole,
   missing,
+  sameBody,
   soleBody,
   traceOf,
   withTrace,
@@ -60,7 +61,7 @@ function encodeUntraced(arena: FrameArena, id: number, request: PeerRequest): Bu
     case 'ping':
       return arena.frame(kind, id, noBytes);
     case 'readObject':
-      return encodeKeyed(arena, kind, id, request.key, request.token, request.bytesMax);
+      return encodeKeyed(arena, kind, id, request.key, request.token, request.bytesMax, request.version);
     case 'mergeObject':
       return encodeKeyedObject(
         arena,
@@ -89,11 +90,12 @@ export function decodeRequest(frame: Frame): PeerRequest {
     case 'ping':
       return { kind };
     case 'readObject': {
-      const { key, token, bytesMax, trace } = decodeKeyed(frame.body);
-      return trace === undefined ? { kind, key, token, bytesMax } : { kind, key, token, bytesMax, trace };
+      const { key, token, bytesMax, fourth: version, trace } = decodeKeyed(frame.body);
+      if (trace !== undefined) return { kind, key, token, bytesMax, trace, ...(version && { version }) };
+      return version === undefined ? { kind, key, token, bytesMax } : { kind, key, token, bytesMax, version };
     }
     case 'mergeObject': {
-      const { key, token, object, clientName, trace } = decodeKeyed(frame.body);
+      const { key, token, object, fourth: clientName, trace } = decodeKeyed(frame.body);
       if (object === undefined) throw missing('object');
       if (trace !== undefined) return { kind, key, token, object, trace, ...named(clientName) };
       return clientName === undefined
@@ -125,6 +127,7 @@ export function encodeReply(arena: FrameArena, id: number, reply: PeerReply): Bu
     case 'written':
       return arena.frame(kind, id, reply.sole === true ? soleBody : noBytes);
     case 'object':
+      if (reply.same === true) return arena.frame(kind, id, sameBody);
       if (reply.described !== undefined) return encodeDescription(arena, kind, id, reply.described);
       return encodeObjectBody(arena, kind, id, reply.object);
     case 'coordinated':

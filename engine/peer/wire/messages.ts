@@ -94,6 +94,11 @@ export type PeerRequest =
        * whatever its length.
        */
       readonly bytesMax?: number | undefined;
+      /**
+       * The version of the sender's own object (replication/read-many.ts): an object of that version need not be sent.
+       * Absent if the sender holds none.
+       */
+      readonly version?: Uint8Array | undefined;
     })
   /**
    * Asks the receiver to merge this object into its own. Answered by `written` once it is durable by the receiver's
@@ -194,6 +199,8 @@ export type PeerReply =
       readonly kind: 'object';
       readonly object: Uint8Array | undefined;
       readonly described?: Description | undefined;
+      /** The object is of the version that the request has named, and is not sent. An earlier version sends it. */
+      readonly same?: true;
     }
   | {
       readonly kind: 'written';

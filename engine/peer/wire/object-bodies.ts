@@ -23,17 +23,21 @@ const secondRun = 16 + wireTypes.run;
 const thirdRun = 24 + wireTypes.run;
 const thirdVarint = 24 + wireTypes.varint;
 const fourthRun = 32 + wireTypes.run;
+const fourthVarint = 32 + wireTypes.varint;
 const traceRun = 120 + wireTypes.run;
 
 type ObjectReply = Extract<PeerReply, { kind: 'object' }>;
 
-/** A decoded ReadObject (`bytesMax` is optional) or MergeObject (with `object`; `clientName` is optional). */
+/**
+ * A decoded ReadObject (`bytesMax` and `version` are optional) or MergeObject (with `object`; `clientName` is optional).
+ */
 export interface KeyedBody {
   readonly key: PackedKey;
   readonly token: Token;
   readonly object: Buffer | undefined;
   readonly bytesMax: number | undefined;
-  readonly clientName: Buffer | undefined;
+  /** The fourth field: a MergeObject's `clientName`, or a ReadObject's `version`. */
+  readonly fourth: Buffer | undefined;
   readonly trace: TraceContext | undefined;
 }
 
@@ -45,14 +49,18 @@ export function encodeKeyed(
   key: PackedKey,
   token: Token,
   bytesMax: number | undefined,
+  version: Uint8Array | undefined,
 ): Buffer {
-  let at = arena.begin(keyedBytes(key) + (bytesMax === undefined ? 0 : 1 + varintBytes(bytesMax)));
+  const boundBytes = bytesMax === undefined ? 0 : 1 + varintBytes(bytesMax);
+  const versionBytes = version === undefined ? 0 : runBytes(version.length);
+  let at = arena.begin(keyedBytes(key) + boundBytes + versionBytes);
   const { buffer } = arena;
   at = writeKeyed(buffer, at, key, token);
   if (bytesMax !== undefined) {
     buffer[at++] = thirdVarint;
     at = writeVarint(buffer, at, bytesMax);
   }
+  if (version !== undefined) at = writeRun(buffer, at, fourthRun, version);
   return arena.finish(kind, id, at);
 }
 
@@ -82,20 +90,20 @@ export function decodeKeyed(body: Buffer): KeyedBody {
   let token: Token | undefined;
   let object: Buffer | undefined;
   let bytesMax: number | undefined;
-  let clientName: Buffer | undefined;
+  let fourth: Buffer | undefined;
   let trace: TraceContext | undefined;
   for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
     if (tag === firstRun) key = packedKey(cursor.string());
     else if (tag === secondFixed32) token = cursor.fixed32() as Token;
     else if (tag === thirdVarint) bytesMax = cursor.varint();
     else if (tag === thirdRun) object = cursor.run();
-    else if (tag === fourthRun) clientName = cursor.run();
+    else if (tag === fourthRun) fourth = cursor.run();
     else if (tag === traceRun) trace = traceOf(cursor.run());
     else cursor.skip(tag);
   }
   if (key === undefined) throw missing('key');
   if (token === undefined) throw missing('token');
-  return { key, token, object, bytesMax, clientName, trace };
+  return { key, token, object, bytesMax, fourth, trace };
 }
 
 /**
@@ -203,18 +211,25 @@ export function encodeDescription(
   return arena.finish(kind, id, writeRun(buffer, at, thirdRun, digest));
 }
 
-/** Decodes an Object: the object, its description, or neither. Throws `FrameError`. */
+/** The body of an Object that is of the version that the asker holds. */
+export const sameBody = Buffer.from([fourthVarint, 1]);
+const same: ObjectReply = { kind: 'object', object: undefined, same: true };
+
+/** Decodes an Object: the object, its description, that it is the asker's, or nothing. Throws `FrameError`. */
 export function decodeObjectReply(body: Buffer): ObjectReply {
   const cursor = new ProtobufCursor(body);
   let object: Buffer | undefined;
   let bytes: number | undefined;
   let digest: Buffer | undefined;
+  let isSame = false;
   for (let tag = cursor.tag(); tag !== 0; tag = cursor.tag()) {
     if (tag === firstRun) object = cursor.run();
     else if (tag === secondVarint) bytes = cursor.varint();
     else if (tag === thirdRun) digest = cursor.run();
+    else if (tag === fourthVarint) isSame = cursor.varint() !== 0;
     else cursor.skip(tag);
   }
+  if (isSame && object === undefined && bytes === undefined && digest === undefined) return same;
   if (bytes === undefined && digest === undefined) return { kind: 'object', object };
   if (bytes === undefined || digest?.length !== digestBytes || object !== undefined)
     throw new FrameError('type', 'a description of an object that is not whole');

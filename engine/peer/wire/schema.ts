@@ -41,6 +41,7 @@ const schemaText = `
     required bytes key = 1;
     required fixed32 token = 2;
     optional uint32 bytes_max = 3;
+    optional bytes version = 4;
     optional bytes trace = 15;
   }
 
@@ -70,6 +71,7 @@ const schemaText = `
     optional bytes object = 1;
     optional uint32 described_bytes = 2;
     optional bytes described_digest = 3;
+    optional bool same = 4;
   }
 
   message Written {
