@@ -116,6 +116,7 @@ class Harness {
             done(undefined, locals[locals.findIndex((_, index) => keyOf(`k${index}`) === key)]);
             return 'ok' as const;
           },
+          tryReadDoubted: () => 'closed' as const,
           tryWrite: () => 'closed' as const,
         },
         this.clock,

@@ -184,6 +184,7 @@ it('tells the peers the version that this node holds, and takes "the same" for i
           done(undefined, long);
           return 'ok';
         },
+        tryReadDoubted: () => 'closed',
         tryWrite: () => 'closed',
       },
       clock,
