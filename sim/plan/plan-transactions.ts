@@ -10,7 +10,8 @@
  * - `restamp`: reads the three keys of a triple and writes one value to them, on condition that none has changed;
  * - `put`: writes a value to one single key (each triple has one beside it) through its primary, unconditionally;
  * - `move`: deletes one single key and writes a value to another, unconditionally;
- * - `bunch`: writes one value to three keys with one primary (each triple has three beside it), unconditionally;
+ * - `bunch`: writes one value to two or all of three keys with one primary (each triple has three beside it),
+ *   unconditionally; `bunchParts` says to which, so that two of them overlap in part;
  * - `look`: reads the keys of some lists one after the other; not a transaction.
  */
 export const transactionKinds = [
@@ -26,6 +27,19 @@ export const transactionKinds = [
   'look',
 ] as const;
 
+/** Which of its three keys a `bunch` writes, by half of its amount: 1 and 2 stand for the first of these. */
+export const bunchParts = [
+  [0, 1, 2],
+  [0, 1],
+  [1, 2],
+  [0, 2],
+] as const;
+
+/** The places of the keys that a `bunch` of that amount writes. Every amount names some. */
+export function bunchPartOf(amount: number): readonly number[] {
+  return bunchParts[(Math.ceil(amount / 2) - 1) % bunchParts.length] ?? bunchParts[0];
+}
+
 /** One transaction of a client. */
 export interface PlanTransaction {
   /** Keeps its value through shrinking: `t17`. */
@@ -36,7 +50,10 @@ export interface PlanTransaction {
   readonly kind: (typeof transactionKinds)[number];
   /** Numbers of accounts or lists (distinct), of two single keys, or of one pair or triple. */
   readonly places: readonly number[];
-  /** The amount to transfer; for `append`, how many numbers to append (1 or 2). */
+  /**
+   * The amount to transfer; for `append`, how many numbers to append (1 or 2). For `put` and `bunch`, an odd number goes
+   * to the primary; half of the number of a `bunch`, rounded up, says which of `bunchParts` it writes.
+   */
   readonly amount: number;
   /** The request carries `force_abort`. */
   readonly forced: boolean;

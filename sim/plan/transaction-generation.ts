@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { TransactionLoad } from './scenario.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
 import type { PlanTransaction } from './plan-transactions.ts';
+import { bunchParts } from './plan-transactions.ts';
 
 /** The transactions of a plan; the caller adds their ids. */
 export function transactionsOf(load: TransactionLoad): fc.Arbitrary<readonly Omit<PlanTransaction, 'id'>[]> {
@@ -22,7 +23,10 @@ function transactionOf(
     thinkUs: integerIn(load.thinkUs),
     kind: fc.constant(kind),
     places: placesOf(load, kind),
-    amount: fc.integer({ min: 1, max: kind === 'transfer' ? 50 : 2 }),
+    amount: fc.integer({
+      min: 1,
+      max: kind === 'transfer' ? 50 : kind === 'bunch' ? 2 * bunchParts.length : 2,
+    }),
     forced: percent(kind === 'look' ? 0 : load.forcedPercent),
     named: percent(load.namedPercent),
     level: levelOf(load),

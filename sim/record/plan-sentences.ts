@@ -189,7 +189,7 @@ const transactionDeeds: Readonly<Record<PlanTransaction['kind'], string>> = {
   restamp: 'reads, then writes the keys of triple',
   put: 'writes single key',
   move: 'moves a value between single keys',
-  bunch: 'writes one value to three keys with one primary, number',
+  bunch: 'writes one value to keys with one primary, bunch',
   look: 'reads lists',
 };
 

@@ -15,6 +15,7 @@ import { pick } from '../../engine/io/random.ts';
 import type { SeenKey, TransactionValue, WrittenKey } from '../evidence/transactions.ts';
 import { elementsOf } from '../evidence/transactions.ts';
 import type { PlanTransaction } from '../plan/plan-transactions.ts';
+import { bunchPartOf } from '../plan/plan-transactions.ts';
 import type { ClientTarget } from './client.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { Impatience } from './impatient-client.ts';
@@ -144,7 +145,8 @@ export class TransactionClient {
         return this.#restamp(planned, present(keys.triples[places[0] ?? 0], 'a triple'));
       case 'bunch': {
         const bunch = present(keys.bunches[places[0] ?? 0], 'a bunch');
-        return this.#write(planned, bunch, planned.amount === 1 ? bunch[0]?.primary : undefined);
+        const part = bunchPartOf(planned.amount).map((at) => present(bunch[at], 'a key of the bunch'));
+        return this.#write(planned, part, planned.amount % 2 === 1 ? part[0]?.primary : undefined);
       }
       case 'put': {
         const loner = present(keys.loners[places[0] ?? 0], 'a single key');

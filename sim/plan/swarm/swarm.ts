@@ -59,6 +59,8 @@ const soonReached = {
   // Pages of so few items, and of so few bytes, are full: the second one is reached.
   peer_page_items: 3,
   peer_page_bytes: 64,
+  // Ranges of a few kilobytes take several batches: what the second one begins with is reached.
+  transfer_batch_bytes: 1_024,
 } as const;
 
 /** Chance in a hundred that a key with a trial is drawn at all. */
@@ -137,6 +139,21 @@ const commitEvents = [
 
 /** Chance in a hundred that the faults of a kind that strike near an event strike behind a commit. */
 const commitPercent = 25;
+
+/** Chance in a hundred that the errors of a disk strike the writes with which a branch applies its transaction. */
+const applyPercent = 40;
+
+/** A replica learns the decision, and writes next. */
+const beforeApply = 'xa.p.decision.recv';
+
+/** Every write, sync or byte of the log from the event on: one in so many would mostly spare the one that is meant. */
+const certainErrors: Readonly<
+  Partial<Record<FaultKind, Pick<FaultDraw, 'params' | 'choices'> & { readonly forUs: Range }>>
+> = {
+  'write-error': { forUs: [5_000, 300_000], params: { oneIn: [1, 1] }, choices: { role: ['any', 'log'] } },
+  'sync-error': { forUs: [5_000, 300_000], params: { oneIn: [1, 1] }, choices: { role: ['any', 'log'] } },
+  'disk-full': { forUs: [50_000, 1_000_000], params: { roomBytes: [0, 64] } },
+};
 
 /** Chance in a hundred that a cluster of several datacenters has levels other than the engine's own. */
 const levelsPercent = 40;
@@ -349,17 +366,14 @@ function redisLoads(): fc.Arbitrary<RedisLoad> {
     expiring: integerIn([1, 3]),
     ttlMs: fc.constant<Range>([50, 2_000]),
     thinkUs: pauses(),
-    kinds: fc.constant<RedisLoad['kinds']>({
-      incr: 25,
-      read: 10,
-      mortal: 15,
-      look: 15,
-      transfer: 20,
-      snapshot: 10,
-      page: 5,
-      publish: 12,
-      listen: 5,
-    }),
+    kinds: fc.constantFrom<RedisLoad['kinds']>(
+      {
+        ...{ incr: 25, read: 10, mortal: 15, look: 15, transfer: 20, snapshot: 10, page: 5 },
+        ...{ publish: 12, listen: 5 },
+      },
+      // The SETs of a pipeline travel and are stored together.
+      { incr: 15, read: 5, mortal: 10, look: 10, transfer: 10, snapshot: 5, page: 5, pipeline: 40 },
+    ),
   });
 }
 
@@ -391,12 +405,21 @@ function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
     .tuple(
       fc.subarray(possible, { minLength: 0, maxLength: Math.min(kindsMax, possible.length) }),
       fc.array(burstOf(frame), { minLength: kindsMax + 1, maxLength: kindsMax + 1, size: 'max' }),
+      chance(applyPercent),
     )
-    .map(([kinds, bursts]) =>
-      [...new Set<FaultKind>([...certain, ...kinds])].map((kind, index) =>
-        drawOf(kind, frame, bursts[index]),
-      ),
+    .map(([kinds, bursts, atApply]) =>
+      [...new Set<FaultKind>([...certain, ...kinds])].map((kind, index) => {
+        const draw = drawOf(kind, frame, bursts[index]);
+        return atApply && frame.transactions !== undefined ? strikingApply(draw) : draw;
+      }),
     );
+}
+
+/** A disk's errors strike the writes with which a branch applies its transaction; other kinds stay as they are. */
+function strikingApply(draw: FaultDraw): FaultDraw {
+  const errors = certainErrors[draw.kind];
+  if (errors === undefined) return draw;
+  return { ...draw, ...errors, after: { event: beforeApply, nth: [1, 12], delayUs: [0, 300] } };
 }
 
 /** Near which event a kind's faults strike; undefined: at random instants alone. */
