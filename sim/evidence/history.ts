@@ -54,9 +54,11 @@ export interface WriteOperation extends OperationBase {
   readonly contextFrom: number | undefined;
   /**
    * The condition of a put: the key holds nothing (`absent`), its context is that of the read `contextFrom`
-   * (`unchanged`), or its entity tag is (`tag`). Absent: none.
+   * (`unchanged`), or its entity tag is (`tag`), or the key does not hold the value `excluded` (`differs`). Absent: none.
    */
-  readonly condition?: 'absent' | 'unchanged' | 'tag';
+  readonly condition?: 'absent' | 'unchanged' | 'tag' | 'differs';
+  /** With `differs`: the tag of the value that the put's `If-None-Match` names. */
+  readonly excluded?: string;
   /** How many replicas of the key in that datacenter certainly keep the tag on disk at the moment of `ok`. */
   readonly durableCopies: number;
   /**

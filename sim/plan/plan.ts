@@ -36,7 +36,7 @@ export interface PlanQuorum {
 }
 
 /** Conditions of a put: the key holds nothing, or what this client's last read of it returned. */
-export const conditionNames = ['absent', 'unchanged'] as const;
+export const conditionNames = ['absent', 'unchanged', 'differs'] as const;
 
 /** How many replicas must lack a key before the node answers that it is absent: with `basic_quorum`, a majority. */
 export const absenceNames = ['confirmed', 'confirmed-by-majority'] as const;
@@ -64,7 +64,10 @@ export interface PlanOperation {
   readonly context: 'none' | 'last';
   /** Over HTTP; absent: over the binary protocol. */
   readonly over?: 'http';
-  /** Absent: the put is unconditional. Without an earlier read, `unchanged` is no condition. */
+  /**
+   * Absent: the put is unconditional. `differs`: the key does not hold a value that the client last read, which only
+   * HTTP can state; elsewhere it counts as `unchanged`. Without an earlier read, `unchanged` is no condition.
+   */
   readonly condition?: (typeof conditionNames)[number];
   /** The read has `notfound_ok=false`. Absent: the first answers decide. */
   readonly absence?: (typeof absenceNames)[number];

@@ -171,6 +171,7 @@ const absences: Readonly<Record<(typeof absenceNames)[number], string>> = {
 const conditions: Readonly<Record<(typeof conditionNames)[number], string>> = {
   absent: ', on condition that the key holds nothing',
   unchanged: ', on condition that the key holds what it last read',
+  differs: ', on condition that the key no longer holds a value that it last read',
 };
 
 function copiesClause({ need, quorum }: PlanOperation): string {

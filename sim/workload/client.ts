@@ -94,6 +94,8 @@ interface SeenContext {
   readonly tag: string | undefined;
   /** The tags of the values. */
   readonly values: readonly string[];
+  /** The entity tag of each of these values; empty for a read over another protocol. */
+  readonly valueTags: readonly string[];
 }
 
 /** One write on its way. */
@@ -103,6 +105,14 @@ interface Written {
   readonly tag: string;
   readonly seen: SeenContext | undefined;
   readonly condition: WriteOperation['condition'];
+  /** With `differs`: the value that the key must not hold. */
+  readonly excluded: Excluded | undefined;
+}
+
+/** A value that a client has read over HTTP. */
+interface Excluded {
+  readonly tag: string;
+  readonly entityTag: string;
 }
 
 type Ended = Pick<Completion, 'outcome' | 'reason' | 'unmet'>;
@@ -160,7 +170,7 @@ export class Client {
       const { message } = exchange.answer;
       if (message.unchanged === true && seen !== undefined) return this.#endUnchanged(id, seen);
       const values = tagsOf(message);
-      this.#remember(key, id, message.vclock, undefined, values);
+      this.#remember(key, { read: id, tag: undefined, values, valueTags: [] }, message.vclock);
       const confirmed = absenceNeed(wanted, message.vclock, recorder.history[id]);
       recorder.endRead(id, this.#completion('ok', ''), values, confirmed);
       return 'ok';
@@ -188,7 +198,11 @@ export class Client {
     const known = this.#seen.get(operation.key);
     const isOverHttp = operation.over === 'http' && this.#target.http !== undefined;
     const condition = conditionOf(operation, known, isOverHttp);
-    const carries = condition === undefined ? operation.context === 'last' : condition !== 'absent';
+    const excluded = condition === 'differs' ? excludedOf(known) : undefined;
+    const carries =
+      condition === undefined
+        ? operation.context === 'last'
+        : condition !== 'absent' && condition !== 'differs';
     const seen = carries ? known : undefined;
     const tag = operation.kind === 'put' ? tagOf(this.#setup.name, this.#writeCount++) : '';
     const connection = isOverHttp ? undefined : (this.#openConnection() ?? (await this.#connect()));
@@ -197,8 +211,9 @@ export class Client {
       tag,
       contextFrom: seen?.read,
       ...(condition === undefined ? {} : { condition }),
+      ...(excluded === undefined ? {} : { excluded: excluded.tag }),
     });
-    const written: Written = { operation, where, tag, seen, condition };
+    const written: Written = { operation, where, tag, seen, condition, excluded };
     const end = isOverHttp ? await this.#writeHttp(written) : await this.#writePb(written, connection);
     const { outcome } = end;
     const { durable } = this.#setup;
@@ -232,16 +247,16 @@ export class Client {
       return 'fail';
     }
     const values = object.values.map((value) => readTag(value));
-    this.#remember(key, id, object.context, object.tag, values);
+    this.#remember(key, { read: id, tag: object.tag, values, valueTags: object.valueTags }, object.context);
     const confirmed = absenceNeed(wanted, object.context, recorder.history[id]);
     recorder.endRead(id, this.#completion('ok', ''), values, confirmed);
     return 'ok';
   }
 
-  async #writeHttp({ operation, where, tag, seen, condition }: Written): Promise<Ended> {
+  async #writeHttp({ operation, where, tag, seen, condition, excluded }: Written): Promise<Ended> {
     const query = { ...queryOf(operation), timeout: String(this.#serverTimeoutMs()) };
     const context = seen === undefined ? {} : { 'X-Riak-Vclock': Buffer.from(seen.bytes).toString('base64') };
-    const headers = { ...context, ...conditionHeader(condition, seen) };
+    const headers = { ...context, ...conditionHeader(condition, seen, excluded) };
     const request =
       operation.kind === 'delete'
         ? deleteRequest(where.place, query, context)
@@ -345,15 +360,9 @@ export class Client {
     return exchange;
   }
 
-  #remember(
-    key: number,
-    read: number,
-    vclock: Uint8Array | undefined,
-    tag: string | undefined,
-    values: readonly string[],
-  ): void {
+  #remember(key: number, seen: Omit<SeenContext, 'bytes'>, vclock: Uint8Array | undefined): void {
     if (vclock === undefined || vclock.length === 0) this.#seen.delete(key);
-    else this.#seen.set(key, { read, bytes: Buffer.from(vclock), tag, values });
+    else this.#seen.set(key, { ...seen, bytes: Buffer.from(vclock) });
   }
 
   #key(key: number): ClientKey {
@@ -450,17 +459,27 @@ function conditionOf(
   seen: SeenContext | undefined,
   isOverHttp: boolean,
 ): WriteOperation['condition'] {
-  if (kind !== 'put' || condition !== 'unchanged') return kind === 'put' ? condition : undefined;
+  if (kind !== 'put' || condition === undefined) return undefined;
+  if (condition === 'absent') return condition;
   if (seen === undefined) return undefined;
+  if (condition === 'differs' && isOverHttp && excludedOf(seen) !== undefined) return condition;
   return isOverHttp && seen.tag !== undefined ? 'tag' : 'unchanged';
+}
+
+/** The last of the values that were read, with its entity tag: of several, not the one that is shown first. */
+function excludedOf(seen: SeenContext | undefined): Excluded | undefined {
+  const [tag, entityTag] = [seen?.values.at(-1), seen?.valueTags.at(-1)];
+  return tag === undefined || entityTag === undefined || entityTag === '' ? undefined : { tag, entityTag };
 }
 
 function conditionHeader(
   condition: WriteOperation['condition'],
   seen: SeenContext | undefined,
+  excluded: Excluded | undefined,
 ): Readonly<Record<string, string>> {
   if (condition === undefined) return {};
   if (condition === 'absent') return { 'If-None-Match': '*' };
+  if (condition === 'differs') return { 'If-None-Match': excluded?.entityTag ?? '' };
   if (condition === 'tag') return { 'If-Match': seen?.tag ?? '' };
   return { 'X-Riak-If-Not-Modified': Buffer.from(seen?.bytes ?? []).toString('base64') };
 }

@@ -34,7 +34,7 @@ export class HistoryRecorder {
   /** Opens a write and returns its id. */
   beginWrite(
     invocation: Invocation,
-    write: Pick<WriteOperation, 'kind' | 'tag' | 'contextFrom' | 'condition'>,
+    write: Pick<WriteOperation, 'kind' | 'tag' | 'contextFrom' | 'condition' | 'excluded'>,
   ): number {
     const id = this.#operations.length;
     this.#operations.push({ ...begun(id, invocation), ...write, durableCopies: 0 });

@@ -23,6 +23,14 @@ export interface HttpObject {
   readonly values: readonly Buffer[];
   readonly context: Uint8Array | undefined;
   readonly tag: string | undefined;
+  /** The entity tag of each of `values`, as `If-None-Match` states it; empty if the answer shows none. */
+  readonly valueTags: readonly string[];
+}
+
+/** One value of an object with siblings. */
+interface Part {
+  readonly value: Buffer;
+  readonly tag: string;
 }
 
 /** What an error answer says. */
@@ -80,11 +88,15 @@ export function objectOf({ status, headers, body }: HttpClientResponse): HttpObj
     context: context === undefined ? undefined : Buffer.from(context, 'base64'),
     tag: headers['etag'],
   };
-  if (status === 404 && headers['x-lockstep-error'] === 'NotFound') return { values: [], ...shared };
-  if (status === 200) return { values: [body], ...shared };
+  if (status === 404 && headers['x-lockstep-error'] === 'NotFound')
+    return { values: [], valueTags: [], ...shared };
+  if (status === 200)
+    return { values: [body], valueTags: shared.tag === undefined ? [] : [shared.tag], ...shared };
   if (status !== 300) return undefined;
   const boundary = /boundary=(\S+)/.exec(headers['content-type'] ?? '')?.[1];
-  return boundary === undefined ? undefined : { values: partsOf(body, boundary), ...shared };
+  if (boundary === undefined) return undefined;
+  const parts = partsOf(body, boundary);
+  return { values: parts.map(({ value }) => value), valueTags: parts.map(({ tag }) => tag), ...shared };
 }
 
 /** What an error answer says. */
@@ -98,17 +110,18 @@ export function failureOf({ status, headers, body }: HttpClientResponse): HttpFa
   };
 }
 
-/** The bodies of the parts that are no deletions. */
-function partsOf(body: Buffer, boundary: string): readonly Buffer[] {
+/** The parts that are no deletions. */
+function partsOf(body: Buffer, boundary: string): readonly Part[] {
   const mark = Buffer.from(`\r\n--${boundary}`);
-  const values: Buffer[] = [];
+  const values: Part[] = [];
   for (let at = body.indexOf(mark); at >= 0;) {
     const next = body.indexOf(mark, at + mark.length);
     if (next < 0) break;
     const part = body.subarray(at + mark.length + 2, next);
     const end = part.indexOf('\r\n\r\n');
     const head = part.subarray(0, end).toString('latin1');
-    if (!/^x-riak-deleted: true$/im.test(head)) values.push(part.subarray(end + 4));
+    const tag = /^etag: (\S+)$/im.exec(head)?.[1] ?? '';
+    if (!/^x-riak-deleted: true$/im.test(head)) values.push({ value: part.subarray(end + 4), tag });
     at = next;
   }
   return values;

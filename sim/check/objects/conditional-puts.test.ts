@@ -32,6 +32,18 @@ it('a put is refused as present only where some put can have been', () => {
   expect(checkConditionalPuts([putAt(1, 'A'), refused], new Map()).ok).toBe(true);
 });
 
+it('a put on condition that the key does not hold a value follows a write that may have replaced it', () => {
+  const differs = putAt(20, 'B', { condition: 'differs', excluded: 'A' });
+  expect(checkConditionalPuts([putAt(1, 'A'), seen, differs], dots)).toMatchObject({ ok: false, checked: 1 });
+  const over = putAt(15, 'D', { contextFrom: 10 });
+  expect(checkConditionalPuts([putAt(1, 'A'), seen, over, differs], dots).ok).toBe(true);
+  const beside = putAt(15, 'D');
+  expect(checkConditionalPuts([putAt(1, 'A'), seen, beside, differs], dots).ok).toBe(false);
+  // Of puts through other replicas, the coordinator may not know.
+  const apart = putAt(20, 'C', { condition: 'differs', excluded: 'A' });
+  expect(checkConditionalPuts([putAt(1, 'A'), seen, apart], dots)).toMatchObject({ ok: true, checked: 0 });
+});
+
 it('an entity tag of a bucket without siblings does not name what counts as older', () => {
   const tagged = putAt(20, 'B', { condition: 'tag', contextFrom: 10 });
   const history = newestWins([putAt(1, 'A'), blind, tagged]);

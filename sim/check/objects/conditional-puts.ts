@@ -4,6 +4,8 @@
  *
  * - a put that stated "unchanged" may have seen every put that the incarnation had given an earlier dot of the key;
  * - before a put that stated "absent", each such put may have been deleted;
+ * - before a put that stated that the key does not hold some value, a write may have replaced or deleted that value, if
+ *   its put had an earlier dot of the incarnation;
  * - a put is refused as "present" only if some put may have written the key by then.
  *
  * Who coordinated, and in which order, is read from the dots on the disks. Puts through different coordinators promise
@@ -65,6 +67,10 @@ function checkKey(operations: History, coordinated: ReadonlyMap<string, Coordina
     for (const other of writes) {
       const dot = other.kind === 'put' ? coordinated.get(other.tag) : undefined;
       if (dot?.actor !== own.actor || dot.counter >= own.counter) continue;
+      if (put.condition === 'differs') {
+        if (other.tag === put.excluded) checkExclusion(put, other, writes, causality, tally);
+        continue;
+      }
       const allowed =
         put.condition === 'absent'
           ? writes.some((deletion) => mayHaveDeleted(deletion, other, put, causality))
@@ -87,6 +93,31 @@ function mayHaveDeleted(
   if (deletion.kind !== 'delete' || deletion.outcome === 'fail') return false;
   if (deletion.invokedUs > (put.completedUs ?? Infinity)) return false;
   return !put.siblings || causality.perhaps(deletion, value);
+}
+
+/** Nothing but a write that may have seen a value removes it from a key with siblings; from others, any write does. */
+function checkExclusion(
+  put: WriteOperation,
+  value: WriteOperation,
+  writes: readonly WriteOperation[],
+  causality: Causality,
+  tally: Tally,
+): void {
+  const endUs = put.completedUs ?? Infinity;
+  const isGone = writes.some(
+    (one) =>
+      one.id !== put.id &&
+      one.id !== value.id &&
+      one.outcome !== 'fail' &&
+      one.invokedUs <= endUs &&
+      (!put.siblings || causality.perhaps(one, value)),
+  );
+  tally.compare(
+    isGone,
+    endUs,
+    () =>
+      `${describeOperation(put)}: stated that the key does not hold ${describeOperation(value)}, and nothing had replaced that`,
+  );
 }
 
 /** Refused as present: some put may have been there. */
