@@ -54,6 +54,7 @@ export const transactionEvents: readonly string[] = [
   'xa.decision.refused',
   'xa.decision.recovered',
   'xa.decision.abandoned',
+  'xa.attempt.repeated',
 ];
 
 /** Computes the expected transaction metrics of one incarnation. */
@@ -129,7 +130,9 @@ export class TransactionObserver {
     this.#lastUs = nowUs;
     const xid = String(fields['xid']);
     this.#operators.happened(name, xid, fields, nowUs);
-    if (name.startsWith('xa.c.') || name.startsWith('xa.decision.'))
+    // The next attempt of a transaction begins under an id of its own; its client hears of one transaction.
+    if (name === 'xa.attempt.repeated') this.#sums.add('begun', -1);
+    else if (name.startsWith('xa.c.') || name.startsWith('xa.decision.'))
       this.#coordinated(name, xid, fields, clocks);
     else this.#branched(name, xid, fields, clocks);
   }

@@ -5,6 +5,7 @@ import type { Mark } from './recording.ts';
 const clauses: Readonly<Record<string, string>> = {
   'xa.c.begin': 'begins transaction %xid|with the branches %branches',
   'xa.c.prepare.sent': 'asks|%to|to prepare %xid',
+  'xa.attempt.repeated': 'tries again what %xid was to do',
   'xa.c.vote.recv': 'receives the vote|%vote|of %from|on %xid',
   'xa.c.decision.beforeLog': 'decides %xid|(%decision)',
   'xa.c.decision.written': 'writes the decision of %xid, not yet synced',

@@ -13,6 +13,7 @@ import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import { TransientMap } from '../../base/transient-map.ts';
 import type { OpenSpan, TraceContext } from '../../base/request-trace.ts';
 import { sometimes } from '../../base/sometimes.ts';
+import { sleep } from '../../io/clock.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
 import type { Branches } from '../participant/branches.ts';
 import type { NoAnswer, TransactionContext } from '../context.ts';
@@ -55,6 +56,10 @@ import type { IdempotencyService } from '../idempotency/key-service.ts';
 import type { BranchReply, BranchRequest, ReportedState } from '../formats/messages.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import type { Xid, XidSource } from '../formats/xid.ts';
+
+/** The waits before further attempts; each is twice the one before, a quarter of a second in all. */
+const firstWaitUs = 4000;
+const lastWaitUs = 128_000;
 
 /** The coordinator role of one node. */
 export class Coordinator {
@@ -110,7 +115,6 @@ export class Coordinator {
    */
   async run(request: TransactionRequest): Promise<TransactionOutcome> {
     const { io, parts, metrics } = this.#context;
-    const xid = this.#xids.next();
     const startUs = io.clock.nowUs();
     const level = request.level ?? parts.settings.writeLevel;
     this.#running += 1;
@@ -118,26 +122,81 @@ export class Coordinator {
     request.times?.asked(startUs);
     const span = request.times?.dispatchSpan(startUs) ?? request.partOf?.child('dispatch', startUs);
     try {
-      const places = request.operations.map(
-        ({ key }) => new KeyPlacement(parts.router.tokenOf(key), parts.ring()),
-      );
-      const own = this.#unrecorded.take(xid, request, places, level);
-      const told = await (own === undefined
-        ? this.#run(xid, request, places, level, startUs, span)
-        : this.#unrecorded.run(xid, own, level, span));
-      const outcome =
-        request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid
-          ? await this.#fence(request, places, told, level, startUs)
-          : told;
+      const outcome = await this.#attempts(request, level, startUs, span);
       metrics.concluded(outcome.kind === 'aborted' ? outcome.reason : nameOf(outcome));
       metrics.took('total', io.clock.nowUs() - startUs);
-      if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
       return outcome;
     } finally {
       request.times?.concluded(io.clock.nowUs());
       span?.end(io.clock.nowUs());
       this.#running -= 1;
     }
+  }
+
+  /**
+   * Attempts a transaction until a member answers for its keys. While members learn of a change of the ring one by one,
+   * or a key is on its way to its new primary, a primary refuses what this node takes for possible; nothing has happened
+   * then, and a moment later it is possible. Under a client's id there is one attempt: a further one would have to be
+   * told from the first.
+   */
+  async #attempts(
+    request: TransactionRequest,
+    level: ConsistencyLevel,
+    startUs: number,
+    span: OpenSpan | undefined,
+  ): Promise<TransactionOutcome> {
+    const { io, parts } = this.#context;
+    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    let outcome = await this.#attempt(request, level, startUs, span);
+    for (
+      let waitUs = firstWaitUs;
+      waitUs <= lastWaitUs && this.#mayPass(request, level, outcome);
+      waitUs *= 2
+    ) {
+      const leftUs = timeoutUs - (io.clock.nowUs() - startUs) - waitUs;
+      // Whoever answers at the last moment is told as before.
+      if (leftUs < timeoutUs / 2) return outcome;
+      await sleep(io.clock, waitUs);
+      sometimes('transaction.attempted-again');
+      if (io.log.enabled('trace')) io.log.event('trace', 'xa.attempt.repeated', { xid: outcome.xid });
+      const again = { ...request, timeoutMs: Math.floor(leftUs / 1000) };
+      outcome = await this.#attempt(again, level, io.clock.nowUs(), span);
+    }
+    return outcome;
+  }
+
+  /** Whether a primary has refused what this node takes for possible now. */
+  #mayPass(request: TransactionRequest, level: ConsistencyLevel, outcome: TransactionOutcome): boolean {
+    if (outcome.kind !== 'aborted' || outcome.reason !== 'no_targets') return false;
+    if (request.clientId !== undefined || request.forceAbort) return false;
+    const { parts, lives } = this.#context;
+    const orders = ordersOf(parts, lives, request, this.#placesOf(request), level);
+    return objectionTo(parts, orders, false) === undefined;
+  }
+
+  #placesOf({ operations }: TransactionRequest): readonly KeyPlacement[] {
+    const { router, ring } = this.#context.parts;
+    return operations.map(({ key }) => new KeyPlacement(router.tokenOf(key), ring()));
+  }
+
+  async #attempt(
+    request: TransactionRequest,
+    level: ConsistencyLevel,
+    startUs: number,
+    span: OpenSpan | undefined,
+  ): Promise<TransactionOutcome> {
+    const xid = this.#xids.next();
+    const places = this.#placesOf(request);
+    const own = this.#unrecorded.take(xid, request, places, level);
+    const told = await (own === undefined
+      ? this.#run(xid, request, places, level, startUs, span)
+      : this.#unrecorded.run(xid, own, level, span));
+    const outcome =
+      request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid
+        ? await this.#fence(request, places, told, level, startUs)
+        : told;
+    if (!this.remembered.hasEnded(xid)) this.remembered.keep(outcome);
+    return outcome;
   }
 
   /**
