@@ -5,6 +5,17 @@ import type { OperatorName } from './operators.ts';
 
 /** Generated mutants that change nothing that Lockstep promises, by name, each with the reason. */
 export const equivalentMutants: Readonly<Record<string, string>> = {
+  'boundary-0072f1f1': 'a bound of memory that is one entry lower',
+  'boundary-8faaafef': 'the timer of a batch that is over fires at its deadline and finds nothing open',
+  'drop-await-00bc1974': 'the file is read only, and nothing depends on when its handle is closed',
+  'drop-await-bbad6a91': 'owners are told once more of a key that they hold already',
+  'drop-clean-up-084f3981':
+    'the timer fires at the deadline of its read and resolves what is resolved already',
+  'drop-error-58486bbf': 'the disk throws no other error than the one that is handled after',
+  'drop-error-cc3523fb': 'the decoder throws no other error than the one that is handled after',
+  'swap-check-and-await-4e42dce0': 'without a number no file has the name that is removed',
+  'wrong-identity-8d3d378f':
+    'a primary has one attempt under an id at a time, so no other claim of it is dropped',
   'boundary-9ba45e3d': 'a deadline that is one microsecond later is no promise broken',
   'drop-await-03e36745':
     'the probe file is removed either way: its removal does not wait for the end of its closing on any system',
