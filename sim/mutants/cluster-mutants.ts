@@ -79,9 +79,9 @@ export const clusterMutants: readonly Mutant[] = [
     code: 'M61',
     title: 'a write over an unreadable copy keeps the actor, as if all earlier writes were known',
     file: 'engine/replica/key-slots.js',
-    find: `if (lost)
-            this.#estranged(key);`,
-    replace: '',
+    find: `#loadDoubted(key, slot) {
+        this.#estranged(key);`,
+    replace: '#loadDoubted(key, slot) {',
     scenario: 'writes-over-bit-rot',
     oracles: ['durability'],
     seedsMax: 20,
