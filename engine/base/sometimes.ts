@@ -92,7 +92,8 @@ export const rareBranches = {
   'tombstone.changed-before-removal':
     'a key is written between the agreement on its tombstone and the removal',
   'tombstone.kept-for-hint': 'a tombstone stays because a hint for its key is stored',
-  'transaction.attempted-again': 'a primary refused what its coordinator took for possible; a further attempt follows',
+  'transaction.attempted-again':
+    'a primary refused what its coordinator took for possible; a further attempt follows',
   'transaction.batch-adopted': 'a next primary takes the batch of a transaction from a former one',
   'transaction.branch-lost': 'a committed branch cannot be completed any more',
   'transaction.branch-redone': 'a branch lost its record with its disk and is asked to apply again',
