@@ -154,7 +154,7 @@ export class Coordinator {
       waitUs *= 2
     ) {
       const leftUs = timeoutUs - (io.clock.nowUs() - startUs) - waitUs;
-      // Whoever answers at the last moment is told as before.
+      // Late in the time of the client, it is told what there is.
       if (leftUs < timeoutUs / 2) return outcome;
       await sleep(io.clock, waitUs);
       sometimes('transaction.attempted-again');
