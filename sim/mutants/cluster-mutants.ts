@@ -80,8 +80,10 @@ export const clusterMutants: readonly Mutant[] = [
     title: 'a write over an unreadable copy keeps the actor, as if all earlier writes were known',
     file: 'engine/replica/key-slots.js',
     find: `#loadDoubted(key, slot) {
-        this.#estranged(key);`,
-    replace: '#loadDoubted(key, slot) {',
+        this.#estranged(key);
+        const outcome`,
+    replace: `#loadDoubted(key, slot) {
+        const outcome`,
     scenario: 'writes-over-bit-rot',
     oracles: ['durability'],
     seedsMax: 20,
