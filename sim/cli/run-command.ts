@@ -91,6 +91,8 @@ interface Campaign {
   readonly findings: Map<string, Findings>;
   /** Undefined: none is written. */
   readonly checkpoint: CheckpointFile | undefined;
+  /** The first failure has a page also where the campaign's time is over. */
+  hasPage: boolean;
 }
 
 /** The summary, and when the campaign began (ISO 8601) and how long it took, in its earlier processes too. */
@@ -130,7 +132,8 @@ export async function runScenarios(options: RunOptions): Promise<RanCampaign> {
   });
   const tell = (note: string): void => void process.stderr.write(`${note}\n`);
   const checkpoint = options.pages ? new CheckpointFile(options.out, make, tell) : undefined;
-  const campaign = { options, own, pool, unchanged, interruption, coverage, endMs, findings, checkpoint };
+  const parts = { options, own, pool, unchanged, interruption, coverage, endMs, findings, checkpoint };
+  const campaign: Campaign = { ...parts, hasPage: false };
   try {
     await runSeeds(campaign, names);
     const summaries = [];
@@ -347,8 +350,10 @@ async function lookInto(
   const mayShrink = shrinking === undefined && performance.now() < endMs && !interruption.hasCome;
   const shrunk =
     (await shrinking?.shrunk) ?? (mayShrink ? await shrink(campaign, result, options.shrinkMs) : undefined);
-  const hasTime = performance.now() < endMs && !interruption.hasCome;
-  return files.writeFailure(result, whole, shrunk, hasTime);
+  const hasTime = (performance.now() < endMs || !campaign.hasPage) && !interruption.hasCome;
+  const failure = await files.writeFailure(result, whole, shrunk, hasTime);
+  campaign.hasPage ||= failure.page !== undefined;
+  return failure;
 }
 
 function filesOf({ options, own }: Campaign, { scenario, seed }: RunResult): FailureFiles {
