@@ -9,8 +9,9 @@ import { present } from '../base/assert.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { TraceContext } from '../base/request-trace.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { BucketProperties } from '../buckets/properties.ts';
-import type { Member, Placement } from '../cluster/ring/ring.ts';
+import type { Member, Placement, Ring } from '../cluster/ring/ring.ts';
 import type { PeerRequest } from '../peer/wire/messages.ts';
 import { encodeBatch } from './batch-codec.ts';
 import { writeNeed } from './needs.ts';
@@ -65,7 +66,11 @@ export class BatchRound {
   readonly #places: readonly Place[];
   readonly #objects: readonly Uint8Array[];
   readonly #votes: readonly Vote[];
-  readonly #shares: readonly Share[];
+  readonly #shares: Share[];
+  /** The ring when the round began. */
+  readonly #ring: Ring;
+  #timeoutUs = 0;
+  #isDurableHere = false;
   #verdict: boolean | undefined;
   #heardMet: ((met: boolean) => void) | undefined;
   /** Undefined until a caller asks for `spread`. */
@@ -76,7 +81,7 @@ export class BatchRound {
    * While owners change: members that may soon be read as the primary and have not answered. The level is not reported
    * as met before all of them have.
    */
-  readonly #nextPrimaries: Set<NodeId> | undefined;
+  #nextPrimaries: Set<NodeId> | undefined;
   readonly #clientName: Uint8Array | undefined;
   readonly #holders = new Set<NodeId>();
   /** The span of the dispatch, for the other replicas; undefined if the client's request is not traced. */
@@ -96,6 +101,7 @@ export class BatchRound {
   ) {
     this.#clientName = clientName;
     this.#parts = parts;
+    this.#ring = parts.ring();
     this.#places = places;
     this.#objects = objects;
     this.#votes = groups.map(voteOf);
@@ -125,7 +131,7 @@ export class BatchRound {
     return this.#spread.promise;
   }
 
-  /** No pending owner existed for any key when the round began. */
+  /** No pending owner has been met for any key, neither when the round began nor when it became durable here. */
   get isCalm(): boolean {
     return this.#nextPrimaries === undefined;
   }
@@ -142,13 +148,46 @@ export class BatchRound {
 
   /** Sends the batch. `timeoutUs` bounds the wait for each replica. Called once. */
   send(timeoutUs: number): void {
+    this.#timeoutUs = timeoutUs;
     if (this.#votes.some(({ tally }) => tally === undefined)) this.#settle(false);
     for (const share of this.#shares) this.#sendShare(share, timeoutUs);
   }
 
-  /** The caller reports that the batch is durable on this node. */
+  /** The caller reports that the batch is durable on this node, once it is sent. */
   durableHere(): void {
+    this.#isDurableHere = true;
+    if (!this.#isStill()) this.#sendToNewOwners();
     this.#answer(this.#parts.self, true);
+  }
+
+  /** Whether nobody takes over a key, or has begun to since the round began. */
+  #isStill(): boolean {
+    const { pending, ring } = this.#parts;
+    if (!this.isCalm || ring() !== this.#ring) return false;
+    return this.#places.every(({ token }) => pending(token).length === 0);
+  }
+
+  /**
+   * A member that has begun to take over keys since the round began may have fetched them from this node before the batch
+   * could be read here.
+   */
+  #sendToNewOwners(): void {
+    const { pending, ring, self } = this.#parts;
+    const late: Share[] = [];
+    for (const [index, { token }] of this.#places.entries())
+      for (const member of [...ring().placement(token), ...pending(token)])
+        if (member.node !== self.node && !this.#isShared(member, index)) enter(late, member, [index]);
+    const next = nextPrimariesOf(this.#parts, this.#places) ?? new Set<NodeId>();
+    this.#nextPrimaries ??= new Set();
+    for (const { member } of late) if (next.has(member.node)) this.#nextPrimaries.add(member.node);
+    if (late.length > 0) sometimes('write.owner-joined-meanwhile');
+    this.#shares.push(...late);
+    this.#silent += late.length;
+    for (const share of late) this.#sendShare(share, this.#timeoutUs);
+  }
+
+  #isShared(member: Member, index: number): boolean {
+    return this.#shares.some((share) => share.member.node === member.node && share.indexes.includes(index));
   }
 
   #sendShare(share: Share, timeoutUs: number): void {
@@ -193,7 +232,8 @@ export class BatchRound {
       if (verdict === 'impossible') this.#settle(false);
       if (verdict === 'met') this.#unmet -= 1;
     }
-    if (this.#unmet === 0 && (this.#nextPrimaries?.size ?? 0) === 0) this.#settle(true);
+    if (this.#unmet > 0 || (this.#nextPrimaries?.size ?? 0) > 0) return;
+    if (this.#isDurableHere || this.#isStill()) this.#settle(true);
   }
 
   #settle(met: boolean): void {
@@ -326,7 +366,7 @@ function sharesOf(
   { self, pending }: RoundDependencies,
   places: readonly Place[],
   groups: readonly ReplicaGroup[],
-): readonly Share[] {
+): Share[] {
   const shares: Share[] = [];
   for (const { placement, indexes, calm } of groups) {
     for (const member of placement) if (member.node !== self.node) enter(shares, member, indexes);

@@ -19,6 +19,11 @@ export interface Current {
   readonly tag: string;
   /** The ETags of all representations: a writer may have seen any of them. */
   readonly tags: readonly string[];
+  /**
+   * Of several siblings, the ETag of each value, as its part shows it. A write on condition that the key does not hold one
+   * of them fails. It is no version of the whole: who has seen one sibling may not replace the others.
+   */
+  readonly valueTags?: readonly string[];
   readonly lastModifiedMs: number;
 }
 
@@ -104,7 +109,8 @@ function matches(
   if (current === undefined) return false;
   const { any, strong, weak } = tagsOf(header);
   if (any) return true;
-  const own = isRead(request) ? [current.tag] : current.tags;
+  const all = comparison === 'weak' ? [...current.tags, ...(current.valueTags ?? [])] : current.tags;
+  const own = isRead(request) ? [current.tag] : all;
   return own.some((tag) => strong.includes(tag) || (comparison === 'weak' && weak.includes(tag)));
 }
 

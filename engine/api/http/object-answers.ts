@@ -6,7 +6,7 @@ import type { HttpResponse } from '../../io/http.ts';
 import type { Io } from '../../io/io.ts';
 import { latestDateMs } from '../../replica/object/dates.ts';
 import type { Sibling, StoredObject } from '../../replica/object/object.ts';
-import { encodeContext } from '../../replica/object/object.ts';
+import { encodeContext, liveSiblings } from '../../replica/object/object.ts';
 import type { SiblingsForm } from '../tags.ts';
 import { contextTagOf, partsBoundaryOf, vtagOf } from '../tags.ts';
 import { absenceAnswer, plainText } from './answers.ts';
@@ -137,7 +137,8 @@ function contextHeader(object: StoredObject): string {
 /** Each form of the answer is a representation with its own tag (RFC 9110, 8.8.3.3). */
 function currentOfSeveral(object: StoredObject, form: SiblingsForm): Current {
   const tags = { list: contextTagOf(object.context, 'list'), parts: contextTagOf(object.context, 'parts') };
-  return { tag: tags[form], tags: [tags.list, tags.parts], lastModifiedMs: latestDateMs(object) };
+  const valueTags = liveSiblings(object).map(({ dot }) => vtagOf(dot));
+  return { tag: tags[form], tags: [tags.list, tags.parts], valueTags, lastModifiedMs: latestDateMs(object) };
 }
 
 /** The request headers that a cache must compare in addition to the target. */
