@@ -3,7 +3,13 @@
  * incarnations read altered bytes, and which damage those incarnations reported.
  */
 import type { Loss } from '../check/objects/disk-losses.ts';
-import type { CorruptionRecords, DamageReport, FileRange, HandedRange } from '../check/disks/corruption.ts';
+import type {
+  CorruptionRecords,
+  DamageReport,
+  FailedRead,
+  FileRange,
+  HandedRange,
+} from '../check/disks/corruption.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { FaultId } from '../world/core/fault-log.ts';
@@ -37,6 +43,7 @@ export class DiskHistory {
   readonly #reports: DamageReport[] = [];
   /** Torn tails that nodes cut when they started. */
   readonly #cuts: DamageReport[] = [];
+  readonly #failedReads = new Map<string, FailedRead>();
   /** Incarnations whose disk failed an operation or returned altered bytes, as `n1/3`. */
   readonly #troubled = new Set<string>();
   readonly #world: World;
@@ -76,15 +83,20 @@ export class DiskHistory {
     }));
     // A start cuts what a crash left after the last whole batch, rotten or not.
     const open = handed.filter((range) => !this.#cuts.some((cut) => covers(cut, range)));
-    return { altered: this.#altered, handed: open, reports: this.#reports };
+    const failedReads = [...this.#failedReads.values()];
+    return { altered: this.#altered, handed: open, reports: this.#reports, failedReads };
   }
 
   #watch(name: string): void {
     this.#cluster.host(name).disk.watch({
       altered: (node, path, from, to, kind) =>
         this.#alter({ node, path, from, to, atUs: this.#world.nowUs }, kind),
-      failed: (node, life, _operation, _path, failure) => {
+      failed: (node, life, operation, path, failure) => {
         if (failure === 'fault' || failure === 'noSpace') this.#troubled.add(`${node}/${life}`);
+        if (failure !== 'fault' || operation !== 'read') return;
+        const key = `${node}/${life}:${path}`;
+        if (!this.#failedReads.has(key))
+          this.#failedReads.set(key, { node, life, path, atUs: this.#world.nowUs });
       },
       handed: (node, life, path, from, to) =>
         this.#hand({ node, life, path, from, to, atUs: this.#world.nowUs }),

@@ -8,7 +8,7 @@ const place = { node: 'n1', path: 'store/00000001.log', from: 100, to: 101 };
 const flip = { ...place, atUs: 10 };
 const handed = { ...place, atUs: 20, life: 2, endedUs: undefined };
 const report = { ...place, from: 90, to: 150, atUs: 21, life: 2 };
-const nothing: CorruptionRecords = { altered: [], handed: [], reports: [] };
+const nothing: CorruptionRecords = { altered: [], handed: [], reports: [], failedReads: [] };
 
 function broken(records: Partial<CorruptionRecords>): string | undefined {
   return checkCorruption([], { ...nothing, ...records }).firstBad?.text;
@@ -39,5 +39,10 @@ describe('data-integrity', () => {
   it('accuses an incarnation that reports an untouched file as damaged (negative control)', () => {
     expect(broken({ reports: [report] })).toContain('which nothing has touched');
     expect(broken({ altered: [{ ...flip, path: '' }], reports: [report] })).toBe(undefined);
+    const failed = { node: 'n1', path: place.path, life: 2, atUs: 20 };
+    expect(broken({ failedReads: [failed], reports: [report] })).toBe(undefined);
+    expect(broken({ failedReads: [{ ...failed, life: 1 }], reports: [report] })).toContain(
+      'nothing has touched',
+    );
   });
 });

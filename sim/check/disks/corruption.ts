@@ -2,7 +2,7 @@
  * `data-integrity` (INV15), corruption is never served. It has three parts. Once a disk has been altered (a bit
  * flipped, a write or read misdirected, a log cut), every value that a client reads equals, byte for byte, a value that
  * some client wrote. A node that reads flipped bytes of a log reports that file as damaged. No node reports an
- * untouched file as damaged.
+ * untouched file as damaged, unless a read of that file has failed in the same incarnation.
  *
  * Each value read after the first alteration, each flipped range that was read, and each report is one comparison.
  * Skipped: values read before the first alteration, and ranges read by an incarnation that ended within `reportUs`,
@@ -35,6 +35,14 @@ export interface DamageReport extends FileRange {
   readonly life: number;
 }
 
+/** A file of which an incarnation's read failed (`read-error`). */
+export interface FailedRead {
+  readonly node: string;
+  readonly life: number;
+  readonly path: string;
+  readonly atUs: number;
+}
+
 /** The evidence of one run. */
 export interface CorruptionRecords {
   /** Ranges that faults altered, by any fault kind. */
@@ -43,6 +51,8 @@ export interface CorruptionRecords {
   readonly handed: readonly HandedRange[];
   /** Ranges that nodes reported as damaged, or cut as torn. */
   readonly reports: readonly DamageReport[];
+  /** The first failed read of each file by each incarnation. */
+  readonly failedReads: readonly FailedRead[];
 }
 
 /** Longest time from reading a range to the report of its damage, in virtual microseconds. */
@@ -98,10 +108,14 @@ function checkHanded(range: HandedRange, { reports }: CorruptionRecords, tally: 
     );
 }
 
-function checkReport(report: DamageReport, { altered }: CorruptionRecords, tally: Tally): void {
+function checkReport(report: DamageReport, { altered, failedReads }: CorruptionRecords, tally: Tally): void {
   const { node, life, path, from, atUs } = report;
-  // A fault altered that file or the whole disk.
-  const caused = altered.some((range) => range.node === node && (range.path === path || range.path === ''));
+  // A fault altered that file or the whole disk, or the node cannot read it.
+  const caused =
+    altered.some((range) => range.node === node && (range.path === path || range.path === '')) ||
+    failedReads.some(
+      (read) => read.node === node && read.life === life && read.path === path && read.atUs <= atUs,
+    );
   tally.compare(
     caused,
     atUs,
