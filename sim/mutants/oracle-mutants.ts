@@ -114,6 +114,30 @@ export const oracleMutants: readonly Mutant[] = [
     seedsMax: 10,
   },
   {
+    name: 'batch-misses-late-owner',
+    code: 'M242',
+    title:
+      'a batch that was being written while a member began to take its keys over does not reach that member',
+    file: 'engine/replication/batch-round.js',
+    find: `if (!this.#isStill())
+            this.#sendToNewOwners();`,
+    replace: '',
+    scenario: 'power-loss-during-ring-change',
+    oracles: ['atomicity', 'strict-serializability'],
+    seedsMax: 2,
+  },
+  {
+    name: 'sibling-tag-names-nothing',
+    code: 'M243',
+    title: 'a write on condition that the key does not hold one of its siblings goes through while it does',
+    file: 'engine/api/http/conditions.js',
+    find: '[...current.tags, ...(current.valueTags ?? [])]',
+    replace: '[...current.tags]',
+    scenario: 'reads-on-condition',
+    oracles: ['conditional-puts'],
+    seedsMax: 4,
+  },
+  {
     name: 'reset-undone-by-merge',
     code: 'M149',
     title: 'a setting of a bucket that a reset removed returns with the next record that is merged',
