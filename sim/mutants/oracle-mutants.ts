@@ -103,17 +103,6 @@ export const oracleMutants: readonly Mutant[] = [
     seedsMax: 3,
   },
   {
-    name: 'first-part-without-hint',
-    code: 'M241',
-    title: 'SETs that travel together: a replica that missed them all gets no hint of the first one',
-    file: 'engine/replication/write-batch.js',
-    find: 'if (this.#missing[index] === 0 && this.#rounds[index] === undefined)',
-    replace: 'if (at > 0 && this.#missing[index] === 0 && this.#rounds[index] === undefined)',
-    scenario: 'redis-pipelines',
-    oracles: ['session-guarantees'],
-    seedsMax: 10,
-  },
-  {
     name: 'batch-misses-late-owner',
     code: 'M242',
     title:
