@@ -1,7 +1,8 @@
 /**
  * A step of the build: starts a node of the bundle in an empty directory, loads what the other commands need, and stores
  * what V8 has compiled meanwhile beside the bundle (`engine/real/bundled-code.ts`). The code is of use to the version of
- * Node.js that built; another one compiles the bundle at every start.
+ * Node.js that built, and to its flags; another one compiles the bundle at every start. So the build runs this step twice,
+ * the second time with the flag that `lockstep cluster` and the files of `engine/deploy` start nodes with.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -13,6 +13,10 @@ test('an idle node is asked at the limit, and a busy one as much less often as i
   expect(intervalUs(50_000, mebibyte, pace)).toBe(1_000_000);
 });
 
+test('a node that stood still is asked again after two seconds at most', () => {
+  expect(intervalUs(5_000_000, mebibyte, pace)).toBe(7_000_000);
+});
+
 test('a pace that an operator sets is kept however late a node answers', () => {
   expect(intervalUs(50_000, mebibyte, { ...pace, askingShare: 1 })).toBe(62_500);
 });

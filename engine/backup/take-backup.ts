@@ -31,6 +31,9 @@ export interface BackupOptions {
   readonly progress: (copied: number, shared: number, all: number) => void;
 }
 
+/** A node that stood still is asked again soon: it lets go of what the backup copies if it hears nothing for long. */
+const restUsMax = 2_000_000;
+
 /** The defaults of `lockstep backup`. */
 export const backupDefaults: BackupOptions = {
   cut: cutDefaults,
@@ -157,5 +160,6 @@ export function intervalUs(
   bytes: number,
   { bytesPerSecond, askingShare }: CopyPace,
 ): number {
-  return Math.ceil(Math.max((bytes * 1_000_000) / bytesPerSecond, askedUs / askingShare));
+  const restUs = Math.min(askedUs / askingShare, askedUs + restUsMax);
+  return Math.ceil(Math.max((bytes * 1_000_000) / bytesPerSecond, restUs));
 }

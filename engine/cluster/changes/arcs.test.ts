@@ -76,12 +76,24 @@ describe('the sources of a range', () => {
     expect(sourcesOf(ring, range, far, without('a1', 'a2', 'a3'))).toBeUndefined();
   });
 
+  it('are the former owner alone where it held the only copy of its datacenter, unless it is replaced', () => {
+    const only = [member('a1', 'r1')];
+    const alone = new Ring(only);
+    expect(names(sourcesOf(alone, range, joiner, without()))).toEqual(['a1']);
+    expect(sourcesOf(alone, range, joiner, without('a1'))).toBeUndefined();
+    expect(sourcesOf(alone, range, joiner, without('a1'), 'a1' as NodeId)).toEqual([]);
+    const apart = new Ring([...only, member('b1', 'r1', 'e')]);
+    expect(sourcesOf(apart, range, joiner, without('a1'))).toBeUndefined();
+    expect(names(sourcesOf(apart, range, joiner, without('a1'), 'a1' as NodeId))).toEqual(['b1']);
+  });
+
   it('include every acknowledged write of the dead node, whatever majority acknowledged it', () => {
     for (const count of [1, 2, 3, 4, 5, 6, 7]) {
       const members = Array.from({ length: count }, (_, index) => member(`n${index}`, `r${index}`));
       const dead = present(members[0], 'the dead node');
       const replacement = { ...dead, node: 'replacement' as NodeId };
-      const sources = sourcesOf(new Ring(members), range, replacement, (one) => one !== dead) ?? [];
+      const sources =
+        sourcesOf(new Ring(members), range, replacement, (one) => one !== dead, dead.node) ?? [];
       // A majority of the dead node and replicas that are not read.
       const unread = members.filter((one) => one !== dead && !sources.includes(one));
       expect(1 + unread.length).toBeLessThan(count === 1 ? 2 : Math.floor(count / 2) + 1);

@@ -3,11 +3,12 @@
  *
  * A range comes from its present owner in the member's own rack. The member then holds what that owner held, so every
  * quorum still meets every acknowledged write. If that owner is unreachable, the member reads enough other replicas of
- * the datacenter that at least one of them holds each write that a majority acknowledged. A new rack adds a copy that
+ * the datacenter that at least one of them holds each write that a majority acknowledged. If that owner was the
+ * datacenter's only one, the member waits for it, unless it replaces it. A new rack adds a copy that
  * no acknowledged write has counted, so one replica is enough.
  */
 import { present } from '../../base/assert.ts';
-import type { Token } from '../../base/ids.ts';
+import type { NodeId, Token } from '../../base/ids.ts';
 import type { TokenRange } from '../ring/arc.ts';
 import { distance } from '../ring/arc.ts';
 import type { Member, Ring } from '../ring/ring.ts';
@@ -39,13 +40,14 @@ export function splitByPlacement(ranges: readonly TokenRange[], ring: Ring): rea
 
 /**
  * The nodes from which `taker` must read the range, each of them. Undefined if too few of them are reachable now
- * (`isThere`).
+ * (`isThere`). `replaces`: the dead node that `taker` replaces, which never returns.
  */
 export function sourcesOf(
   ring: Ring,
   range: TokenRange,
   taker: Member,
   isThere: (member: Member) => boolean,
+  replaces?: NodeId,
 ): readonly Member[] | undefined {
   const placement = ring.placement(range.to).filter((member) => member.node !== taker.node);
   const mate = placement.find((member) => inOneRack(member, taker));
@@ -56,6 +58,8 @@ export function sourcesOf(
   const enough = mate === undefined ? 1 : copies - Math.floor(copies / 2);
   if (near.length > 0)
     return there.length >= Math.min(enough, near.length) ? there.slice(0, enough) : undefined;
+  // A quorum of this datacenter was the former owner alone: nobody else surely has what it acknowledged.
+  if (mate !== undefined && mate.node !== replaces) return undefined;
   const far = placement.filter((member) => member.datacenter !== taker.datacenter);
   const first = far.find(isThere);
   if (first !== undefined) return [first];

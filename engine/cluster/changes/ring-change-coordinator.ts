@@ -365,7 +365,8 @@ export class RingChangeCoordinator {
 
   async #pull(range: TokenRange): Promise<boolean> {
     const isThere = (member: Member): boolean => this.#membership.isRoutable(member.node);
-    const sources = sourcesOf(this.#membership.ring, range, this.#self, isThere);
+    const { ring, self } = this.#membership;
+    const sources = sourcesOf(ring, range, this.#self, isThere, self.replaces);
     if (sources === undefined)
       throw new LockstepError('NoTargets', 'too few replicas of the range are there');
     for (const source of sources) {
