@@ -180,7 +180,7 @@ export class BatchRound {
     const next = nextPrimariesOf(this.#parts, this.#places) ?? new Set<NodeId>();
     this.#nextPrimaries ??= new Set();
     for (const { member } of late) if (next.has(member.node)) this.#nextPrimaries.add(member.node);
-    if (late.length > 0) sometimes('write.owner-joined-meanwhile');
+    if (late.length > 0) sometimes('transaction.owner-joined-meanwhile');
     this.#shares.push(...late);
     this.#silent += late.length;
     for (const share of late) this.#sendShare(share, this.#timeoutUs);

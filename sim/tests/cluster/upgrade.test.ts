@@ -55,7 +55,7 @@ test('a node that speaks no version of the cluster is refused, and the members s
   const { body } = await room.ask('n1', 'GET', '/cluster');
   const { refused } = JSON.parse(body.toString()) as ClusterView;
   expect(refused).toEqual([
-    { node: 'n3', reason: 'version', detail: expect.stringMatching(/ version 5 .* version 3$/) },
+    { node: 'n3', reason: 'version', detail: expect.stringMatching(/ version 6 .* version 3$/) },
   ]);
 });
 
