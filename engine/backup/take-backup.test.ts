@@ -13,7 +13,7 @@ test('an idle node is asked at the limit, and a busy one as much less often as i
   expect(intervalUs(50_000, mebibyte, pace)).toBe(1_000_000);
 });
 
-test('a node that stood still is asked again after two seconds at most', () => {
+test('a node that was paused is asked again after two seconds at most', () => {
   expect(intervalUs(5_000_000, mebibyte, pace)).toBe(7_000_000);
 });
 

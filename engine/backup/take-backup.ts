@@ -31,7 +31,7 @@ export interface BackupOptions {
   readonly progress: (copied: number, shared: number, all: number) => void;
 }
 
-/** A node that stood still is asked again soon: it lets go of what the backup copies if it hears nothing for long. */
+/** The longest pause: after a node was paused, the copy goes on as fast as before. */
 const restUsMax = 2_000_000;
 
 /** The defaults of `lockstep backup`. */

@@ -46,45 +46,29 @@ export function openDispatcher(dispatcher: Dispatcher, check: AdmissionCheck): D
   return {
     get: (request) => refusal(check) ?? dispatcher.get(request),
     read: (request, end) => {
-      try {
-        check();
-      } catch (error) {
-        end.failed(asLockstepError(error));
-        return;
-      }
-      dispatcher.read(request, end);
+      const error = errorOf(check);
+      if (error === undefined) dispatcher.read(request, end);
+      else end.failed(error);
     },
     readMany: (requests) => {
       const admitted = requests.filter((request) => {
-        try {
-          check();
-          return true;
-        } catch (error) {
-          request.failed(asLockstepError(error));
-          return false;
-        }
+        const error = errorOf(check);
+        if (error !== undefined) request.failed(error);
+        return error === undefined;
       });
       if (admitted.length > 0) dispatcher.readMany(admitted);
     },
     put: (request) => refusal(check) ?? dispatcher.put(request),
     replace: (request, done) => {
-      try {
-        check();
-      } catch (error) {
-        done(asLockstepError(error));
-        return;
-      }
-      dispatcher.replace(request, done);
+      const error = errorOf(check);
+      if (error === undefined) dispatcher.replace(request, done);
+      else done(error);
     },
     replaceMany: (requests) => {
       const admitted = requests.filter((request) => {
-        try {
-          check();
-          return true;
-        } catch (error) {
-          request.replaced(asLockstepError(error));
-          return false;
-        }
+        const error = errorOf(check);
+        if (error !== undefined) request.replaced(error);
+        return error === undefined;
       });
       if (admitted.length > 0) dispatcher.replaceMany(admitted);
     },
@@ -93,11 +77,17 @@ export function openDispatcher(dispatcher: Dispatcher, check: AdmissionCheck): D
 
 /** The refusal as a promise; undefined if the request is admitted. Costs requests no promise of its own. */
 function refusal(check: AdmissionCheck): Promise<never> | undefined {
+  const error = errorOf(check);
+  return error === undefined ? undefined : Promise.reject(error);
+}
+
+/** Why the request is refused; undefined if it is admitted. */
+function errorOf(check: AdmissionCheck): LockstepError | undefined {
   try {
     check();
     return undefined;
   } catch (error) {
-    return Promise.reject(asLockstepError(error));
+    return asLockstepError(error);
   }
 }
 

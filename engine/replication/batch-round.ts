@@ -160,7 +160,7 @@ export class BatchRound {
     this.#answer(this.#parts.self, true);
   }
 
-  /** Whether nobody takes over a key, or has begun to since the round began. */
+  /** Whether no member takes over a key, or has begun to since the round began. */
   #isStill(): boolean {
     const { pending, ring } = this.#parts;
     if (!this.isCalm || ring() !== this.#ring) return false;

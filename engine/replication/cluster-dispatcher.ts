@@ -151,16 +151,21 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   #read(request: GetRequest, isCounted: boolean, end: ReadEnd): void {
+    const nowUs = this.#parts.clock.nowUs();
+    this.#prepared(request, isCounted, end, nowUs)?.run(nowUs);
+  }
+
+  /** The read, which knows its replicas; undefined if it has failed. */
+  #prepared(request: GetRequest, isCounted: boolean, end: ReadEnd, nowUs: number): ClientRead | undefined {
     let quorum: ReadQuorum;
     try {
       quorum = this.#readQuorum(request);
     } catch (error) {
       end.failed(error);
-      return;
+      return undefined;
     }
     const read = new ClientRead(this.#parts, this.#readPlans, request, quorum, isCounted, end);
-    const nowUs = this.#parts.clock.nowUs();
-    if (read.prepare(nowUs)) read.run(nowUs);
+    return read.prepare(nowUs) ? read : undefined;
   }
 
   /** Runs the reads that may join as batches, and the others on their own. */
@@ -180,15 +185,8 @@ export class ClusterDispatcher implements Dispatcher {
       }
     });
     for (const request of requests) {
-      let quorum: ReadQuorum;
-      try {
-        quorum = this.#readQuorum(request);
-      } catch (error) {
-        request.failed(error);
-        continue;
-      }
-      const read = new ClientRead(this.#parts, this.#readPlans, request, quorum, isCounted, request);
-      if (!read.prepare(nowUs)) continue;
+      const read = this.#prepared(request, isCounted, request, nowUs);
+      if (read === undefined) continue;
       if (read.mayJoin && joining.takes(read.plan)) joining.add(read, read.key.length, read.timeoutUs);
       else read.run(nowUs);
     }

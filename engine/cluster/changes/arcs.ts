@@ -58,7 +58,7 @@ export function sourcesOf(
   const enough = mate === undefined ? 1 : copies - Math.floor(copies / 2);
   if (near.length > 0)
     return there.length >= Math.min(enough, near.length) ? there.slice(0, enough) : undefined;
-  // A quorum of this datacenter was the former owner alone: nobody else surely has what it acknowledged.
+  // The former owner alone was a quorum of this datacenter: no other replica surely has what it acknowledged.
   if (mate !== undefined && mate.node !== replaces) return undefined;
   const far = placement.filter((member) => member.datacenter !== taker.datacenter);
   const first = far.find(isThere);

@@ -74,6 +74,7 @@ export class Coordinator {
   readonly #xids: XidSource;
   readonly #active = new TransientMap<Xid, Active>();
   #running = 0;
+  #isStopped = false;
 
   constructor(
     context: TransactionContext,
@@ -154,9 +155,10 @@ export class Coordinator {
       waitUs *= 2
     ) {
       const leftUs = timeoutUs - (io.clock.nowUs() - startUs) - waitUs;
-      // Late in the time of the client, it is told what there is.
+      // Late in the client's time the coordinator answers with what it has.
       if (leftUs < timeoutUs / 2) return outcome;
       await sleep(io.clock, waitUs);
+      if (this.#isStopped) return outcome;
       sometimes('transaction.attempted-again');
       if (io.log.enabled('trace')) io.log.event('trace', 'xa.attempt.repeated', { xid: outcome.xid });
       const again = { ...request, timeoutMs: Math.floor(leftUs / 1000) };
@@ -311,6 +313,7 @@ export class Coordinator {
 
   /** Cancels the clients' timers and answers each waiting client with what is certain. */
   stop(): void {
+    this.#isStopped = true;
     for (const active of this.#active.values()) this.#runOut(active);
     this.singles.stop();
   }
