@@ -17,7 +17,8 @@ import { inFile } from '../plan/json-text.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import { WorldRandom } from '../world/core/random.ts';
 import type { Seed, Trial } from './mutant-trial.ts';
-import { Baseline, linkBuild, removeCopy, tryMutant } from './mutant-trial.ts';
+import { Baseline, removeCopy, tryMutant } from './mutant-trial.ts';
+import { linkBuild } from './mutate-build.ts';
 
 /** What to try. */
 export interface GeneratedOptions {

@@ -2,12 +2,10 @@
  * Tries one mutant: runs seeds against a copy of the build that holds it until a run fails, or its share of processor
  * time is spent. A failure counts only if the unchanged engine passes the same seed. Works in real time.
  */
-import { link, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { rm } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { brokenInvariant } from '../runner/broken.ts';
-import { bundleFile } from '../runner/pool/build.ts';
 import { Pool } from '../runner/pool/pool.ts';
 import { SimulatorFault } from '../runner/simulator-fault.ts';
 
@@ -134,20 +132,6 @@ class CpuClock {
     this.#excluded += this.seconds - before;
     return result;
   }
-}
-
-/**
- * Makes a copy of the build with one file's text replaced. All other modules are links, so a copy takes no space and a
- * tenth of a second. Remove it with `removeCopy`.
- */
-export async function linkBuild(build: string, target: string, file: string, text: string): Promise<void> {
-  await rm(target, { recursive: true, force: true });
-  const wanted = (name: string): boolean => name.endsWith('.js') && name !== bundleFile && name !== file;
-  const names = (await readdir(build, { recursive: true })).filter(wanted);
-  const folders = new Set(names.map((name) => dirname(name)));
-  for (const folder of [dirname(file), ...folders]) await mkdir(join(target, folder), { recursive: true });
-  await Promise.all(names.map((name) => link(join(build, name), join(target, name))));
-  await writeFile(join(target, file), text);
 }
 
 /** Removes a copy. */

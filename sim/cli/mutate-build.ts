@@ -5,8 +5,8 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { cp, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { cp, link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import process from 'node:process';
 
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -75,22 +75,37 @@ export function mutateInto(text: string, mutant: MutantEdit): string {
   return text.replace(mutant.find, () => mutant.replace);
 }
 
-/** Copies the build to `dist-mutants/<name>` beside it, applies the edit there, and returns that directory. */
+/**
+ * Makes a copy of the build in `dist-mutants/<name>` beside it, with the edit applied, and returns that directory.
+ * Another process may use the copy that was there before: it is replaced whole.
+ */
 export async function mutateBuild(mutant: MutantEdit, build: string = buildDirectory): Promise<string> {
   const edited = mutateInto(await readFile(join(build, mutant.file), 'utf8'), mutant);
   const mutated = join(dirname(join(build, '.')), mutatedFolder);
   const target = join(mutated, mutant.name);
   const fresh = join(mutated, `${mutant.name}.${process.pid}`);
-  await mkdir(mutated, { recursive: true });
-  // The bundles contain no mutant: the copy runs its modules. Nothing is compiled against it, either.
-  const bundles = [bundleFile, commandsBundleFile, browserBundleFile];
-  const filter = (source: string): boolean =>
-    !source.endsWith('.d.ts') && !bundles.some((bundle) => source.endsWith(bundle));
-  await cp(build, fresh, { recursive: true, filter });
-  await writeFile(join(fresh, mutant.file), edited);
+  await linkBuild(build, fresh, mutant.file, edited);
   await rm(target, { recursive: true, force: true });
   await rename(fresh, target);
   return target;
+}
+
+/**
+ * Makes a copy of the build with one file's text replaced. All other files are hard links, so a copy takes no space and
+ * a tenth of a second. The bundles are left out: they hold that file's former text.
+ */
+export async function linkBuild(build: string, target: string, file: string, text: string): Promise<void> {
+  await rm(target, { recursive: true, force: true });
+  const without = new Set([file, bundleFile, commandsBundleFile, browserBundleFile]);
+  const entries = await readdir(build, { recursive: true, withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.d.ts'))
+    .map((entry) => relative(build, join(entry.parentPath, entry.name)))
+    .filter((name) => !without.has(name));
+  const folders = new Set([file, ...names].map((name) => dirname(name)));
+  for (const folder of folders) await mkdir(join(target, folder), { recursive: true });
+  await Promise.all(names.map((name) => link(join(build, name), join(target, name))));
+  await writeFile(join(target, file), text);
 }
 
 /** Whether the value of `--mutant` is a file with a unified diff. */

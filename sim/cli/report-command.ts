@@ -1,6 +1,7 @@
 /** `lockstep-sim report` and `page`: pages of runs, one HTML file each. */
 import { readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import process from 'node:process';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { commandLine } from '../../reports/terminal.ts';
@@ -47,8 +48,11 @@ export async function writeReports(
   return pages;
 }
 
-/** Milliseconds of processor time for shrinking a large plan before it is explained, and for the explanation. */
-const explainLimits = { shrinkCpuMs: 6500, searchCpuMs: 6000 };
+/**
+ * Most milliseconds of processor time of this process, its start and the first run included; of these, most for
+ * shrinking a large plan before it is explained.
+ */
+const [explainCpuMsMax, shrinkCpuMsMax] = [15_000, 6500];
 
 /**
  * Why a plan fails, in words: what broke and how, what the failure needs, and at which moment it turns. Throws as
@@ -61,7 +65,10 @@ export async function explain(
 ): Promise<Explanation> {
   const plan = await planToReplay(what, seed, own);
   const failing = await recordRun(plan, () => performance.now(), own.invariants);
-  return explainRecording(failing, own, explainLimits);
+  const { user, system } = process.cpuUsage();
+  const leftMs = Math.max(0, explainCpuMsMax - (user + system) / 1000);
+  const shrinkCpuMs = Math.min(shrinkCpuMsMax, leftMs / 2);
+  return explainRecording(failing, own, { shrinkCpuMs, searchCpuMs: leftMs - shrinkCpuMs });
 }
 
 /** Writes the playground: a page with the simulator and one run of a scenario's seed. */

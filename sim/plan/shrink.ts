@@ -20,7 +20,7 @@ import { withoutRecord } from './plan.ts';
 const usualAnswerUs = 1500;
 
 /** No storm is made shorter than this. */
-const stormUsMin = 1000;
+export const stormUsMin = 1000;
 
 /** Most candidates that a property over plans tries (plans.ts). */
 export const shrinkRunsMax = 300;
@@ -238,7 +238,7 @@ function shortened(plan: Plan): Plan | undefined {
 }
 
 /** The plan whose storm ends at that time, without what would come later. */
-function endedAt(plan: Plan, stormUs: number): Plan {
+export function endedAt(plan: Plan, stormUs: number): Plan {
   const inside = (item: { readonly atUs: number }): boolean => item.atUs <= stormUs;
   return {
     ...plan,
@@ -300,21 +300,25 @@ function without(plan: Plan, list: ListName, at: number, size: number): Plan {
   }
 }
 
-/** The client waits instead of doing what was removed, so that the other operations meet the same moments. */
-function withoutWork<Kind extends Work>(
-  operations: readonly Kind[],
-  at: number,
-  size: number,
+/** The work without `size` items of it. */
+function withoutWork<Kind extends Work>(work: readonly Kind[], at: number, size: number): readonly Kind[] {
+  return keepingWork(work, (_, index) => index < at || index >= at + size);
+}
+
+/** The work that is kept. A client waits instead of doing what is not, so that what is kept meets the same moments. */
+export function keepingWork<Kind extends Work>(
+  work: readonly Kind[],
+  isKept: (item: Kind, index: number) => boolean,
 ): readonly Kind[] {
   const owedUs = new Map<number, number>();
   const kept: Kind[] = [];
-  for (const [index, operation] of operations.entries()) {
-    const thinkUs = operation.thinkUs + (owedUs.get(operation.client) ?? 0);
-    if (index >= at && index < at + size) {
-      owedUs.set(operation.client, thinkUs + usualAnswerUs);
+  for (const [index, item] of work.entries()) {
+    const thinkUs = item.thinkUs + (owedUs.get(item.client) ?? 0);
+    if (isKept(item, index)) {
+      kept.push({ ...item, thinkUs });
+      owedUs.delete(item.client);
     } else {
-      kept.push({ ...operation, thinkUs });
-      owedUs.delete(operation.client);
+      owedUs.set(item.client, thinkUs + usualAnswerUs);
     }
   }
   return kept;

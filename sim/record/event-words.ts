@@ -28,6 +28,7 @@ const clauses: Readonly<Record<string, string>> = {
   'xa.p.locks.released': 'unlocks the keys of %xid',
   'xa.p.recovery.scan': 'reads its log of prepared branches|and finds %xid',
   'disk.file.synced': 'syncs the file %what',
+  'disk.name.unsynced': 'has not synced the directory of %what since it renamed that file|at %since s',
   'host.booted': 'starts|(incarnation %life)',
   'host.crashed': 'dies|(incarnation %life)',
   'host.stopped': 'has stopped',
@@ -57,6 +58,8 @@ const clauses: Readonly<Record<string, string>> = {
   'membership.left': 'has left the cluster',
   'membership.join.waiting': 'waits with its join|(%detail)',
   'membership.move.declared': 'declares a ring change|(%state)|%move',
+  'membership.record.refused': 'refuses what it hears of the member %peer|(reason: %reason)',
+  'membership.disowned': 'learns from %by that it is no member of the cluster',
   'membership.ring.changed': 'changes its ring|to the members %members',
   'membership.peer.left': 'takes %peer for one that has left',
   'membership.peer.state.changed': 'calls %peer %to|(before: %from)',
@@ -105,9 +108,9 @@ export function fieldsOf(text: string): ReadonlyMap<string, string> {
 const everyday =
   /^(peer\.(inbound|plane|link\.(connected|lost|failed))|node\.started|membership\.started|store\.segment\.rotated|store\.closed|aae\.exchange\.(started|finished)|membership\.peer\.state|host\.stopped|node\.stopp|aae\.snapshot\.saved)/;
 
-/** Whether a node refuses something, or gives it up. */
+/** Whether a node refuses something, gives it up, or has left undone what it must do. */
 export function isRefusal(text: string): boolean {
-  return /^[a-z.A-Z]+\.(refused|rejected|abandoned|unresolved|gaveUp|mismatched|held|dropped)( |$)/.test(
+  return /^disk\.name\.unsynced |^[a-z.A-Z]+\.(refused|rejected|abandoned|unresolved|gaveUp|mismatched|held|dropped)( |$)/.test(
     text,
   );
 }

@@ -90,7 +90,7 @@ it('shrinks a large plan before it explains it', async () => {
     signal,
   );
   expect(decisive).toEqual(['f0', second]);
-  expect(sentence).toContain("Of the plan's 61 faults and operations, 2 are enough.");
+  expect(sentence).toContain("Of the plan's 61 faults and operations, 4 are enough.");
   expect(runs).toBeLessThan(110);
 });
 

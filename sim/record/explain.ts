@@ -3,12 +3,16 @@
  * that passes: without a fault or an operation, with one moment moved, with one message of another delay. Then says in
  * words what lies between the two runs (facts.ts).
  */
+import type { CheckReport } from '../check/report.ts';
+import type { Plan } from '../plan/plan.ts';
 import { idsOf } from '../plan/plan-items.ts';
 import { shrinkPlan } from '../plan/shrink.ts';
 import { isSameBreach } from '../runner/signature.ts';
 import type { Explanation, ExplainRuns } from './explanation.ts';
 import { explained, triedSinglyMax } from './explanation.ts';
 import { NeighbourSearch } from './neighbour-search.ts';
+import { seconds } from './facts.ts';
+import { suspectedParts } from './focus.ts';
 import type { Recording } from './recording.ts';
 
 /**
@@ -26,27 +30,79 @@ export async function explainPlan(
     return explained([], ['The plan breaks no promise: there is nothing to explain.'], 0);
   }
   const count = idsOf(failing.plan).length;
-  if (signal === undefined || count <= triedSinglyMax)
-    return new NeighbourSearch(failing, runs, isOver).explain();
-  const stormUs = failing.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
-  const first = failing.result.reports.find(({ invariant }) => invariant === concern.invariant);
-  const {
-    plan,
-    found,
-    runs: before,
-  } = await shrinkPlan(failing.plan, {
-    findsFailure: async (candidate) => {
-      const broken = await runs.judge(candidate, concern.invariant);
-      const isSame = broken !== undefined && (first === undefined || isSameBreach(broken, first));
-      return isSame ? candidate : undefined;
-    },
-    signal,
-    violationUs: Math.max(1, concern.atUs - stormUs),
-  });
-  const recording = found === undefined ? failing : await runs.record(plan);
+  const others = otherBreaches(failing);
+  if (signal === undefined || count <= triedSinglyMax) {
+    const { decisive, lines, runs: made } = await new NeighbourSearch(failing, runs, isOver).explain();
+    return explained(decisive, [...lines, ...others], made);
+  }
+  const { plan, runs: before } = await smallerPlan(failing, concern, runs, signal);
+  const recording = plan === failing.plan ? failing : await runs.record(plan);
   const small = recording.concern?.invariant === concern.invariant ? recording : failing;
   const { decisive, lines, runs: after } = await new NeighbourSearch(small, runs, isOver).explain();
   const left = idsOf(small.plan).length;
   const enough = left < count ? [`Of the plan's ${count} faults and operations, ${left} are enough.`] : [];
-  return explained(decisive, [...lines, ...enough], before + 1 + after);
+  return explained(decisive, [...lines, ...enough, ...others], before + 1 + after);
+}
+
+/** Most other breaches that are told, and most characters of each. */
+const othersMax = 3;
+const otherCharactersMax = 160;
+
+/** What else the failing run breaks, the first breach first: of one fault of the engine, another promise may tell more. */
+function otherBreaches({ result, concern }: Recording): readonly string[] {
+  const told = result.reports
+    .flatMap(({ invariant, ok, vacuous, firstBad }) =>
+      ok || vacuous || firstBad === undefined || invariant === concern?.invariant
+        ? []
+        : [{ invariant, ...firstBad }],
+    )
+    .toSorted((left, right) => left.atUs - right.atUs)
+    .slice(0, othersMax)
+    .map(({ invariant, atUs, text }) => {
+      const short = text.length > otherCharactersMax ? `${text.slice(0, otherCharactersMax)}…` : text;
+      return `${invariant} at ${seconds(atUs)} (${short.replace(/\.$/, '')})`;
+    });
+  return told.length === 0 ? [] : [`The whole run also breaks ${told.join('; ')}.`];
+}
+
+/** A plan of no more faults and operations is small enough: the search leaves each out once. */
+const smallEnough = 4;
+
+/** The smallest plan that fails the same way, of those tried in time: first parts that the violation suggests, then step by step. */
+async function smallerPlan(
+  failing: Recording,
+  concern: NonNullable<Recording['concern']>,
+  { judge }: ExplainRuns,
+  signal: AbortSignal,
+): Promise<{ readonly plan: Plan; readonly runs: number }> {
+  const stormUs = failing.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
+  const first = failing.result.reports.find(({ invariant }) => invariant === concern.invariant);
+  let runs = 0;
+  const sameBreach = async (candidate: Plan): Promise<CheckReport | undefined> => {
+    runs += 1;
+    const broken = await judge(candidate, concern.invariant);
+    return broken !== undefined && (first === undefined || isSameBreach(broken, first)) ? broken : undefined;
+  };
+  let { plan } = failing;
+  let violationUs = concern.atUs;
+  for (const part of suspectedParts(failing)) {
+    if (signal.aborted) break;
+    const broken = await sameBreach(part);
+    if (broken === undefined) continue;
+    plan = part;
+    violationUs = broken.firstBad?.atUs ?? violationUs;
+    break;
+  }
+  const done = new AbortController();
+  const stopWhereSmall = (items: number): void => {
+    if (items <= smallEnough) done.abort();
+  };
+  stopWhereSmall(idsOf(plan).length);
+  const shrunk = await shrinkPlan(plan, {
+    findsFailure: sameBreach,
+    signal: AbortSignal.any([signal, done.signal]),
+    violationUs: Math.max(1, violationUs - stormUs),
+    onProgress: ({ items }) => stopWhereSmall(items),
+  });
+  return { plan: shrunk.found === undefined ? plan : shrunk.plan, runs };
 }

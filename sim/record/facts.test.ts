@@ -1,42 +1,12 @@
 import { expect, it } from 'vitest';
 
-import { planOfSeed } from '../runner/task.ts';
 import { deedOf } from './event-words.ts';
+import { emptyConcern, emptyRecording } from './recording.fixture.ts';
 import type { Concern, Mark, Recording } from './recording.ts';
 import { factsOf } from './facts.ts';
 
-const plan = planOfSeed('calm', 1);
-
 function recordingOf(concern: Partial<Concern>, parts: Partial<Recording>): Recording {
-  return {
-    format: 1,
-    plan,
-    result: {
-      ...{ scenario: plan.scenario, seed: plan.seed, verdict: 'failed', reports: [] },
-      ...{ digest: '', events: 1, nodeEvents: 1, outcomes: { ok: 0, fail: 0, unknown: 0 } },
-      ...{ virtualUs: 1, wallMs: 1, struck: {}, missed: [], because: '' },
-    },
-    ...{ phases: [], subjects: ['k3'], messageKinds: ['mergeObject', 'written'], messages: [], marks: [] },
-    ...{ bands: [], operations: [], states: [], counters: [], sentences: [], leftOut: 0 },
-    lanes: [
-      { name: 'n1', kind: 'node' },
-      { name: 'n2', kind: 'node' },
-      { name: 'n3', kind: 'node' },
-      { name: 'c0', kind: 'client' },
-    ],
-    concern: {
-      ...{
-        atUs: 2_000_000,
-        text: '#0 c0 put newest/k3: lost',
-        invariant: 'durability',
-        promise: '',
-        breach: '',
-      },
-      ...{ subjects: [0], lanes: [1], operations: [0] },
-      ...concern,
-    },
-    ...parts,
-  };
+  return { ...emptyRecording(), concern: { ...emptyConcern(), ...concern }, ...parts };
 }
 
 const mark = (

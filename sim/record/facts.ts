@@ -3,6 +3,7 @@
  * held what, and where the nearest passing run differs. Pure: it reads recordings. What it says are facts of the
  * recorded run; which of them is the cause, its reader judges.
  */
+import { brokenOrdersOf } from './broken-order.ts';
 import { deedOf, isEveryday, isRefusal } from './event-words.ts';
 import { requestKinds } from '../../engine/peer/wire/kinds.ts';
 import type { Mark, RecordedOperation, Recording } from './recording.ts';
@@ -23,6 +24,12 @@ const writeForm = /^#\d+ \S+ (put|delete) /;
 const copyRequests = ['readObject', 'readMany', 'mergeObject', 'mergeMany', 'keepHint'];
 /** A client's description of an operation on a key. */
 const objectForm = /^#\d+ \S+ (get|put|delete) /;
+/** Most broken orders that are told, and most messages; those of so long before the violation, in microseconds. */
+const ordersMax = 2;
+const arrivalsMax = 3;
+const arrivalsUs = 100_000;
+/** Invariants whose breach the steps of transactions may explain. */
+const aboutTransactions = /^(atomicity|durab|strict-|outcome|exactly|lock-|no-dangling|no-silent|metrics-)/;
 /** Most keys whose copies are listed, and most operations whose messages are. */
 const keysMax = 2;
 const operationsMax = 2;
@@ -35,6 +42,8 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
   return [
     `What broke, at ${seconds(concern.atUs)}: ${concern.text.replace(/\.$/, '')}.${promiseOf(concern)}`,
     ...facts.counters(),
+    ...facts.orders(),
+    ...facts.arrivals(),
     ...facts.exchanges(),
     ...facts.copies(),
     ...facts.views(),
@@ -105,6 +114,46 @@ class Facts {
       return `${placeOf(this.#run, row.lane)} ${row.name}: ${row.counted}, and ${row.expected} happened${by}`;
     });
     return others.length === 0 ? [] : [`Counters against what happened: ${others.join('; ')}.`];
+  }
+
+  /** Steps that came too early or once too often, of the transactions concerned; without these, of any. */
+  orders(): readonly string[] {
+    if (!aboutTransactions.test(this.#concern.invariant)) return [];
+    const { subjects } = this.#run;
+    const all = brokenOrdersOf(this.#run);
+    const named = new Set([...this.#subjects].map((subject) => subjects[subject] ?? ''));
+    const concerned = all.filter(({ xid }) => named.has(xid));
+    return (concerned.length > 0 ? concerned : all)
+      .slice(0, ordersMax)
+      .map(({ lane, atUs, deed, although }) => {
+        return `Out of order: at ${seconds(atUs)} ${placeOf(this.#run, lane)} ${deed}, although ${although}.`;
+      });
+  }
+
+  /** What reached the nodes that a violation without an operation names, about its key, last. */
+  arrivals(): readonly string[] {
+    const { messages, messageKinds, subjects, states } = this.#run;
+    if (this.#concern.operations.length > 0 || this.#lanes.size === 0) return [];
+    const key = [...this.#subjects].findLast((subject) => states.some((state) => state.key === subject));
+    if (key === undefined) return [];
+    const fromUs = this.#concern.atUs - arrivalsUs;
+    const reached = messages.filter(
+      ({ from, to, arrivedUs, about }) =>
+        this.#lanes.has(to) &&
+        this.#isNode(from) &&
+        arrivedUs >= fromUs &&
+        arrivedUs <= this.#concern.atUs &&
+        about.includes(key),
+    );
+    const told = reached
+      .toSorted((left, right) => right.arrivedUs - left.arrivedUs)
+      .slice(0, arrivalsMax)
+      .map(
+        ({ from, to, kind, arrivedUs }) =>
+          `${placeOf(this.#run, to)} receives ${messageKinds[kind] ?? 'a message'} of ${placeOf(this.#run, from)} (${seconds(arrivedUs)})`,
+      );
+    if (told.length === 0) return [];
+    return [`Last before it, about ${subjects[key] ?? ''}: ${told.join('; ')}.`];
   }
 
   /** Whom the node that a client asked has asked, and who had answered when the client was answered. */
@@ -265,6 +314,7 @@ class Facts {
         const score =
           (isAbout ? 4 : 0) +
           (this.#lanes.has(mark.lane) ? 2 : 0) +
+          (this.#namesConcerned(mark) ? 2 : 0) +
           (seen?.has(nameOf(this.#run, mark)) === false ? 2 : 0) +
           (mark.kind === 'fault' || mark.kind === 'crash' ? 1 : 0) +
           (isRefusal(mark.text) ? 2 : 0) +
@@ -376,6 +426,13 @@ class Facts {
       const nodes = listOf([...lanes].map((lane) => placeOf(this.#run, lane)));
       return `at ${seconds(atUs)} ${nodes}${lanes.size > 1 ? ' each' : ''} ${deed}`;
     });
+  }
+
+  /** Whether another node's event is about a node that the violation names: its peer. */
+  #namesConcerned({ lane, text }: Mark): boolean {
+    if (this.#lanes.has(lane)) return false;
+    const peer = /\bpeer=(\S+)/.exec(text)?.[1];
+    return [...this.#lanes].some((one) => this.#run.lanes[one]?.name === peer);
   }
 
   #isNode(lane: number): boolean {

@@ -17,6 +17,7 @@ import { MessageRecorder } from './message-recorder.ts';
 import { faultSentence } from './plan-sentences.ts';
 import type { Band, HeldState, Lane, Mark, MarkKind } from './recording.ts';
 import { Subjects } from './subjects.ts';
+import { followUnsyncedNames } from './unsynced-names.ts';
 
 /** Most marks, and most states, that a recording holds. */
 const marksMax = 60_000;
@@ -73,6 +74,10 @@ export class Recorder {
     world.network.watch(this.messages);
     world.trace.on('*', (event) => this.#happened(event));
     for (const { name } of this.#plan.nodes) this.#followStore(world, cluster, name);
+    followUnsyncedNames(world, (host, name, renamedUs) => {
+      const text = `disk.name.unsynced what=${name} since=${(renamedUs / 1_000_000).toFixed(4)}`;
+      this.#mark({ lane: this.laneOf(host), atUs: world.nowUs, kind: 'log', text, about: [] });
+    });
   }
 
   /** The index of a host's lane. */
