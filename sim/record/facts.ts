@@ -6,7 +6,9 @@
 import { brokenOrdersOf } from './broken-order.ts';
 import { deedOf, isEveryday, isRefusal } from './event-words.ts';
 import { requestKinds } from '../../engine/peer/wire/kinds.ts';
+import { reapedTombstonesOf } from './reaped-tombstones.ts';
 import type { Mark, RecordedOperation, Recording } from './recording.ts';
+import { lostValuesOf } from './lost-values.ts';
 import { wrongViewsOf } from './wrong-views.ts';
 
 /** Most deeds of one sentence. */
@@ -18,12 +20,22 @@ const aboutCopies = [
 ];
 /** Most views of peers that are told. */
 const viewsMax = 2;
+/** A read's repairs are sent so soon after its answer, in microseconds. */
+const repairUs = 100_000;
+/** A client's description of a read of a key. */
+const readForm = /^#\d+ \S+ get /;
 /** A client's description of a write to a key. */
 const writeForm = /^#\d+ \S+ (put|delete) /;
 /** Requests that a coordinator sends to the holders of copies. */
 const copyRequests = ['readObject', 'readMany', 'mergeObject', 'mergeMany', 'keepHint'];
 /** A client's description of an operation on a key. */
 const objectForm = /^#\d+ \S+ (get|put|delete) /;
+/** Most later states of copies that are told, most losses of a value, and most characters of what is held instead. */
+const laterMax = 4;
+const lossesMax = 3;
+const heldMax = 80;
+/** Nodes that reap a tombstone within this time do it together, in microseconds. */
+const sameReapUs = 100_000;
 /** Most broken orders that are told, and most messages; those of so long before the violation, in microseconds. */
 const ordersMax = 2;
 const arrivalsMax = 3;
@@ -46,6 +58,8 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
     ...facts.arrivals(),
     ...facts.exchanges(),
     ...facts.copies(),
+    ...facts.losses(),
+    ...facts.reaped(),
     ...facts.views(),
     ...facts.before(),
     ...facts.afterStart(),
@@ -159,48 +173,68 @@ class Facts {
   /** Whom the node that a client asked has asked, and who had answered when the client was answered. */
   exchanges(): readonly string[] {
     const concerned = this.#concerned();
-    return (concerned.length > 0 ? concerned : this.#lastWrites()).flatMap((one) => {
-      const { messages, messageKinds } = this.#run;
-      const endUs = one.completedUs < 0 ? this.#concern.atUs : one.completedUs;
-      const within = messages.filter(
-        ({ sentUs, about }) =>
-          sentUs >= one.invokedUs && sentUs <= endUs && about.some((key) => one.about.includes(key)),
-      );
-      const sent = within.filter(({ from, to }) => from === one.node && this.#isNode(to));
-      const asked = [...new Set(sent.map(({ to }) => to))];
-      const isBack = (lane: number): boolean =>
-        within.some(
-          ({ from, to, arrivedUs }) =>
-            from === lane && to === one.node && arrivedUs >= 0 && arrivedUs <= endUs,
+    return (concerned.length > 0 ? concerned : [...this.#lastWrites(), ...this.#lastReads()]).flatMap(
+      (one) => {
+        const { messages, messageKinds } = this.#run;
+        const endUs = one.completedUs < 0 ? this.#concern.atUs : one.completedUs;
+        const within = messages.filter(
+          ({ sentUs, about }) =>
+            sentUs >= one.invokedUs && sentUs <= endUs && about.some((key) => one.about.includes(key)),
         );
-      const kinds = [...new Set(sent.map(({ kind }) => messageKinds[kind] ?? ''))]
-        .filter((kind) => Object.hasOwn(requestKinds, kind))
-        .slice(0, 3);
-      const place = (lane: number): string => placeOf(this.#run, lane);
-      const [back, out] = [asked.filter(isBack), asked.filter((lane) => !isBack(lane))];
-      const end = one.completedUs < 0 ? 'until then' : 'before the client has its answer';
-      const told = [
-        back.length === 0
-          ? `no other node answers ${end}`
-          : `${listOf(back.map(place))} answer${back.length === 1 ? 's' : ''} ${end}`,
-        out.length === 0 ? '' : `${listOf(out.map(place))} not`,
-      ].filter(Boolean);
-      const who = one.text.split(' ', 2).join(' ');
-      // Who carries out a request for another node asks the other holders itself.
-      const isForwarded = kinds.some((kind) => !copyRequests.includes(kind));
-      const holders = isForwarded
-        ? []
-        : this.#holdersOf(one).filter((lane) => lane !== one.node && !asked.includes(lane));
-      const unasked =
-        holders.length === 0
-          ? ''
-          : ` ${listOf(holders.map(place))} ${holders.length === 1 ? 'holds' : 'hold'} a copy, too, and ${holders.length === 1 ? 'is' : 'are'} not asked.`;
-      if (asked.length === 0)
-        return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.${unasked}`];
-      return [
-        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds.join(', ')}); ${told.join(', ')}.${unasked}`,
-      ];
-    });
+        const sent = within.filter(({ from, to }) => from === one.node && this.#isNode(to));
+        const asked = [...new Set(sent.map(({ to }) => to))];
+        const isBack = (lane: number): boolean =>
+          within.some(
+            ({ from, to, arrivedUs }) =>
+              from === lane && to === one.node && arrivedUs >= 0 && arrivedUs <= endUs,
+          );
+        const kinds = [...new Set(sent.map(({ kind }) => messageKinds[kind] ?? ''))]
+          .filter((kind) => Object.hasOwn(requestKinds, kind))
+          .slice(0, 3);
+        const place = (lane: number): string => placeOf(this.#run, lane);
+        const [back, out] = [asked.filter(isBack), asked.filter((lane) => !isBack(lane))];
+        const end = one.completedUs < 0 ? 'until then' : 'before the client has its answer';
+        const told = [
+          back.length === 0
+            ? `no other node answers ${end}`
+            : `${listOf(back.map(place))} answer${back.length === 1 ? 's' : ''} ${end}`,
+          out.length === 0 ? '' : `${listOf(out.map(place))} not`,
+        ].filter(Boolean);
+        const who = one.text.split(' ', 2).join(' ');
+        // Who carries out a request for another node asks the other holders itself.
+        const isForwarded = kinds.some((kind) => !copyRequests.includes(kind));
+        const holders = isForwarded
+          ? []
+          : this.#holdersOf(one).filter((lane) => lane !== one.node && !asked.includes(lane));
+        const unasked =
+          holders.length === 0
+            ? ''
+            : ` ${listOf(holders.map(place))} ${holders.length === 1 ? 'holds' : 'hold'} a copy, too, and ${holders.length === 1 ? 'is' : 'are'} not asked.`;
+        if (asked.length === 0)
+          return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.${unasked}`];
+        return [
+          `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds.join(', ')}); ${told.join(', ')}.${unasked}${this.#repairsOf(one)}`,
+        ];
+      },
+    );
+  }
+
+  /** Which copies the node writes anew after a read, where replicas were to become equal. */
+  #repairsOf({ node, invokedUs, completedUs, about, text }: RecordedOperation): string {
+    if (this.#concern.invariant !== 'convergence' || !readForm.test(text) || completedUs < 0) return '';
+    const { messages, messageKinds } = this.#run;
+    const repaired = messages.filter(
+      ({ from, kind, sentUs, about: keys }) =>
+        from === node &&
+        messageKinds[kind] === 'mergeObject' &&
+        sentUs >= invokedUs &&
+        sentUs <= completedUs + repairUs &&
+        keys.some((key) => about.includes(key)),
+    );
+    const peers = [...new Set(repaired.map(({ to }) => placeOf(this.#run, to)))];
+    return peers.length === 0
+      ? ' After this read it repairs no copy of another node.'
+      : ` After this read it repairs the copies of ${listOf(peers)}.`;
   }
 
   /** The nodes that hold a copy of the key of an operation on one key, sooner or later. */
@@ -233,9 +267,10 @@ class Facts {
         [...written].filter((one) => !isSynced(one)),
       ];
       const place = ([lane]: readonly [number, number]): string => placeOf(this.#run, lane);
+      const lost = first === undefined ? [] : lostValuesOf(this.#run, first).map(({ lane }) => lane);
       const later = held
-        .filter(({ atUs }) => atUs > answerUs)
-        .slice(-deedsMax)
+        .filter(({ atUs, lane }) => atUs > answerUs && !lost.includes(lane))
+        .slice(-laterMax)
         .map(({ lane, atUs, text }) => {
           const what = text.replace(/ \(\d+ bytes\)$/, '').slice(0, 60);
           return `from ${seconds(atUs)} on ${placeOf(this.#run, lane)} holds ${what}`;
@@ -249,6 +284,21 @@ class Facts {
       const when = isAnswered ? `when the client has its answer (${seconds(answerUs)})` : 'at that moment';
       return [`New copies of ${subjects[key] ?? ''} ${when}: ${parts.join('; ')}.${asked}`];
     });
+  }
+
+  /** Where the value of the first concerned write got lost, node by node. */
+  losses(): readonly string[] {
+    const write = this.#lostWrite();
+    if (write === undefined) return [];
+    const told = lostValuesOf(this.#run, write)
+      .slice(0, lossesMax)
+      .map(({ lane, atUs, holds, reasons }) => {
+        const short = holds.length > heldMax ? `${holds.slice(0, heldMax)}…` : holds;
+        const why = reasons.length === 0 ? '' : `, ${reasons.join(', ')}`;
+        return `from ${seconds(atUs)} on ${placeOf(this.#run, lane)} lacks it, and holds ${short}${why}`;
+      });
+    const who = write.text.split(' ', 2).join(' ');
+    return told.length === 0 ? [] : [`Where the value of ${who} got lost: ${told.join('; ')}.`];
   }
 
   /** Where there are several datacenters: how many of the nodes stand in that of the node that the client asked. */
@@ -287,9 +337,38 @@ class Facts {
     return told.length === 0 ? [] : [`At that moment ${told.join('; ')}${more}.`];
   }
 
-  /** What the nodes concerned did last before the violation. */
+  /** The tombstone of a concerned key that was the youngest when it was reaped, and at which nodes. */
+  reaped(): readonly string[] {
+    if (!aboutCopies.includes(this.#concern.invariant)) return [];
+    const { subjects, plan } = this.#run;
+    const grace = plan.settings['tombstone_grace_seconds'];
+    const clause = grace === undefined ? '' : ` (tombstone_grace_seconds ${String(grace)})`;
+    return [...this.#subjects].slice(0, keysMax).flatMap((key) => {
+      const all = reapedTombstonesOf(this.#run, key);
+      const [first] = all;
+      if (first === undefined) return [];
+      const others = all.filter(
+        ({ lane, atUs }) => Math.abs(atUs - first.atUs) < sameReapUs && lane !== first.lane,
+      );
+      const nodes = listOf([first, ...others].map(({ lane }) => placeOf(this.#run, lane)));
+      return [
+        `The tombstone of ${subjects[key] ?? ''}: at ${seconds(first.atUs)} ${nodes} ${others.length === 0 ? 'removes' : 'remove'} it for good, ${seconds(first.ageUs)} after it was written${clause}.`,
+      ];
+    });
+  }
+
+  /** The write that the violation says is lost. */
+  #lostWrite(): RecordedOperation | undefined {
+    if (!aboutCopies.includes(this.#concern.invariant)) return undefined;
+    return this.#concerned().find(({ text }) => writeForm.test(text));
+  }
+
+  /** What the nodes concerned did last before the violation; before a value got lost, where one did. */
   before(): readonly string[] {
-    const { atUs: endUs } = this.#concern;
+    const write = this.#lostWrite();
+    const losses = write === undefined ? [] : lostValuesOf(this.#run, write);
+    const endUs = losses[0]?.atUs ?? this.#concern.atUs;
+    const lanes = losses.length === 0 ? this.#lanes : new Set(losses.map(({ lane }) => lane));
     const stormUs = this.#run.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
     // What happens before the storm is the cluster's start.
     const fromUs = stormUs < endUs ? stormUs : 0;
@@ -313,7 +392,7 @@ class Facts {
         const rarity = isAbout ? 1 : Math.min(2, 4 / (counts.get(eventOf(mark)) ?? 1));
         const score =
           (isAbout ? 4 : 0) +
-          (this.#lanes.has(mark.lane) ? 2 : 0) +
+          (lanes.has(mark.lane) ? 2 : 0) +
           (this.#namesConcerned(mark) ? 2 : 0) +
           (seen?.has(nameOf(this.#run, mark)) === false ? 2 : 0) +
           (mark.kind === 'fault' || mark.kind === 'crash' ? 1 : 0) +
@@ -333,7 +412,9 @@ class Facts {
       .slice(0, deedsMax)
       .map(({ mark }) => mark);
     const deeds = this.#told(marks.toSorted((left, right) => left.atUs - right.atUs));
-    return deeds.length === 0 ? [] : [`Before it: ${deeds.join('; ')}.`];
+    return deeds.length === 0
+      ? []
+      : [`Before ${losses.length === 0 ? 'it' : 'it got lost'}: ${deeds.join('; ')}.`];
   }
 
   /** What a node that died does, after its start, about what the violation is about; that it does nothing counts, too. */
@@ -408,6 +489,20 @@ class Facts {
         outcome === 'ok' &&
         completedUs <= this.#concern.atUs &&
         writeForm.test(text) &&
+        about.some((subject) => this.#subjects.has(subject)),
+    );
+    return last === undefined ? [] : [last];
+  }
+
+  /** Where replicas were to become equal: the last read of the key, which is to repair what it finds. */
+  #lastReads(): readonly RecordedOperation[] {
+    if (this.#concern.invariant !== 'convergence') return [];
+    const last = this.#run.operations.findLast(
+      ({ text, about, node, completedUs }) =>
+        node >= 0 &&
+        completedUs >= 0 &&
+        completedUs <= this.#concern.atUs &&
+        readForm.test(text) &&
         about.some((subject) => this.#subjects.has(subject)),
     );
     return last === undefined ? [] : [last];
