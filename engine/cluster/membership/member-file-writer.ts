@@ -1,23 +1,25 @@
 /**
  * Keeps the member file up to date. A change of the ring is saved at once (cluster/view/ring-view-publisher.ts). The
- * first record of a configured member changes nothing in the ring, and is saved within a minute. So if all nodes lose
- * power and one does not come back, the others know it by their files. They can then tell its replacement which tokens
- * it takes over.
+ * first record of a configured member changes nothing in the ring, and is saved with the next heartbeat. So a node that
+ * restarts knows by its file which incarnation of each member it has met, and refuses a process with that member's name
+ * and an empty disk. And if all nodes lose power and one does not come back, the others can tell its replacement which
+ * tokens it takes over.
  */
 import { asLockstepError } from '../../base/errors.ts';
 import type { Io } from '../../io/io.ts';
 import type { MemberFile } from './member-file.ts';
 import type { MemberRecord } from './member-record.ts';
 
-const lookEveryUs = 60_000_000;
+/** Time between a failed save and the next. */
+const retryUs = 1_000_000;
 
 /** Writes one node's member file. */
 export class MemberFileWriter {
   readonly #io: Pick<Io, 'log' | 'spawn'>;
   readonly #file: Pick<MemberFile, 'depart' | 'lacksOneOf' | 'save'>;
   readonly #records: () => readonly MemberRecord[];
-  /** When to check again; undefined before the first heartbeat. */
-  #dueUs: number | undefined;
+  /** No earlier than this, on the monotonic clock. */
+  #dueUs = 0;
   #saving: Promise<boolean> | undefined;
 
   /** `records`: every member's record, including this node's. */
@@ -54,15 +56,13 @@ export class MemberFileWriter {
     await this.save();
   }
 
-  /** Called with every heartbeat: once a minute it saves if the file lacks a member. */
+  /** Called with every heartbeat: saves if the file lacks a member; after a failure not again for a second. */
   look(nowUs: number): void {
-    this.#dueUs ??= nowUs + lookEveryUs;
-    if (nowUs < this.#dueUs) return;
-    this.#dueUs = nowUs + lookEveryUs;
-    if (this.#saving !== undefined || !this.#file.lacksOneOf(this.#records())) return;
+    if (this.#saving !== undefined || nowUs < this.#dueUs) return;
+    if (!this.#file.lacksOneOf(this.#records())) return;
     this.#io.spawn('membership.remember', async () => {
       this.#saving = this.save();
-      await this.#saving;
+      if (!(await this.#saving)) this.#dueUs = nowUs + retryUs;
       this.#saving = undefined;
     });
   }

@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+
+import { settle } from '../../api/testing/test-io.fixture.ts';
+import type { NodeId } from '../../base/ids.ts';
+import { LockstepError } from '../../base/errors.ts';
+import { MemberFileWriter } from './member-file-writer.ts';
+import type { MemberRecord } from './member-record.ts';
+
+/** A member file that knows whom it names, and whose disk may fail. */
+class File {
+  saves = 0;
+  fails = false;
+  readonly #named = new Set<NodeId>();
+
+  depart(): void {
+    throw new Error('no node leaves');
+  }
+
+  lacksOneOf(records: readonly MemberRecord[]): boolean {
+    return records.some(({ node, generation }) => generation > 0 && !this.#named.has(node));
+  }
+
+  async save(records: readonly MemberRecord[]): Promise<void> {
+    this.saves += 1;
+    await settle(1);
+    if (this.fails) throw new LockstepError('StorageFailed', 'a disk that fails');
+    for (const { node } of records) this.#named.add(node);
+  }
+}
+
+function fail(error: unknown): never {
+  throw error;
+}
+
+function writerOf(
+  file: File,
+  records: readonly Pick<MemberRecord, 'node' | 'generation'>[],
+): MemberFileWriter {
+  const spawn = (_: string, task: () => Promise<void>): void => void task().catch(fail);
+  const log = { enabled: () => true, event: () => undefined };
+  return new MemberFileWriter({ log, spawn }, file, () => records as readonly MemberRecord[]);
+}
+
+const n2 = 'n2' as NodeId;
+
+it('a member is saved with the first heartbeat after it is heard of, and once', async () => {
+  const file = new File();
+  const records = [{ node: n2, generation: 0 }];
+  const writer = writerOf(file, records);
+  writer.look(5);
+  expect(file.saves).toBe(0);
+  records[0] = { node: n2, generation: 1 };
+  for (const nowUs of [200_000, 200_000, 400_000]) {
+    writer.look(nowUs);
+    await writer.settling;
+    await settle();
+  }
+  expect(file.saves).toBe(1);
+});
+
+it('a save that failed is made again, a second later', async () => {
+  const file = new File();
+  file.fails = true;
+  const writer = writerOf(file, [{ node: n2, generation: 1 }]);
+  for (const nowUs of [100_000, 200_000, 1_099_999, 1_100_000]) {
+    writer.look(nowUs);
+    await settle();
+  }
+  expect(file.saves).toBe(2);
+});
