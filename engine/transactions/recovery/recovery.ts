@@ -1,7 +1,8 @@
 /**
  * Restores the transactions in the log at a start. Every prepared branch holds its locks again before the node serves
- * any request. Every decision is taken up, and applied branches are sent to the other replicas again. A record that
- * cannot be read is reported and kept; nothing is presumed of it.
+ * any request. Every decision is taken up, and applied branches are sent to the other replicas again. A damaged record is
+ * reported and kept; nothing is presumed of it. A disk that fails to give a record ends the start: that record may be
+ * whole, and its locks must hold.
  */
 import { BytesError } from '../../base/bytes.ts';
 import type { ByteString } from '../../base/ids.ts';
@@ -22,7 +23,10 @@ import { parseXid } from '../formats/xid.ts';
 
 const noDigest = '' as ByteString;
 
-/** Reads every transaction record of the store into `branches`, `coordinator` and the idempotency keys. */
+/**
+ * Reads every transaction record of the store into `branches`, `coordinator` and the idempotency keys. Rejects with the
+ * store's error if the disk fails.
+ */
 export async function recoverTransactions(
   context: TransactionContext,
   branches: Branches,
@@ -107,7 +111,7 @@ async function eachRecord(
   };
   for (const record of await log.scan(bucket)) {
     if (record.bytes === undefined) {
-      damaged(record, 'it cannot be read');
+      damaged(record, 'it does not match its checksum');
       continue;
     }
     try {

@@ -1,11 +1,14 @@
 import { describe, expect, it } from 'vitest';
 
 import type { SendOutcome } from '../../base/channel.ts';
+import type { ErrorCode } from '../../base/errors.ts';
+import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
 import type { WriteDone } from '../../replica/key-slots.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import { TransactionLog } from './transaction-log.ts';
-import { dropBranch, dropDecision } from '../formats/records.ts';
+import { branchBucket, dropBranch, dropDecision } from '../formats/records.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
 
 const n1 = 'n1' as NodeId;
@@ -34,6 +37,34 @@ class FullStore {
 }
 
 const record = (counter: number): StoreWrite => dropBranch(makeXid(n1, '0123456789ab', counter));
+
+/** A log over a store with one record, whose first reads fail with these errors. */
+function logOfOne(...errors: readonly ErrorCode[]): TransactionLog {
+  const left = [...errors];
+  return new TransactionLog({
+    keysOfBucket: (prefix) => [`${prefix}one` as PackedKey],
+    tryRead: (_key, done) => {
+      const code = left.shift();
+      if (code === undefined) done(undefined, Buffer.from('record'));
+      else done(new LockstepError(code, 'as the test says'), undefined);
+      return 'ok';
+    },
+    tryWrite: () => 'closed',
+  });
+}
+
+describe('a record that a start finds', () => {
+  it('is read again if the disk fails, and ends the start if that goes on', async () => {
+    const found = [{ name: 'one', bytes: Buffer.from('record') }];
+    expect(await logOfOne('StorageFailed', 'Timeout').scan(branchBucket)).toEqual(found);
+    const failing = logOfOne(...Array.from({ length: 9 }, (): ErrorCode => 'StorageFailed'));
+    await expect(failing.scan(branchBucket)).rejects.toMatchObject({ code: 'StorageFailed' });
+  });
+
+  it('is damaged only if its bytes are', async () => {
+    expect(await logOfOne('Corrupted').scan(branchBucket)).toEqual([{ name: 'one', bytes: undefined }]);
+  });
+});
 
 describe('unforced records', () => {
   it('are kept while the store is full, and written in sequence afterwards', () => {

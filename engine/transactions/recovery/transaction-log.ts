@@ -7,6 +7,7 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
+import { sometimes } from '../../base/sometimes.ts';
 import { bucketPrefix, systemKey } from '../../base/object-key.ts';
 import type { LocalStore } from '../../replica/key-slots.ts';
 import { refusal } from '../../replica/key-slots.ts';
@@ -21,7 +22,7 @@ export interface RecordStore extends LocalStore {
   keysOfBucket(prefix: string): Iterable<PackedKey>;
 }
 
-/** A record that a start found. `bytes` undefined: it exists but cannot be read. */
+/** A record that a start found. `bytes` undefined: it exists, and is damaged. */
 export interface FoundRecord {
   readonly name: ByteString;
   readonly bytes: Uint8Array | undefined;
@@ -39,6 +40,8 @@ interface Later {
   readonly then: Followed;
 }
 
+/** How often a start tries to read a record from a disk that fails. */
+const readAttempts = 4;
 /** The most unforced records in one batch. Reaching it also starts a flush. */
 const laterCountMax = 256;
 /** The most unforced records that wait for a store whose queue is full. */
@@ -120,16 +123,29 @@ export class TransactionLog {
     }
   }
 
-  /** Every record of a bucket, sorted by key. */
+  /**
+   * Every record of a bucket, sorted by key. Rejects if the disk fails to give one: such a record may be whole, and its
+   * locks must not be missed.
+   */
   async scan(bucket: ByteString): Promise<readonly FoundRecord[]> {
     const prefix = bucketPrefix('' as ByteString, bucket);
     const found: FoundRecord[] = [];
     for (const key of [...this.#store.keysOfBucket(prefix)].sort()) {
-      const bytes = await this.read(key);
       const name = key.slice(prefix.length) as ByteString;
-      found.push({ name, bytes: bytes instanceof LockstepError ? undefined : bytes });
+      found.push({ name, bytes: await this.#readFound(key) });
     }
     return found;
+  }
+
+  /** The bytes of a stored record; undefined if it is damaged. */
+  async #readFound(key: PackedKey): Promise<Uint8Array | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const bytes = await this.read(key);
+      if (!(bytes instanceof LockstepError)) return bytes;
+      if (bytes.code === 'Corrupted') return undefined;
+      sometimes('recovery.record-unread');
+      if (attempt === readAttempts) throw bytes;
+    }
   }
 
   /** The bytes of a record; undefined without one. An error if it cannot be read. */
