@@ -330,7 +330,7 @@ const rows = {
     kind: wholeNumber(1, 31_536_000, 'seconds'),
     fallback: 86_400,
     trial: [2, 86_400],
-    help: 'How long such a write is kept for a replica that does not return.',
+    help: 'How long such a write is kept for a replica that does not return, in time for which this node runs.',
   },
   hintDrainIntervalMs: {
     kind: wholeNumber(100, 3_600_000, 'ms'),

@@ -236,6 +236,7 @@ export class Node {
     await wasm.start();
     await antiEntropy?.start();
     await rebuild.recover();
+    await handoff?.hints.recall();
     files.writeTo(driver);
     properties.writeTo(driver);
     await transactions.recover();

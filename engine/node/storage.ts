@@ -70,6 +70,7 @@ export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore
     keysOfBucket: (prefix) => store.keysOfBucket(prefix),
     keys: () => store.keys(),
     has: (key) => store.tokenOf(key) !== undefined,
+    newestKey: () => store.newestKey(),
     liveBytes: () => store.liveBytes,
     keyCount: () => store.keyCount,
     close: () => driver.close(),

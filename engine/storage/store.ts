@@ -328,6 +328,15 @@ export class Store {
     return this.#keysOf(this.#keys.ids());
   }
 
+  /** The key that was written last; undefined if there is none. Looks at all keys. */
+  newestKey(): PackedKey | undefined {
+    this.#commit.applyLanded();
+    let newest = 0;
+    for (const id of this.#keys.ids())
+      if (newest === 0 || this.#keys.seqOf(id) > this.#keys.seqOf(newest)) newest = id;
+    return newest === 0 ? undefined : this.#keys.keyOf(newest);
+  }
+
   /** The token that a key was last written with; undefined for an absent key. */
   tokenOf(key: PackedKey): Token | undefined {
     this.#commit.applyLanded();

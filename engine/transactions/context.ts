@@ -18,7 +18,7 @@ import type { Incarnations } from './recovery/log-horizon.ts';
 import type { TransactionMetrics } from './metrics.ts';
 import type { BranchReply, BranchRequest } from './formats/messages.ts';
 import { decodeReply, encodeRequest } from './formats/messages.ts';
-import type { RetentionClock } from './retention-clock.ts';
+import type { RetentionClock } from '../base/retention-clock.ts';
 import type { Xid } from './formats/xid.ts';
 
 /** Settings of transactions, from the configuration (`transaction_*`). */

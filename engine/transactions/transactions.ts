@@ -45,7 +45,7 @@ import type {
 } from './formats/outcomes.ts';
 import { UnrecordedWrites } from './one-phase/unrecorded-writes.ts';
 import { recoverTransactions } from './recovery/recovery.ts';
-import { RetentionClock } from './retention-clock.ts';
+import { RetentionClock } from '../base/retention-clock.ts';
 import { carryOut, spreadBranch } from './coordinator/branch-requests.ts';
 import { surveyOf } from './coordinator/survey.ts';
 import type { BranchReply, BranchRequest, ReportedState } from './formats/messages.ts';

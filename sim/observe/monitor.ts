@@ -17,9 +17,10 @@ import { Opinions } from '../evidence/opinions.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { needsAny } from '../check/invariants.ts';
 import type { Plan } from '../plan/plan.ts';
-import { hidesAnswers, nodesExcepted } from '../plan/swarm/fault-contract.ts';
+import { hidesAnswers, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
 import { HandoverObserver } from './handover-observer.ts';
+import { HintAges } from './hint-ages.ts';
 import type { DiskExceptions, Owners } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
 import { ReadMemoryObserver } from './read-memory-observer.ts';
@@ -118,10 +119,7 @@ export class Monitor {
       {
         mayRot: nodesExcepted(plan.faults, 'causality').size > 0,
         forgetful: nodesExcepted(plan.faults, 'hint-delivery'),
-        isTooOld: (host, writtenMs) => {
-          const ageMs = cluster.host(host).clock.wallMs - writtenMs;
-          return ageMs > cluster.configOf(host).hintAgeSecondsMax * 1000;
-        },
+        hintAges: this.#hintAges(),
         ...this.#spread(),
       },
     );
@@ -239,6 +237,17 @@ export class Monitor {
    * A coordinator keeps a hint of every replica that it missed, where the ring stands still, disks answer at once, and
    * hints are on and have room.
    */
+  #hintAges(): HintAges {
+    const { faults } = this.#plan;
+    const unsure = nodesExcepted(faults, 'hint-delivery');
+    const failing = new Set(faults.flatMap(({ kind, targets }) => (kind === 'read-error' ? targets : [])));
+    return new HintAges(
+      (host) => this.#cluster.host(host).clock,
+      (host) => this.#cluster.configOf(host).hintAgeSecondsMax * 1000,
+      (host) => unsure.has(host) || failing.has(host),
+    );
+  }
+
   #spread(): Pick<DiskExceptions, 'spread'> {
     const { faults } = this.#plan;
     const kinds = faults.map(({ kind }) => kind);
@@ -247,12 +256,17 @@ export class Monitor {
     const hints = configs.every(
       ({ hintedHandoff, hintBytesMax }) => hintedHandoff && hintBytesMax >= hintRoomBytes,
     );
-    if (moves || hidesAnswers(kinds) || !hints) return {};
+    const hindered = hinderedNodes(faults);
+    if (moves || hindered === undefined || !hints) return {};
     const requestMs = Math.max(...configs.map(({ requestTimeoutMs }) => requestTimeoutMs));
     const patienceUs = Math.max(requestMs * 1000, answerTimeoutUs) + slackUs;
     const ring = this.#cluster.owners();
     return {
-      spread: { patienceUs, ownersOf: (token) => ring.placement(token as Token).map(({ node }) => node) },
+      spread: {
+        patienceUs,
+        isHindered: (node) => hindered.has(node),
+        ownersOf: (token) => ring.placement(token as Token).map(({ node }) => node),
+      },
     };
   }
 

@@ -48,7 +48,10 @@ class HintFile {
   readonly witness = new ObjectObserver(() => 0, undefined, undefined, {
     mayRot: false,
     forgetful: new Set(['n9']),
-    isTooOld: (_host, writtenMs) => writtenMs < this.oldBeforeMs,
+    hintAges: {
+      began: () => undefined,
+      isTooOld: (_host, writtenMs) => writtenMs < this.oldBeforeMs,
+    },
   });
   readonly #content = Buffer.alloc(4096);
   readonly #planned: Buffer = Buffer.alloc(4096);

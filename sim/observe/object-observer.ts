@@ -24,9 +24,10 @@ import type { DiskWatcher } from '../world/core/watchers.ts';
 import type { DateObserver } from './date-observer.ts';
 import type { LogRecord } from './log-records.ts';
 import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
-import { objectBuckets } from '../plan/plan.ts';
+import { isOfObjectLoad, isOfSpreadLoad } from './load-keys.ts';
 import { tagAt } from '../workload/traced-value.ts';
 import { logsInUse } from './segments-in-use.ts';
+import type { HintAges } from './hint-ages.ts';
 import type { ReadHint } from './hint-records.ts';
 import { readHint } from './hint-records.ts';
 import { nameOf } from './store-dump.ts';
@@ -98,10 +99,10 @@ export interface DiskExceptions {
   readonly mayRot: boolean;
   /** Nodes whose disks may forget what they had acknowledged. */
   readonly forgetful: ReadonlySet<string>;
-  /** Whether the host gives up a hint that was written at this instant of its wall clock (`hint_age_seconds_max`). */
-  readonly isTooOld: (host: string, writtenMs: number) => boolean;
+  /** Which hints a host may give up because they are too old (`hint_age_seconds_max`). */
+  readonly hintAges: Pick<HintAges, 'began' | 'isTooOld'>;
   /** Undefined: a coordinator may keep no hint of a replica that it missed. */
-  readonly spread?: Pick<SpreadTerms, 'patienceUs' | 'ownersOf'>;
+  readonly spread?: Pick<SpreadTerms, 'patienceUs' | 'isHindered' | 'ownersOf'>;
 }
 
 /** Judges every object and hint as it reaches a disk; collects violations of `causality` and `hint-delivery`. */
@@ -144,7 +145,11 @@ export class ObjectObserver {
     nowUs: () => number,
     owners: Owners = noOwners,
     dates?: DateObserver,
-    exceptions: DiskExceptions = { mayRot: false, forgetful: new Set(), isTooOld: () => false },
+    exceptions: DiskExceptions = {
+      mayRot: false,
+      forgetful: new Set(),
+      hintAges: { began: () => undefined, isTooOld: () => false },
+    },
   ) {
     this.#nowUs = nowUs;
     this.#owners = owners;
@@ -255,10 +260,18 @@ export class ObjectObserver {
       if (value === undefined || object !== undefined)
         this.#held.set(`${host} ${key}`, this.#heldAt(path, { seq, token, at, bytes }, object));
     }
+    this.#exceptions.hintAges.began(host, this.#newestHintMs(host));
     for (const room of rooms) {
       for (const [path, content] of logsInUse(files, room))
         this.#tailOf(`${host}:${path}`, content)?.read(content, 0, () => undefined);
     }
+  }
+
+  /** The stamp of the hint that was written last; undefined if the disk holds none. */
+  #newestHintMs(host: string): number | undefined {
+    const held = [...(this.#hints.get(host)?.values() ?? [])].filter(({ hint }) => hint !== undefined);
+    const newest = held.toSorted((left, right) => right.seq - left.seq)[0]?.hint;
+    return newest === undefined ? undefined : readHint(newest)?.writtenMs;
   }
 
   /**
@@ -327,7 +340,7 @@ export class ObjectObserver {
     }
     this.#dates?.stored(key, object);
     for (const sibling of object.siblings) {
-      if (this.#name(host, key, sibling) && isOfObjectLoad(key))
+      if (this.#name(host, key, sibling) && isOfSpreadLoad(key))
         this.#spread?.wrote(host, key, token, sibling.dot, this.#nowUs());
     }
     // The exception of `causality` in the contract of faults.
@@ -429,7 +442,8 @@ export class ObjectObserver {
   /** All writes of a key that a replica missed share one hint: a later one carries what the one before it carried. */
   #overwritten(host: string, key: string, before: Uint8Array, bytes: Uint8Array): void {
     const [old, now] = [readHint(before), readHint(bytes)];
-    if (old === undefined || now === undefined || this.#exceptions.isTooOld(host, old.writtenMs)) return;
+    if (old === undefined || now === undefined || this.#exceptions.hintAges.isTooOld(host, old.writtenMs))
+      return;
     this.#overwrites += 1;
     if (isCovered(old.object, now.object.context)) return;
     const name = unpackKey(key as PackedKey);
@@ -450,7 +464,7 @@ export class ObjectObserver {
     this.#removed += 1;
     const name = unpackKey(key as PackedKey);
     const hint = readHint(bytes);
-    if (name === undefined || hint === undefined || this.#exceptions.isTooOld(host, hint.writtenMs))
+    if (name === undefined || hint === undefined || this.#exceptions.hintAges.isTooOld(host, hint.writtenMs))
       this.#skippedHints += 1;
     else if (!this.#isKeptElsewhere(host, key, hint.object))
       this.#gaveUp(host, how, textOf(name.bucket), name.key as string as PackedKey, hint);
@@ -538,11 +552,6 @@ function newestRecords(
 /** Whether the context knows all versions of the object. */
 function isCovered({ siblings }: StoredObject, context: VersionVector | undefined): boolean {
   return context !== undefined && siblings.every(({ dot }) => covers(context, dot));
-}
-
-function isOfObjectLoad(key: PackedKey): boolean {
-  const name = unpackKey(key);
-  return name !== undefined && objectBuckets.includes(textOf(name.bucket));
 }
 
 /** The host's own write, under an actor that the old object's context does not contain. */

@@ -9,9 +9,10 @@ const key = 'k' as PackedKey;
 const dot: Dot = { actor: byteStringOf('n1.0') as Actor, counter: 1 };
 
 /** One put that n1 coordinates, of a key of n1, n2 and n3; `holders` have it when it is judged. */
-function spreadOf(holders: readonly string[]): WriteSpread {
+function spreadOf(holders: readonly string[], hindered: readonly string[] = []): WriteSpread {
   const spread = new WriteSpread({
     patienceUs: 10,
+    isHindered: (node) => hindered.includes(node),
     ownersOf: () => ['n1', 'n2', 'n3'],
     holds: (node) => holders.includes(node),
     describe: () => 'the put',
@@ -49,4 +50,10 @@ it('a put is judged once its coordinator has had its time, and not if that ends 
   dead.ended('n1');
   dead.judge(16);
   expect(dead.records).toEqual({ compared: 0, skipped: 1, missed: [] });
+});
+
+it('a coordinator that a fault may keep from writing its hints in time is not judged', () => {
+  const spread = spreadOf([], ['n1']);
+  spread.judge(90);
+  expect(spread.records).toEqual({ compared: 0, skipped: 1, missed: [] });
 });

@@ -1,5 +1,5 @@
 /**
- * Follows each put of a client of single keys until its coordinator has heard of every replica (`hint-delivery`). A
+ * Follows each put of a client of single keys, and each value that a Redis command writes, until its coordinator has heard of every replica (`hint-delivery`). A
  * coordinator that lives that long leaves no replica without the write and without a hint: every owner's disk has held
  * the write, or some disk has held a hint of it for that owner. The evidence is on the disks alone.
  *
@@ -16,6 +16,8 @@ import type { BadEvent } from '../check/report.ts';
 export interface SpreadTerms {
   /** Longest time, in virtual microseconds, until a living coordinator has a missed replica's hint on its disk. */
   readonly patienceUs: number;
+  /** A fault may keep the node from writing a hint in time: its writes are skipped. */
+  readonly isHindered: (node: string) => boolean;
   /** The nodes that own a token now. */
   readonly ownersOf: (token: number) => readonly string[];
   /** Whether the node's disk holds the write, or something that replaced it. */
@@ -53,6 +55,10 @@ export class WriteSpread {
   /** A write has reached its first disk. Only a coordinator's own disk begins one. */
   wrote(host: string, key: PackedKey, token: number, dot: Dot, atUs: number): void {
     if (!textOf(dot.actor).startsWith(`${host}.`)) return;
+    if (this.#terms.isHindered(host)) {
+      this.#skipped += 1;
+      return;
+    }
     this.#open.push({ coordinator: host, key, token, dot, atUs, hinted: new Set() });
   }
 

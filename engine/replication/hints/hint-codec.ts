@@ -12,12 +12,12 @@ import { bucketPrefix, unpackKey } from '../../base/object-key.ts';
 /** A write that a replica missed, as stored. */
 export interface Hint {
   readonly token: Token;
-  /** Wall-clock milliseconds of the node that stores the hint. */
+  /** Milliseconds by the retention clock of the node that stores the hint (base/retention-clock.ts). */
   readonly writtenMs: number;
   readonly object: Uint8Array;
 }
 
-/** A hint on its way to another node that will store it. It carries its age, since wall clocks differ. */
+/** A hint on its way to another node that will store it. It carries its age, since the nodes' clocks differ. */
 export interface HandedHint {
   readonly peer: NodeId;
   readonly key: PackedKey;

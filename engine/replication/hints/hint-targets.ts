@@ -6,7 +6,7 @@ import { Deferred } from '../../base/deferred.ts';
 import type { SendOutcome } from '../../base/channel.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
-import type { Clock } from '../../io/clock.ts';
+import type { RetentionClock } from '../../base/retention-clock.ts';
 import type { PeerRequest } from '../../peer/wire/messages.ts';
 import type { Hint } from './hint-codec.ts';
 import { encodeHandedHint } from './hint-codec.ts';
@@ -38,13 +38,14 @@ export type HintWay = (peer: NodeId, key: PackedKey, hint: Hint) => Promise<Hint
 
 /** The ways to deliver a hint. Each request to a peer waits `timeoutUs` at most. */
 export class HintWays {
-  readonly #clock: Clock;
+  readonly #ages: Pick<RetentionClock, 'nowMs'>;
   readonly #links: PeerLinks;
   readonly #peers: HintPeers;
   readonly #timeoutUs: number;
 
-  constructor(clock: Clock, links: PeerLinks, peers: HintPeers, timeoutUs: number) {
-    this.#clock = clock;
+  /** `ages`: the clock by which hints age. */
+  constructor(ages: Pick<RetentionClock, 'nowMs'>, links: PeerLinks, peers: HintPeers, timeoutUs: number) {
+    this.#ages = ages;
     this.#links = links;
     this.#peers = peers;
     this.#timeoutUs = timeoutUs;
@@ -71,7 +72,7 @@ export class HintWays {
     const members = this.#peers.members();
     if (!members.includes(peer)) return this.toOwners(peer, key, hint);
     if (this.#peers.isRoutable(peer) && (await this.#merge(peer, key, hint))) return 'delivered';
-    const ageMs = this.#clock.wallMs() - hint.writtenMs;
+    const ageMs = this.#ages.nowMs - hint.writtenMs;
     const words = encodeHandedHint({ peer, key, token: hint.token, ageMs, object: hint.object });
     for (const keeper of new Set([...this.#peers.owners(hint.token), ...members])) {
       if (keeper === peer || keeper === self || !this.#peers.isRoutable(keeper)) continue;

@@ -75,6 +75,10 @@ class SlowStore implements HintStore {
     return this.durable.has(asked);
   }
 
+  newestKey(): PackedKey | undefined {
+    return [...this.durable.keys()].at(-1);
+  }
+
   liveBytes(): number {
     return 0;
   }
@@ -107,15 +111,20 @@ class SlowPeer implements PeerLinks {
 class Bench {
   readonly store = new SlowStore();
   readonly replica = new SlowPeer();
-  readonly hints: Hints;
+  readonly clock = new TestClock();
+  hints: Hints;
   readonly failed: unknown[] = [];
 
   constructor() {
+    this.hints = this.#incarnation();
+  }
+
+  #incarnation(): Hints {
     const spawn = (_: string, task: () => Promise<void>): void => {
       task().catch((error: unknown) => this.failed.push(error));
     };
-    const io = { clock: new TestClock(), spawn };
-    this.hints = new Hints(io, this.store, this.replica, options, {
+    const io = { clock: this.clock, spawn };
+    return new Hints(io, this.store, this.replica, options, {
       self: 'n1' as NodeId,
       members: () => [peer],
       isRoutable: () => true,
@@ -123,6 +132,14 @@ class Bench {
       owners: () => [peer],
       takeHere: () => 'closed',
     });
+  }
+
+  /** Starts the node again over the same disk. */
+  async restart(): Promise<void> {
+    this.hints = this.#incarnation();
+    const recalled = this.hints.recall();
+    await this.answer('reads');
+    await recalled;
   }
 
   keep(object: StoredObject): void {
@@ -173,6 +190,30 @@ describe('hints', () => {
     await bench.drainAll();
     const { delivered, expired } = bench.hints.counts;
     expect([bench.hints.kept, delivered, expired, bench.replica.held]).toEqual([0, 0, 1, undefined]);
+  });
+
+  it('are aged by no jump of the wall clock, neither while the node runs nor while it is down', async () => {
+    for (const isDown of [false, true]) {
+      const bench = new Bench();
+      for (const object of writesOf(1)) bench.keep(object);
+      await bench.answer('writes');
+      bench.clock.aheadMs += 10 * options.ageMsMax;
+      if (isDown) await bench.restart();
+      await bench.drainAll();
+      expect(bench.hints.counts).toMatchObject({ delivered: 1, expired: 0 });
+    }
+  });
+
+  it('age while the node runs, also after a restart', async () => {
+    for (const isRestarted of [false, true]) {
+      const bench = new Bench();
+      for (const object of writesOf(1)) bench.keep(object);
+      await bench.answer('writes');
+      if (isRestarted) await bench.restart();
+      bench.clock.pass((options.ageMsMax + 1) * 1_000);
+      await bench.drainAll();
+      expect(bench.hints.counts).toMatchObject({ delivered: 0, expired: 1 });
+    }
   });
 
   it('retain the newer write of a key when the older one is added after it', async () => {

@@ -10,6 +10,9 @@
  * replica was never asked becomes a hint at once, one whose replica never answered only at its deadline. A hint is
  * removed only if nothing was added for its key since the hint was read, so the replica has taken everything removed.
  *
+ * Hints age by a clock that follows the monotonic clock, and goes on from the newest hint after a start: a jump of the
+ * wall clock drops no hint, and the time for which the node was down does not count.
+ *
  * Hints of a peer that is no longer a member go to all present owners of their keys. A leaving node delivers what it
  * can and hands the rest to other nodes (`handOn`).
  *
@@ -19,6 +22,7 @@
 import { failAssertion } from '../../base/assert.ts';
 import { tryDecode } from '../../base/decoding.ts';
 import { Deferred } from '../../base/deferred.ts';
+import { RetentionClock } from '../../base/retention-clock.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
@@ -39,7 +43,7 @@ import { refusal } from '../../replica/key-slots.ts';
 export interface HintOptions {
   /** Limit of the stored hints in bytes, over all peers. */
   readonly bytesMax: number;
-  /** Milliseconds of the wall clock after which a hint is no longer delivered. */
+  /** Age in milliseconds after which a hint is no longer delivered; no jump of the wall clock ages it. */
   readonly ageMsMax: number;
   /** The interval at which hints of reachable peers are delivered. */
   readonly drainIntervalUs: number;
@@ -54,6 +58,8 @@ export interface HintStore extends LocalStore {
   /** All keys. */
   keys(): Iterable<PackedKey>;
   has(key: PackedKey): boolean;
+  /** The key that was written last; undefined if there is none. */
+  newestKey(): PackedKey | undefined;
   /** Bytes of the stored hints. */
   liveBytes(): number;
   /** Number of stored hints. */
@@ -107,6 +113,7 @@ export class Hints {
   readonly counts: HintCounts = { stored: 0, delivered: 0, handedOn: 0, expired: 0, dropped: 0 };
   readonly #io: Pick<Io, 'clock' | 'spawn'>;
   readonly #store: HintStore;
+  readonly #ages: RetentionClock;
   readonly #ways: HintWays;
   readonly #options: HintOptions;
   readonly #peers: HintPeers;
@@ -129,7 +136,8 @@ export class Hints {
   ) {
     this.#io = io;
     this.#store = store;
-    this.#ways = new HintWays(io.clock, links, peers, options.timeoutUs);
+    this.#ages = new RetentionClock(io.clock);
+    this.#ways = new HintWays(this.#ages, links, peers, options.timeoutUs);
     this.#options = options;
     this.#peers = peers;
   }
@@ -142,6 +150,14 @@ export class Hints {
   /** Bytes of the stored hints. */
   get keptBytes(): number {
     return this.#store.liveBytes();
+  }
+
+  /** Goes on with the ages of the hints that are stored already. Call it before any hint is kept. */
+  async recall(): Promise<void> {
+    const newest = this.#store.newestKey();
+    const bytes = newest === undefined ? undefined : await this.#read(newest);
+    const hint = bytes === undefined || bytes === 'unreadable' ? undefined : decodeHint(bytes);
+    if (hint !== undefined) this.#ages.continueFrom(hint.writtenMs);
   }
 
   /** Starts periodic delivery. */
@@ -323,7 +339,7 @@ export class Hints {
   #write(hintKey: PackedKey, change: Change, missed: Missed): void {
     const { token, ageMs } = missed;
     const object = change.object === undefined ? missed.object : merged(change.object, missed.object);
-    const writtenMs = Math.max(0, this.#io.clock.wallMs() - ageMs);
+    const writtenMs = Math.max(0, this.#ages.nowMs - ageMs);
     const value = encodeHint({ token, writtenMs, object });
     const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
       // The write may still reach the disk, and must not be removed unseen: a further write behind it confirms it.
@@ -390,7 +406,7 @@ export class Hints {
   }
 
   #isTooOld(hint: Hint): boolean {
-    return this.#io.clock.wallMs() - hint.writtenMs > this.#options.ageMsMax;
+    return this.#ages.nowMs - hint.writtenMs > this.#options.ageMsMax;
   }
 
   /** Undefined if there is none, or if the store cannot say now. */

@@ -35,7 +35,7 @@ export interface ClientRecord {
    */
   readonly digest: ByteString;
   /**
-   * When the record was made: milliseconds by the retention clock of the node that stores it (retention-clock.ts).
+   * When the record was made: milliseconds by the retention clock of the node that stores it (base/retention-clock.ts).
    * Between nodes: by the sender's, which tells the receiver nothing.
    */
   readonly sinceMs: number;

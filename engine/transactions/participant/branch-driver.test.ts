@@ -18,7 +18,7 @@ import { Ring } from '../../cluster/ring/ring.ts';
 import { votedAbort } from '../formats/prepare-request.ts';
 import { dropDecision, readBranch } from '../formats/records.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
-import { RetentionClock } from '../retention-clock.ts';
+import { RetentionClock } from '../../base/retention-clock.ts';
 import { TransactionMetrics } from '../metrics.ts';
 import type { BranchCommand, BranchEvent, BranchPhase } from '../protocol/branch-protocol.ts';
 import { describeBranchCommand, holdsLocks, isOver, stepBranch } from '../protocol/branch-protocol.ts';

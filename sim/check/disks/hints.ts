@@ -8,10 +8,11 @@
  * expired. So delivered + handed on + expired + kept = stored + found at the start, less the hints that a later one
  * replaced. Where a fault hides the disk's answers from the node, the records are the most that it may count.
  *
- * A coordinator that outlives its put leaves no replica without the put and without a hint for it: within the time that
- * a request may take, the replica's disk has held it, or some disk a hint of it for that replica.
+ * A coordinator that outlives its put, or the value of a Redis command, leaves no replica without it and without a hint
+ * of it: within the time that a request may take, the replica's disk has held it, or some disk a hint of it for that
+ * replica.
  *
- * Skipped: expired or unreadable hints (counted as expired), and hints whose replica's context has been pruned.
+ * Skipped: writes of coordinators whose disk or processor a fault hinders; expired or unreadable hints (counted as expired), and hints whose replica's context has been pruned.
  */
 import { invariant } from '../invariant.ts';
 import type { BadEvent, CheckReport } from '../report.ts';

@@ -16,15 +16,32 @@ export type Demand =
 /** Invariants that cannot be judged, each with the reason. */
 export type Excuses = Readonly<Partial<Record<InvariantName, string>>>;
 
+/** Of the kinds below, those that take nothing from what a disk holds: the node fails to write, or is late. */
+const hindering: readonly FaultKind[] = [
+  ...(['read-error', 'write-error', 'sync-error', 'disk-full', 'slow-disk'] as const),
+  ...(['cpu-starvation', 'process-pause'] as const),
+];
+
 /**
  * Kinds after which a node may not know whether an operation of its disk was done: what it counts of them is a bound,
  * not a number.
  */
 const hiding: readonly FaultKind[] = [
-  ...(['read-error', 'write-error', 'sync-error', 'disk-full', 'slow-disk'] as const),
-  ...(['cpu-starvation', 'process-pause', 'bit-rot', 'misdirected-io', 'lying-sync', 'crash-loop'] as const),
+  ...hindering,
+  ...(['bit-rot', 'misdirected-io', 'lying-sync', 'crash-loop'] as const),
   ...(['disk-rollback', 'foreign-disk', 'log-truncation', 'file-loss', 'disk-wipe'] as const),
 ];
+
+/**
+ * Nodes that a fault may keep from writing in time what they mean to write; undefined if a fault may also take what a
+ * disk holds.
+ */
+export function hinderedNodes(
+  faults: readonly Pick<PlanFault, 'kind' | 'targets'>[],
+): ReadonlySet<string> | undefined {
+  if (faults.some(({ kind }) => hiding.includes(kind) && !hindering.includes(kind))) return undefined;
+  return new Set(faults.flatMap(({ kind, targets }) => (hindering.includes(kind) ? targets : [])));
+}
 
 /** Whether one of the kinds may hide from a node how operations of its disk ended. */
 export function hidesAnswers(kinds: readonly FaultKind[]): boolean {
