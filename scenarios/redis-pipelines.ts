@@ -7,7 +7,7 @@ import { mending, transactionSettings } from './shared.ts';
 const frame: Scenario = {
   name: 'redis-pipelines',
   description:
-    'Redis clients send pipelines through all nodes, whose clocks differ, amid partitions, crashes, pauses and power losses: commands on a key keep their order, no acknowledged value is lost, no refused one seen',
+    'Redis clients send pipelines through all nodes, whose clocks differ, amid partitions, crashes, pauses, power losses and disk errors: commands on a key keep their order, an acknowledged value is on as many disks as the level names and is not lost, no refused one is seen',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: { ...fewer, operations: [20, 40] },
   redis: { ...redisLoad, clients: 6, operations: [90, 130], thinkUs: [0, 60_000], kinds: { pipeline: 1 } },
@@ -35,6 +35,21 @@ const frame: Scenario = {
       count: [0, 2],
       forUs: [200_000, 800_000],
       params: { meanUs: [2_000, 20_000], tailUs: [0, 100_000] },
+    },
+    // Of commands that are stored together, some fail, or all.
+    {
+      kind: 'write-error',
+      count: [1, 3],
+      forUs: [100_000, 600_000],
+      params: { oneIn: [1, 4] },
+      choices: { role: ['log'] },
+    },
+    {
+      kind: 'sync-error',
+      count: [1, 3],
+      forUs: [100_000, 600_000],
+      params: { oneIn: [1, 4] },
+      choices: { role: ['log'] },
     },
     // A node whose clock is behind writes values that count as older than those it has missed.
     {

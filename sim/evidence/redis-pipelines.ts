@@ -3,7 +3,9 @@
  * and several cold ones (`d<n>`), some between MULTI and EXEC. Plain data and pure functions of an operation's id and
  * its amount, so that a plan need not hold the commands.
  *
- * Every value is a number that names its write: that write's number times `valueSpacing`, plus the increments since.
+ * Every value is a number that names the write and its key: `valuesFrom`, plus that write's number times `valueSpacing`,
+ * plus the increments since. All of them begin with the same digits and have as many, so that a disk can be searched for
+ * them.
  */
 
 /** One command of a pipeline. */
@@ -33,9 +35,29 @@ const drawnKinds = [
 /** Values of different writes of one key are at least this far apart. */
 export const valueSpacing = 1_000;
 
+/** All values have the first digits of this one, and as many digits. */
+const valuesFrom = 4_270_000_000_000;
+const markDigits = 3;
+const valueDigits = String(valuesFrom).length;
+const mark = Buffer.from(String(valuesFrom).slice(0, markDigits));
+
+/** Calls `found` for each value in the bytes `from..to - 1`, wherever it stands there. */
+export function eachValueIn(bytes: Buffer, from: number, to: number, found: (value: number) => void): void {
+  const within = bytes.subarray(0, to);
+  for (let at = within.indexOf(mark, from); at >= 0; at = within.indexOf(mark, at + 1)) {
+    const text = within.toString('latin1', at, at + valueDigits);
+    if (text.length === valueDigits && /^\d+$/.test(text)) found(Number(text));
+  }
+}
+
+/** Longest value in bytes. */
+export const valueBytes = valueDigits;
+
 const hotCount = 3;
 const coldCount = 14;
 const commandsMax = 32;
+/** Keys of one command at most. */
+const keysMax = 4;
 /** Longer than any run, clock jumps included: nothing expires. */
 const longTtlSeconds = 1_000_000;
 
@@ -68,7 +90,9 @@ export function pipelineCommands({
       commands.push(bare('multi'));
       left = Math.min(1 + next(4), count - commands.length - 1);
     } else {
-      commands.push(drawn(next, (first + commands.length) * valueSpacing, left !== undefined));
+      commands.push(
+        drawn(next, valuesFrom + (first + commands.length) * keysMax * valueSpacing, left !== undefined),
+      );
       if (left !== undefined) left -= 1;
     }
   }
@@ -128,10 +152,10 @@ function commandOf(
     del: () => plain('DEL', key),
     expire: () => plain('EXPIRE', key, String(longTtlSeconds)),
     mget: () => plain('MGET', ...keys),
-    mset: () => ({
-      words: ['MSET', ...keys.flatMap((one) => [one, String(value)])],
-      values: keys.map(() => value),
-    }),
+    mset: () => {
+      const values = keys.map((_, at) => value + at * valueSpacing);
+      return { words: ['MSET', ...keys.flatMap((one, at) => [one, String(values[at])])], values };
+    },
   }[kind]();
   return { kind, keys, queued, ...sent };
 }

@@ -13,6 +13,7 @@ import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
 import { nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
+import { DurableValues } from '../workload/durable-values.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
 import { answerTimeoutUs, Load } from '../workload/workload.ts';
 import { branchesLeft } from '../observe/branches-left.ts';
@@ -130,6 +131,8 @@ class Run {
   readonly #exchanges: ExchangeObserver | undefined;
   /** Undefined with `unobserved` or `uncovered`. */
   readonly #coverage: CoverageObserver | undefined;
+  /** Undefined for a plan without pipelines. */
+  readonly #values: DurableValues | undefined;
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
   readonly #observed: boolean;
@@ -174,10 +177,17 @@ class Run {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
     this.#world.trace.on('host.crashed', ({ host: node, atUs }) => void this.#deaths.push({ node, atUs }));
+    const pipes = plan.redisOperations?.some(({ kind }) => kind === 'pipeline') === true;
+    this.#values = pipes
+      ? new DurableValues(this.#cluster.ring, plan, (node) => this.#cluster.hasReturned(node))
+      : undefined;
     const durable = new DurableTags((node) => this.#cluster.hasReturned(node));
     for (const name of watched) {
       const { disk } = this.#cluster.host(name);
-      disk.onDurable(({ image, from, to }) => durable.becameDurable(name, image, from, to));
+      disk.onDurable(({ path, image, from, to }) => {
+        durable.becameDurable(name, image, from, to);
+        this.#values?.becameDurable(name, path, image, from, to, this.#world.nowUs);
+      });
     }
     const exchanges = this.#exchanges;
     const observer =
@@ -381,6 +391,7 @@ class Run {
       history,
       transactions: this.#transactions(),
       redis: load.redis,
+      pipelineCopies: this.#values,
       levelReach: levelReach(this.#plan.settings),
       clockErrors: new Map(
         this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),

@@ -7,13 +7,18 @@
  * later write may have seen and replaced before they were acknowledged: a replica that receives the successor first
  * keeps that instead. In buckets without siblings, writes that may have met a write that they had not seen: the older
  * of the two never reaches a disk. Losses of a lying disk (disk-losses.ts) are excused, because no node can see them.
+ *
+ * Redis commands: `protocols/redis-copies.ts`.
  */
+import type { PipelineCopies } from '../../evidence/pipeline-copies.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
 import type { History, WriteOperation } from '../../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../../evidence/history.ts';
 import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
+import { checkRedisCopies } from '../protocols/redis-copies.ts';
 import { checkTransactionDurability } from '../transactions/transaction-durability.ts';
 import type { TransactionFindings } from '../transactions/transactions.ts';
 import { invariant } from '../invariant.ts';
@@ -25,6 +30,9 @@ export interface AcknowledgementEvidence {
   readonly history: History;
   readonly diskLosses: DiskLosses;
   readonly transactions: TransactionFindings | undefined;
+  readonly redis: readonly RedisRecord[];
+  /** Undefined if no pipeline is sent. */
+  readonly pipelineCopies: PipelineCopies | undefined;
 }
 
 /** The row of `durable-before-ack`. */
@@ -36,10 +44,12 @@ export const durableBeforeAckRow = invariant({
   breach: 'a power loss may take what was acknowledged',
   needs: [],
   everydayFloor: 10,
-  check: ({ history, diskLosses, transactions }: AcknowledgementEvidence) =>
+  check: ({ history, diskLosses, transactions, redis, pipelineCopies }: AcknowledgementEvidence) =>
     joinReports(
       checkAcknowledgement(history, diskLosses),
       transactions && checkTransactionDurability(transactions.steps, transactions.history),
+      pipelineCopies &&
+        checkRedisCopies(redis, pipelineCopies, (fromUs, toUs) => diskLosses.lostBetween(fromUs, toUs)),
     ),
 });
 
