@@ -1,5 +1,6 @@
 /** Lists all mutants that random runs must detect. Each edit is tested against the built engine (catalogue.test.ts). */
 import { antiEntropyMutants } from './anti-entropy-mutants.ts';
+import { batchMutants } from './batch-mutants.ts';
 import { clientMutants } from './client-mutants.ts';
 import { clusterMutants, harmlessEdits } from './cluster-mutants.ts';
 import type { Mutant } from './mutant.ts';
@@ -149,6 +150,7 @@ export const mutants: readonly Mutant[] = [
   ...clusterMutants,
   ...harmlessEdits,
   ...oracleMutants,
+  ...batchMutants,
   ...readMutants,
   ...randomTransactionMutants,
 ];
