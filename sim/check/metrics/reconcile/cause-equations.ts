@@ -172,6 +172,12 @@ function turnedAway({ clients, redis, listener }: IncarnationAccount['truth']): 
 
 /** Answers of Redis commands whose read of a key has taken too long. */
 const lateReads: readonly string[] = ['TIMEOUT', 'ABORTED read_timeout'];
+/** Those whose read of a key at a SAFE level was refused. */
+const disagreements: readonly string[] = [
+  'REPLICASDISAGREE',
+  'ABORTED replicas_disagree',
+  'ABORTED read_replicas_disagree',
+];
 
 function silence(
   numbers: Numbers,
@@ -184,17 +190,18 @@ function silence(
       sumOf(redis.writeErrors, lateReads)
     : 0;
   const timeouts = 'dispatch_response_timeout_total';
+  const refused = numbers.sum('svc_read_disagreements_total', { outcome: 'refused' });
+  // One refused read may stand for several commands of a pipeline, and an MGET for several refused reads.
+  const disagreed = sumOf(redis.readErrors, disagreements) + sumOf(redis.writeErrors, disagreements);
   return [
     ...silentPool.map((field) => isNone(field, numbers.pool(field))),
     // Copies differ while a write is in progress, and a read at a SAFE level is then refused: a client's, or the one
     // that a client's conditional write or Redis command begins with.
     between(
       'client_non_quorum_r_responses and client_non_quorum_w_responses but for disagreements, with no fault injected',
-      numbers.pool('client_non_quorum_r_responses') +
-        numbers.pool('client_non_quorum_w_responses') -
-        numbers.sum('svc_read_disagreements_total', { outcome: 'refused' }),
-      0,
-      late,
+      numbers.pool('client_non_quorum_r_responses') + numbers.pool('client_non_quorum_w_responses') - refused,
+      disagreed > 0 ? -refused : 0,
+      late + Math.max(0, disagreed - 1),
     ),
     between(`${timeouts}, with no fault injected`, numbers.sum(timeouts), 0, late),
     ...silentServer.map((field) => isNone(field, numbers.server(field))),
