@@ -127,7 +127,7 @@ class LogFile {
       new ObjectObserver(() => 0, undefined, undefined, {
         mayRot,
         forgetful: new Set(),
-        isTooOld: () => false,
+        hintAges: { began: () => undefined, isTooOld: () => false },
       });
   }
 

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 
 import { levelReach } from '../../evidence/level-reach.ts';
-import type { RedisRecord } from '../../evidence/redis.ts';
 import { recordsOf, Server } from './pipeline-server.fixture.ts';
 import { checkRedisPipelines } from './redis-pipelines.ts';
 
