@@ -50,6 +50,8 @@ export const rareBranches = {
   'read.deadline-passed': 'a read’s deadline passes before enough replicas have answered',
   'read.failed-over': 'a read asks the replicas that it held back, because the others are silent',
   'read.given-up-for-others': 'a large read ends its repair because another read waits for memory',
+  'read.batch-hedged': 'reads of a batch ask further replicas, because those asked at first are silent',
+  'read.hedged': 'a read asks further replicas, because those asked at first are silent',
   'read.left-batch': 'a read of a batch goes on by itself, since a replica failed, or holds another object',
   'read.memory-awaited': 'a read of a large object waits for memory that other reads hold',
   'read.memory-never-came': 'a read’s deadline passes while it waits for memory',

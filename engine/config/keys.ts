@@ -178,6 +178,18 @@ const rows = {
     trial: consistencyLevels,
     help: 'Whose answers a read waits for when the request does not say.',
   },
+  readHedgeMs: {
+    kind: wholeNumber(0, 600_000, 'ms'),
+    fallback: 20,
+    trial: [0, 5, 20],
+    help: 'A read asks as many replicas as must answer, and the others when those are silent for so long; 0: all at once.',
+  },
+  readRepairPercent: {
+    kind: wholeNumber(0, 100),
+    fallback: 10,
+    trial: [0, 10, 100],
+    help: 'Of a hundred reads, how many ask every replica at once, which finds and repairs stale copies beyond the quorum.',
+  },
   writeConsistency: {
     kind: consistency,
     fallback: 'DC_QUORUM',

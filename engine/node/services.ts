@@ -15,7 +15,7 @@ import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Coverage } from '../mapreduce/listing/coverage.ts';
 import { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
-import type { RoundDependencies, DispatchSettings } from '../replication/round-dependencies.ts';
+import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import { lackingAt } from '../replication/round-dependencies.ts';
 import type { Viewpoint } from '../replication/plan.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
@@ -23,6 +23,7 @@ import { tellingLinks } from '../replication/peer-links.ts';
 import type { Reaper } from '../replication/tombstones/reaper.ts';
 import { PeerService, notKnowingSole } from '../replication/peer-service.ts';
 import { ReadBudget } from '../replication/read-budget.ts';
+import { ReadSpread } from '../replication/read-spread.ts';
 import { Replica } from '../replica/replica.ts';
 import type { MapReduce } from '../mapreduce/mapreduce.ts';
 import { ReplacementTakeover } from '../cluster/changes/replacement-takeover.ts';
@@ -412,9 +413,14 @@ function roundDependencies(
     reads: (peer, kind) => plane.get().reads(peer, kind),
     replica,
     readBudget: new ReadBudget(io.log, config.clientReadBytesMax),
+    spread: new ReadSpread(self, { hedgeMs: config.readHedgeMs, repairPercent: config.readRepairPercent }),
     stats,
     clock: io.clock,
-    settings: dispatchSettings(config),
+    settings: {
+      readLevel: config.readConsistency,
+      writeLevel: config.writeConsistency,
+      timeoutMs: config.requestTimeoutMs,
+    },
     diskFull: () => store.lacksRoom,
     view: viewOf(() => store.state === 'open'),
     readView: viewOf(() => store.state !== 'closed'),
@@ -422,14 +428,6 @@ function roundDependencies(
     router: new Router((type, bucket) => buckets.of(type, bucket), wasm.route),
     hints: handoff?.hints,
     peerIndex: (node) => membership.indexOf(node),
-  };
-}
-
-function dispatchSettings(config: NodeConfig): DispatchSettings {
-  return {
-    readLevel: config.readConsistency,
-    writeLevel: config.writeConsistency,
-    timeoutMs: config.requestTimeoutMs,
   };
 }
 

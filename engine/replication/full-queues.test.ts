@@ -21,6 +21,7 @@ import type { MemoryStore } from '../replica/key-slots.ts';
 import { ClusterDispatcher } from './cluster-dispatcher.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import { ReadBudget } from './read-budget.ts';
+import { ReadSpread } from './read-spread.ts';
 
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
 
@@ -80,6 +81,7 @@ class Links implements PeerLinks {
       queueFull: (peer) => trouble.full?.includes(peer) === true,
       replica: new Replica(store, clock, byteStringOf(self) as Actor, rules),
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
+      spread: new ReadSpread(own, { hedgeMs: 0, repairPercent: 100 }),
       stats: new NodeStats(),
       clock,
       settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 },

@@ -25,6 +25,7 @@ import type { DispatchPlan } from './plan.ts';
 import type { BatchedRead } from './read-batch.ts';
 import { ReadBatch } from './read-batch.ts';
 import { ReadBudget } from './read-budget.ts';
+import { ReadSpread } from './read-spread.ts';
 import type { FoundObject } from './read-many.ts';
 import { decodeReads, FoundObjects, isOfVersion, sameObjectFound, unanswered } from './read-many.ts';
 import { ReadRound } from './read-round.ts';
@@ -97,7 +98,7 @@ class Harness {
   readonly parts;
   isDown = false;
 
-  constructor(locals: readonly (Uint8Array | undefined)[]) {
+  constructor(locals: readonly (Uint8Array | undefined)[], hedgeMs = 0) {
     this.seen = locals.map(() => []);
     this.parts = {
       self,
@@ -124,6 +125,7 @@ class Harness {
         rules,
       ),
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
+      spread: new ReadSpread(self, { hedgeMs, repairPercent: 0 }),
       stats: this.stats,
       clock: this.clock,
       settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 },
@@ -220,25 +222,34 @@ test('reads that are made together end as reads that are made alone, with the sa
   const locals = fc.tuple(local, local, local);
   const order = fc.constantFrom(['n2', 'n3'], ['n3', 'n2'], ['n2'], []);
   await fc.assert(
-    fc.asyncProperty(locals, three, three, order, async (own, second, third, peers) => {
-      const outcomes: unknown[] = [];
-      for (const way of ['runAlone', 'runTogether'] as const) {
-        const harness = new Harness(own);
-        harness[way](3);
-        for (const peer of peers) {
-          harness.answer(peer, peer === 'n2' ? second : third);
-          // The client has its answer after the same step.
+    fc.asyncProperty(
+      locals,
+      three,
+      three,
+      order,
+      fc.constantFrom(0, 20),
+      async (own, second, third, peers, hedgeMs) => {
+        const outcomes: unknown[] = [];
+        for (const way of ['runAlone', 'runTogether'] as const) {
+          const harness = new Harness(own, hedgeMs);
+          harness[way](3);
+          // From now on all targets are asked.
+          if (hedgeMs > 0) harness.clock.advance(hedgeMs * 1000);
+          for (const peer of peers) {
+            harness.answer(peer, peer === 'n2' ? second : third);
+            // The client has its answer after the same step.
+            await Promise.resolve();
+            for (const seen of harness.seen) seen.push(peer);
+          }
+          harness.clock.advance(timeoutUs);
           await Promise.resolve();
-          for (const seen of harness.seen) seen.push(peer);
+          const failed = harness.failed.map((of) => of().map(({ node }) => node));
+          const repairs = harness.asked.filter((one) => one.includes('merge')).sort();
+          outcomes.push({ seen: harness.seen, failed, repairs, counts: harness.stats.readRepairs });
         }
-        harness.clock.advance(timeoutUs);
-        await Promise.resolve();
-        const failed = harness.failed.map((of) => of().map(({ node }) => node));
-        const repairs = harness.asked.filter((one) => one.includes('merge')).sort();
-        outcomes.push({ seen: harness.seen, failed, repairs, counts: harness.stats.readRepairs });
-      }
-      expect(outcomes[1]).toEqual(outcomes[0]);
-    }),
+        expect(outcomes[1]).toEqual(outcomes[0]);
+      },
+    ),
     { numRuns: 100 },
   );
 });
@@ -260,6 +271,37 @@ test('each other replica gets one message, and sends no object that this node ho
   harness.answer('n3', ['old', 'old', 'nothing']);
   harness.clock.advance(timeoutUs);
   expect(harness.asked).toHaveLength(2);
+});
+
+test('as many replicas as must answer get a message; another one if they are silent or differ', async () => {
+  const harness = new Harness([old, old, old], 20);
+  harness.runTogether(3);
+  expect(harness.asked).toEqual(['n3 readMany']);
+  harness.answer('n3', ['old', 'old', 'old']);
+  await Promise.resolve();
+  expect(harness.seen).toEqual([['old'.repeat(20)], ['old'.repeat(20)], ['old'.repeat(20)]]);
+  harness.clock.advance(timeoutUs);
+  expect(harness.asked).toHaveLength(1);
+
+  const differing = new Harness([old, old, old], 20);
+  differing.runTogether(3);
+  differing.answer('n3', ['old', 'young', 'old']);
+  expect(differing.asked.slice(1)).toEqual(['n2 readObject']);
+  differing.answer('n2', ['old', 'old', 'old']);
+  await Promise.resolve();
+  expect(differing.seen.map(([text]) => text?.slice(0, 3))).toEqual(['old', 'you', 'old']);
+  expect(differing.asked.slice(2)).toEqual(['n2 mergeObject', 'n3 mergeObject']);
+
+  const silent = new Harness([old, old, old], 20);
+  silent.runTogether(3);
+  silent.clock.advance(20_000);
+  expect(silent.asked).toEqual(['n3 readMany', 'n2 readMany']);
+  silent.answer('n2', ['old', 'old', 'old']);
+  await Promise.resolve();
+  expect(silent.seen).toHaveLength(3);
+  // The silent one is not waited for by the next reads.
+  silent.runTogether(3);
+  expect(silent.asked.slice(2)).toEqual(['n2 readMany', 'n3 readMany']);
 });
 
 test('an answer that does not decode, and a peer that is gone, fail all reads there', async () => {

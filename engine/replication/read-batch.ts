@@ -5,6 +5,9 @@
  * As soon as a replica's answer to a read differs, fails, or describes a large object, or the deadline passes, the batch
  * hands all that it has heard of that read to a `ReadRound`, which goes on as if it had run the read from the beginning.
  *
+ * As many targets of each read as must answer are asked at first, the same for all reads where possible
+ * (`read-spread.ts`), and the others once a read needs them.
+ *
  * What this node holds is read first. The other replicas are told its version, and do not send the object if theirs is
  * of the same version.
  *
@@ -53,6 +56,8 @@ interface Share {
 export class ReadBatch {
   readonly #parts: ReadDependencies;
   readonly #reads: readonly BatchedRead[];
+  /** Per read: bit n: target n has been asked, or is being asked. */
+  readonly #asked: Uint32Array;
   /** Per read: bit n: target n has answered, with `#bytes`. */
   readonly #heard: Uint32Array;
   /** Per read: answers that are still needed; 0: it has its outcome, or a round goes on with it. */
@@ -72,6 +77,7 @@ export class ReadBatch {
     this.#reads = reads;
     this.#bytes = new Array<Uint8Array | undefined>(count).fill(undefined);
     this.#rounds = new Array<ReadRound | undefined>(count).fill(undefined);
+    this.#asked = new Uint32Array(count);
     this.#heard = new Uint32Array(count);
     this.#missing = new Uint8Array(count);
     this.#open = count;
@@ -82,20 +88,54 @@ export class ReadBatch {
 
   /** Runs the reads. Called once. `nowUs`: the monotonic time. */
   run(timeoutUs: number, nowUs: number): void {
+    const { clock, self, spread } = this.#parts;
     this.#timeoutUs = timeoutUs;
     this.#untilUs = nowUs + timeoutUs;
-    this.#deadline = this.#parts.clock.after(timeoutUs, () => this.#expire());
-    const shares = this.#shares();
-    const own = shares.find(({ member }) => member === this.#parts.self);
+    const turn = spread.turn();
+    let isEveryAsked = true;
+    for (let index = 0; index < this.#reads.length; index++) {
+      const { plan } = this.#at(index);
+      const first = spread.first(plan, turn, nowUs);
+      this.#asked[index] = first;
+      isEveryAsked &&= first === allOf(plan);
+    }
+    this.#deadline = isEveryAsked
+      ? clock.after(timeoutUs, () => this.#expire())
+      : clock.after(Math.min(spread.hedgeUs, timeoutUs), () => this.#hedge());
+    const shares = this.#shares(this.#asked);
+    const own = shares.find(({ member }) => member === self);
     if (own !== undefined) this.#readHere(own);
-    this.#ask(shares);
+    this.#ask(shares, timeoutUs);
   }
 
-  #shares(): readonly Share[] {
+  /** Some replicas that were asked are silent: asks the others for the reads that still wait. */
+  #hedge(): void {
+    sometimes('read.batch-hedged');
+    const { clock, self, spread } = this.#parts;
+    const nowUs = clock.nowUs();
+    const leftUs = Math.max(1, this.#untilUs - nowUs);
+    this.#deadline = clock.after(leftUs, () => this.#expire());
+    const rest = new Uint32Array(this.#reads.length);
+    for (let index = 0; index < this.#reads.length; index++) {
+      if (this.#missing[index] === 0) continue;
+      const { plan } = this.#at(index);
+      const [asked, heard] = [this.#asked[index] ?? 0, this.#heard[index] ?? 0];
+      plan.targets.forEach(({ member }, target) => {
+        if ((asked & ~heard & (1 << target)) !== 0 && member !== self) spread.noteSilent(member, nowUs);
+      });
+      rest[index] = allOf(plan) & ~asked;
+      this.#asked[index] = allOf(plan);
+    }
+    this.#ask(this.#shares(rest), leftUs);
+  }
+
+  /** Groups the targets by member. `chosen`, per read: bit n: with target n. */
+  #shares(chosen: Uint32Array): readonly Share[] {
     const shares: Share[] = [];
     for (let index = 0; index < this.#reads.length; index++) {
       const { targets } = this.#at(index).plan;
       for (let target = 0; target < targets.length; target++) {
+        if (((chosen[index] ?? 0) & (1 << target)) === 0) continue;
         const { member } = present(targets[target], 'a target');
         let share = shares.find((one) => one.member === member);
         if (share === undefined) shares.push((share = { member, indexes: [], targets: [] }));
@@ -121,7 +161,7 @@ export class ReadBatch {
   }
 
   /** Asks every other replica for its share in one message. */
-  #ask(shares: readonly Share[]): void {
+  #ask(shares: readonly Share[], timeoutUs: number): void {
     let shared: { readonly of: Share; readonly words: Uint8Array } | undefined;
     for (const share of shares) {
       if (share.member === this.#parts.self) continue;
@@ -129,7 +169,7 @@ export class ReadBatch {
       const words = shared !== undefined && isSame(shared.of, share) ? shared.words : this.#encode(share);
       shared ??= { of: share, words };
       const request = { kind: 'readMany', words } as const;
-      const error = askPeer(this.#parts, share.member, request, this.#timeoutUs, (reply) =>
+      const error = askPeer(this.#parts, share.member, request, timeoutUs, (reply) =>
         this.#answered(share, reply),
       );
       if (error !== undefined) this.#unasked(share, 0, error);
@@ -241,7 +281,7 @@ export class ReadBatch {
     this.#deadline = undefined;
   }
 
-  /** The round that goes on with a read. It is made with all that was heard. */
+  /** The round that goes on with a read. It is made with all that was heard, and all targets are asked. */
   #roundOf(index: number): ReadRound {
     const known = this.#rounds[index];
     if (known !== undefined) return known;
@@ -258,6 +298,10 @@ export class ReadBatch {
     const heard = this.#heard[index] ?? 0;
     for (let target = 0; target < read.plan.targets.length; target++)
       if ((heard & (1 << target)) !== 0) round.told(target, largeBytes, undefined, this.#bytes[index]);
+    const rest = allOf(read.plan) & ~(this.#asked[index] ?? 0);
+    this.#asked[index] = allOf(read.plan);
+    for (let target = 0; target < read.plan.targets.length; target++)
+      if ((rest & (1 << target)) !== 0) round.askAgain(target);
     return round;
   }
 
@@ -270,6 +314,11 @@ export class ReadBatch {
   #at(index: number): BatchedRead {
     return present(this.#reads[index], 'a read of the batch');
   }
+}
+
+/** All targets of a plan, as bits. */
+function allOf({ targets }: DispatchPlan): number {
+  return 2 ** targets.length - 1;
 }
 
 function isSame(one: Share, other: Share): boolean {

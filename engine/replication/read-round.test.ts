@@ -22,6 +22,7 @@ import { describeObject } from './large-answers.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import { planRead } from './plan.ts';
 import { ReadBudget, ReadShare } from './read-budget.ts';
+import { ReadSpread } from './read-spread.ts';
 import { ReadRound } from './read-round.ts';
 import type { ConsistencyLevel } from './requests.ts';
 import { Replica } from '../replica/replica.ts';
@@ -100,6 +101,7 @@ class Far {
       plane: this.peers,
       replica: new Replica(refusing, this.clock, byteStringOf('c1') as Actor, rules),
       readBudget: this.budget,
+      spread: new ReadSpread(self, { hedgeMs: 0, repairPercent: 100 }),
       stats: this.stats,
       clock: this.clock,
       settings: { readLevel: level, writeLevel: 'DC_QUORUM', timeoutMs: 1000 },

@@ -37,7 +37,7 @@ import { Tally } from './tally.ts';
 
 /** What a read needs of the node. */
 export type ReadDependencies = Asking &
-  Pick<RoundDependencies, 'self' | 'replica' | 'readBudget' | 'clock' | 'settings' | 'rules'>;
+  Pick<RoundDependencies, 'self' | 'replica' | 'readBudget' | 'spread' | 'clock' | 'settings' | 'rules'>;
 
 /**
  * After 1/patienceShare of a request's time without enough answers, the round asks the targets that are held back. A
@@ -148,7 +148,7 @@ export class ReadRound implements LargeReader {
     }
   }
 
-  /** Goes on with a read that another has begun: every target is asked, and `deadline` will call `expire`. */
+  /** Goes on with a read that another has begun: that one asks every target (`askAgain`), and `deadline` will call `expire`. */
   resume(deadline: Timer | undefined, untilUs: number, timeoutUs: number): void {
     this.#deadline = deadline;
     this.untilUs = untilUs;
@@ -192,7 +192,7 @@ export class ReadRound implements LargeReader {
     this.#request(index, timeoutUs, largeBytes);
   }
 
-  /** Asks a target that a batch had asked, and that has not answered there. */
+  /** Asks a target that was not asked yet, or that a batch had asked and that does not answer there. */
   askAgain(index: number): void {
     this.#ask(index, this.#leftUs());
   }

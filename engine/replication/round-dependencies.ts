@@ -16,6 +16,7 @@ import type { Hints } from './hints/hints.ts';
 import type { ReplicaTerms } from './needs.ts';
 import type { Viewpoint } from './plan.ts';
 import type { ReadBudget } from './read-budget.ts';
+import type { ReadSpread } from './read-spread.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import type { ConsistencyLevel } from './requests.ts';
@@ -60,6 +61,8 @@ export interface RoundDependencies {
   readonly replica: Replica;
   /** Bounds the large objects that this node's reads bring here. */
   readonly readBudget: ReadBudget;
+  /** Which replicas a read asks at first. */
+  readonly spread: ReadSpread;
   readonly stats: NodeStats;
   readonly clock: Clock;
   readonly settings: DispatchSettings;

@@ -24,6 +24,7 @@ import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import { ClusterDispatcher } from './cluster-dispatcher.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import { ReadBudget } from './read-budget.ts';
+import { ReadSpread } from './read-spread.ts';
 import { Replica } from '../replica/replica.ts';
 import type { ConsistencyLevel } from './requests.ts';
 import type { MemoryStore } from '../replica/key-slots.ts';
@@ -103,6 +104,7 @@ class Copies implements PeerLinks {
       reads: () => true,
       replica: new Replica(store, this.clock, byteStringOf('reader') as Actor, rules),
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
+      spread: new ReadSpread(self, { hedgeMs: 0, repairPercent: 100 }),
       stats: this.stats,
       clock: this.clock,
       settings: { readLevel: level, writeLevel: 'DC_QUORUM', timeoutMs },

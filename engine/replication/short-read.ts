@@ -3,13 +3,16 @@
  * else. As soon as an answer differs, fails, or describes a large object, or the deadline passes, it hands all that it
  * has heard to a `ReadRound`, which goes on as if it had run the read from the beginning.
  *
- * It is for plans with one datacenter, whose targets are all asked at once, and whose answers may be merged (`isShort`).
+ * It asks at first as many targets as must answer (`read-spread.ts`), and the others once it needs them.
+ *
+ * It is for plans with one datacenter, none of whose targets is held back, and whose answers may be merged (`isShort`).
  * Its result is then that of `ReadRound`: the merge of equal objects is one of them, and there is nothing to repair.
  */
 import { BytesError } from '../base/bytes.ts';
 import type { Token } from '../base/ids.ts';
 import type { OpenSpan } from '../base/request-trace.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import type { StoredObject } from '../replica/object/object.ts';
@@ -43,6 +46,8 @@ export class ShortRead {
   #untilUs = 0;
   #timeoutUs = 0;
   #deadline: Timer | undefined;
+  /** Bit n: target n has been asked, or is being asked. */
+  #asked = 0;
   /** Answers that are still needed. */
   #missing: number;
   /** Bit n: target n has answered, with `#bytes`. */
@@ -89,15 +94,47 @@ export class ShortRead {
 
   /** As in `ReadRound`. */
   run(timeoutUs: number, nowUs = this.#parts.clock.nowUs()): void {
-    const { clock } = this.#parts;
+    const { clock, spread } = this.#parts;
     const { targets } = this.#plan;
-    this.#deadline = clock.after(timeoutUs, () => this.#general().expire());
+    const first = spread.first(this.#plan, spread.turn(), nowUs);
+    this.#asked = first;
     this.#timeoutUs = timeoutUs;
     this.#untilUs = nowUs + timeoutUs;
+    this.#deadline = this.#isEveryAsked
+      ? clock.after(timeoutUs, () => this.#general().expire())
+      : clock.after(Math.min(spread.hedgeUs, timeoutUs), () => this.#hedge());
     // This node first: a peer does not send an object that is held here already.
     const own = targets.findIndex(({ member }) => member === this.#parts.self);
     if (own >= 0) this.#ask(own, timeoutUs);
-    for (let index = 0; index < targets.length; index++) if (index !== own) this.#ask(index, timeoutUs);
+    for (let index = 0; index < targets.length; index++)
+      if (index !== own && (first & (1 << index)) !== 0) this.#ask(index, timeoutUs);
+  }
+
+  get #isEveryAsked(): boolean {
+    return this.#asked === 2 ** this.#plan.targets.length - 1;
+  }
+
+  /** Targets that were asked are silent: asks the others, too. */
+  #hedge(): void {
+    sometimes('read.hedged');
+    const { clock, spread, self } = this.#parts;
+    const nowUs = clock.nowUs();
+    const leftUs = Math.max(1, this.#untilUs - nowUs);
+    this.#deadline = clock.after(leftUs, () => this.#general().expire());
+    this.#plan.targets.forEach(({ member }, index) => {
+      const isSilent = (this.#asked & ~this.#heard & (1 << index)) !== 0;
+      if (isSilent && member !== self) spread.noteSilent(member, nowUs);
+    });
+    for (const index of this.#rest()) this.#ask(index, leftUs);
+  }
+
+  /** The targets that have not been asked; they count as asked from now on. */
+  #rest(): readonly number[] {
+    const rest: number[] = [];
+    for (let index = 0; index < this.#plan.targets.length; index++)
+      if ((this.#asked & (1 << index)) === 0) rest.push(index);
+    this.#asked = 2 ** this.#plan.targets.length - 1;
+    return rest;
   }
 
   #ask(index: number, timeoutUs: number): void {
@@ -154,15 +191,21 @@ export class ShortRead {
     this.#result.resolve(object);
   }
 
-  /** The round that goes on with what was heard. */
+  /** The round that goes on with what was heard, and asks all targets. */
   #general(): ReadRound {
     if (this.#round !== undefined) return this.#round;
+    const { clock } = this.#parts;
     const round = new ReadRound(this.#parts, this.#key, this.#token, this.#plan, this.#result, this.#span);
     this.#round = round;
+    if (!this.#isEveryAsked && !this.#result.settled) {
+      this.#deadline?.cancel();
+      this.#deadline = clock.after(Math.max(1, this.#untilUs - clock.nowUs()), () => round.expire());
+    }
     round.resume(this.#deadline, this.#untilUs, this.#timeoutUs);
     for (let index = 0; index < this.#plan.targets.length; index++) {
       if ((this.#heard & (1 << index)) !== 0) round.told(index, largeBytes, undefined, this.#bytes);
     }
+    for (const index of this.#rest()) round.askAgain(index);
     return round;
   }
 }

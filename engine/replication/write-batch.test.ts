@@ -25,6 +25,7 @@ import type { Merged } from './merge-many.ts';
 import { decodeReads } from './read-many.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import { ReadBudget } from './read-budget.ts';
+import { ReadSpread } from './read-spread.ts';
 import { NotReplaced } from './requests.ts';
 
 const timeoutMs = 1000;
@@ -113,6 +114,7 @@ class Harness implements PeerLinks {
       queueFull: () => false,
       replica: new Replica(this.store, this.clock, byteStringOf('n1') as Actor, rules),
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
+      spread: new ReadSpread(n1, { hedgeMs: 0, repairPercent: 100 }),
       stats: new NodeStats(),
       clock: this.clock,
       settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs },

@@ -16,6 +16,7 @@ import type { RoundDependencies, DispatchSettings } from '../../engine/replicati
 import type { PeerLinks } from '../../engine/replication/peer-links.ts';
 import { PeerService } from '../../engine/replication/peer-service.ts';
 import { ReadBudget } from '../../engine/replication/read-budget.ts';
+import { ReadSpread } from '../../engine/replication/read-spread.ts';
 import { Replica } from '../../engine/replica/replica.ts';
 import type { MemoryStore } from '../../engine/replica/key-slots.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -141,6 +142,7 @@ function makeMachines(wires: Wires): Ring {
       reads: () => false,
       replica,
       readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 28),
+      spread: new ReadSpread(self, { hedgeMs: 20, repairPercent: 10 }),
       stats: new NodeStats(),
       clock,
       settings,
