@@ -29,7 +29,7 @@ export const jobsOverMissedWrites: Scenario = {
   stormMs: 12_000,
   calmMs: 2_000,
   settleMsMax: 30_000,
-  settings: { hinted_handoff: false, aae_enabled: false },
+  settings: { hinted_handoff: false, aae_enabled: false, read_repair_percent: 100 },
   invariants: {
     durability: 60,
     'session-guarantees': 5,

@@ -48,6 +48,7 @@ export const largeReads: Scenario = {
   settings: {
     hinted_handoff: false,
     aae_enabled: false,
+    read_repair_percent: 100,
     client_read_bytes_max: 1_048_576,
     request_timeout_ms: 2_000,
   },

@@ -23,7 +23,7 @@ export const readRepairOnly: Scenario = {
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 40_000,
-  settings: { aae_enabled: false, hinted_handoff: false },
+  settings: { aae_enabled: false, hinted_handoff: false, read_repair_percent: 100 },
   // There are few reads before the end.
   invariants: { ...invariants, 'session-guarantees': 1 },
 };

@@ -90,6 +90,7 @@ export const slowly: LoadShape = {
 export const onTheMove: NonNullable<Scenario['settings']> = {
   hinted_handoff: false,
   aae_enabled: false,
+  read_repair_percent: 100,
   gossip_interval_ms: 100,
   phi_mean_ms_min: 100,
   transfer_batch_bytes: 4_096,

@@ -30,7 +30,12 @@ export const writesOverBitRot: Scenario = {
   calmMs: 1_500,
   settleMsMax: 30_000,
   // Merges of the log find rotten bytes. Only writes, and the reads at the end, repair them.
-  settings: { hinted_handoff: false, aae_enabled: false, store_segment_bytes_max: 65_536 },
+  settings: {
+    hinted_handoff: false,
+    aae_enabled: false,
+    read_repair_percent: 100,
+    store_segment_bytes_max: 65_536,
+  },
   invariants: {
     ...invariantsOfLoss,
     causality: 1_500,
