@@ -30,6 +30,7 @@ import type { AskedRead, FoundObject } from './read-many.ts';
 import { decodeFound, encodeReads, versionToSend } from './read-many.ts';
 import type { ReadDependencies, ReadResult } from './read-round.ts';
 import { ReadRound, sameBytes, unnamedVersion } from './read-round.ts';
+import { everyTarget } from './read-spread.ts';
 import type { ReplyFailure } from './round-dependencies.ts';
 import { askPeer, replyFailure } from './round-dependencies.ts';
 
@@ -97,7 +98,7 @@ export class ReadBatch {
       const { plan } = this.#at(index);
       const first = spread.first(plan, turn, nowUs);
       this.#asked[index] = first;
-      isEveryAsked &&= first === allOf(plan);
+      isEveryAsked &&= first === everyTarget(plan);
     }
     this.#deadline = isEveryAsked
       ? clock.after(timeoutUs, () => this.#expire())
@@ -123,8 +124,8 @@ export class ReadBatch {
       plan.targets.forEach(({ member }, target) => {
         if ((asked & ~heard & (1 << target)) !== 0 && member !== self) spread.noteSilent(member, nowUs);
       });
-      rest[index] = allOf(plan) & ~asked;
-      this.#asked[index] = allOf(plan);
+      rest[index] = everyTarget(plan) & ~asked;
+      this.#asked[index] = everyTarget(plan);
     }
     this.#ask(this.#shares(rest), leftUs);
   }
@@ -298,8 +299,8 @@ export class ReadBatch {
     const heard = this.#heard[index] ?? 0;
     for (let target = 0; target < read.plan.targets.length; target++)
       if ((heard & (1 << target)) !== 0) round.told(target, largeBytes, undefined, this.#bytes[index]);
-    const rest = allOf(read.plan) & ~(this.#asked[index] ?? 0);
-    this.#asked[index] = allOf(read.plan);
+    const rest = everyTarget(read.plan) & ~(this.#asked[index] ?? 0);
+    this.#asked[index] = everyTarget(read.plan);
     for (let target = 0; target < read.plan.targets.length; target++)
       if ((rest & (1 << target)) !== 0) round.askAgain(target);
     return round;
@@ -314,11 +315,6 @@ export class ReadBatch {
   #at(index: number): BatchedRead {
     return present(this.#reads[index], 'a read of the batch');
   }
-}
-
-/** All targets of a plan, as bits. */
-function allOf({ targets }: DispatchPlan): number {
-  return 2 ** targets.length - 1;
 }
 
 function isSame(one: Share, other: Share): boolean {

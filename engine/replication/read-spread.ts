@@ -26,6 +26,11 @@ const silentUs = 1_000_000;
 /** A turn in which all replicas are asked. */
 const everyReplica = -1;
 
+/** All targets of a plan: bit n stands for target n. At most 30 targets. */
+export function everyTarget({ targets }: DispatchPlan): number {
+  return (1 << targets.length) - 1;
+}
+
 /** The choices of one node. */
 export class ReadSpread {
   readonly #self: Member;
@@ -59,8 +64,9 @@ export class ReadSpread {
    * The targets of a plan of one datacenter that are asked at first: bit n stands for target n. At most 30 targets;
    * `nowUs` is the monotonic time.
    */
-  first({ targets, groups }: DispatchPlan, turn: number, nowUs: number): number {
-    const all = 2 ** targets.length - 1;
+  first(plan: DispatchPlan, turn: number, nowUs: number): number {
+    const all = everyTarget(plan);
+    const { targets, groups } = plan;
     const needed = groups[0]?.needed ?? 0;
     if (turn === everyReplica || needed >= targets.length || this.#isAnySilent(targets, nowUs)) return all;
     let chosen = 0;

@@ -21,6 +21,7 @@ import type { DispatchPlan } from './plan.ts';
 import type { ReadDependencies, ReadResult } from './read-round.ts';
 import { ReadRound, requestObject, sameBytes } from './read-round.ts';
 import { largeBytes } from './read-budget.ts';
+import { everyTarget } from './read-spread.ts';
 import type { ReplyFailure } from './round-dependencies.ts';
 
 const noMembers: readonly Member[] = [];
@@ -111,7 +112,7 @@ export class ShortRead {
   }
 
   get #isEveryAsked(): boolean {
-    return this.#asked === 2 ** this.#plan.targets.length - 1;
+    return this.#asked === everyTarget(this.#plan);
   }
 
   /** Targets that were asked are silent: asks the others, too. */
@@ -133,7 +134,7 @@ export class ShortRead {
     const rest: number[] = [];
     for (let index = 0; index < this.#plan.targets.length; index++)
       if ((this.#asked & (1 << index)) === 0) rest.push(index);
-    this.#asked = 2 ** this.#plan.targets.length - 1;
+    this.#asked = everyTarget(this.#plan);
     return rest;
   }
 
