@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import process from 'node:process';
 import { gzipSync } from 'node:zlib';
 
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -70,6 +71,9 @@ export async function writePage(
   const shown = explain ? shownBy(recording) : [];
   const bytes = await write(shown);
   if (!explain || !isSearched(recording)) return { file, bytes, recording };
+  process.stderr.write(
+    `${file} is written; what turns its verdict is searched for, up to ${explainMsMax / 1000} s\n`,
+  );
   return { file, bytes: await write(await searchedCause(recording, own)), recording };
 }
 

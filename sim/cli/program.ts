@@ -178,6 +178,8 @@ export function makeProgram(print: (text: string) => void, setExitCode: (code: n
   addMutants(program, output);
   addConform(program, output);
   addList(program, output);
+  for (const command of program.commands)
+    command.showHelpAfterError(`(lockstep-sim ${command.name()} --help tells more)`);
   return program;
 }
 

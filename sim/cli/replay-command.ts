@@ -1,4 +1,5 @@
 /** `lockstep-sim replay` and `digest`: run a seed or a plan file again, with its trace if requested. */
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -43,6 +44,7 @@ async function readPlanFile(path: string): Promise<Plan> {
   try {
     text = await readFile(path, 'utf8');
   } catch (cause) {
+    if (!existsSync(path)) throw new LockstepError('NotFound', `there is no plan file ${path}`, { cause });
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new LockstepError('NotFound', `the plan file cannot be read: ${why}`, { cause });
   }

@@ -2,7 +2,7 @@
  * Reads untrusted JSON field by field. Every rejection is a `PlanInvalid` that names the path, what is there and what
  * is allowed. An object's unknown keys are rejected with the nearest known key.
  */
-import { closest } from 'fastest-levenshtein';
+import { closest, distance } from 'fastest-levenshtein';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { Named } from '../check/named.ts';
@@ -28,8 +28,7 @@ export function readObject<Required extends string, Optional extends string = ne
   const source = asRecord(field);
   const known: readonly string[] = [...required, ...optional];
   for (const name of Object.keys(source)) {
-    if (!known.includes(name))
-      refuse(field, `unknown key "${name}"; did you mean "${closest(name, [...known])}"?`);
+    if (!known.includes(name)) refuse(field, `unknown key "${name}"; ${keysLike(name, known)}`);
   }
   const fields: Record<string, Field> = {};
   for (const name of known) {
@@ -37,6 +36,15 @@ export function readObject<Required extends string, Optional extends string = ne
     else if (required.some((one) => one === name)) refuse(field, `the key "${name}" is missing`);
   }
   return fields as Record<Required, Field> & Partial<Record<Optional, Field>>;
+}
+
+/** The key that is meant, if one is spelled alike; otherwise all keys. */
+function keysLike(name: string, known: readonly string[]): string {
+  if (known.length === 0) return 'it has none';
+  const near = closest(name, [...known]);
+  return distance(name, near) * 2 <= Math.max(name.length, near.length)
+    ? `did you mean "${near}"?`
+    : `the keys are ${known.join(', ')}`;
 }
 
 /** Every entry of an object whose keys are free; at most `countMax`. */

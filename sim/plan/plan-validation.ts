@@ -83,7 +83,11 @@ function mustHaveFormat({ path, value }: Field): void {
     const detail = `${path}: this is not a plan of lockstep-sim: it has no "format" (this version, ${version}, reads plans of format ${planFormat})`;
     throw new LockstepError('PlanInvalid', detail);
   }
-  const detail = `${path}.format: this version (${version}) reads plans of format ${planFormat}, not ${JSON.stringify(format)}`;
+  const newer =
+    typeof format === 'number' && format > planFormat
+      ? '; a newer version wrote it: replay it with that one'
+      : '';
+  const detail = `${path}.format: this version (${version}) reads plans of format ${planFormat}, not ${JSON.stringify(format)}${newer}`;
   throw new LockstepError('PlanInvalid', detail);
 }
 

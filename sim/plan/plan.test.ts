@@ -75,11 +75,16 @@ describe('plans', () => {
 describe('a damaged plan is refused with the place and the cause', () => {
   it.each<[string, (json: Record<string, unknown>) => void, string]>([
     ['an unknown key', (json) => (json['sed'] = 1), 'plan: unknown key "sed"; did you mean "seed"?'],
+    [
+      'an unknown key that is like none',
+      (json) => (json['weather'] = 1),
+      'plan: unknown key "weather"; the keys are format, ',
+    ],
     ['a missing key', (json) => delete json['faults'], 'plan: the key "faults" is missing'],
     [
       'another format',
       (json) => (json['format'] = 9),
-      `plan.format: this version (${version}) reads plans of format 1, not 9`,
+      `plan.format: this version (${version}) reads plans of format 1, not 9; a newer version wrote it: replay it with that one`,
     ],
     [
       'another format with fields that this version does not know',
@@ -179,7 +184,10 @@ describe('a damaged plan is refused with the place and the cause', () => {
   });
 
   it('returns a plan or throws PlanInvalid for any text', () => {
-    expect(complaintAbout('{"format":')).toContain('the plan is not JSON');
+    expect(complaintAbout('{"format":')).toContain('the plan is not JSON: it is cut off after 10 characters');
+    expect(complaintAbout('{"format": 1')).toContain('it is cut off after 12 characters');
+    expect(complaintAbout(' \n')).toContain('the plan is not JSON: it is empty');
+    expect(complaintAbout('{"format": 1]')).toContain('in JSON at position 12');
     const arbitraryText = fc.oneof(
       fc.json(),
       fc.string(),

@@ -55,6 +55,7 @@ const clauses: Readonly<Record<string, string>> = {
   'aae.exchange.finished':
     'has compared hash trees with %peer|(leaves listed: %listed, divergent: %divergent)',
   'aae.exchange.aborted': 'breaks off its comparison with %peer|(%detail)',
+  'peer.link.refused.here': 'refuses the link of %peer|(%detail)',
   'peer.link.refused': 'is refused by %peer|(%detail)',
   'peer.request.dropped': 'does not send %kind|to %peer|(its channel: %outcome)',
   'dispatch.peer.refused': 'cannot send %kind|to %peer|(its channel: %outcome)',
@@ -85,7 +86,7 @@ const clauses: Readonly<Record<string, string>> = {
 export function deedOf({ kind, text }: Pick<Mark, 'kind' | 'text'>): string {
   if (kind === 'fault') return struckBy(text);
   const [name = '', ...rest] = text.split(' ');
-  const clause = clauses[name];
+  const clause = clauses[/ by=refused here\b/.test(text) ? `${name}.here` : name];
   const asLogged = `logs ${text.length > 140 ? `${text.slice(0, 140)}…` : text}`;
   if (clause === undefined) return asLogged;
   const fields = fieldsOf(rest.join(' '));

@@ -8,6 +8,7 @@ import { deedOf, isEveryday, isRefusal } from './event-words.ts';
 import { requestKinds } from '../../engine/peer/wire/kinds.ts';
 import { reapedTombstonesOf } from './reaped-tombstones.ts';
 import type { Mark, RecordedOperation, Recording } from './recording.ts';
+import { repeatsOf } from './repeated-refusals.ts';
 import { lostValuesOf } from './lost-values.ts';
 import { wrongViewsOf } from './wrong-views.ts';
 
@@ -36,6 +37,8 @@ const lossesMax = 3;
 const heldMax = 80;
 /** Nodes that reap a tombstone within this time do it together, in microseconds. */
 const sameReapUs = 100_000;
+/** Most repeated refusals that are told. */
+const repeatsMax = 2;
 /** Most broken orders that are told, and most messages; those of so long before the violation, in microseconds. */
 const ordersMax = 2;
 const arrivalsMax = 3;
@@ -61,6 +64,7 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
     ...facts.losses(),
     ...facts.reaped(),
     ...facts.views(),
+    ...facts.repeats(),
     ...facts.before(),
     ...facts.afterStart(),
     ...facts.difference(),
@@ -355,6 +359,17 @@ class Facts {
         `The tombstone of ${subjects[key] ?? ''}: at ${seconds(first.atUs)} ${nodes} ${others.length === 0 ? 'removes' : 'remove'} it for good, ${seconds(first.ageUs)} after it was written${clause}.`,
       ];
     });
+  }
+
+  /** What nodes refuse again and again until the violation: it has no end by itself. */
+  repeats(): readonly string[] {
+    const told = repeatsOf(this.#run)
+      .slice(0, repeatsMax)
+      .map(({ mark, count, sinceUs }) => {
+        const deed = deedOf(mark);
+        return `${placeOf(this.#run, mark.lane)} ${deed}, ${count} times since ${seconds(sinceUs)}`;
+      });
+    return told.length === 0 ? [] : [`Again and again until then: ${told.join('; ')}.`];
   }
 
   /** The write that the violation says is lost. */
