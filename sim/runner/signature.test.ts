@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 
+import type { CheckReport } from '../check/report.ts';
 import { brokenReport, resultOf } from './result-fixture.ts';
+import type { RunResult } from './result.ts';
 import { isSameBreach, signatureOf } from './signature.ts';
 import { summarize } from './tally.ts';
 
@@ -45,4 +47,32 @@ it('a breach stays the same when another operation shows it, and is another when
     ),
   ).toBe(true);
   expect(same('n1 and n2 disagree about the ring', 'n3 has not started again')).toBe(false);
+});
+
+it('commands of Redis that saw or left another value, in another pipeline, have one signature', () => {
+  const one = failed(
+    1,
+    '#q4.15 r1 get h1 at n1: ok saw 165000: #q4.10 r1 set-xx h1 at n1: ok left 175000 had replaced that of #q4.0 r1 set h1 at n1: ok left 165000',
+  );
+  const other = failed(
+    2,
+    '#q7.3 r0 get h12 at n3: ok saw nil: #q7.2 r0 getdel h12 at n3: ok saw 5 left nil had replaced that of #q2.1 r0 mset h12 at n2: ok left 5',
+  );
+  expect(signatureOf(one)).toBe(signatureOf(other));
+});
+
+it('a cluster joins the largest one whose signature all its failures have', () => {
+  const lost = brokenReport(3, '#3 c0 put newest/k8 at n3: ok: lost');
+  const cause = { ...brokenReport(4, 'n1 keeps what it must forget'), invariant: 'wasm-purity' as const };
+  const failure = (seed: number, ...reports: readonly CheckReport[]) =>
+    resultOf({ seed, verdict: 'failed', reports });
+  const sizes = (results: readonly RunResult[]): unknown =>
+    summarize('calm', results, undefined).clusters.map(({ count, seeds }) => [count, seeds]);
+  const three = [failure(1, cause), failure(2, cause), failure(3, lost, cause)];
+  expect(sizes(three)).toEqual([[3, [1, 2, 3]]]);
+  expect(sizes(three.toReversed())).toEqual([[3, [1, 2, 3]]]);
+  expect(sizes([...three, failure(4, lost)])).toEqual([
+    [2, [1, 2]],
+    [2, [3, 4]],
+  ]);
 });

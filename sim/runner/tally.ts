@@ -7,10 +7,7 @@ import type { ReportedInvariant } from '../check/report.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
 import type { Failure, RunResult, ScenarioSummary, Verdict } from './result.ts';
 import type { FailureCluster } from './signature.ts';
-import { exampleOf, signatureOf } from './signature.ts';
-
-/** Most failed seeds that are named; further ones would show the same causes again. */
-const failedSeedsMax = 20;
+import { clusterSeedsMax, exampleOf, joinedClusters, signaturesOf } from './signature.ts';
 
 /** What the results of a scenario add up to. Counts over all runs; lists name the smallest seeds, at most twenty. */
 export interface Tally {
@@ -56,9 +53,10 @@ export function addResult(tally: Tally, result: RunResult): void {
   if (verdict !== 'failed') return;
   tally.failedSeeds = smallest(tally.failedSeeds, [seed]);
   takeFirstFailure(tally, result);
-  const signature = signatureOf(result);
+  const [signature, ...others] = signaturesOf(result);
   if (signature === undefined) return;
-  addCluster(tally, signature, { count: 1, seeds: [seed], example: exampleOf(result) });
+  const beside = Object.fromEntries([...new Set(others)].map((other) => [other, 1]));
+  addCluster(tally, signature, { count: 1, seeds: [seed], example: exampleOf(result), beside });
 }
 
 /** Adds the sums of other runs. */
@@ -115,17 +113,18 @@ export function summarize(
   return summaryOf(name, tally, failure);
 }
 
-/** The failures by signature, the largest cluster first, then the one with the smallest seed. */
+/** The failures by signature, joined; the largest cluster first, then the one with the smallest seed. */
 export function clustersOf({ clusters }: Pick<Tally, 'clusters'>): readonly FailureCluster[] {
-  return Object.entries(clusters)
-    .map(([signature, cluster]) => ({ signature, ...cluster }))
-    .sort((left, right) => right.count - left.count || (left.seeds[0] ?? 0) - (right.seeds[0] ?? 0));
+  return joinedClusters(Object.entries(clusters).map(([signature, cluster]) => ({ signature, ...cluster })))
+    .map(({ signature, seeds, count, example }) => ({ signature, seeds, count, example }))
+    .toSorted((left, right) => right.count - left.count || (left.seeds[0] ?? 0) - (right.seeds[0] ?? 0));
 }
 
 /** The failure, with how many other seeds failed, and how many of them the same way. */
 function besideOthers(failure: Failure, clusters: readonly FailureCluster[]): Failure {
   const all = clusters.reduce((total, { count }) => total + count, 0);
-  const same = clusters.find(({ signature }) => signature === signatureOf(failure.result));
+  const mine = signaturesOf(failure.result);
+  const same = clusters.find(({ signature }) => mine.includes(signature));
   const seeds = same?.seeds.filter((seed) => seed !== failure.result.seed) ?? [];
   return {
     ...failure,
@@ -145,7 +144,10 @@ function addCluster(tally: Tally, signature: string, added: Omit<FailureCluster,
   }
   const { example } = (added.seeds[0] ?? Infinity) < (known.seeds[0] ?? Infinity) ? added : known;
   const [count, seeds] = [known.count + added.count, smallest(known.seeds, added.seeds)];
-  tally.clusters[signature] = { count, seeds, example };
+  const beside = { ...known.beside };
+  for (const [other, times] of Object.entries(added.beside ?? {}))
+    beside[other] = (beside[other] ?? 0) + times;
+  tally.clusters[signature] = { count, seeds, example, beside };
 }
 
 function addChecks(tally: Tally, invariant: ReportedInvariant, checked: number, skipped: number): void {
@@ -156,7 +158,7 @@ function addChecks(tally: Tally, invariant: ReportedInvariant, checked: number, 
 
 /** The smallest seeds of both lists, in order. */
 function smallest(seeds: readonly number[] | undefined, added: readonly number[]): readonly number[] {
-  return [...(seeds ?? []), ...added].sort((left, right) => left - right).slice(0, failedSeedsMax);
+  return [...(seeds ?? []), ...added].sort((left, right) => left - right).slice(0, clusterSeedsMax);
 }
 
 function entriesOf<Key extends string, Value>(
