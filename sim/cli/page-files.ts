@@ -110,6 +110,8 @@ export interface ExplainLimits {
   readonly shrinkCpuMs: number;
   /** For the rest. */
   readonly searchCpuMs: number;
+  /** What a run costs, as far as is known before the first one. */
+  readonly runCpuMs?: number;
 }
 
 /**
@@ -119,12 +121,13 @@ export interface ExplainLimits {
 export async function explainRecording(
   failing: Recording,
   own: Own,
-  { shrinkCpuMs, searchCpuMs }: ExplainLimits,
+  { shrinkCpuMs, searchCpuMs, runCpuMs: expectedCpuMs = 0 }: ExplainLimits,
 ): Promise<Explanation> {
   const shrinking = new AbortController();
   const shrink = new Stopwatch();
   let search: Stopwatch | undefined;
-  let runCpuMs = 0;
+  let runCpuMs = expectedCpuMs;
+  if (runCpuMs > shrinkCpuMs) shrinking.abort();
   const timed = async <T>(run: () => Promise<T>): Promise<T> => {
     const before = new Stopwatch();
     const result = await run();

@@ -25,7 +25,7 @@ async function complaintOf(words: readonly string[]): Promise<readonly [code: nu
 it.each([
   [['run', 'no-such-scenario'], 'there is no scenario "no-such-scenario"'],
   [['replay', 'calm'], 'Add --seed S'],
-  [['replay', 'missing.json'], 'the plan file cannot be read'],
+  [['replay', 'missing.json'], 'there is no plan file missing.json'],
   [['run', '--seeds', 'many'], 'A whole number'],
   [['run', 'calm', '--seeds', '1', '--jobs', '5000'], 'At most '],
   [['run', '--for', 'long'], 'is not a duration'],
