@@ -10,6 +10,7 @@ import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
 import type { HintBalance } from '../check/disks/hints.ts';
 import type { TransferRecords } from '../check/disks/transfers.ts';
 import type { ForbiddenStart } from '../check/cluster/identity.ts';
+import type { StandbyPeriod } from '../check/cluster/standby.ts';
 import type { QuietRecord } from '../check/cluster/quiet.ts';
 import { isQuiet } from '../check/cluster/quiet.ts';
 import type { IncarnationStart, OpinionMove } from '../evidence/opinions.ts';
@@ -226,7 +227,7 @@ export class Monitor {
       horizonUs: this.#horizonUs(),
       quiet: { nodes: this.#quiet, clientsBusy },
       readMemory: { entries, rests, answers: this.#routes.largeAnswers },
-      standbyPeriods: this.#faults.standbyPeriods,
+      standbyPeriods: this.#standbyPeriods(),
       hints: this.#objects.hints,
       hintBalances: this.#balances,
       transfers: joined(this.#objects.cleanups, this.#handovers.records),
@@ -237,6 +238,17 @@ export class Monitor {
    * A coordinator keeps a hint of every replica that it missed, where the ring stands still, disks answer at once, and
    * hints are on and have room.
    */
+  /** The periods of STANDBY; one that its node's disk may have lost ends with the next start. */
+  #standbyPeriods(): readonly StandbyPeriod[] {
+    const excepted = nodesExcepted(this.#plan.faults, 'standby-routing');
+    return this.#faults.standbyPeriods.map((period) => {
+      const { node, fromUs, toUs } = period;
+      const start = this.#begins.find((one) => one.observer === node && one.atUs > fromUs && one.atUs < toUs);
+      if (start === undefined || !excepted.has(node)) return period;
+      return { node, fromUs, toUs: start.atUs, forgotten: true };
+    });
+  }
+
   #hintAges(): HintAges {
     const { faults } = this.#plan;
     const unsure = nodesExcepted(faults, 'hint-delivery');

@@ -7,14 +7,16 @@ import { hash } from 'node:crypto';
 
 import { present } from '../../engine/base/assert.ts';
 import { BytesError } from '../../engine/base/bytes.ts';
+import type { NodeId } from '../../engine/base/ids.ts';
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
 import type { Dot, VersionVector } from '../../engine/replica/object/dots.ts';
-import { covers, instantMsOf } from '../../engine/replica/object/dots.ts';
+import { covers } from '../../engine/replica/object/dots.ts';
 import { encodeContent } from '../../engine/replica/object/content.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { decodeObject, describeObject, liveSiblings } from '../../engine/replica/object/object.ts';
+import { hintKeyOf } from '../../engine/replication/hints/hint-codec.ts';
 import type { DotRecords } from '../check/disks/dots.ts';
 import type { CoordinatedAt } from '../check/objects/conditional-puts.ts';
 import type { HintBalance, HintRecords, SpreadRecords } from '../check/disks/hints.ts';
@@ -27,6 +29,7 @@ import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
 import { isOfObjectLoad, isOfSpreadLoad } from './load-keys.ts';
 import { tagAt } from '../workload/traced-value.ts';
 import { logsInUse } from './segments-in-use.ts';
+import { nameOfDot, placeOfDot, sameDot, tellingOf } from './dot-names.ts';
 import type { HintAges } from './hint-ages.ts';
 import type { ReadHint } from './hint-records.ts';
 import { readHint } from './hint-records.ts';
@@ -79,9 +82,6 @@ interface NamedWrite {
   /** The result of `tellingOf` for its content. */
   readonly content: string;
 }
-
-/** Contents longer than this many bytes are represented by their hashes. */
-const contentBytesMax = 1024;
 
 /** Who holds copies, as the world knows the ring. */
 export interface Owners {
@@ -160,6 +160,7 @@ export class ObjectObserver {
     this.#spread = new WriteSpread({
       ...spread,
       holds: (node, key, dot) => this.#holds(node, key, dot),
+      isHinted: (peer, key, dot) => this.#isHinted(peer, key, dot),
       describe: (key, dot) => `${nameOfDot(dot)} of ${nameOf(key)}`,
     });
   }
@@ -459,6 +460,16 @@ export class ObjectObserver {
     return known.some((context) => context !== undefined && covers(context, dot));
   }
 
+  /** Some disk holds a hint of the version for the peer. */
+  #isHinted(peer: string, key: PackedKey, dot: Dot): boolean {
+    const hintKey = hintKeyOf(peer as NodeId, key);
+    return [...this.#hints.values()].some((hints) => {
+      const bytes = hints.get(hintKey)?.hint;
+      const hint = bytes === undefined ? undefined : readHint(bytes);
+      return hint !== undefined && covers(hint.object.context, dot);
+    });
+  }
+
   /** From now on the host does not hold the hint: another node must hold the versions that it carried. */
   #lose(host: string, key: string, bytes: Uint8Array, how: string): void {
     this.#removed += 1;
@@ -559,28 +570,6 @@ function isUnderNewName(host: string, old: StoredObject, now: StoredObject): boo
   return now.siblings.some(({ dot: { actor } }) => {
     return textOf(actor).startsWith(`${host}.`) && old.context.every((known) => known.actor !== actor);
   });
-}
-
-function nameOfDot({ actor, counter }: Dot): string {
-  return `${textOf(actor)}:${counter}`;
-}
-
-/** A map key for the dot. Two keys may share a dot only where a key's counter was ahead of the clock. */
-function placeOfDot(key: PackedKey, { dot, lastModifiedMs }: StoredObject['siblings'][number]): string {
-  const name = `${dot.actor}:${dot.counter}`;
-  return instantMsOf(dot) <= lastModifiedMs ? name : `${name} ${key}`;
-}
-
-function sameDot(one: Dot, other: Dot): boolean {
-  return one.counter === other.counter && one.actor === other.actor;
-}
-
-/**
- * A text that differs where the bytes differ. Short contents stand for themselves: hashing them costs ten times as
- * much.
- */
-function tellingOf(bytes: Buffer): string {
-  return bytes.length > contentBytesMax ? `#${hash('sha256', bytes)}` : bytes.toString('latin1');
 }
 
 function describeWrite({ key, content }: NamedWrite): string {

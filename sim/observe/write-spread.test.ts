@@ -9,12 +9,17 @@ const key = 'k' as PackedKey;
 const dot: Dot = { actor: byteStringOf('n1.0') as Actor, counter: 1 };
 
 /** One put that n1 coordinates, of a key of n1, n2 and n3; `holders` have it when it is judged. */
-function spreadOf(holders: readonly string[], hindered: readonly string[] = []): WriteSpread {
+function spreadOf(
+  holders: readonly string[],
+  hindered: readonly string[] = [],
+  earlier: readonly string[] = [],
+): WriteSpread {
   const spread = new WriteSpread({
     patienceUs: 10,
     isHindered: (node) => hindered.includes(node),
     ownersOf: () => ['n1', 'n2', 'n3'],
     holds: (node) => holders.includes(node),
+    isHinted: (peer) => earlier.includes(peer),
     describe: () => 'the put',
   });
   spread.wrote('n2', key, 7, dot, 4);
@@ -56,4 +61,10 @@ it('a coordinator that a fault may keep from writing its hints in time is not ju
   const spread = spreadOf([], ['n1']);
   spread.judge(90);
   expect(spread.records).toEqual({ compared: 0, skipped: 1, missed: [] });
+});
+
+it('a hint that reaches a disk before the put reaches that of its coordinator counts', () => {
+  const spread = spreadOf(['n2'], [], ['n3']);
+  spread.judge(90);
+  expect(spread.records).toEqual({ compared: 2, skipped: 0, missed: [] });
 });

@@ -22,6 +22,8 @@ export interface SpreadTerms {
   readonly ownersOf: (token: number) => readonly string[];
   /** Whether the node's disk holds the write, or something that replaced it. */
   readonly holds: (node: string, key: PackedKey, dot: Dot) => boolean;
+  /** Whether some disk holds a hint of the write for that node now. */
+  readonly isHinted: (peer: string, key: PackedKey, dot: Dot) => boolean;
   readonly describe: (key: PackedKey, dot: Dot) => string;
 }
 
@@ -59,7 +61,11 @@ export class WriteSpread {
       this.#skipped += 1;
       return;
     }
-    this.#open.push({ coordinator: host, key, token, dot, atUs, hinted: new Set() });
+    // A slow disk may write the hint of a replica that was not asked before the coordinator's own copy.
+    const hinted = new Set(
+      this.#terms.ownersOf(token).filter((owner) => this.#terms.isHinted(owner, key, dot)),
+    );
+    this.#open.push({ coordinator: host, key, token, dot, atUs, hinted });
   }
 
   /** A hint for a peer has reached a disk; `has` tells whether it covers a dot. */

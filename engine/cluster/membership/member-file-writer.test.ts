@@ -38,12 +38,12 @@ function writerOf(
 ): MemberFileWriter {
   const spawn = (_: string, task: () => Promise<void>): void => void task().catch(fail);
   const log = { enabled: () => true, event: () => undefined };
-  return new MemberFileWriter({ log, spawn }, file, () => records as readonly MemberRecord[]);
+  return new MemberFileWriter({ log, spawn }, file, () => [...records] as readonly MemberRecord[]);
 }
 
 const n2 = 'n2' as NodeId;
 
-it('a member is saved with the first heartbeat after it is heard of, and once', async () => {
+it('a member is saved as soon as it is heard of, and once', async () => {
   const file = new File();
   const records = [{ node: n2, generation: 0 }];
   const writer = writerOf(file, records);
@@ -56,6 +56,17 @@ it('a member is saved with the first heartbeat after it is heard of, and once', 
     await settle();
   }
   expect(file.saves).toBe(1);
+});
+
+it('a member that becomes known during a save is saved behind it', async () => {
+  const file = new File();
+  const records = [{ node: n2, generation: 1 }];
+  const writer = writerOf(file, records);
+  writer.look(5);
+  records.push({ node: 'n3' as NodeId, generation: 1 });
+  writer.look(6);
+  await writer.settling;
+  expect([file.saves, file.lacksOneOf(records as readonly MemberRecord[])]).toEqual([2, false]);
 });
 
 it('a save that failed is made again, a second later', async () => {

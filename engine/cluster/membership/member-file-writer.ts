@@ -1,6 +1,6 @@
 /**
  * Keeps the member file up to date. A change of the ring is saved at once (cluster/view/ring-view-publisher.ts). The
- * first record of a configured member changes nothing in the ring, and is saved with the next heartbeat. So a node that
+ * first record of a configured member changes nothing in the ring, and is saved as soon as it is known. So a node that
  * restarts knows by its file which incarnation of each member it has met, and refuses a process with that member's name
  * and an empty disk. And if all nodes lose power and one does not come back, the others can tell its replacement which
  * tokens it takes over.
@@ -56,14 +56,23 @@ export class MemberFileWriter {
     await this.save();
   }
 
-  /** Called with every heartbeat: saves if the file lacks a member; after a failure not again for a second. */
+  /**
+   * Called when a member's incarnation becomes known, and with every heartbeat: saves if the file lacks a member; after a
+   * failure not again for a second.
+   */
   look(nowUs: number): void {
     if (this.#saving !== undefined || nowUs < this.#dueUs) return;
     if (!this.#file.lacksOneOf(this.#records())) return;
+    this.#saving = this.#catchUp();
     this.#io.spawn('membership.remember', async () => {
-      this.#saving = this.save();
-      if (!(await this.#saving)) this.#dueUs = nowUs + retryUs;
+      if ((await this.#saving) === false) this.#dueUs = nowUs + retryUs;
       this.#saving = undefined;
     });
+  }
+
+  /** Saves until the file names all members, those too that become known meanwhile. False: the disk failed. */
+  async #catchUp(): Promise<boolean> {
+    while (this.#file.lacksOneOf(this.#records())) if (!(await this.save())) return false;
+    return true;
   }
 }

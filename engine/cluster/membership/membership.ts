@@ -480,6 +480,7 @@ export class Membership {
     }
     if (ringChanged) this.#refresh();
     this.#forgetDeparted();
+    if (newLife) this.#fileWriter.look(this.#io.clock.nowUs());
   }
 
   #refresh(): void {

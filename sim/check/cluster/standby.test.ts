@@ -88,4 +88,9 @@ describe('standby-routing', () => {
     const served = readAt(8 * second, [], { node: 'n3' });
     expect(verdict({ periods, history: [served] })).toEqual([true, 1, 0]);
   });
+
+  it('demands no answer of a node whose disk may have lost that it was in STANDBY', () => {
+    const periods = [{ node: 'n3', fromUs: second, toUs: 6 * second, forgotten: true }] as const;
+    expect(verdict({ periods })).toEqual([true, 1, 1]);
+  });
 });

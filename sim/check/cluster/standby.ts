@@ -7,6 +7,8 @@
  *   copies than the others have, and reads near a disturbance: a node that is not NORMAL, or any fault of a node or the
  *   network less than `troubleUs` ago;
  * - a node that has returned answers a client or a read again.
+ *
+ * A disk that loses data may lose that its node was in STANDBY: such a period ends with the next start.
  */
 import type { History, ReadOperation } from '../../evidence/history.ts';
 import { describeOperation, isRead } from '../../evidence/history.ts';
@@ -22,6 +24,8 @@ export interface StandbyPeriod {
   readonly node: string;
   readonly fromUs: number;
   readonly toUs: number;
+  /** The node's disk may have lost the STANDBY, so nobody can say whether the node serves after `toUs`. */
+  readonly forgotten?: true;
 }
 
 /** The evidence of one run. */
@@ -92,11 +96,11 @@ function checkClosed({ node, fromUs, toUs }: StandbyPeriod, { history }: Standby
 }
 
 function checkReturned(
-  { node, toUs }: StandbyPeriod,
+  { node, toUs, forgotten }: StandbyPeriod,
   { history, answers }: StandbyTruth,
   tally: Tally,
 ): void {
-  if (toUs === Infinity) return tally.skip();
+  if (toUs === Infinity || forgotten === true) return tally.skip();
   const isServing =
     answers.some(({ peer, askedUs }) => peer === node && askedUs > toUs) ||
     history.some((operation) => {

@@ -83,6 +83,7 @@ const long: Range = [50_000, 4_000_000];
 const lossOfCopies: Excuses = {
   'hint-delivery': 'a node forgets with its disk what it had acknowledged, and the hint for it is gone',
   'snapshot-rejection': 'the snapshots of the hash tree on such a disk may be damaged, too',
+  'standby-routing': 'a node forgets with its disk that an operator had put it in STANDBY',
   'no-dangling-transactions':
     'a coordinator that lost its records cannot say which branches are over, or lists them as lost: an operator ends them',
 };
