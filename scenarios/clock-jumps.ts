@@ -35,13 +35,6 @@ export const clockJumps: Scenario = {
   calmMs: 3_000,
   settleMsMax: 40_000,
   repairedBy: 'sweeps',
-  settings: {
-    ...mending,
-    // Hints live longer than the run, whatever a clock says.
-    hint_age_seconds_max: 60,
-    gossip_interval_ms: 100,
-    phi_mean_ms_min: 100,
-    phi_threshold_milli: 2000,
-  },
+  settings: { ...mending, gossip_interval_ms: 100, phi_mean_ms_min: 100, phi_threshold_milli: 2000 },
   invariants: { ...invariants, 'timestamp-accuracy': 20 },
 };

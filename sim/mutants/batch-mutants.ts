@@ -1,4 +1,4 @@
-/** Mutants of requests that travel together: the writes and reads of a pipeline, and the batches of transactions. */
+/** Mutants of requests that travel together: the writes and the reads of a pipeline. */
 import type { Mutant } from './mutant.ts';
 
 /** Mutants that scenarios with pipelines must detect. */
@@ -13,21 +13,6 @@ export const batchMutants: readonly Mutant[] = [
     scenario: 'redis-pipelines',
     oracles: ['durable-before-ack'],
     seedsMax: 3,
-  },
-  {
-    name: 'failed-part-counts-as-durable',
-    code: 'M251',
-    title: 'SETs that travel together: a node counts its own copy of one that its disk refused',
-    file: 'engine/replication/write-batch.js',
-    find: `            const round = this.#roundOf(index);
-            if (round !== undefined)
-                round.failed(error);
-            return;`,
-    replace: `            this.durable(index);
-            return;`,
-    scenario: 'redis-pipelines',
-    oracles: ['durable-before-ack', 'session-guarantees'],
-    seedsMax: 12,
   },
   {
     name: 'batched-write-misses-no-replica',
@@ -45,24 +30,6 @@ export const batchMutants: readonly Mutant[] = [
     scenario: 'redis-pipelines',
     oracles: ['hint-delivery'],
     seedsMax: 15,
-  },
-  {
-    name: 'transaction-batch-before-own-sync',
-    code: 'M253',
-    title: 'a batch of a transaction counts as stored at its node before it is synced there',
-    file: 'engine/replication/batch-round.js',
-    find: `        for (const share of this.#shares)
-            this.#sendShare(share, timeoutUs);
-    }
-    /** The caller reports`,
-    replace: `        this.#answer(this.#parts.self, true);
-        for (const share of this.#shares)
-            this.#sendShare(share, timeoutUs);
-    }
-    /** The caller reports`,
-    scenario: 'redis-pipelines',
-    oracles: ['durable-before-ack', 'session-guarantees'],
-    seedsMax: 12,
   },
   {
     name: 'batched-answers-to-other-keys',

@@ -127,17 +127,6 @@ export const oracleMutants: readonly Mutant[] = [
     seedsMax: 4,
   },
   {
-    name: 'hints-age-by-the-wall-clock',
-    code: 'M255',
-    title: 'hints age by the wall clock, so that a jump of it drops them',
-    file: 'engine/replication/hints/hints.js',
-    find: 'this.#ages.nowMs - hint.writtenMs > ',
-    replace: 'this.#io.clock.wallMs() - hint.writtenMs > ',
-    scenario: 'clock-jumps',
-    oracles: ['hint-delivery'],
-    seedsMax: 12,
-  },
-  {
     name: 'reset-undone-by-merge',
     code: 'M149',
     title: 'a setting of a bucket that a reset removed returns with the next record that is merged',
