@@ -5,6 +5,7 @@ import type { NodeId } from '../../base/ids.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { MemberFileWriter } from './member-file-writer.ts';
 import type { MemberRecord } from './member-record.ts';
+import { expectedRecord } from './settings.ts';
 
 /** A member file that knows whom it names, and whose disk may fail. */
 class File {
@@ -32,24 +33,25 @@ function fail(error: unknown): never {
   throw error;
 }
 
-function writerOf(
-  file: File,
-  records: readonly Pick<MemberRecord, 'node' | 'generation'>[],
-): MemberFileWriter {
+function writerOf(file: File, records: readonly MemberRecord[]): MemberFileWriter {
   const spawn = (_: string, task: () => Promise<void>): void => void task().catch(fail);
   const log = { enabled: () => true, event: () => undefined };
-  return new MemberFileWriter({ log, spawn }, file, () => [...records] as readonly MemberRecord[]);
+  return new MemberFileWriter({ log, spawn }, file, () => [...records]);
 }
 
-const n2 = 'n2' as NodeId;
+/** A member of that generation; 0: nobody has heard of it. */
+function recordOf(name: string, generation: number): MemberRecord {
+  const place = { node: name as NodeId, datacenter: 'dc1', rack: 'r1', tokens: [] };
+  return { ...expectedRecord({ ...place, address: `${name}:1` }), generation };
+}
 
 it('a member is saved as soon as it is heard of, and once', async () => {
   const file = new File();
-  const records = [{ node: n2, generation: 0 }];
+  const records = [recordOf('n2', 0)];
   const writer = writerOf(file, records);
   writer.look(5);
   expect(file.saves).toBe(0);
-  records[0] = { node: n2, generation: 1 };
+  records[0] = recordOf('n2', 1);
   for (const nowUs of [200_000, 200_000, 400_000]) {
     writer.look(nowUs);
     await writer.settling;
@@ -60,19 +62,19 @@ it('a member is saved as soon as it is heard of, and once', async () => {
 
 it('a member that becomes known during a save is saved behind it', async () => {
   const file = new File();
-  const records = [{ node: n2, generation: 1 }];
+  const records = [recordOf('n2', 1)];
   const writer = writerOf(file, records);
   writer.look(5);
-  records.push({ node: 'n3' as NodeId, generation: 1 });
+  records.push(recordOf('n3', 1));
   writer.look(6);
   await writer.settling;
-  expect([file.saves, file.lacksOneOf(records as readonly MemberRecord[])]).toEqual([2, false]);
+  expect([file.saves, file.lacksOneOf(records)]).toEqual([2, false]);
 });
 
 it('a save that failed is made again, a second later', async () => {
   const file = new File();
   file.fails = true;
-  const writer = writerOf(file, [{ node: n2, generation: 1 }]);
+  const writer = writerOf(file, [recordOf('n2', 1)]);
   for (const nowUs of [100_000, 200_000, 1_099_999, 1_100_000]) {
     writer.look(nowUs);
     await settle();
