@@ -15,23 +15,6 @@ export const batchMutants: readonly Mutant[] = [
     seedsMax: 3,
   },
   {
-    name: 'batched-write-misses-no-replica',
-    code: 'M252',
-    title: 'SETs that travel together: a replica that took none of them gets no hint of the first',
-    file: 'engine/replication/write-batch.js',
-    find: `for (let at = 0; at < indexes.length; at++) {
-            const index = indexes[at] ?? 0;
-            const target = targets[at] ?? 0;
-            if (this.#missing[index] === 0`,
-    replace: `for (let at = 1; at < indexes.length; at++) {
-            const index = indexes[at] ?? 0;
-            const target = targets[at] ?? 0;
-            if (this.#missing[index] === 0`,
-    scenario: 'redis-pipelines',
-    oracles: ['hint-delivery'],
-    seedsMax: 15,
-  },
-  {
     name: 'batched-answers-to-other-keys',
     code: 'M254',
     title: 'the answer to one of the GETs that travel together goes to another key',
