@@ -55,6 +55,7 @@ import { powerLossDuringRingChange } from './power-loss-during-ring-change.ts';
 import { singlePutBatches } from './single-put-batches.ts';
 import { rackLoss } from './rack-loss.ts';
 import { readsOnCondition } from './reads-on-condition.ts';
+import { flushUnderFaults } from './flush-under-faults.ts';
 import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
@@ -204,6 +205,7 @@ export const scenarios: readonly Scenario[] = [
   redisPipelines,
   redisScripts,
   redisExpiry,
+  flushUnderFaults,
   clientRetriesWithId,
   jobSurvivesNodeCrash,
   jobsOverMissedWrites,

@@ -53,6 +53,8 @@ export interface AntiEntropyDependencies {
   readonly store: Store;
   readonly replica: LocalReplica;
   readonly rules: (key: PackedKey) => ConflictRules;
+  /** Whether the key's bucket was flushed since, so that its object is gone. */
+  readonly isFormer: (key: PackedKey) => boolean;
   readonly links: PeerLinks;
   readonly metrics: AntiEntropyMetrics;
   readonly ring: () => Ring;
@@ -117,7 +119,7 @@ export class AntiEntropy {
   async start(): Promise<void> {
     const { io, self, store, metrics } = this.#parts;
     const tree = await loadSnapshotWithMetrics(io, this.#shape, store, metrics);
-    const refresh = new Refresh(tree, store, this.#throttle);
+    const refresh = new Refresh(tree, store, this.#throttle, this.#parts.isFormer);
     refresh.onWrongLeaf((segment) => {
       metrics.leafRefuted();
       io.log.event('error', 'aae.leaf.refuted', { segment });

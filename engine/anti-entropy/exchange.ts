@@ -161,7 +161,7 @@ class Talk {
       suspects.push(
         ...diffEntries(
           mine,
-          entries.filter((entry) => isWithin(entry, range)),
+          entries.filter((entry) => isWithin(entry, range) && !this.#parts.refresh.isFormer(entry.key)),
         ),
       );
       if (last !== undefined) left.unshift({ ...range, after: last });

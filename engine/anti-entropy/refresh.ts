@@ -111,9 +111,12 @@ class Slice {
   }
 }
 
+const noKey = (): boolean => false;
+
 /** The tree of one node and its recomputation. */
 export class Refresh {
   readonly tree: Tree;
+  readonly isFormer: (key: PackedKey) => boolean;
   readonly #store: Source;
   readonly #throttle: Throttle;
   readonly #hasher = new EntryHasher();
@@ -123,7 +126,9 @@ export class Refresh {
   #rescanned = false;
   #onWrongLeaf: (segment: number) => void = () => undefined;
 
-  constructor(tree: Tree, store: Source, throttle: Throttle) {
+  /** `isFormer`: whether the key's bucket was flushed since, so that its object is gone. */
+  constructor(tree: Tree, store: Source, throttle: Throttle, isFormer: (key: PackedKey) => boolean = noKey) {
+    this.isFormer = isFormer;
     this.tree = tree;
     this.#store = store;
     this.#throttle = throttle;
@@ -172,7 +177,11 @@ export class Refresh {
     return this.tree.sum(range, (part) => this.#hashOfPart(part));
   }
 
-  /** The keys of a range with their hashes, sorted by key. Keys whose values cannot be read are left out. */
+  /**
+   * The keys of a range with their hashes, sorted by key. Keys whose values cannot be read are left out, and so are those
+   * that were flushed: the hashes of ranges count them until they are removed, so two nodes may compare such a range in
+   * vain.
+   */
   async entriesOf(range: TokenRange): Promise<readonly Entry[]> {
     const entries: Entry[] = [];
     const unread: Unread[] = [];
@@ -185,7 +194,8 @@ export class Refresh {
       const hash = await this.#read(key, seq);
       if (hash !== undefined) entries.push({ key, token, hash });
     }
-    return entries.sort((left, right) => (left.key < right.key ? -1 : 1));
+    const present = entries.filter(({ key }) => !this.isFormer(key));
+    return present.sort((left, right) => (left.key < right.key ? -1 : 1));
   }
 
   /** Checks that the keys of one whole segment, as they are at this instant, add up to its leaf. */

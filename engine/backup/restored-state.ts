@@ -19,9 +19,11 @@ import { LockstepError } from '../base/errors.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
-import { bucketPrefix, isSystemKey, unpackKey } from '../base/object-key.ts';
+import { bucketPrefix, isSystemKey, unpackKey, withoutEpoch } from '../base/object-key.ts';
+import { Epochs } from '../buckets/epochs.ts';
 import { readRecord, splitRecordName } from '../buckets/property-codec.ts';
 import { PropertyTable } from '../buckets/property-table.ts';
+import { valuesOf } from '../buckets/registers.ts';
 import { replaceFile, writeFully } from '../io/disk.ts';
 import type { Actor } from '../replica/object/dots.ts';
 import { highestCounter, mergeVectors, nextCounter } from '../replica/object/dots.ts';
@@ -78,13 +80,16 @@ export class RestoredState {
   readonly unreadable = { copies: 0, keys: 0 };
   readonly #stores: readonly OpenedStore[];
   readonly #pending: ReadonlyMap<PackedKey, readonly PendingWrite[]>;
+  readonly #epochs: Epochs;
 
   private constructor(
     stores: readonly OpenedStore[],
     pending: ReadonlyMap<PackedKey, readonly PendingWrite[]>,
     decided: DecidedTransactions,
     properties: readonly BucketSetting[],
+    epochs: Epochs,
   ) {
+    this.#epochs = epochs;
     this.#stores = stores;
     this.#pending = pending;
     this.decided = decided;
@@ -109,29 +114,43 @@ export class RestoredState {
       }
       const logs = await Promise.all(stores.map(({ node, store }) => readLog(node.node, store)));
       const { pending, decided } = decide(logs);
-      return new RestoredState(stores, pending, decided, await readProperties(stores));
+      const table = await readProperties(stores);
+      const epochs = new Epochs();
+      epochs.note(table.after(''));
+      return new RestoredState(stores, pending, decided, settingsIn(table), epochs);
     } catch (error) {
       for (const { store } of stores) await store.close();
       throw error;
     }
   }
 
-  /** Every object of the state, tombstones included, in no order. */
+  /**
+   * Every object of the state, tombstones included, in no order. The keys are those that clients name: what was flushed
+   * is left out, and the epochs are those of the cluster that was backed up.
+   */
   async *objects(isWanted: (key: PackedKey) => boolean): AsyncGenerator<RestoredObject, void, undefined> {
     for (const [index, { store }] of this.#stores.entries()) {
       const earlier = this.#stores.slice(0, index);
       for (const key of store.keys()) {
-        if (isSystemKey(key) || !isWanted(key)) continue;
+        if (isSystemKey(key) || !this.#isWanted(key, isWanted)) continue;
         if (earlier.some((one) => one.store.tokenOf(key) !== undefined)) continue;
         const object = await this.#read(key);
-        if (object !== undefined) yield { key, bytes: encodeObject(object) };
+        if (object !== undefined) yield { key: withoutEpoch(key), bytes: encodeObject(object) };
       }
     }
     for (const key of this.#pending.keys()) {
-      if (!isWanted(key) || this.#stores.some(({ store }) => store.tokenOf(key) !== undefined)) continue;
+      if (
+        !this.#isWanted(key, isWanted) ||
+        this.#stores.some(({ store }) => store.tokenOf(key) !== undefined)
+      )
+        continue;
       const object = await this.#read(key);
-      if (object !== undefined) yield { key, bytes: encodeObject(object) };
+      if (object !== undefined) yield { key: withoutEpoch(key), bytes: encodeObject(object) };
     }
+  }
+
+  #isWanted(key: PackedKey, isWanted: (key: PackedKey) => boolean): boolean {
+    return !this.#epochs.isFormer(key) && isWanted(withoutEpoch(key));
   }
 
   /** The buckets that hold an object, a tombstone included, or have properties of their own; sorted by type and name. */
@@ -143,10 +162,10 @@ export class RestoredState {
     for (const some of keys) {
       let last = '\u0000';
       for (const key of some) {
-        if (isSystemKey(key) || key.startsWith(last)) continue;
+        if (isSystemKey(key) || key.startsWith(last) || this.#epochs.isFormer(key)) continue;
         const name = unpackKey(key);
         if (name === undefined) continue;
-        last = bucketPrefix(name.type, name.bucket);
+        last = key.slice(0, key.length - name.key.length);
         add(textOf(name.type), textOf(name.bucket));
       }
     }
@@ -325,17 +344,22 @@ function outcomeOf(xid: string, logs: readonly NodeLog[]): 'committed' | 'aborte
   return parsed !== undefined && coordinator?.lives.has(lifeOf(parsed)) === true ? 'aborted' : 'inDoubt';
 }
 
-/** Types before their buckets: a type's own record has the shorter name. */
-async function readProperties(stores: readonly OpenedStore[]): Promise<readonly BucketSetting[]> {
+async function readProperties(stores: readonly OpenedStore[]): Promise<PropertyTable> {
   const table = new PropertyTable();
   for (const { store } of stores) {
     for await (const { bytes } of recordsIn(store, byteStringOf('props')))
       table.apply(table.changes([readRecord(new ByteReader(Uint8Array.from(bytes)))]));
   }
+  return table;
+}
+
+/** Types before their buckets: a type's own record has the shorter name. */
+function settingsIn(table: PropertyTable): readonly BucketSetting[] {
   return table.after('').flatMap(({ name, record }) => {
     const place = splitRecordName(name);
-    if (place === undefined || record.registers.size === 0) return [];
-    const props = Object.fromEntries([...record.registers].map(([property, { value }]) => [property, value]));
+    const set = valuesOf(record);
+    if (place === undefined || set.size === 0) return [];
+    const props = Object.fromEntries(set);
     return [{ type: textOf(place.type), bucket: textOf(place.bucket), props }];
   });
 }

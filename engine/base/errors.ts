@@ -77,6 +77,11 @@ export const errorTable = {
     definite: true,
     sentence: 'the credential sends more requests than its rate allows',
   },
+  StaleEpoch: {
+    status: 503,
+    definite: true,
+    sentence: 'the bucket was flushed meanwhile; try again',
+  },
 } as const satisfies Record<string, ErrorRow>;
 
 /** A stable error code; clients and logs see it by this name. */

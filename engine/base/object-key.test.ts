@@ -6,13 +6,19 @@ import { byteStringFrom } from './ids.ts';
 import type { PackedKey } from './object-key.ts';
 import {
   bucketBytesMax,
+  bucketOfPacked,
   bucketPrefix,
+  clientNameOf,
+  epochOf,
+  hasEpoch,
   isSystemKey,
   keyBytesMax,
   objectKey,
   systemKey,
   typeBytesMax,
+  underPrefix,
   unpackKey,
+  withoutEpoch,
 } from './object-key.ts';
 
 const part = (maxLength: number): fc.Arbitrary<ByteString> =>
@@ -42,12 +48,46 @@ describe('object keys', () => {
     );
   });
 
+  const epochs = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
+
+  it('a packed key with an epoch unpacks to the parts that clients name, and to its epoch', () => {
+    fc.assert(
+      fc.property(names, epochs, ([type, bucket, key], epoch) => {
+        const name = objectKey(type, bucket, key);
+        const { packed } = underPrefix(name, bucketPrefix(type, bucket, epoch));
+        expect(unpackKey(packed)).toEqual({ type, bucket, key, packed });
+        expect(clientNameOf(packed)).toEqual(name);
+        expect([hasEpoch(packed), epochOf(packed)]).toEqual([true, epoch]);
+        expect([hasEpoch(name.packed), epochOf(name.packed)]).toEqual([false, 0]);
+        expect(bucketOfPacked(packed)).toBe(bucketPrefix(type, bucket));
+        expect(withoutEpoch(packed)).toBe(name.packed);
+        expect(isSystemKey(packed)).toBe(false);
+      }),
+    );
+  });
+
+  it('of two epochs of a bucket, neither prefix begins a key of the other', () => {
+    const few = fc.constantFrom('\0', 'a', '\x80\0', '\0\0\0\0\0\0\0\x01') as fc.Arbitrary<ByteString>;
+    const some = fc.constantFrom(0, 1, 2, 256, 2 ** 40);
+    fc.assert(
+      fc.property(few, few, few, some, some, (type, bucket, key, one, other) => {
+        const { packed } = underPrefix(objectKey(type, bucket, key), bucketPrefix(type, bucket, one));
+        expect(packed.startsWith(bucketPrefix(type, bucket, other))).toBe(one === other);
+      }),
+    );
+  });
+
   it('arbitrary bytes are refused or are the packed form of what they unpack to', () => {
     const short = fc.uint8Array({ maxLength: 40 });
     const likely = fc
-      .tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 3 }), fc.uint8Array({ maxLength: 12 }))
-      .map(([type, bucket, rest]) =>
-        Uint8Array.from([type, ...rest.subarray(0, type), 0, bucket, ...rest.subarray(type)]),
+      .tuple(
+        fc.integer({ min: 0, max: 3 }),
+        fc.constantFrom(0, 0x80),
+        fc.integer({ min: 0, max: 3 }),
+        fc.uint8Array({ maxLength: 20 }),
+      )
+      .map(([type, flag, bucket, rest]) =>
+        Uint8Array.from([type, ...rest.subarray(0, type), flag, bucket, ...rest.subarray(type)]),
       );
     let unpacked = 0;
     fc.assert(
@@ -56,7 +96,10 @@ describe('object keys', () => {
         const name = unpackKey(packed);
         if (name === undefined) return;
         unpacked += 1;
-        expect(objectKey(name.type, name.bucket, name.key).packed).toBe(packed);
+        const named = objectKey(name.type, name.bucket, name.key);
+        const prefix = bucketPrefix(name.type, name.bucket, epochOf(packed));
+        expect(underPrefix(named, prefix).packed).toBe(packed);
+        expect(withoutEpoch(packed)).toBe(named.packed);
       }),
       { numRuns: 2000 },
     );

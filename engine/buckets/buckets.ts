@@ -8,7 +8,8 @@
 import type { ByteString } from '../base/ids.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
-import { bucketPrefix, unpackKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
+import { Epochs } from './epochs.ts';
 import type { BucketProperties, PropertySet } from './properties.ts';
 import { defaultProperties, typeProperties, withProperties } from './properties.ts';
 import type { NamedRecord } from './property-codec.ts';
@@ -25,7 +26,7 @@ interface TypeRow {
   readonly buckets: Map<ByteString, BucketProperties>;
 }
 
-/** A bucket with the prefix that all its packed keys, and no other bucket's, begin with. */
+/** A bucket with the prefix that its packed keys of one epoch, and no other bucket's, begin with. */
 interface RecentBucket {
   readonly prefix: string;
   readonly properties: BucketProperties;
@@ -36,6 +37,8 @@ const recentMax = 4;
 
 /** The effective properties of all buckets and types of this node. */
 export class Buckets {
+  /** The epochs of the buckets that were flushed. */
+  readonly epochs = new Epochs();
   readonly #configured: ReadonlyMap<string, BucketProperties>;
   readonly #listeners: (() => void)[] = [];
   readonly #table: PropertyTable;
@@ -48,6 +51,7 @@ export class Buckets {
   constructor(configured: ReadonlyMap<string, BucketProperties>, table = new PropertyTable()) {
     this.#configured = configured;
     this.#table = table;
+    this.epochs.note([...table.records].map(([name, record]) => ({ name, record })));
     this.#types = this.#resolve(table);
   }
 
@@ -69,7 +73,8 @@ export class Buckets {
     const key = unpackKey(packed);
     if (key === undefined) return defaultProperties;
     const properties = this.of(key.type, key.bucket);
-    this.#recent[this.#recentNext] = { prefix: bucketPrefix(key.type, key.bucket), properties };
+    const prefix = packed.slice(0, packed.length - key.key.length);
+    this.#recent[this.#recentNext] = { prefix, properties };
     this.#recentNext = (this.#recentNext + 1) % recentMax;
     return properties;
   }
@@ -107,6 +112,7 @@ export class Buckets {
    */
   apply(changes: readonly NamedRecord[]): void {
     this.#table.apply(changes);
+    this.epochs.note(changes);
     const parted = changes.map(partsOf);
     // A type's own record affects every bucket of the type.
     if (parted.some(({ bucket }) => bucket === '')) this.#types = this.#resolve(this.#table);

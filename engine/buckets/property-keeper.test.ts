@@ -12,6 +12,7 @@ import { typeProperties } from './properties.ts';
 import type { NamedRecord } from './property-codec.ts';
 import type { PropertyCondition } from './property-keeper.ts';
 import { PropertyKeeper } from './property-keeper.ts';
+import { recordName } from './property-codec.ts';
 import { PropertyTable } from './property-table.ts';
 
 const defaultType = byteStringOf('default');
@@ -29,6 +30,8 @@ class Trio {
   readonly held = new Set<string>();
   readonly cut = new Set<NodeId>();
   failedTasks = 0;
+  /** Messages that nodes have sent. */
+  asked = 0;
   /** The page size of the nodes that boot from now on. */
   pageBytes = 1 << 20;
   /** Called after a node has saved records. */
@@ -62,6 +65,7 @@ class Trio {
         isRoutable: (peer) => this.#reaches(name, peer),
         isConnected: (peer) => this.#reaches(name, peer),
         ask: (peer, words, onAnswer) => {
+          this.asked += 1;
           if (!this.#reaches(name, peer)) {
             onAnswer(new LockstepError('NoTargets'));
             return;
@@ -70,10 +74,19 @@ class Trio {
           void asked.then(onAnswer, (error: unknown) => onAnswer(error as LockstepError));
         },
         holdsKeys: (prefix) => this.held.has(`${name} ${prefix}`),
+        members: () => this.names.map((node) => ({ node, datacenter: 'dc1', rack: node })),
       },
       { recordsMax: 10, pageBytes: this.pageBytes },
     );
     this.keepers.set(name, keeper);
+  }
+
+  keeper(name: NodeId): PropertyKeeper {
+    return present(this.keepers.get(name), 'a keeper');
+  }
+
+  epochAt(name: NodeId, record = flushed): number {
+    return present(this.buckets.get(name), 'buckets').epochs.ofRecord(record);
   }
 
   /** Delivers every node's digest to every reachable node, three times, which is enough for three nodes. */
@@ -290,4 +303,54 @@ test('a node that has lost its records does not start when no peer has them; a n
   trio.conditions.set(alone, 'new');
   trio.boot(alone);
   expect(await outcomeOf(trio.keepers.get(alone)?.catchUp(0))).toBe('done');
+});
+
+const flushed = recordName(defaultType, byteStringOf('b'));
+
+test('a flush is durable at every reachable node when it is answered, and survives their restarts', async () => {
+  const trio = new Trio();
+  const [n1, n2, n3] = trio.names as [NodeId, NodeId, NodeId];
+  trio.cut.add(n3);
+  await trio.keeper(n1).flush([flushed]);
+  const epoch = trio.epochAt(n1);
+  expect(epoch).toBeGreaterThan(0);
+  trio.boot(n2);
+  expect([trio.epochAt(n2), trio.epochAt(n3)]).toEqual([epoch, 0]);
+  trio.cut.clear();
+  await trio.gossip();
+  expect(trio.epochAt(n3)).toBe(epoch);
+});
+
+test('a flush that reaches no majority of racks says so, and may take effect later', async () => {
+  const trio = new Trio();
+  const [n1, n2, n3] = trio.names as [NodeId, NodeId, NodeId];
+  trio.cut.add(n1);
+  await expect(trio.keeper(n1).flush([flushed])).rejects.toMatchObject({ code: 'NoQuorum', definite: false });
+  trio.cut.clear();
+  await trio.gossip();
+  expect([trio.epochAt(n2), trio.epochAt(n3)]).toEqual([trio.epochAt(n1), trio.epochAt(n1)]);
+});
+
+test('a flush by a node whose clock is behind begins an epoch after those that others know', async () => {
+  const trio = new Trio();
+  const [n1, n2, n3] = trio.names as [NodeId, NodeId, NodeId];
+  trio.cut.add(n3);
+  trio.clock.aheadMs = 60_000;
+  await trio.keeper(n1).flush([flushed]);
+  const first = trio.epochAt(n1);
+  trio.clock.aheadMs = 0;
+  trio.cut.clear();
+  await trio.keeper(n3).flush([flushed]);
+  expect(trio.epochAt(n3)).toBeGreaterThan(first);
+  expect([trio.epochAt(n1), trio.epochAt(n2)]).toEqual([trio.epochAt(n3), trio.epochAt(n3)]);
+});
+
+test('several buckets begin their epochs in one message', async () => {
+  const trio = new Trio();
+  const [n1, n2] = trio.names as [NodeId, NodeId];
+  const names = ['b', 'c', 'e'].map((bucket) => recordName(defaultType, byteStringOf(bucket)));
+  const before = trio.asked;
+  await trio.keeper(n1).flush(names);
+  expect(trio.asked - before).toBe(2);
+  for (const name of names) expect(trio.epochAt(n2, name)).toBe(trio.epochAt(n1, name));
 });

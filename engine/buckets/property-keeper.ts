@@ -16,10 +16,14 @@ import { Deferred } from '../base/deferred.ts';
 import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { bucketOfPacked, epochOf } from '../base/object-key.ts';
 import { sometimes } from '../base/sometimes.ts';
 import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
+import type { Member } from '../cluster/ring/ring.ts';
 import type { Buckets } from './buckets.ts';
+import { datacenterLacking } from './flush-reach.ts';
 import { typeMark } from './buckets.ts';
 import type { BucketProperties, PropertySet, PropertyValue } from './properties.ts';
 import { propertyTable, withProperties } from './properties.ts';
@@ -28,7 +32,7 @@ import { recordName, writeRecord } from './property-codec.ts';
 import type { PropertyAnswer, PropertyQuestion } from './property-messages.ts';
 import { decodeAnswer, decodeQuestion, encodeAnswer, encodeQuestion } from './property-messages.ts';
 import type { Stamp } from './registers.ts';
-import { propertyGroups, resetAt, settingOf } from './registers.ts';
+import { epochIn, epochRecord, propertyGroups, resetAt, settingOf } from './registers.ts';
 
 /** What a message of peers is called in errors. */
 const about = 'a message about bucket properties';
@@ -44,8 +48,10 @@ export interface PropertyLinks {
   isConnected(peer: NodeId): boolean;
   /** Sends `words` to the peer. Calls `onAnswer` once, with the answer's bytes or the error. */
   ask(peer: NodeId, words: Uint8Array, onAnswer: (answer: Uint8Array | LockstepError) => void): void;
-  /** Whether this node holds a key, tombstones included, whose packed form begins with `prefix`. */
-  holdsKeys(prefix: string): boolean;
+  /** Whether this node holds a key, tombstones included, of the bucket with this record in its present epoch. */
+  holdsKeys(name: string): boolean;
+  /** All members and where they are, this node and those that join or leave included. */
+  members(): readonly Pick<Member, 'node' | 'datacenter' | 'rack'>[];
 }
 
 /**
@@ -79,8 +85,12 @@ const linkUsMax = 1_000_000;
 const linkLookUs = 10_000;
 /** The most bytes of records in one page of an answer to `fetch`, about. */
 const pageBytesMax = 128 * 1024;
-/** How long a setting waits for the reachable peers to take it. */
+/** How long a setting, or a flush, waits for the reachable peers to take it. */
 const spreadUsMax = 2_000_000;
+/** Flushes of one node take turns under this name, which no record has. */
+const flushTurn = '';
+/** How often a flush begins again because other nodes flush the same buckets at the same time. */
+const flushAttemptsMax = 8;
 
 interface Commit {
   readonly records: readonly NamedRecord[];
@@ -187,6 +197,53 @@ export class PropertyKeeper {
     });
   }
 
+  /**
+   * Learns the epoch that a packed key names; resolves once it is durable and in effect here. Rejects with
+   * `StorageFailed`.
+   */
+  learnEpoch(packed: PackedKey): Promise<void> {
+    return this.#commit([{ name: bucketOfPacked(packed), record: epochRecord(epochOf(packed)) }]);
+  }
+
+  /**
+   * Begins a new epoch of each bucket, named by its property record. What was written before is gone once a majority of
+   * the racks of every datacenter knows it: every quorum then meets a replica that refuses a former epoch. Resolves when
+   * the new epochs are durable at every member that answers, and at all members of so many racks. Rejects with `NoQuorum`
+   * if too few members answer, and with `StorageFailed`: the flush may have taken effect, or may do so later.
+   */
+  flush(names: readonly string[]): Promise<void> {
+    return this.#inTurn(flushTurn, async () => {
+      for (let attempt = 0; attempt < flushAttemptsMax; attempt++) {
+        if (await this.#beginEpochs(names)) return;
+        sometimes('flush.later-epoch');
+      }
+      throw new LockstepError('NoQuorum', 'other nodes flush the same buckets again and again; try again');
+    });
+  }
+
+  /** False if a member knows a later epoch of a bucket, which may have begun before this flush. */
+  async #beginEpochs(names: readonly string[]): Promise<boolean> {
+    const { self } = this.#links;
+    const { epochs } = this.#buckets;
+    const wallMs = this.#io.clock.wallMs();
+    const records = names.map((name) => ({ name, record: epochRecord(epochs.next(name, self, wallMs)) }));
+    await this.#commit(records);
+    if (this.#knowsLater(records)) return false;
+    const holders = new Set<NodeId>([self]);
+    const ahead: NodeId[] = [];
+    await this.#askAll({ kind: 'flush', records }, async (peer, answer) => {
+      if (answer instanceof LockstepError || answer.kind !== 'flushed') return;
+      if (!answer.later) holders.add(peer);
+      else if (await this.#hearing(peer).promise) ahead.push(peer);
+    });
+    if (ahead.length > 0 || this.#knowsLater(records)) return false;
+    const lacking = datacenterLacking(this.#links.members(), holders);
+    this.#io.log.event('info', 'props.flushed', { buckets: names.length, holders: holders.size });
+    if (lacking === undefined) return true;
+    const detail = `too few members know of the flush: no majority of the racks of ${lacking} does; it may take effect later`;
+    throw new LockstepError('NoQuorum', detail);
+  }
+
   /** Digest of the table, which gossip carries. */
   get digest(): string {
     return this.#buckets.table.digest;
@@ -204,6 +261,16 @@ export class PropertyKeeper {
    */
   hasHeard(peer: NodeId): boolean {
     return this.#beganWhole || this.#heardFrom.has(peer);
+  }
+
+  /** Resolves when no peer's records are being fetched, or after `patienceUs` microseconds. */
+  async fetched(patienceUs: number): Promise<void> {
+    if (this.#fetching.size === 0) return;
+    const late = new Deferred<void>();
+    const patience = this.#io.clock.after(patienceUs, () => late.resolve());
+    const all = Promise.all([...this.#fetching.values()].map(({ promise }) => promise));
+    await Promise.race([all, late.promise]);
+    patience.cancel();
   }
 
   /** Fetches the peer's records. Resolves with whether all of them are now known here. Never rejects. */
@@ -281,9 +348,17 @@ export class PropertyKeeper {
           throw new LockstepError('Overloaded', 'this node has not heard itself what was set of buckets');
         }
         return this.#page(question.after);
+      case 'flush':
+        await this.#commit(question.records);
+        return { kind: 'flushed', later: this.#knowsLater(question.records) };
       case 'holds':
         return { kind: 'held', held: this.#links.holdsKeys(question.name) };
     }
+  }
+
+  #knowsLater(records: readonly NamedRecord[]): boolean {
+    const { epochs } = this.#buckets;
+    return records.some(({ name, record }) => epochs.ofRecord(name) > epochIn(record));
   }
 
   #page(after: string): PropertyAnswer {
@@ -335,15 +410,22 @@ export class PropertyKeeper {
     await this.#offer(record);
   }
 
+  /** The peers that are not reached fetch the record by gossip. */
+  #offer(record: NamedRecord): Promise<void> {
+    return this.#askAll({ kind: 'offer', records: [record] }, async () => undefined);
+  }
+
   /**
-   * Resolves when every reachable peer has answered, or after `spreadUsMax`. The other peers fetch the record by
-   * gossip.
+   * Asks every reachable peer. Resolves when all answers have been `taken`, or after `spreadUsMax`.
    */
-  async #offer(record: NamedRecord): Promise<void> {
+  async #askAll(
+    question: PropertyQuestion,
+    taken: (peer: NodeId, answer: PropertyAnswer | LockstepError) => Promise<void>,
+  ): Promise<void> {
     const enough = new Deferred<void>();
     const patience = this.#io.clock.after(spreadUsMax, () => enough.resolve());
     const peers = this.#links.peers().filter((peer) => this.#links.isRoutable(peer));
-    const told = peers.map((peer) => this.#ask(peer, { kind: 'offer', records: [record] }));
+    const told = peers.map(async (peer) => taken(peer, await this.#ask(peer, question)));
     await Promise.race([Promise.all(told), enough.promise]);
     patience.cancel();
   }

@@ -11,23 +11,31 @@ export type PropertyQuestion =
   /** Asks for the records whose names follow `after` (empty: all). The peer answers `page`. */
   | { readonly kind: 'fetch'; readonly after: string }
   /** Asks whether the peer holds keys of this bucket, tombstones included. The peer answers `held`. */
-  | { readonly kind: 'holds'; readonly name: string };
+  | { readonly kind: 'holds'; readonly name: string }
+  /**
+   * Asks the peer to store these records, which begin new epochs of buckets. The peer answers `flushed` once they, or
+   * later epochs, are durable. Not sent to a peer of a version before `epochsSince`.
+   */
+  | { readonly kind: 'flush'; readonly records: readonly NamedRecord[] };
 
 /** The answer to a `PropertyQuestion`. */
 export type PropertyAnswer =
   | { readonly kind: 'taken' }
   /** `complete`: no record follows these. */
   | { readonly kind: 'page'; readonly records: readonly NamedRecord[]; readonly complete: boolean }
-  | { readonly kind: 'held'; readonly held: boolean };
+  | { readonly kind: 'held'; readonly held: boolean }
+  /** `later`: the peer knows a later epoch of one of the buckets. */
+  | { readonly kind: 'flushed'; readonly later: boolean };
 
-const questions = { offer: 1, fetch: 2, holds: 3 } as const;
-const answers = { taken: 1, page: 2, held: 3 } as const;
+const questions = { offer: 1, fetch: 2, holds: 3, flush: 4 } as const;
+const answers = { taken: 1, page: 2, held: 3, flushed: 4 } as const;
 
 /** One byte for the kind, then its fields. */
 export function encodeQuestion(question: PropertyQuestion): Buffer {
   const writer = new ByteWriter(256).u8(questions[question.kind]);
   switch (question.kind) {
     case 'offer':
+    case 'flush':
       return writeRecords(writer, question.records).finish();
     case 'fetch':
       return writer.string(question.after as ByteString).finish();
@@ -54,6 +62,8 @@ export function encodeAnswer(answer: PropertyAnswer): Buffer {
       return writeRecords(writer.u8(answer.complete ? 1 : 0), answer.records).finish();
     case 'held':
       return writer.u8(answer.held ? 1 : 0).finish();
+    case 'flushed':
+      return writer.u8(answer.later ? 1 : 0).finish();
   }
 }
 
@@ -72,6 +82,8 @@ function readQuestion(reader: ByteReader): PropertyQuestion {
       return { kind: 'offer', records: readRecords(reader) };
     case questions.fetch:
       return { kind: 'fetch', after: reader.string() };
+    case questions.flush:
+      return { kind: 'flush', records: readRecords(reader) };
     case questions.holds:
       return { kind: 'holds', name: reader.string() };
     default:
@@ -90,6 +102,8 @@ function readAnswer(reader: ByteReader): PropertyAnswer {
     }
     case answers.held:
       return { kind: 'held', held: readFlag(reader) };
+    case answers.flushed:
+      return { kind: 'flushed', later: readFlag(reader) };
     default:
       throw new BytesError(`unknown answer ${kind} about properties`);
   }

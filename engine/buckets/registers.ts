@@ -5,7 +5,7 @@
  * Properties that only make sense together (`propertyGroups`) are always set together, with one stamp. Of two settings
  * on both sides of a partition, one therefore wins whole; a mixture that no client asked for cannot result.
  *
- * Invariants: registers are newer than the reset; names are sorted; merging is commutative, associative and idempotent.
+ * Invariants: registers are newer than the reset, except the bucket's epoch; names are sorted; merging is commutative, associative and idempotent.
  *
  * Source: Shapiro et al., "A comprehensive study of Convergent and Commutative Replicated Data Types", 2011, section
  * 3.2.2.
@@ -44,6 +44,25 @@ export const propertyGroups: readonly (readonly string[])[] = [
   ['chash_keyfun', 'wasm_keyfun'],
 ];
 
+/** The name of the register whose stamp's counter is the bucket's epoch (`epochs.ts`). It is no property. */
+export const epochName = 'epoch';
+/** In the stamps of epochs: equal epochs are equal registers, whichever node learns or chooses them. */
+const epochNode = 'epoch' as NodeId;
+
+/**
+ * The record of a bucket that begins the epoch. A reset of the bucket's properties leaves it in place, and of two epochs
+ * the higher one stands.
+ */
+export function epochRecord(epoch: number): PropertyRecord {
+  const stamp = { counter: epoch, node: epochNode };
+  return { reset: undefined, registers: new Map([[epochName, { stamp, value: true }]]) };
+}
+
+/** The bucket's epoch; 0 if it was never flushed. */
+export function epochIn({ registers }: PropertyRecord): number {
+  return registers.get(epochName)?.stamp.counter ?? 0;
+}
+
 /** Orders stamps: by counter, then by node. */
 export function isNewerStamp(left: Stamp, right: Stamp): boolean {
   return left.counter === right.counter ? left.node > right.node : left.counter > right.counter;
@@ -57,7 +76,8 @@ export function mergeRecords(left: PropertyRecord, right: PropertyRecord): Prope
   for (const name of names) {
     const register = newerRegister(left.registers.get(name), right.registers.get(name));
     if (register === undefined) continue;
-    if (reset === undefined || isNewerStamp(register.stamp, reset)) registers.set(name, register);
+    const isKept = name === epochName || reset === undefined || isNewerStamp(register.stamp, reset);
+    if (isKept) registers.set(name, register);
   }
   return { reset, registers };
 }
@@ -76,15 +96,17 @@ export function resetAt(stamp: Stamp): PropertyRecord {
   return { reset: stamp, registers: new Map() };
 }
 
-/** The values in effect, by name. */
+/** The values in effect, by name, without the epoch. */
 export function valuesOf(record: PropertyRecord): PropertySet {
-  return new Map([...record.registers].map(([name, { value }]) => [name, value]));
+  const settings = [...record.registers].filter(([name]) => name !== epochName);
+  return new Map(settings.map(([name, { value }]) => [name, value]));
 }
 
-/** The highest counter of any stamp in the record; 0 for none. */
+/** The highest counter of any stamp in the record, apart from that of the epoch; 0 for none. */
 export function highestStamp({ reset, registers }: PropertyRecord): number {
   let highest = reset?.counter ?? 0;
-  for (const { stamp } of registers.values()) highest = Math.max(highest, stamp.counter);
+  for (const [name, { stamp }] of registers)
+    if (name !== epochName) highest = Math.max(highest, stamp.counter);
   return highest;
 }
 

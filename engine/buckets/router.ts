@@ -8,6 +8,7 @@ import type { ByteString, Token } from '../base/ids.ts';
 import { textOf } from '../base/ids.ts';
 import type { ObjectKey } from '../base/object-key.ts';
 import { routeToken, tokenOf } from '../cluster/ring/token.ts';
+import { Epochs } from './epochs.ts';
 import type { BucketProperties } from './properties.ts';
 
 /**
@@ -27,15 +28,19 @@ export const noCustomRoute: CustomRoute = (moduleId, bucket) => {
   );
 };
 
-/** Maps object keys to tokens. */
+/** Maps object keys to tokens, which are the same in all epochs of a bucket. */
 export class Router {
+  /** The epochs of the buckets: a request gives its keys the present ones before it goes to the replicas. */
+  readonly epochs: Epochs;
   readonly #propertiesOf: (type: ByteString, bucket: ByteString) => BucketProperties;
   readonly #customRoute: CustomRoute;
 
   constructor(
     propertiesOf: (type: ByteString, bucket: ByteString) => BucketProperties,
     customRoute: CustomRoute = noCustomRoute,
+    epochs: Epochs = new Epochs(),
   ) {
+    this.epochs = epochs;
     this.#propertiesOf = propertiesOf;
     this.#customRoute = customRoute;
   }

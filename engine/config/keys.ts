@@ -160,8 +160,8 @@ const rows = {
     help: 'Where the other nodes reach peer_listen; auto is its own address.',
   },
   peerVersion: {
-    kind: wholeNumber(3, 6),
-    fallback: 6,
+    kind: wholeNumber(3, 7),
+    fallback: 7,
     trial: untried('older-build sets it, in rolling-upgrade'),
     help: 'The highest version of peer messages that this node speaks; a lower one than the build has lets a cluster be tried as a mix of builds.',
   },

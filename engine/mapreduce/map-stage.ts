@@ -107,8 +107,9 @@ export class MapStage {
   }
 
   #pendingOf({ type, bucket, key, keydata }: Input, place: number): Pending {
-    const name = objectKey(type, bucket, key);
-    const token = this.#context.parts.router.tokenOf(name);
+    const { router } = this.#context.parts;
+    const name = router.epochs.present(objectKey(type, bucket, key));
+    const token = router.tokenOf(name);
     return { place, item: { key: name, keydata, silent: this.#silent }, token, tried: new Set() };
   }
 

@@ -41,6 +41,7 @@ export function composeAntiEntropy(
     store,
     replica,
     rules: (key: PackedKey) => buckets.ofKey(key),
+    isFormer: (key: PackedKey) => buckets.epochs.isFormer(key),
     links,
     metrics: stats.antiEntropy,
     ring: () => membership.ring,

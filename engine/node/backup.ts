@@ -84,7 +84,12 @@ async function restore(
         `there is no bucket type ${textOf(name.type)} here; create it first`,
       );
   }
-  const newest = overwrite ? await Promise.all(objects.map((one) => overwritten(restoring, one))) : objects;
+  const { epochs } = buckets;
+  const present = objects.map(({ name, bytes }) => {
+    const there = epochs.present(name);
+    return { name: there, key: there.packed, bytes };
+  });
+  const newest = overwrite ? await Promise.all(present.map((one) => overwritten(restoring, one))) : present;
   const merges = newest.flatMap((object) => {
     const { token, nodes } = dispatcher.locate(object.name);
     const owners = new Set([...nodes, ...membership.pending(token).map(({ node }) => node)]);

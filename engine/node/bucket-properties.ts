@@ -3,11 +3,15 @@
  * the client listeners. How properties spread and merge is in `buckets/`.
  */
 import type { BucketAdmin } from '../api/bucket-admin.ts';
-import { LockstepError } from '../base/errors.ts';
+import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import type { Reply } from '../replication/peer-service.ts';
+import { FlushedKeys } from '../replica/flushed-keys.ts';
+import type { Replica } from '../replica/replica.ts';
+import type { Store } from '../storage/store.ts';
+import { objectKeys } from './tombstone-reaper.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { Buckets } from '../buckets/buckets.ts';
@@ -45,10 +49,11 @@ export function composeProperties(
       );
       if (outcome !== 'ok') onAnswer(new LockstepError('NoTargets', `${peer} cannot be asked`));
     },
-    holdsKeys: (prefix) => {
-      for (const key of store.keysOfBucket(prefix)) return key.length > 0;
+    holdsKeys: (name) => {
+      for (const key of store.keysOfBucket(buckets.epochs.prefixOfRecord(name))) return key.length > 0;
       return false;
     },
+    members: () => membership.members(),
   };
   const keeper = new PropertyKeeper(io, buckets, properties, around, {
     recordsMax: config.bucketPropertiesMax,
@@ -59,6 +64,39 @@ export function composeProperties(
     heard: (peer, digest) => keeper.heard(peer, digest),
   });
   return keeper;
+}
+
+/**
+ * Has the replica refuse former epochs of flushed buckets, and learn later ones. Returns the removal of flushed keys, not
+ * yet started.
+ */
+export function followEpochs(
+  io: Pick<Io, 'clock' | 'log' | 'spawn'>,
+  {
+    buckets,
+    replica,
+    store,
+  }: { readonly buckets: Buckets; readonly replica: Replica; readonly store: Store },
+  keeper: PropertyKeeper,
+): FlushedKeys {
+  const { epochs } = buckets;
+  replica.epochs.follow({
+    judge: (key) => epochs.judge(key),
+    learn: (key, learnt) =>
+      io.spawn('props.learn', async () => {
+        learnt(await keeper.learnEpoch(key).then(() => undefined, asLockstepError));
+      }),
+  });
+  const flushedKeys = new FlushedKeys({
+    io,
+    keys: () => objectKeys(store),
+    tokenOf: (key) => store.tokenOf(key),
+    isFormer: (key) => epochs.isFormer(key),
+    isAny: () => epochs.any,
+    replica,
+  });
+  epochs.onChange(() => flushedKeys.want());
+  return flushedKeys;
 }
 
 /** Answers a peer's properties message. Calls `reply` exactly once. */

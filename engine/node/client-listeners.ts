@@ -57,6 +57,9 @@ import { consoleSource } from './console.ts';
 import type { Health } from './health.ts';
 import type { RedisListener } from './redis-listener.ts';
 import { buildRedis } from './redis-listener.ts';
+import { epochsSince } from '../peer/wire/versions.ts';
+import { recordName } from '../buckets/property-codec.ts';
+import type { RedisDependencies } from '../api/redis/listener-dependencies.ts';
 import {
   openDispatcher,
   openJobs,
@@ -184,7 +187,12 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
       connectionCountMax: config.clientConnectionsMax,
     },
   );
-  const services = { ...shared, dispatcher, transactions, observer };
+  const beginEpochs: RedisDependencies['beginEpochs'] = async (type, buckets) => {
+    if (parts.version.minimum < epochsSince) return false;
+    await parts.keeper.flush(buckets.map((bucket) => recordName(type, bucket)));
+    return true;
+  };
+  const services = { ...shared, dispatcher, transactions, observer, beginEpochs };
   const messaging = { publications: parts.publications, admit: check };
   return { http, pbc, redis: buildRedis(services, config, stats, coverage, parts, messaging) };
 }

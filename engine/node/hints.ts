@@ -11,6 +11,7 @@ import type { Reply } from '../replication/peer-service.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
+import type { Buckets } from '../buckets/buckets.ts';
 import type { Store } from '../storage/store.ts';
 import { hintOptions, hintStoreOf } from './storage.ts';
 
@@ -26,7 +27,7 @@ export function composeHandoff(
   config: NodeConfig,
   links: PeerLinks,
   membership: Membership,
-  replica: Replica,
+  { replica, buckets }: { readonly replica: Replica; readonly buckets: Buckets },
   store: Store,
 ): Handoff {
   const hints = new Hints(io, hintStoreOf(io, store, config), links, hintOptions(config), {
@@ -37,6 +38,7 @@ export function composeHandoff(
       return membership.agreed && membership.changingMembers.length === 0 ? membership.view : undefined;
     },
     owners: (token) => membership.ring.placement(token).map(({ node }) => node),
+    isFormer: (key) => buckets.epochs.isFormer(key),
     takeHere: (key, token, object, done) => replica.merge(key, token, object, done),
   });
   return { store, hints };

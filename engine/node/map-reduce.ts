@@ -1,6 +1,10 @@
 /** Composes MapReduce and the listings of keys and buckets over the node's own services. */
+import { Deferred } from '../base/deferred.ts';
 import type { ByteString } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { bucketPrefix } from '../base/object-key.ts';
 import type { NodeConfig } from '../config/config.ts';
+import type { CoverageDependencies } from '../mapreduce/listing/coverage.ts';
 import { Coverage } from '../mapreduce/listing/coverage.ts';
 import type { ListingStore } from '../mapreduce/listing/local-listing.ts';
 import { LocalListing, pageLimits } from '../mapreduce/listing/local-listing.ts';
@@ -56,6 +60,7 @@ export function composeListings(
   store: Store,
   driver: StoreDriver,
 ): Coverage {
+  const { epochs } = parts.router;
   const local: ListingStore = {
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
     keysOfBucket: (prefix) => store.keysOfBucket(prefix),
@@ -63,8 +68,19 @@ export function composeListings(
     tokenOf: (key) => store.tokenOf(key),
     wallMs: () => io.clock.wallMs(),
     tryRead: (key, done) => driver.tryRead(key, done),
+    isFormer: (key) => epochs.isFormer(key),
   };
   const namesMax = Math.min(pageLimits.namesMax, config.peerPageItems);
   const listing = new LocalListing(local, { ...pageLimits, namesMax });
-  return new Coverage(io, parts, listing);
+  const epochOf: CoverageDependencies['epochOf'] = (type, bucket) => epochs.of(type, bucket);
+  const admitEpoch: CoverageDependencies['admitEpoch'] = (type, bucket, epoch) => {
+    const admitted = new Deferred<void>();
+    // Any key of the bucket stands for all.
+    const key = `${bucketPrefix(type, bucket, epoch)}k` as PackedKey;
+    parts.replica.epochs.admit([key], (error) =>
+      error === undefined ? admitted.resolve() : admitted.reject(error),
+    );
+    return admitted.promise;
+  };
+  return new Coverage(io, { ...parts, epochOf, admitEpoch }, listing);
 }

@@ -66,6 +66,9 @@ export function forgetProperties(store: Store): Promise<readonly string[]> {
  */
 const acquaintanceUsMax = 2_000_000;
 
+/** How long a start waits for property records that its peers have and this node lacks, in microseconds. */
+const fetchedUsMax = 1_000_000;
+
 /** How long a starting node that has lost bucket properties waits for a peer that has them, in microseconds. */
 const catchUpUsMax = 30_000_000;
 
@@ -231,7 +234,7 @@ export class Node {
     const { driver, keeper } = this.#services;
     const { plane, membership, ringChangeCoordinator, transactions, antiEntropy, publisher, handoff, wasm } =
       this.#services;
-    const { pbc, redis, http, statistics, reaper, cleanup, rebuild } = this.#services;
+    const { pbc, redis, http, statistics, reaper, cleanup, flushedKeys, rebuild } = this.#services;
     const { listen, pbListen, redisListen, statsListen, peerAdvertise } = this.#config;
     await wasm.start();
     await antiEntropy?.start();
@@ -252,7 +255,11 @@ export class Node {
     handoff?.hints.start();
     transactions.start();
     publisher.start();
-    if (properties.condition === 'whole') await membership.acquainted(acquaintanceUsMax);
+    if (properties.condition === 'whole') {
+      await membership.acquainted(acquaintanceUsMax);
+      // Otherwise its replicas would refuse the keys of a bucket that was flushed meanwhile.
+      await keeper.fetched(fetchedUsMax);
+    }
     await rebuild.start();
     this.#addresses = {
       peer: peerAddress,
@@ -263,6 +270,7 @@ export class Node {
     };
     ringChangeCoordinator.start();
     cleanup.start();
+    flushedKeys.start();
     reaper.start();
     this.#services.health.serving();
   }
@@ -277,7 +285,7 @@ export class Node {
   async #stop(): Promise<void> {
     const { plane, membership, ringChangeCoordinator, cleanup, transactions, antiEntropy, publisher } =
       this.#services;
-    const { wasm, mapReduce, readBudget, rebuild, snapshots } = this.#services;
+    const { wasm, mapReduce, readBudget, rebuild, snapshots, flushedKeys } = this.#services;
     const { pbc, redis, driver, store, handoff, reaper } = this.#services;
     const drainMs = this.#config.drainTimeoutMs;
     this.#services.health.stopping();
@@ -294,7 +302,12 @@ export class Node {
     reaper.stop();
     antiEntropy?.stop();
     wasm.stop();
-    const moved = Promise.all([ringChangeCoordinator.stop(), rebuild.stop(), cleanup.stop()]);
+    const moved = Promise.all([
+      ringChangeCoordinator.stop(),
+      rebuild.stop(),
+      cleanup.stop(),
+      flushedKeys.stop(),
+    ]);
     await membership.stop();
     await plane.stop();
     await moved;

@@ -143,17 +143,18 @@ export function whenHeard(
 }
 
 /**
- * Wraps `links`: a request whose answer brings objects is sent once this node knows that peer's bucket properties.
+ * Wraps the links: a request whose answer brings objects is sent once this node knows that peer's bucket properties.
  * Fails with `PeerGone` if it cannot learn them, and with `Timeout` if that takes all of the request's time. If the
- * peer is not connected (`isConnected`), `links` refuses the
- * request at once, as always.
+ * peer is not connected (`isConnected`), the request is refused
+ * at once, as always. A peer's refusal of a flushed key arrives once this node knows of the flush.
  */
 export function heardLinks(
   io: Pick<Io, 'clock' | 'spawn'>,
-  links: PeerLinks,
+  given: PeerLinks,
   isConnected: (peer: NodeId) => boolean,
   keeper: () => Pick<PropertyKeeper, 'hasHeard' | 'hear'>,
 ): PeerLinks {
+  const links = learningLinks(io, given, keeper);
   return {
     request: (peer, request, timeoutUs, onReply) => {
       if (!requestRules[request.kind].bringsObjects || keeper().hasHeard(peer) || !isConnected(peer))
@@ -177,6 +178,30 @@ export function heardLinks(
       });
       return 'ok';
     },
+  };
+}
+
+/**
+ * Wraps `links`: if a peer refuses a request because its bucket was flushed, this node learns the peer's epochs before
+ * it hears of the refusal.
+ */
+function learningLinks(
+  io: Pick<Io, 'spawn'>,
+  links: PeerLinks,
+  keeper: () => Pick<PropertyKeeper, 'hear'>,
+): PeerLinks {
+  return {
+    request: (peer, request, timeoutUs, onReply) =>
+      links.request(peer, request, timeoutUs, (reply) => {
+        if (reply.kind !== 'failed' || reply.code !== 'StaleEpoch') {
+          onReply(reply);
+          return;
+        }
+        io.spawn('props.hear', async () => {
+          await keeper().hear(peer);
+          onReply(reply);
+        });
+      }),
   };
 }
 

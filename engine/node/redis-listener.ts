@@ -13,8 +13,9 @@ import { Reaper } from '../api/redis/reaper.ts';
 import { tryDecode } from '../base/decoding.ts';
 import type { ByteString, NodeId } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
-import { bucketPrefix, defaultType } from '../base/object-key.ts';
+import { defaultType } from '../base/object-key.ts';
 import { version } from '../base/version.ts';
+import type { Buckets } from '../buckets/buckets.ts';
 import type { NameLister } from '../api/name-lister.ts';
 import type { NodeConfig } from '../config/config.ts';
 import { readLocally } from '../replica/local-read.ts';
@@ -28,7 +29,7 @@ import { requestBytesMax } from './topology.ts';
 
 type Shared = Pick<
   RedisDependencies,
-  'gate' | 'io' | 'requests' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
+  'beginEpochs' | 'gate' | 'io' | 'requests' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
 >;
 
 /** The Redis listener and the reaper of expired keys, started and stopped together. */
@@ -60,6 +61,7 @@ export interface LocalKeys {
   readonly store: Pick<Store, 'keysOfBucket' | 'tokenOf'>;
   readonly driver: StoreDriver;
   readonly membership: Pick<Membership, 'ring'>;
+  readonly buckets: Pick<Buckets, 'epochs'>;
 }
 
 /** Publish and subscribe, and the check of a client that uses it. */
@@ -114,14 +116,14 @@ function reaperParts(
   { io, type, bucket }: RedisDependencies,
   turns: KeyQueue,
   self: NodeId,
-  { store, driver, membership }: LocalKeys,
+  { store, driver, membership, buckets: { epochs } }: LocalKeys,
 ): ExpiryReaperDependencies {
   return {
     io,
     turns,
     *keys() {
       for (let index = 0; index < databaseCount; index++) {
-        yield* store.keysOfBucket(bucketPrefix(type, bucketOfDatabase(bucket, index)));
+        yield* store.keysOfBucket(epochs.prefixOf(type, bucketOfDatabase(bucket, index)));
       }
     },
     isPrimary: ({ packed }) => {

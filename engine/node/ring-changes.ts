@@ -10,6 +10,7 @@ import type { Reply } from '../replication/peer-service.ts';
 import type { Plane } from '../peer/plane.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
+import type { Buckets } from '../buckets/buckets.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { FamilySource } from '../metrics/family.ts';
@@ -41,8 +42,9 @@ export interface RingChanges {
 }
 
 /** The source that reads token ranges from the store for peers. */
-export function rangeSourceOf(store: Store, driver: StoreDriver): RangeSource {
+export function rangeSourceOf(store: Store, driver: StoreDriver, { epochs }: Buckets): RangeSource {
   return new RangeSource({
+    isFormer: (key) => epochs.isFormer(key),
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
     tokenOf: (key) => store.tokenOf(key),
     tryRead: (key, done) => driver.tryRead(key, done),
@@ -83,6 +85,7 @@ export function cleanupOf(
   { self, replica, links }: Pick<RoundDependencies, 'self' | 'replica'> & { readonly links: PeerLinks },
   membership: Membership,
   store: Store,
+  { epochs }: Buckets,
 ): Cleanup {
   return new Cleanup(
     {
@@ -91,7 +94,7 @@ export function cleanupOf(
       membership,
       links,
       replica,
-      ...clientKeysOf(store),
+      ...clientKeysOf(store, epochs),
     },
     {
       delayUs: config.transferDropDelaySeconds * 1_000_000,

@@ -24,6 +24,7 @@ import type { Reaper } from '../replication/tombstones/reaper.ts';
 import { PeerService, notKnowingSole } from '../replication/peer-service.ts';
 import { ReadBudget } from '../replication/read-budget.ts';
 import { ReadSpread } from '../replication/read-spread.ts';
+import type { FlushedKeys } from '../replica/flushed-keys.ts';
 import { Replica } from '../replica/replica.ts';
 import type { MapReduce } from '../mapreduce/mapreduce.ts';
 import { ReplacementTakeover } from '../cluster/changes/replacement-takeover.ts';
@@ -81,7 +82,7 @@ import type { Member } from '../cluster/ring/ring.ts';
 import type { Handoff } from './hints.ts';
 import { composeHandoff, takeHint } from './hints.ts';
 import { composeReaper, isEmpty } from './tombstone-reaper.ts';
-import { answerProperties, composeProperties } from './bucket-properties.ts';
+import { answerProperties, composeProperties, followEpochs } from './bucket-properties.ts';
 import { composePublications, publicationFamilies } from './publications.ts';
 import { planeOptions } from './topology.ts';
 import type { RequestHandlers } from './peer-requests.ts';
@@ -156,7 +157,7 @@ export function composeServices(
     (key) => buckets.ofKey(key),
     () => opened.version.minimum >= objectFormat2Since,
   );
-  const source = rangeSourceOf(store, driver);
+  const source = rangeSourceOf(store, driver, buckets);
   const foundation = { ...opened, stats, buckets, replica, driver, source, epoch, tracer };
   const dispatch = composeDispatch(io, config, foundation);
   provideGauges(stats, driver, dispatch.plane);
@@ -228,6 +229,7 @@ interface RequestServices extends RingChanges {
   readonly wasm: WasmServices;
   readonly fencing: Fencing;
   readonly links: PeerLinks;
+  readonly flushedKeys: FlushedKeys;
   readonly publications: Publications;
   /** Why this node leads no keys; undefined if it does. */
   readonly notReadyReason: () => string | undefined;
@@ -304,6 +306,7 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Re
   const reaper = composeReaper(io, config, parts, handoff?.hints, store, membership, () => later.plane.get());
   const isConnected = (peer: NodeId): boolean => later.plane.get().isConnected(peer);
   const keeper = later.keeper.set(composeProperties(io, config, foundation, links, membership, isConnected));
+  const flushedKeys = followEpochs(io, foundation, keeper);
   const antiEntropy = composeAntiEntropy(io, config, links, membership, foundation);
   const publications = composePublications(io, config, links, membership);
   for (const family of publicationFamilies(publications)) stats.register(family);
@@ -322,10 +325,9 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Re
   const plane = later.plane.set(composePlane(io, config, foundation, cluster, served, later));
   const ringChanges = composeRingChanges(io, config, foundation, cluster, transactions, later);
   for (const family of ringChangeFamilies(ringChanges, membership)) stats.register(family);
-  const { readBudget, notReadyReason } = parts;
   return {
     dispatcher,
-    readBudget,
+    readBudget: parts.readBudget,
     plane,
     membership,
     transactions,
@@ -337,9 +339,10 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Re
     wasm,
     mapReduce,
     fencing: cluster.fencing,
+    flushedKeys,
     links,
     publications,
-    notReadyReason,
+    notReadyReason: parts.notReadyReason,
     ...ringChanges,
   };
 }
@@ -351,7 +354,7 @@ function composeCluster(
   foundation: Foundation,
   later: LaterServices,
 ): ClusterServices {
-  const { stats, store, hintStore, buckets, replica, driver, identity, members, epoch } = foundation;
+  const { stats, store, hintStore, buckets, driver, identity, members, epoch } = foundation;
   const planeLinks: PeerLinks = {
     request: (peer, request, timeoutUs, onReply) =>
       later.plane.get().request(peer, request, timeoutUs, onReply),
@@ -375,7 +378,9 @@ function composeCluster(
   );
   const fencing = new Fencing(io.log, () => membership.peers.some(({ node }) => isConnected(node)));
   const handoff = later.handoff.set(
-    hintStore === undefined ? undefined : composeHandoff(io, config, links, membership, replica, hintStore),
+    hintStore === undefined
+      ? undefined
+      : composeHandoff(io, config, links, membership, foundation, hintStore),
   );
   if (handoff !== undefined) for (const family of hintFamilies(handoff.hints)) stats.register(family);
   const wasm = composeWasm({ io, config, stats, store, driver, links, membership, buckets });
@@ -425,7 +430,7 @@ function roundDependencies(
     view: viewOf(() => store.state === 'open'),
     readView: viewOf(() => store.state !== 'closed'),
     rules: (key) => buckets.ofKey(key),
-    router: new Router((type, bucket) => buckets.of(type, bucket), wasm.route),
+    router: new Router((type, bucket) => buckets.of(type, bucket), wasm.route, buckets.epochs),
     hints: handoff?.hints,
     peerIndex: (node) => membership.indexOf(node),
   };
@@ -492,7 +497,7 @@ function composePlane(
     antiEntropy: ({ words }, reply, from) => answerTree(antiEntropy, from, words, reply),
     transferRange: ({ words }, reply, from) => {
       const { notReadyReason } = rebuild.get();
-      if (notReadyReason === undefined || !isJoining(from, membership))
+      if (notReadyReason === undefined || !membership.isJoining(from))
         answerTransfer(io, source, words, reply);
       // A joining node would treat this node's incomplete data as complete. A node that rebuilds asks others, too.
       else reply({ kind: 'failed', code: 'Overloaded', detail: notReadyReason });
@@ -529,7 +534,7 @@ function composePlane(
 function composeRingChanges(
   io: Io,
   config: NodeConfig,
-  { store, driver, replica, source, version }: Foundation,
+  { store, driver, replica, buckets, source, version }: Foundation,
   { self, links, membership, handoff }: ClusterServices,
   transactions: Transactions,
   later: LaterServices,
@@ -559,12 +564,8 @@ function composeRingChanges(
     self,
     () => left.resolve(),
   );
-  const cleanup = cleanupOf(io, config, { self, replica, links }, membership, store);
+  const cleanup = cleanupOf(io, config, { self, replica, links }, membership, store, buckets);
   return { ringChangeCoordinator, rebuild, cleanup, transfer, left: left.promise };
-}
-
-function isJoining(node: NodeId, membership: Membership): boolean {
-  return membership.members().find((record) => record.node === node)?.state === 'JOINING';
 }
 
 function admissionOf(

@@ -1,4 +1,5 @@
 /** Composes the tombstone reaper from the configuration, and its metrics families. */
+import type { Epochs } from '../buckets/epochs.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { ClientKeys } from '../replica/client-keys.ts';
 import type { Hints } from '../replication/hints/hints.ts';
@@ -44,7 +45,7 @@ export function composeReaper(
   const reaper = new Reaper(
     {
       ...parts,
-      ...clientKeysOf(store),
+      ...clientKeysOf(store, parts.router.epochs),
       io,
       hints,
       oldestRequestUs: () => plane().oldestRequestUs(ofObjects),
@@ -61,10 +62,12 @@ export function composeReaper(
   return reaper;
 }
 
-/** The store's keys without the engine's own records. */
-export function clientKeysOf(store: Store): ClientKeys {
+/** The store's keys without the engine's own records, and without those that were flushed. */
+export function clientKeysOf(store: Store, epochs: Pick<Epochs, 'isFormer'>): ClientKeys {
   return {
-    keys: () => objectKeys(store),
+    *keys() {
+      for (const key of objectKeys(store)) if (!epochs.isFormer(key)) yield key;
+    },
     tokenOf: (key) => store.tokenOf(key),
     bytesOf: (key) => store.get(key),
   };
@@ -75,7 +78,8 @@ export function isEmpty(store: Store): boolean {
   return objectKeys(store).next().done === true;
 }
 
-function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
+/** The store's keys without the engine's own records. */
+export function* objectKeys(store: Store): Generator<PackedKey, void, undefined> {
   for (const key of store.keys()) if (!isSystemKey(key)) yield key;
 }
 

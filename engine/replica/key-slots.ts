@@ -170,7 +170,11 @@ export class Slots {
 
   /** Calls `stored` with every object that is passed to the store. */
   watch(stored: (key: PackedKey, token: Token, object: StoredObject) => void): void {
-    this.#stored = stored;
+    const other = this.#stored;
+    this.#stored = (key, token, object) => {
+      other(key, token, object);
+      stored(key, token, object);
+    };
   }
 
   /** Keys with changes under way. */

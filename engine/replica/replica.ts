@@ -21,7 +21,7 @@ import type { Clock } from '../io/clock.ts';
 import type { Content } from './object/content.ts';
 import { dateOfWrite } from './object/dates.ts';
 import type { Actor, Dot, VersionVector } from './object/dots.ts';
-import { compareDots, compareVectors, emptyVector, highestCounter, seenCounterMax } from './object/dots.ts';
+import { compareDots, emptyVector, highestCounter, seenCounterMax } from './object/dots.ts';
 import { mayExpire } from './object/expiry.ts';
 import type { StoredObject } from './object/object.ts';
 import {
@@ -29,7 +29,6 @@ import {
   basisOf,
   decodeObject,
   encodeObject,
-  liveSiblings,
   mergeObjects,
   replaceWith,
   resolveToNewest,
@@ -43,8 +42,11 @@ import { ActorIds } from './actor-ids.ts';
 import { ReapedKeys } from './reaped-keys.ts';
 import type { ReapItem } from './reap-messages.ts';
 import { markOf } from './reap-messages.ts';
-import type { Change, MemoryStore, Newest, Place, ReadDone, Step, WriteDone } from './key-slots.ts';
+import type { Change, MemoryStore, Newest, Place, ReadDone, WriteDone } from './key-slots.ts';
 import { Slots, refusal } from './key-slots.ts';
+import { EpochAdmission } from './epoch-admission.ts';
+import type { ManyListener } from './one-of-many.ts';
+import { OneOfMany, checkConditions, unreadable } from './one-of-many.ts';
 
 /** The bucket properties that decide what a write leaves behind. Without limits, contexts are not pruned. */
 export interface ConflictRules extends Partial<ContextLimits> {
@@ -104,18 +106,6 @@ export interface BatchListener {
   failed(error: LockstepError): void;
 }
 
-/**
- * Observes several coordinated writes, each by its index. The methods are as those of `WriteListener`; `applied` is
- * called, if at all, before `coordinateMany` returns.
- */
-export interface ManyListener {
-  /** Nothing was done, and no other method is called: the write would have had to wait. */
-  unready(index: number): void;
-  applied(index: number, object: StoredObject, bytes: Uint8Array): void;
-  durable(index: number): void;
-  failed(index: number, error: LockstepError): void;
-}
-
 /** Another replica's object. */
 export interface IncomingObject extends Place {
   readonly bytes: Uint8Array;
@@ -133,6 +123,8 @@ export interface ReadGate {
 
 /** The replica of one node. Methods that take `done` call it exactly once, perhaps before they return. */
 export class Replica {
+  /** What carries a former epoch of a flushed bucket is refused with `StaleEpoch`; a later one is learnt first. */
+  readonly epochs = new EpochAdmission();
   readonly #store: MemoryStore;
   readonly #clock: Clock;
   readonly #names: ActorIds;
@@ -142,7 +134,11 @@ export class Replica {
   readonly #mayHaveBasis: () => boolean;
   readonly #slots: Slots;
   readonly #forgotten = new ReapedKeys();
-  readonly #writtenNow: Written = (write, current, lost) => this.#written(write, current, lost);
+  readonly #writtenNow = (
+    write: LocalWrite,
+    current: StoredObject | undefined,
+    lost: boolean,
+  ): StoredObject => this.#written(write, current, lost);
   #gate: ReadGate | undefined;
 
   /** `mayHaveBasis`: whether all nodes read objects whose writes have a basis (`basisOf`). */
@@ -238,6 +234,15 @@ export class Replica {
 
   /** Reads the stored bytes of a key. A value longer than `bytesMax` bytes is not fetched from the disk. */
   read(key: PackedKey, done: ReadDone, bytesMax?: number): SendOutcome {
+    if (this.epochs.isPresent(key)) return this.#read(key, done, bytesMax);
+    this.epochs.admit([key], (error) => {
+      const outcome = error === undefined ? this.#read(key, done, bytesMax) : error;
+      if (outcome !== 'ok') done(outcome instanceof LockstepError ? outcome : refusal(outcome), undefined);
+    });
+    return 'ok';
+  }
+
+  #read(key: PackedKey, done: ReadDone, bytesMax: number | undefined): SendOutcome {
     if (this.#gate?.closed(key) !== true) return this.#store.tryRead(key, done, bytesMax);
     this.#gate.wait(key, (error) => {
       if (error !== undefined) {
@@ -286,6 +291,23 @@ export class Replica {
     bytes: Uint8Array,
     done: (error: LockstepError | undefined, sole: boolean) => void,
     applied: () => void = nothing,
+  ): SendOutcome {
+    if (this.epochs.isPresent(key)) return this.#merge(key, token, bytes, done, applied);
+    // The bytes are the caller's only during the call.
+    const own = Buffer.from(bytes);
+    this.epochs.admit([key], (error) => {
+      const outcome = error === undefined ? this.#merge(key, token, own, done, applied) : error;
+      if (outcome !== 'ok') done(outcome instanceof LockstepError ? outcome : refusal(outcome), false);
+    });
+    return 'ok';
+  }
+
+  #merge(
+    key: PackedKey,
+    token: Token,
+    bytes: Uint8Array,
+    done: (error: LockstepError | undefined, sole: boolean) => void,
+    applied: () => void,
   ): SendOutcome {
     const incoming = decodeIncoming(bytes, this.#actors);
     if (incoming instanceof LockstepError) {
@@ -385,6 +407,27 @@ export class Replica {
     done: WriteDone,
     records: readonly StoreWrite[] = [],
     applied: () => void = nothing,
+  ): void {
+    if (incoming.every(({ key }) => this.epochs.isPresent(key))) {
+      this.#mergeAll(incoming, done, records, applied);
+      return;
+    }
+    // The bytes are the caller's only during the call.
+    const own = incoming.map(({ key, token, bytes }) => ({ key, token, bytes: Buffer.from(bytes) }));
+    const kept = records.map(({ key, token, value }) => {
+      return { key, token, value: value === undefined ? undefined : Buffer.from(value) };
+    });
+    this.epochs.admit(
+      own.map(({ key }) => key),
+      (error) => (error === undefined ? this.#mergeAll(own, done, kept, applied) : done(error)),
+    );
+  }
+
+  #mergeAll(
+    incoming: readonly IncomingObject[],
+    done: WriteDone,
+    records: readonly StoreWrite[],
+    applied: () => void,
   ): void {
     const decoded: Change[] = [];
     for (const { bytes } of incoming) {
@@ -496,38 +539,6 @@ export class Replica {
   }
 }
 
-type Written = (write: LocalWrite, current: StoredObject | undefined, lost: boolean) => StoredObject;
-
-/** One of several writes that are coordinated together. */
-class OneOfMany implements Step {
-  readonly token: Token;
-  readonly #listener: ManyListener;
-  readonly #index: number;
-  readonly #write: LocalWrite;
-  readonly #written: Written;
-
-  constructor(listener: ManyListener, index: number, write: LocalWrite, written: Written) {
-    this.token = write.token;
-    this.#listener = listener;
-    this.#index = index;
-    this.#write = write;
-    this.#written = written;
-  }
-
-  next(current: StoredObject | undefined, lost: boolean): Change {
-    return { object: this.#written(this.#write, current, lost), bytes: undefined };
-  }
-
-  applied(object: StoredObject, bytes: Uint8Array): void {
-    this.#listener.applied(this.#index, object, bytes);
-  }
-
-  done(error: LockstepError | undefined): void {
-    if (error === undefined) this.#listener.durable(this.#index);
-    else this.#listener.failed(this.#index, error);
-  }
-}
-
 function hasLimits(rules: ConflictRules): rules is ConflictRules & ContextLimits {
   return rules.smallVclock !== undefined;
 }
@@ -537,25 +548,6 @@ function tooManySiblings(): LockstepError {
     'TooLarge',
     `the key has ${siblingsMax} siblings; read them and write with their context`,
   );
-}
-
-/** The error of a condition that cannot be checked because this node's copy of the key cannot be read. */
-function unreadable(): LockstepError {
-  return new LockstepError(
-    'Corrupted',
-    "this node's copy of the key cannot be read, and no condition on it is checked until it has been fetched anew",
-  );
-}
-
-function checkConditions(write: LocalWrite, current: StoredObject | undefined, lost: boolean): void {
-  if (lost && (write.ifNoneMatch || write.ifContext !== undefined)) throw unreadable();
-  if (write.ifNoneMatch && current !== undefined && liveSiblings(current).length > 0) {
-    throw new LockstepError('PreconditionFailed', 'match_found');
-  }
-  if (write.ifContext === undefined) return;
-  if (current === undefined || compareVectors(current.context, write.ifContext) !== 'equal') {
-    throw new LockstepError('PreconditionFailed', 'modified');
-  }
 }
 
 function decodeIncoming(bytes: Uint8Array, actors: NameTable): StoredObject | LockstepError {

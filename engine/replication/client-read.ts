@@ -7,6 +7,7 @@ import { present } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { OpenSpan } from '../base/request-trace.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import type { Member, Placement } from '../cluster/ring/ring.ts';
@@ -150,10 +151,29 @@ export class ClientRead implements BatchedRead {
     this.#end.answered(object);
   }
 
+  /** Reads again if the bucket was flushed meanwhile, as this node has learnt by now. */
   #failed(error: unknown): void {
     concluded(this.#parts, this.#request.times, this.#span, error);
+    if (this.#isFlushed() && this.#readInPresentEpoch()) return;
     const told = named(error, this.#quorum, 'r');
     this.#end.failed(this.#isCounted ? counted(this.#parts, told, 'read') : told);
+  }
+
+  #isFlushed(): boolean {
+    return this.#targets !== undefined && this.#parts.router.epochs.isFormer(this.key);
+  }
+
+  /** False if the time is over. */
+  #readInPresentEpoch(): boolean {
+    const { clock, router } = this.#parts;
+    const nowUs = clock.nowUs();
+    const timeoutMs = Math.floor((this.#deadlineUs - nowUs) / 1000);
+    if (timeoutMs <= 0) return false;
+    sometimes('read.again-after-flush');
+    const request = { ...this.#request, key: router.epochs.present(this.#request.key), timeoutMs };
+    const again = new ClientRead(this.#parts, this.#plans, request, this.#quorum, this.#isCounted, this.#end);
+    if (again.prepare(nowUs)) again.run(nowUs);
+    return true;
   }
 
   /** Decides which replicas to ask. Throws if they cannot be asked. */

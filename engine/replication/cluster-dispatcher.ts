@@ -10,6 +10,7 @@ import type { OpenSpan } from '../base/request-trace.ts';
 import type { ObjectKey, PackedKey } from '../base/object-key.ts';
 import { unpackKey } from '../base/object-key.ts';
 import { Deferred } from '../base/deferred.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member } from '../cluster/ring/ring.ts';
@@ -155,6 +156,12 @@ export class ClusterDispatcher implements Dispatcher {
     this.#prepared(request, isCounted, end, nowUs)?.run(nowUs);
   }
 
+  /** The request with its key in the present epoch of its bucket. */
+  #inPresentEpoch<R extends { readonly key: ObjectKey }>(request: R): R {
+    const key = this.#parts.router.epochs.present(request.key);
+    return key === request.key ? request : { ...request, key };
+  }
+
   /** The read, which knows its replicas; undefined if it has failed. */
   #prepared(request: GetRequest, isCounted: boolean, end: ReadEnd, nowUs: number): ClientRead | undefined {
     let quorum: ReadQuorum;
@@ -164,7 +171,8 @@ export class ClusterDispatcher implements Dispatcher {
       end.failed(error);
       return undefined;
     }
-    const read = new ClientRead(this.#parts, this.#readPlans, request, quorum, isCounted, end);
+    const present = this.#inPresentEpoch(request);
+    const read = new ClientRead(this.#parts, this.#readPlans, present, quorum, isCounted, end);
     return read.prepare(nowUs) ? read : undefined;
   }
 
@@ -209,7 +217,26 @@ export class ClusterDispatcher implements Dispatcher {
     }
   }
 
-  async #write(request: PutRequest, need: WriteNeed, span: OpenSpan | undefined): Promise<PutResult> {
+  /**
+   * Writes again if the bucket was flushed meanwhile. What an attempt has written before the flush is gone; a write that
+   * states the context that it replaces is not repeated, since that context may be its own by then.
+   */
+  async #write(given: PutRequest, need: WriteNeed, span: OpenSpan | undefined): Promise<PutResult> {
+    const { clock, router, settings } = this.#parts;
+    const deadlineUs = clock.nowUs() + (given.timeoutMs ?? settings.timeoutMs) * 1000;
+    for (let timeoutMs = given.timeoutMs; ; timeoutMs = Math.floor((deadlineUs - clock.nowUs()) / 1000)) {
+      const request = this.#inPresentEpoch(timeoutMs === given.timeoutMs ? given : { ...given, timeoutMs });
+      try {
+        return await this.#writeOnce(request, need, span);
+      } catch (error) {
+        const isFlushed = router.epochs.isFormer(request.key.packed);
+        if (!isFlushed || given.ifContext !== undefined || clock.nowUs() >= deadlineUs) throw error;
+        sometimes('write.put-again-after-flush');
+      }
+    }
+  }
+
+  async #writeOnce(request: PutRequest, need: WriteNeed, span: OpenSpan | undefined): Promise<PutResult> {
     const { self, view, router, ring, settings } = this.#parts;
     const place = new KeyPlacement(router.tokenOf(request.key), ring());
     const placement = place.in(ring());
@@ -267,11 +294,12 @@ export class ClusterDispatcher implements Dispatcher {
     return result.promise;
   }
 
-  #replace(request: ReplaceRequest, isCounted: boolean, done: Replaced): void {
+  #replace(given: ReplaceRequest, isCounted: boolean, done: Replaced): void {
+    const request = this.#inPresentEpoch(given);
     const { clock, rules, router, ring, settings } = this.#parts;
     const quorum = bucketWriteNeed(this.#terms, rules(request.key.packed), nothingAsked);
     const span = request.partOf?.child('dispatch', clock.nowUs());
-    const end = new Replacement(this.#parts, quorum, span, isCounted, done);
+    const end = new Replacement(this.#parts, quorum, span, isCounted, request, this.#replaceAgain, done);
     try {
       const timeoutUs = request.timeoutMs * 1000;
       checkTime(timeoutUs);
@@ -307,10 +335,11 @@ export class ClusterDispatcher implements Dispatcher {
 
   /** The request as a part of a batch; undefined if it must run on its own, which also reports what is wrong with it. */
   #joined(
-    request: JoinedReplacement,
+    given: JoinedReplacement,
     isCounted: boolean,
     joining: Joining<BatchedWrite>,
   ): BatchedWrite | undefined {
+    const request = this.#inPresentEpoch(given);
     const { key, content, timeoutMs, partOf } = request;
     if (partOf !== undefined || timeoutMs <= 0 || content.value.length > joinedBytesMax) return undefined;
     const { rules, router, settings } = this.#parts;
@@ -331,10 +360,17 @@ export class ClusterDispatcher implements Dispatcher {
     const write = replacingWrite(request, place.token, undefined);
     return new JoinedWrite(write, place, plan, request, {
       end: () =>
-        new Replacement(this.#parts, quorum, undefined, isCounted, (error) => request.replaced(error)),
+        new Replacement(this.#parts, quorum, undefined, isCounted, request, this.#replaceAgain, (error) =>
+          request.replaced(error),
+        ),
       unready: () => this.#replaceAlone(request, isCounted),
     });
   }
+
+  readonly #replaceAgain: ReplaceAgain = (request, isCounted, done) => {
+    sometimes('write.again-after-flush');
+    this.#replace(request, isCounted, done);
+  };
 
   #replaceAlone(request: JoinedReplacement, isCounted: boolean): void {
     this.#replace(request, isCounted, (error) => request.replaced(error));
@@ -449,21 +485,32 @@ class JoinedWrite implements BatchedWrite {
   }
 }
 
+/** Begins a replacement anew. */
+type ReplaceAgain = (request: ReplaceRequest, isCounted: boolean, done: Replaced) => void;
+
 /** The end of a replacement. One object instead of functions for each outcome: there is one for every plain SET. */
 class Replacement implements WriteEnd {
   readonly #parts: RoundDependencies;
   readonly #quorum: WriteQuorum;
   readonly #span: OpenSpan | undefined;
   readonly #isCounted: boolean;
+  readonly #request: ReplaceRequest;
+  readonly #again: ReplaceAgain;
   readonly #done: Replaced;
+  readonly #startedUs: number;
 
   constructor(
     parts: RoundDependencies,
     quorum: WriteQuorum,
     span: OpenSpan | undefined,
     isCounted: boolean,
+    request: ReplaceRequest,
+    again: ReplaceAgain,
     done: Replaced,
   ) {
+    this.#request = request;
+    this.#again = again;
+    this.#startedUs = parts.clock.nowUs();
     this.#parts = parts;
     this.#quorum = quorum;
     this.#span = span;
@@ -478,12 +525,27 @@ class Replacement implements WriteEnd {
 
   failed(failure: unknown): void {
     concluded(this.#parts, undefined, this.#span, failure);
+    if (this.#isFlushed() && this.#replaceInPresentEpoch()) return;
     if (failure instanceof NotReplaced) {
       this.#done(failure);
       return;
     }
     const told = named(failure, this.#quorum, 'w');
     this.#done(this.#isCounted ? counted(this.#parts, told, 'write') : told);
+  }
+
+  /** The bucket was flushed meanwhile: what was written of it is gone. */
+  #isFlushed(): boolean {
+    return this.#parts.router.epochs.isFormer(this.#request.key.packed);
+  }
+
+  /** False if the time is over. */
+  #replaceInPresentEpoch(): boolean {
+    const spentMs = Math.ceil((this.#parts.clock.nowUs() - this.#startedUs) / 1000);
+    const timeoutMs = this.#request.timeoutMs - spentMs;
+    if (timeoutMs <= 0) return false;
+    this.#again({ ...this.#request, timeoutMs }, this.#isCounted, this.#done);
+    return true;
   }
 }
 

@@ -3,9 +3,11 @@
  * without a replica forwards. It answers every request exactly once.
  */
 import { BytesError } from '../base/bytes.ts';
+import { Deferred } from '../base/deferred.ts';
 import { mustDecode } from '../base/decoding.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
 import { sometimes } from '../base/sometimes.ts';
 import type { Io } from '../io/io.ts';
 import type { TraceContext } from '../base/request-trace.ts';
@@ -107,6 +109,7 @@ export class PeerService {
       reply(failed(new LockstepError('BadRequest', `a message that does not decode: ${error.message}`)));
       return;
     }
+    if (this.#refusesFormer(parts, reply)) return;
     const ends = new MergeEnds(parts.length);
     const isKnown = parts.map(({ token }) => knowsSole(token));
     this.#replica.mergeMany(parts, (index, error, sole) => {
@@ -129,6 +132,7 @@ export class PeerService {
       reply(failed(new LockstepError('BadRequest', `a message that does not decode: ${error.message}`)));
       return;
     }
+    if (this.#refusesFormer(reads, reply)) return;
     const all = new FoundObjects(reads.length);
     const note = (index: number, found: FoundObject): void => {
       if (all.note(index, found)) reply({ kind: 'readManyAnswered', words: all.encode() });
@@ -166,6 +170,13 @@ export class PeerService {
       return;
     }
     this.#io.spawn('dispatch.coordinate', () => this.#coordinate(request, reply));
+  }
+
+  /** Refuses a message as a whole if one of its keys has a former epoch: the sender learns the present one by it. */
+  #refusesFormer(parts: readonly Pick<AskedRead, 'key'>[], reply: Reply): boolean {
+    if (!this.#replica.epochs.hasFormer(parts.map(({ key }) => key))) return false;
+    reply(failed(new LockstepError('StaleEpoch')));
+    return true;
   }
 
   #read(request: Extract<PeerRequest, { kind: 'readObject' }>, reply: Reply): void {
@@ -231,10 +242,20 @@ export class PeerService {
     this.#replica.mergeAll(batch, done, records, applied);
   }
 
+  /** Resolves once this node knows the epoch of the key. Rejects with `StaleEpoch` if it is a former one. */
+  #admitted(key: PackedKey): Promise<void> {
+    const admitted = new Deferred<void>();
+    this.#replica.epochs.admit([key], (error) =>
+      error === undefined ? admitted.resolve() : admitted.reject(error),
+    );
+    return admitted.promise;
+  }
+
   async #coordinate(request: ForwardedWrite, reply: Reply): Promise<void> {
     try {
       const [level, need] = parseLevel(request.level, this.#settings.writeLevel);
       const timeoutUs = this.#settings.timeoutMs * 1000;
+      await this.#admitted(request.key);
       this.#dispatcher.checkRoute(request.key, request.token);
       const object = await this.#dispatcher.coordinate(localWrite(request), level, need, timeoutUs);
       reply({ kind: 'coordinated', object: encodeObject(object) });

@@ -154,7 +154,8 @@ export function silenceOf(
   reply: BranchReply | NoAnswer,
 ): 'no_targets' | 'prepare_timeout' | 'prepare_failed' {
   if (reply.kind !== 'noAnswer') return 'prepare_failed';
-  if (reply.unsent) return 'no_targets';
+  // The bucket was flushed: the node has done nothing, and the coordinator knows the present epoch by now.
+  if (reply.unsent || reply.code === 'StaleEpoch') return 'no_targets';
   return reply.code === 'Timeout' ? 'prepare_timeout' : 'prepare_failed';
 }
 

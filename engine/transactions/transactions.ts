@@ -6,6 +6,7 @@
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
+import type { PackedKey } from '../base/object-key.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Timer } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
@@ -294,8 +295,14 @@ export class Transactions implements TransactionService {
       reply({ kind: 'failed', code: 'BadRequest', detail: error.message });
       return;
     }
-    answerInTask(this.#context.io, 'xa.handle', reply, async () => {
-      return { kind: 'transacted', words: encodeReply(await this.#answer(request, kept)) };
+    this.#context.parts.replica.epochs.admit(keysAsked(request), (error) => {
+      if (error !== undefined) {
+        reply({ kind: 'failed', code: error.code, detail: error.message });
+        return;
+      }
+      answerInTask(this.#context.io, 'xa.handle', reply, async () => {
+        return { kind: 'transacted', words: encodeReply(await this.#answer(request, kept)) };
+      });
     });
   }
 
@@ -451,6 +458,17 @@ export class Transactions implements TransactionService {
     const { ring, self } = this.#context.parts;
     return ring().placement(token)[0]?.node === self.node;
   }
+}
+
+const noKeys: readonly PackedKey[] = [];
+
+/**
+ * The keys of a transaction that this node has not voted for: it votes for none in a former epoch. What it has voted
+ * for, or another node has decided, is carried out whatever its epoch.
+ */
+function keysAsked(request: BranchRequest): readonly PackedKey[] {
+  const isNew = request.kind === 'prepare' || request.kind === 'commitAlone' || request.kind === 'put';
+  return isNew ? request.order.operations.map(({ key }) => key) : noKeys;
 }
 
 function attemptIn({ xid, order: { clientId, clientDigest } }: DoubtfulAttempt): OpenAttempt {

@@ -75,9 +75,10 @@ export class ClientWire {
     const observers = this.#lives.get(`${node} ${life}`);
     if (observers === undefined) return undefined;
     const mortal = [...this.#lives.values()].some(({ redis }) => redis.mortal);
+    const flushes = [...this.#lives.values()].some(({ redis }) => redis.flushes);
     return {
       clients: observers.clients.truth,
-      redis: observers.redis.truth(mortal),
+      redis: observers.redis.truth(mortal, flushes),
       listener: observers.listener.truth,
       failedConnects: observers.failedConnects,
     };

@@ -1,7 +1,7 @@
 /**
  * What simulated Redis clients did and saw, for the checks. Plain data. Counters are `c<n>`, accounts `a<n>`, values
  * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`), keys of pipelines `h<n>` and `d<n>` (`redis-pipelines.ts`),
- * channels `ch<n>` (`redis-messages.ts`).
+ * channels `ch<n>` (`redis-messages.ts`). A database that clients flush has keys of its own (`redis-databases.ts`).
  */
 import type { Outcome } from './history.ts';
 
@@ -18,6 +18,8 @@ export const redisKinds = [
   'pipeline',
   'publish',
   'listen',
+  'database',
+  'flushall',
 ] as const;
 /** One kind of Redis operation. */
 export type RedisKind = (typeof redisKinds)[number];
@@ -52,7 +54,7 @@ export interface RedisRecord {
   readonly balances: readonly number[];
   readonly found: string | undefined;
   /**
-   * For a page, a pipeline, a publisher or a listener: the reply to each command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil`
+   * For a page, a pipeline, a publisher, a listener or a flushed database: the reply to each command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil`
    * none, `*` a JSON array of such texts. If the connection was lost, the replies before that.
    */
   readonly replies: readonly string[];

@@ -4,6 +4,52 @@ import type { Mutant } from './mutant.ts';
 /** Mutants that scenarios with these clients must detect. */
 export const clientMutants: readonly Mutant[] = [
   {
+    name: 'former-epoch-served',
+    code: 'M244',
+    title: 'a replica that knows of a flush still serves and takes keys of the former epoch',
+    file: 'engine/buckets/epochs.js',
+    find: "return epoch < present ? 'former' : 'later';",
+    replace: "return epoch < present ? 'present' : 'later';",
+    scenario: 'flush-under-faults',
+    oracles: ['session-guarantees', 'convergence'],
+    seedsMax: 10,
+  },
+  {
+    name: 'flush-answered-before-others-know',
+    code: 'M245',
+    title: 'FLUSHDB is answered once one node knows of it',
+    file: 'engine/buckets/property-keeper.js',
+    find: "await this.#askAll({ kind: 'flush', records }, async (peer, answer) => {",
+    replace:
+      "for (const { node } of this.#links.members()) holders.add(node);\n        void this.#askAll({ kind: 'flush', records }, async (peer, answer) => {",
+    scenario: 'flush-under-faults',
+    oracles: ['session-guarantees'],
+    seedsMax: 30,
+  },
+  {
+    name: 'operations-choose-their-epochs',
+    code: 'M246',
+    title: 'the coordinator of a transaction leaves some of its keys in the epoch before the flush',
+    file: 'engine/transactions/coordinator/coordinator.js',
+    find: 'return { ...operation, key: epochs.present(operation.key) };',
+    replace:
+      "return operation.key.key.startsWith('y') ? operation : { ...operation, key: epochs.present(operation.key) };",
+    scenario: 'flush-under-faults',
+    oracles: ['session-guarantees', 'liveness', 'convergence'],
+    seedsMax: 10,
+  },
+  {
+    name: 'flushed-keys-kept',
+    code: 'M247',
+    title: 'a node does not remove what was flushed',
+    file: 'engine/replica/flushed-keys.js',
+    find: 'if (!isFormer(key))',
+    replace: 'if (keys !== undefined)',
+    scenario: 'flush-under-faults',
+    oracles: ['convergence'],
+    seedsMax: 5,
+  },
+  {
     name: 'idempotency-key-not-stored',
     code: 'M46',
     title: 'nodes do not store the idempotency key of an applied transaction',

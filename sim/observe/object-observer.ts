@@ -24,21 +24,22 @@ import type { TransferRecords } from '../check/disks/transfers.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/core/watchers.ts';
 import type { DateObserver } from './date-observer.ts';
-import type { LogRecord } from './log-records.ts';
-import { SegmentTail, segmentHeadOf, tailOf } from './log-records.ts';
+import type { LogRecord, SegmentTail } from './log-records.ts';
+import { tailOf } from './log-records.ts';
 import { isOfObjectLoad, isOfSpreadLoad } from './load-keys.ts';
 import { tagAt } from '../workload/traced-value.ts';
+import { newestRecords, storeNames } from './newest-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 import { nameOfDot, placeOfDot, sameDot, tellingOf } from './dot-names.ts';
 import type { HintAges } from './hint-ages.ts';
 import type { ReadHint } from './hint-records.ts';
 import { readHint } from './hint-records.ts';
+import { FlushHistory } from './flush-history.ts';
 import { nameOf } from './store-dump.ts';
 import type { SpreadTerms } from './write-spread.ts';
 import { WriteSpread } from './write-spread.ts';
 
 const segmentPath = /^(store|hints)\/\d+\.log$/;
-const rooms = ['store', 'hints'] as const;
 /** The newest record of a key on a host, if it is an object. */
 export interface HeldCopy {
   readonly object: StoredObject;
@@ -128,6 +129,7 @@ export class ObjectObserver {
   /** Hosts whose log a fault has altered: part of what they wrote may be unreadable. */
   readonly #altered = new Set<string>();
   readonly #spread: WriteSpread | undefined;
+  readonly #flushes = new FlushHistory();
   readonly #reused: BadEvent[] = [];
   readonly #lost: BadEvent[] = [];
   readonly #forgotten: BadEvent[] = [];
@@ -248,7 +250,11 @@ export class ObjectObserver {
     this.#hintWrites.set(host, writes);
     for (const [room, key, { seq, token, value, at, bytes }, path] of newestRecords(files)) {
       if (room === 'hints') writes.foundSeq = Math.max(writes.foundSeq, seq);
-      if (value === 'damaged' || isSystemKey(key)) continue;
+      if (value === 'damaged') continue;
+      if (isSystemKey(key)) {
+        this.#flushes.learn(key, value);
+        continue;
+      }
       if (room === 'hints') {
         // Removals count too: the store overwrites a file that it has given up, and the file shows older records
         // meanwhile.
@@ -262,7 +268,7 @@ export class ObjectObserver {
         this.#held.set(`${host} ${key}`, this.#heldAt(path, { seq, token, at, bytes }, object));
     }
     this.#exceptions.hintAges.began(host, this.#newestHintMs(host));
-    for (const room of rooms) {
+    for (const room of storeNames) {
       for (const [path, content] of logsInUse(files, room))
         this.#tailOf(`${host}:${path}`, content)?.read(content, 0, () => undefined);
     }
@@ -321,7 +327,11 @@ export class ObjectObserver {
   }
 
   #stored(host: string, path: string, { key, token, seq, value, at, bytes }: LogRecord): void {
-    if (isSystemKey(key) || value === 'damaged') return;
+    if (value === 'damaged') return;
+    if (isSystemKey(key)) {
+      this.#flushes.learn(key, value);
+      return;
+    }
     const place = `${host} ${key}`;
     const held = this.#held.get(place);
     // The same batch again, rewritten by a recovery or read again because it follows a hole.
@@ -329,7 +339,8 @@ export class ObjectObserver {
     if (value === undefined) {
       if (held?.object !== undefined) {
         if (liveSiblings(held.object).length === 0) this.#reaped.set(place, held.object.context);
-        else if (!held.unreadable) this.#cleanedUp(host, key, token, held.object);
+        else if (!held.unreadable && !this.#flushes.isFlushed(key))
+          this.#cleanedUp(host, key, token, held.object);
       }
       this.#held.set(place, this.#heldAt(path, { seq, token, at, bytes }, undefined));
       return;
@@ -470,10 +481,11 @@ export class ObjectObserver {
     });
   }
 
-  /** From now on the host does not hold the hint: another node must hold the versions that it carried. */
+  /** From now on the host does not hold the hint: another node must hold its versions, unless they were flushed. */
   #lose(host: string, key: string, bytes: Uint8Array, how: string): void {
     this.#removed += 1;
     const name = unpackKey(key as PackedKey);
+    if (name !== undefined && this.#flushes.isFlushed(name.key as string as PackedKey)) return;
     const hint = readHint(bytes);
     if (name === undefined || hint === undefined || this.#exceptions.hintAges.isTooOld(host, hint.writtenMs))
       this.#skippedHints += 1;
@@ -539,25 +551,6 @@ export class ObjectObserver {
     const held = this.#held.get(`${owner} ${key}`)?.object;
     return held === undefined ? 'nothing' : describeObject(held);
   }
-}
-
-/** The newest record of every key of both stores, removals too, as (store, key, record, path of its file). */
-function newestRecords(
-  files: ReadonlyMap<string, Buffer>,
-): readonly (readonly [room: string, key: PackedKey, record: LogRecord, path: string])[] {
-  const newest = new Map<string, readonly [string, PackedKey, LogRecord, string]>();
-  for (const room of rooms) {
-    for (const [path, content] of logsInUse(files, room)) {
-      const head = segmentHeadOf(content);
-      if (head === undefined) continue;
-      new SegmentTail(head).read(content, 0, (record) => {
-        const place = `${room} ${record.key}`;
-        if (record.seq > (newest.get(place)?.[2].seq ?? -1))
-          newest.set(place, [room, record.key, record, path]);
-      });
-    }
-  }
-  return [...newest.values()];
 }
 
 /** Whether the context knows all versions of the object. */

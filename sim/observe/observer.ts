@@ -176,7 +176,10 @@ export class RunObserver {
       moves: book.moves.under(''),
       wasm: book.wasm.truth([...this.#books.values()].map(({ wasm }) => wasm)),
       clients: book.clients.truth,
-      redis: book.redis.truth([...this.#books.values()].some(({ redis }) => redis.mortal)),
+      redis: book.redis.truth(
+        [...this.#books.values()].some(({ redis }) => redis.mortal),
+        [...this.#books.values()].some(({ redis }) => redis.flushes),
+      ),
       beside: book.beside.truth,
       near: book.near.truth,
       far: book.far.truth,

@@ -52,6 +52,9 @@ const purposes: Readonly<Record<string, Purpose>> = {
   del: 'write',
   eval: 'write',
   watch: 'read',
+  dbsize: 'read',
+  flushdb: 'write',
+  flushall: 'write',
 };
 
 /** Errors of denied commands; EXEC wraps them in an error of its own. */
@@ -112,8 +115,13 @@ export class RedisObserver {
     return this.#sums.get('mortal') > 0;
   }
 
-  /** `mortal`: a client wrote a value with an expiry at any node. */
-  truth(mortal: boolean): RedisTruth {
+  /** A client flushed a database at this node. */
+  get flushes(): boolean {
+    return this.#sums.get('flushes') > 0;
+  }
+
+  /** `mortal`: a client wrote a value with an expiry at any node. `flushes`: a client flushed a database at any node. */
+  truth(mortal: boolean, flushes: boolean): RedisTruth {
     const sums = this.#sums;
     return {
       open: this.#open.size,
@@ -132,6 +140,7 @@ export class RedisObserver {
       rateLimited: sums.get('rateLimited'),
       abandoned: sums.get('abandoned'),
       mortal,
+      flushes,
       messages: this.#messages.truth,
       fields: sums.under('field.'),
       held: {
@@ -229,6 +238,7 @@ export class RedisObserver {
     if (fragments > 1) sums.push(['fragments', fragments]);
     if (name === 'set' && purpose === 'write') sums.push(['values', 1]);
     if (isMortal(name, request)) this.#sums.add('mortal');
+    if (name === 'flushdb' || name === 'flushall') this.#sums.add('flushes');
     const order = alone.includes(name) ? 'alone' : (purpose ?? 'free');
     const key = request[1]?.toString('latin1') ?? '';
     this.#owe(conversation, { name, purpose, order, key, sums, messages });
@@ -297,7 +307,10 @@ function denialOf(text: string): 'turnedAway' | 'rateLimited' | undefined {
 
 const commandAlone: readonly (readonly [string, number])[] = [['commands', 1]];
 /** Those on several keys do not wait for all others, but for more than this can tell. */
-const alone: readonly string[] = ['exec', 'watch', 'unwatch', 'mget', 'mset'];
+const alone: readonly string[] = [
+  ...['exec', 'watch', 'unwatch', 'mget', 'mset'],
+  ...['dbsize', 'flushdb', 'flushall', 'select'],
+];
 const manyKeys: Readonly<Record<string, number>> = { mget: 1, mset: 2 };
 
 /** Whether the command gives a value a time to live. */

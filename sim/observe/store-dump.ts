@@ -9,6 +9,7 @@ import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
 import type { DumpedValue, ReplicaDump } from '../check/objects/convergence.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
+import { FlushHistory, isPropertyRecord } from './flush-history.ts';
 import type { LogRecord } from './log-records.ts';
 import { readRecords, readSealedRecords } from './log-records.ts';
 import { segmentsInUse } from './segments-in-use.ts';
@@ -18,8 +19,21 @@ const directory = 'store';
 /** The stores of all nodes that are expected to be present at `atUs` (virtual microseconds). */
 export function dumpStores(cluster: Cluster, atUs: number): readonly ReplicaDump[] {
   return cluster.members.map((node) => {
-    return { node, atUs, values: dumpStore(cluster.host(node).disk.durableFiles()) };
+    const files = cluster.host(node).disk.durableFiles();
+    const values = dumpStore(files);
+    return { node, atUs, values, flushed: flushedKeysIn(files, values) };
   });
+}
+
+/** The keys in the store whose bucket was flushed since, by the property records in the same store. */
+function flushedKeysIn(
+  files: ReadonlyMap<string, Buffer>,
+  values: ReadonlyMap<string, DumpedValue>,
+): readonly string[] {
+  const flushes = new FlushHistory();
+  for (const [key, { bytes }] of newestOf(files, isPropertyRecord))
+    if (bytes !== 'damaged') flushes.learn(key, bytes);
+  return [...values].filter(([key]) => flushes.isFlushed(key as PackedKey)).map(([, { name }]) => name);
 }
 
 interface Newest extends DumpedValue {

@@ -353,6 +353,9 @@ function sampleSeed(scenario: string, seed: number): number {
 /** Amounts from which an operation draws its commands. */
 const seeds: Range = [1, 1_000_000_000];
 
+/** The amounts of which `databaseActOf` makes a flush. */
+const flushOnly: Range = [100, 105];
+
 /** The Redis operations of a plan, with ids `q0`, `q1`, …. */
 export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRedisOperation[]> {
   const { clients, counters, accounts, expiring } = load;
@@ -364,12 +367,16 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
     pipeline: 1,
     publish: channelCount,
     listen: channelCount,
+    database: 1,
+    flushall: 1,
   };
   const amounts: Readonly<Partial<Record<RedisKind, Range>>> = {
     mortal: load.ttlMs,
     pipeline: seeds,
     publish: seeds,
     listen: seeds,
+    database: seeds,
+    flushall: flushOnly,
   };
   const operation = weighted(load.kinds).chain((kind) =>
     fc

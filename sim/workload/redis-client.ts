@@ -14,6 +14,8 @@ import { indefiniteErrors } from '../evidence/redis.ts';
 import type { PageCommand } from '../evidence/redis-pages.ts';
 import { pageCommands } from '../evidence/redis-pages.ts';
 import { listenPlan, publishCommands } from '../evidence/redis-messages.ts';
+import type { DatabaseAct } from '../evidence/redis-databases.ts';
+import { databaseActOf, databaseCommands, isDatabaseWrite } from '../evidence/redis-databases.ts';
 import { pipelineCommands } from '../evidence/redis-pipelines.ts';
 import type { ClientTarget } from './client.ts';
 import { Impatience } from './impatient-client.ts';
@@ -121,6 +123,9 @@ export class RedisClient {
         return this.#listen(key, amount);
       case 'script':
         return seenOf(await this.#ask(connection, [scriptCommand(key, other, amount)]), 'write');
+      case 'database':
+      case 'flushall':
+        return this.#onDatabase(connection, id, databaseActOf({ amount }, kind === 'flushall'));
       case 'transfer':
         return this.#transfer(connection, key, other, amount);
     }
@@ -138,6 +143,18 @@ export class RedisClient {
     const failed = commands.every(({ kind }) => kind === 'get') && replies.some((one) => one.startsWith('-'));
     if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason, replies, repliedUs };
     return { outcome: failed ? 'fail' : 'ok', reason: failed ? 'a read failed' : '', replies, repliedUs };
+  }
+
+  /** Works on the database that is flushed, and returns to database 0. */
+  async #onDatabase(connection: RedisConnection, id: string, act: DatabaseAct): Promise<Seen> {
+    const exchange = await this.#ask(connection, databaseCommands(id, act));
+    const purpose = isDatabaseWrite(act) ? 'write' : 'read';
+    const failure = failureOf(exchange, purpose);
+    if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
+    // EXEC answers nothing if it was given up, without a watch never.
+    const isGivenUp = purpose === 'write' && exchange.answer.some(({ kind }) => kind === 'nothing');
+    if (isGivenUp) return { outcome: 'fail', reason: 'the transaction was given up' };
+    return { outcome: 'ok', reason: '', replies: exchange.answer.map(shown) };
   }
 
   /** Publishes messages; those that were answered before the connection was lost count, too. */

@@ -18,6 +18,7 @@ const readers: Readonly<Partial<Record<RedisKind, readonly RedisKind[]>>> = {
   mortal: ['look'],
   script: ['read', 'snapshot'],
   pipeline: ['pipeline'],
+  database: ['database'],
 };
 
 /** Reads back everything that `operations` may have written, until it is answered or `stopped` returns true. */

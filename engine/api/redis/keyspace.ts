@@ -1,5 +1,5 @@
 /**
- * Runs commands over all keys of a database: KEYS, SCAN, DBSIZE, RANDOMKEY, FLUSHDB. They read the whole cluster, like a
+ * Runs commands over all keys of a database: KEYS, SCAN, DBSIZE, RANDOMKEY. They read the whole cluster, like a
  * listing: a key that was written or deleted a moment ago may or may not be included. Every key is included whose write
  * was answered at a quorum before the command began.
  */
@@ -15,7 +15,7 @@ import { editNeed, keyOf } from './listener-dependencies.ts';
 import { mustReadInteger } from './numbers.ts';
 import { Refusal, texts } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
-import { arrayReply, bulkReply, integerReply, nilReply, okReply, textReply } from './replies.ts';
+import { arrayReply, bulkReply, integerReply, nilReply, textReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import { argument } from './value-commands.ts';
 
@@ -41,7 +41,7 @@ export type ListKeys = (from: Token, deadlineUs: number, namesMax?: number) => A
 /** SCAN's COUNT if the client gives none, as in Redis. */
 const countDefault = 10;
 
-/** Concurrent deletions of FLUSHDB, and the time that it may take. */
+/** Concurrent deletions of `deleteAll`, and the time that it may take. */
 const deletionsMax = 64;
 const flushTimeoutMs = 10 * 60_000;
 /** Pages without a key that SCAN reads before it answers. */
@@ -85,10 +85,6 @@ export class Keyspace {
         return this.#scan(request);
       case 'dbsize':
         return integerReply(await this.#count());
-      case 'flushdb':
-      case 'flushall':
-        await this.#flush();
-        return okReply;
       default:
         return this.#any(version);
     }
@@ -146,11 +142,11 @@ export class Keyspace {
   }
 
   /**
-   * Deletes every key of the database. A deletion is a tombstone that includes what a majority held, so that no replica,
+   * Deletes every key of the database: FLUSHDB for a cluster in which a member may know no epochs of buckets. A deletion is a tombstone that includes what a majority held, so that no replica,
    * hint or repair brings the value back. A key that is written meanwhile may stay. After an error, some keys are deleted
    * and some are not.
    */
-  async #flush(): Promise<void> {
+  async deleteAll(): Promise<void> {
     const deadlineUs = this.#io.clock.nowUs() + flushTimeoutMs * 1000;
     for await (const { names } of this.#list(firstToken, deadlineUs)) {
       let next = 0;

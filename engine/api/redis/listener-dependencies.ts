@@ -28,6 +28,12 @@ export interface RedisDependencies {
   readonly count: (field: RedisField) => void;
   readonly terms: ReplicaTerms;
   readonly limits: ContentLimits;
+  /**
+   * Flushes buckets of the type: what was written before is gone at once. Resolves with false, and has done nothing, if a
+   * member may be of a version that cannot. Rejects with `NoQuorum` or `StorageFailed`: they may be flushed, or be
+   * flushed later.
+   */
+  readonly beginEpochs: (type: ByteString, buckets: readonly ByteString[]) => Promise<boolean>;
   /** Bucket type and bucket of all keys. */
   readonly type: ByteString;
   readonly bucket: ByteString;

@@ -8,7 +8,7 @@
  * than a quarter of a round has expired, it does not rest.
  */
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
-import { unpackKey } from '../../base/object-key.ts';
+import { clientNameOf, unpackKey } from '../../base/object-key.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import { isExpired } from '../../replica/object/expiry.ts';
@@ -24,6 +24,7 @@ export interface ExpiryReaperDependencies {
   readonly turns: Pick<KeyQueue, 'submit'>;
   /** This node's keys of the bucket, in any order. The iteration may last long. */
   keys(): Iterable<PackedKey>;
+  /** Whether this node is the primary of one of `keys`. */
   isPrimary(key: ObjectKey): boolean;
   /** This node's copy of a key; undefined if there is none, or it cannot be read. */
   read(key: PackedKey): Promise<StoredObject | undefined>;
@@ -100,8 +101,9 @@ export class Reaper {
   }
 
   async #look(packed: PackedKey): Promise<boolean> {
-    const key = unpackKey(packed);
-    if (key === undefined || !this.#parts.isPrimary(key)) return false;
+    const key = clientNameOf(packed);
+    const stored = unpackKey(packed);
+    if (key === undefined || stored === undefined || !this.#parts.isPrimary(stored)) return false;
     const object = await this.#parts.read(packed);
     if (object === undefined || !isExpired(object, this.#parts.io.clock.wallMs())) return false;
     const deletion = new ExpiredDeletion();

@@ -3,6 +3,7 @@ import type { Credential } from '../../auth/credentials.ts';
 import { Gate } from '../../auth/gate.ts';
 import { RequestBudget } from '../session/request-budget.ts';
 import type { Token } from '../../base/ids.ts';
+import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -85,6 +86,9 @@ export class TestingRedis {
   readonly clock = new TestClock();
   readonly counts = new Map<RedisField, number>();
   readonly failed: string[] = [];
+  /** Whether the cluster can flush buckets in one step, and those that it has flushed. */
+  hasEpochs = true;
+  readonly flushed: ByteString[] = [];
   /** The keys that a listing of the cluster returns. */
   listed: readonly ListedKey[] = [];
   readonly gate: Gate;
@@ -124,6 +128,11 @@ export class TestingRedis {
       count: (field) => this.counts.set(field, (this.counts.get(field) ?? 0) + 1),
       terms: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', replicaCount: () => replicaCount },
       limits: { ...defaultContentLimits, valueBytesMax: 10_000 },
+      beginEpochs: async (type, buckets) => {
+        if (type !== defaultType || !this.hasEpochs) return false;
+        this.flushed.push(...buckets);
+        return true;
+      },
       type: defaultType,
       bucket: byteStringOf('redis'),
       timeoutMs: 5000,

@@ -470,8 +470,20 @@ test('SCAN goes through all keys, token by token', async () => {
   expect(await peer.ask('SCAN', 'x')).toBe('-ERR invalid cursor\r\n');
 });
 
-test('FLUSHDB deletes every key with a tombstone that includes what was read', async () => {
+test('FLUSHDB and FLUSHALL begin new epochs of their buckets in one step', async () => {
   const redis = await TestingRedis.start();
+  const peer = redis.join();
+  expect(await peer.send('FLUSHDB SYNC\r\nSELECT 3\r\nFLUSHDB\r\nFLUSHALL\r\n')).toBe(
+    '+OK\r\n+OK\r\n+OK\r\n+OK\r\n',
+  );
+  expect(redis.flushed.slice(0, 3)).toEqual(['redis', 'redis:3', 'redis']);
+  expect(redis.flushed.length).toBe(2 + 16);
+  expect(redis.dispatcher.puts).toEqual([]);
+});
+
+test('before every member knows epochs, FLUSHDB deletes every key with a tombstone that includes what was read', async () => {
+  const redis = await TestingRedis.start();
+  redis.hasEpochs = false;
   const peer = redis.join();
   await peer.ask('MSET', 'a', '1', 'b', '2');
   redis.listed = ['a', 'b', 'c'].map((name, index) => ({ name: byteStringOf(name), token: index as Token }));

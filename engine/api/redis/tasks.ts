@@ -10,7 +10,7 @@ import { keyOf } from './listener-dependencies.ts';
 import { answerPubsub } from './messages/pubsub-command.ts';
 import { Refusal, refusalText, writeRefusalText } from './refusals.ts';
 import { arrayReply, errorReply, integerReply, nilArrayReply, okReply } from './replies.ts';
-import type { SessionDependencies } from './session-dependencies.ts';
+import type { Database, SessionDependencies } from './session-dependencies.ts';
 
 /** Runs a command that must be alone on its connection. */
 export function runTask(
@@ -20,6 +20,16 @@ export function runTask(
   task: Task,
 ): Promise<void> {
   return settleWith(exchange, replyOf(dependencies, conversation, exchange, task));
+}
+
+/** Flushes databases in one step; key by key while the cluster has a member that knows no epochs. */
+async function flush(databases: readonly Database[]): Promise<Buffer> {
+  const [first] = databases;
+  if (first === undefined) return okReply;
+  const { type, beginEpochs } = first.parts;
+  const buckets = databases.map(({ parts }) => parts.bucket);
+  if (!(await beginEpochs(type, buckets))) for (const { keyspace } of databases) await keyspace.deleteAll();
+  return okReply;
 }
 
 /** Runs a command on several keys, or the steps of a transaction under which no key is watched. */
@@ -79,9 +89,9 @@ async function replyOf(
     case 'pubsub':
       return answerPubsub(request, dependencies.publications);
     case 'walk':
-      if (command.name !== 'flushall') return database.keyspace.answer(command, request, version);
-      for (const { keyspace } of dependencies.databases) await keyspace.answer(command, request, version);
-      return okReply;
+      if (command.name === 'flushdb') return flush([database]);
+      if (command.name === 'flushall') return flush(dependencies.databases);
+      return database.keyspace.answer(command, request, version);
   }
 }
 

@@ -29,6 +29,7 @@ function storeOf(
       const span = (to - from) >>> 0 || 2 ** 32;
       for (const [key, at] of tokens) if (((at - from) >>> 0 || 2 ** 32) <= span) yield key;
     },
+    isFormer: () => false,
     tokenOf: (key) => tokens.get(key),
     tryRead: (key, done) => {
       if (lost.has(key)) done(new LockstepError('Corrupted'), undefined);

@@ -19,6 +19,8 @@ import type { MovedObject, RangeAnswer, RangeRequest } from './range-messages.ts
 export interface RangeStore extends Pick<LocalStore, 'tryRead'> {
   /** The keys with tokens in (from, to], in no particular sequence. */
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
+  /** Whether the key's bucket was flushed since, so that its object is gone. */
+  isFormer(key: PackedKey): boolean;
   /** The token of a stored key; undefined if the store does not have it. */
   tokenOf(key: PackedKey): Token | undefined;
 }
@@ -76,7 +78,7 @@ export class RangeSource {
     for (const key of this.#store.keysOfTokens(tokenAt(from, low), tokenAt(from, high))) {
       const token = this.#store.tokenOf(key);
       // The engine's own records stay on this node.
-      if (token === undefined || unpackKey(key) === undefined) continue;
+      if (token === undefined || unpackKey(key) === undefined || this.#store.isFormer(key)) continue;
       entries.push({ key, distance: distance(from, token) });
     }
     return entries.sort((left, right) => left.distance - right.distance || (left.key < right.key ? -1 : 1));

@@ -117,7 +117,8 @@ export class Transfer {
   async #mergeHere({ key, token, bytes }: MovedObject): Promise<void> {
     const done = new Deferred<void>();
     const outcome = this.#parts.replica.merge(key, token, bytes, (error) => {
-      if (error === undefined) done.resolve();
+      // What was flushed since the source sent it is not stored.
+      if (error === undefined || error.code === 'StaleEpoch') done.resolve();
       else done.reject(error);
     });
     if (outcome !== 'ok') throw new LockstepError('Overloaded', `the store's queue is ${outcome}`);

@@ -300,6 +300,11 @@ export class Membership {
     return [this.#table.self, ...this.#table.peers()].filter((record) => !record.left);
   }
 
+  /** Whether the node declares that it joins. */
+  isJoining(node: NodeId): boolean {
+    return this.members().some((record) => record.node === node && record.state === 'JOINING');
+  }
+
   /** The peer's state in this node's opinion. */
   state(node: NodeId): PeerState {
     return this.#table.opinion(node);

@@ -49,6 +49,10 @@ class MapStore implements ListingStore {
     return 'ok';
   }
 
+  isFormer(): boolean {
+    return false;
+  }
+
   *keysOfTokens(from: Token, to: Token): Generator<PackedKey> {
     const span = (to - from) >>> 0 || 2 ** 32;
     for (const [key, { token }] of this.objects) if (((token - from) >>> 0 || 2 ** 32) <= span) yield key;
@@ -238,6 +242,8 @@ function cluster(names: readonly string[]): {
       plane: { request },
       stats: new NodeStats(),
       peerIndex: () => 0,
+      epochOf: () => 0,
+      admitEpoch: () => Promise.resolve(),
     };
     const io = { spawn: (_name: string, task: () => Promise<void>) => void task().catch(() => undefined) };
     const store = present(stores.get(self.node), 'a store');

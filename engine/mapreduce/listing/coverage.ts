@@ -65,7 +65,12 @@ const pageUsMax = 5_000_000;
 
 /** What a listing needs of other modules. */
 export interface CoverageDependencies
-  extends Asking, Pick<RoundDependencies, 'self' | 'ring' | 'view' | 'clock'> {}
+  extends Asking, Pick<RoundDependencies, 'self' | 'ring' | 'view' | 'clock'> {
+  /** The bucket's present epoch; 0 for one that was never flushed. */
+  readonly epochOf: (type: ByteString, bucket: ByteString) => number;
+  /** Resolves once this node knows the epoch of the bucket. Rejects with `StaleEpoch` if it is a former one. */
+  readonly admitEpoch: (type: ByteString, bucket: ByteString, epoch: number) => Promise<void>;
+}
 
 /** The listings of one node, as coordinator and as replica. */
 export class Coverage {
@@ -145,8 +150,7 @@ export class Coverage {
     while (at !== undefined) {
       const bound = this.#parts.ring().sharedBoundAfter(at.from);
       const end: Token = distance(at.from, bound) < distance(at.from, to) ? bound : to;
-      const request: ListingRequest = { ...listing, ...at, to: end };
-      const answer: ListingAnswer = await this.#ask(request, deadlineUs);
+      const answer: ListingAnswer = await this.#ask({ ...listing, ...at, to: end }, deadlineUs);
       if (answer.names.length > 0 || listing.namesMax !== undefined) {
         yield { names: answer.names, reached: answer.next?.from ?? end };
       }
@@ -155,20 +159,30 @@ export class Coverage {
   }
 
   /** One page, merged from the answers of enough replicas. */
-  async #ask(request: ListingRequest, deadlineUs: number): Promise<ListingAnswer> {
+  async #ask(given: ListingRequest, deadlineUs: number): Promise<ListingAnswer> {
     const { clock, ring, self } = this.#parts;
+    let request = this.#inPresentEpoch(given);
     const wanted = Math.floor(ring().rackCount(self.datacenter) / 2) + 1;
     const failures: LockstepError[] = [];
     let answers: readonly ListingAnswer[] = [];
     for (let round = 0; round < roundsMax; round++) {
       if (round > 0) await sleep(clock, roundRestUs);
+      request = this.#inPresentEpoch(given);
       const there = this.#replicas(request.to);
       answers = await this.#askSome(there, Math.min(wanted, there.length), request, deadlineUs, failures);
+      // The bucket was flushed meanwhile: what was found in the former epoch is gone.
+      if (this.#inPresentEpoch(given).epoch !== request.epoch) answers = [];
       if (answers.length > 0 && answers.length >= Math.min(wanted, there.length)) break;
     }
     if (answers.length > 0) return mergeAnswers(request, answers);
     const what = `no replica of the tokens up to ${request.to} lists its keys`;
     throw failures.length === 0 ? new LockstepError('NoTargets', what) : roundError(failures, what);
+  }
+
+  #inPresentEpoch(request: ListingRequest): ListingRequest {
+    const { type, bucket } = request;
+    const epoch = bucket === undefined ? 0 : this.#parts.epochOf(type, bucket);
+    return epoch === 0 ? request : { ...request, epoch };
   }
 
   /** The answers of `wanted` of the members, asked concurrently; each that fails is replaced by the next. */
@@ -223,14 +237,19 @@ export class Coverage {
     return answer.promise;
   }
 
-  /** This node's own page. Rejects with `NoTargets` if it does not own all the tokens, because the ring has changed. */
-  #page(request: ListingRequest): Promise<ListingAnswer> {
-    const { ring, self } = this.#parts;
+  /**
+   * This node's own page. Rejects with `NoTargets` if it does not own all the tokens, because the ring has changed, and
+   * with `StaleEpoch` if the bucket was flushed since the request was made.
+   */
+  async #page(request: ListingRequest): Promise<ListingAnswer> {
+    const { ring, self, epochOf, admitEpoch } = this.#parts;
+    const { type, bucket, epoch = 0 } = request;
+    if (bucket !== undefined && epochOf(type, bucket) !== epoch) await admitEpoch(type, bucket, epoch);
     const bound = ring().sharedBoundAfter(request.from);
     const whole = distance(request.from, request.to) <= distance(request.from, bound);
     if (!whole || !ring().placement(request.to).includes(self)) {
       const detail = `${self.node} does not own all tokens up to ${request.to}`;
-      return Promise.reject(new LockstepError('NoTargets', detail));
+      throw new LockstepError('NoTargets', detail);
     }
     return this.#local.page(request);
   }

@@ -31,6 +31,8 @@ export interface Listing {
   readonly live: boolean;
   /** The most names that the caller needs in a page; undefined: as many as fit. */
   readonly namesMax?: number;
+  /** The bucket's epoch, whose keys are listed; undefined for a bucket that was never flushed. */
+  readonly epoch?: number;
 }
 
 /** A request for one page of a span. */
@@ -64,7 +66,7 @@ const nameBytesMin = 5;
 
 /** Encodes a request. */
 export function encodeListingRequest(request: ListingRequest): Buffer {
-  const { type, bucket, live, from, to, skip, namesMax } = request;
+  const { type, bucket, live, from, to, skip, namesMax, epoch } = request;
   const writer = new ByteWriter(64 + type.length + (bucket?.length ?? 0) + (skip?.length ?? 0));
   writer.string(type);
   writeOptional(writer, bucket);
@@ -72,9 +74,9 @@ export function encodeListingRequest(request: ListingRequest): Buffer {
     .u8(live ? 1 : 0)
     .u32(from)
     .u32(to);
-  return writeOptional(writer, skip)
-    .varint(namesMax ?? 0)
-    .finish();
+  writeOptional(writer, skip).varint(namesMax ?? 0);
+  // A node that speaks no epochs gets none, since no bucket was flushed yet.
+  return epoch === undefined ? writer.finish() : writer.varint(epoch).finish();
 }
 
 /** Decodes a request. Throws `BadRequest` for malformed bytes. */
@@ -87,8 +89,9 @@ export function decodeListingRequest(payload: Uint8Array): ListingRequest {
     const to = reader.u32() as Token;
     const skip = readOptional(reader);
     const namesMax = reader.varint();
-    const request = { type, bucket, live, from, to, skip };
-    return namesMax === 0 ? request : { ...request, namesMax };
+    const request: ListingRequest = { type, bucket, live, from, to, skip };
+    const bounded = namesMax === 0 ? request : { ...request, namesMax };
+    return reader.left === 0 ? bounded : { ...bounded, epoch: reader.varint() };
   });
 }
 

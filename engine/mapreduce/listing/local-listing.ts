@@ -26,6 +26,8 @@ export interface ListingStore extends Pick<LocalStore, 'tryRead'> {
   tokenOf(key: PackedKey): Token | undefined;
   /** The wall clock in milliseconds; expired values count as deleted. */
   wallMs(): number;
+  /** Whether the key's bucket was flushed since: its object is gone. */
+  isFormer(key: PackedKey): boolean;
 }
 
 /** Bounds of a page. */
@@ -116,7 +118,7 @@ export class LocalListing {
     if (request.bucket === undefined) return undefined;
     const keys: PackedKey[] = [];
     const keysMax = Math.min(smallBucketKeys, (request.namesMax ?? smallBucketKeys) * smallPages);
-    const prefix = bucketPrefix(request.type, request.bucket);
+    const prefix = bucketPrefix(request.type, request.bucket, request.epoch);
     // Each page of a large bucket would look at this many keys in vain. The bound includes other buckets' keys.
     if (this.#store.bucketKeysMax(prefix) > keysMax * sharedListFactor) return undefined;
     for (const key of this.#store.keysOfBucket(prefix)) {
@@ -141,7 +143,7 @@ export class LocalListing {
     inside: (distance: number) => boolean,
   ): Entry[] {
     const { from, skip } = request;
-    const nameOf = naming(request);
+    const nameOf = naming(request, (key) => this.#store.isFormer(key));
     const entries: Entry[] = [];
     for (const key of keys) {
       const name = nameOf(key);
@@ -204,12 +206,15 @@ class Page {
 }
 
 /** Maps a packed key to its name in the listing; undefined if the listing does not include it. */
-function naming({ type, bucket }: Listing): (key: PackedKey) => ByteString | undefined {
+function naming(
+  { type, bucket, epoch }: Listing,
+  isFormer: (key: PackedKey) => boolean,
+): (key: PackedKey) => ByteString | undefined {
   if (bucket === undefined) {
     const prefix = String.fromCharCode(type.length) + type;
-    return (key) => (key.startsWith(prefix) ? unpackKey(key)?.bucket : undefined);
+    return (key) => (key.startsWith(prefix) && !isFormer(key) ? unpackKey(key)?.bucket : undefined);
   }
-  const prefix = bucketPrefix(type, bucket);
+  const prefix = bucketPrefix(type, bucket, epoch);
   return (key) =>
     key.length > prefix.length && key.startsWith(prefix)
       ? (key.slice(prefix.length) as ByteString)

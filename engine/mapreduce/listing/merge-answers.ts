@@ -17,7 +17,7 @@ export function mergeAnswers(request: ListingRequest, answers: readonly ListingA
   const { bucket } = request;
   // A bucket's name carries no position of its key; the coordinator lists each bucket once.
   if (bucket === undefined) return { names: answers.flatMap(({ names }) => names), next };
-  const prefix = bucketPrefix(request.type, bucket);
+  const prefix = bucketPrefix(request.type, bucket, request.epoch);
   const newest = new Map<ByteString, ListedName>();
   for (const { names } of answers) {
     for (const name of names) {

@@ -8,7 +8,8 @@
  *
  * 3: messages of builds whose greeting states no range. 4: `upgrade`, by which a cluster is finalized, and objects whose
  * writes have a basis (replica/object/object.ts). 5: `mergeMany`, which brings the objects of many independent writes.
- * 6: `readMany`, which asks for the objects of many independent reads.
+ * 6: `readMany`, which asks for the objects of many independent reads. 7: keys with an epoch (base/object-key.ts), and the
+ * error `StaleEpoch`.
  */
 
 /** The versions that a node speaks, both included. */
@@ -18,10 +19,13 @@ export interface VersionRange {
 }
 
 /** What this build speaks. */
-export const messageVersions: VersionRange = { min: 3, max: 6 };
+export const messageVersions: VersionRange = { min: 3, max: 7 };
 
 /** Builds that speak this version read objects of format 2. */
 export const objectFormat2Since = 4;
+
+/** Builds that speak this version know the epochs of buckets. */
+export const epochsSince = 7;
 
 /** What a node speaks whose greeting states no range. */
 export const unstatedVersions: VersionRange = { min: 3, max: 3 };

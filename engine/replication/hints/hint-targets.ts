@@ -26,6 +26,8 @@ export interface HintPeers {
   settledView(): string | undefined;
   /** The nodes that own the token. */
   owners(token: Token): readonly NodeId[];
+  /** Whether the key's bucket was flushed since the write: no replica takes it. */
+  isFormer(key: PackedKey): boolean;
   /** Merges an object of a key that this node owns itself. `done` is called once if the outcome is `ok`. */
   takeHere(key: PackedKey, token: Token, object: Uint8Array, done: WriteDone): SendOutcome;
 }

@@ -114,6 +114,8 @@ class Bench {
   readonly clock = new TestClock();
   hints: Hints;
   readonly failed: unknown[] = [];
+  /** Keys whose bucket was flushed. */
+  readonly flushed = new Set<PackedKey>();
 
   constructor() {
     this.hints = this.#incarnation();
@@ -130,6 +132,7 @@ class Bench {
       isRoutable: () => true,
       settledView: () => undefined,
       owners: () => [peer],
+      isFormer: (key) => this.flushed.has(key),
       takeHere: () => 'closed',
     });
   }

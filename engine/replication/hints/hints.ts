@@ -74,7 +74,7 @@ export interface HintCounts {
   delivered: number;
   /** Another node has stored them. */
   handedOn: number;
-  /** Too old, or unreadable. */
+  /** Too old, unreadable, or of a bucket that was flushed since. */
   expired: number;
   /** Not stored: the limit was reached, or the store refused or failed. */
   dropped: number;
@@ -182,6 +182,11 @@ export class Hints {
    * otherwise with the reason.
    */
   adopt({ peer, key, token, ageMs, object }: HandedHint, done: WriteDone): void {
+    if (this.#peers.isFormer(key)) {
+      // The node that hands it over need not keep it either.
+      done(undefined);
+      return;
+    }
     sometimes('hint.adopted');
     this.#keep(peer, hintKeyOf(peer, key), { token, object, ageMs, done });
   }
@@ -391,14 +396,16 @@ export class Hints {
     const bytes = await this.#read(hintKey);
     if (bytes === undefined) return true;
     const hint = bytes === 'unreadable' ? undefined : decodeHint(bytes);
+    const key = hintKey.slice(hintPrefix(peer).length) as PackedKey;
+    const isFlushed = this.#peers.isFormer(key);
     // No replica can ever take an unreadable hint. Anti-entropy brings what it held.
-    if (hint === undefined || this.#isTooOld(hint)) {
-      if (hint === undefined) sometimes('hint.unreadable');
+    if (hint === undefined || isFlushed || this.#isTooOld(hint)) {
+      if (isFlushed) sometimes('hint.flushed');
+      else if (hint === undefined) sometimes('hint.unreadable');
       else sometimes('hint.expired');
       if (await this.#remove(hintKey)) this.counts.expired += 1;
       return true;
     }
-    const key = hintKey.slice(hintPrefix(peer).length) as PackedKey;
     const outcome = await way(peer, key, hint);
     if (outcome === 'here') return false;
     if (await this.#remove(hintKey)) this.counts[outcome] += 1;

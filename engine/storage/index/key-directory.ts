@@ -14,7 +14,7 @@
 import { assert } from '../../base/assert.ts';
 import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
-import { isSystemByte } from '../../base/object-key.ts';
+import { isSystemByte, prefixBytesOf } from '../../base/object-key.ts';
 import { viewOf } from '../../base/views.ts';
 import { KeyArena } from './key-arena.ts';
 import { copyKey, hashKey, putKey } from './key-hash.ts';
@@ -390,8 +390,11 @@ export class KeyDirectory {
 function bucketList(bytes: Uint8Array, from: number, length: number): number {
   const lengthAt = 1 + (bytes[from] ?? 0);
   if (lengthAt + 2 > length) return 0;
-  const bucketBytes = ((bytes[from + lengthAt] ?? 0) << 8) | (bytes[from + lengthAt + 1] ?? 0);
-  const prefixBytes = lengthAt + 2 + bucketBytes;
+  const prefixBytes = prefixBytesOf(
+    bytes[from] ?? 0,
+    bytes[from + lengthAt] ?? 0,
+    bytes[from + lengthAt + 1] ?? 0,
+  );
   return prefixBytes > length ? 0 : hashKey(bytes, from, prefixBytes, 0) & (listCount - 1);
 }
 

@@ -181,12 +181,23 @@ export class Coordinator {
     return operations.map(({ key }) => new KeyPlacement(router.tokenOf(key), ring()));
   }
 
+  /** The request with its keys in the present epochs of their buckets: all branches of an attempt have the same. */
+  #inPresentEpoch(request: TransactionRequest): TransactionRequest {
+    const { epochs } = this.#context.parts.router;
+    if (!epochs.any) return request;
+    const operations = request.operations.map((operation) => {
+      return { ...operation, key: epochs.present(operation.key) };
+    });
+    return { ...request, operations };
+  }
+
   async #attempt(
-    request: TransactionRequest,
+    given: TransactionRequest,
     level: ConsistencyLevel,
     startUs: number,
     span: OpenSpan | undefined,
   ): Promise<TransactionOutcome> {
+    const request = this.#inPresentEpoch(given);
     const xid = this.#xids.next();
     const places = this.#placesOf(request);
     const own = this.#unrecorded.take(xid, request, places, level);

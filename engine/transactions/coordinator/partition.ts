@@ -8,6 +8,7 @@ import { present } from '../../base/assert.ts';
 import { ByteWriter } from '../../base/bytes.ts';
 import type { ByteString, NodeId } from '../../base/ids.ts';
 import { byteStringFrom } from '../../base/ids.ts';
+import { withoutEpoch } from '../../base/object-key.ts';
 import type { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import type { Placement } from '../../cluster/ring/ring.ts';
 import type { BatchLevel } from '../../replication/batch-round.ts';
@@ -171,11 +172,12 @@ function foreignKeyReason(
 
 /**
  * The digest that tells a retry from another use of the idempotency key: the same operations have the same digest,
- * whatever the sequence of their primaries.
+ * whatever the sequence of their primaries, and whatever was flushed between.
  */
 function digestOf(operations: readonly BranchOperation[]): ByteString {
   const writer = new ByteWriter(1024);
-  const sorted = operations.toSorted((left, right) => (left.key < right.key ? -1 : 1));
+  const named = operations.map((operation) => ({ ...operation, key: withoutEpoch(operation.key) }));
+  const sorted = named.toSorted((left, right) => (left.key < right.key ? -1 : 1));
   for (const operation of sorted) writeOperation(writer, operation);
   const digest = createHash('sha256').update(writer.finish()).digest();
   return byteStringFrom(digest.subarray(0, digestBytes));

@@ -182,7 +182,8 @@ export class BatchReplication implements BatchFollower {
 }
 
 /**
- * Applies a batch of another node to keys that this node leads next. Rejects with `BadRequest` or the store's error.
+ * Applies a batch of another node to keys that this node leads next, without the keys that were flushed since. Rejects
+ * with `BadRequest` or the store's error.
  */
 export async function adopt(
   { parts }: Pick<TransactionContext, 'parts'>,
@@ -190,7 +191,10 @@ export async function adopt(
 ): Promise<BranchReply> {
   sometimes('transaction.batch-adopted');
   const done = new Deferred<LockstepError | undefined>();
-  const items = mustDecode('a batch', () => decodeBatch(batch));
+  const { epochs } = parts.router;
+  const all = mustDecode('a batch', () => decodeBatch(batch));
+  const items = all.filter(({ key }) => !epochs.isFormer(key));
+  if (items.length === 0) return { kind: 'told', state: 'none' };
   parts.replica.mergeAll(items, (error) => done.resolve(error));
   const error = await done.promise;
   if (error !== undefined) throw error;

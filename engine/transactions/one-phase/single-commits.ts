@@ -240,7 +240,7 @@ export class SingleCommits {
         if (reply.vote === 'doubtful') return undefined;
         return { kind: 'aborted', xid, reason: reply.reason, detail: saidBy(node, reply.detail) };
       case 'noAnswer':
-        if (!reply.unsent) return undefined;
+        if (!reply.unsent && reply.code !== 'StaleEpoch') return undefined;
         return { kind: 'aborted', xid, reason: 'no_targets', detail: reply.detail };
       case 'told':
       case 'bequeathed':

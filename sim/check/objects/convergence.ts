@@ -3,6 +3,8 @@
  * dumps: the records on the disks of the key's current owners, read without the engine. One comparison is one replica
  * of one key against the key's first replica. A replica that lacks the key differs from one that holds it.
  *
+ * No disk still holds what was flushed (FLUSHDB): one comparison more for each node.
+ *
  * Skipped: keys with an operation in progress when the dumps were taken, and, where hints alone repair, keys excused by
  * a coordinator's death (`HintlessDeaths`). Records on a node that no longer owns the key are no replicas.
  */
@@ -25,6 +27,8 @@ export interface ReplicaDump {
   readonly node: string;
   readonly atUs: number;
   readonly values: ReadonlyMap<string, DumpedValue>;
+  /** The names of those whose bucket was flushed since. */
+  readonly flushed?: readonly string[];
 }
 
 /** The nodes that own a token, in order of preference. */
@@ -119,6 +123,11 @@ export function checkConvergence(
         return `${name}: ${first?.node ?? ''} holds ${describe(left)}, ${other.node} holds ${describe(right)}`;
       });
     }
+  }
+  for (const { node, atUs, flushed = [] } of dumps) {
+    tally.compare(flushed.length === 0, atUs, () => {
+      return `${node} still holds ${flushed.length} keys whose bucket was flushed, first ${flushed[0] ?? ''}`;
+    });
   }
   return tally.report();
 }

@@ -20,6 +20,7 @@ import { isKept, mustMeet } from './durability.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import type { ClockErrors } from '../protocols/redis-expiry.ts';
 import { checkRedisExpiry } from '../protocols/redis-expiry.ts';
+import { checkRedisFlushes } from '../protocols/redis-flushes.ts';
 import { checkRedisPages } from '../protocols/redis-pages.ts';
 import { checkRedisPipelines } from '../protocols/redis-pipelines.ts';
 import { invariant } from '../invariant.ts';
@@ -50,6 +51,7 @@ export const sessionGuaranteesRow = invariant({
       checkRedisExpiry(redis, clockErrors, levelReach),
       checkRedisPages(redis, levelReach),
       checkRedisPipelines(redis, levelReach),
+      checkRedisFlushes(redis, levelReach),
     ),
 });
 

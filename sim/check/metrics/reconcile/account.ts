@@ -128,6 +128,8 @@ export interface RedisTruth {
   readonly abandoned: number;
   /** A client wrote a value that expires: nodes then also read and delete keys on their own. */
   readonly mortal: boolean;
+  /** A client flushed a database: what is being written meanwhile may be refused by the replicas that know of it. */
+  readonly flushes: boolean;
   /** Commands answered with NOAUTH, WRONGPASS or NOPERM. */
   readonly turnedAway: number;
   /** Commands answered with RATELIMITED. */

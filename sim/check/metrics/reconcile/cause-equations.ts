@@ -196,12 +196,13 @@ function silence(
   return [
     ...silentPool.map((field) => isNone(field, numbers.pool(field))),
     // Copies differ while a write is in progress, and a read at a SAFE level is then refused: a client's, or the one
-    // that a client's conditional write or Redis command begins with.
+    // that a client's conditional write or Redis command begins with. A transaction that was decided before a flush is
+    // refused by the replicas that know of the flush, so its level is not met.
     between(
       'client_non_quorum_r_responses and client_non_quorum_w_responses but for disagreements, with no fault injected',
       numbers.pool('client_non_quorum_r_responses') + numbers.pool('client_non_quorum_w_responses') - refused,
       disagreed > 0 ? -refused : 0,
-      late + Math.max(0, disagreed - 1),
+      late + Math.max(0, disagreed - 1) + (redis.flushes ? sumOf(redis.writeErrors, ['NOQUORUM']) : 0),
     ),
     between(`${timeouts}, with no fault injected`, numbers.sum(timeouts), 0, late),
     ...silentServer.map((field) => isNone(field, numbers.server(field))),

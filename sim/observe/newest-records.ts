@@ -1,0 +1,27 @@
+/** Reads the newest record of every key from the files of a disk. */
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import type { LogRecord } from './log-records.ts';
+import { SegmentTail, segmentHeadOf } from './log-records.ts';
+import { logsInUse } from './segments-in-use.ts';
+
+/** The stores of a node, by their directories. */
+export const storeNames = ['store', 'hints'] as const;
+
+/** The newest record of every key of both stores, removals too, as (store, key, record, path of its file). */
+export function newestRecords(
+  files: ReadonlyMap<string, Buffer>,
+): readonly (readonly [room: string, key: PackedKey, record: LogRecord, path: string])[] {
+  const newest = new Map<string, readonly [string, PackedKey, LogRecord, string]>();
+  for (const room of storeNames) {
+    for (const [path, content] of logsInUse(files, room)) {
+      const head = segmentHeadOf(content);
+      if (head === undefined) continue;
+      new SegmentTail(head).read(content, 0, (record) => {
+        const place = `${room} ${record.key}`;
+        if (record.seq > (newest.get(place)?.[2].seq ?? -1))
+          newest.set(place, [room, record.key, record, path]);
+      });
+    }
+  }
+  return [...newest.values()];
+}
