@@ -5,7 +5,8 @@
  * Properties that only make sense together (`propertyGroups`) are always set together, with one stamp. Of two settings
  * on both sides of a partition, one therefore wins whole; a mixture that no client asked for cannot result.
  *
- * Invariants: registers are newer than the reset, except the bucket's epoch; names are sorted; merging is commutative, associative and idempotent.
+ * Invariants: registers are newer than the reset, except the bucket's epoch; names are sorted; merging is commutative,
+ * associative and idempotent.
  *
  * Source: Shapiro et al., "A comprehensive study of Convergent and Commutative Replicated Data Types", 2011, section
  * 3.2.2.

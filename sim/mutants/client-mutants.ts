@@ -15,18 +15,6 @@ export const clientMutants: readonly Mutant[] = [
     seedsMax: 10,
   },
   {
-    name: 'flush-answered-before-others-know',
-    code: 'M245',
-    title: 'FLUSHDB is answered once one node knows of it',
-    file: 'engine/buckets/property-keeper.js',
-    find: "await this.#askAll({ kind: 'flush', records }, async (peer, answer) => {",
-    replace:
-      "for (const { node } of this.#links.members()) holders.add(node);\n        void this.#askAll({ kind: 'flush', records }, async (peer, answer) => {",
-    scenario: 'flush-under-faults',
-    oracles: ['session-guarantees'],
-    seedsMax: 30,
-  },
-  {
     name: 'operations-choose-their-epochs',
     code: 'M246',
     title: 'the coordinator of a transaction leaves some of its keys in the epoch before the flush',

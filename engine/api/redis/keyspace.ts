@@ -142,9 +142,9 @@ export class Keyspace {
   }
 
   /**
-   * Deletes every key of the database: FLUSHDB for a cluster in which a member may know no epochs of buckets. A deletion is a tombstone that includes what a majority held, so that no replica,
-   * hint or repair brings the value back. A key that is written meanwhile may stay. After an error, some keys are deleted
-   * and some are not.
+   * Deletes every key of the database: FLUSHDB for a cluster in which a member may know no epochs of buckets. A deletion
+   * is a tombstone that includes what a majority held, so that no replica, hint or repair brings the value back. A key
+   * that is written meanwhile may stay. After an error, some keys are deleted and some are not.
    */
   async deleteAll(): Promise<void> {
     const deadlineUs = this.#io.clock.nowUs() + flushTimeoutMs * 1000;
