@@ -156,7 +156,7 @@ export class ClusterDispatcher implements Dispatcher {
     this.#prepared(request, isCounted, end, nowUs)?.run(nowUs);
   }
 
-  /** The request with its key in the present epoch of its bucket. */
+  /** The request's data with its key in the present epoch of its bucket; perhaps a copy, without methods. */
   #inPresentEpoch<R extends { readonly key: ObjectKey }>(request: R): R {
     const key = this.#parts.router.epochs.present(request.key);
     return key === request.key ? request : { ...request, key };
@@ -339,7 +339,7 @@ export class ClusterDispatcher implements Dispatcher {
     isCounted: boolean,
     joining: Joining<BatchedWrite>,
   ): BatchedWrite | undefined {
-    const request = this.#inPresentEpoch(given);
+    const request = this.#inPresentEpoch<ReplaceRequest>(given);
     const { key, content, timeoutMs, partOf } = request;
     if (partOf !== undefined || timeoutMs <= 0 || content.value.length > joinedBytesMax) return undefined;
     const { rules, router, settings } = this.#parts;
@@ -358,12 +358,12 @@ export class ClusterDispatcher implements Dispatcher {
     if (plan.kind !== 'plan' || !mayJoin(plan, placement.length) || !this.#isMajority(plan)) return undefined;
     if (!joining.takes(plan)) return undefined;
     const write = replacingWrite(request, place.token, undefined);
-    return new JoinedWrite(write, place, plan, request, {
+    return new JoinedWrite(write, place, plan, given, {
       end: () =>
         new Replacement(this.#parts, quorum, undefined, isCounted, request, this.#replaceAgain, (error) =>
-          request.replaced(error),
+          given.replaced(error),
         ),
-      unready: () => this.#replaceAlone(request, isCounted),
+      unready: () => this.#replaceAlone(given, isCounted),
     });
   }
 

@@ -373,6 +373,8 @@ function redisLoads(): fc.Arbitrary<RedisLoad> {
       },
       // The SETs of a pipeline travel and are stored together.
       { incr: 15, read: 5, mortal: 10, look: 10, transfer: 10, snapshot: 5, page: 5, pipeline: 40 },
+      // One database is flushed, again and again, while the others go on.
+      { incr: 10, read: 5, transfer: 10, snapshot: 5, pipeline: 10, database: 60 },
     ),
   });
 }
