@@ -35,7 +35,7 @@ test('as many targets as must answer are asked, this node among them, and the ot
       const plan = planOf(chosen, needed);
       const spread = new ReadSpread(self, { hedgeMs: 20, repairPercent: 0 });
       const counts = new Map<string, number>();
-      const rounds = 60;
+      const rounds = 64 * 60;
       for (let round = 0; round < rounds; round++) {
         const names = namesOf(plan, spread.first(plan, spread.turn(), 0));
         expect(names).toHaveLength(needed);

@@ -23,6 +23,12 @@ export interface ReadSpreadSettings {
 /** How long a replica counts as silent after a read has waited for it in vain. */
 const silentUs = 1_000_000;
 
+/**
+ * Reads, or batches of reads, of one turn. Reads that come together so go to one replica, in one write to its socket: that
+ * is what messages cost most.
+ */
+const turnReads = 64;
+
 /** A turn in which all replicas are asked. */
 const everyReplica = -1;
 
@@ -37,7 +43,7 @@ export class ReadSpread {
   /** Microseconds; see `ReadSpreadSettings`. */
   readonly hedgeUs: number;
   readonly #repairPercent: number;
-  #turn = 0;
+  #reads = 0;
   /** Percent of a read that asks all replicas. */
   #due = 0;
   /** Replicas that were silent, and until when they count as such (monotonic microseconds). */
@@ -56,8 +62,8 @@ export class ReadSpread {
       this.#due -= 100;
       return everyReplica;
     }
-    this.#turn = (this.#turn + 1) % 0x10000;
-    return this.#turn;
+    this.#reads = (this.#reads + 1) % 0x1000000;
+    return Math.floor(this.#reads / turnReads);
   }
 
   /**
