@@ -18,7 +18,7 @@ function told(...marks: readonly (readonly Mark[])[]): readonly string[] {
   );
 }
 
-it('a refusal that goes on until the violation is told, that of a named node first', () => {
+it('a refusal that goes on until the violation is in the explanation, that of a named node first', () => {
   const link = 'peer.link.refused peer=n3 by=refused here reason=tokens';
   const record = 'membership.record.refused peer=n3 reason=tokens';
   expect(told(refusals(link, 12, 1_900_000), refusals(record, 6, 1_950_000, 1))).toEqual([

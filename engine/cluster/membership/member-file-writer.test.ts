@@ -39,7 +39,7 @@ function writerOf(file: File, records: readonly MemberRecord[]): MemberFileWrite
   return new MemberFileWriter({ log, spawn }, file, () => [...records]);
 }
 
-/** A member of that generation; 0: nobody has heard of it. */
+/** A member of that generation; 0: no member knows it. */
 function recordOf(name: string, generation: number): MemberRecord {
   const place = { node: name as NodeId, datacenter: 'dc1', rack: 'r1', tokens: [] };
   return { ...expectedRecord({ ...place, address: `${name}:1` }), generation };

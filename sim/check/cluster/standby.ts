@@ -24,7 +24,7 @@ export interface StandbyPeriod {
   readonly node: string;
   readonly fromUs: number;
   readonly toUs: number;
-  /** The node's disk may have lost the STANDBY, so nobody can say whether the node serves after `toUs`. */
+  /** The node's disk may have lost the STANDBY, so it is unknown whether the node serves after `toUs`. */
   readonly forgotten?: true;
 }
 

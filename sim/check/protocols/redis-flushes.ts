@@ -102,7 +102,7 @@ function checkFound(
   tally.compare(writer !== undefined && !isBack, record.completedUs, () => {
     const why =
       writer === undefined
-        ? 'nobody wrote that'
+        ? 'no operation wrote that'
         : `flushed by ${flush === undefined ? '' : describeRedis(flush.record)}`;
     return `${key} is ${value}, ${why}: ${describeRedis(record)}`;
   });
