@@ -36,12 +36,12 @@ test('a new cluster begins with what its first nodes speak, and a node that come
   room.cluster.start('n1');
   room.cluster.start('n2');
   await room.until(() => room.cluster.serves('n1') && room.cluster.serves('n2'), 10 * second);
-  expect((await upgrade('n1')).view.version).toEqual({ minimum: 6, max: 6 });
+  expect((await upgrade('n1')).view.version).toEqual({ minimum: 7, max: 7 });
   room.cluster.start('n3');
   await room.until(() => room.cluster.serves('n3'), 10 * second);
   await room.until(() => false, 2 * second);
   for (const name of ['n1', 'n2', 'n3'])
-    expect((await upgrade(name)).view.version).toEqual({ minimum: 6, max: 6 });
+    expect((await upgrade(name)).view.version).toEqual({ minimum: 7, max: 7 });
 });
 
 test('a node that speaks no version of the cluster is refused, and the members state why', async () => {
@@ -55,7 +55,7 @@ test('a node that speaks no version of the cluster is refused, and the members s
   const { body } = await room.ask('n1', 'GET', '/cluster');
   const { refused } = JSON.parse(body.toString()) as ClusterView;
   expect(refused).toEqual([
-    { node: 'n3', reason: 'version', detail: expect.stringMatching(/ version 6 .* version 3$/) },
+    { node: 'n3', reason: 'version', detail: expect.stringMatching(/ version 7 .* version 3$/) },
   ]);
 });
 

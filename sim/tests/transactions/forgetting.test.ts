@@ -91,12 +91,12 @@ describe('the record of a branch that was carried out', () => {
   it('stays while its coordinator is away, and while that one still asks what became of it', async () => {
     const room = await started('away');
     let armed = true;
-    // The answer is lost: the coordinator is cut off, and inquires when it is back.
+    // The answer is lost: the coordinator is cut off, and inquires when it is back. The other node's start waits for it.
     room.onStep('p.applied.synced', ({ host }) => {
       if (host !== 'n2' || !armed) return;
       armed = false;
       const cut = room.world.network.partition(['n1'], ['n2', 'n3']);
-      room.world.after(5_000_000, 'heal', () => cut.lift());
+      room.world.after(8_000_000, 'heal', () => cut.lift());
     });
     const operations = twoOf(room, 'n2').map((key) => put(key, '1'));
     const asked = await room.call('n1', 'POST', '/transactions', { operations, timeout_ms: 800 });
