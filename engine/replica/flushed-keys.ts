@@ -35,8 +35,12 @@ const restUs = 1000;
 const glanceCount = 1000;
 /** The wait before a walk. Several writes, and several flushes, share one. */
 const gatherUs = 100_000;
-/** The wait before a walk for keys that could not be removed. */
-const againUs = 2_000_000;
+/**
+ * The wait before a walk for keys that could not be removed. It doubles with each walk that removes none: a record that
+ * cannot be read any more stays until its segment is compacted.
+ */
+const againUsMin = 2_000_000;
+const againUsMax = 600_000_000;
 
 /** The removal of flushed keys on one node. */
 export class FlushedKeys {
@@ -47,6 +51,7 @@ export class FlushedKeys {
   #isWalking = false;
   /** A walk is wanted that has not begun. */
   #isWanted = false;
+  #againUs = againUsMin;
   #work: Promise<void> = Promise.resolve();
   /** How many keys were removed. */
   removed = 0;
@@ -87,10 +92,15 @@ export class FlushedKeys {
       this.#work = over.promise;
       this.#parts.io.spawn('flush.cleanup', async () => {
         try {
+          const before = this.removed;
           const isDone = await this.#walk();
           this.#isWalking = false;
+          if (isDone || this.removed > before) this.#againUs = againUsMin;
           if (this.#isWanted) this.#arm(gatherUs);
-          else if (!isDone) this.#arm(againUs);
+          else if (!isDone) {
+            this.#arm(this.#againUs);
+            this.#againUs = Math.min(2 * this.#againUs, againUsMax);
+          }
         } finally {
           over.resolve();
         }
