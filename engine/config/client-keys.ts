@@ -75,7 +75,7 @@ export const clientKeys = {
   },
   clientWaitMsMax: {
     kind: wholeNumber(0, 60_000, 'ms'),
-    fallback: 100,
+    fallback: 250,
     trial: untried('the world charges no processor time, so no request waits; engine/api/session tests it'),
     help: 'How long requests of clients may wait for this node before they begin. While all wait longer than this for four times as long, the node refuses those that it cannot begin in time with Overloaded (503 and Retry-After; OVERLOADED). 0: it refuses none for that.',
   },
