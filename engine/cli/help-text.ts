@@ -40,3 +40,8 @@ function shortened(line: string): readonly string[] {
   const parts = line.length <= columns ? null : /^( +\S.*?\S) {2,}(\S.*)$/.exec(line);
   return parts === null ? [line] : [parts[1] ?? '', ...filled(parts[2] ?? '', '      ')];
 }
+
+/** Gathers the words of an option that may be repeated, in their order. For commander, with `[]` as the default. */
+export function gather(word: string, known: readonly string[]): readonly string[] {
+  return [...known, word];
+}

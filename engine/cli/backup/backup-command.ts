@@ -5,7 +5,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 
-import { foldedHelp } from '../help-text.ts';
+import { foldedHelp, gather } from '../help-text.ts';
 import { backupDefaults, takeBackup } from '../../backup/take-backup.ts';
 import { bytesOf } from '../../backup/manifest.ts';
 import type { BackupManifest } from '../../backup/manifest.ts';
@@ -40,7 +40,6 @@ interface ShowOptions {
 
 /** Adds the command `backup` with its subcommands. `finish` gets the exit code. */
 export function addBackupCommand(program: Command, finish: (code: ExitCode) => void): void {
-  const gather = (word: string, known: readonly string[]): readonly string[] => [...known, word];
   const command = program
     .command('backup')
     .description('back up a running cluster to a directory or S3; verify, list and expire backups')

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 
 import type { Command } from 'commander';
 
-import { foldedHelp } from '../help-text.ts';
+import { foldedHelp, gather } from '../help-text.ts';
 import { restoreDefaults, sendState } from '../../backup/restore.ts';
 import { RestoredState } from '../../backup/restored-state.ts';
 import type { Selection } from '../../backup/selection.ts';
@@ -36,7 +36,6 @@ const attemptsMax = 8;
 
 /** Adds the command `restore`. `finish` gets the exit code. */
 export function addRestoreCommand(program: Command, finish: (code: ExitCode) => void): void {
-  const gather = (word: string, known: readonly string[]): readonly string[] => [...known, word];
   withNamedNode(program.command('restore'))
     .argument('<place>', 'the directory of backups, or s3://BUCKET/PREFIX')
     .option('--id <id>', 'which backup; the newest unless given')

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 
-import { foldedHelp } from '../help-text.ts';
+import { foldedHelp, gather } from '../help-text.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import type { NamedNodeOptions } from '../operate/named-node.ts';
@@ -65,7 +65,6 @@ export function addDataCommands(program: Command, finish: Finish): void {
     .addHelpText('after', foldedHelp(lsHelp))
     .description('list the keys of a bucket, or the buckets; in no order')
     .action(async (bucket: string | undefined, options: ObjectOptions) => finish(await ls(bucket, options)));
-  const gather = (word: string, known: readonly string[]): readonly string[] => [...known, word];
   withNamedNode(program.command('tx'))
     .option('--put <BUCKET/KEY=VALUE>', 'a put; may be repeated', gather, [])
     .option('--delete <BUCKET/KEY>', 'a deletion; may be repeated', gather, [])

@@ -8,7 +8,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError, Option } from 'commander';
 
-import { foldedHelp } from '../help-text.ts';
+import { foldedHelp, gather } from '../help-text.ts';
 import { parseDurationMs } from '../../base/durations.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
@@ -40,7 +40,6 @@ const waitingMax = 100_000;
 
 /** Adds the command `load`. `finish` gets the exit code. */
 export function addLoadCommand(program: Command, finish: (code: ExitCode) => void): void {
-  const gather = (word: string, known: readonly string[]): readonly string[] => [...known, word];
   withAskingOptions(program.command('load'))
     .option('--node <address>', 'an HTTP listener, as host:port; repeat it to spread the load', gather, [])
     .option('--rate <count>', 'requests a second, on all nodes together', wholeIn(1, 100_000), 500)
@@ -87,6 +86,9 @@ function durationMs(given: string): number {
   throw new InvalidArgumentError('allowed: more than nothing, and at most 1h.');
 }
 
+/** An address with a path; requests to one node that fail alike are one line. */
+const pathOfAddress = /(https?:\/\/[^/\s]+)\S*/;
+
 /** What one run found. */
 class Findings {
   readonly reads = new Latencies();
@@ -98,7 +100,9 @@ class Findings {
 
   fail(error: unknown): void {
     const reason =
-      error instanceof NodeRefusal ? `status ${error.status}` : error instanceof Error ? error.message : String(error);
+      error instanceof NodeRefusal
+        ? `status ${error.status}`
+        : (error instanceof Error ? error.message : String(error)).replace(pathOfAddress, '$1');
     this.failures.set(reason, (this.failures.get(reason) ?? 0) + 1);
   }
 

@@ -3,18 +3,19 @@ import { connect } from 'node:tls';
 
 import type { Command } from 'commander';
 
-import { foldedHelp } from '../help-text.ts';
+import { foldedHelp, gather } from '../help-text.ts';
 import type { ClusterView } from '../../node/node.ts';
 import type { Examined, Finding } from './doctor-findings.ts';
 import { findingsOf } from './doctor-findings.ts';
 import type { ExitCode } from '../exit-codes.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes, UsageError } from '../exit-codes.ts';
 import { inDoubtAt } from './in-doubt.ts';
 import type { AskingOptions } from './node-client.ts';
 import { NodeClient, withAskingOptions } from './node-client.ts';
 import { painterFor } from '../terminal.ts';
 
 interface DoctorOptions extends AskingOptions {
+  readonly node: readonly string[];
   readonly json?: boolean;
 }
 
@@ -25,7 +26,8 @@ const dayMs = 86_400_000;
 /** Adds the command `doctor`. `finish` gets the exit code. */
 export function addDoctorCommand(program: Command, finish: (code: ExitCode) => void): void {
   withAskingOptions(program.command('doctor'))
-    .argument('<node...>', 'the HTTP listeners of the members, as host:port or https://host:port')
+    .argument('[node...]', 'the HTTP listeners of the members, as host:port or https://host:port')
+    .option('--node <address>', 'the same, as other commands take it; may be repeated', gather, [])
     .option('--json', 'print one line of JSON')
     .addHelpText('after', foldedHelp(helpAfter))
     .description('what is wrong with the cluster, and what to do')
@@ -42,9 +44,11 @@ lopsided racks, certificates that end soon.
 Exit code: 0 if nothing is wrong (there may be things to watch); 1 if something is; 2 for a wrong command line.`;
 
 async function doctor(
-  nodes: readonly string[],
-  { json = false, ...asking }: DoctorOptions,
+  given: readonly string[],
+  { node, json = false, ...asking }: DoctorOptions,
 ): Promise<ExitCode> {
+  const nodes = [...given, ...node];
+  if (nodes.length === 0) throw new UsageError('name the nodes: lockstep doctor HOST:PORT …');
   const examined = await Promise.all(nodes.map((address) => examine(address, asking)));
   const findings = findingsOf(examined);
   const wrong = findings.some(({ severity }) => severity === 'wrong');
