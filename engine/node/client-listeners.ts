@@ -101,7 +101,7 @@ export interface ListenerDependencies {
   readonly backup: BackupAdmin;
   readonly publications: Publications;
   readonly links: PeerLinks;
-  readonly refusals: Plane['refusals'];
+  readonly plane: Pick<Plane, 'isConnected' | 'refusals'>;
   readonly version: ClusterVersion;
   /** Undefined if tracing is off. */
   readonly tracer: Tracer | undefined;
@@ -150,7 +150,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     buckets: bucketAdmin(buckets, keeper, wasm.checkRouting),
     lister: coverage,
   };
-  const cluster = clusterControl(membership, ringChangeCoordinator, rebuild, transfer, store, parts.refusals);
+  const cluster = clusterControl(membership, ringChangeCoordinator, rebuild, transfer, store, parts.plane);
   const limits = transactionLimits(config, shared.limits, shared.knowsType);
   const http = httpService(dispatcher, observer, {
     ...shared,

@@ -120,7 +120,7 @@ export function clusterControl(
   rebuild: Rebuild,
   transfer: Transfer,
   store: Pick<Store, 'state'>,
-  refusals: Plane['refusals'],
+  plane: Pick<Plane, 'isConnected' | 'refusals'>,
 ): ClusterControl {
   return {
     leave: (force) => ringChangeCoordinator.leave(force),
@@ -145,8 +145,19 @@ export function clusterControl(
         waits_for: waitsOf(ringChangeCoordinator, rebuild),
       };
       const held = { seconds, transactions };
-      const refused = refusals().map(({ peer: node, reason, detail }) => ({ node, reason, detail }));
-      return { node: self.node, store: store.state, view, members, transfer: progress, held, refused };
+      const refused = plane.refusals().map(({ peer: node, reason, detail }) => ({ node, reason, detail }));
+      const others = members.map(({ node }) => node).filter((node) => node !== self.node);
+      const unconnected = others.filter((node) => !plane.isConnected(node));
+      return {
+        node: self.node,
+        store: store.state,
+        view,
+        members,
+        transfer: progress,
+        held,
+        refused,
+        unconnected,
+      };
     },
   };
 }

@@ -190,7 +190,6 @@ export function composeServices(
     ...composeListeners({
       ...{ io, config, gate, stats, publisher, buckets, store, driver, backup, tracer },
       ...dispatch,
-      refusals: () => dispatch.plane.refusals(),
       version: opened.version,
       health,
       consolePage,

@@ -65,6 +65,11 @@ export interface ClusterView {
    * builds that do not state it.
    */
   readonly refused?: readonly RefusedMember[];
+  /**
+   * The other members to which this node has no connection now, whatever their state: a member is DOWN only once it has
+   * been silent for some time. Absent in answers of builds that do not state it.
+   */
+  readonly unconnected?: readonly string[];
 }
 
 /** The cluster as the endpoints use it; `node/` implements it. */

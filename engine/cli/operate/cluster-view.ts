@@ -31,6 +31,15 @@ export function unheardIn(view: ClusterView): readonly string[] {
   return whoIs(view, 'UNKNOWN');
 }
 
+/**
+ * The members that the answering node has no connection to although it considers none of them DOWN (yet), and although
+ * neither refuses the other.
+ */
+export function unconnectedIn(view: ClusterView): readonly string[] {
+  const explained = [...silentIn(view), ...unheardIn(view), ...(view.refused ?? []).map(({ node }) => node)];
+  return (view.unconnected ?? []).filter((node) => !explained.includes(node));
+}
+
 /** The members in STANDBY, which serve no client. */
 export function standbyIn(view: ClusterView): readonly string[] {
   return whoIs(view, 'STANDBY');

@@ -2,6 +2,7 @@
  * Finds what is wrong with a cluster in its nodes' answers, and states for each finding what the operator does next. Pure.
  */
 import type { ClusterView } from '../../node/node.ts';
+import { unconnectedIn } from './cluster-view.ts';
 import type { InDoubt } from './in-doubt.ts';
 
 /** What one node answered, or why it could not be asked. */
@@ -77,6 +78,13 @@ function ofNode(node: Examined): readonly Finding[] {
     );
   for (const { node: peer, reason, detail } of view.refused ?? [])
     say('wrong', `it and ${peer} do not connect: ${detail}`, adviceOn(reason));
+  const unconnected = unconnectedIn(view);
+  if (unconnected.length > 0)
+    say(
+      'watch',
+      `it has no connection to ${unconnected.join(', ')} at present`,
+      'ask again in some seconds; if that stays, see whether it runs and whether its peer listener can be reached',
+    );
   const { ranges_left: left, waits_for: waits } = view.transfer;
   if (left > 0 || waits.members.length > 0)
     say(

@@ -8,6 +8,7 @@ import { invocation } from '../invocation.ts';
 import type { InDoubt } from './in-doubt.ts';
 import { inDoubtTable } from './in-doubt.ts';
 import { runLockstep } from '../program.ts';
+import { findingsOf } from './doctor-findings.ts';
 import { describeCluster } from './status-command.ts';
 import { painterFor } from '../terminal.ts';
 import { calmView as calm, testingMember as member } from './cluster-views.fixture.ts';
@@ -79,6 +80,25 @@ test('a leaving node, a silent one, one not heard yet, a full disk, and what the
     'for 12 s the ring has not changed here, because of n1-0-7, n1-0-9',
     `1 transaction in doubt here; ${invocation()} transactions list shows which`,
   ]);
+});
+
+test('members without a connection, unless it is said already why', () => {
+  const cut: ClusterView = {
+    ...calm,
+    members: [member('n1'), member('n2'), member('n3', { state: 'DOWN' }), member('n4')],
+    refused: [{ node: 'n4', reason: 'version', detail: 'no version in common' }],
+    unconnected: ['n2', 'n3', 'n4'],
+  };
+  expect(describeCluster(cut, [], plain).split('\n').slice(-3)).toEqual([
+    'silent: n3',
+    'no connection at present: n2',
+    'n1 and n4 do not connect: no version in common',
+  ]);
+  expect(
+    findingsOf([{ address: '127.0.0.1:1', view: { ...cut, members: calm.members }, inDoubt: [] }]),
+  ).toContainEqual(
+    expect.objectContaining({ severity: 'watch', problem: expect.stringContaining('no connection to n2') }),
+  );
 });
 
 test('branches whose coordinator is no longer a member wait for an operator', () => {

@@ -3,7 +3,16 @@ import type { Command } from 'commander';
 
 import { foldedHelp } from '../help-text.ts';
 import type { ClusterView, MemberView } from '../../node/node.ts';
-import { counted, isSettled, moveLines, parsed, silentIn, standbyIn, unheardIn } from './cluster-view.ts';
+import {
+  counted,
+  isSettled,
+  moveLines,
+  parsed,
+  silentIn,
+  standbyIn,
+  unconnectedIn,
+  unheardIn,
+} from './cluster-view.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { InDoubt } from './in-doubt.ts';
@@ -90,6 +99,8 @@ function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter)
   const lines: string[] = [];
   const away = silentIn(view);
   if (away.length > 0) lines.push(paint.bad(`silent: ${away.join(', ')}`));
+  const unconnected = unconnectedIn(view);
+  if (unconnected.length > 0) lines.push(paint.bad(`no connection at present: ${unconnected.join(', ')}`));
   const unheard = unheardIn(view);
   if (unheard.length > 0) lines.push(`not heard of since ${view.node} started: ${unheard.join(', ')}`);
   for (const node of standbyIn(view)) {
