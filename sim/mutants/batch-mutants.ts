@@ -15,6 +15,31 @@ export const batchMutants: readonly Mutant[] = [
     seedsMax: 3,
   },
   {
+    name: 'refused-part-counts',
+    code: 'M255',
+    title: 'SETs that travel together: a replica that refuses one of them counts as having it',
+    file: 'engine/replication/write-batch.js',
+    find: "if (end.kind === 'written' && end.sole === true)",
+    replace: "if (end.kind === 'failed' || end.sole === true)",
+    scenario: 'redis-pipelines',
+    oracles: ['durable-before-ack', 'hint-delivery'],
+    seedsMax: 8,
+  },
+  {
+    name: 'unanswered-share-counts',
+    code: 'M256',
+    title: 'SETs that travel together: a replica that answers none of them counts as having all',
+    file: 'engine/replication/write-batch.js',
+    find: `this.#unasked(share, replyFailure(reply));
+            return;`,
+    replace: `for (const [at, index] of indexes.entries())
+                this.#has(index, targets[at] ?? 0);
+            return;`,
+    scenario: 'redis-pipelines',
+    oracles: ['durable-before-ack', 'hint-delivery'],
+    seedsMax: 10,
+  },
+  {
     name: 'batched-answers-to-other-keys',
     code: 'M254',
     title: 'the answer to one of the GETs that travel together goes to another key',

@@ -4,6 +4,19 @@ import type { Mutant } from './mutant.ts';
 /** Mutants that scenarios with these clients must detect. */
 export const clientMutants: readonly Mutant[] = [
   {
+    name: 'flush-answered-at-once',
+    code: 'M245',
+    title: 'a flush is answered before the disks of the other members hold its epoch',
+    file: 'engine/buckets/property-keeper.js',
+    find: `await this.#commit(question.records);
+                return { kind: 'flushed'`,
+    replace: `void this.#commit(question.records);
+                return { kind: 'flushed'`,
+    scenario: 'flush-under-faults',
+    oracles: ['durable-before-ack'],
+    seedsMax: 3,
+  },
+  {
     name: 'former-epoch-served',
     code: 'M244',
     title: 'a replica that knows of a flush still serves and takes keys of the former epoch',

@@ -13,6 +13,7 @@ import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
 import { nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
+import { DurableFlushes, hasEpochs } from '../workload/durable-flushes.ts';
 import { DurableValues } from '../workload/durable-values.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
 import { answerTimeoutUs, Load } from '../workload/workload.ts';
@@ -133,6 +134,8 @@ class Run {
   readonly #coverage: CoverageObserver | undefined;
   /** Undefined for a plan without pipelines. */
   readonly #values: DurableValues | undefined;
+  /** Undefined if no client flushes a database. */
+  readonly #flushes: DurableFlushes | undefined;
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
   readonly #observed: boolean;
@@ -181,12 +184,14 @@ class Run {
     this.#values = pipes
       ? new DurableValues(this.#cluster.ring, plan, (node) => this.#cluster.hasReturned(node))
       : undefined;
+    this.#flushes = hasEpochs(plan) ? new DurableFlushes(plan) : undefined;
     const durable = new DurableTags((node) => this.#cluster.hasReturned(node));
     for (const name of watched) {
       const { disk } = this.#cluster.host(name);
       disk.onDurable(({ path, image, from, to }) => {
         durable.becameDurable(name, image, from, to);
         this.#values?.becameDurable(name, path, image, from, to, this.#world.nowUs);
+        this.#flushes?.becameDurable(name, path, image, from, to, this.#world.nowUs);
       });
     }
     const exchanges = this.#exchanges;
@@ -392,6 +397,7 @@ class Run {
       transactions: this.#transactions(),
       redis: load.redis,
       pipelineCopies: this.#values,
+      flushCopies: this.#flushes,
       levelReach: levelReach(this.#plan.settings),
       clockErrors: new Map(
         this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),

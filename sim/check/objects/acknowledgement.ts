@@ -8,8 +8,9 @@
  * keeps that instead. In buckets without siblings, writes that may have met a write that they had not seen: the older
  * of the two never reaches a disk. Losses of a lying disk (disk-losses.ts) are excused, because no node can see them.
  *
- * Redis commands: `protocols/redis-copies.ts`.
+ * Redis commands: `protocols/redis-copies.ts`; flushes: `protocols/flush-copies.ts`.
  */
+import type { FlushCopies } from '../../evidence/flush-copies.ts';
 import type { PipelineCopies } from '../../evidence/pipeline-copies.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import type { History, WriteOperation } from '../../evidence/history.ts';
@@ -18,6 +19,7 @@ import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
+import { checkFlushCopies } from '../protocols/flush-copies.ts';
 import { checkRedisCopies } from '../protocols/redis-copies.ts';
 import { checkTransactionDurability } from '../transactions/transaction-durability.ts';
 import type { TransactionFindings } from '../transactions/transactions.ts';
@@ -33,6 +35,8 @@ export interface AcknowledgementEvidence {
   readonly redis: readonly RedisRecord[];
   /** Undefined if no pipeline is sent. */
   readonly pipelineCopies: PipelineCopies | undefined;
+  /** Undefined if no client flushes a database. */
+  readonly flushCopies: FlushCopies | undefined;
 }
 
 /** The row of `durable-before-ack`. */
@@ -44,13 +48,16 @@ export const durableBeforeAckRow = invariant({
   breach: 'a power loss may take what was acknowledged',
   needs: [],
   everydayFloor: 10,
-  check: ({ history, diskLosses, transactions, redis, pipelineCopies }: AcknowledgementEvidence) =>
-    joinReports(
+  check: (evidence: AcknowledgementEvidence) => {
+    const { history, diskLosses, transactions, redis, pipelineCopies, flushCopies } = evidence;
+    const lostBetween = (fromUs: number, toUs: number): number => diskLosses.lostBetween(fromUs, toUs);
+    return joinReports(
       checkAcknowledgement(history, diskLosses),
       transactions && checkTransactionDurability(transactions.steps, transactions.history),
-      pipelineCopies &&
-        checkRedisCopies(redis, pipelineCopies, (fromUs, toUs) => diskLosses.lostBetween(fromUs, toUs)),
-    ),
+      pipelineCopies && checkRedisCopies(redis, pipelineCopies, lostBetween),
+      flushCopies && checkFlushCopies(redis, flushCopies, lostBetween),
+    );
+  },
 });
 
 /** Checks every acknowledged put of the history; `atlas` says which disks lost data, and when. */
