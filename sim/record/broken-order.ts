@@ -1,7 +1,8 @@
 /**
  * Finds steps of transactions that no correct node takes in that order: a record called synced although no file was
  * synced since it was written, a branch prepared again after its end, a commit decided without a vote, a client answered
- * before the decision is synced. Pure: it reads recordings.
+ * before the decision is synced; also writes that a node makes durable while it holds them back for a backup. Pure: it
+ * reads recordings.
  */
 import { fieldsOf } from './event-words.ts';
 import type { Mark, RecordedOperation, Recording } from './recording.ts';
@@ -10,7 +11,7 @@ import type { Mark, RecordedOperation, Recording } from './recording.ts';
 export interface BrokenOrder {
   readonly lane: number;
   readonly atUs: number;
-  /** The transaction's id. */
+  /** The transaction's id; empty for steps of a backup. */
   readonly xid: string;
   /** What the node does, without its name: `calls the decision of t3 synced`. */
   readonly deed: string;
@@ -24,6 +25,11 @@ const records: Readonly<Record<string, { readonly written: string; readonly what
   'xa.p.prepareRec.synced': { written: 'xa.p.prepareRec.written', what: 'the prepare record' },
   'xa.p.applied.synced': { written: 'xa.p.applied', what: 'the writes' },
 };
+
+/** Events at which a node no longer holds its writes back, or has kept the files of that moment. */
+const endsHold = /^backup\.(segments\.pinned|lease\.ended|pins\.forgotten) /;
+/** Syncs of the log that writes go to. */
+const storeLog = /what=store\/\d+\.log/;
 
 /** What the nodes have done in one transaction. */
 interface Course {
@@ -55,6 +61,8 @@ class OrderSearch {
   /** Files that each node has synced, and its incarnation. */
   readonly #syncs = new Map<number, number>();
   readonly #lives = new Map<number, number>();
+  /** Nodes that hold their writes back for a backup, and have not pinned their files: since when. */
+  readonly #holding = new Map<number, number>();
 
   constructor(run: Recording) {
     this.#run = run;
@@ -63,6 +71,7 @@ class OrderSearch {
   add(mark: Mark): void {
     const { lane, kind, text } = mark;
     if (kind === 'sync') this.#syncs.set(lane, this.#syncsOf(lane) + 1);
+    this.#held(mark);
     if (kind === 'crash' || kind === 'start') this.#lives.set(lane, this.#lifeOf(lane) + 1);
     if (kind !== 'step') return;
     const [step = '', ...rest] = text.split(' ');
@@ -98,6 +107,17 @@ class OrderSearch {
       deed: `has answered its client that ${xid} is committed`,
       although,
     });
+  }
+
+  /** A node whose writes are held makes none durable before it has pinned its files. */
+  #held({ lane, atUs, kind, text }: Mark): void {
+    const sinceUs = this.#holding.get(lane);
+    if (text.startsWith('backup.writes.held ')) this.#holding.set(lane, atUs);
+    if (endsHold.test(text) || kind === 'crash') this.#holding.delete(lane);
+    if (sinceUs === undefined || kind !== 'sync' || !storeLog.test(text)) return;
+    this.#holding.delete(lane);
+    const although = `it holds its writes back for a backup since ${atSeconds(sinceUs)}`;
+    this.found.push({ lane, atUs, xid: '', deed: 'makes writes durable', although });
   }
 
   #synced({ steps }: Course, { lane, text }: Mark, step: string, tell: Tell): void {

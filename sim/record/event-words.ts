@@ -67,6 +67,13 @@ const clauses: Readonly<Record<string, string>> = {
   'xa.branch.decided': 'ends its branch of %xid as an operator decided|(%decision)',
   'xa.branch.conflicted': 'finds %key locked by %holder for %xid',
   'xa.branch.refused': 'refuses to prepare %xid|(%reason)',
+  'xa.branch.lost': 'learns that %node has lost its branch of %xid|(sent again: %redone)',
+  'xa.id.fenced':
+    'asks the owners to rule out every attempt under the id %client, after its abort of %xid: %verdict',
+  'backup.writes.held': 'holds its writes back for the backup %id',
+  'backup.segments.pinned': 'keeps its files of this moment for the backup %id',
+  'props.flushed': 'flushes buckets|(buckets: %buckets, members that have it: %holders)',
+  'redis.subscriber.dropped': 'drops the subscriber %remote|(bytes that wait for it: %pendingBytes)',
   'xa.branch.concluded': 'concludes its branch of %xid|(vote: %vote)',
   'membership.left': 'has left the cluster',
   'membership.join.waiting': 'waits with its join|(%detail)',

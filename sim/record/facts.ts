@@ -44,7 +44,8 @@ const ordersMax = 2;
 const arrivalsMax = 3;
 const arrivalsUs = 100_000;
 /** Invariants whose breach the steps of transactions may explain. */
-const aboutTransactions = /^(atomicity|durab|strict-|outcome|exactly|lock-|no-dangling|no-silent|metrics-)/;
+const aboutTransactions =
+  /^(atomicity|durab|strict-|outcome|exactly|lock-|no-dangling|no-silent|metrics-|backup-)/;
 /** Most keys whose copies are listed, and most operations whose messages are. */
 const keysMax = 2;
 const operationsMax = 2;
