@@ -21,9 +21,14 @@ it.each([
   ['{"format": 1', 'is not JSON'],
   ['{"format": 2}', 'reads checkpoints of format 1, not 2'],
   ['null', 'not none'],
-  ['{"format": 1, "scenarios": []}', 'lacks a part'],
-  [JSON.stringify({ ...checkpoint, shard: { index: 2, count: 2 } }), 'lacks a part'],
-  [JSON.stringify({ ...checkpoint, scenarios: [{ name: 'calm' }] }), 'lacks a part'],
+  ['{"format": 1, "scenarios": []}', 'version is no text'],
+  [JSON.stringify({ ...checkpoint, shard: { index: 2, count: 2 } }), 'shard is no index below a count'],
+  [JSON.stringify({ ...checkpoint, build: 7 }), 'build is no text'],
+  [JSON.stringify({ ...checkpoint, startedAt: null }), 'startedAt is no text'],
+  [JSON.stringify({ ...checkpoint, mutant: {} }), 'mutant is no text'],
+  [JSON.stringify({ ...checkpoint, wallMs: null }), 'wallMs is no number'],
+  [JSON.stringify({ ...checkpoint, coverage: null }), 'coverage has no list of cells'],
+  [JSON.stringify({ ...checkpoint, scenarios: [{ name: 'calm' }] }), 'scenarios[0] lacks its name'],
 ])('what is none is refused: %s', (text, why) => {
   expect(() => parseCheckpoint(text)).toThrow(why);
 });
@@ -32,6 +37,21 @@ it('any other JSON is refused as a bad request', () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       expect(() => parseCheckpoint(text)).toThrow(LockstepError);
+    }),
+  );
+});
+
+it('a checkpoint with one altered part is refused as a bad request, or has parts of the types that it promises', () => {
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.keys(checkpoint)), fc.jsonValue(), (name, value) => {
+      const text = JSON.stringify({ ...checkpoint, [name]: value });
+      try {
+        const { version, build, startedAt, wallMs } = parseCheckpoint(text);
+        expect([version, build, startedAt].map((one) => typeof one)).toEqual(['string', 'string', 'string']);
+        expect(wallMs).toBeTypeOf('number');
+      } catch (error) {
+        if (!(error instanceof LockstepError)) throw error;
+      }
     }),
   );
 });

@@ -59,28 +59,43 @@ export interface Checkpoint extends CampaignIdentity {
 /** Reads a checkpoint. Throws `BadRequest`: what is no checkpoint, or is one of another format. */
 export function parseCheckpoint(text: string): Checkpoint {
   const value = jsonOf(text, 'checkpoint', 'BadRequest');
-  const { format, shard, firstSeed, scenarios, coverage } = (value ?? {}) as Record<string, unknown>;
+  const { format } = (value ?? {}) as Record<string, unknown>;
   if (format !== checkpointFormat) {
     const found = format === undefined ? 'none' : JSON.stringify(format);
     const detail = `this version (${version}) reads checkpoints of format ${checkpointFormat}, not ${found}`;
     throw new LockstepError('BadRequest', detail);
   }
-  const isWhole =
-    isShard(shard) &&
-    Number.isSafeInteger(firstSeed) &&
-    Array.isArray((coverage as Partial<CoverageCounts> | undefined)?.cells) &&
-    Array.isArray(scenarios) &&
-    scenarios.every(isScenario);
-  if (isWhole) return value as Checkpoint;
-  throw new LockstepError(
-    'BadRequest',
-    'the checkpoint lacks a part: a scenario, the seeds, or the coverage',
+  const wrong = wrongPartOf(value as Record<string, unknown>);
+  if (wrong === undefined) return value as Checkpoint;
+  throw new LockstepError('BadRequest', `the checkpoint's ${wrong}; the file was altered or is incomplete`);
+}
+
+/** The first part that is not as a checkpoint has it, and what is expected. */
+function wrongPartOf(parts: Record<string, unknown>): string | undefined {
+  const { shard, firstSeed, scenarios, coverage, wallMs } = parts;
+  const text = ['version', 'build', 'startedAt'].find((name) => typeof parts[name] !== 'string');
+  if (text !== undefined) return `${text} is no text`;
+  const optional = ['mutant', 'ownFile'].find(
+    (name) => parts[name] !== undefined && typeof parts[name] !== 'string',
   );
+  if (optional !== undefined) return `${optional} is no text`;
+  if (!Number.isSafeInteger(firstSeed)) return 'firstSeed is no whole number';
+  if (!Number.isFinite(wallMs)) return 'wallMs is no number';
+  if (!isShard(shard)) return 'shard is no index below a count';
+  if (!Array.isArray((coverage as Partial<CoverageCounts> | null)?.cells))
+    return 'coverage has no list of cells';
+  if (!Array.isArray(scenarios)) return 'scenarios are no list';
+  const at = scenarios.findIndex((one) => !isScenario(one));
+  return at < 0 ? undefined : `scenarios[${at}] lacks its name, its ranges of seeds, or its tally`;
 }
 
 function isShard(value: unknown): value is Shard {
   const { index, count } = (value ?? {}) as Partial<Shard>;
   return Number.isSafeInteger(index) && Number.isSafeInteger(count) && (index ?? 0) < (count ?? 0);
+}
+
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
 }
 
 function isScenario(value: unknown): boolean {
@@ -91,8 +106,8 @@ function isScenario(value: unknown): boolean {
     typeof name === 'string' &&
     Array.isArray(seeds) &&
     seeds.every(isRange) &&
-    typeof tally?.verdicts === 'object' &&
-    typeof tally.clusters === 'object'
+    isRecord(tally?.verdicts) &&
+    isRecord(tally?.clusters)
   );
 }
 
