@@ -207,6 +207,9 @@ const diskSteps: readonly string[] = [
   'disk.name.removed',
 ];
 
+/** After which a node is restarted whose store gave up after the heal: its operator reads the log. */
+const restartDelayUs = 100_000;
+
 /** Injects the disk faults of one run and records what they did. */
 export class DiskFaults {
   readonly foreignStarts: ForeignStart[] = [];
@@ -220,12 +223,16 @@ export class DiskFaults {
   /** Nodes whose disk lies about syncs, or has lied since its last power loss. */
   readonly #liars = new Set<string>();
   #subscriptions: Subscription[] = [];
+  #isHealed = false;
 
   constructor(context: FaultContext) {
     this.#context = context;
     const { world, cluster } = context;
     world.trace.on('store.failed', ({ host, fields }) => {
-      if (fields['full'] !== true) this.#givenUp.add(`${host}/${cluster.host(host).lives}`);
+      if (fields['full'] === true) return;
+      this.#givenUp.add(`${host}/${cluster.host(host).lives}`);
+      // An operation that failed before the heal may make the store give up after it.
+      if (this.#isHealed) context.later(restartDelayUs, `restart ${host}`, () => this.#restartGivenUp(host));
     });
   }
 
@@ -241,6 +248,7 @@ export class DiskFaults {
    */
   heal(): void {
     const { cluster } = this.#context;
+    this.#isHealed = true;
     for (const subscription of this.#subscriptions) subscription.cancel();
     this.#subscriptions = [];
     for (const name of [...this.#ownDisks.keys()]) this.#remount(name);
