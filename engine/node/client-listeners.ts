@@ -29,6 +29,7 @@ import { isLoopback } from '../config/addresses.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { Plane } from '../peer/plane.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
+import type { Handoff } from './hints.ts';
 import type { ClusterVersion, MemberVersion } from './cluster-version.ts';
 import { upgradeAdmin } from './cluster-version.ts';
 import type { Coverage } from '../mapreduce/listing/coverage.ts';
@@ -102,6 +103,8 @@ export interface ListenerDependencies {
   readonly publications: Publications;
   readonly links: PeerLinks;
   readonly plane: Pick<Plane, 'isConnected' | 'refusals'>;
+  /** Undefined if hinted handoff is off. */
+  readonly handoff: Pick<Handoff, 'store'> | undefined;
   readonly version: ClusterVersion;
   /** Undefined if tracing is off. */
   readonly tracer: Tracer | undefined;
@@ -150,7 +153,8 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     buckets: bucketAdmin(buckets, keeper, wasm.checkRouting),
     lister: coverage,
   };
-  const cluster = clusterControl(membership, ringChangeCoordinator, rebuild, transfer, store, parts.plane);
+  const stores = { store, hintStore: parts.handoff?.store };
+  const cluster = clusterControl(membership, ringChangeCoordinator, rebuild, transfer, stores, parts.plane);
   const limits = transactionLimits(config, shared.limits, shared.knowsType);
   const http = httpService(dispatcher, observer, {
     ...shared,

@@ -119,7 +119,10 @@ export function clusterControl(
   ringChangeCoordinator: RingChangeCoordinator,
   rebuild: Rebuild,
   transfer: Transfer,
-  store: Pick<Store, 'state'>,
+  {
+    store,
+    hintStore,
+  }: { readonly store: Pick<Store, 'state'>; readonly hintStore: Pick<Store, 'state'> | undefined },
   plane: Pick<Plane, 'isConnected' | 'refusals'>,
 ): ClusterControl {
   return {
@@ -151,6 +154,7 @@ export function clusterControl(
       return {
         node: self.node,
         store: store.state,
+        ...(hintStore === undefined ? {} : { hint_store: hintStore.state }),
         view,
         members,
         transfer: progress,

@@ -39,6 +39,12 @@ export interface ClusterView {
    * State of this node's own store. `failed`: a write or a sync failed, so the node takes no writes until it restarts.
    */
   readonly store: 'open' | 'failed' | 'closed';
+  /**
+   * State of the store in which this node keeps writes for others that missed them. `failed`: it keeps no more of them,
+   * and offers those that it has again and again, until it restarts or a full disk has room. Absent if hinted handoff is off, and in answers of
+   * builds that do not state it.
+   */
+  readonly hint_store?: 'open' | 'failed' | 'closed';
   /** The ring view: nodes that show the same fingerprint agree on who owns what. */
   readonly view: string;
   readonly members: readonly MemberView[];

@@ -63,6 +63,12 @@ function ofNode(node: Examined): readonly Finding[] {
       `its store is ${view.store} and takes no writes`,
       'read its log: free space on a full disk, or replace the disk and restart the node',
     );
+  if (view.hint_store === 'failed')
+    say(
+      'wrong',
+      'its hint store is failed: it keeps no writes for others that miss them',
+      'read its log: free space on a full disk, or replace the disk, and restart the node',
+    );
   const old = inDoubt.filter(({ age_ms: age }) => age >= inDoubtMsMin);
   if (old.length > 0)
     say(

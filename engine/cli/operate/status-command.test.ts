@@ -101,6 +101,16 @@ test('members without a connection, unless it is said already why', () => {
   );
 });
 
+test('a hint store that takes no writes', () => {
+  const view: ClusterView = { ...calm, hint_store: 'failed' };
+  expect(describeCluster(view, [], plain).split('\n').at(-1)).toBe(
+    'n1 keeps no writes for others that miss them: its hint store is failed',
+  );
+  expect(findingsOf([{ address: '127.0.0.1:1', view, inDoubt: [] }])).toContainEqual(
+    expect.objectContaining({ severity: 'wrong', problem: expect.stringContaining('hint store is failed') }),
+  );
+});
+
 test('branches whose coordinator is no longer a member wait for an operator', () => {
   const orphans = Array.from({ length: 6 }, (_, at) => ({
     ...waiting,

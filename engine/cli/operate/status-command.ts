@@ -109,6 +109,8 @@ function remarks(view: ClusterView, inDoubt: readonly InDoubt[], paint: Painter)
   if (view.store !== 'open') {
     lines.push(paint.bad(`the store of ${view.node} is ${view.store}: it answers reads and takes no writes`));
   }
+  if (view.hint_store === 'failed')
+    lines.push(paint.bad(`${view.node} keeps no writes for others that miss them: its hint store is failed`));
   for (const { node, detail } of view.refused ?? [])
     lines.push(paint.bad(`${view.node} and ${node} do not connect: ${detail}`));
   lines.push(...moveLines(view));
