@@ -22,7 +22,7 @@ function node(index: number): TestingNode {
 }
 
 beforeAll(async () => {
-  cluster = await TestingCluster.startWith(variables, 21_098);
+  cluster = await TestingCluster.startWith(variables, 16_098);
 });
 
 afterAll(async () => {
