@@ -61,6 +61,7 @@ import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
 import { redisMessages } from './redis-messages.ts';
 import { redisPipelines } from './redis-pipelines.ts';
+import { redisPipelinesHinted } from './redis-pipelines-hinted.ts';
 import { redisScripts } from './redis-scripts.ts';
 import { leftNodeRestarts } from './left-node-restarts.ts';
 import { replacedAfterAnOutage } from './replaced-after-an-outage.ts';
@@ -203,6 +204,7 @@ export const scenarios: readonly Scenario[] = [
   redisMulti,
   redisMessages,
   redisPipelines,
+  redisPipelinesHinted,
   redisScripts,
   redisExpiry,
   flushUnderFaults,

@@ -17,7 +17,13 @@ const seedsPerScenario = 2;
 /** For the many scenarios with transactions; sim/tests/transactions also covers every crash point of one. */
 const seedsPerTransactionStory = 1;
 /** Scenarios whose seeds take several times as long as others; they have one. */
-const longScenarios = ['large-reads', 'redis-scripts', 'redis-pipelines', 'replacement-leaves'];
+const longScenarios = [
+  'large-reads',
+  'redis-scripts',
+  'redis-pipelines',
+  'redis-pipelines-hinted',
+  'replacement-leaves',
+];
 
 /** What the seeds below reach; kept plans do not count. */
 const coverage = new Coverage();

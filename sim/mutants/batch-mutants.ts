@@ -21,7 +21,7 @@ export const batchMutants: readonly Mutant[] = [
     file: 'engine/replication/write-batch.js',
     find: "if (end.kind === 'written' && end.sole === true)",
     replace: "if (end.kind === 'failed' || end.sole === true)",
-    scenario: 'redis-pipelines',
+    scenario: 'redis-pipelines-hinted',
     oracles: ['durable-before-ack', 'hint-delivery'],
     seedsMax: 8,
   },
@@ -35,7 +35,7 @@ export const batchMutants: readonly Mutant[] = [
     replace: `for (const [at, index] of indexes.entries())
                 this.#has(index, targets[at] ?? 0);
             return;`,
-    scenario: 'redis-pipelines',
+    scenario: 'redis-pipelines-hinted',
     oracles: ['durable-before-ack', 'hint-delivery'],
     seedsMax: 10,
   },
