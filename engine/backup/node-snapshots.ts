@@ -222,6 +222,8 @@ export class NodeSnapshots {
   }
 
   #resume(): void {
+    if (this.#hold?.isHeld === true)
+      this.#parts.io.log.event('info', 'backup.writes.resumed', { id: this.#hold.id });
     this.#hold?.lease.cancel();
     this.#hold = undefined;
     this.#parts.store.resume();

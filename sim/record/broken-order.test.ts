@@ -90,6 +90,7 @@ it('a node that holds its writes back for a backup makes none durable before its
   const held = [0, 'backup.writes.held id=k1'] as const;
   const pinned = [0, 'backup.segments.pinned id=k1 segments=2'] as const;
   expect(toldOf([held, pinned, sync])).toEqual([]);
+  expect(toldOf([held, [0, 'backup.writes.resumed id=k1'], sync])).toEqual([]);
   expect(toldOf([held, sync, pinned, sync])).toEqual([
     'n1 makes writes durable, although it holds its writes back for a backup since 0.0000 s',
   ]);

@@ -27,7 +27,7 @@ const records: Readonly<Record<string, { readonly written: string; readonly what
 };
 
 /** Events at which a node no longer holds its writes back, or has kept the files of that moment. */
-const endsHold = /^backup\.(segments\.pinned|lease\.ended|pins\.forgotten) /;
+const endsHold = /^backup\.(segments\.pinned|writes\.resumed) /;
 /** Syncs of the log that writes go to. */
 const storeLog = /what=store\/\d+\.log/;
 

@@ -71,6 +71,7 @@ const clauses: Readonly<Record<string, string>> = {
   'xa.id.fenced':
     'asks the owners to rule out every attempt under the id %client, after its abort of %xid: %verdict',
   'backup.writes.held': 'holds its writes back for the backup %id',
+  'backup.writes.resumed': 'lets its writes go on after the backup %id',
   'backup.segments.pinned': 'keeps its files of this moment for the backup %id',
   'props.flushed': 'flushes buckets|(buckets: %buckets, members that have it: %holders)',
   'redis.subscriber.dropped': 'drops the subscriber %remote|(bytes that wait for it: %pendingBytes)',

@@ -82,7 +82,7 @@ test('a leaving node, a silent one, one not heard yet, a full disk, and what the
   ]);
 });
 
-test('members without a connection, unless it is said already why', () => {
+test('status names the members without a connection, except those of which it says already why', () => {
   const cut: ClusterView = {
     ...calm,
     members: [member('n1'), member('n2'), member('n3', { state: 'DOWN' }), member('n4')],
