@@ -1,6 +1,11 @@
 /** The files of `engine/deploy` agree with the configuration, the listeners' ports and paths, and the exit codes. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Certificate, Issuer } from '@kubernetes-models/cert-manager/cert-manager.io/v1';
+import { validate as lintDockerfile } from 'dockerfile-utils';
+import { StatefulSet } from 'kubernetes-models/apps/v1';
+import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
+import { ConfigMap, Service } from 'kubernetes-models/v1';
 import { parse, parseAllDocuments } from 'yaml';
 import { describe, expect, test } from 'vitest';
 
@@ -67,6 +72,11 @@ function portsOf({ listen, pbListen, peerListen, statsListen }: NodeConfig): rea
 
 const defaults = portsOf(parseConfig('lockstep:\n  name: n1\n', {}, 'defaults'));
 
+test('the linter of Dockerfiles has nothing to say', () => {
+  expect(lintDockerfile(dockerfile)).toEqual([]);
+  expect(lintDockerfile(dockerfile.replace(/^USER node$/m, 'USER'))).toHaveLength(1);
+});
+
 test('the image exposes the default ports, runs without root, and probes a path that is open', () => {
   const exposed = /^EXPOSE (.*)$/m.exec(dockerfile)?.[1]?.split(' ').map(Number);
   expect(exposed).toEqual(defaults);
@@ -110,6 +120,20 @@ describe('the manifests for Kubernetes', () => {
     if (found === undefined) throw new Error(`no ${kind} ${name}`);
     return found;
   };
+  /** What checks a resource of each kind against the schema of Kubernetes or of cert-manager. */
+  const models: Readonly<Record<string, new (resource: never) => { validate(): void }>> = {
+    Certificate,
+    ConfigMap,
+    Issuer,
+    PodDisruptionBudget,
+    Service,
+    StatefulSet,
+  };
+  const validate = (resource: Pick<Resource, 'kind'>): void => {
+    const Model = models[resource.kind];
+    if (Model === undefined) throw new Error(`no schema of ${resource.kind}`);
+    new Model(resource as never).validate();
+  };
   const { data } = named('ConfigMap', 'lockstep');
   const set = named('StatefulSet', 'lockstep');
   const pod = set.spec.template.spec;
@@ -143,6 +167,14 @@ describe('the manifests for Kubernetes', () => {
       expect(portsOf(config)).toEqual(defaults);
     },
   );
+
+  test('are what the schemas of Kubernetes and cert-manager allow', () => {
+    for (const resource of resources) validate(resource);
+    const wrong = { ...set, spec: { ...set.spec, replicas: 'three' } };
+    expect(() => {
+      validate(wrong);
+    }).toThrow('replicas must be integer');
+  });
 
   test('mount every file that the configuration names', () => {
     const advertised = { LOCKSTEP_PEER_ADVERTISE: 'lockstep-0:8101' };
