@@ -16,6 +16,10 @@ const barWidth = 26;
 const gap = 28;
 const panelHeight = 220;
 const left = 16;
+/** What a letter of 12 px takes in the mean, in px. */
+const letterWidth = 6.4;
+/** Room below a panel, for the names of the workloads, in px. */
+const namesHeight = 64;
 
 /** The chart. Bars are drawn on a logarithmic scale, and each has its value above it. */
 export function chartOf(
@@ -27,13 +31,13 @@ export function chartOf(
   const groupWidth = contenders.length * barWidth + gap;
   const width = Math.max(640, left * 2 + workloads.length * groupWidth);
   const top = 48 + 18 * contenders.length;
-  const height = top + panels.length * (panelHeight + 50);
+  const height = top + panels.length * (panelHeight + namesHeight);
   const legend = contenders.map((name, index) => {
     const y = 44 + 18 * index;
     return `<rect x="${left}" y="${y}" width="12" height="12" fill="${colourOf(index)}"/><text x="${left + 20}" y="${y + 10}">${escaped(name)}</text>`;
   });
   const drawn = panels.map((panel, index) =>
-    panelOf(panel, workloads, groupWidth, top + index * (panelHeight + 50)),
+    panelOf(panel, workloads, groupWidth, top + index * (panelHeight + namesHeight)),
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" font-family="sans-serif" font-size="12">`,
@@ -69,9 +73,23 @@ function panelOf(
         `<text x="${x + barWidth / 2}" y="${(bottom - tall - 4).toFixed(1)}" font-size="8" text-anchor="middle">${figure(value)}</text>`,
       );
     });
-    parts.push(`<text x="${start}" y="${bottom + 16}">${escaped(workloads[workload] ?? '')}</text>`);
+    wrapped(workloads[workload] ?? '', Math.floor((groupWidth - 4) / letterWidth)).forEach((line, index) => {
+      parts.push(`<text x="${start}" y="${bottom + 16 + 14 * index}">${escaped(line)}</text>`);
+    });
   });
   return parts.join('\n');
+}
+
+/** The words in lines of at most `most` letters; a longer word has a line of its own. */
+function wrapped(text: string, most: number): readonly string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= most)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 function colourOf(index: number): string {
