@@ -89,7 +89,7 @@ function show(answer: ConsoleOverview): void {
   moves.show([cluster.members, cluster.transfer, cluster.view, cluster.held], () => movesList(overview));
   const doubts = overview.in_doubt.transactions.map((one) => ({ ...one, age_ms: 0 }));
   inDoubt.show([doubts, overview.in_doubt.total, overview.client], () => inDoubtList(overview, pollNow));
-  repairs.show([overview.counts, overview.anti_entropy], () => repairsList(overview));
+  repairs.show([overview.counts, overview.anti_entropy, cluster.hint_store], () => repairsList(overview));
   charts.add(overview.time_ms, overview.latencies);
 }
 

@@ -21,14 +21,15 @@ interface AntiEntropyState {
 }
 
 /** The counts of repairs and hints, and anti-entropy peer by peer. */
-export function repairsList({ counts, anti_entropy: state }: ConsoleOverview): readonly HTMLElement[] {
+export function repairsList({ cluster, counts, anti_entropy: state }: ConsoleOverview): readonly HTMLElement[] {
   const of = (name: string): string => countText(counts[name] ?? 0);
   const hints =
     counts['svc_hints_kept'] === undefined
       ? 'hinted handoff is off'
       : `${of('svc_hints_kept')} (${bytesText(counts['svc_hints_kept_bytes'] ?? 0)})`;
+  const failed = cluster.hint_store === 'failed' ? '; their store has failed: restart this node' : '';
   const list = facts([
-    ['Hints kept now', hints],
+    ['Hints kept now', hints + failed],
     ['Hints delivered', `${of('svc_hints_total.delivered')} of ${of('svc_hints_total.stored')} stored`],
     [
       'Hints expired or dropped',
