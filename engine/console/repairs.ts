@@ -21,7 +21,11 @@ interface AntiEntropyState {
 }
 
 /** The counts of repairs and hints, and anti-entropy peer by peer. */
-export function repairsList({ cluster, counts, anti_entropy: state }: ConsoleOverview): readonly HTMLElement[] {
+export function repairsList({
+  cluster,
+  counts,
+  anti_entropy: state,
+}: ConsoleOverview): readonly HTMLElement[] {
   const of = (name: string): string => countText(counts[name] ?? 0);
   const hints =
     counts['svc_hints_kept'] === undefined
