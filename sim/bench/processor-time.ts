@@ -1,8 +1,8 @@
 /**
  * Processor time of processes, where Linux reports it: more reliable than elapsed time on a shared machine. Also their
- * memory, and what the loopback carries.
+ * memory, and what the loopback carries and the disks take.
  */
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second. */
 const ticksPerSecond = 100;
@@ -100,4 +100,19 @@ export function loopbackBytes(): number {
   // proc(5): the name, then what was received: bytes first. On loopback all that is sent is received.
   const found = /^\s*lo:\s*(\d+)/m.exec(readFileSync(path, 'latin1'));
   return Number(found?.[1] ?? NaN);
+}
+
+/**
+ * Bytes written so far to the disk that holds `directory`, by all processes and by the file system itself; NaN where
+ * the system does not tell. Not by process: what Linux counts for a process (`write_bytes` of proc(5)) are whole folios,
+ * up to 2 MiB for a write of a page.
+ */
+export function writtenBytes(directory: string): number {
+  const path = '/proc/diskstats';
+  if (!existsSync(path)) return NaN;
+  // makedev(3), and the iostats page of Linux: major, minor, name, four fields of reads, writes, merged, sectors of 512 bytes.
+  const { dev } = statSync(directory);
+  const [major, minor] = [(dev >>> 8) & 0xfff, (dev & 0xff) | ((dev >>> 12) & 0xfff00)];
+  const line = new RegExp(`^ *${major} +${minor} \\S+(?: \\d+){6} (\\d+)`, 'm');
+  return Number(line.exec(readFileSync(path, 'latin1'))?.[1] ?? NaN) * 512;
 }

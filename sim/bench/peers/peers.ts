@@ -4,7 +4,7 @@
  * `reports/bench/peers.json`, and draws `reports/bench/peers.svg`.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -13,7 +13,7 @@ import { WorldRandom } from '../../world/core/random.ts';
 import type { ErrorCounts } from '../load/closed-loop.ts';
 import { BenchProcess, progress } from '../bench-process.ts';
 import { figure, median, quantile, table } from '../figures.ts';
-import { loopbackBytes, sharedMiB } from '../processor-time.ts';
+import { loopbackBytes, sharedMiB, writtenBytes } from '../processor-time.ts';
 import { chartOf } from './chart.ts';
 import type { PeerClient, PeerContender } from './contenders.ts';
 import { startContenders } from './contenders.ts';
@@ -52,6 +52,8 @@ interface PeerResult {
    * those that all contenders send without a request.
    */
   readonly wireBytes: number;
+  /** Bytes that the disk took for each operation, with what the file system adds and other processes write. */
+  readonly diskBytes: number;
   readonly errors: number;
 }
 
@@ -127,6 +129,7 @@ async function measure(
 ): Promise<Figures> {
   const operations = new YcsbOperations(workload, keys, WorldRandom.root(`${workload.name} ${round}`));
   const [beforeSeconds, beforeBytes] = [contender.processorSeconds(), loopbackBytes()];
+  const beforeWritten = writtenBytes(tmpdir());
   const { due, done, errors, latenciesUs } = await openLoop(rate, seconds, clients.length, async (lane) => {
     const client = clients[lane];
     if (client === undefined) throw new Error('no connection');
@@ -144,6 +147,7 @@ async function measure(
     processorMsPer1000: (spent * 1e6) / Math.max(1, done),
     memoryMiB: sharedMiB(contender.pids()),
     wireBytes: (loopbackBytes() - beforeBytes - seconds * idleBytes) / Math.max(1, done),
+    diskBytes: (writtenBytes(tmpdir()) - beforeWritten) / Math.max(1, done),
     errors: countOf(contender, errors),
   };
 }
@@ -163,7 +167,7 @@ function mediansOf(rounds: readonly Figures[]): Figures {
   return {
     ...{ doneShare: of('doneShare'), p50Ms: of('p50Ms'), p99Ms: of('p99Ms'), p999Ms: of('p999Ms') },
     ...{ processorMsPer1000: of('processorMsPer1000'), memoryMiB: of('memoryMiB') },
-    wireBytes: of('wireBytes'),
+    ...{ wireBytes: of('wireBytes'), diskBytes: of('diskBytes') },
     errors: of('errors'),
   };
 }
@@ -185,10 +189,29 @@ async function report(
     process.stdout.write(`${JSON.stringify({ bench: 'peers', ...record })}\n`);
     return;
   }
-  const head = ['', 'p50 ms', 'p99 ms', 'p99.9 ms', 'CPU ms/1,000', 'MiB', 'wire bytes', 'done', 'errors'];
+  const head = [
+    '',
+    'p50 ms',
+    'p99 ms',
+    'p99.9 ms',
+    'CPU ms/1,000',
+    'MiB',
+    'wire bytes',
+    'disk bytes',
+    'done',
+    'errors',
+  ];
   const rows = results.map((one) => [
     `${one.workload}  ${one.contender}`,
-    ...[one.p50Ms, one.p99Ms, one.p999Ms, one.processorMsPer1000, one.memoryMiB, one.wireBytes].map(figure),
+    ...[
+      one.p50Ms,
+      one.p99Ms,
+      one.p999Ms,
+      one.processorMsPer1000,
+      one.memoryMiB,
+      one.wireBytes,
+      one.diskBytes,
+    ].map(figure),
     `${figure(one.doneShare * 100)} %`,
     figure(one.errors),
   ]);
@@ -236,6 +259,7 @@ function keep(
       panel('processor time for 1,000 operations, ms', (one) => one.processorMsPer1000),
       panel('memory, MiB', (one) => one.memoryMiB),
       panel('bytes on the wire for each operation', (one) => one.wireBytes),
+      panel('bytes written to disk for each operation', (one) => one.diskBytes),
     ],
   );
   writeFileSync(join(directory, 'peers.svg'), chart);
