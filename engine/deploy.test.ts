@@ -211,6 +211,38 @@ test('the unit does not start a node again whose configuration is wrong', () => 
   expect(unit).toMatch(/^ExecReload=\/bin\/kill -HUP \$MAINPID$/m);
 });
 
+describe('the unit of several nodes a machine', () => {
+  const template = textOf('machines/lockstep@.service');
+  const assignments = [...template.matchAll(/^(?:Environment|ExecStart)=(.*)$/gm)].flatMap(([, words = '']) =>
+    words.split(' ').filter((word) => word.startsWith('LOCKSTEP_')),
+  );
+
+  test.each(['m1-1', 'm1-4', 'm3-2'])('gives %s a valid configuration of its own', (name) => {
+    const [machine = '', number = ''] = name.split('-');
+    const filled = assignments.map((one) => one.replaceAll('%i', number).replaceAll('${MACHINE}', machine));
+    const environment = Object.fromEntries([
+      ...filled.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]),
+      ['LOCKSTEP_RACK', `r${machine.slice(1)}`],
+    ]) as Readonly<Record<string, string>>;
+    const config = parseConfig(textOf('machines/lockstep.yaml'), environment, 'lockstep.yaml');
+    // An entry of the node itself that differed would be refused; its address must be the one that it gives others.
+    expect([config.name, config.seeds.length]).toEqual([name, 11]);
+    expect(textOf('machines/lockstep.yaml')).toContain(`'${config.peerAdvertise ?? ''}'`);
+    expect(config.dataDir).toBe(`/var/lib/lockstep/${number}`);
+    expect(new Set([...portsOf(config), Number(config.redisListen?.split(':').at(-1))]).size).toBe(5);
+  });
+
+  test('is the unit of one node but for its variables', () => {
+    const restOf = (text: string): readonly string[] =>
+      text
+        .slice(text.indexOf('Documentation='))
+        .split('\n')
+        .filter((line) => !/^(?:Environment\w*|ExecStart)=/.test(line));
+    expect(restOf(template)).toEqual(restOf(unit));
+    expect(template).toContain(/\/usr\/bin\/node .*$/m.exec(unit)?.[0] ?? 'nothing');
+  });
+});
+
 test('each of them starts a node with the flags of Node.js that `lockstep cluster` gives its nodes', () => {
   const kubernetes = textOf('kubernetes/lockstep.yaml');
   const flags = nodeFlags.join(' ');

@@ -32,6 +32,10 @@ interface NodeFlags extends CommonFlags {
   readonly valueBytes: number;
 }
 
+interface CoresFlags extends NodeFlags {
+  readonly cores: number;
+}
+
 interface TransactionFlags extends CommonFlags {
   readonly seconds: number;
   readonly only?: string;
@@ -105,6 +109,15 @@ benchmark('node', 'a three-node cluster on this machine, beside etcd where it is
   .option('--value-bytes <n>', 'length of values', positive, 100)
   .action(async ({ json = false, ...flags }: NodeFlags) =>
     (await import('./node.ts')).run({ ...flags, json }),
+  );
+
+benchmark('cores', 'what more than one node a machine costs, and a model of machines of more cores', 3)
+  .option('--seconds <n>', 'length of a measurement', positive, 5)
+  .option('--connections <n>', 'client connections', positive, 64)
+  .option('--value-bytes <n>', 'length of values', positive, 100)
+  .option('--cores <n>', 'cores of the machines in the model', positive, 16)
+  .action(async ({ json = false, ...flags }: CoresFlags) =>
+    (await import('./cores.ts')).run({ ...flags, json }),
   );
 
 benchmark(
