@@ -42,8 +42,12 @@ export interface ShrinkSearch<Found> {
   readonly runsMax?: number;
   /** Once it is aborted, the smallest failing plan so far is the outcome; runs in progress are not waited for. */
   readonly signal?: AbortSignal;
+  /** Plans that fail if a guess is right (suspects.ts), the smallest first: the search goes on from the first that does. */
+  readonly suspected?: readonly Plan[];
   /** The violation came within this time of the storm's beginning, in virtual microseconds: what follows goes first. */
   readonly violationUs?: number;
+  /** The same time of a candidate's run; undefined if it is not known. */
+  readonly violationUsOf?: (found: Found) => number | undefined;
   readonly onProgress?: (progress: ShrinkProgress) => void;
 }
 
@@ -81,12 +85,13 @@ export async function shrinkPlan<Found>(
   search: ShrinkSearch<Found>,
 ): Promise<ShrinkOutcome<Found>> {
   const { findsFailure, width = 1, runsMax = Number.POSITIVE_INFINITY, signal } = search;
+  const { suspected = [], violationUs, violationUsOf } = search;
   const aborted = abortionOf(signal);
   const rejected = new Set<string>();
   let small = withoutFloors(withoutRecord(plan));
   let found: Found | undefined;
   let runs = 0;
-  let candidates = firstCandidates(small, search.violationUs);
+  let candidates = firstCandidates(small, suspected, violationUs);
   for (;;) {
     const batch = nextOf(candidates, Math.min(width, runsMax - runs), rejected);
     if (batch === undefined) return { plan: small, found, runs, minimal: true };
@@ -107,7 +112,10 @@ export async function shrinkPlan<Found>(
     }
     search.onProgress?.({ runs, items: itemsOf(small) });
     // The candidates after the kept one are parts of the larger plan; of a batch without one, all are done with.
-    if (keptCandidate !== undefined) candidates = smallerPlans(small, keptCandidate.place);
+    if (keptCandidate !== undefined) {
+      const endUs = found === undefined ? undefined : violationUsOf?.(found);
+      candidates = nextCandidates(small, keptCandidate.place, endUs);
+    }
   }
   return { plan: small, found, runs, minimal: false };
 }
@@ -135,12 +143,35 @@ function abortionOf(signal: AbortSignal | undefined): Promise<'aborted'> {
   return aborted.promise;
 }
 
-function* firstCandidates(plan: Plan, violationUs: number | undefined): Generator<SmallerPlan> {
+function* firstCandidates(
+  plan: Plan,
+  suspected: readonly Plan[],
+  violationUs: number | undefined,
+): Generator<SmallerPlan> {
+  for (const part of suspected) yield { plan: part, place: beginning(part, allLists) };
   if (violationUs !== undefined && violationUs >= stormUsMin && violationUs < plan.stormUs) {
     const shorter = endedAt(plan, violationUs);
     yield { plan: shorter, place: beginning(shorter, allLists) };
   }
   yield* smallerPlans(plan);
+}
+
+/** A storm is ended at its violation anew if that makes it shorter than this part of it. */
+const endedAgainBelow = 0.75;
+
+function* nextCandidates(
+  plan: Plan,
+  place: ShrinkPlace,
+  violationUs: number | undefined,
+): Generator<SmallerPlan> {
+  if (
+    violationUs !== undefined &&
+    violationUs >= stormUsMin &&
+    violationUs < plan.stormUs * endedAgainBelow
+  ) {
+    yield { plan: endedAt(plan, violationUs), place };
+  }
+  yield* smallerPlans(plan, place);
 }
 
 /** The plan with all floors 0: a small plan compares little, and is kept because it breaks an invariant. */
@@ -324,19 +355,23 @@ export function keepingWork<Kind extends Work>(
   return kept;
 }
 
-/** Hosts whose messages take drawn times: members, and clients that have work. */
-function varyingHosts(plan: Plan): readonly string[] {
+/** The plan's hosts: members, and clients that have work. */
+export function hostsOf(plan: Plan): readonly string[] {
   const clientsOf = (sort: string, work: readonly Work[] = []): readonly string[] =>
     [...new Set(work.map(({ client }) => client))].sort((a, b) => a - b).map((client) => `${sort}${client}`);
-  const hosts = [
+  return [
     ...plan.nodes.map(({ name }) => name),
     ...clientsOf('c', plan.operations),
     ...clientsOf('x', plan.transactions),
     ...clientsOf('r', plan.redisOperations),
     ...clientsOf('j', plan.jobs),
   ];
+}
+
+/** Hosts whose messages take drawn times. */
+function varyingHosts(plan: Plan): readonly string[] {
   const steady = new Set(plan.steadyHosts);
-  return hosts.filter((name) => !steady.has(name));
+  return hostsOf(plan).filter((name) => !steady.has(name));
 }
 
 function lengthOf(plan: Plan, list: ListName): number {

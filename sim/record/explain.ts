@@ -7,12 +7,13 @@ import type { CheckReport } from '../check/report.ts';
 import type { Plan } from '../plan/plan.ts';
 import { idsOf } from '../plan/plan-items.ts';
 import { shrinkPlan } from '../plan/shrink.ts';
+import type { Suspicion } from '../plan/suspects.ts';
+import { suspectedParts } from '../plan/suspects.ts';
 import { isSameBreach } from '../runner/signature.ts';
 import type { Explanation, ExplainRuns } from './explanation.ts';
 import { explained, triedSinglyMax } from './explanation.ts';
 import { NeighbourSearch } from './neighbour-search.ts';
 import { seconds } from './facts.ts';
-import { suspectedParts } from './focus.ts';
 import type { Recording } from './recording.ts';
 
 /**
@@ -83,26 +84,32 @@ async function smallerPlan(
     const broken = await judge(candidate, concern.invariant);
     return broken !== undefined && (first === undefined || isSameBreach(broken, first)) ? broken : undefined;
   };
-  let { plan } = failing;
-  let violationUs = concern.atUs;
-  for (const part of suspectedParts(failing)) {
-    if (signal.aborted) break;
-    const broken = await sameBreach(part);
-    if (broken === undefined) continue;
-    plan = part;
-    violationUs = broken.firstBad?.atUs ?? violationUs;
-    break;
-  }
+  const { plan } = failing;
   const done = new AbortController();
   const stopWhereSmall = (items: number): void => {
     if (items <= smallEnough) done.abort();
   };
   stopWhereSmall(idsOf(plan).length);
+  const violationUs = Math.max(1, concern.atUs - stormUs);
   const shrunk = await shrinkPlan(plan, {
     findsFailure: sameBreach,
     signal: AbortSignal.any([signal, done.signal]),
-    violationUs: Math.max(1, violationUs - stormUs),
+    suspected: suspectedParts(plan, suspicionOf(failing, concern, violationUs)),
+    violationUs,
+    violationUsOf: ({ firstBad }) => firstBad && Math.max(1, firstBad.atUs - stormUs),
     onProgress: ({ items }) => stopWhereSmall(items),
   });
   return { plan: shrunk.found === undefined ? plan : shrunk.plan, runs };
+}
+
+function suspicionOf(
+  { subjects, lanes }: Recording,
+  concern: NonNullable<Recording['concern']>,
+  violationUs: number,
+): Suspicion {
+  return {
+    subjects: concern.subjects.flatMap((subject) => subjects[subject] ?? []),
+    hosts: concern.lanes.flatMap((lane) => lanes[lane]?.name ?? []),
+    violationUs,
+  };
 }

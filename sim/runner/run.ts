@@ -65,7 +65,7 @@ const stopUsMax = 30_000_000;
 /**
  * The nodes of a new cluster find each other within this time, in virtual microseconds; the storm starts afterwards.
  */
-const acquaintanceUs = 500_000;
+export const acquaintanceUs = 500_000;
 
 /** Interval at which the replicas are compared during repair, and the limit of the repair, in virtual microseconds. */
 const dumpEveryUs = 500_000;

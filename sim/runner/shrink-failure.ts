@@ -4,13 +4,15 @@
  */
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
-import type { ReportedInvariant } from '../check/report.ts';
+import type { CheckReport, ReportedInvariant } from '../check/report.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { ShrinkProgress } from '../plan/shrink.ts';
 import { judgedAlone, shrinkPlan, withoutFloors } from '../plan/shrink.ts';
+import { suspectedParts, suspicionIn } from '../plan/suspects.ts';
 import type { Pool } from './pool/pool.ts';
 import type { RunResult, Shrunk } from './result.ts';
 import { brokenInvariant } from './broken.ts';
+import { acquaintanceUs } from './run.ts';
 import { isSameBreach } from './signature.ts';
 
 /** How to shrink a failure. */
@@ -45,20 +47,23 @@ export async function shrinkFailure(
   // Shrinking checks the broken invariant alone; a second run of each candidate would prove nothing about it.
   const plan = judgedAlone(whole, invariant);
   const first = result.reports.find((report) => report.invariant === invariant);
-  const violationUs = first?.firstBad?.atUs;
+  const violationUs = stormTimeOf(first);
   const passesElsewhere = async (candidate: Plan): Promise<boolean> =>
     unchanged === undefined || (await resultIfBroken(unchanged, candidate, invariant)) === undefined;
-  const isOfMutant = await passesElsewhere(plan);
+  // Not waited for: a candidate that fails asks for it.
+  const isOfMutant = passesElsewhere(plan);
   const outcome = await shrinkPlan(plan, {
     findsFailure: async (candidate) => {
       const found = await resultIfBroken(pool, candidate, invariant);
       const broken = found && brokenInvariant(found);
       if (broken === undefined || (first !== undefined && !isSameBreach(broken, first))) return undefined;
-      return !isOfMutant || (await passesElsewhere(candidate)) ? found : undefined;
+      return !(await isOfMutant) || (await passesElsewhere(candidate)) ? found : undefined;
     },
     width: pool.workersMax,
     signal,
+    suspected: suspectedParts(plan, suspicionIn(first?.firstBad?.text ?? '', plan, violationUs ?? 0)),
     ...(violationUs === undefined ? {} : { violationUs }),
+    violationUsOf: (found) => stormTimeOf(brokenInvariant(found)),
     ...(onProgress === undefined ? {} : { onProgress }),
   });
   const small = withoutFloors({ ...outcome.plan, floors: whole.floors });
@@ -70,6 +75,12 @@ export async function shrinkFailure(
     operations: [workOf(whole), workOf(small)],
     faults: [whole.faults.length, small.faults.length],
   };
+}
+
+/** When the violation came, in virtual microseconds after the earliest instant at which the storm may begin. */
+function stormTimeOf(report: CheckReport | undefined): number | undefined {
+  const atUs = report?.firstBad?.atUs;
+  return atUs === undefined ? undefined : Math.max(1, atUs - acquaintanceUs);
 }
 
 async function resultIfBroken(

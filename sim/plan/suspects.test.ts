@@ -1,12 +1,10 @@
 import { expect, it } from 'vitest';
 
-import { idsOf } from '../plan/plan-items.ts';
-import type { PlanFault } from '../plan/plan.ts';
-import { keyOf } from '../plan/plan.ts';
+import { idsOf } from './plan-items.ts';
+import type { Plan, PlanFault } from './plan.ts';
+import { keyOf } from './plan.ts';
 import { planOfSeed } from '../runner/task.ts';
-import { suspectedParts } from './focus.ts';
-import { emptyConcern, emptyRecording } from './recording.fixture.ts';
-import type { Recording } from './recording.ts';
+import { suspectedParts, suspicionIn } from './suspects.ts';
 
 const crash = (id: string, target: string): PlanFault => ({
   ...{ id, kind: 'process-crash', targets: [target], when: { atUs: 10_000 }, forUs: 1000, params: {} },
@@ -14,14 +12,13 @@ const crash = (id: string, target: string): PlanFault => ({
 const whole = planOfSeed('transactions', 1);
 const plan = { ...whole, faults: [crash('f0', 'n1'), crash('f1', 'n2')] };
 
-/** A run of the plan that breaks a promise at n2 about these subjects. */
-function failing(subjects: readonly string[]): Recording {
-  const concern = { ...emptyConcern(), atUs: plan.stormUs * 2, subjects: subjects.map((_, at) => at) };
-  return { ...emptyRecording(), plan, subjects, concern };
+/** Parts of the plan after a violation at n2 about these subjects. */
+function partsFor(subjects: readonly string[]): readonly Plan[] {
+  return suspectedParts(plan, { subjects, hosts: ['n2'], violationUs: plan.stormUs * 2 });
 }
 
 it('the smallest part is tried first: no fault and no work, then the work on the keys, then the faults too', () => {
-  const parts = suspectedParts(failing(['s0.0']));
+  const parts = partsFor(['s0.0']);
   const sizes = parts.map((part) => idsOf(part).length);
   expect(sizes[0]).toBe(0);
   expect(sizes).toEqual(sizes.toSorted((left, right) => left - right));
@@ -38,7 +35,7 @@ it('the smallest part is tried first: no fault and no work, then the work on the
 it('transactions are kept whose keys the violation names, and operations', () => {
   const [key] = whole.operations.map((one) => one.key);
   const { key: name } = keyOf(plan, key ?? 0);
-  const [, part] = suspectedParts(failing(['s0.0', name]));
+  const [, part] = partsFor(['s0.0', name]);
   expect(part?.transactions.length).toBeGreaterThan(0);
   expect(
     part?.transactions.every(
@@ -48,6 +45,12 @@ it('transactions are kept whose keys the violation names, and operations', () =>
   expect(new Set(part?.operations.map((one) => one.key))).toEqual(new Set(key === undefined ? [] : [key]));
 });
 
-it('nothing is suspected of a run that broke nothing', () => {
-  expect(suspectedParts({ ...failing([]), concern: undefined })).toEqual([]);
+it('a part ends at the violation, where that comes before the end of the storm', () => {
+  const parts = suspectedParts(plan, { subjects: [], hosts: [], violationUs: 20_000 });
+  expect(new Set(parts.map(({ stormUs }) => stormUs))).toEqual(new Set([20_000]));
+});
+
+it('a violation names keys with their buckets, and hosts of the plan', () => {
+  const text = '#111 reader-dc1 get siblings/k0 at n1: ok in 1.0 ms: lost: #44 c9999 put siblings/k0 at n77';
+  expect(suspicionIn(text, plan, 5)).toEqual({ subjects: ['k0'], hosts: ['n1'], violationUs: 5 });
 });

@@ -3,11 +3,30 @@
  * keys and by the clients that it names. Plans of such a part alone are a tenth as large and run first, before a large
  * plan is shrunk step by step. Pure: whether a guess is right, its run shows.
  */
-import type { Plan } from '../plan/plan.ts';
-import { keyOf, withoutRecord } from '../plan/plan.ts';
-import type { PlanTransaction } from '../plan/plan-transactions.ts';
-import { endedAt, keepingWork, stormUsMin, withoutFloors } from '../plan/shrink.ts';
-import type { Recording } from './recording.ts';
+import type { Plan } from './plan.ts';
+import { keyOf, withoutRecord } from './plan.ts';
+import type { PlanTransaction } from './plan-transactions.ts';
+import { endedAt, hostsOf, keepingWork, stormUsMin, withoutFloors } from './shrink.ts';
+
+/** What a violation names. */
+export interface Suspicion {
+  /** Keys, without their buckets, and transactions. */
+  readonly subjects: readonly string[];
+  /** Nodes and clients. */
+  readonly hosts: readonly string[];
+  /** When it came, in virtual microseconds after the storm's beginning. */
+  readonly violationUs: number;
+}
+
+/** What the text of a violation names: `bucket/key` names, and the plan's hosts. */
+export function suspicionIn(text: string, plan: Plan, violationUs: number): Suspicion {
+  const keys = [...text.matchAll(/[a-z]+\/([a-z]\d+(?:\.\d+)?)\b/g)].map(([, key]) => key ?? '');
+  const words = new Set(text.split(/[^\w.-]+/));
+  return {
+    ...{ subjects: [...new Set(keys)], violationUs },
+    hosts: hostsOf(plan).filter((name) => words.has(name)),
+  };
+}
 
 /** The letter with which names of the keys begin that transactions of a kind work on. */
 const keyLetters: Readonly<Record<PlanTransaction['kind'], string>> = {
@@ -16,15 +35,12 @@ const keyLetters: Readonly<Record<PlanTransaction['kind'], string>> = {
 };
 
 /** Parts of the plan, the smallest first; each at most once, and none as large as the plan. */
-export function suspectedParts(failing: Recording): readonly Plan[] {
-  const { concern } = failing;
-  if (concern === undefined) return [];
-  const whole = withoutFloors(withoutRecord(failing.plan));
-  const stormUs = failing.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
-  const endUs = concern.atUs - stormUs;
-  const plan = endUs >= stormUsMin && endUs < whole.stormUs ? endedAt(whole, endUs) : whole;
-  const near = plan.faults.filter(({ targets }) => targets.some((name) => isNamed(failing, name)));
-  const ids = concernedIn(failing, plan);
+export function suspectedParts(failing: Plan, { violationUs, ...named }: Suspicion): readonly Plan[] {
+  const whole = withoutFloors(withoutRecord(failing));
+  const ends = violationUs >= stormUsMin && violationUs < whole.stormUs;
+  const plan = ends ? endedAt(whole, violationUs) : whole;
+  const near = plan.faults.filter(({ targets }) => isNear(targets, named.hosts));
+  const ids = concernedIn(plan, named);
   const none = workOf(plan, () => false);
   const concerned = workOf(plan, ({ id }) => ids.has(id));
   const all = workOf(plan, () => true);
@@ -39,10 +55,9 @@ export function suspectedParts(failing: Recording): readonly Plan[] {
   return parts.filter((_, at) => sizes.indexOf(sizes[at] ?? '') === at);
 }
 
-/** Whether the violation names the host; where it names none, it may be any. */
-function isNamed({ concern, lanes }: Recording, name: string): boolean {
-  const named = concern?.lanes ?? [];
-  return named.length === 0 || named.some((lane) => lanes[lane]?.name === name);
+/** Whether a fault strikes a host that the violation names; where it names none, it may be any. */
+function isNear(targets: readonly string[], hosts: Suspicion['hosts']): boolean {
+  return hosts.length === 0 || targets.some((name) => hosts.includes(name));
 }
 
 type Work = Pick<
@@ -64,15 +79,14 @@ function workOf(plan: Plan, isKept: (item: { readonly id: string }) => boolean):
 }
 
 /** Ids of the work on the keys that the violation names, of Redis clients and jobs that it names, and all of operators. */
-function concernedIn({ concern, lanes, subjects }: Recording, plan: Plan): ReadonlySet<string> {
-  const keys = new Set((concern?.subjects ?? []).map((subject) => subjects[subject] ?? ''));
-  const primaries = new Set([...keys].map((key) => key.split('.', 1)[0]));
-  const clients = new Set((concern?.lanes ?? []).map((lane) => lanes[lane]?.name ?? ''));
+function concernedIn(plan: Plan, { subjects, hosts }: Omit<Suspicion, 'violationUs'>): ReadonlySet<string> {
+  const keys = new Set(subjects);
+  const primaries = new Set(subjects.map((key) => key.split('.', 1)[0]));
   const { operations, transactions, redisOperations = [], jobs = [] } = plan;
   const { bucketChanges = [], backups = [] } = plan;
   // Which keys of Redis and of jobs a violation means, its text does not tell.
   const ofNamed = <T extends { readonly client: number }>(sort: string, work: readonly T[]): readonly T[] => {
-    const named = work.filter(({ client }) => clients.has(`${sort}${client}`));
+    const named = work.filter(({ client }) => hosts.includes(`${sort}${client}`));
     return named.length > 0 || keys.size > 0 ? named : work;
   };
   const concerned = [
