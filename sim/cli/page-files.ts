@@ -9,10 +9,10 @@ import { gzipSync } from 'node:zlib';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import { renderPage } from '../../reports/run-page.ts';
-import type { CheckReport, ReportedInvariant } from '../check/report.ts';
+import type { ReportedInvariant } from '../check/report.ts';
 import type { Plan } from '../plan/plan.ts';
 import { explainPlan } from '../record/explain.ts';
-import type { Explanation, ExplainRuns } from '../record/explanation.ts';
+import type { Broken, Explanation, ExplainRuns } from '../record/explanation.ts';
 import { factsOf } from '../record/facts.ts';
 import { recordRun } from '../record/record-run.ts';
 import type { Recording } from '../record/recording.ts';
@@ -168,13 +168,14 @@ async function brokenIn(
   perform: (task: Task) => Promise<TaskAnswer>,
   plan: Plan,
   invariant: string,
-): Promise<CheckReport | undefined> {
+): Promise<Broken | undefined> {
   const name = invariant as ReportedInvariant;
   try {
-    const answer = await perform({ kind: 'plan', plan, invariant: name, uncovered: true });
+    const answer = await perform({ kind: 'plan', plan, invariant: name, uncovered: true, timed: true });
     if (answer.kind !== 'ran') return undefined;
     const broken = brokenInvariant(answer.result);
-    return broken?.invariant === name && !broken.vacuous ? broken : undefined;
+    if (broken?.invariant !== name || broken.vacuous) return undefined;
+    return { report: broken, ...(answer.busy === undefined ? {} : { busy: answer.busy }) };
   } catch (error) {
     if (error instanceof LockstepError && error.code === 'PlanInvalid') return undefined;
     throw error;

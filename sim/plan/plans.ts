@@ -51,7 +51,7 @@ class Plans extends fc.Arbitrary<Plan> {
 
   *#smaller(plan: Plan, from: Progress | undefined): Generator<fc.Value<Plan>> {
     let runs = from?.runs ?? 0;
-    for (const smaller of smallerPlans(searched(plan), from?.place, listsOfValidPlans)) {
+    for (const smaller of smallerPlans(searched(plan), { from: from?.place, lists: listsOfValidPlans })) {
       if (runs >= this.#runsMax) return;
       runs += 1;
       const progress: Progress = { place: smaller.place, runs };

@@ -82,10 +82,38 @@ describe('shrinking', () => {
     const violationUs = Math.floor(plan.stormUs / 3);
     const { plan: small } = await shrinkPlan(plan, {
       findsFailure: () => Promise.resolve(true),
-      ...{ runsMax: 1, violationUs },
+      ...{ runsMax: 1, times: { violationUs } },
     });
     expect(small.stormUs).toBe(violationUs);
     expect(small.operations.length).toBeLessThan(plan.operations.length);
+  });
+
+  it('begins with the parts that are suspected, and goes on from the first that fails', async () => {
+    const plan = generatePlan(partitionMinority, 5);
+    const keeping = (...ids: readonly string[]): Plan => ({
+      ...plan,
+      ...{ faults: [], malformedInput: [], scrapes: [] },
+      operations: plan.operations.filter(({ id }) => ids.includes(id)),
+    });
+    const { plan: small, runs } = await shrinkPlan(plan, {
+      findsFailure: needing('o3', 'o30'),
+      suspected: [keeping('o3'), keeping('o3', 'o30'), keeping('o3', 'o30', 'o31')],
+      runsMax: 2,
+    });
+    expect([idsOf(small), runs]).toEqual([['o3', 'o30'], 2]);
+  });
+
+  it('a client waits for what is left out as long as it was busy with it in the failing run', async () => {
+    const plan = generatePlan(partitionMinority, 5);
+    const mine = plan.operations.filter(({ client }) => client === plan.operations[0]?.client);
+    const last = mine.at(-1);
+    const busy = Object.fromEntries(plan.operations.map(({ id }) => [id, 500_000]));
+    const { plan: small } = await shrinkPlan(plan, {
+      findsFailure: needing(last?.id ?? ''),
+      ...{ times: { busy }, timesOf: () => ({ busy }) },
+    });
+    const thought = mine.reduce((sum, { thinkUs }) => sum + thinkUs, 0);
+    expect(small.operations.map(({ thinkUs }) => thinkUs)).toEqual([thought + 500_000 * (mine.length - 1)]);
   });
 
   it('stops at its budget and returns a plan that failed', async () => {

@@ -1,8 +1,8 @@
 /**
  * Shrinks a failing plan: removes parts for as long as the run still breaks the same invariant. Delta debugging (Zeller
  * and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002) over all lists of a plan at once: first
- * each list whole, then halves of each, quarters, and so on, so that whatever the time allows, the largest parts have
- * been tried. Then single steps, in a circle: one item less, one fault milder, a shorter storm. Once no step of a whole
+ * each list of items whole, then halves of each, quarters, and so on, so that whatever the time allows, the largest parts
+ * have been tried; then settings and the like. Then single steps, in a circle: one item less, one fault milder, a shorter storm. Once no step of a whole
  * circle fails, the plan is 1-minimal: no single step leads to a smaller plan that fails.
  *
  * Beside what a plan does, its settings shrink to the defaults, and the order of its messages: the latencies of hosts
@@ -12,6 +12,7 @@
  * alone: without a limit of time the same failure shrinks to the same plan everywhere.
  */
 import { Deferred } from '../../engine/base/deferred.ts';
+import type { BusyTimes } from './busy.ts';
 import { milderFaults } from './milder.ts';
 import type { Plan } from './plan.ts';
 import { withoutRecord } from './plan.ts';
@@ -32,6 +33,13 @@ export interface ShrinkProgress {
   readonly items: number;
 }
 
+/** What a failing run tells of its moments; what is absent is not known. */
+export interface RunTimes {
+  /** The violation came within this time of the storm's beginning, in virtual microseconds: what follows goes first. */
+  readonly violationUs?: number;
+  readonly busy?: BusyTimes;
+}
+
 /** How to search. */
 export interface ShrinkSearch<Found> {
   /** Runs a candidate; undefined if it does not break the invariant in question. Up to `width` calls at once. */
@@ -44,10 +52,10 @@ export interface ShrinkSearch<Found> {
   readonly signal?: AbortSignal;
   /** Plans that fail if a guess is right (suspects.ts), the smallest first: the search goes on from the first that does. */
   readonly suspected?: readonly Plan[];
-  /** The violation came within this time of the storm's beginning, in virtual microseconds: what follows goes first. */
-  readonly violationUs?: number;
-  /** The same time of a candidate's run; undefined if it is not known. */
-  readonly violationUsOf?: (found: Found) => number | undefined;
+  /** Of the run of the plan. */
+  readonly times?: RunTimes;
+  /** Of a candidate's run. */
+  readonly timesOf?: (found: Found) => RunTimes;
   readonly onProgress?: (progress: ShrinkProgress) => void;
 }
 
@@ -65,8 +73,10 @@ export interface ShrinkOutcome<Found> {
 export type ShrinkPlace =
   | {
       readonly phase: 'chunks';
-      /** For each list, how many items are removed at once. */
+      /** For each list, how many items are removed at once; 0 for the lists whose turn it is not. */
       readonly sizes: readonly number[];
+      /** Items of the plan, or what else can be removed. */
+      readonly turn: 'items' | 'rest';
       /** Index into the lists; their number means: the storm is shortened. */
       readonly list: number;
       readonly at: number;
@@ -85,54 +95,50 @@ export async function shrinkPlan<Found>(
   search: ShrinkSearch<Found>,
 ): Promise<ShrinkOutcome<Found>> {
   const { findsFailure, width = 1, runsMax = Number.POSITIVE_INFINITY, signal } = search;
-  const { suspected = [], violationUs, violationUsOf } = search;
+  const { suspected = [], timesOf } = search;
   const aborted = abortionOf(signal);
   const rejected = new Set<string>();
   let small = withoutFloors(withoutRecord(plan));
   let found: Found | undefined;
   let runs = 0;
-  let candidates = firstCandidates(small, suspected, violationUs);
+  let candidates = firstCandidates(small, suspected, search.times ?? {});
+  /** The candidates that run now, in their order; only the first one's outcome is awaited. */
+  let running: { readonly candidate: SmallerPlan; readonly outcome: Promise<Found | undefined> }[] = [];
   for (;;) {
-    const batch = nextOf(candidates, Math.min(width, runsMax - runs), rejected);
-    if (batch === undefined) return { plan: small, found, runs, minimal: true };
-    if (batch.length === 0 || signal?.aborted === true) break;
-    const outcomes = await Promise.race([
-      aborted,
-      Promise.all(batch.map((candidate) => findsFailure(candidate.plan))),
-    ]);
-    if (outcomes === 'aborted') break;
-    runs += batch.length;
-    const kept = outcomes.findIndex((outcome) => outcome !== undefined);
-    for (const candidate of kept < 0 ? batch : batch.slice(0, kept))
-      rejected.add(JSON.stringify(candidate.plan));
-    const keptCandidate = batch[kept];
-    if (keptCandidate !== undefined) {
-      found = outcomes[kept];
-      small = keptCandidate.plan;
+    while (running.length < width && runs + running.length < runsMax) {
+      const candidate = nextOf(candidates, rejected);
+      if (candidate === undefined) break;
+      const outcome = findsFailure(candidate.plan);
+      // An outcome that nothing awaits any more must not count as one that nothing handles.
+      outcome.catch(() => undefined);
+      running.push({ candidate, outcome });
+    }
+    const first = running.shift();
+    if (first === undefined) return { plan: small, found, runs, minimal: runs < runsMax };
+    if (signal?.aborted === true) break;
+    const outcome = await Promise.race([aborted, first.outcome]);
+    if (outcome === 'aborted') break;
+    runs += 1;
+    if (outcome === undefined) rejected.add(JSON.stringify(first.candidate.plan));
+    else {
+      found = outcome;
+      small = first.candidate.plan;
+      // Those after it are parts of the larger plan.
+      running = [];
+      candidates = nextCandidates(small, first.candidate.place, timesOf?.(found) ?? {});
     }
     search.onProgress?.({ runs, items: itemsOf(small) });
-    // The candidates after the kept one are parts of the larger plan; of a batch without one, all are done with.
-    if (keptCandidate !== undefined) {
-      const endUs = found === undefined ? undefined : violationUsOf?.(found);
-      candidates = nextCandidates(small, keptCandidate.place, endUs);
-    }
   }
   return { plan: small, found, runs, minimal: false };
 }
 
-/** The next candidates that were not rejected before; undefined if there are no more. */
-function nextOf(
-  candidates: Iterator<SmallerPlan>,
-  count: number,
-  rejected: ReadonlySet<string>,
-): readonly SmallerPlan[] | undefined {
-  const batch: SmallerPlan[] = [];
-  while (batch.length < count) {
+/** The next candidate that was not rejected before; undefined if there are no more. */
+function nextOf(candidates: Iterator<SmallerPlan>, rejected: ReadonlySet<string>): SmallerPlan | undefined {
+  for (;;) {
     const next = candidates.next();
-    if (next.done === true) return batch.length === 0 ? undefined : batch;
-    if (!rejected.has(JSON.stringify(next.value.plan))) batch.push(next.value);
+    if (next.done === true) return undefined;
+    if (!rejected.has(JSON.stringify(next.value.plan))) return next.value;
   }
-  return batch;
 }
 
 /** Resolves when the signal is aborted. */
@@ -146,14 +152,14 @@ function abortionOf(signal: AbortSignal | undefined): Promise<'aborted'> {
 function* firstCandidates(
   plan: Plan,
   suspected: readonly Plan[],
-  violationUs: number | undefined,
+  { violationUs, busy }: RunTimes,
 ): Generator<SmallerPlan> {
   for (const part of suspected) yield { plan: part, place: beginning(part, allLists) };
   if (violationUs !== undefined && violationUs >= stormUsMin && violationUs < plan.stormUs) {
     const shorter = endedAt(plan, violationUs);
     yield { plan: shorter, place: beginning(shorter, allLists) };
   }
-  yield* smallerPlans(plan);
+  yield* smallerPlans(plan, { busy });
 }
 
 /** A storm is ended at its violation anew if that makes it shorter than this part of it. */
@@ -161,17 +167,17 @@ const endedAgainBelow = 0.75;
 
 function* nextCandidates(
   plan: Plan,
-  place: ShrinkPlace,
-  violationUs: number | undefined,
+  from: ShrinkPlace,
+  { violationUs, busy }: RunTimes,
 ): Generator<SmallerPlan> {
   if (
     violationUs !== undefined &&
     violationUs >= stormUsMin &&
     violationUs < plan.stormUs * endedAgainBelow
   ) {
-    yield { plan: endedAt(plan, violationUs), place };
+    yield { plan: endedAt(plan, violationUs), place: from };
   }
-  yield* smallerPlans(plan, place);
+  yield* smallerPlans(plan, { from, busy });
 }
 
 /** The plan with all floors 0: a small plan compares little, and is kept because it breaks an invariant. */
@@ -186,16 +192,29 @@ export function judgedAlone(plan: Plan, invariant: string): Plan {
   return { ...plan, floors: Object.fromEntries(ids.map((id) => [id, 0])) };
 }
 
-/** What can be removed. `settings`: back to the defaults. `variance`: hosts whose messages take varying times. */
-const allLists = [
+/** What a reader of the plan has to read: faults, work, malformed input, scrapes and operators' work. */
+const itemLists = [
   ...(['faults', 'operations', 'transactions', 'redisOperations', 'jobs'] as const),
-  ...(['malformedInput', 'scrapes', 'bucketChanges', 'backups', 'paces', 'settings', 'variance'] as const),
+  ...(['malformedInput', 'scrapes', 'bucketChanges', 'backups'] as const),
 ] as const;
+
+/** What can be removed. `settings`: back to the defaults. `variance`: hosts whose messages take varying times. */
+const allLists = [...itemLists, 'paces', 'settings', 'variance'] as const;
 
 type ListName = (typeof allLists)[number];
 
+/** Chunks of items are removed first: in a search that ends in time, they are what makes a plan short. */
+const isItemList = (name: ListName): boolean => itemLists.some((list) => list === name);
+
 /** Without the settings: some are valid only together, which only a cluster's making tells. */
 export const listsOfValidPlans: readonly ListName[] = allLists.filter((list) => list !== 'settings');
+
+/** Which smaller plans: from a place on, of these lists; clients wait as long as they were busy with what is left out. */
+interface SmallerPlans {
+  readonly from?: ShrinkPlace | undefined;
+  readonly lists?: readonly ListName[];
+  readonly busy?: BusyTimes | undefined;
+}
 
 /**
  * The candidates smaller than the plan, in the order in which to try them, from a place on. A caller that keeps one
@@ -203,47 +222,69 @@ export const listsOfValidPlans: readonly ListName[] = allLists.filter((list) => 
  */
 export function* smallerPlans(
   plan: Plan,
-  from?: ShrinkPlace,
-  lists: readonly ListName[] = allLists,
+  { from, lists = allLists, busy = {} }: SmallerPlans = {},
 ): Generator<SmallerPlan, undefined> {
   const place = from ?? beginning(plan, lists);
-  if (place.phase === 'chunks') yield* withoutChunks(plan, place, lists);
-  yield* afterSingleSteps(plan, place.phase === 'singles' ? place.at : 0, lists);
+  if (place.phase === 'chunks') {
+    yield* withoutChunks(plan, place, lists, busy);
+    if (place.turn === 'items') yield* withoutChunks(plan, placeOfTurn(plan, lists, 'rest'), lists, busy);
+  }
+  yield* afterSingleSteps(plan, place.phase === 'singles' ? place.at : 0, lists, busy);
 }
 
-function beginning(plan: Plan, lists: readonly ListName[]): ShrinkPlace {
-  return { phase: 'chunks', sizes: lists.map((name) => lengthOf(plan, name)), list: 0, at: 0 };
+type ChunkPlace = ShrinkPlace & { readonly phase: 'chunks' };
+
+function beginning(plan: Plan, lists: readonly ListName[]): ChunkPlace {
+  return placeOfTurn(plan, lists, 'items');
+}
+
+function placeOfTurn(plan: Plan, lists: readonly ListName[], turn: ChunkPlace['turn']): ChunkPlace {
+  const isTurn = (name: ListName): boolean => isItemList(name) === (turn === 'items');
+  const sizes = lists.map((name) => (isTurn(name) ? lengthOf(plan, name) : 0));
+  return { phase: 'chunks', turn, sizes, list: 0, at: 0 };
 }
 
 /** Each list whole, then halves, quarters, … of each, and half of the storm every time. */
 function* withoutChunks(
   plan: Plan,
-  from: ShrinkPlace & { readonly phase: 'chunks' },
+  from: ChunkPlace,
   lists: readonly ListName[],
+  busy: BusyTimes,
 ): Generator<SmallerPlan> {
+  const { turn } = from;
   let { sizes, list: first, at: firstAt } = from;
   for (;;) {
     for (const [list, name] of lists.entries()) {
       const [size = 0, length] = [sizes[list], lengthOf(plan, name)];
       if (list < first || size < 1) continue;
       for (let at = list === first ? firstAt : 0; at < length; at += size) {
-        yield { plan: without(plan, name, at, size), place: { phase: 'chunks', sizes, list, at } };
+        yield {
+          plan: without(plan, { list: name, at, size }, busy),
+          place: { phase: 'chunks', turn, sizes, list, at },
+        };
       }
     }
     const shorter = first < lists.length || firstAt === 0 ? shortened(plan) : undefined;
     if (shorter !== undefined) {
-      yield { plan: shorter, place: { phase: 'chunks', sizes, list: lists.length, at: 1 } };
+      yield { plan: shorter, place: { phase: 'chunks', turn, sizes, list: lists.length, at: 1 } };
     }
     sizes = lists.map((name, list) => Math.floor(Math.min(sizes[list] ?? 0, lengthOf(plan, name)) / 2));
-    if (sizes.every((size) => size < 2)) return;
-    sizes = sizes.map((size) => (size < 2 ? 0 : size));
+    // Items are removed one by one before the rest is touched; of the rest, that is done at the end.
+    const least = turn === 'items' ? 1 : 2;
+    if (sizes.every((size) => size < least)) return;
+    sizes = sizes.map((size) => (size < least ? 0 : size));
     [first, firstAt] = [0, 0];
   }
 }
 
 /** Every single step once, in a circle from the step `from` on. */
-function* afterSingleSteps(plan: Plan, from: number, lists: readonly ListName[]): Generator<SmallerPlan> {
-  const steps = singleSteps(plan, lists);
+function* afterSingleSteps(
+  plan: Plan,
+  from: number,
+  lists: readonly ListName[],
+  busy: BusyTimes,
+): Generator<SmallerPlan> {
+  const steps = singleSteps(plan, lists, busy);
   for (let tried = 0; tried < steps.length; tried++) {
     const at = (from + tried) % steps.length;
     const smaller = steps[at]?.();
@@ -252,9 +293,16 @@ function* afterSingleSteps(plan: Plan, from: number, lists: readonly ListName[])
 }
 
 /** Everything that makes the plan smaller by one step. */
-function singleSteps(plan: Plan, lists: readonly ListName[]): readonly (() => Plan | undefined)[] {
+function singleSteps(
+  plan: Plan,
+  lists: readonly ListName[],
+  busy: BusyTimes,
+): readonly (() => Plan | undefined)[] {
   const removals = lists.flatMap((name) =>
-    Array.from({ length: lengthOf(plan, name) }, (_, at) => () => without(plan, name, at, 1)),
+    Array.from(
+      { length: lengthOf(plan, name) },
+      (_, at) => () => without(plan, { list: name, at, size: 1 }, busy),
+    ),
   );
   const milder = plan.faults.flatMap((fault, at) =>
     milderFaults(fault).map((one) => () => ({ ...plan, faults: plan.faults.with(at, one) })),
@@ -289,6 +337,7 @@ export function endedAt(plan: Plan, stormUs: number): Plan {
 }
 
 interface Work {
+  readonly id: string;
   readonly client: number;
   readonly thinkUs: number;
 }
@@ -303,17 +352,25 @@ function begunBefore<Kind extends Work>(work: readonly Kind[], stormUs: number):
   });
 }
 
+interface Chunk {
+  readonly list: ListName;
+  readonly at: number;
+  readonly size: number;
+}
+
 /** The plan without `size` items of a list. */
-function without(plan: Plan, list: ListName, at: number, size: number): Plan {
+function without(plan: Plan, { list, at, size }: Chunk, busy: BusyTimes): Plan {
+  const workWithout = <Kind extends Work>(work: readonly Kind[]): readonly Kind[] =>
+    keepingWork(work, (_, index) => index < at || index >= at + size, busy);
   switch (list) {
     case 'operations':
-      return { ...plan, operations: withoutWork(plan.operations, at, size) };
+      return { ...plan, operations: workWithout(plan.operations) };
     case 'transactions':
-      return { ...plan, transactions: withoutWork(plan.transactions, at, size) };
+      return { ...plan, transactions: workWithout(plan.transactions) };
     case 'redisOperations':
-      return { ...plan, redisOperations: withoutWork(plan.redisOperations ?? [], at, size) };
+      return { ...plan, redisOperations: workWithout(plan.redisOperations ?? []) };
     case 'jobs':
-      return { ...plan, jobs: withoutWork(plan.jobs ?? [], at, size) };
+      return { ...plan, jobs: workWithout(plan.jobs ?? []) };
     case 'bucketChanges':
       return { ...plan, bucketChanges: (plan.bucketChanges ?? []).toSpliced(at, size) };
     case 'backups':
@@ -331,15 +388,14 @@ function without(plan: Plan, list: ListName, at: number, size: number): Plan {
   }
 }
 
-/** The work without `size` items of it. */
-function withoutWork<Kind extends Work>(work: readonly Kind[], at: number, size: number): readonly Kind[] {
-  return keepingWork(work, (_, index) => index < at || index >= at + size);
-}
-
-/** The work that is kept. A client waits instead of doing what is not, so that what is kept meets the same moments. */
+/**
+ * The work that is kept. A client waits instead of doing what is not, so that what is kept meets the same moments:
+ * as long as it was `busy` with it, or as long as an answer usually takes.
+ */
 export function keepingWork<Kind extends Work>(
   work: readonly Kind[],
   isKept: (item: Kind, index: number) => boolean,
+  busy: BusyTimes,
 ): readonly Kind[] {
   const owedUs = new Map<number, number>();
   const kept: Kind[] = [];
@@ -349,7 +405,7 @@ export function keepingWork<Kind extends Work>(
       kept.push({ ...item, thinkUs });
       owedUs.delete(item.client);
     } else {
-      owedUs.set(item.client, thinkUs + usualAnswerUs);
+      owedUs.set(item.client, thinkUs + (busy[item.id] ?? usualAnswerUs));
     }
   }
   return kept;
@@ -379,8 +435,7 @@ function lengthOf(plan: Plan, list: ListName): number {
   return list === 'variance' ? varyingHosts(plan).length : (plan[list]?.length ?? 0);
 }
 
-/** What a reader of the plan has to read: faults, work, malformed input and scrapes. */
+/** How much a reader of the plan has to read. */
 function itemsOf(plan: Plan): number {
-  const lists = allLists.filter((list) => list !== 'settings' && list !== 'variance' && list !== 'paces');
-  return lists.reduce((sum, list) => sum + lengthOf(plan, list), 0);
+  return itemLists.reduce((sum, list) => sum + lengthOf(plan, list), 0);
 }

@@ -3,9 +3,11 @@
  * keys and by the clients that it names. Plans of such a part alone are a tenth as large and run first, before a large
  * plan is shrunk step by step. Pure: whether a guess is right, its run shows.
  */
+import type { BusyTimes } from './busy.ts';
 import type { Plan } from './plan.ts';
 import { keyOf, withoutRecord } from './plan.ts';
 import type { PlanTransaction } from './plan-transactions.ts';
+import type { RunTimes } from './shrink.ts';
 import { endedAt, hostsOf, keepingWork, stormUsMin, withoutFloors } from './shrink.ts';
 
 /** What a violation names. */
@@ -14,16 +16,14 @@ export interface Suspicion {
   readonly subjects: readonly string[];
   /** Nodes and clients. */
   readonly hosts: readonly string[];
-  /** When it came, in virtual microseconds after the storm's beginning. */
-  readonly violationUs: number;
 }
 
 /** What the text of a violation names: `bucket/key` names, and the plan's hosts. */
-export function suspicionIn(text: string, plan: Plan, violationUs: number): Suspicion {
+export function suspicionIn(text: string, plan: Plan): Suspicion {
   const keys = [...text.matchAll(/[a-z]+\/([a-z]\d+(?:\.\d+)?)\b/g)].map(([, key]) => key ?? '');
   const words = new Set(text.split(/[^\w.-]+/));
   return {
-    ...{ subjects: [...new Set(keys)], violationUs },
+    subjects: [...new Set(keys)],
     hosts: hostsOf(plan).filter((name) => words.has(name)),
   };
 }
@@ -35,15 +35,19 @@ const keyLetters: Readonly<Record<PlanTransaction['kind'], string>> = {
 };
 
 /** Parts of the plan, the smallest first; each at most once, and none as large as the plan. */
-export function suspectedParts(failing: Plan, { violationUs, ...named }: Suspicion): readonly Plan[] {
+export function suspectedParts(
+  failing: Plan,
+  named: Suspicion,
+  { violationUs = 0, busy = {} }: RunTimes,
+): readonly Plan[] {
   const whole = withoutFloors(withoutRecord(failing));
   const ends = violationUs >= stormUsMin && violationUs < whole.stormUs;
   const plan = ends ? endedAt(whole, violationUs) : whole;
   const near = plan.faults.filter(({ targets }) => isNear(targets, named.hosts));
   const ids = concernedIn(plan, named);
-  const none = workOf(plan, () => false);
-  const concerned = workOf(plan, ({ id }) => ids.has(id));
-  const all = workOf(plan, () => true);
+  const none = workOf(plan, () => false, busy);
+  const concerned = workOf(plan, ({ id }) => ids.has(id), busy);
+  const all = workOf(plan, () => true, busy);
   const parts = [
     { faults: [], ...none },
     { faults: [], ...concerned },
@@ -66,13 +70,13 @@ type Work = Pick<
 >;
 
 /** The plan's work of which an item is kept if its test says so. */
-function workOf(plan: Plan, isKept: (item: { readonly id: string }) => boolean): Work {
+function workOf(plan: Plan, isKept: (item: { readonly id: string }) => boolean, busy: BusyTimes): Work {
   const { operations, transactions, redisOperations, jobs, bucketChanges, backups } = plan;
   return {
-    operations: keepingWork(operations, isKept),
-    transactions: keepingWork(transactions, isKept),
-    ...(redisOperations === undefined ? {} : { redisOperations: keepingWork(redisOperations, isKept) }),
-    ...(jobs === undefined ? {} : { jobs: keepingWork(jobs, isKept) }),
+    operations: keepingWork(operations, isKept, busy),
+    transactions: keepingWork(transactions, isKept, busy),
+    ...(redisOperations === undefined ? {} : { redisOperations: keepingWork(redisOperations, isKept, busy) }),
+    ...(jobs === undefined ? {} : { jobs: keepingWork(jobs, isKept, busy) }),
     ...(bucketChanges === undefined ? {} : { bucketChanges: bucketChanges.filter(isKept) }),
     ...(backups === undefined ? {} : { backups: backups.filter(isKept) }),
   };

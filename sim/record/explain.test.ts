@@ -47,7 +47,7 @@ function breaks({ faults, operations }: Plan): boolean {
 function runsOf(fails: (ran: Plan) => boolean): ExplainRuns {
   return {
     record: (ran) => Promise.resolve(recordingOf(ran, fails(ran))),
-    judge: (ran) => Promise.resolve(fails(ran) ? report : undefined),
+    judge: (ran) => Promise.resolve(fails(ran) ? { report } : undefined),
   };
 }
 const report: CheckReport = {
@@ -141,7 +141,7 @@ it('finds the one message whose delay decides', async () => {
   const calm: Plan = { ...plan, faults: [], operations: [] };
   const { sentence, runs } = await explainPlan(recorded(calm), {
     record: (ran) => Promise.resolve(recorded(ran)),
-    judge: (ran) => Promise.resolve(fails(ran) ? report : undefined),
+    judge: (ran) => Promise.resolve(fails(ran) ? { report } : undefined),
   });
   expect(sentence).toContain(
     'the mergeObject that n1 sends to n2 at 0.0370 s arrives at 0.0379 s; if it arrived at 0.0373 s, the promise would be kept.',

@@ -3,14 +3,14 @@
  * that passes: without a fault or an operation, with one moment moved, with one message of another delay. Then says in
  * words what lies between the two runs (facts.ts).
  */
-import type { CheckReport } from '../check/report.ts';
+import { busyTimesOf } from '../plan/busy.ts';
 import type { Plan } from '../plan/plan.ts';
 import { idsOf } from '../plan/plan-items.ts';
 import { shrinkPlan } from '../plan/shrink.ts';
 import type { Suspicion } from '../plan/suspects.ts';
 import { suspectedParts } from '../plan/suspects.ts';
 import { isSameBreach } from '../runner/signature.ts';
-import type { Explanation, ExplainRuns } from './explanation.ts';
+import type { Broken, Explanation, ExplainRuns } from './explanation.ts';
 import { explained, triedSinglyMax } from './explanation.ts';
 import { NeighbourSearch } from './neighbour-search.ts';
 import { seconds } from './facts.ts';
@@ -79,10 +79,11 @@ async function smallerPlan(
   const stormUs = failing.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
   const first = failing.result.reports.find(({ invariant }) => invariant === concern.invariant);
   let runs = 0;
-  const sameBreach = async (candidate: Plan): Promise<CheckReport | undefined> => {
+  const sameBreach = async (candidate: Plan): Promise<Broken | undefined> => {
     runs += 1;
     const broken = await judge(candidate, concern.invariant);
-    return broken !== undefined && (first === undefined || isSameBreach(broken, first)) ? broken : undefined;
+    const isSame = broken !== undefined && (first === undefined || isSameBreach(broken.report, first));
+    return isSame ? broken : undefined;
   };
   const { plan } = failing;
   const done = new AbortController();
@@ -90,26 +91,28 @@ async function smallerPlan(
     if (items <= smallEnough) done.abort();
   };
   stopWhereSmall(idsOf(plan).length);
-  const violationUs = Math.max(1, concern.atUs - stormUs);
+  const begun = failing.operations.map(({ lane, invokedUs }) => ({
+    client: failing.lanes[lane]?.name ?? '',
+    invokedUs,
+  }));
+  const times = { violationUs: Math.max(1, concern.atUs - stormUs), busy: busyTimesOf(plan, begun) };
   const shrunk = await shrinkPlan(plan, {
     findsFailure: sameBreach,
     signal: AbortSignal.any([signal, done.signal]),
-    suspected: suspectedParts(plan, suspicionOf(failing, concern, violationUs)),
-    violationUs,
-    violationUsOf: ({ firstBad }) => firstBad && Math.max(1, firstBad.atUs - stormUs),
+    suspected: suspectedParts(plan, suspicionOf(failing, concern), times),
+    times,
+    timesOf: ({ report: { firstBad }, busy }) => ({
+      ...(firstBad === undefined ? {} : { violationUs: Math.max(1, firstBad.atUs - stormUs) }),
+      ...(busy === undefined ? {} : { busy }),
+    }),
     onProgress: ({ items }) => stopWhereSmall(items),
   });
   return { plan: shrunk.found === undefined ? plan : shrunk.plan, runs };
 }
 
-function suspicionOf(
-  { subjects, lanes }: Recording,
-  concern: NonNullable<Recording['concern']>,
-  violationUs: number,
-): Suspicion {
+function suspicionOf({ subjects, lanes }: Recording, concern: NonNullable<Recording['concern']>): Suspicion {
   return {
     subjects: concern.subjects.flatMap((subject) => subjects[subject] ?? []),
     hosts: concern.lanes.flatMap((lane) => lanes[lane]?.name ?? []),
-    violationUs,
   };
 }

@@ -1,4 +1,5 @@
 /** The form of an explanation, and how plans are run for one. */
+import type { BusyTimes } from '../plan/busy.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { CheckReport } from '../check/report.ts';
 import type { Recording } from './recording.ts';
@@ -21,8 +22,14 @@ export interface Explanation {
 export interface ExplainRuns {
   /** Runs a plan, and records it. */
   readonly record: (plan: Plan) => Promise<Recording>;
-  /** Runs a plan; the report of this invariant, or undefined if it did not break. */
-  readonly judge: (plan: Plan, invariant: string) => Promise<CheckReport | undefined>;
+  /** Runs a plan; undefined if this invariant did not break. */
+  readonly judge: (plan: Plan, invariant: string) => Promise<Broken | undefined>;
+}
+
+/** What a run broke. */
+export interface Broken {
+  readonly report: CheckReport;
+  readonly busy?: BusyTimes;
 }
 
 /** A plan of more faults and operations is shrunk before each is left out once. */

@@ -2,11 +2,13 @@
  * Shrinks the plan of a failing run on the threads of a pool, within a time: the search itself (plan/shrink.ts) stands
  * in this thread, so it can be ended at any moment with the smallest plan so far.
  */
+import { Deferred } from '../../engine/base/deferred.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
-import type { CheckReport, ReportedInvariant } from '../check/report.ts';
+import type { ReportedInvariant } from '../check/report.ts';
 import type { Plan } from '../plan/plan.ts';
-import type { ShrinkProgress } from '../plan/shrink.ts';
+import type { BusyTimes } from '../plan/busy.ts';
+import type { RunTimes, ShrinkProgress } from '../plan/shrink.ts';
 import { judgedAlone, shrinkPlan, withoutFloors } from '../plan/shrink.ts';
 import { suspectedParts, suspicionIn } from '../plan/suspects.ts';
 import type { Pool } from './pool/pool.ts';
@@ -14,6 +16,7 @@ import type { RunResult, Shrunk } from './result.ts';
 import { brokenInvariant } from './broken.ts';
 import { acquaintanceUs } from './run.ts';
 import { isSameBreach } from './signature.ts';
+import type { JudgedRun } from './task.ts';
 
 /** How to shrink a failure. */
 export interface ShrinkLimits {
@@ -47,29 +50,31 @@ export async function shrinkFailure(
   // Shrinking checks the broken invariant alone; a second run of each candidate would prove nothing about it.
   const plan = judgedAlone(whole, invariant);
   const first = result.reports.find((report) => report.invariant === invariant);
-  const violationUs = stormTimeOf(first);
   const passesElsewhere = async (candidate: Plan): Promise<boolean> =>
-    unchanged === undefined || (await resultIfBroken(unchanged, candidate, invariant)) === undefined;
+    unchanged === undefined || (await runIfBroken(unchanged, candidate, invariant)) === undefined;
   // Not waited for: a candidate that fails asks for it.
   const isOfMutant = passesElsewhere(plan);
+  const findsFailure = async (candidate: Plan): Promise<JudgedRun | undefined> => {
+    const found = await runIfBroken(pool, candidate, invariant);
+    const broken = found && brokenInvariant(found.result);
+    if (broken === undefined || (first !== undefined && !isSameBreach(broken, first))) return undefined;
+    return !(await isOfMutant) || (await passesElsewhere(candidate)) ? found : undefined;
+  };
+  const whereFirst = await Promise.race([aborted(signal), runIfBroken(pool, plan, invariant)]);
+  const times = whereFirst === undefined ? timesIn(result) : timesIn(whereFirst.result, whereFirst.busy);
   const outcome = await shrinkPlan(plan, {
-    findsFailure: async (candidate) => {
-      const found = await resultIfBroken(pool, candidate, invariant);
-      const broken = found && brokenInvariant(found);
-      if (broken === undefined || (first !== undefined && !isSameBreach(broken, first))) return undefined;
-      return !(await isOfMutant) || (await passesElsewhere(candidate)) ? found : undefined;
-    },
+    findsFailure,
     width: pool.workersMax,
     signal,
-    suspected: suspectedParts(plan, suspicionIn(first?.firstBad?.text ?? '', plan, violationUs ?? 0)),
-    ...(violationUs === undefined ? {} : { violationUs }),
-    violationUsOf: (found) => stormTimeOf(brokenInvariant(found)),
+    suspected: suspectedParts(plan, suspicionIn(first?.firstBad?.text ?? '', plan), times),
+    times,
+    timesOf: ({ result: found, busy }) => timesIn(found, busy),
     ...(onProgress === undefined ? {} : { onProgress }),
   });
   const small = withoutFloors({ ...outcome.plan, floors: whole.floors });
   return {
     plan: await withRecord(pool, small, invariant),
-    result: outcome.found ?? result,
+    result: outcome.found?.result ?? result,
     runs: outcome.runs,
     minimal: outcome.minimal,
     operations: [workOf(whole), workOf(small)],
@@ -77,21 +82,32 @@ export async function shrinkFailure(
   };
 }
 
-/** When the violation came, in virtual microseconds after the earliest instant at which the storm may begin. */
-function stormTimeOf(report: CheckReport | undefined): number | undefined {
-  const atUs = report?.firstBad?.atUs;
-  return atUs === undefined ? undefined : Math.max(1, atUs - acquaintanceUs);
+/** Resolves to undefined when the signal is aborted. */
+function aborted(signal: AbortSignal): Promise<undefined> {
+  const over = new Deferred<undefined>();
+  if (signal.aborted) over.resolve(undefined);
+  else signal.addEventListener('abort', () => over.resolve(undefined), { once: true });
+  return over.promise;
 }
 
-async function resultIfBroken(
+/** The violation counts from the earliest instant at which the storm may begin. */
+function timesIn(result: RunResult, busy?: BusyTimes): RunTimes {
+  const atUs = brokenInvariant(result)?.firstBad?.atUs;
+  return {
+    ...(atUs === undefined ? {} : { violationUs: Math.max(1, atUs - acquaintanceUs) }),
+    ...(busy === undefined ? {} : { busy }),
+  };
+}
+
+async function runIfBroken(
   pool: Pool,
   plan: Plan,
   invariant: ReportedInvariant,
-): Promise<RunResult | undefined> {
+): Promise<JudgedRun | undefined> {
   try {
-    const answer = await pool.perform({ kind: 'plan', plan, invariant, uncovered: true });
+    const answer = await pool.perform({ kind: 'plan', plan, invariant, uncovered: true, timed: true });
     if (answer.kind !== 'ran') return undefined;
-    return brokenInvariant(answer.result)?.invariant === invariant ? answer.result : undefined;
+    return brokenInvariant(answer.result)?.invariant === invariant ? answer : undefined;
   } catch (error) {
     // Without some of its settings a plan may be no configuration: it is no smaller failure.
     if (error instanceof LockstepError && error.code === 'PlanInvalid') return undefined;

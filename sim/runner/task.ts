@@ -9,6 +9,8 @@ import { checkDeterminism, firstDifference } from '../check/program/determinism.
 import type { Invariant } from '../check/user-invariants.ts';
 import { mustBeInvariants } from '../check/user-invariants.ts';
 import type { ReportedInvariant } from '../check/report.ts';
+import type { Begun, BusyTimes } from '../plan/busy.ts';
+import { busyTimesOf } from '../plan/busy.ts';
 import { generatePlan } from '../plan/plan-generation.ts';
 import type { Plan } from '../plan/plan.ts';
 import type { Scenario } from '../plan/scenario.ts';
@@ -46,6 +48,8 @@ export type Task =
       readonly twice?: Twice;
       /** The cells of coverage that the run reaches are not wanted. */
       readonly uncovered?: true;
+      /** How long clients were busy with what they did is wanted of a run that fails. */
+      readonly timed?: true;
     }
   | { readonly kind: 'record'; readonly plan: Plan }
   | { readonly kind: 'crashPoints'; readonly points: readonly CrashPoint[] }
@@ -55,6 +59,8 @@ export type Task =
 export interface JudgedRun {
   readonly result: RunResult;
   readonly reached: readonly string[];
+  /** Of a run that failed, where it was asked for. */
+  readonly busy?: BusyTimes;
 }
 
 /** The answer to a task of the corresponding kind. */
@@ -82,7 +88,7 @@ export async function performTask(
     case 'plan':
       return {
         kind: 'ran',
-        ...(await judgeRun(task.plan, stopwatch, judgesOf(task, own), task.twice, settingsOf(task))),
+        ...(await judgeRun(task.plan, stopwatch, judgesOf(task, own), task.twice, task)),
       };
     case 'record':
       return { kind: 'recorded', marks: await marksOf(task.plan) };
@@ -91,10 +97,6 @@ export async function performTask(
     case 'durableStep':
       return { kind: 'stepStruck', result: await runDurableStep(task.at) };
   }
-}
-
-function settingsOf({ uncovered }: Task & { readonly kind: 'plan' }): Pick<RunSettings, 'uncovered'> {
-  return uncovered === undefined ? {} : { uncovered };
 }
 
 function judgesOf({ invariant }: Task & { readonly kind: 'plan' }, { invariants }: Own): Own['invariants'] {
@@ -133,23 +135,34 @@ export async function judgePlan(
   return (await judgeRun(plan, stopwatch, invariants, twice, attach === undefined ? {} : { attach })).result;
 }
 
-/** As `judgePlan`, with the cells of coverage that the run reached. */
+type JudgeSettings = Pick<RunSettings, 'attach' | 'uncovered'> & { readonly timed?: true };
+
+/** As `judgePlan`, with the cells of coverage that the run reached, and how long clients were busy if it is `timed`. */
 export async function judgeRun(
   plan: Plan,
   stopwatch: Stopwatch,
   invariants: readonly Invariant[] = [],
   twice: Twice = 'all',
-  settings: Pick<RunSettings, 'attach' | 'uncovered'> = {},
+  { attach, uncovered, timed }: JudgeSettings = {},
 ): Promise<JudgedRun> {
   mustBeInvariants(invariants);
   mustHaveJudges(plan, invariants);
   const startMs = stopwatch();
-  const outcome = await runPlan(plan, settings);
+  const outcome = await runPlan(plan, {
+    ...(attach === undefined ? {} : { attach }),
+    ...(uncovered === undefined ? {} : { uncovered }),
+  });
   const runsTwice = plan.floors.determinism !== undefined && isRunTwice(plan.scenario, plan.seed, twice);
   const determinism = runsTwice ? [await checkTwice(plan, outcome)] : [];
   const judged = { ...outcome, reports: [...outcome.reports, ...determinism] };
   const result = judgeOutcome(plan, judged, stopwatch() - startMs, invariants);
-  return { result, reached: outcome.reached };
+  const busy =
+    timed === true && result.verdict === 'failed' ? { busy: busyTimesOf(plan, begunIn(outcome)) } : {};
+  return { result, reached: outcome.reached, ...busy };
+}
+
+function begunIn({ history, transactions, redis, jobs }: RunOutcome): readonly Begun[] {
+  return [...history, ...transactions, ...redis, ...jobs];
 }
 
 async function checkTwice(plan: Plan, first: RunOutcome): Promise<RunResult['reports'][number]> {
