@@ -28,6 +28,7 @@ import { forceAbort } from './force-abort.ts';
 import { replacementLeaves } from './replacement-leaves.ts';
 import { replaceTheReplacement } from './replace-the-replacement.ts';
 import { hintHolderLeaves } from './hint-holder-leaves.ts';
+import { hintStoreFails } from './hint-store-fails.ts';
 import { hintsOnly } from './hints-only.ts';
 import { readRepairOnly } from './read-repair-only.ts';
 import { hintsForALostNode } from './hints-for-a-lost-node.ts';
@@ -183,6 +184,7 @@ export const scenarios: readonly Scenario[] = [
   tombstonesRemoved,
   wipedDiskReturns,
   hintsOnly,
+  hintStoreFails,
   readRepairOnly,
   hintHolderLeaves,
   hintsForALostNode,

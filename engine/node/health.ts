@@ -2,7 +2,7 @@
  * Whether this node can serve its share of the keys, for `/health/ready`. Each reason is read from the module that it
  * concerns at the moment of the question; only the phase of the node's own life is kept here.
  */
-import type { HealthSource, NotReadyCode } from '../api/stats/health.ts';
+import type { HealthSource, HealthWarningCode, NotReadyCode } from '../api/stats/health.ts';
 import type { Fencing } from '../cluster/membership/fencing.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { Store } from '../storage/store.ts';
@@ -10,6 +10,8 @@ import type { Store } from '../storage/store.ts';
 /** The modules whose condition decides. */
 export interface HealthDependencies {
   readonly store: Pick<Store, 'state' | 'lacksRoom'>;
+  /** Undefined if hinted handoff is off. */
+  readonly hintStore: Pick<Store, 'state' | 'lacksRoom'> | undefined;
   readonly membership: Pick<Membership, 'self' | 'peers' | 'hasPublished' | 'isRoutable' | 'agrees'>;
   readonly fencing: Pick<Fencing, 'isMember'>;
   /** Why the node leads no keys: a rebuild or a takeover. Undefined if it does. */
@@ -55,6 +57,12 @@ export class Health implements HealthSource {
       ['ring_not_agreed', !this.#agrees()],
     ];
     return found.filter(([, holds]) => holds).map(([code]) => code);
+  }
+
+  get warnings(): readonly HealthWarningCode[] {
+    const { hintStore } = this.#parts;
+    if (hintStore?.state !== 'failed') return [];
+    return [hintStore.lacksRoom ? 'hint_store_full' : 'hint_store_failed'];
   }
 
   /**

@@ -163,7 +163,7 @@ export function composeServices(
   provideGauges(stats, driver, dispatch.plane);
   stats.providePoolGauge('peer_forward_error', () => dispatch.dispatcher.failingForwards);
   const publisher = new StatsPublisher(io, stats, identityOf(config), config.statsIntervalMs);
-  const health = new Health({ store, ...dispatch });
+  const health = new Health({ store, hintStore: opened.hintStore, ...dispatch });
   const statistics = statsService({
     stats,
     publisher,

@@ -58,6 +58,7 @@ export function hintOptions(config: NodeConfig): HintOptions {
     drainIntervalUs: config.hintDrainIntervalMs * 1000,
     windowMax: 16,
     timeoutUs: config.requestTimeoutMs * 1000,
+    unremovedCountMax: 100_000,
   };
 }
 
@@ -73,6 +74,7 @@ export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore
     newestKey: () => store.newestKey(),
     liveBytes: () => store.liveBytes,
     keyCount: () => store.keyCount,
+    takesWrites: () => store.state === 'open',
     close: () => driver.close(),
   };
 }

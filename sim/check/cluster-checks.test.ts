@@ -241,10 +241,16 @@ describe('hint-delivery', () => {
   const fine = {
     ...{ removed: 4, skipped: 1, forgotten: [] },
     spread: { compared: 0, skipped: 0, missed: [] },
+    sends: { taken: 2, repeated: [] },
   };
 
   it('holds when hints are removed for a reason, and the rest is counted', () => {
-    expect(verdict(checkHints(fine, [balance]))).toEqual([true, 5, 1]);
+    expect(verdict(checkHints(fine, [balance]))).toEqual([true, 7, 1]);
+  });
+
+  it('breaks over a hint that is sent again and again', () => {
+    const repeated = [{ atUs: 1, text: 'again' }];
+    expect(checkHints({ ...fine, sends: { taken: 2, repeated } }, []).ok).toBe(false);
   });
 
   it('breaks over a hint removed before its replica had it, and over a gauge that is off', () => {

@@ -23,6 +23,7 @@ const ms = 1000;
 const role: ParameterRange = {
   kind: 'choice',
   of: ['any', 'log', 'hint', 'manifest', 'identity', 'members', 'snapshot'],
+  named: ['objects', 'hints'],
 };
 /** One in so many operations is struck. */
 const oneIn: ParameterRange = { kind: 'integer', min: 1, max: 50 };
@@ -426,11 +427,9 @@ function survivalOf(keeps: string): Survival {
   return keeps === 'some' ? 'subset' : 'dropAll';
 }
 
-/** Loses one of the files of the role; the role `hints` means any file of the hint store. */
+/** Loses one of the files of the role. */
 function loseOneFile(disk: HostDisk, { role, how, permille }: Fault['params']): void {
-  const paths = [...disk.durableFiles().keys()].filter((path) =>
-    role === 'hints' ? path.startsWith('hints/') : playsRole(path, String(role)),
-  );
+  const paths = [...disk.durableFiles().keys()].filter((path) => playsRole(path, String(role)));
   const path = paths[Math.floor((paths.length * Number(permille)) / 1000)];
   if (path !== undefined) disk.loseFile(path, how === 'removed' ? 'removed' : 'emptied');
 }

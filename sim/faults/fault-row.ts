@@ -19,7 +19,17 @@ export type ClientSort = 'c' | 'x' | 'r' | 'j';
 /** The values that a fault's parameter can take; integer bounds are inclusive. */
 export type ParameterRange =
   | { readonly kind: 'integer'; readonly min: number; readonly max: number }
-  | { readonly kind: 'choice'; readonly of: readonly string[] };
+  | {
+      readonly kind: 'choice';
+      readonly of: readonly string[];
+      /** Words that plans may hold, too, and that are drawn only for a scenario that names them. */
+      readonly named?: readonly string[];
+    };
+
+/** All words that a plan may hold for a choice. */
+export function wordsOf(range: Extract<ParameterRange, { kind: 'choice' }>): readonly string[] {
+  return [...range.of, ...(range.named ?? [])];
+}
 
 /** One kind of fault. */
 export interface FaultRow {

@@ -341,6 +341,17 @@ export const clusterMutants: readonly Mutant[] = [
     oracles: ['ring-agreement'],
     seedsMax: 5,
   },
+  {
+    name: 'unremoved-hints-sent-again',
+    code: 'M257',
+    title: 'a node whose hint store has failed forgets which hints it has delivered',
+    file: 'engine/replication/hints/hints.js',
+    find: 'this.#unremoved.set(hintKey, end);',
+    replace: 'this.#unremoved.has(hintKey);',
+    scenario: 'hint-store-fails',
+    oracles: ['hint-delivery'],
+    seedsMax: 3,
+  },
 ];
 
 /** Edits that break no promise: no check may report them. */

@@ -11,12 +11,23 @@ export interface ReadHint {
   readonly object: StoredObject;
 }
 
+/** The bytes of its object; undefined if the bytes are no hint. */
+export function readHintObject(bytes: Uint8Array): Uint8Array | undefined {
+  return readParts(bytes, (_token, _writtenMs, object) => object);
+}
+
 /** Undefined if the bytes are no hint. */
 export function readHint(bytes: Uint8Array): ReadHint | undefined {
+  return readParts(bytes, (token, writtenMs, object) => ({ token, writtenMs, object: decodeObject(object) }));
+}
+
+function readParts<Read>(
+  bytes: Uint8Array,
+  read: (token: number, writtenMs: number, object: Uint8Array) => Read,
+): Read | undefined {
   try {
     const reader = new ByteReader(bytes);
-    if (reader.u8() !== 1) return undefined;
-    return { token: reader.u32(), writtenMs: reader.u64(), object: decodeObject(reader.bytes()) };
+    return reader.u8() === 1 ? read(reader.u32(), reader.u64(), reader.bytes()) : undefined;
   } catch (error) {
     if (error instanceof BytesError) return undefined;
     throw error;

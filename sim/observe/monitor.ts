@@ -21,6 +21,7 @@ import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
 import { HandoverObserver } from './handover-observer.ts';
+import { HintSends } from './hint-sends.ts';
 import { HintAges } from './hint-ages.ts';
 import type { DiskExceptions, Owners } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
@@ -82,6 +83,7 @@ export class Monitor {
   readonly #dates: DateObserver;
   readonly #objects: ObjectObserver;
   readonly #handovers: HandoverObserver;
+  readonly #sends: HintSends;
   readonly #routes: RouteObserver;
   readonly #readRoom: ReadMemoryObserver;
   readonly #moves: OpinionMove[] = [];
@@ -126,7 +128,9 @@ export class Monitor {
     );
     const forgetful = nodesExcepted(plan.faults, 'hint-delivery');
     this.#handovers = new HandoverObserver(nowUs, this.#objects, forgetful);
-    this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host));
+    this.#sends = this.#hintSends(forgetful);
+    const sends = needsAny(plan.floors, 'disk-records') ? this.#sends : undefined;
+    this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host), sends);
     this.#readRoom = new ReadMemoryObserver(world, cluster);
     if (!observed) return;
     if (needsAny(plan.floors, 'dates')) this.#watchClocks();
@@ -228,16 +232,12 @@ export class Monitor {
       quiet: { nodes: this.#quiet, clientsBusy },
       readMemory: { entries, rests, answers: this.#routes.largeAnswers },
       standbyPeriods: this.#standbyPeriods(),
-      hints: this.#objects.hints,
+      hints: { ...this.#objects.hints, sends: this.#sends.records },
       hintBalances: this.#balances,
       transfers: joined(this.#objects.cleanups, this.#handovers.records),
     };
   }
 
-  /**
-   * A coordinator keeps a hint of every replica that it missed, where the ring stands still, disks answer at once, and
-   * hints are on and have room.
-   */
   /** The periods of STANDBY; one that its node's disk may have lost ends with the next start. */
   #standbyPeriods(): readonly StandbyPeriod[] {
     const excepted = nodesExcepted(this.#plan.faults, 'standby-routing');
@@ -246,6 +246,15 @@ export class Monitor {
       const start = this.#begins.find((one) => one.observer === node && one.atUs > fromUs && one.atUs < toUs);
       if (start === undefined || !excepted.has(node)) return period;
       return { node, fromUs, toUs: start.atUs, forgotten: true };
+    });
+  }
+
+  #hintSends(forgetful: ReadonlySet<string>): HintSends {
+    return new HintSends({
+      nowUs: () => this.#world.nowUs,
+      patienceUs: this.#requestUs() + slackUs,
+      hintOf: (host, peer, key) => this.#objects.hintAt(host, peer, key),
+      isForgetful: (node) => forgetful.has(node),
     });
   }
 
@@ -260,6 +269,10 @@ export class Monitor {
     );
   }
 
+  /**
+   * A coordinator keeps a hint of every replica that it missed, where the ring stands still, disks answer at once, and
+   * hints are on and have room.
+   */
   #spread(): Pick<DiskExceptions, 'spread'> {
     const { faults } = this.#plan;
     const kinds = faults.map(({ kind }) => kind);
@@ -270,8 +283,7 @@ export class Monitor {
     );
     const hindered = hinderedNodes(faults);
     if (moves || hindered === undefined || !hints) return {};
-    const requestMs = Math.max(...configs.map(({ requestTimeoutMs }) => requestTimeoutMs));
-    const patienceUs = Math.max(requestMs * 1000, answerTimeoutUs) + slackUs;
+    const patienceUs = Math.max(this.#requestUs(), answerTimeoutUs) + slackUs;
     const ring = this.#cluster.owners();
     return {
       spread: {
@@ -280,6 +292,12 @@ export class Monitor {
         ownersOf: (token) => ring.placement(token as Token).map(({ node }) => node),
       },
     };
+  }
+
+  /** The longest time that any node gives a request, in virtual microseconds. */
+  #requestUs(): number {
+    const configs = this.#cluster.members.map((name) => this.#cluster.configOf(name));
+    return 1000 * Math.max(...configs.map(({ requestTimeoutMs }) => requestTimeoutMs));
   }
 
   #watchClocks(): void {

@@ -33,7 +33,8 @@ import { logsInUse } from './segments-in-use.ts';
 import { nameOfDot, placeOfDot, sameDot, tellingOf } from './dot-names.ts';
 import type { HintAges } from './hint-ages.ts';
 import type { ReadHint } from './hint-records.ts';
-import { readHint } from './hint-records.ts';
+import { readHint, readHintObject } from './hint-records.ts';
+import type { StoredHint } from './hint-sends.ts';
 import { FlushHistory } from './flush-history.ts';
 import { nameOf } from './store-dump.ts';
 import type { SpreadTerms } from './write-spread.ts';
@@ -191,7 +192,7 @@ export class ObjectObserver {
     return this.#puts;
   }
 
-  get hints(): HintRecords {
+  get hints(): Omit<HintRecords, 'sends'> {
     const removed = this.#removed + this.#overwrites;
     const spread: SpreadRecords = this.#spread?.records ?? { compared: 0, skipped: 0, missed: [] };
     return { removed, skipped: this.#skippedHints, forgotten: this.#forgotten, spread };
@@ -221,6 +222,13 @@ export class ObjectObserver {
   hintWrites(host: string): Pick<HintBalance, 'written' | 'erased'> {
     const writes = this.#hintWrites.get(host);
     return { written: writes?.written.size ?? 0, erased: writes?.erased.size ?? 0 };
+  }
+
+  /** The hint of a key that lies on the host's disk for the peer. */
+  hintAt(host: string, peer: string, key: PackedKey): StoredHint | undefined {
+    const held = this.#hints.get(host)?.get(hintKeyOf(peer as NodeId, key));
+    const object = held?.hint === undefined ? undefined : readHintObject(held.hint);
+    return held === undefined || object === undefined ? undefined : { seq: held.seq, object };
   }
 
   /** Number of hints on a node's disk now. */

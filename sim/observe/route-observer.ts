@@ -1,7 +1,7 @@
 /**
  * Records from the wire of the peer plane which node answered which: the replicas' answers to reads
- * (`quorum-intersection`; for large objects, `resource-bounds`), and the incarnation that sent each answer
- * (`node-identity`).
+ * (`quorum-intersection`; for large objects, `resource-bounds`), the incarnation that sent each answer
+ * (`node-identity`), and the hints that were sent (`hint-delivery`, see `hint-sends.ts`).
  */
 import type { Frame } from '../../engine/peer/wire/frames.ts';
 import { FrameDecoder, FrameError } from '../../engine/peer/wire/frames.ts';
@@ -11,10 +11,12 @@ import { decodeKeyed, decodeObjectReply } from '../../engine/peer/wire/object-bo
 import type { AnswerRecord } from '../check/cluster/identity.ts';
 import type { ReadAnswer } from '../evidence/read-answers.ts';
 import type { LargeAnswer } from '../check/bounds/read-memory.ts';
+import type { HintSends, SentHint } from './hint-sends.ts';
 import { clusterPorts } from '../world/cluster/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher } from '../world/core/watchers.ts';
 import { nameOf } from './store-dump.ts';
 
+const nothing = Buffer.alloc(0);
 const limits = { frameBytesMax: 64 * 1024 * 1024 };
 
 interface Read {
@@ -30,6 +32,8 @@ class Side {
   readonly wrote = new FrameDecoder(limits);
   /** Unanswered reads, by request number. */
   readonly reads = new Map<number, Read>();
+  /** Unanswered messages that carry a hint, by request number. */
+  readonly hints = new Map<number, SentHint>();
   /** The name and incarnation id that the other side's greeting claimed. */
   claim: { readonly name: string; readonly epoch: string } | undefined;
   /** Malformed bytes arrived: the rest of the stream is ignored. */
@@ -43,13 +47,16 @@ export class RouteObserver {
   readonly identities: AnswerRecord[] = [];
   readonly #nowUs: () => number;
   readonly #isNode: (host: string) => boolean;
+  readonly #sends: HintSends | undefined;
   readonly #sides = new Map<number, Side>();
   /** Per incarnation of a node and name of a peer: the peer's incarnation that greeted last. */
   readonly #newest = new Map<string, string>();
 
-  constructor(nowUs: () => number, isNode: (host: string) => boolean) {
+  /** `sends`: receives every object that a node sends to another one. */
+  constructor(nowUs: () => number, isNode: (host: string) => boolean, sends?: HintSends) {
     this.#nowUs = nowUs;
     this.#isNode = isNode;
+    this.#sends = sends;
   }
 
   get watcher(): ConnectionWatcher {
@@ -85,10 +92,20 @@ export class RouteObserver {
 
   #asks(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', { kind, id, body }: Frame): void {
     if (way === 'wrote') {
+      if (kind === requestKinds.mergeObject && this.#sends !== undefined) {
+        const { key, object = nothing } = decodeKeyed(body);
+        const hint = this.#sends.sent(end.host, end.life, end.peer, key, object);
+        if (hint !== undefined) side.hints.set(id, hint);
+      }
       if (kind !== requestKinds.readObject) return;
       const { key, bytesMax } = decodeKeyed(body);
       side.reads.set(id, { key: nameOf(key), askedUs: this.#nowUs(), bytesMax });
       return;
+    }
+    const hint = side.hints.get(id);
+    if (hint !== undefined && isReplyKind(kind)) {
+      side.hints.delete(id);
+      if (kind === replyKinds.written) this.#sends?.taken(hint);
     }
     const read = side.reads.get(id);
     if (read === undefined || !isReplyKind(kind)) return;

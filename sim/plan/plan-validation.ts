@@ -8,6 +8,7 @@ import type { InvariantName } from '../check/invariants.ts';
 import { invariantTable } from '../check/invariants.ts';
 import { bucketChangeKinds } from '../evidence/bucket-changes.ts';
 import type { ParameterRange } from '../faults/fault-row.ts';
+import { wordsOf } from '../faults/fault-row.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
 import { faultKinds, faultRows } from '../faults/fault-table.ts';
 import type { Field } from './fields.ts';
@@ -379,7 +380,9 @@ function readParams(field: Field, kind: FaultKind): PlanFault['params'] {
 }
 
 function readParameter(field: Field, range: ParameterRange): number | string {
-  return range.kind === 'integer' ? readInteger(field, range.min, range.max) : readChoice(field, range.of);
+  return range.kind === 'integer'
+    ? readInteger(field, range.min, range.max)
+    : readChoice(field, wordsOf(range));
 }
 
 function readMalformedInput(field: Field, hosts: Hosts): PlanMalformedInput {

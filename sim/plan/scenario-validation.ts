@@ -9,6 +9,7 @@ import { jobKinds } from '../evidence/jobs.ts';
 import { redisKinds } from '../evidence/redis.ts';
 import { findNamed } from '../check/named.ts';
 import type { FaultRow } from '../faults/fault-row.ts';
+import { wordsOf } from '../faults/fault-row.ts';
 import { faultKinds, faultRows } from '../faults/fault-table.ts';
 import type { Field } from './fields.ts';
 import {
@@ -245,7 +246,7 @@ function readDraw(field: Field, stormUs: number): void {
     const own = params[name];
     if (own?.kind !== 'choice')
       refuse(choices, `${kind} has no such choice; it has ${namesOf(params, 'choice')}`);
-    else if (readList(choices, 100, (word) => readChoice(word, own.of)).length === 0)
+    else if (readList(choices, 100, (word) => readChoice(word, wordsOf(own))).length === 0)
       refuse(choices, 'at least one value is expected');
   }
   if (draw.targets !== undefined && readList(draw.targets, 1000, (item) => readText(item, 64)).length === 0)

@@ -41,7 +41,7 @@ export interface ClusterView {
   readonly store: 'open' | 'failed' | 'closed';
   /**
    * State of the store in which this node keeps writes for others that missed them. `failed`: it keeps no more of them,
-   * and offers those that it has again and again, until it restarts or a full disk has room. Absent if hinted handoff is
+   * and removes none of those that it has, until it restarts or a full disk has room. Absent if hinted handoff is
    * off, and in answers of builds that do not state it.
    */
   readonly hint_store?: 'open' | 'failed' | 'closed';

@@ -9,8 +9,8 @@ import { takeSnapshot } from '../../metrics/snapshot.ts';
 import { AnsweredHosts } from '../answered-hosts.ts';
 import { textOfAnswer } from '../http/client.fixture.ts';
 import { TestClock, TestLog } from '../testing/test-io.fixture.ts';
-import type { NotReadyCode } from './health.ts';
-import { notReadyReasons } from './health.ts';
+import type { HealthWarningCode, NotReadyCode } from './health.ts';
+import { healthWarnings, notReadyReasons } from './health.ts';
 import { statsService } from './service.ts';
 
 const identity = { source: 'n1', version: '0', rack: 'r', dc: 'd', pool: 'lockstep', server: 'store_local' };
@@ -20,7 +20,9 @@ const servers = [
   { name: 'n1', dc: 'd1', rack: 'r2', host: '127.0.0.1', port: 8101, tokens: [3, 9] },
 ];
 
-const health: { node: string; notReady: NotReadyCode[] } = { node: 'n1', notReady: [] };
+const health: { node: string; notReady: NotReadyCode[]; warnings: HealthWarningCode[] } = {
+  ...{ node: 'n1', notReady: [], warnings: [] },
+};
 
 function publish(stats: NodeStats, sequence: number): Publication {
   const instant = { sequence, uptimeSeconds: 1, timestampSeconds: 2, residentBytes: 3 };
@@ -114,7 +116,20 @@ describe('the stats listener', () => {
     const { get } = setting();
     health.notReady = [];
     const ready = await get('/health/ready');
-    expect([ready.status, ready.body]).toEqual([200, '{"status":"ready","node":"n1","reasons":[]}\n']);
+    expect([ready.status, ready.body]).toEqual([
+      200,
+      '{"status":"ready","node":"n1","reasons":[],"warnings":[]}\n',
+    ]);
+    health.warnings = ['hint_store_full'];
+    const warned = await get('/health/ready');
+    expect([warned.status, JSON.parse(textOfAnswer(warned))]).toEqual([
+      200,
+      {
+        ...{ status: 'ready', node: 'n1', reasons: [] },
+        warnings: [{ code: 'hint_store_full', detail: healthWarnings.hint_store_full }],
+      },
+    ]);
+    health.warnings = [];
     health.notReady = ['disk_full', 'ring_not_agreed'];
     const live = await get('/health/live');
     expect([live.status, live.body]).toEqual([200, '{"status":"live","node":"n1"}\n']);
@@ -124,6 +139,7 @@ describe('the stats listener', () => {
       status: 'not_ready',
       node: 'n1',
       reasons: health.notReady.map((code) => ({ code, detail: notReadyReasons[code] })),
+      warnings: [],
     });
   });
 

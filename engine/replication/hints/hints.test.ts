@@ -29,7 +29,10 @@ import type { ReadDone, WriteDone } from '../../replica/key-slots.ts';
 
 const peer = 'n2' as NodeId;
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
-const options = { bytesMax: 1e6, ageMsMax: 1e6, drainIntervalUs: 1e12, windowMax: 4, timeoutUs: 1e6 };
+const options = {
+  ...{ bytesMax: 1e6, ageMsMax: 1e6, drainIntervalUs: 1e12, windowMax: 4, timeoutUs: 1e6 },
+  unremovedCountMax: 2,
+};
 
 /**
  * A store that answers reads with what is durable when they are asked. Reads and writes are answered in order, when the
@@ -41,6 +44,10 @@ class SlowStore implements HintStore {
   readonly writes: (() => void)[] = [];
   failures = 0;
   isRotten = false;
+  /** Takes no writes, as a store of which a write has failed. */
+  isFailed = false;
+  /** Answers writes with an error although it takes some. */
+  isErring = false;
 
   tryRead(asked: PackedKey, done: ReadDone): SendOutcome {
     const value = this.durable.get(asked);
@@ -50,6 +57,10 @@ class SlowStore implements HintStore {
   }
 
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
+    if (this.isFailed || this.isErring) {
+      this.writes.push(() => done(new LockstepError('StorageFailed')));
+      return 'ok';
+    }
     this.writes.push(() => {
       for (const { key: written, value } of batch) {
         if (value === undefined) this.durable.delete(written);
@@ -87,6 +98,10 @@ class SlowStore implements HintStore {
     return this.durable.size;
   }
 
+  takesWrites(): boolean {
+    return !this.isFailed;
+  }
+
   close(): void {
     this.reads.length = 0;
   }
@@ -95,10 +110,12 @@ class SlowStore implements HintStore {
 /** A replica that takes what it is sent, and answers when the test says. */
 class SlowPeer implements PeerLinks {
   readonly replies: (() => void)[] = [];
+  asked = 0;
   held: StoredObject | undefined;
 
   request(_: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): SendOutcome {
     if (request.kind !== 'mergeObject') throw new Error(`a hint goes as ${request.kind}`);
+    this.asked += 1;
     const sent = decodeObject(Buffer.from(request.object));
     this.replies.push(() => {
       this.held = this.held === undefined ? sent : mergeObjects(this.held, sent);
@@ -145,8 +162,8 @@ class Bench {
     await recalled;
   }
 
-  keep(object: StoredObject): void {
-    this.hints.keep(peer, key, 7 as Token, encodeObject(object));
+  keep(object: StoredObject, of = key): void {
+    this.hints.keep(peer, of, 7 as Token, encodeObject(object));
   }
 
   /** Delivers the oldest pending answer of one kind. */
@@ -193,6 +210,67 @@ describe('hints', () => {
     await bench.drainAll();
     const { delivered, expired } = bench.hints.counts;
     expect([bench.hints.kept, delivered, expired, bench.replica.held]).toEqual([0, 0, 1, undefined]);
+  });
+
+  it('go to their replica once while the store cannot remove them, and once more after a restart', async () => {
+    const bench = new Bench();
+    for (const object of writesOf(1)) bench.keep(object);
+    await bench.answer('writes');
+    bench.store.isFailed = true;
+    await bench.drainAll();
+    expect(bench.replica.asked).toBe(1);
+    expect([bench.hints.kept, bench.hints.unremoved, bench.hints.counts.delivered]).toEqual([1, 1, 0]);
+    // None is left that a leaving node must wait for.
+    expect(await bench.hints.handOn()).toBe(0);
+    bench.store.isFailed = false;
+    await bench.restart();
+    await bench.drainAll();
+    expect([bench.replica.asked, bench.hints.kept, bench.hints.counts.delivered]).toEqual([2, 0, 1]);
+  });
+
+  it('are removed, and count as delivered once, as soon as the store removes again', async () => {
+    const bench = new Bench();
+    for (const object of writesOf(1)) bench.keep(object);
+    await bench.answer('writes');
+    bench.store.isErring = true;
+    await bench.drainAll();
+    bench.store.isErring = false;
+    await bench.drainAll();
+    expect([bench.replica.asked, bench.hints.kept, bench.hints.unremoved]).toEqual([1, 0, 0]);
+    expect(bench.hints.counts.delivered).toBe(1);
+  });
+
+  it('go to their replica again once a write is added, unless the store takes none', async () => {
+    for (const isFailed of [true, false]) {
+      const bench = new Bench();
+      const [first, second] = writesOf(2);
+      bench.keep(present(first, 'a write'));
+      await bench.answer('writes');
+      bench.store.isErring = true;
+      await bench.drainAll();
+      [bench.store.isFailed, bench.store.isErring] = [isFailed, false];
+      bench.keep(present(second, 'a write'));
+      await bench.drainAll();
+      expect(bench.replica.asked).toBe(isFailed ? 1 : 2);
+      expect(bench.hints.counts).toMatchObject(
+        isFailed ? { delivered: 0, dropped: 1 } : { delivered: 1, dropped: 0 },
+      );
+    }
+  });
+
+  it('are not delivered beyond the number of those of which the node can remember that they are', async () => {
+    const bench = new Bench();
+    const [object] = writesOf(1);
+    for (const name of ['k', 'l', 'm', 'n', 'o', 'p'])
+      bench.keep(
+        present(object, 'a write'),
+        objectKey(defaultType, byteStringOf('b'), byteStringOf(name)).packed,
+      );
+    for (let count = 0; count < 6; count++) await bench.answer('writes');
+    bench.store.isFailed = true;
+    await bench.drainAll();
+    // One window, in which the limit was reached.
+    expect(bench.replica.asked).toBe(options.windowMax);
   });
 
   it('are aged by no jump of the wall clock, neither while the node runs nor while it is down', async () => {

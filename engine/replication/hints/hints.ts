@@ -16,6 +16,11 @@
  * Hints of a peer that is no longer a member go to all present owners of their keys. A leaving node delivers what it
  * can and hands the rest to other nodes (`handOn`).
  *
+ * A hint is sent to a replica that has taken it no second time, also if the store cannot remove it (a failed store takes
+ * no writes until the node starts again): this incarnation remembers, for `unremovedCountMax` hints, that they have
+ * ended, and tries only the removal again. Beyond that number it delivers none until some are removed. A hint to which
+ * a write is added is delivered again. After a start every hint in the store is delivered once more.
+ *
  * Equation, per incarnation: delivered + handed on + expired + kept now <= stored + kept at the start. (A hint that
  * replaces another counts as stored, but not as kept beside it.) `dropped` counts those that were never stored.
  */
@@ -50,6 +55,8 @@ export interface HintOptions {
   /** Hints in flight to one peer at once. */
   readonly windowMax: number;
   readonly timeoutUs: number;
+  /** Most hints that have ended and are not removed, of which the node remembers it. */
+  readonly unremovedCountMax: number;
 }
 
 /** The store of hints, as this module needs it. */
@@ -64,11 +71,16 @@ export interface HintStore extends LocalStore {
   liveBytes(): number;
   /** Number of stored hints. */
   keyCount(): number;
+  /** False once a write or a sync has failed: it takes none until it is opened again. */
+  takesWrites(): boolean;
   /** Stops accepting writes. */
   close(): void;
 }
 
-/** Counts of this incarnation; see the equation in the header. */
+/** What became of a hint that need not be stored any more. */
+type HintEnd = 'delivered' | 'handedOn' | 'expired';
+
+/** Counts of this incarnation; see the equation in the header. A hint that has ended counts once it is removed. */
 export interface HintCounts {
   stored: number;
   delivered: number;
@@ -122,6 +134,8 @@ export class Hints {
   readonly #wanted = new Set<NodeId>();
   readonly #changes = new TransientMap<PackedKey, Change>();
   readonly #deliveries = new TransientMap<PackedKey, Delivery>();
+  /** Hints that have ended and could not be removed; no write was added to them since. */
+  readonly #unremoved = new Map<PackedKey, HintEnd>();
   /** Peers for which hints may be stored; undefined until the store has been scanned. */
   #known: Set<NodeId> | undefined;
   #timer: Timer | undefined;
@@ -150,6 +164,13 @@ export class Hints {
   /** Bytes of the stored hints. */
   get keptBytes(): number {
     return this.#store.liveBytes();
+  }
+
+  /** Number of the stored hints that have ended and could not be removed. */
+  get unremoved(): number {
+    let count = 0;
+    for (const hintKey of this.#unremoved.keys()) if (this.#store.has(hintKey)) count += 1;
+    return count;
   }
 
   /** Goes on with the ages of the hints that are stored already. Call it before any hint is kept. */
@@ -199,6 +220,8 @@ export class Hints {
       return;
     }
     this.#keptFor.add(peer);
+    // A store that takes no writes adds none to the hint.
+    if (this.#store.takesWrites()) this.#unremoved.delete(hintKey);
     const delivery = this.#deliveries.get(hintKey);
     if (delivery !== undefined) {
       sometimes('hint.overtaken');
@@ -229,11 +252,11 @@ export class Hints {
 
   /**
    * Delivers all hints, or hands them to other nodes to store; called when this node leaves. Resolves with the number
-   * of hints still here: those that no node took and those that were added meanwhile.
+   * of hints that no node took, and of those that were added meanwhile.
    */
   async handOn(): Promise<number> {
     for (const peer of [...this.#keptFor]) await this.#deliverAll(peer, () => true, this.#ways.toAnybody);
-    return this.kept;
+    return this.kept - this.unremoved;
   }
 
   #drain(peer: NodeId, goOn: () => boolean, way: HintWay): void {
@@ -259,6 +282,7 @@ export class Hints {
   #tick(): void {
     if (this.#stopped) return;
     this.#timer = this.#io.clock.after(this.#options.drainIntervalUs, () => this.#tick());
+    this.#forgetRemoved();
     for (const peer of this.#peers.members()) if (this.#peers.isRoutable(peer)) this.drain(peer);
     this.#settleEstates();
   }
@@ -384,9 +408,18 @@ export class Hints {
   async #deliver(peer: NodeId, hintKey: PackedKey, way: HintWay): Promise<boolean> {
     // A hint that is being written or delivered is skipped; the next drain delivers it.
     if (this.#changes.has(hintKey) || this.#deliveries.has(hintKey)) return true;
+    const end = this.#unremoved.get(hintKey);
+    if (end !== undefined && !this.#store.takesWrites()) return true;
+    if (end === undefined && this.#unremoved.size >= this.#options.unremovedCountMax) {
+      sometimes('hint.unremoved-limit-reached');
+      return false;
+    }
     this.#deliveries.set(hintKey, { overtaken: false });
     try {
-      return await this.#handOver(peer, hintKey, way);
+      if (end === undefined) return await this.#handOver(peer, hintKey, way);
+      sometimes('hint.removal-repeated');
+      await this.#end(hintKey, end);
+      return true;
     } finally {
       if (this.#deliveries.delete(hintKey) === undefined) failAssertion('a hint has one delivery at a time');
     }
@@ -403,13 +436,36 @@ export class Hints {
       if (isFlushed) sometimes('hint.flushed');
       else if (hint === undefined) sometimes('hint.unreadable');
       else sometimes('hint.expired');
-      if (await this.#remove(hintKey)) this.counts.expired += 1;
+      await this.#end(hintKey, 'expired');
       return true;
     }
     const outcome = await way(peer, key, hint);
     if (outcome === 'here') return false;
-    if (await this.#remove(hintKey)) this.counts[outcome] += 1;
+    await this.#end(hintKey, outcome);
     return true;
+  }
+
+  /** Removes a hint that has ended, or remembers that it has. */
+  async #end(hintKey: PackedKey, end: HintEnd): Promise<void> {
+    const delivery = this.#deliveries.get(hintKey);
+    if (delivery === undefined) return failAssertion('a hint is ended only by its delivery');
+    // A later write for the key is queued behind the removal.
+    const isRemoved = !delivery.overtaken && (await this.#remove(hintKey));
+    if (isRemoved) {
+      this.counts[end] += 1;
+      this.#unremoved.delete(hintKey);
+    } else if (!delivery.overtaken) this.#unremoved.set(hintKey, end);
+  }
+
+  /** A removal that the store answered too late, or with an error, may have happened. */
+  #forgetRemoved(): void {
+    if (this.#unremoved.size === 0 || !this.#store.takesWrites()) return;
+    for (const [hintKey, end] of this.#unremoved) {
+      if (this.#store.has(hintKey)) continue;
+      sometimes('hint.removed-late');
+      this.counts[end] += 1;
+      this.#unremoved.delete(hintKey);
+    }
   }
 
   #isTooOld(hint: Hint): boolean {
@@ -427,14 +483,8 @@ export class Hints {
     return answer.promise;
   }
 
-  /**
-   * Removes a delivered hint, unless a write was added to it since it was read. Resolves with whether it did. A later
-   * write for the key is queued behind the removal.
-   */
-  async #remove(key: PackedKey): Promise<boolean> {
-    const delivery = this.#deliveries.get(key);
-    if (delivery === undefined) return failAssertion('a hint is removed only by its delivery');
-    if (delivery.overtaken) return false;
+  /** Removes a hint from the store. Resolves with whether it did. */
+  #remove(key: PackedKey): Promise<boolean> {
     const done = new Deferred<boolean>();
     const onDone: WriteDone = (error) => done.resolve(error === undefined);
     const outcome = this.#store.tryWrite([{ key, token: 0 as Token, value: undefined }], onDone);

@@ -12,6 +12,9 @@
  * of it: within the time that a request may take, the replica's disk has held it, or some disk a hint of it for that
  * replica.
  *
+ * A hint that its replica has confirmed is not sent again and again by the same incarnation, also if its store cannot
+ * remove it.
+ *
  * Skipped: writes of coordinators whose disk or processor a fault hinders; expired or unreadable hints (counted as expired), and hints whose replica's context has been pruned.
  */
 import { invariant } from '../invariant.ts';
@@ -27,7 +30,14 @@ export interface SpreadRecords {
   readonly missed: readonly BadEvent[];
 }
 
-/** Findings of the object observer. */
+/** Findings about the hints that were sent. */
+export interface SendRecords {
+  /** Number of hints that a replica has confirmed. */
+  readonly taken: number;
+  readonly repeated: readonly BadEvent[];
+}
+
+/** Findings of the observers of objects and of hints on the wire. */
 export interface HintRecords {
   /** Number of hints removed, or held by a node that left. */
   readonly removed: number;
@@ -35,6 +45,7 @@ export interface HintRecords {
   readonly forgotten: readonly BadEvent[];
   /** What became of the replicas that a coordinator missed. */
   readonly spread: SpreadRecords;
+  readonly sends: SendRecords;
 }
 
 /** Per node at the end: hints on its disk, and what the node counts. */
@@ -67,7 +78,7 @@ export const hintDeliveryRow = invariant({
   promise: 'no hint is dropped before its write arrives',
   gravity: 'data',
   breach: 'a write that was kept for an absent replica never reaches it',
-  needs: ['disk-records', 'quiet-cluster'],
+  needs: ['disk-records', 'quiet-cluster', 'routes'],
   everydayFloor: 3,
   check: ({ hints, hintBalances }: HintEvidence) => checkHints(hints, hintBalances),
 });
@@ -78,7 +89,7 @@ function addsUp({ ended, erased, stored, written, exact }: HintBalance): boolean
 
 /** Checks removed hints and the final balance of every node. */
 export function checkHints(
-  { removed, skipped, forgotten, spread }: HintRecords,
+  { removed, skipped, forgotten, spread, sends }: HintRecords,
   balances: readonly HintBalance[],
 ): CheckReport {
   const tally = new Tally('hint-delivery');
@@ -86,6 +97,8 @@ export function checkHints(
   for (const { atUs, text } of forgotten) tally.compare(false, atUs, () => text);
   for (let count = spread.missed.length; count < spread.compared; count++) tally.compare(true, 0, () => '');
   for (const { atUs, text } of spread.missed) tally.compare(false, atUs, () => text);
+  for (let count = sends.repeated.length; count < sends.taken; count++) tally.compare(true, 0, () => '');
+  for (const { atUs, text } of sends.repeated) tally.compare(false, atUs, () => text);
   for (const balance of balances) {
     const { node, atUs, onDisk, counted } = balance;
     tally.compare(onDisk === counted, atUs, () => {

@@ -55,6 +55,26 @@ test('a full disk and a failed store are told apart', async () => {
   expect(await reasonsOf(room, 'n2')).toEqual(['store_failed']);
 });
 
+test('a failed hint store is a warning of a node that is ready', async () => {
+  const room = new MemberHarness('health of a hint store', 3);
+  await room.startAll();
+  const warningsOf = async (name: string): Promise<readonly unknown[]> => {
+    const answer = JSON.parse(await room.look(name, '/health/ready')) as { warnings: { code: string }[] };
+    return answer.warnings.map(({ code }) => code);
+  };
+  expect(await warningsOf('n1')).toEqual([]);
+  room.cluster.host('n1').disk.inject({
+    kind: 'write-error',
+    failure: 'fault',
+    matches: (path) => path.startsWith('hints/'),
+  });
+  room.cluster.crash('n3', 'keepAll', 'silent');
+  await room.ask('n1', 'PUT', '/buckets/b/keys/k', 'v');
+  await room.pass(10 * second);
+  expect(await reasonsOf(room, 'n1')).toEqual([]);
+  expect(await warningsOf('n1')).toEqual(['hint_store_failed']);
+});
+
 test('a member on an empty disk is not ready before it has got its data back', async () => {
   const room = new MemberHarness('health of a rebuild', 3);
   await room.startAll();
