@@ -29,6 +29,7 @@ import { replacementLeaves } from './replacement-leaves.ts';
 import { replaceTheReplacement } from './replace-the-replacement.ts';
 import { hintHolderLeaves } from './hint-holder-leaves.ts';
 import { hintStoreFails } from './hint-store-fails.ts';
+import { hintsOverClockJumps } from './hints-over-clock-jumps.ts';
 import { hintsOnly } from './hints-only.ts';
 import { readRepairOnly } from './read-repair-only.ts';
 import { hintsForALostNode } from './hints-for-a-lost-node.ts';
@@ -62,6 +63,7 @@ import { redisExpiry } from './redis-expiry.ts';
 import { redisMulti } from './redis-multi.ts';
 import { redisMessages } from './redis-messages.ts';
 import { redisPipelines } from './redis-pipelines.ts';
+import { redisPipelinesCutOff } from './redis-pipelines-cut-off.ts';
 import { redisPipelinesHinted } from './redis-pipelines-hinted.ts';
 import { redisScripts } from './redis-scripts.ts';
 import { leftNodeRestarts } from './left-node-restarts.ts';
@@ -184,6 +186,7 @@ export const scenarios: readonly Scenario[] = [
   tombstonesRemoved,
   wipedDiskReturns,
   hintsOnly,
+  hintsOverClockJumps,
   hintStoreFails,
   readRepairOnly,
   hintHolderLeaves,
@@ -207,6 +210,7 @@ export const scenarios: readonly Scenario[] = [
   redisMessages,
   redisPipelines,
   redisPipelinesHinted,
+  redisPipelinesCutOff,
   redisScripts,
   redisExpiry,
   flushUnderFaults,

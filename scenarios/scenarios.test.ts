@@ -22,6 +22,7 @@ const longScenarios = [
   'redis-scripts',
   'redis-pipelines',
   'redis-pipelines-hinted',
+  'redis-pipelines-cut-off',
   'replacement-leaves',
 ];
 

@@ -40,6 +40,31 @@ export const batchMutants: readonly Mutant[] = [
     seedsMax: 10,
   },
   {
+    name: 'unanswered-share-without-hint',
+    code: 'M258',
+    title: 'SETs that travel together: no hints for a replica that answers none of them',
+    file: 'engine/replication/write-batch.js',
+    find: `if (this.#missing[index] === 0 && this.#rounds[index] === undefined)
+                this.#missed(index, target);`,
+    replace: `if (this.#missing[index] === 0 && this.#rounds[index] === undefined)
+                continue;`,
+    scenario: 'redis-pipelines-cut-off',
+    oracles: ['hint-delivery'],
+    seedsMax: 3,
+  },
+  {
+    name: 'failed-part-without-hint',
+    code: 'M259',
+    title: 'SETs that travel together: no hint for a replica that refuses one of them',
+    file: 'engine/replication/write-batch.js',
+    find: `else if (end.kind === 'failed')
+            this.#missed(index, target);`,
+    replace: 'else return;',
+    scenario: 'redis-pipelines-cut-off',
+    oracles: ['hint-delivery'],
+    seedsMax: 5,
+  },
+  {
     name: 'batched-answers-to-other-keys',
     code: 'M254',
     title: 'the answer to one of the GETs that travel together goes to another key',

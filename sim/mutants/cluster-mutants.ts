@@ -342,6 +342,18 @@ export const clusterMutants: readonly Mutant[] = [
     seedsMax: 5,
   },
   {
+    name: 'hints-aged-by-wall-clock',
+    code: 'M262',
+    title: 'hints age by the wall clock: a jump of it drops them',
+    file: 'engine/replication/hints/hints.js',
+    find: 'this.#ages = new RetentionClock(io.clock);',
+    replace:
+      'this.#ages = new RetentionClock({ wallMs: () => io.clock.wallMs(), nowUs: () => io.clock.wallMs() * 1000 });',
+    scenario: 'hints-over-clock-jumps',
+    oracles: ['hint-delivery'],
+    seedsMax: 5,
+  },
+  {
     name: 'unremoved-hints-sent-again',
     code: 'M257',
     title: 'a node whose hint store has failed forgets which hints it has delivered',
