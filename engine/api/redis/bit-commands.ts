@@ -6,7 +6,6 @@
 import { mustReadCount, readInteger } from './numbers.ts';
 import { Refusal, texts } from './refusals.ts';
 import { integerReply } from './replies.ts';
-import type { Request } from './request-reader.ts';
 import type { Apply } from './value-commands.ts';
 import { argument, renewed } from './value-commands.ts';
 
@@ -53,21 +52,20 @@ interface BitRange {
   readonly last: number;
 }
 
-/** The range that the arguments from `at` on state: start, end, unit. Throws `Refusal`. */
-function rangeOf(request: Request, at: number, length: number, endMayMiss: boolean): BitRange {
-  const word = request[at + 2]?.toString('latin1').toUpperCase();
-  if (request.length > at + 3 || (word !== undefined && word !== 'BYTE' && word !== 'BIT')) {
-    throw new Refusal(texts.syntax);
-  }
-  if (request.length === at + 1 && !endMayMiss) throw new Refusal(texts.syntax);
-  const unit = word === 'BIT' ? 1 : 8;
-  const units = unit === 1 ? length * 8 : length;
-  const start = request.length > at ? mustReadCount(request[at]) : 0;
-  const end = request.length > at + 1 ? mustReadCount(request[at + 1]) : units - 1;
-  if (start < 0 && end < 0 && start > end) return { first: 0, last: -1 };
+/** The range from `start` to `end` of a value of `length` bytes, in bytes or bits; negative places count from its end. */
+function rangeOf(start: number, end: number, length: number, isBits: boolean): BitRange {
+  const unit = isBits ? 1 : 8;
+  const units = isBits ? length * 8 : length;
   const from = Math.max(0, start < 0 ? units + start : start);
   const to = Math.min(Math.max(0, end < 0 ? units + end : end), units - 1);
   return from > to ? { first: 0, last: -1 } : { first: from * unit, last: to * unit + unit - 1 };
+}
+
+/** Whether the argument says BIT; BYTE is what an absent one means. Throws `Refusal`. */
+function mustReadUnit(given: Buffer | undefined): boolean {
+  const word = given?.toString('latin1').toUpperCase() ?? 'BYTE';
+  if (word !== 'BYTE' && word !== 'BIT') throw new Refusal(texts.syntax);
+  return word === 'BIT';
 }
 
 const onesOf: readonly number[] = Array.from({ length: 256 }, (_, byte) => {
@@ -76,10 +74,15 @@ const onesOf: readonly number[] = Array.from({ length: 256 }, (_, byte) => {
   return ones;
 });
 
-/** BITCOUNT: the number of ones in a range. */
+/** BITCOUNT: the number of ones in a range. Of an absent key, redis-server does not look at the other arguments. */
 export const bitcount: Apply = (keys, request) => {
-  const value = keys.get(argument(request, 1))?.value ?? noBytes;
-  const { first, last } = rangeOf(request, 2, value.length, false);
+  const value = keys.get(argument(request, 1))?.value;
+  if (value === undefined) return integerReply(0);
+  if (request.length === 3 || request.length > 5) throw new Refusal(texts.syntax);
+  const start = request.length === 2 ? 0 : mustReadCount(request[2]);
+  const end = request.length === 2 ? -1 : mustReadCount(request[3]);
+  if (start < 0 && end < 0 && start > end) return integerReply(0);
+  const { first, last } = rangeOf(start, end, value.length, mustReadUnit(request[4]));
   let count = 0;
   for (let at = first; at <= last;) {
     if ((at & 7) === 0 && at + 7 <= last) {
@@ -98,10 +101,13 @@ export const bitpos: Apply = (keys, request) => {
   const wanted = argument(request, 2).toString('latin1');
   if (readInteger(argument(request, 2)) === undefined) throw new Refusal(texts.notInteger);
   if (wanted !== '0' && wanted !== '1') throw new Refusal('ERR The bit argument must be 1 or 0.');
-  const entry = keys.get(argument(request, 1));
-  const value = entry?.value ?? noBytes;
-  const { first, last } = rangeOf(request, 3, value.length, true);
-  if (entry === undefined) return integerReply(wanted === '1' ? -1 : 0);
+  const value = keys.get(argument(request, 1))?.value;
+  if (value === undefined) return integerReply(wanted === '1' ? -1 : 0);
+  if (request.length > 6) throw new Refusal(texts.syntax);
+  const start = request.length > 3 ? mustReadCount(request[3]) : 0;
+  const isBits = mustReadUnit(request[5]);
+  const end = request.length > 4 ? mustReadCount(request[4]) : -1;
+  const { first, last } = rangeOf(start, end, value.length, isBits);
   const bit = Number(wanted);
   const whole = bit === 1 ? 0 : 0xff;
   for (let at = first; at <= last;) {

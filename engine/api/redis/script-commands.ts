@@ -10,7 +10,7 @@ import { argument } from './value-commands.ts';
 export const keyCountAt = 2;
 
 /** The number of keys that the arguments state. Throws `Refusal`. */
-export function scriptKeyCount(request: Request): number {
+function scriptKeyCount(request: Request): number {
   const count = readInteger(argument(request, keyCountAt));
   if (count === undefined) throw new Refusal(texts.notInteger);
   if (count < 0n) throw new Refusal("ERR Number of keys can't be negative");
@@ -18,6 +18,12 @@ export function scriptKeyCount(request: Request): number {
     throw new Refusal("ERR Number of keys can't be greater than number of args");
   }
   return Number(count);
+}
+
+/** The same for a script that is yet to run; 0 if the arguments state no possible number, which its run refuses. */
+export function statedKeyCount(request: Request): number {
+  const count = readInteger(argument(request, keyCountAt)) ?? 0n;
+  return count < 0n || count > BigInt(request.length - keyCountAt - 1) ? 0 : Number(count);
 }
 
 function run(isHash: boolean, isReadOnly: boolean): Apply {

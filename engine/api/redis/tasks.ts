@@ -47,7 +47,8 @@ export function runSteps(
     // A script is a transaction, also if it only reads.
     const isIsolated = exec || steps.some(({ command }) => command.places?.countAt !== undefined);
     const mode = isIsolated ? 'isolated' : 'loose';
-    const result = await batches.run(steps, exec ? [] : watched, version, mode, exchange.times);
+    // WATCH ends an EXEC alone. Other commands read no older than it did, and a script reads what is current anyway.
+    const result = await batches.run(steps, isIsolated ? [] : watched, version, mode, exchange.times);
     const replies = await repliesOf(result, exchange);
     if (replies === undefined) return nilArrayReply(version);
     return exec ? arrayReply(replies) : (replies[0] ?? errorReply('ERR nothing was done'));

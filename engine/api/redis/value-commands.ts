@@ -190,9 +190,9 @@ export const getex: Apply = (keys, request, { nowMs, version }) => {
   if (request.length !== 2 && !persists && (unit === undefined || request.length !== 4)) {
     throw new Refusal(texts.syntax);
   }
-  const expiresAtMs = unit === undefined ? 0 : futureInstantOf(unit, argument(request, 3), nowMs, 'getex');
   const entry = keys.get(key);
   if (entry === undefined) return nilReply(version);
+  const expiresAtMs = unit === undefined ? 0 : futureInstantOf(unit, argument(request, 3), nowMs, 'getex');
   if (unit !== undefined) store(keys, key, { ...entry, expiresAtMs }, nowMs);
   else if (persists && entry.expiresAtMs !== 0) keys.set(key, { ...entry, expiresAtMs: 0 });
   return bulkReply(entry.value);

@@ -14,11 +14,17 @@ export type ScriptCall = (request: readonly Buffer[]) => Buffer;
 
 /** The library `redis`. `log` gets the texts of `redis.log`. */
 export function redisLibrary(meter: Meter, call: ScriptCall, log: (text: string) => void): LuaTable {
+  /** The reply of the command, or the table of its error. */
   const run = (args: Arguments): LuaValue => {
-    if (args.count === 0)
-      throw plainError(meter, 'ERR Please specify at least one argument for this redis lib call');
-    const request = args.from(1).map((value) => commandArgument(meter, value));
-    for (const one of request) meter.allocate(one.length);
+    const refuse = (text: string): LuaValue => fieldOf(meter, 'err', `ERR ${text}`);
+    if (args.count === 0) return refuse('Please specify at least one argument for this redis lib call');
+    const request: Buffer[] = [];
+    for (const value of args.from(1)) {
+      const given = commandArgument(value);
+      if (given === undefined) return refuse('Lua redis lib command arguments must be strings or integers');
+      request.push(given);
+      meter.allocate(given.length);
+    }
     meter.step(commandSteps);
     return valueOf(meter, call(request));
   };
@@ -66,15 +72,9 @@ export function redisLibrary(meter: Meter, call: ScriptCall, log: (text: string)
 /** A command costs as many steps as a short loop. */
 const commandSteps = 100;
 
-/** An error without the place of the call. */
-function plainError(meter: Meter, text: string): LibraryError {
-  return new LibraryError(text, fieldOf(meter, 'err', text));
-}
-
-function commandArgument(meter: Meter, value: LuaValue): Buffer {
+function commandArgument(value: LuaValue): Buffer | undefined {
   if (typeof value === 'string') return Buffer.from(value, 'latin1');
-  if (typeof value === 'number') return Buffer.from(formatShortest(value, 17));
-  throw plainError(meter, 'ERR Lua redis lib command arguments must be strings or integers');
+  return typeof value === 'number' ? Buffer.from(formatShortest(value, 17)) : undefined;
 }
 
 function fieldOf(meter: Meter, name: string, text: string): LuaTable {
