@@ -166,8 +166,7 @@ export class Conversation {
     const draft = { ...this.state };
     const size = new AnswerSize(this.#dependencies.parts.answerBytesMax);
     const answered = steps.map(({ command, request }) => {
-      const immediate =
-        command.kind === 'connection' ? this.#replyInside(command, request, draft) : undefined;
+      const immediate = this.#immediateReply(command, request, draft);
       size.add(immediate?.length ?? 0);
       return { command, request, immediate };
     });
@@ -246,6 +245,12 @@ export class Conversation {
     }
     multi.steps.push({ command, request });
     return queuedReply;
+  }
+
+  #immediateReply(command: Command, request: Request, draft: ConnectionState): Buffer | undefined {
+    // EXEC has ended the watch before.
+    if (command.name === 'unwatch') return okReply;
+    return command.kind === 'connection' ? this.#replyInside(command, request, draft) : undefined;
   }
 
   /** The reply, within a transaction, of a command that needs no keys. */
