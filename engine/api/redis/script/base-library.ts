@@ -32,7 +32,8 @@ export function baseFunctions(meter: Meter, operators: Operators): ReadonlyMap<s
     error: (args) => {
       const value = args.any(1);
       // Level 1, the default, adds the place of the call; the call site does.
-      if (typeof value === 'string' && args.integer(2, 1) === 1) throw new LibraryError(value);
+      const text = textOf(value);
+      if (text !== undefined && args.integer(2, 1) === 1) throw new LibraryError(text);
       throw new LuaError(value);
     },
     getmetatable: (args) => {
@@ -247,8 +248,11 @@ export function mathLibrary(meter: Meter): LuaTable {
 
 /** The library `bit`: operations on signed 32-bit integers. */
 export function bitLibrary(meter: Meter): LuaTable {
-  const bits = (value: number): number =>
-    Number(BigInt.asIntN(32, BigInt(Math.round(Number.isFinite(value) ? value : 0))));
+  const bits = (value: number): number => {
+    if (!Number.isFinite(value)) return 0;
+    const whole = Math.abs(value % 1) === 0.5 ? 2 * Math.round(value / 2) : Math.round(value);
+    return Number(BigInt.asIntN(32, BigInt(whole)));
+  };
   const fold =
     (run: (left: number, right: number) => number): LibraryFunction =>
     (args) => {
@@ -279,7 +283,7 @@ export function bitLibrary(meter: Meter): LuaTable {
       const text = (bits(args.number(1)) >>> 0)
         .toString(16)
         .padStart(8, '0')
-        .slice(-Math.min(8, Math.abs(digits)));
+        .slice(8 - Math.min(8, Math.abs(digits)));
       return [digits < 0 ? text.toUpperCase() : text];
     },
   });

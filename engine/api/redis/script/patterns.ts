@@ -32,8 +32,8 @@ export function findPattern(
   subject: string,
   pattern: string,
   from: number,
+  isAnchored = pattern.startsWith('^'),
 ): PatternMatch | undefined {
-  const isAnchored = pattern.startsWith('^');
   for (let start = from; start <= subject.length; start++) {
     const matcher = new Matcher(meter, subject, pattern);
     const end = matcher.match(start, isAnchored ? 1 : 0);

@@ -42,7 +42,7 @@ export function redisLibrary(meter: Meter, call: ScriptCall, log: (text: string)
       status_reply: (args) => [fieldOf(meter, 'ok', args.text(1))],
       sha1hex: (args) => [
         createHash('sha1')
-          .update(Buffer.from(args.text(1), 'latin1'))
+          .update(Buffer.from(args.text(1, ''), 'latin1'))
           .digest('hex'),
       ],
       log: (args) => {
@@ -155,11 +155,10 @@ export function replyOf(value: LuaValue, nil: Buffer, depth = 0): Buffer {
   return Buffer.concat([Buffer.from(`*${items.length}\r\n`), ...items]);
 }
 
-/** The whole part, within 64 bits. */
+/** The whole part; of what has none within 64 bits, what a conversion in C gives on x86. */
 function integerOf(value: number): string {
-  if (Number.isNaN(value)) return '0';
   const limit = 0x8000000000000000;
-  if (Math.abs(value) >= limit) return '-9223372036854775808';
+  if (!(Math.abs(value) < limit)) return '-9223372036854775808';
   return String(BigInt(Math.trunc(value)));
 }
 

@@ -100,7 +100,8 @@ class StringLibrary {
     let from = 0;
     const next = functionOf('gmatch', () => {
       if (from > text.length) return [undefined];
-      const match = findPattern(this.#meter, text, pattern, from);
+      // In Lua 5.1 `^` is a letter like any other here.
+      const match = findPattern(this.#meter, text, pattern, from, false);
       if (match === undefined) {
         from = text.length + 1;
         return [undefined];
@@ -228,7 +229,7 @@ class StringLibrary {
         return kind === 'G' ? value.toUpperCase() : value;
       }
       case 's': {
-        const value = this.#operators.toText(args.must(at));
+        const value = args.text(at);
         return digits === undefined ? value : value.slice(0, digits);
       }
       case 'q':
