@@ -38,7 +38,7 @@ test('as many targets as must answer are asked, this node among them, and the ot
       const rounds = 64 * 60;
       for (let round = 0; round < rounds; round++) {
         const names = namesOf(plan, spread.first(plan, spread.turn(), 0));
-        expect(names).toHaveLength(needed);
+        if (names.length !== needed) expect(names).toHaveLength(needed);
         for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
       }
       const own = chosen.includes(self) ? 1 : 0;
