@@ -19,6 +19,7 @@ import { messageOf } from './messages/message.ts';
 import type { Subscriber } from './messages/subscriptions.ts';
 import { OwnSubscriptions } from './messages/own-subscriptions.ts';
 import { readInteger } from './numbers.ts';
+import { checkObject } from './key-commands.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText, texts, wrongArity } from './refusals.ts';
 import { arrayReply, bulkReply, errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
@@ -235,6 +236,7 @@ export class Conversation {
       throw new Refusal('ERR Command not allowed inside a transaction');
     }
     if (command.name === 'select') this.#checkQueuedSelect(request);
+    if (command.name === 'object') checkObject(request);
     this.#checkSizes(command, request);
     if (command.kind === 'publish') messageOf(request, this.#valueBytesMax);
     for (const key of keysOf(command, request)) keyOf(parts, key);

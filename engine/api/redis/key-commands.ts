@@ -163,17 +163,20 @@ const objectHelp: readonly string[] = [
 /** The most bytes of a value whose encoding Redis calls `embstr`. */
 const embeddedBytesMax = 44;
 
-/** OBJECT: what Redis's tools ask about a value. Idle time and reference count are constants. */
-export const object: Apply = (keys, request, { version }) => {
+/** Refuses a subcommand of OBJECT that there is not, and a wrong number of its arguments. */
+export function checkObject(request: Request): void {
   const given = argument(request, 1).toString('latin1');
   const subcommand = given.toUpperCase();
-  if (subcommand === 'HELP' && request.length === 2) {
-    return arrayReply(objectHelp.map((line) => simpleReply(line)));
-  }
-  if (!['ENCODING', 'IDLETIME', 'REFCOUNT', 'FREQ'].includes(subcommand)) {
+  if (!['ENCODING', 'IDLETIME', 'REFCOUNT', 'FREQ', 'HELP'].includes(subcommand))
     throw unknownSubcommand('OBJECT', given);
-  }
-  if (request.length !== 3) throw wrongArity(`object|${given.toLowerCase()}`);
+  if (request.length !== (subcommand === 'HELP' ? 2 : 3)) throw wrongArity(`object|${given.toLowerCase()}`);
+}
+
+/** OBJECT: what Redis's tools ask about a value. Idle time and reference count are constants. */
+export const object: Apply = (keys, request, { version }) => {
+  checkObject(request);
+  const subcommand = argument(request, 1).toString('latin1').toUpperCase();
+  if (subcommand === 'HELP') return arrayReply(objectHelp.map((line) => simpleReply(line)));
   const entry = keys.get(argument(request, 2));
   if (entry === undefined) return nilReply(version);
   switch (subcommand) {
