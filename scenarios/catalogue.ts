@@ -45,6 +45,7 @@ import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
 import { singleNodePowerLoss } from './single-node-power-loss.ts';
 import { singleCopyKeys } from './single-copy-keys.ts';
 import { oneWrongClock } from './one-wrong-clock.ts';
+import { oneReplicaSilent } from './one-replica-silent.ts';
 import { oneWayPartition } from './one-way-partition.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
 import { lostFiles } from './lost-files.ts';
@@ -115,6 +116,7 @@ export const scenarios: readonly Scenario[] = [
   calm,
   partitionMinority,
   oneWayPartition,
+  oneReplicaSilent,
   flappingPeer,
   crashAndRestart,
   rollingRestart,

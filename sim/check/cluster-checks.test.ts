@@ -6,6 +6,7 @@ import { checkDots } from './disks/dots.ts';
 import type { DetectorTruth } from './cluster/failure-detector.ts';
 import { checkDetector } from './cluster/failure-detector.ts';
 import { checkHints } from './disks/hints.ts';
+import type { Operation } from '../evidence/history.ts';
 import { deleteAt, newestWins, putAt, readAt } from './history-fixture.ts';
 import { checkIdentity } from './cluster/identity.ts';
 import { checkQuiet } from './cluster/quiet.ts';
@@ -50,6 +51,21 @@ describe('quorum-intersection', () => {
     for (const answers of [[own, own], [late], [{ ...answer, key: 'b/other' }], []]) {
       expect(checkQuorums([read], answers, nobody, []).ok).toBe(false);
     }
+  });
+
+  it('breaks when a read lacks answers although no fault hinders enough replicas and the node', () => {
+    const lacking = (reason: string): CheckReport['ok'] => {
+      const refused: Operation = { ...read, outcome: 'fail', reason };
+      return checkQuorums([refused], [], nobody, [], false, new Set(['n3'])).ok;
+    };
+    for (const reason of ['503 Timeout request timed out', 'timeout', '{r_val_unsatisfied,2,1}'])
+      expect(lacking(reason)).toBe(false);
+    expect(lacking('NoQuorum: 1 of 2')).toBe(false);
+    expect(lacking('Overloaded: too much at once')).toBe(true);
+    const timedOut: Operation = { ...read, outcome: 'fail', reason: 'Timeout: the deadline passed' };
+    for (const hindered of [['n1'], ['n2', 'n3']])
+      expect(checkQuorums([timedOut], [], nobody, [], false, new Set(hindered)).ok).toBe(true);
+    expect(checkQuorums([timedOut], [], nobody, []).ok).toBe(true);
   });
 
   it('breaks when a write is acknowledged with too few copies in another datacenter', () => {

@@ -4,6 +4,30 @@ import type { Mutant } from './mutant.ts';
 /** Mutants that scenarios with large objects must detect. */
 export const readMutants: readonly Mutant[] = [
   {
+    name: 'third-replica-not-asked',
+    code: 'M263',
+    title: 'a read does not ask the other replica when one that it has asked is silent',
+    file: 'engine/replication/short-read.js',
+    find: `for (const index of this.#rest())
+            this.#ask(index, leftUs);`,
+    replace: 'if (leftUs > 0) this.#rest();',
+    scenario: 'one-replica-silent',
+    oracles: ['quorum-intersection'],
+    seedsMax: 3,
+  },
+  {
+    name: 'failed-replica-not-replaced',
+    code: 'M264',
+    title: 'a read does not ask the other replica when one that it has asked cannot read',
+    file: 'engine/replication/short-read.js',
+    find: `for (const index of this.#rest())
+            round.askAgain(index);`,
+    replace: 'if (round !== undefined) this.#rest();',
+    scenario: 'one-replica-silent',
+    oracles: ['quorum-intersection'],
+    seedsMax: 5,
+  },
+  {
     name: 'read-budget-leak',
     code: 'M72',
     title: 'a read does not release its memory when a fetch of a large object has failed',

@@ -18,7 +18,7 @@ import { Opinions } from '../evidence/opinions.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { needsAny } from '../check/invariants.ts';
 import type { Plan } from '../plan/plan.ts';
-import { hidesAnswers, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
+import { hidesAnswers, hinderedInReads, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
 import { HandoverObserver } from './handover-observer.ts';
 import { HintSends } from './hint-sends.ts';
@@ -62,6 +62,7 @@ export type MonitorEvidence = Pick<
   | 'opinions'
   | 'nodes'
   | 'undisturbed'
+  | 'hindered'
   | 'identities'
   | 'forbiddenStarts'
   | 'disturbances'
@@ -225,6 +226,7 @@ export class Monitor {
       opinions: new Opinions(this.#moves, this.#begins),
       nodes: this.#cluster.names,
       undisturbed: isUndisturbed(this.#plan),
+      hindered: this.#hinderedInReads(),
       identities: this.#routes.identities,
       forbiddenStarts: this.#forbiddenStarts(),
       disturbances: this.#troubles(),
@@ -298,6 +300,15 @@ export class Monitor {
   #requestUs(): number {
     const configs = this.#cluster.members.map((name) => this.#cluster.configOf(name));
     return 1000 * Math.max(...configs.map(({ requestTimeoutMs }) => requestTimeoutMs));
+  }
+
+  /** Undefined also if a node may learn too late that a replica is silent. */
+  #hinderedInReads(): ReadonlySet<string> | undefined {
+    const configs = this.#cluster.members.map((name) => this.#cluster.configOf(name));
+    const isPrompt = configs.every(
+      ({ readHedgeMs, requestTimeoutMs }) => 4 * readHedgeMs <= requestTimeoutMs,
+    );
+    return isPrompt ? hinderedInReads(this.#plan, this.#cluster.names) : undefined;
   }
 
   #watchClocks(): void {

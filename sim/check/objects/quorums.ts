@@ -4,7 +4,8 @@
  * left for the read; the history states that number as the read's need. Every acknowledged write lay durably on as many
  * as it asked for. If these numbers add up to more than the copies, the two sets share a replica. A refusal names as
  * away only peers that the node did not call routable at the time, and too few others remained. At a SAFE level, while
- * nothing goes wrong, no read is refused whose copies are equal.
+ * nothing goes wrong, no read is refused whose copies are equal. No read fails for want of answers while no fault
+ * hinders the node that was asked and as many replicas as must answer: the node asks others than those that are silent.
  *
  * A coordinator that holds a copy counts as one of the answers: its own read is on no wire. Skipped: writes that may
  * leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings), and refusals that name no
@@ -24,6 +25,8 @@ const refusalText = /^(?:NoQuorum: )?(?:(\S+): )?.*are needed and \d+ can be rea
 const disagreement = /the copies of \S+ differ/;
 /** While nothing goes wrong, an acknowledged write reaches all replicas within this time, in virtual microseconds. */
 const spreadUs = 300_000;
+/** How a read ends that too few replicas have answered, over HTTP and in the binary protocol. */
+const lackOfAnswers = /^(?:\d{3} )?(?:NoQuorum|Timeout|timeout)\b|_val_unsatisfied/;
 const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
 
 /** Requests, and the answers of replicas on the wire. */
@@ -34,6 +37,8 @@ export interface QuorumEvidence {
   readonly nodes: readonly string[];
   /** The plan has no faults. */
   readonly undisturbed: boolean;
+  /** Nodes that a fault may keep from answering reads; undefined: the plan does not tell which. */
+  readonly hindered: ReadonlySet<string> | undefined;
 }
 
 /** The row of `quorum-intersection`. */
@@ -45,8 +50,8 @@ export const quorumIntersectionRow = invariant({
   breach: 'a read and a write that ought to meet share no replica',
   needs: ['routes'],
   everydayFloor: 25,
-  check: ({ history, readAnswers, opinions, nodes, undisturbed }: QuorumEvidence) =>
-    checkQuorums(history, readAnswers, opinions, nodes, undisturbed),
+  check: ({ history, readAnswers, opinions, nodes, undisturbed, hindered }: QuorumEvidence) =>
+    checkQuorums(history, readAnswers, opinions, nodes, undisturbed, hindered),
 });
 
 /** Checks reads and refusals against the wire, and writes against the disks. */
@@ -56,6 +61,7 @@ export function checkQuorums(
   opinions: Opinions,
   nodes: readonly string[],
   undisturbed = false,
+  hindered: ReadonlySet<string> | undefined = undefined,
 ): CheckReport {
   const tally = new Tally('quorum-intersection');
   const byReader = groupBy(answers, ({ node, key }) => `${node} ${key}`);
@@ -65,7 +71,24 @@ export function checkQuorums(
     else checkRefused(operation, opinions, nodes, tally);
   }
   if (undisturbed) checkAgreement(history, tally);
+  if (hindered !== undefined) checkReadable(history, hindered, tally);
   return tally.report();
+}
+
+/**
+ * A hindered node counts as a replica of every key, so that only those reads are judged that enough other replicas can
+ * answer.
+ */
+function checkReadable(history: History, hindered: ReadonlySet<string>, tally: Tally): void {
+  for (const operation of history) {
+    const { kind, node, copies, need, far = 0, agree, outcome, reason, invokedUs } = operation;
+    if (kind !== 'get' || far > 0 || agree === true || hindered.has(node)) continue;
+    if (need > copies - hindered.size) continue;
+    tally.compare(outcome === 'ok' || !lackOfAnswers.test(reason), invokedUs, () => {
+      const others = hindered.size === 0 ? 'no node' : `none but ${[...hindered].join(' ')}`;
+      return `${describeOperation(operation)}: faults hinder ${others}, and ${need} of ${copies} replicas must answer`;
+    });
+  }
 }
 
 function checkAnswered(

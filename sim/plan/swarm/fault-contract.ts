@@ -6,7 +6,7 @@
  */
 import type { InvariantName } from '../../check/invariants.ts';
 import type { FaultKind } from '../../faults/fault-table.ts';
-import type { PlanFault } from '../plan.ts';
+import type { Plan, PlanFault } from '../plan.ts';
 import type { FaultDraw, Range } from '../scenario.ts';
 
 /** What a run needs so that a kind can strike. */
@@ -41,6 +41,30 @@ export function hinderedNodes(
 ): ReadonlySet<string> | undefined {
   if (faults.some(({ kind }) => hiding.includes(kind) && !hindering.includes(kind))) return undefined;
   return new Set(faults.flatMap(({ kind, targets }) => (hindering.includes(kind) ? targets : [])));
+}
+
+/** Kinds that keep no node from answering a read. */
+const harmlessToReads: readonly FaultKind[] = ['clock-skew', 'clock-jump', 'clock-strobe', 'clock-freeze'];
+
+/** Kinds that keep no other node than their targets from answering reads (of those that aim at a side: a minority). */
+const hinderingReads: readonly FaultKind[] = [
+  ...hindering,
+  ...(['process-crash', 'graceful-restart', 'power-loss', 'torn-write', 'crash-loop'] as const),
+  ...(['network-delay', 'connection-reset', 'half-open-connection'] as const),
+  ...(['network-partition', 'one-way-partition'] as const),
+];
+
+/**
+ * Nodes of `nodes` that a fault of the plan may keep from answering reads in time, at any moment of the run. Undefined if
+ * a fault may hinder others than its targets.
+ */
+export function hinderedInReads(
+  { faults, paces = [] }: Pick<Plan, 'faults' | 'paces'>,
+  nodes: readonly string[],
+): ReadonlySet<string> | undefined {
+  const struck = faults.filter(({ kind }) => !harmlessToReads.includes(kind));
+  if (paces.length > 0 || struck.some(({ kind }) => !hinderingReads.includes(kind))) return undefined;
+  return new Set(struck.flatMap(({ targets }) => targets.filter((name) => nodes.includes(name))));
 }
 
 /** Whether one of the kinds may hide from a node how operations of its disk ended. */
