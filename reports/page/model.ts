@@ -204,7 +204,8 @@ export function describeMessage(recording: Recording, message: Message): string 
   const fate = message.arrivedUs < 0 ? 'never arrived' : `arrived after ${(took / 1000).toFixed(3)} ms`;
   const again = message.again === true ? ', a copy' : '';
   const what = `${recording.messageKinds[message.kind] ?? 'message'} ${from ?? ''} → ${to ?? ''}`;
-  return `${what}${about === '' ? '' : ` (${about})`}, ${message.bytes} bytes, ${fate}${again}`;
+  const says = message.detail === undefined ? '' : `: ${message.detail}`;
+  return `${what}${about === '' ? '' : ` (${about})`}${says}, ${message.bytes} bytes, ${fate}${again}`;
 }
 
 /** Messages in the causal past of the violation: backwards from where and when it was seen. */

@@ -21,23 +21,43 @@ interface Item {
 
 /** From when the clients of the run began what they did, in any order; what they did beyond the plan came after it. */
 export function busyTimesOf(plan: Plan, begun: readonly Begun[]): BusyTimes {
-  const moments = groupsOf(begun, ({ client }) => client);
   const busy: Record<string, number> = {};
+  for (const did of pairedWork(plan, begun)) {
+    for (const [index, { item, begun: from }] of did.entries()) {
+      const next = did[index + 1];
+      if (next !== undefined)
+        busy[item.id] = Math.max(0, next.begun.invokedUs - next.item.thinkUs - from.invokedUs);
+    }
+  }
+  return busy;
+}
+
+/** The ids in the plan of what clients did in the run. */
+export function plannedIds<Did extends Begun>(plan: Plan, begun: readonly Did[]): ReadonlyMap<Did, string> {
+  return new Map(
+    pairedWork(plan, begun).flatMap((did) => did.map((one) => [one.begun, one.item.id] as const)),
+  );
+}
+
+/** For each client, what it did beside the items of its work: each does one after the other, in the plan's order. */
+function pairedWork<Did extends Begun>(
+  plan: Plan,
+  begun: readonly Did[],
+): readonly (readonly { readonly item: Item; readonly begun: Did }[])[] {
+  const moments = groupsOf(begun, ({ client }) => client);
   const { operations, transactions, redisOperations = [], jobs = [] } = plan;
   const sorts: Readonly<Record<string, readonly Item[]>> = {
     ...{ c: operations, x: transactions, r: redisOperations, j: jobs },
   };
-  for (const [sort, work] of Object.entries(sorts)) {
-    for (const [client, items] of groupsOf(work, (item) => `${sort}${item.client}`)) {
-      const at = (moments.get(client) ?? []).map(({ invokedUs }) => invokedUs).toSorted((a, b) => a - b);
-      for (const [index, { id }] of items.entries()) {
-        const [from, next, later] = [at[index], at[index + 1], items[index + 1]];
-        if (from === undefined || next === undefined || later === undefined) break;
-        busy[id] = Math.max(0, next - later.thinkUs - from);
-      }
-    }
-  }
-  return busy;
+  return Object.entries(sorts).flatMap(([sort, work]) =>
+    [...groupsOf(work, (item) => `${sort}${item.client}`)].map(([client, items]) => {
+      const did = (moments.get(client) ?? []).toSorted((left, right) => left.invokedUs - right.invokedUs);
+      return items.flatMap((item, index) => {
+        const one = did[index];
+        return one === undefined ? [] : [{ item, begun: one }];
+      });
+    }),
+  );
 }
 
 function groupsOf<T>(all: readonly T[], nameOf: (one: T) => string): ReadonlyMap<string, readonly T[]> {

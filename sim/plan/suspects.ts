@@ -16,12 +16,16 @@ export interface Suspicion {
   readonly subjects: readonly string[];
   /** Nodes and clients. */
   readonly hosts: readonly string[];
+  /** Ids of work that it is about, where more is known than its text. */
+  readonly ids?: readonly string[];
 }
 
 /** What the text of a violation names: `bucket/key` names, and the plan's hosts. */
 export function suspicionIn(text: string, plan: Plan): Suspicion {
   const keys = [...text.matchAll(/[a-z]+\/([a-z]\d+(?:\.\d+)?)\b/g)].map(([, key]) => key ?? '');
-  const words = new Set(text.split(/[^\w.-]+/));
+  // The name of a transaction begins with that of its coordinator.
+  const coordinators = [...text.matchAll(/\b(\w+)-[0-9a-f]{12}-\d+\b/g)].map(([, name]) => name ?? '');
+  const words = new Set([...text.split(/[^\w.-]+/), ...coordinators]);
   return {
     subjects: [...new Set(keys)],
     hosts: hostsOf(plan).filter((name) => words.has(name)),
@@ -82,26 +86,28 @@ function workOf(plan: Plan, isKept: (item: { readonly id: string }) => boolean, 
   };
 }
 
-/** Ids of the work on the keys that the violation names, of Redis clients and jobs that it names, and all of operators. */
-function concernedIn(plan: Plan, { subjects, hosts }: Omit<Suspicion, 'violationUs'>): ReadonlySet<string> {
+/** Ids of the work on the keys that the violation names, of clients that it names, and all of operators. */
+function concernedIn(plan: Plan, { subjects, hosts, ids = [] }: Suspicion): ReadonlySet<string> {
   const keys = new Set(subjects);
   const primaries = new Set(subjects.map((key) => key.split('.', 1)[0]));
   const { operations, transactions, redisOperations = [], jobs = [] } = plan;
   const { bucketChanges = [], backups = [] } = plan;
-  // Which keys of Redis and of jobs a violation means, its text does not tell.
+  const known = new Set(ids);
+  // Which keys of Redis and of jobs a violation means, its text does not tell; nor which of a named transaction.
   const ofNamed = <T extends { readonly client: number }>(sort: string, work: readonly T[]): readonly T[] => {
     const named = work.filter(({ client }) => hosts.includes(`${sort}${client}`));
-    return named.length > 0 || keys.size > 0 ? named : work;
+    return named.length > 0 || keys.size > 0 || known.size > 0 ? named : work;
   };
+  const ofKeys = transactions.filter(({ kind, places }) =>
+    places.some((place) => primaries.has(`${keyLetters[kind]}${place}`)),
+  );
   const concerned = [
     ...operations.filter(({ key }) => keys.has(keyOf(plan, key).key)),
-    ...transactions.filter(({ kind, places }) =>
-      places.some((place) => primaries.has(`${keyLetters[kind]}${place}`)),
-    ),
+    ...(ofKeys.length > 0 ? ofKeys : ofNamed('x', transactions)),
     ...ofNamed('r', redisOperations),
     ...ofNamed('j', jobs),
     ...bucketChanges,
     ...backups,
   ];
-  return new Set(concerned.map(({ id }) => id));
+  return new Set([...concerned.map(({ id }) => id), ...known]);
 }

@@ -5,7 +5,7 @@
  */
 import type { Plan } from '../plan/plan.ts';
 import type { Message, Recording } from './recording.ts';
-import { placeOf, seconds } from './facts.ts';
+import { placeOf, seconds } from './places.ts';
 
 /** Most hosts whose messages are tried. */
 const hostsMax = 8;

@@ -3,7 +3,8 @@
  * that passes: without a fault or an operation, with one moment moved, with one message of another delay. Then says in
  * words what lies between the two runs (facts.ts).
  */
-import { busyTimesOf } from '../plan/busy.ts';
+import type { Begun } from '../plan/busy.ts';
+import { busyTimesOf, plannedIds } from '../plan/busy.ts';
 import type { Plan } from '../plan/plan.ts';
 import { idsOf } from '../plan/plan-items.ts';
 import { shrinkPlan } from '../plan/shrink.ts';
@@ -13,8 +14,8 @@ import { isSameBreach } from '../runner/signature.ts';
 import type { Broken, Explanation, ExplainRuns } from './explanation.ts';
 import { explained, triedSinglyMax } from './explanation.ts';
 import { NeighbourSearch } from './neighbour-search.ts';
-import { seconds } from './facts.ts';
-import type { Recording } from './recording.ts';
+import { seconds } from './places.ts';
+import type { RecordedOperation, Recording } from './recording.ts';
 
 /**
  * Explains a failing plan. `failing`: the recording of its run. `isOver`: no further run is begun; a large plan is
@@ -79,10 +80,13 @@ async function smallerPlan(
   const stormUs = failing.phases.find(({ name }) => name === 'storm')?.atUs ?? 0;
   const first = failing.result.reports.find(({ invariant }) => invariant === concern.invariant);
   let runs = 0;
+  let smallest = failing.plan;
   const sameBreach = async (candidate: Plan): Promise<Broken | undefined> => {
     runs += 1;
     const broken = await judge(candidate, concern.invariant);
     const isSame = broken !== undefined && (first === undefined || isSameBreach(broken.report, first));
+    // The time may be over with this very run: its outcome counts nevertheless.
+    if (isSame) smallest = candidate;
     return isSame ? broken : undefined;
   };
   const { plan } = failing;
@@ -91,15 +95,12 @@ async function smallerPlan(
     if (items <= smallEnough) done.abort();
   };
   stopWhereSmall(idsOf(plan).length);
-  const begun = failing.operations.map(({ lane, invokedUs }) => ({
-    client: failing.lanes[lane]?.name ?? '',
-    invokedUs,
-  }));
+  const begun = begunIn(failing);
   const times = { violationUs: Math.max(1, concern.atUs - stormUs), busy: busyTimesOf(plan, begun) };
-  const shrunk = await shrinkPlan(plan, {
+  await shrinkPlan(plan, {
     findsFailure: sameBreach,
     signal: AbortSignal.any([signal, done.signal]),
-    suspected: suspectedParts(plan, suspicionOf(failing, concern), times),
+    suspected: suspectedParts(plan, suspicionOf(failing, concern, begun), times),
     times,
     timesOf: ({ report: { firstBad }, busy }) => ({
       ...(firstBad === undefined ? {} : { violationUs: Math.max(1, firstBad.atUs - stormUs) }),
@@ -107,12 +108,34 @@ async function smallerPlan(
     }),
     onProgress: ({ items }) => stopWhereSmall(items),
   });
-  return { plan: shrunk.found === undefined ? plan : shrunk.plan, runs };
+  return { plan: smallest, runs };
 }
 
-function suspicionOf({ subjects, lanes }: Recording, concern: NonNullable<Recording['concern']>): Suspicion {
+/** What clients began; listings follow jobs, and are none of the plan's items. */
+function begunIn({ operations, lanes }: Recording): readonly (RecordedOperation & Begun)[] {
+  return operations
+    .filter(({ id }) => id !== '')
+    .map((one) => ({ ...one, client: lanes[one.lane]?.name ?? '' }));
+}
+
+function suspicionOf(
+  { plan, subjects, lanes, operations }: Recording,
+  { subjects: about, lanes: named, operations: concerned }: NonNullable<Recording['concern']>,
+  begun: readonly (RecordedOperation & Begun)[],
+): Suspicion {
+  const names = about.flatMap((subject) => subjects[subject] ?? []);
+  const xids = new Set(about.filter((subject) => xidForm.test(subjects[subject] ?? '')));
+  const texts = new Set(concerned.map((at) => operations[at]?.text));
+  const ids = [...plannedIds(plan, begun)].flatMap(([one, id]) =>
+    texts.has(one.text) || one.about.some((subject) => xids.has(subject)) ? [id] : [],
+  );
+  const coordinators = names.flatMap((name) => xidForm.exec(name)?.[1] ?? []);
   return {
-    subjects: concern.subjects.flatMap((subject) => subjects[subject] ?? []),
-    hosts: concern.lanes.flatMap((lane) => lanes[lane]?.name ?? []),
+    subjects: names,
+    hosts: [...named.flatMap((lane) => lanes[lane]?.name ?? []), ...coordinators],
+    ids,
   };
 }
+
+/** The name of a transaction: its coordinator, that node's id in this incarnation, a number. */
+const xidForm = /^(\w+)-[0-9a-f]{12}-\d+$/;

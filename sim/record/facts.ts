@@ -3,12 +3,16 @@
  * held what, and where the nearest passing run differs. Pure: it reads recordings. What it says are facts of the
  * recorded run; which of them is the cause, its reader judges.
  */
+import { behindCounter } from './behind-counters.ts';
 import { brokenOrdersOf } from './broken-order.ts';
+import { dialoguesOf } from './dialogues.ts';
 import { deedOf, isEveryday, isRefusal } from './event-words.ts';
 import { requestKinds } from '../../engine/peer/wire/kinds.ts';
 import { reapedTombstonesOf } from './reaped-tombstones.ts';
-import type { Mark, RecordedOperation, Recording } from './recording.ts';
+import { handleOf, listOf, placeOf, seconds } from './places.ts';
+import type { Mark, Message, RecordedOperation, Recording } from './recording.ts';
 import { repeatsOf } from './repeated-refusals.ts';
+import { sharesOf } from './shares.ts';
 import { lostValuesOf } from './lost-values.ts';
 import { wrongViewsOf } from './wrong-views.ts';
 
@@ -46,6 +50,8 @@ const arrivalsUs = 100_000;
 /** Invariants whose breach the steps of transactions may explain. */
 const aboutTransactions =
   /^(atomicity|durab|strict-|outcome|exactly|lock-|no-dangling|no-silent|metrics-|backup-)/;
+/** Most different answers of a node that are told. */
+const saidMax = 2;
 /** Most keys whose copies are listed, and most operations whose messages are. */
 const keysMax = 2;
 const operationsMax = 2;
@@ -58,9 +64,12 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
   return [
     `What broke, at ${seconds(concern.atUs)}: ${concern.text.replace(/\.$/, '')}.${promiseOf(concern)}`,
     ...facts.counters(),
+    ...facts.behind(),
     ...facts.orders(),
     ...facts.arrivals(),
     ...facts.exchanges(),
+    ...facts.shares(),
+    ...facts.dialogues(),
     ...facts.copies(),
     ...facts.losses(),
     ...facts.reaped(),
@@ -76,22 +85,10 @@ function promiseOf({ promise }: Pick<NonNullable<Recording['concern']>, 'promise
   return promise === '' ? '' : ` The promise: ${promise}.`;
 }
 
-/** Virtual time as the sentences of explanations say it: `1.2040 s`. */
-export function seconds(us: number): string {
-  return `${(us / 1_000_000).toFixed(4)} s`;
-}
-
-/** `n1`, or `n1 (dc2)` where the cluster has several datacenters. */
-export function placeOf({ lanes, plan }: Recording, lane: number): string {
-  const name = lanes[lane]?.name ?? '';
-  const node = plan.nodes.find((one) => one.name === name);
-  const several = new Set(plan.nodes.map(({ datacenter }) => datacenter)).size > 1;
-  return node === undefined || !several ? name : `${name} (${node.datacenter})`;
-}
-
-/** `n1`, `n1 and n2`, `n1, n2 and n3`. */
-function listOf(names: readonly string[]): string {
-  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+/** ` (no copy)`: what the answers say beyond their kinds; the last ones, each once. */
+function saidBy(answers: readonly Message[]): string {
+  const said = [...new Set(answers.flatMap(({ detail = [] }) => detail))].slice(-saidMax);
+  return said.length === 0 ? '' : ` (${said.join('; ')})`;
 }
 
 class Facts {
@@ -133,6 +130,23 @@ class Facts {
       return `${placeOf(this.#run, row.lane)} ${row.name}: ${row.counted}, and ${row.expected} happened${by}`;
     });
     return others.length === 0 ? [] : [`Counters against what happened: ${others.join('; ')}.`];
+  }
+
+  /** What the node was asked since the counter that differs was last right. */
+  behind(): readonly string[] {
+    if (this.#concern.invariant !== 'metrics-reconcile') return [];
+    const row = this.#run.counters.find(({ holds, atUs }) => !holds && atUs === this.#concern.atUs);
+    return row === undefined ? [] : behindCounter(this.#run, row);
+  }
+
+  /** How the node shared the jobs concerned among its peers. */
+  shares(): readonly string[] {
+    return this.#concerned().flatMap((one) => sharesOf(this.#run, one));
+  }
+
+  /** Who asked whom about the transactions concerned. */
+  dialogues(): readonly string[] {
+    return aboutTransactions.test(this.#concern.invariant) ? dialoguesOf(this.#run) : [];
   }
 
   /** Steps that came too early or once too often, of the transactions concerned; without these, of any. */
@@ -178,50 +192,51 @@ class Facts {
   /** Whom the node that a client asked has asked, and who had answered when the client was answered. */
   exchanges(): readonly string[] {
     const concerned = this.#concerned();
-    return (concerned.length > 0 ? concerned : [...this.#lastWrites(), ...this.#lastReads()]).flatMap(
-      (one) => {
-        const { messages, messageKinds } = this.#run;
-        const endUs = one.completedUs < 0 ? this.#concern.atUs : one.completedUs;
-        const within = messages.filter(
-          ({ sentUs, about }) =>
-            sentUs >= one.invokedUs && sentUs <= endUs && about.some((key) => one.about.includes(key)),
+    // Of what is shared among peers, the shares tell more.
+    const single = concerned.filter((one) => sharesOf(this.#run, one).length === 0);
+    return (concerned.length > 0 ? single : [...this.#lastWrites(), ...this.#lastReads()]).flatMap((one) => {
+      const { messages, messageKinds } = this.#run;
+      const endUs = one.completedUs < 0 ? this.#concern.atUs : one.completedUs;
+      const within = messages.filter(
+        ({ sentUs, about }) =>
+          sentUs >= one.invokedUs && sentUs <= endUs && about.some((key) => one.about.includes(key)),
+      );
+      const sent = within.filter(({ from, to }) => from === one.node && this.#isNode(to));
+      const asked = [...new Set(sent.map(({ to }) => to))];
+      const answersOf = (lane: number): readonly Message[] =>
+        within.filter(
+          ({ from, to, arrivedUs }) =>
+            from === lane && to === one.node && arrivedUs >= 0 && arrivedUs <= endUs,
         );
-        const sent = within.filter(({ from, to }) => from === one.node && this.#isNode(to));
-        const asked = [...new Set(sent.map(({ to }) => to))];
-        const isBack = (lane: number): boolean =>
-          within.some(
-            ({ from, to, arrivedUs }) =>
-              from === lane && to === one.node && arrivedUs >= 0 && arrivedUs <= endUs,
-          );
-        const kinds = [...new Set(sent.map(({ kind }) => messageKinds[kind] ?? ''))]
-          .filter((kind) => Object.hasOwn(requestKinds, kind))
-          .slice(0, 3);
-        const place = (lane: number): string => placeOf(this.#run, lane);
-        const [back, out] = [asked.filter(isBack), asked.filter((lane) => !isBack(lane))];
-        const end = one.completedUs < 0 ? 'until then' : 'before the client has its answer';
-        const told = [
-          back.length === 0
-            ? `no other node answers ${end}`
-            : `${listOf(back.map(place))} answer${back.length === 1 ? 's' : ''} ${end}`,
-          out.length === 0 ? '' : `${listOf(out.map(place))} not`,
-        ].filter(Boolean);
-        const who = one.text.split(' ', 2).join(' ');
-        // Who carries out a request for another node asks the other holders itself.
-        const isForwarded = kinds.some((kind) => !copyRequests.includes(kind));
-        const holders = isForwarded
-          ? []
-          : this.#holdersOf(one).filter((lane) => lane !== one.node && !asked.includes(lane));
-        const unasked =
-          holders.length === 0
-            ? ''
-            : ` ${listOf(holders.map(place))} ${holders.length === 1 ? 'holds' : 'hold'} a copy, too, and ${holders.length === 1 ? 'is' : 'are'} not asked.`;
-        if (asked.length === 0)
-          return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.${unasked}`];
-        return [
-          `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds.join(', ')}); ${told.join(', ')}.${unasked}${this.#repairsOf(one)}`,
-        ];
-      },
-    );
+      const isBack = (lane: number): boolean => answersOf(lane).length > 0;
+      const kinds = [...new Set(sent.map(({ kind }) => messageKinds[kind] ?? ''))]
+        .filter((kind) => Object.hasOwn(requestKinds, kind.split('.', 1)[0] ?? ''))
+        .slice(0, 3);
+      const place = (lane: number): string => placeOf(this.#run, lane);
+      const [back, out] = [asked.filter(isBack), asked.filter((lane) => !isBack(lane))];
+      const end = one.completedUs < 0 ? 'until then' : 'before the client has its answer';
+      const told = [
+        back.length === 0
+          ? `no other node answers ${end}`
+          : `${listOf(back.map((lane) => `${place(lane)}${saidBy(answersOf(lane))}`))} answer${back.length === 1 ? 's' : ''} ${end}`,
+        out.length === 0 ? '' : `${listOf(out.map(place))} not`,
+      ].filter(Boolean);
+      const who = handleOf(this.#run, one);
+      // Who carries out a request for another node asks the other holders itself.
+      const isForwarded = kinds.some((kind) => !copyRequests.includes(kind));
+      const holders = isForwarded
+        ? []
+        : this.#holdersOf(one).filter((lane) => lane !== one.node && !asked.includes(lane));
+      const unasked =
+        holders.length === 0
+          ? ''
+          : ` ${listOf(holders.map(place))} ${holders.length === 1 ? 'holds' : 'hold'} a copy, too, and ${holders.length === 1 ? 'is' : 'are'} not asked.`;
+      if (asked.length === 0)
+        return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.${unasked}`];
+      return [
+        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds.join(', ')}); ${told.join(', ')}.${unasked}${this.#repairsOf(one)}`,
+      ];
+    });
   }
 
   /** Which copies the node writes anew after a read, where replicas were to become equal. */
@@ -302,7 +317,7 @@ class Facts {
         const why = reasons.length === 0 ? '' : `, ${reasons.join(', ')}`;
         return `from ${seconds(atUs)} on ${placeOf(this.#run, lane)} lacks it, and holds ${short}${why}`;
       });
-    const who = write.text.split(' ', 2).join(' ');
+    const who = handleOf(this.#run, write);
     return told.length === 0 ? [] : [`Where the value of ${who} got lost: ${told.join('; ')}.`];
   }
 

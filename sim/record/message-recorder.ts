@@ -3,11 +3,12 @@
  * that arrives is the oldest equal one under way, so losses, copies and overtakings show. On other connections a
  * message is what one side wrote at once; it has arrived when its last byte has.
  */
-import { replyOfKind, requestOfKind } from '../../engine/peer/wire/kinds.ts';
+import { requestOfKind } from '../../engine/peer/wire/kinds.ts';
 import { headerBytes } from '../../engine/peer/wire/frames.ts';
 import { bufferOf } from '../../engine/base/ids.ts';
 import { clusterPorts } from '../world/cluster/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher } from '../world/core/watchers.ts';
+import { wordsOf } from './message-words.ts';
 import type { Message } from './recording.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -32,7 +33,7 @@ interface CutFrame {
   readonly id: number;
   /** Equal for equal frames. */
   readonly name: string;
-  readonly body: Uint8Array;
+  readonly body: Buffer;
   readonly bytes: number;
 }
 
@@ -127,8 +128,10 @@ export class MessageRecorder implements ConnectionWatcher {
       request === undefined ? (this.#asked.get(conversation) ?? []) : this.#subjects.inBytes(body);
     if (request === undefined) this.#asked.delete(conversation);
     else if (about.length > 0) this.#asked.set(conversation, about);
-    const word = request ?? replyOfKind(kind) ?? 'greeting';
-    const message = this.#add(end, this.#kindOf(word), bytes, about);
+    const words = wordsOf({ kind, id, body });
+    const message = this.#add(end, this.#kindOf(words.kind), bytes, about);
+    if (message !== undefined && words.detail !== undefined) message.detail = words.detail;
+    if (message !== undefined && words.items !== undefined) message.items = words.items;
     const waiting = direction.frames.get(name);
     if (waiting === undefined) direction.frames.set(name, [message]);
     else waiting.push(message);

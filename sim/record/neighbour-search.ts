@@ -11,7 +11,8 @@ import { explained, explainRunsMax, triedSinglyMax } from './explanation.ts';
 import { decisivePacket } from './decisive-packet.ts';
 import { moved, reachOf, timedIds } from './neighbours.ts';
 import type { Mark, Recording } from './recording.ts';
-import { placeOf, seconds, factsOf } from './facts.ts';
+import { factsOf } from './facts.ts';
+import { placeOf, seconds } from './places.ts';
 
 /** Neighbours whose moment is so near are not told apart, in microseconds. */
 const resolutionUs = 20;

@@ -16,7 +16,7 @@ it('a recorded run has the digest of the run, and holds what passed, befell and 
     expect(arrivedUs < 0 || arrivedUs >= sentUs).toBe(true);
     expect(messageKinds[kind]).toBeDefined();
   }
-  const prepares = messages.filter(({ kind }) => messageKinds[kind] === 'transact');
+  const prepares = messages.filter(({ kind }) => messageKinds[kind] === 'transact.prepare');
   expect(
     prepares.some(({ about }) => about.some((one) => /^n\d-[0-9a-f]{12}-\d+$/.test(subjects[one] ?? ''))),
   ).toBe(true);

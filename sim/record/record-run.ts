@@ -7,7 +7,7 @@ import {
   describeProperties,
 } from '../evidence/bucket-changes.ts';
 import { describeOperation } from '../evidence/history.ts';
-import { describeJob } from '../evidence/jobs.ts';
+import { describeJob, describeListing } from '../evidence/jobs.ts';
 import { describeRedis } from '../evidence/redis.ts';
 import { describeTransaction } from '../evidence/transactions.ts';
 import type { Outcome } from '../evidence/history.ts';
@@ -22,6 +22,7 @@ import { brokenInvariant } from '../runner/broken.ts';
 import type { RunOutcome, RunSettings } from '../runner/run-outcome.ts';
 import { runPlan } from '../runner/run.ts';
 import { judgeOutcome } from '../runner/judge-outcome.ts';
+import { handleOf } from './places.ts';
 import { sentencesOf } from './plan-sentences.ts';
 import type { Concern, CounterRow, RecordedOperation, Recording } from './recording.ts';
 import { recordingFormat } from './recording.ts';
@@ -95,6 +96,7 @@ function operationsOf(outcome: RunOutcome, recorder: Recorder): readonly Recorde
     ...outcome.redis.map((one) => add(`#${one.id}`, one, describeRedis(one), [])),
     ...outcome.jobs.map((one) => add(`#${one.id}`, one, describeJob(one), one.keys)),
     ...bucketOperationsOf(outcome, add),
+    ...outcome.listings.map((one) => add('', one, describeListing(one), one.names)),
     ...outcome.backups.map((one) =>
       add(one.id, { ...one, client: backupOperator, node: '' }, describeBackup(one), []),
     ),
@@ -140,9 +142,13 @@ function concernOf(
   const named = recorder.subjects.inText(text);
   // Texts of checks describe an operation by its number and client: `#12 c1`; of buckets, all changes matter.
   const isNamed = (one: RecordedOperation): boolean =>
+    broken.invariant === 'listings'
+      ? text.startsWith(`${one.text}: `) && one.completedUs === broken.firstBad?.atUs
+      : isInText(one);
+  const isInText = (one: RecordedOperation): boolean =>
     broken.invariant === 'bucket-properties'
       ? one.text.startsWith(`${one.id} ${bucketOperator} `) && one.about.some((at) => named.includes(at))
-      : `${text} `.includes(`${one.text.split(' ', 2).join(' ')} `);
+      : `${text} `.includes(`${handleOf(recorder, one)} `);
   const concerned = operations.flatMap((one, at) => (isNamed(one) ? [at] : []));
   const about = concerned.flatMap((at) => operations[at]?.about ?? []);
   const lanes = recorder.lanes.flatMap(({ name }, at) => (wordIn(name, text) ? [at] : []));
@@ -165,22 +171,33 @@ function wordIn(word: string, text: string): boolean {
 /** The newest account of each incarnation, differences first; equal rows only as many as people read. */
 function countersOf({ accounts }: RunOutcome, recorder: Recorder): readonly CounterRow[] {
   const newest = new Map(accounts.map((account) => [`${account.node}/${account.life}`, account]));
+  /** When each incarnation's row of that name was last equal. */
+  const equalUs = new Map<string, number>();
   const rowsOf = (account: RunOutcome['accounts'][number]): readonly CounterRow[] =>
-    claimsOf(account).claims.map((claim) => ({
-      lane: recorder.laneOf(account.node),
-      incarnation: account.life,
-      atUs: account.atUs,
-      moment: account.moment,
-      name: claim.what,
-      counted: String(claim.value),
-      expected: claim.least === claim.most ? String(claim.least) : `${claim.least} to ${claim.most}`,
-      holds: holds(claim),
-    }));
-  const broken = accounts.flatMap((account) => rowsOf(account).filter((row) => !row.holds));
-  const equal = [...newest.values()].flatMap((account) =>
-    rowsOf(account)
-      .filter((row) => row.holds && row.counted !== '0')
-      .slice(0, equalRowsMax),
+    claimsOf(account).claims.map((claim) => {
+      const isEqual = holds(claim);
+      const name = `${account.node}/${account.life}/${claim.what}`;
+      if (isEqual) equalUs.set(name, account.atUs);
+      return {
+        lane: recorder.laneOf(account.node),
+        incarnation: account.life,
+        atUs: account.atUs,
+        ...(isEqual ? {} : { heldUs: equalUs.get(name) ?? 0 }),
+        moment: account.moment,
+        name: claim.what,
+        counted: String(claim.value),
+        expected: claim.least === claim.most ? String(claim.least) : `${claim.least} to ${claim.most}`,
+        holds: isEqual,
+      };
+    });
+  const all = accounts
+    .toSorted((left, right) => left.atUs - right.atUs)
+    .map((account) => [account, rowsOf(account)] as const);
+  const broken = all.flatMap(([, rows]) => rows.filter((row) => !row.holds));
+  const equal = all.flatMap(([account, rows]) =>
+    newest.get(`${account.node}/${account.life}`) !== account
+      ? []
+      : rows.filter((row) => row.holds && row.counted !== '0').slice(0, equalRowsMax),
   );
   return [...broken.slice(0, 200), ...equal];
 }

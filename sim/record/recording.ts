@@ -28,6 +28,10 @@ export interface Message {
   readonly bytes: number;
   /** Keys and transactions that it mentions, as indexes into `subjects`. */
   readonly about: readonly number[];
+  /** What it says beyond its kind: `2 inputs`, `abort (conflict)`. */
+  readonly detail?: string;
+  /** Inputs of a job, results or names that it carries. */
+  readonly items?: number;
   /** It arrived before; a fault sent it again. */
   readonly again?: true;
 }
@@ -87,6 +91,8 @@ export interface CounterRow {
   readonly lane: number;
   readonly incarnation: number;
   readonly atUs: number;
+  /** Of a row that differs: when the incarnation's row was last equal; 0 if it never was. */
+  readonly heldUs?: number;
   readonly moment: string;
   readonly name: string;
   readonly counted: string;

@@ -4,7 +4,7 @@ import type { CheckReport } from '../check/report.ts';
 import type { BackupRecord } from '../evidence/backups.ts';
 import type { BucketEvidence } from '../evidence/bucket-changes.ts';
 import type { History } from '../evidence/history.ts';
-import type { JobRecord } from '../evidence/jobs.ts';
+import type { JobRecord, ListingRecord } from '../evidence/jobs.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import type { FaultKind } from '../faults/fault-table.ts';
@@ -27,6 +27,7 @@ export interface RunOutcome {
   readonly transactions: TransactionHistory;
   readonly redis: readonly RedisRecord[];
   readonly jobs: readonly JobRecord[];
+  readonly listings: readonly ListingRecord[];
   /** What the operator changed of buckets, and what nodes stated of them. */
   readonly bucketChanges: BucketEvidence;
   /** The backups that an operator took, with what they hold. */

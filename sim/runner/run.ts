@@ -354,6 +354,7 @@ class Run {
       transactions: this.#load.transactions.history,
       redis: this.#load.redis,
       jobs: this.#load.jobs,
+      listings: this.#load.listings,
     };
     return {
       reports: this.#observed ? reportsOf(this.#evidence(), this.#plan.floors) : [],

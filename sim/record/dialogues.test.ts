@@ -1,0 +1,63 @@
+import { expect, it } from 'vitest';
+
+import { behindCounter } from './behind-counters.ts';
+import { dialoguesOf } from './dialogues.ts';
+import { emptyConcern, emptyRecording } from './recording.fixture.ts';
+import type { Message, RecordedOperation, Recording } from './recording.ts';
+import { sharesOf } from './shares.ts';
+
+const kinds = ['transact.fence', 'transacted.fenced', 'mapPhase', 'phaseMapped', 'mergeObject'];
+
+function message(kind: string, from: number, to: number, more: Partial<Message> = {}): Message {
+  const atUs = 1000 + from;
+  return {
+    ...{ from, to, sentUs: atUs, arrivedUs: atUs + 5, kind: kinds.indexOf(kind), bytes: 1, about: [0] },
+    ...more,
+  };
+}
+
+function runOf(messages: readonly Message[], more: Partial<Recording> = {}): Recording {
+  const subjects = ['n1-0123456789ab-7'];
+  return { ...emptyRecording(), subjects, concern: emptyConcern(), messageKinds: kinds, messages, ...more };
+}
+
+it('says who was asked about a transaction, and who answered what', () => {
+  const asked = [message('transact.fence', 0, 1), message('transact.fence', 0, 2)];
+  const answer = message('transacted.fenced', 1, 0, { detail: 'fenced' });
+  expect(dialoguesOf(runOf([...asked, answer]))).toEqual([
+    'About n1-0123456789ab-7: at 0.0010 s n1 sends fence to n2 (fenced) and n3 (no answer until then).',
+  ]);
+});
+
+it('says that nobody was asked', () => {
+  expect(dialoguesOf(runOf([]))).toEqual(['About n1-0123456789ab-7 no node asks another one until then.']);
+});
+
+const job: RecordedOperation = {
+  ...{ id: '#j0', lane: 3, node: 0, invokedUs: 900, completedUs: 3000, outcome: 'ok', about: [] },
+  text: '#j0 c0 objects at n1: ok, 1 keys',
+};
+
+it('says what each peer was given of a job, and gave back', () => {
+  const messages = [
+    message('mapPhase', 0, 1, { items: 3 }),
+    message('mapPhase', 0, 2, { items: 2 }),
+    message('phaseMapped', 1, 0, { items: 1, detail: '3 inputs done' }),
+  ];
+  expect(sharesOf(runOf(messages), job)).toEqual([
+    'The shares of #j0 c0, by n1: n2 3 inputs, 1 results back (last: 3 inputs done); n3 2 inputs, nothing back. In all 1 back from peers.',
+  ]);
+});
+
+it('says what a node was asked since its counter was last right, and what it lost', () => {
+  const operations: readonly RecordedOperation[] = [
+    { ...job, text: '#1 c0 put newest/k1 at n1: unknown (timeout)', outcome: 'unknown' },
+    { ...job, text: '#0 c0 get newest/k1 at n1: ok', completedUs: 950 },
+  ];
+  const row = { lane: 0, incarnation: 1, atUs: 4000, heldUs: 960, moment: 'running', name: 'timeouts' };
+  const lost = message('mergeObject', 0, 1, { arrivedUs: -1 });
+  const run = runOf([lost], { operations });
+  expect(behindCounter(run, { ...row, counted: '0', expected: '1', holds: false })).toEqual([
+    'Since it was last right (0.0010 s) n1 had: 1 put unknown (timeout): #1 c0; 1 mergeObject of n1 to n2 never arrived.',
+  ]);
+});

@@ -1,0 +1,81 @@
+/**
+ * Which nodes ask which others about the transactions that a violation names, and what they are answered. That a node
+ * asks nobody tells most where it had to. Pure.
+ */
+import type { Message, Recording } from './recording.ts';
+import { listOf, placeOf, seconds } from './places.ts';
+
+/** Most transactions, most questions of each. */
+const transactionsMax = 2;
+const questionsMax = 5;
+
+/** Kinds of answers to a question; any to a question that is not listed. */
+const answersTo: Readonly<Record<string, readonly string[]>> = {
+  prepare: ['voted'],
+  commitAlone: ['voted', 'ended'],
+  put: ['voted', 'ended'],
+  commit: ['ended'],
+  redo: ['ended', 'voted'],
+  inquire: ['told'],
+  status: ['told'],
+  forget: ['told'],
+  claim: ['named', 'voted'],
+  recall: ['named'],
+  fence: ['fenced', 'named', 'voted'],
+};
+
+const xidForm = /^\w+-[0-9a-f]{12}-\d+$/;
+
+/** A sentence for each of the transactions, those named last first. */
+export function dialoguesOf(run: Recording): readonly string[] {
+  const { concern, subjects } = run;
+  const named = (concern?.subjects ?? []).filter((subject) => xidForm.test(subjects[subject] ?? ''));
+  return named
+    .toReversed()
+    .slice(0, transactionsMax)
+    .map((subject) => {
+      const name = subjects[subject] ?? '';
+      const questions = questionsAbout(run, subject);
+      if (questions.length === 0) return `About ${name} no node asks another one until then.`;
+      return `About ${name}: ${questions.slice(-questionsMax).join('; ')}.`;
+    });
+}
+
+/** `n2 asks n1 (fenced, 0 claims) and n3 (no answer until then): transact.fence (2.3384 s)`. */
+function questionsAbout(run: Recording, subject: number): readonly string[] {
+  const endUs = run.concern?.atUs ?? 0;
+  const kindOf = ({ kind }: Message): string => run.messageKinds[kind] ?? '';
+  const about = run.messages.filter((message) => message.about.includes(subject) && message.sentUs <= endUs);
+  const groups = new Map<string, Message[]>();
+  for (const message of about) {
+    if (!kindOf(message).startsWith('transact.')) continue;
+    const name = `${message.from} ${kindOf(message)}`;
+    const group = groups.get(name);
+    if (group === undefined) groups.set(name, [message]);
+    else group.push(message);
+  }
+  return [...groups.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const what = kindOf(first).slice('transact.'.length);
+    const isAnswer = (kind: string): boolean =>
+      kind === 'failed' ||
+      (kind.startsWith('transacted.') &&
+        (answersTo[what]?.includes(kind.slice('transacted.'.length)) ?? true));
+    const peers = [...new Set(group.map(({ to }) => to))].map((to) => {
+      const sentUs = group.find((message) => message.to === to)?.sentUs ?? 0;
+      const answer = about.find(
+        (message) =>
+          message.from === to &&
+          message.to === first.from &&
+          message.sentUs >= sentUs &&
+          message.arrivedUs >= 0 &&
+          message.arrivedUs <= endUs &&
+          isAnswer(kindOf(message)),
+      );
+      const said = answer === undefined ? 'no answer until then' : (answer.detail ?? kindOf(answer));
+      return `${placeOf(run, to)} (${said})`;
+    });
+    return [`at ${seconds(first.sentUs)} ${placeOf(run, first.from)} sends ${what} to ${listOf(peers)}`];
+  });
+}
