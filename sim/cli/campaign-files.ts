@@ -1,6 +1,6 @@
 /** Writes a campaign's files, and tells GitHub Actions of its failures. */
 import { existsSync } from 'node:fs';
-import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import process from 'node:process';
 
@@ -13,6 +13,7 @@ import { campaignMarkdown } from '../../reports/campaign/markdown.ts';
 import { jsonOf } from '../plan/json-text.ts';
 import type { Campaign, CampaignComparison } from '../runner/campaign.ts';
 import { compareCampaigns, parseCampaign } from '../runner/campaign.ts';
+import { campaignBytesMax, readText } from './read-text.ts';
 
 /** The file of the campaign's page in its directory. */
 export const campaignPageFile = 'index.html';
@@ -53,7 +54,7 @@ async function readIfThere<T>(
 ): Promise<T | undefined> {
   if (!existsSync(file)) return undefined;
   try {
-    return parse(await readFile(file, 'utf8'));
+    return parse(await readText(file, { what: 'file', bytesMax: campaignBytesMax, code: 'BadRequest' }));
   } catch (error) {
     notes.push(`${file} is not used: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;

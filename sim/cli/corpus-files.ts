@@ -10,9 +10,10 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import type { CorpusState, KeptPlan } from '../guide/corpus.ts';
 import type { ExplorerState } from '../guide/explorer.ts';
-import { jsonOf } from '../plan/json-text.ts';
+import { inFile, jsonOf } from '../plan/json-text.ts';
 import { formatPlan } from '../plan/plan.ts';
 import { parsePlan } from '../plan/plan-validation.ts';
+import { campaignBytesMax, readText } from './read-text.ts';
 
 /** A guided exploration as its files hold it. */
 export interface SavedExploration {
@@ -41,7 +42,8 @@ export async function readCorpus(
 ): Promise<SavedExploration | undefined> {
   const file = join(directory, indexName);
   if (!existsSync(file)) return undefined;
-  const found = jsonOf(await readFile(file, 'utf8'), 'corpus', 'BadRequest') as Index;
+  const text = await readText(file, { what: 'corpus', bytesMax: campaignBytesMax, code: 'BadRequest' });
+  const found = indexOf(text, file);
   if (found.format !== corpusFormat || found.version !== version || found.firstSeed !== firstSeed) {
     const detail = `the corpus in ${directory} is of Lockstep ${found.version} and --first-seed ${found.firstSeed}: name another --out, or remove it`;
     throw new LockstepError('BadRequest', detail);
@@ -50,6 +52,29 @@ export async function readCorpus(
     found.kept.map(async (one) => ({ ...one, plan: await planIn(directory, one.name) })),
   );
   return { corpus: { kept, coverage: found.coverage }, explorer: found.explorer };
+}
+
+/** The index in the text; its parts are of the writer's making once its version is known. */
+function indexOf(text: string, file: string): Index {
+  let found: unknown;
+  try {
+    found = jsonOf(text, 'corpus', 'BadRequest');
+  } catch (error) {
+    throw inFile(file, error);
+  }
+  const index = (found ?? {}) as Partial<Index>;
+  const isWhole =
+    typeof index === 'object' &&
+    typeof index.version === 'string' &&
+    typeof index.firstSeed === 'number' &&
+    Array.isArray(index.kept) &&
+    typeof index.coverage === 'object' &&
+    typeof index.explorer === 'object';
+  if (isWhole) return index as Index;
+  throw new LockstepError(
+    'BadRequest',
+    `${file} is no corpus of format ${corpusFormat}: name another --out, or remove it`,
+  );
 }
 
 async function planIn(directory: string, name: string): Promise<KeptPlan['plan']> {

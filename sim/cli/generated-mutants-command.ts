@@ -19,6 +19,7 @@ import { WorldRandom } from '../world/core/random.ts';
 import type { Seed, Trial } from './mutant-trial.ts';
 import { Baseline, removeCopy, tryMutant } from './mutant-trial.ts';
 import { linkBuild } from './mutate-build.ts';
+import { campaignBytesMax, readText } from './read-text.ts';
 
 /** What to try. */
 export interface GeneratedOptions {
@@ -140,7 +141,8 @@ function entryOf(mutant: GeneratedMutant, { notice, runs, cpuSeconds }: Trial): 
 async function entriesIn(file: string): Promise<readonly ScoreEntry[]> {
   if (!existsSync(file)) return [];
   try {
-    return parseScore(await readFile(file, 'utf8')).mutants;
+    return parseScore(await readText(file, { what: 'score', bytesMax: campaignBytesMax, code: 'BadRequest' }))
+      .mutants;
   } catch (error) {
     // Going on would write over what the user named by mistake.
     throw inFile(file, error);

@@ -1,6 +1,6 @@
 /** `lockstep-sim replay` and `digest`: run a seed or a plan file again, with its trace if requested. */
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 
 import { LockstepError } from '../../engine/base/errors.ts';
 import type { TraceFilter } from '../../reports/trace.ts';
@@ -19,6 +19,8 @@ import { DivergenceWatch } from '../runner/run-marks.ts';
 import { runPlan } from '../runner/run.ts';
 import { judgePlan, mustFindScenario, planOfSeed } from '../runner/task.ts';
 import type { World } from '../world/world.ts';
+import { planLimits } from '../plan/plan-limits.ts';
+import { readText } from './read-text.ts';
 
 /**
  * The plan of a scenario's seed, or of a file (a name that ends in `.json`). A plan file is complete, and its
@@ -42,8 +44,9 @@ export async function planToReplay(
 async function readPlanFile(path: string): Promise<Plan> {
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    text = await readText(path, { what: 'plan', bytesMax: planLimits.fileBytesMax, code: 'PlanInvalid' });
   } catch (cause) {
+    if (cause instanceof LockstepError) throw cause;
     if (!existsSync(path)) throw new LockstepError('NotFound', `there is no plan file ${path}`, { cause });
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new LockstepError('NotFound', `the plan file cannot be read: ${why}`, { cause });

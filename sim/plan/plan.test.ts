@@ -198,4 +198,54 @@ describe('a damaged plan is refused with the place and the cause', () => {
       { numRuns: 300, seed: 1 },
     );
   });
+
+  it('returns a plan or throws PlanInvalid for a valid plan with a part changed, removed or repeated', () => {
+    const property = fc.property(
+      fc.constantFrom(...scenarios),
+      fc.nat(1000),
+      fc.array(changeOfPlan, { minLength: 1, maxLength: 3 }),
+      (scenario, seed, changes) => {
+        const changed = changes.reduce(changedPlan, JSON.parse(formatPlan(generatePlan(scenario, seed))));
+        return complaintAbout(JSON.stringify(changed)) !== '';
+      },
+    );
+    fc.assert(property, { numRuns: 400, seed: 1 });
+  });
 });
+
+/** A place in a plan, as steps into it (each modulo the number of parts), and what is done there. */
+interface Change {
+  readonly steps: readonly number[];
+  readonly deed: 'replace' | 'remove' | 'repeat';
+  readonly value: unknown;
+}
+
+const changeOfPlan: fc.Arbitrary<Change> = fc.record({
+  steps: fc.array(fc.nat(), { minLength: 1, maxLength: 5 }),
+  deed: fc.constantFrom('replace', 'remove', 'repeat'),
+  value: fc.oneof(
+    fc.jsonValue(),
+    fc.constantFrom(-1, 0, 0.5, 1e300, 2 ** 53, '', '__proto__', 'n1', [], {}, null, true),
+  ),
+});
+
+/** The JSON value with the change. */
+function changedPlan(value: unknown, { steps, deed, value: given }: Change): unknown {
+  const [step, ...more] = steps;
+  if (step === undefined || typeof value !== 'object' || value === null) return given;
+  const names = Object.keys(value);
+  const name = names[step % Math.max(1, names.length)];
+  if (name === undefined) return given;
+  const inner: unknown = Reflect.get(value, name);
+  if (more.length > 0 && typeof inner === 'object' && inner !== null) {
+    const changed = changedPlan(inner, { steps: more, deed, value: given });
+    return Array.isArray(value) ? value.with(Number(name), changed) : { ...value, [name]: changed };
+  }
+  if (Array.isArray(value)) {
+    const at = Number(name);
+    if (deed === 'remove') return value.toSpliced(at, 1);
+    return deed === 'repeat' ? [...value, value[at]] : value.with(at, given);
+  }
+  const others = Object.entries(value).filter(([other]) => other !== name);
+  return deed === 'remove' ? Object.fromEntries(others) : { ...value, [name]: given };
+}
