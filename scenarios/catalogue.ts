@@ -75,6 +75,7 @@ import { ringDisagreement } from './ring-disagreement.ts';
 import { rollingRestart } from './rolling-restart.ts';
 import { rollingUpgrade } from './rolling-upgrade.ts';
 import { diskSpaceRecovers } from './disk-space-recovers.ts';
+import { routedKeysMove } from './routed-keys-move.ts';
 import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
@@ -166,6 +167,7 @@ export const scenarios: readonly Scenario[] = [
   noChurnWhenEqual,
   everythingAtOnce,
   joinUnderLoad,
+  routedKeysMove,
   leaveUnderLoad,
   standbyAndReturn,
   standbyAmidTransactions,

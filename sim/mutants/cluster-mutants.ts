@@ -392,4 +392,15 @@ export const harmlessEdits: readonly Mutant[] = [
     oracles: [],
     seedsMax: 50,
   },
+  {
+    name: 'moves-skip-keys-of-a-token',
+    code: 'M270',
+    title: 'a move that was cut between keys of one token goes on behind the token',
+    file: 'engine/cluster/changes/range-source.js',
+    find: 'const low = skip === undefined ? reached : reached - 1;',
+    replace: 'const low = reached + 0;',
+    scenario: 'routed-keys-move',
+    oracles: ['transfer-soundness'],
+    seedsMax: 10,
+  },
 ];

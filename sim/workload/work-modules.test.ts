@@ -48,7 +48,8 @@ test('routes derives routes from keys, fails as the key demands, and keeps no st
     }
   };
   for (let time = 0; time < 2; time++) {
-    expect(route('k7')).toBe(Buffer.from(routeBytesOf(Buffer.from('k7'))).toString());
+    for (const key of ['k', 'k7', 'k71', 'k712'])
+      expect(route(key)).toBe(Buffer.from(routeBytesOf(Buffer.from(key))).toString());
     expect(['t1', 'l1', 'g1', 'p1', 'r1'].map(route)).toEqual([
       'trap',
       'fuel',

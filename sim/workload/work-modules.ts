@@ -19,9 +19,9 @@ export const waywardFile = 'wayward.wasm';
 
 const routes = Buffer.from(
   'AGFzbQEAAAABDgJgAX8Bf2AEf39/fwF/AwMCAAEFAwEAAQYHAX8BQYAgCwcoAwZtZW1vcnkCAAxrZXlmdW5fYWxsb2MAAAxr' +
-    'ZXlmdW5fcm91dGUAAQqqAQILACMAIwAgAGokAAubAQEDf0EQKAIAIQRBECAEQQFqNgIAIABBCGogACgCAGohBSAFLQAAIQYg' +
+    'ZXlmdW5fcm91dGUAAQq2AQILACMAIwAgAGokAAunAQEEf0EQKAIAIQRBECAEQQFqNgIAIABBCGogACgCAGohBSAFLQAAIQYg' +
     'BkH0AEYEQAALIAZB7ABGBEADQAwACwsgBkHnAEYEQEHg1ANAAEEASARAAAsLIAZB8ABGBEAgAkFwNgIAIANBIDYCAEEADwsg' +
-    'BUEBayAEOgAAIAIgBUEBazYCACADIAAgAWogBWtBAWo2AgAgBkHyAEYL',
+    'BUEBayAEOgAAIAIgBUEBazYCACAAIAFqIAVrQQFqIQcgA0EDIAcgB0EDSxs2AgAgBkHyAEYL',
   'base64',
 );
 
@@ -67,7 +67,10 @@ export const workFiles: ReadonlyMap<string, Uint8Array> = new Map<string, Uint8A
   [waywardFile, wayward],
 ]);
 
-/** Where a fresh instance of `routes` sends a key that demands no failure. */
+/**
+ * Where a fresh instance of `routes` sends a key that demands no failure: by its first two bytes, so that keys from the
+ * tenth on share their tokens with others, as the keys of a customer do who wants them together.
+ */
 export function routeBytesOf(key: Uint8Array): Uint8Array {
-  return Buffer.concat([Buffer.of(0), key]);
+  return Buffer.concat([Buffer.of(0), key.subarray(0, 2)]);
 }

@@ -21,7 +21,7 @@ export const routesText = `(module
   ${allocator}
   (export "keyfun_alloc" (func $alloc))
   (func (export "keyfun_route") (param $in i32) (param $len i32) (param $outp i32) (param $outl i32) (result i32)
-    (local $marks i32) (local $key i32) (local $first i32)
+    (local $marks i32) (local $key i32) (local $first i32) (local $bytes i32)
     (local.set $marks (i32.load (i32.const 16)))
     (i32.store (i32.const 16) (i32.add (local.get $marks) (i32.const 1)))
     (local.set $key (i32.add (i32.add (local.get $in) (i32.const 8)) (i32.load (local.get $in))))
@@ -34,7 +34,8 @@ export const routesText = `(module
       (then (i32.store (local.get $outp) (i32.const -16)) (i32.store (local.get $outl) (i32.const 32)) (return (i32.const 0))))
     (i32.store8 (i32.sub (local.get $key) (i32.const 1)) (local.get $marks))
     (i32.store (local.get $outp) (i32.sub (local.get $key) (i32.const 1)))
-    (i32.store (local.get $outl) (i32.add (i32.sub (i32.add (local.get $in) (local.get $len)) (local.get $key)) (i32.const 1)))
+    (local.set $bytes (i32.add (i32.sub (i32.add (local.get $in) (local.get $len)) (local.get $key)) (i32.const 1)))
+    (i32.store (local.get $outl) (select (i32.const 3) (local.get $bytes) (i32.gt_u (local.get $bytes) (i32.const 3))))
     (i32.eq (local.get $first) (i32.const 0x72))))`;
 
 /** The text of `marks` in one version. */
