@@ -193,8 +193,9 @@ export class Hints {
     this.#store.close();
   }
 
-  /** Stores a write that the peer missed. Copies `object`. */
+  /** Stores a write that the peer missed, unless its bucket has been flushed since. Copies `object`. */
   keep(peer: NodeId, key: PackedKey, token: Token, object: Uint8Array): void {
+    if (this.#peers.isFormer(key)) return;
     this.#keep(peer, hintKeyOf(peer, key), { token, object, ageMs: 0, done: ignored });
   }
 

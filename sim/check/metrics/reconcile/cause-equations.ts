@@ -77,8 +77,11 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers, truth) : []),
-    // A write leaves a hint for a pending owner to which this node has no link yet.
-    ...(truth.undisturbed && truth.ringChanges === 0 ? [quiet('svc_hints_total', numbers)] : []),
+    // A write leaves a hint for a pending owner to which this node has no link yet, and one for a replica that refuses it
+    // because it has heard of a flush sooner than this node.
+    ...(truth.undisturbed && truth.ringChanges === 0 && !truth.redis.flushes
+      ? [quiet('svc_hints_total', numbers)]
+      : []),
     // A leaving member is called LEAVING and then DOWN, and finally refuses transactions; a member refuses those on keys
     // that are changing hands. That is no fault; other equations cover it.
     ...(truth.undisturbed && !truth.moving
