@@ -32,10 +32,15 @@ export interface CoresBenchOptions {
 const racks = 3;
 /** Nodes on each machine. */
 const sizes = [1, 2, 4];
-const basePort = 18_698;
+const basePort = 14_698;
 /** Ports between those of two clusters. */
 const clusterPorts = 200;
 const idleSeconds = 3;
+/**
+ * How long a cluster is under load before it is measured, for each of its nodes: a node's code is compiled well only
+ * after some seconds of processor time, and all nodes share this machine's cores.
+ */
+const warmSecondsPerNode = 3;
 const fillSecondsMax = 120;
 
 const requests: readonly { readonly name: string; readonly make: typeof pbPut }[] = [
@@ -120,14 +125,11 @@ async function measureAll(
         progress(`${name}, round ${round}: ${sizes[index] ?? 0} of the nodes on each machine`);
         const idle = await spentIn(cluster, () => sleep(idleSeconds * 1000));
         let operations = 0;
+        const seconds = round === 0 ? warmSecondsPerNode * cluster.pids.length : options.seconds;
         const busy = await spentIn(cluster, async () => {
           const space = spaceOf(options);
-          const load = await closedLoop(
-            cluster.endpoints,
-            options.connections * (sizes[index] ?? 1),
-            options.seconds,
-            (lane) => make(space, lane),
-          );
+          const connections = options.connections * (sizes[index] ?? 1);
+          const load = await closedLoop(cluster.endpoints, connections, seconds, (lane) => make(space, lane));
           operations = load.operations;
         });
         if (round === 0) continue;
@@ -207,7 +209,7 @@ function report(figures: readonly CoresFigures[], options: CoresBenchOptions): v
     one.boundByThreads ? 'threads of JavaScript' : 'cores',
   ]);
   const lines = [
-    `three machines (racks) on this one, ${options.connections} connections, ${options.valueBytes}-byte values, median of ${options.rounds} rounds of ${options.seconds} s after one to warm up`,
+    `three machines (racks) on this one, ${options.connections} connections for each node of a machine, ${options.valueBytes}-byte values, median of ${options.rounds} rounds of ${options.seconds} s after one to warm up`,
     table([['measured', 'CPU ms/1,000', 'on main threads'], ...measured]),
     '',
     `model of three machines of ${options.cores} cores`,

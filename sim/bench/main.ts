@@ -113,7 +113,7 @@ benchmark('node', 'a three-node cluster on this machine, beside etcd where it is
 
 benchmark('cores', 'what more than one node a machine costs, and a model of machines of more cores', 3)
   .option('--seconds <n>', 'length of a measurement', positive, 5)
-  .option('--connections <n>', 'client connections', positive, 64)
+  .option('--connections <n>', 'client connections for each node of a machine', positive, 192)
   .option('--value-bytes <n>', 'length of values', positive, 100)
   .option('--cores <n>', 'cores of the machines in the model', positive, 16)
   .action(async ({ json = false, ...flags }: CoresFlags) =>
