@@ -258,6 +258,15 @@ describe('hints', () => {
     }
   });
 
+  it('are not made of a write whose bucket was flushed since', async () => {
+    const bench = new Bench();
+    const [object] = writesOf(1);
+    bench.flushed.add(key);
+    bench.keep(present(object, 'a write'));
+    await bench.answer('writes');
+    expect([bench.hints.kept, bench.hints.counts.stored]).toEqual([0, 0]);
+  });
+
   it('are not delivered beyond the number of those of which the node can remember that they are', async () => {
     const bench = new Bench();
     const [object] = writesOf(1);
