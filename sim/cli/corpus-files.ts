@@ -54,6 +54,10 @@ export async function readCorpus(
   return { corpus: { kept, coverage: found.coverage }, explorer: found.explorer };
 }
 
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
 /** The index in the text; its parts are of the writer's making once its version is known. */
 function indexOf(text: string, file: string): Index {
   let found: unknown;
@@ -68,8 +72,8 @@ function indexOf(text: string, file: string): Index {
     typeof index.version === 'string' &&
     typeof index.firstSeed === 'number' &&
     Array.isArray(index.kept) &&
-    typeof index.coverage === 'object' &&
-    typeof index.explorer === 'object';
+    isObject(index.coverage) &&
+    isObject(index.explorer);
   if (isWhole) return index as Index;
   throw new LockstepError(
     'BadRequest',

@@ -29,8 +29,10 @@ it('says who was asked about a transaction, and who answered what', () => {
   ]);
 });
 
-it('says that nobody was asked', () => {
-  expect(dialoguesOf(runOf([]))).toEqual(['About n1-0123456789ab-7 no node asks another one until then.']);
+it('says that no node asked another', () => {
+  expect(dialoguesOf(runOf([]))).toEqual([
+    'No recorded message of one node to another asks about n1-0123456789ab-7 until then.',
+  ]);
 });
 
 const job: RecordedOperation = {

@@ -1,6 +1,6 @@
 /**
- * Which nodes ask which others about the transactions that a violation names, and what they are answered. That a node
- * asks nobody tells most where it had to. Pure.
+ * Which nodes ask which others about the transactions that a violation names, and what the others answer. Where a node
+ * had to ask another and did not, that it did not says most. Pure.
  */
 import type { Message, Recording } from './recording.ts';
 import { listOf, placeOf, seconds } from './places.ts';
@@ -36,7 +36,7 @@ export function dialoguesOf(run: Recording): readonly string[] {
     .map((subject) => {
       const name = subjects[subject] ?? '';
       const questions = questionsAbout(run, subject);
-      if (questions.length === 0) return `About ${name} no node asks another one until then.`;
+      if (questions.length === 0) return `No recorded message of one node to another asks about ${name} until then.`;
       return `About ${name}: ${questions.slice(-questionsMax).join('; ')}.`;
     });
 }

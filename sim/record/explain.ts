@@ -46,7 +46,7 @@ export async function explainPlan(
   return explained(decisive, [...lines, ...enough, ...others], before + 1 + after);
 }
 
-/** Most other breaches that are told, and most characters of each. */
+/** Most other breaches that are shown, and most characters of each. */
 const othersMax = 3;
 const otherCharactersMax = 160;
 

@@ -23,7 +23,7 @@ const aboutCopies = [
   ...['durable-before-ack', 'durability', 'atomicity', 'convergence', 'session-guarantees'],
   ...['hint-delivery', 'strict-serializability', 'conditional-puts'],
 ];
-/** Most views of peers that are told. */
+/** Most views of peers that are shown. */
 const viewsMax = 2;
 /** A read's repairs are sent so soon after its answer, in microseconds. */
 const repairUs = 100_000;
@@ -35,22 +35,22 @@ const writeForm = /^#\d+ \S+ (put|delete) /;
 const copyRequests = ['readObject', 'readMany', 'mergeObject', 'mergeMany', 'keepHint'];
 /** A client's description of an operation on a key. */
 const objectForm = /^#\d+ \S+ (get|put|delete) /;
-/** Most later states of copies that are told, most losses of a value, and most characters of what is held instead. */
+/** Most later states of copies that are shown, most losses of a value, and most characters of what is held instead. */
 const laterMax = 4;
 const lossesMax = 3;
 const heldMax = 80;
 /** Nodes that reap a tombstone within this time do it together, in microseconds. */
 const sameReapUs = 100_000;
-/** Most repeated refusals that are told. */
+/** Most repeated refusals that are shown. */
 const repeatsMax = 2;
-/** Most broken orders that are told, and most messages; those of so long before the violation, in microseconds. */
+/** Most broken orders that are shown, and most messages; those of so long before the violation, in microseconds. */
 const ordersMax = 2;
 const arrivalsMax = 3;
 const arrivalsUs = 100_000;
 /** Invariants whose breach the steps of transactions may explain. */
 const aboutTransactions =
   /^(atomicity|durab|strict-|outcome|exactly|lock-|no-dangling|no-silent|metrics-|backup-)/;
-/** Most different answers of a node that are told. */
+/** Most different answers of a node that are shown. */
 const saidMax = 2;
 /** Most keys whose copies are listed, and most operations whose messages are. */
 const keysMax = 2;
@@ -576,7 +576,7 @@ function eventOf({ text }: Mark): string {
   return text.slice(0, text.indexOf(' ') < 0 ? text.length : text.indexOf(' '));
 }
 
-/** Syncs are told with the copies that they make durable; a message that is refused is told as not sent. */
+/** Syncs are shown with the copies that they make durable; a message that is refused is shown as not sent. */
 function isQuiet({ kind, text }: Mark): boolean {
   return kind === 'sync' || text.startsWith('dispatch.peer.refused ');
 }

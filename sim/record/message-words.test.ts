@@ -19,7 +19,7 @@ const said = (reply: PeerReply): ReturnType<typeof wordsOf> => wordsOf(frameOf(e
 const asked = (request: PeerRequest): ReturnType<typeof wordsOf> =>
   wordsOf(frameOf(encodeRequest(arena, 7, request)));
 
-it('a vote is told with its reason', () => {
+it('a vote is shown with its reason', () => {
   const words = encodeBranchReply({
     ...{ kind: 'voted', vote: 'abort', reason: 'conflict', detail: '', earlier: undefined },
   });
@@ -28,7 +28,7 @@ it('a vote is told with its reason', () => {
   });
 });
 
-it('a page of names is told with their number, and whether more follow', () => {
+it('a page of names is shown with their number, and whether more follow', () => {
   const names = ['a', 'b'].map((name) => ({ name: byteStringOf(name), token: 1 as Token }));
   const words = encodeListingAnswer({ names, next: undefined });
   expect(said({ kind: 'namesListed', words })).toEqual({
@@ -36,11 +36,11 @@ it('a page of names is told with their number, and whether more follow', () => {
   });
 });
 
-it('a refusal is told with its code, a missing object as no copy', () => {
+it('a refusal is shown with its code, a missing object as no copy', () => {
   expect(said({ kind: 'failed', code: 'Overloaded', detail: 'full' }).detail).toBe('Overloaded: full');
   expect(said({ kind: 'object', object: undefined })).toEqual({ kind: 'object', detail: 'no copy' });
 });
 
-it('of a damaged body the kind is told', () => {
+it('of a damaged body the kind is shown', () => {
   expect(asked({ kind: 'mapPhase', words: Buffer.from([255, 255, 255]) })).toEqual({ kind: 'mapPhase' });
 });

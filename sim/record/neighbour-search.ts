@@ -18,7 +18,7 @@ import { placeOf, seconds } from './places.ts';
 const resolutionUs = 20;
 /** Most faults whose moment is sought. */
 const movedMax = 3;
-/** Faults and operations that are told in full; of the others the ids are. */
+/** Faults and operations that are shown in full; of the others the ids are shown. */
 const toldMax = 3;
 
 /** Two moments of one fault, as delays from where the plan has it: at the first it fails, at the second not. */

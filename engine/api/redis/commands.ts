@@ -7,7 +7,7 @@ import { commandAccess } from './command-access.ts';
 import * as bits from './bit-commands.ts';
 import * as keys from './key-commands.ts';
 import * as scripts from './script-commands.ts';
-import { keyCountAt, statedKeyCount } from './script-commands.ts';
+import { keyCountAt, scriptKeyCount } from './script-commands.ts';
 import { lcs } from './longest-common.ts';
 import { publish } from './messages/publish-command.ts';
 import type { Apply } from './value-commands.ts';
@@ -233,7 +233,7 @@ export function hasArity({ arity }: Command, count: number): boolean {
 export function* keysOf({ places }: Command, request: readonly Buffer[]): Generator<Buffer, void, undefined> {
   if (places === undefined) return;
   let last = places.last < 0 ? request.length + places.last : places.last;
-  if (places.countAt !== undefined) last = places.first + statedKeyCount(request) - 1;
+  if (places.countAt !== undefined) last = places.first + scriptKeyCount(request) - 1;
   for (let at = places.first; at <= last; at += places.step) {
     const key = request[at];
     if (key !== undefined) yield key;

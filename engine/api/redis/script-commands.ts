@@ -9,27 +9,27 @@ import { argument } from './value-commands.ts';
 /** The place of the number of keys among the arguments; the keys follow. */
 export const keyCountAt = 2;
 
-/** The number of keys that the arguments state. Throws `Refusal`. */
-function scriptKeyCount(request: Request): number {
+/** The number of keys that the arguments state, or why it is impossible. */
+function readKeyCount(request: Request): number | string {
   const count = readInteger(argument(request, keyCountAt));
-  if (count === undefined) throw new Refusal(texts.notInteger);
-  if (count < 0n) throw new Refusal("ERR Number of keys can't be negative");
-  if (count > BigInt(request.length - keyCountAt - 1)) {
-    throw new Refusal("ERR Number of keys can't be greater than number of args");
-  }
-  return Number(count);
+  if (count === undefined) return texts.notInteger;
+  if (count < 0n) return "ERR Number of keys can't be negative";
+  const isTooLarge = count > BigInt(request.length - keyCountAt - 1);
+  return isTooLarge ? "ERR Number of keys can't be greater than number of args" : Number(count);
 }
 
-/** The same for a script that is yet to run; 0 if the arguments state no possible number, which its run refuses. */
-export function statedKeyCount(request: Request): number {
-  const count = readInteger(argument(request, keyCountAt)) ?? 0n;
-  return count < 0n || count > BigInt(request.length - keyCountAt - 1) ? 0 : Number(count);
+/** The number of keys that the arguments state; 0 if it is impossible, which the run of the script refuses. */
+export function scriptKeyCount(request: Request): number {
+  const count = readKeyCount(request);
+  return typeof count === 'number' ? count : 0;
 }
 
 function run(isHash: boolean, isReadOnly: boolean): Apply {
   return (keys, request, context) => {
+    const count = readKeyCount(request);
+    if (typeof count === 'string') throw new Refusal(count);
     const first = keyCountAt + 1;
-    const end = first + scriptKeyCount(request);
+    const end = first + count;
     return context.scripts.run(
       {
         ...{ isHash, isReadOnly },

@@ -77,11 +77,8 @@ export function causeEquations(numbers: Numbers, account: IncarnationAccount): r
     equal('svc_tls_handshake_failures_total', numbers.sum('svc_tls_handshake_failures_total'), 0),
     ...neverCounted.map((family) => equal(family, numbers.sum(family), 0)),
     ...(truth.undisturbed ? silence(numbers, truth) : []),
-    // A write leaves a hint for a pending owner to which this node has no link yet, and one for a replica that refuses it
-    // because it has heard of a flush sooner than this node.
-    ...(truth.undisturbed && truth.ringChanges === 0 && !truth.redis.flushes
-      ? [quiet('svc_hints_total', numbers)]
-      : []),
+    // A write leaves a hint for a pending owner to which this node has no link yet.
+    ...(truth.undisturbed && truth.ringChanges === 0 ? hintsWithoutFaults(numbers, truth.redis.flushes) : []),
     // A leaving member is called LEAVING and then DOWN, and finally refuses transactions; a member refuses those on keys
     // that are changing hands. That is no fault; other equations cover it.
     ...(truth.undisturbed && !truth.moving
@@ -211,6 +208,17 @@ function silence(
     ...silentServer.map((field) => isNone(field, numbers.server(field))),
     ...silentFamilies.map((family) => quiet(family, numbers)),
   ];
+}
+
+/**
+ * No write misses a replica. A write that was decided before a flush is refused by a replica that has heard of the flush
+ * sooner than its coordinator, which then keeps a hint until it hears of it, too: such a hint expires.
+ */
+function hintsWithoutFaults(numbers: Numbers, flushes: boolean): readonly Claim[] {
+  if (!flushes) return [quiet('svc_hints_total', numbers)];
+  return ['delivered', 'handed_on', 'dropped'].map((outcome) =>
+    isNone(`svc_hints_total of ${outcome}`, numbers.sum('svc_hints_total', { outcome })),
+  );
 }
 
 function quiet(family: string, numbers: Numbers): Claim {
