@@ -110,7 +110,8 @@ export function loopbackBytes(): number {
 export function writtenBytes(directory: string): number {
   const path = '/proc/diskstats';
   if (!existsSync(path)) return NaN;
-  // makedev(3), and the iostats page of Linux: major, minor, name, four fields of reads, writes, merged, sectors of 512 bytes.
+  // makedev(3), and the iostats page of Linux: major, minor, name, four fields of reads; then writes, those merged, and
+  // sectors of 512 bytes.
   const { dev } = statSync(directory);
   const [major, minor] = [(dev >>> 8) & 0xfff, (dev & 0xff) | ((dev >>> 12) & 0xfff00)];
   const line = new RegExp(`^ *${major} +${minor} \\S+(?: \\d+){6} (\\d+)`, 'm');

@@ -2,8 +2,8 @@
  * Shrinks a failing plan: removes parts for as long as the run still breaks the same invariant. Delta debugging (Zeller
  * and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002) over all lists of a plan at once: first
  * each list of items whole, then halves of each, quarters, and so on, so that whatever the time allows, the largest parts
- * have been tried; then settings and the like. Then single steps, in a circle: one item less, one fault milder, a shorter storm. Once no step of a whole
- * circle fails, the plan is 1-minimal: no single step leads to a smaller plan that fails.
+ * have been tried; then settings and the like. Then single steps, in a circle: one item less, one fault milder, a shorter
+ * storm. Once no step of a whole circle fails, the plan is 1-minimal: no single step leads to a smaller plan that fails.
  *
  * Beside what a plan does, its settings shrink to the defaults, and the order of its messages: the latencies of hosts
  * become steady (`Plan.steadyHosts`), so that only those vary that the failure needs.
