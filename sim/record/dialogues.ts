@@ -36,7 +36,8 @@ export function dialoguesOf(run: Recording): readonly string[] {
     .map((subject) => {
       const name = subjects[subject] ?? '';
       const questions = questionsAbout(run, subject);
-      if (questions.length === 0) return `No recorded message of one node to another asks about ${name} until then.`;
+      if (questions.length === 0)
+        return `No recorded message of one node to another asks about ${name} until then.`;
       return `About ${name}: ${questions.slice(-questionsMax).join('; ')}.`;
     });
 }
