@@ -4,7 +4,7 @@
  * the modules of Node.js are replaced by those of `sim/browser/node`. With an argument, bundles the simulator of that
  * build (a copy with a mutant).
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -31,8 +31,16 @@ async function bundle(input, file, plugins) {
     resolve: { mainFields: ['module', 'main'], conditionNames: ['import', 'node', 'default'] },
     plugins,
   });
-  await made.write({ file, format: 'iife', codeSplitting: false, comments: false, minify: true });
+  await made.write({
+    file: `${file}.new`,
+    format: 'iife',
+    codeSplitting: false,
+    comments: false,
+    minify: true,
+  });
   await made.close();
+  // Another command may read what is there.
+  renameSync(`${file}.new`, file);
 }
 
 await bundle(`${room}/worker.js`, `${room}/worker.bundle.js`, [nodeModules]);

@@ -10,23 +10,31 @@
  * shows them in the stacks of errors. Characters beyond ASCII are written as escapes, so that the runtime holds a file in
  * one byte a character. The files are CommonJS, since V8 takes compiled code of those only (`engine/real/bundled-code.ts`);
  * `.ci/compiled-code.js` stores it.
+ *
+ * With an argument, bundles the commands of that build alone (a copy with a mutant).
  */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 
 import { rolldown } from 'rolldown';
 
-const room = 'dist/sim/runner/pool';
+const copy = process.argv[2];
+const build = copy ?? 'dist';
+const room = `${build}/sim/runner/pool`;
 const isPackage = (id) => !id.startsWith('.') && !isAbsolute(id);
 
 for (const [input, file] of [
-  [`${room}/worker.js`, 'worker.bundle.js'],
-  ['dist/sim/cli/commands.js', 'commands.bundle.js'],
+  ...(copy === undefined ? [[`${room}/worker.js`, 'worker.bundle.js']] : []),
+  [`${build}/sim/cli/commands.js`, 'commands.bundle.js'],
 ]) {
   const bundle = await rolldown({ input, platform: 'node', external: isPackage });
-  await bundle.write({ file: `${room}/${file}`, format: 'esm', codeSplitting: false, comments: false });
+  const made = `${room}/${file}.new`;
+  await bundle.write({ file: made, format: 'esm', codeSplitting: false, comments: false });
   await bundle.close();
+  // Another command may run what is there.
+  renameSync(made, `${room}/${file}`);
 }
+if (copy !== undefined) process.exit();
 
 const target = 'dist/engine/bundle';
 rmSync(target, { recursive: true, force: true });

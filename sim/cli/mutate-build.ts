@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { cp, link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import process from 'node:process';
@@ -76,13 +76,15 @@ export function mutateInto(text: string, mutant: MutantEdit): string {
 }
 
 /**
- * Makes a copy of the build in `dist-mutants/<name>` beside it, with the edit applied, and returns that directory.
- * Another process may use the copy that was there before: it is replaced whole.
+ * Makes a copy of the build in `dist-mutants/<name>` beside it, with the edit applied, and returns that directory. A copy
+ * of this very build is used again, with what has been bundled in it. Another process may use the copy of an earlier
+ * build: it is replaced whole.
  */
 export async function mutateBuild(mutant: MutantEdit, build: string = buildDirectory): Promise<string> {
   const edited = mutateInto(await readFile(join(build, mutant.file), 'utf8'), mutant);
   const mutated = join(dirname(join(build, '.')), mutatedFolder);
   const target = join(mutated, mutant.name);
+  if (await isCopyOf(build, target, mutant.file, edited)) return target;
   const fresh = join(mutated, `${mutant.name}.${process.pid}`);
   await linkBuild(build, fresh, mutant.file, edited);
   await rm(target, { recursive: true, force: true });
@@ -96,16 +98,39 @@ export async function mutateBuild(mutant: MutantEdit, build: string = buildDirec
  */
 export async function linkBuild(build: string, target: string, file: string, text: string): Promise<void> {
   await rm(target, { recursive: true, force: true });
-  const without = new Set([file, bundleFile, commandsBundleFile, browserBundleFile]);
-  const entries = await readdir(build, { recursive: true, withFileTypes: true });
-  const names = entries
-    .filter((entry) => entry.isFile() && !entry.name.endsWith('.d.ts'))
-    .map((entry) => relative(build, join(entry.parentPath, entry.name)))
-    .filter((name) => !without.has(name));
+  const names = await linkedFiles(build, file);
   const folders = new Set([file, ...names].map((name) => dirname(name)));
   for (const folder of folders) await mkdir(join(target, folder), { recursive: true });
   await Promise.all(names.map((name) => link(join(build, name), join(target, name))));
   await writeFile(join(target, file), text);
+}
+
+/** The files of a build that its copy with another text of `file` shares with it. */
+async function linkedFiles(build: string, file: string): Promise<readonly string[]> {
+  const without = new Set([file, bundleFile, commandsBundleFile, browserBundleFile]);
+  const entries = await readdir(build, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && !entry.name.endsWith('.d.ts'))
+    .map((entry) => relative(build, join(entry.parentPath, entry.name)))
+    .filter((name) => !without.has(name));
+}
+
+/**
+ * Whether `target` is the build with that text of `file`: it shares all other files, and none has changed since the copy
+ * was made.
+ */
+async function isCopyOf(build: string, target: string, file: string, text: string): Promise<boolean> {
+  const own = join(target, file);
+  if (!existsSync(own) || readFileSync(own, 'utf8') !== text) return false;
+  const { mtimeMs: madeMs } = statSync(own);
+  const [names, copied] = [await linkedFiles(build, file), await linkedFiles(target, file)];
+  if (names.length !== copied.length) return false;
+  return names.every((name) => {
+    const source = statSync(join(build, name));
+    return (
+      source.mtimeMs < madeMs && statSync(join(target, name), { throwIfNoEntry: false })?.ino === source.ino
+    );
+  });
 }
 
 /** Whether the value of `--mutant` is a file with a unified diff. */

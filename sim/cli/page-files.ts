@@ -1,4 +1,5 @@
 /** Writes pages: records a run, and joins it with the page's script and the bundled simulator in one HTML file. */
+import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -194,20 +195,25 @@ async function bundledEngine(plan: Plan): Promise<PageEngine> {
     return { data: undefined, missing };
   }
   const file = join(buildDirectory, browserBundleFile);
-  if (!existsSync(file)) await bundleHere();
+  if (!existsSync(file)) await bundleCopy();
   if (existsSync(file)) return { data: packed(await readFile(file, 'utf8')), missing: '' };
   const missing = 'This page cannot run the engine with the mutant again; the replay line does.';
   return { data: undefined, missing };
 }
 
-/** Bundles the simulator of a copy with a mutant, where the project's own sources are at hand. */
-async function bundleHere(): Promise<void> {
+/**
+ * Bundles the simulator of a copy with a mutant for pages, where the project's own sources are at hand. The copy's
+ * commands follow while the run goes on: the next command with this mutant starts faster.
+ */
+async function bundleCopy(): Promise<void> {
   const root = join(buildDirectory, '../..');
-  const script = join(root, '.ci/browser.js');
-  if (!existsSync(script)) return;
-  const child = spawn(process.execPath, [script, buildDirectory], { cwd: root, stdio: 'ignore' });
-  // Whether it succeeded, the bundle's presence shows.
-  await once(child, 'close').catch(() => undefined);
+  const make = (script: string): ChildProcess =>
+    spawn(process.execPath, [script, buildDirectory], { cwd: root, stdio: 'ignore' });
+  const [browser, commands] = [join(root, '.ci/browser.js'), join(root, '.ci/bundle.js')];
+  if (!existsSync(browser) || !existsSync(commands)) return;
+  // Whether one succeeded, the bundle's presence shows.
+  await once(make(browser), 'close').catch(() => undefined);
+  make(commands).on('error', () => undefined);
 }
 
 function packed(text: string): string {
