@@ -7,6 +7,10 @@ const bucketForm = /\bmarked\d+\b/g;
 const keyBytesMax = 8;
 const packedBytesMax = 60;
 const xidForm = /[A-Za-z0-9_.]{1,64}-[0-9a-f]{12}-\d{1,16}/g;
+const dash = 0x2d;
+/** From one dash of a transaction's id to the other. */
+const dashesApart = 13;
+const [lettersFrom, lettersTo] = [0x61, 0x7a];
 /** Where a message names what it is about: in its first bytes. */
 const searchedBytesMax = 2048;
 
@@ -41,13 +45,13 @@ export class Subjects {
   /** Those in a frame's body, where a text or a packed key has its length before it. */
   inBytes(bytes: Uint8Array): readonly number[] {
     const searched = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, searchedBytesMax));
-    const text = searched.toString('latin1');
-    const names: string[] = text.match(xidForm) ?? [];
-    for (let at = 0; at + 2 < text.length; at++) {
-      const length = text.charCodeAt(at);
+    const names: string[] = mayHoldXid(searched) ? (searched.toString('latin1').match(xidForm) ?? []) : [];
+    for (let at = 0; at + 2 < searched.length; at++) {
+      const length = searched[at] ?? 0;
       if (length < 2 || length > packedBytesMax) continue;
-      const found = text.slice(at + 1, at + 1 + length);
-      const name = length <= keyBytesMax && keyForm.test(found) ? found : keyOfPacked(found);
+      const [from, to] = [at + 1, Math.min(at + 1 + length, searched.length)];
+      const plain = length <= keyBytesMax ? plainKey(searched, from, to) : undefined;
+      const name = plain ?? packedKey(searched, from, to);
       if (name !== undefined && !this.#ignored.has(name)) names.push(name);
     }
     return this.#all(names);
@@ -58,11 +62,25 @@ export class Subjects {
   }
 }
 
+/** Whether two dashes stand as far apart as in a transaction's id. */
+function mayHoldXid(bytes: Buffer): boolean {
+  for (let at = 1; at + dashesApart < bytes.length; at++) {
+    if (bytes[at] === dash && bytes[at + dashesApart] === dash) return true;
+  }
+  return false;
+}
+
+function plainKey(bytes: Buffer, from: number, to: number): string | undefined {
+  const first = bytes[from] ?? 0;
+  if (to - from < 2 || to - from > keyBytesMax || first < lettersFrom || first > lettersTo) return undefined;
+  const key = bytes.toString('latin1', from, to);
+  return keyForm.test(key) ? key : undefined;
+}
+
 /** The key in a packed form: type and bucket, each after its length, then the key. */
-function keyOfPacked(packed: string): string | undefined {
-  const typeBytes = packed.charCodeAt(0);
-  const bucketAt = 1 + typeBytes + 2;
-  if (typeBytes === 0 || bucketAt >= packed.length || packed.charCodeAt(bucketAt - 2) !== 0) return undefined;
-  const key = packed.slice(bucketAt + packed.charCodeAt(bucketAt - 1));
-  return key.length >= 2 && key.length <= keyBytesMax && keyForm.test(key) ? key : undefined;
+function packedKey(bytes: Buffer, from: number, to: number): string | undefined {
+  const typeBytes = bytes[from] ?? 0;
+  const bucketAt = from + 1 + typeBytes + 2;
+  if (typeBytes === 0 || bucketAt >= to || bytes[bucketAt - 2] !== 0) return undefined;
+  return plainKey(bytes, bucketAt + (bytes[bucketAt - 1] ?? 0), to);
 }

@@ -73,7 +73,7 @@ const methods = {
       const at: number = Reflect.apply(packagedIndexOf, this, [bytes, from]);
       return at;
     }
-    for (let at = find(this, first, from); at >= 0; at = find(this, first, at + 1)) {
+    for (let at = findIn(this, first, from); at >= 0; at = findIn(this, first, at + 1)) {
       let same = 1;
       while (same < bytes.length && this[at + same] === bytes[same]) same += 1;
       if (same === bytes.length) return at;
@@ -172,6 +172,23 @@ function order(
 
 function find(bytes: Uint8Array, byte: number, from: number): number {
   return Uint8Array.prototype.indexOf.call(bytes, byte, from);
+}
+
+/** As `find`. Passes over zeros by words: the log's files end in many, which are searched after each write. */
+function findIn(bytes: Uint8Array, byte: number, from: number): number {
+  if (byte === 0) return find(bytes, byte, from);
+  const { buffer, byteOffset, length } = bytes;
+  const begin = Math.min(length, from + ((4 - ((byteOffset + from) & 3)) & 3));
+  for (let at = from; at < begin; at++) if (bytes[at] === byte) return at;
+  if (begin >= length) return -1;
+  const words = new Uint32Array(buffer, byteOffset + begin, (length - begin) >> 2);
+  for (let index = 0; index < words.length; index++) {
+    if (words[index] === 0) continue;
+    const at = begin + index * 4;
+    for (let next = at; next < at + 4; next++) if (bytes[next] === byte) return next;
+  }
+  for (let at = begin + words.length * 4; at < length; at++) if (bytes[at] === byte) return at;
+  return -1;
 }
 
 function latin1Of(bytes: Uint8Array, from: number, to: number): string {
