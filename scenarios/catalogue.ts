@@ -66,7 +66,10 @@ import { redisMessages } from './redis-messages.ts';
 import { redisPipelines } from './redis-pipelines.ts';
 import { redisPipelinesCutOff } from './redis-pipelines-cut-off.ts';
 import { redisPipelinesHinted } from './redis-pipelines-hinted.ts';
+import { redisPipelinesOwnDisk } from './redis-pipelines-own-disk.ts';
+import { redisReadsFail } from './redis-reads-fail.ts';
 import { redisScripts } from './redis-scripts.ts';
+import { redisWatchedScripts } from './redis-watched-scripts.ts';
 import { leftNodeRestarts } from './left-node-restarts.ts';
 import { replacedAfterAnOutage } from './replaced-after-an-outage.ts';
 import { replacedNodeReturns } from './replaced-node-returns.ts';
@@ -214,8 +217,11 @@ export const scenarios: readonly Scenario[] = [
   redisMessages,
   redisPipelines,
   redisPipelinesHinted,
+  redisPipelinesOwnDisk,
+  redisReadsFail,
   redisPipelinesCutOff,
   redisScripts,
+  redisWatchedScripts,
   redisExpiry,
   flushUnderFaults,
   clientRetriesWithId,

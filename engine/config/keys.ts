@@ -314,6 +314,13 @@ const rows = {
     trial: [16_384, 65_536, 128 * mebibyte],
     help: 'Size at which the store begins a new file.',
   },
+  storeCacheBytesMax: {
+    kind: wholeNumber(0, 16 * gibibyte, 'bytes'),
+    fallback: 64 * mebibyte,
+    // The smallest cache that is one: two chunks, for values of up to a kilobyte.
+    trial: [0, 8192, 65_536, 64 * mebibyte],
+    help: 'Bytes of memory for values that were read or written lately; others are read from the disk. Below 8192: none.',
+  },
   storeQueueCountMax: {
     kind: wholeNumber(1, 1_000_000, 'operations'),
     fallback: 10_000,

@@ -21,6 +21,7 @@ export function storeOptions(config: NodeConfig): StoreOptions {
     nodeName: config.name,
     sync: sync.kind === 'always' ? sync : { kind: 'interval', intervalUs: sync.intervalMs * 1000 },
     segmentBytes: config.storeSegmentBytesMax,
+    cacheBytes: config.storeCacheBytesMax,
   };
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Outcome } from '../evidence/history.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
+import { isIncrement } from '../evidence/redis.ts';
 import type { JobRecord } from '../evidence/jobs.ts';
 import type { TransactionHistory, TransactionRecord } from '../evidence/transactions.ts';
 import { appenderOf } from '../evidence/transactions.ts';
@@ -116,7 +117,7 @@ function compareCounters(
 ): void {
   const increments = (records: readonly RedisRecord[], key: number): string =>
     records
-      .filter((record) => (record.kind === 'incr' || record.kind === 'script') && record.key === key)
+      .filter((record) => isIncrement(record) && record.key === key)
       .map(({ id, outcome }) => `${id}:${outcome}`)
       .toSorted()
       .join(' ');

@@ -1,6 +1,6 @@
 /**
  * The commands that a Redis client sends as one pipeline: reads and writes of every kind over a few hot keys (`h<n>`)
- * and several cold ones (`d<n>`), some between MULTI and EXEC. Plain data and pure functions of an operation's id and
+ * and several cold ones (`d<n>`), some between MULTI and EXEC; or plain SETs of new keys (`s<n>`). Plain data and pure functions of an operation's id and
  * its amount, so that a plan need not hold the commands.
  *
  * Every value is a number that names the write and its key: `valuesFrom`, plus that write's number times `valueSpacing`,
@@ -67,18 +67,29 @@ const coldKeys = Array.from({ length: coldCount }, (_, index) => `d${index}`);
 /** Every key that pipelines use. */
 export const pipelineKeys: readonly string[] = [...hotKeys, ...coldKeys];
 
-/** The commands of one operation: 2 to 32, or, with amount 0, a GET of every key. */
+/**
+ * The commands of one operation: 2 to 32, or, with amount 0, a GET of every key. Of kind `sets`: plain SETs of keys that
+ * no other operation has, so that only this one can have brought their values to a disk.
+ */
 export function pipelineCommands({
   id,
+  kind,
   amount,
 }: {
   readonly id: string;
+  readonly kind?: string;
   readonly amount: number;
 }): readonly PipelineCommand[] {
   if (amount === 0) return pipelineKeys.map((key) => commandOf('get', [key], 0, false));
   const next = choices(amount);
   const count = 2 + next(commandsMax - 1);
-  const first = (1 + Number(id.replaceAll(/\D/g, ''))) * (commandsMax + 1);
+  const number = Number(id.replaceAll(/\D/g, ''));
+  const first = (1 + number) * (commandsMax + 1);
+  const valueOf = (index: number): number => valuesFrom + (first + index) * keysMax * valueSpacing;
+  if (kind === 'sets')
+    return Array.from({ length: count }, (_, index) =>
+      commandOf('set', [`s${number}.${index}`], valueOf(index), false),
+    );
   const commands: PipelineCommand[] = [];
   /** Commands left until EXEC; undefined outside MULTI. */
   let left: number | undefined;
@@ -90,9 +101,7 @@ export function pipelineCommands({
       commands.push(bare('multi'));
       left = Math.min(1 + next(4), count - commands.length - 1);
     } else {
-      commands.push(
-        drawn(next, valuesFrom + (first + commands.length) * keysMax * valueSpacing, left !== undefined),
-      );
+      commands.push(drawn(next, valueOf(commands.length), left !== undefined));
       if (left !== undefined) left -= 1;
     }
   }

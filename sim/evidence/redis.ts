@@ -1,6 +1,6 @@
 /**
  * What simulated Redis clients did and saw, for the checks. Plain data. Counters are `c<n>`, accounts `a<n>`, values
- * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`), keys of pipelines `h<n>` and `d<n>` (`redis-pipelines.ts`),
+ * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`), keys of pipelines `h<n>`, `d<n>` and `s<n>` (`redis-pipelines.ts`),
  * channels `ch<n>` (`redis-messages.ts`). A database that clients flush has keys of its own (`redis-databases.ts`).
  */
 import type { Outcome } from './history.ts';
@@ -15,7 +15,9 @@ export const redisKinds = [
   'look',
   'page',
   'script',
+  'watched',
   'pipeline',
+  'sets',
   'publish',
   'listen',
   'database',
@@ -33,7 +35,10 @@ export interface RedisRecord {
   readonly node: string;
   /** That of the node. */
   readonly datacenter: string;
-  /** Number of the key; for a transfer, of the account that pays; for a script, of the counter that it increments. */
+  /**
+   * Number of the key; for a transfer, of the account that pays; for a script, behind WATCH or not, of the counter that
+   * it increments.
+   */
   readonly key: number;
   /**
    * For a transfer: the account that is paid, and the amount. For a script: the account that pays account 0. For a value that expires: `amount` is its time to live in
@@ -54,7 +59,7 @@ export interface RedisRecord {
   readonly balances: readonly number[];
   readonly found: string | undefined;
   /**
-   * For a page, a pipeline, a publisher, a listener or a flushed database: the reply to each command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil`
+   * For a page, a pipeline, a script behind WATCH, a publisher, a listener or a flushed database: the reply to each command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil`
    * none, `*` a JSON array of such texts. If the connection was lost, the replies before that.
    */
   readonly replies: readonly string[];
@@ -65,6 +70,11 @@ export interface RedisRecord {
   /** For a listener: when it sent its commands to unsubscribe, if it did. */
   readonly leftUs?: number;
   readonly final: boolean;
+}
+
+/** Whether the operation increments the counter of its key. */
+export function isIncrement({ kind }: Pick<RedisRecord, 'kind'>): boolean {
+  return kind === 'incr' || kind === 'script' || kind === 'watched';
 }
 
 /** First words of errors after which the command may have been carried out. */

@@ -76,4 +76,29 @@ export const batchMutants: readonly Mutant[] = [
     oracles: ['causality', 'session-guarantees'],
     seedsMax: 2,
   },
+  {
+    name: 'own-refused-write-counts',
+    code: 'M260',
+    title: 'SETs that travel together: a node counts its own copy although its disk has failed to write it',
+    file: 'engine/replication/write-batch.js',
+    find: `if (round !== undefined)
+                round.failed(error);`,
+    replace: `if (round !== undefined)
+                round.durable();`,
+    scenario: 'redis-pipelines-own-disk',
+    oracles: ['durable-before-ack'],
+    seedsMax: 5,
+  },
+  {
+    name: 'failed-read-is-not-found',
+    code: 'M261',
+    title:
+      'GETs that travel together: a replica that cannot read one of the keys counts as one that lacks it',
+    file: 'engine/replication/read-batch.js',
+    find: 'this.#told(index, target, object, undefined);',
+    replace: 'this.#told(index, target, undefined, undefined);',
+    scenario: 'redis-reads-fail',
+    oracles: ['session-guarantees', 'causality', 'quorum-intersection'],
+    seedsMax: 5,
+  },
 ];

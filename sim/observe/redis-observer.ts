@@ -359,7 +359,12 @@ function fragmentsOf(conversation: Conversation, name: string, request: readonly
     for (const key of fresh) watched.add(key);
     return fresh.length;
   }
-  if (name === 'eval' && queued === undefined) return new Set(named.slice(2, 2 + Number(named[1]))).size;
+  if (name === 'eval') {
+    const scripted = named.slice(2, 2 + Number(named[1]));
+    if (queued === undefined) return new Set(scripted).size;
+    for (const key of scripted) keys.add(key);
+    return 0;
+  }
   if (name === 'multi') keys.clear();
   if (name === 'exec') return new Set([...keys, ...watched]).size;
   const step = manyKeys[name];

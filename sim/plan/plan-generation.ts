@@ -364,7 +364,9 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
     ...{ incr: counters, read: counters, mortal: expiring, look: expiring, snapshot: 1, transfer: accounts },
     page: pageCount,
     script: counters,
+    watched: counters,
     pipeline: 1,
+    sets: 1,
     publish: channelCount,
     listen: channelCount,
     database: 1,
@@ -373,6 +375,7 @@ export function redisOperationsOf(load: RedisLoad): fc.Arbitrary<readonly PlanRe
   const amounts: Readonly<Partial<Record<RedisKind, Range>>> = {
     mortal: load.ttlMs,
     pipeline: seeds,
+    sets: seeds,
     publish: seeds,
     listen: seeds,
     database: seeds,

@@ -180,7 +180,7 @@ class Run {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
     this.#world.trace.on('host.crashed', ({ host: node, atUs }) => void this.#deaths.push({ node, atUs }));
-    const pipes = plan.redisOperations?.some(({ kind }) => kind === 'pipeline') === true;
+    const pipes = plan.redisOperations?.some(({ kind }) => kind === 'pipeline' || kind === 'sets') === true;
     this.#values = pipes
       ? new DurableValues(this.#cluster.ring, plan, (node) => this.#cluster.hasReturned(node))
       : undefined;

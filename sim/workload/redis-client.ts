@@ -9,7 +9,7 @@ import type { Io } from '../../engine/io/io.ts';
 import { pick } from '../../engine/io/random.ts';
 import type { Outcome } from '../evidence/history.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
-import type { RedisRecord } from '../evidence/redis.ts';
+import type { RedisKind, RedisRecord } from '../evidence/redis.ts';
 import { indefiniteErrors } from '../evidence/redis.ts';
 import type { PageCommand } from '../evidence/redis-pages.ts';
 import { pageCommands } from '../evidence/redis-pages.ts';
@@ -17,6 +17,7 @@ import { listenPlan, publishCommands } from '../evidence/redis-messages.ts';
 import type { DatabaseAct } from '../evidence/redis-databases.ts';
 import { databaseActOf, databaseCommands, isDatabaseWrite } from '../evidence/redis-databases.ts';
 import { pipelineCommands } from '../evidence/redis-pipelines.ts';
+import { commandsUnderWatch, watchedOf } from '../evidence/redis-watches.ts';
 import type { ClientTarget } from './client.ts';
 import { Impatience } from './impatient-client.ts';
 import type { RedisCommand, RedisExchange } from './redis-connection.ts';
@@ -115,8 +116,11 @@ export class RedisClient {
         return balancesOf(await this.#ask(connection, this.#readAccounts()));
       case 'page':
         return pagesOf(await this.#ask(connection, pageCommands({ id, key, other }).map(wordsOf)));
+      case 'watched':
+        return this.#watched(connection, { id, key, other, amount });
       case 'pipeline':
-        return this.#pipeline(connection, id, amount);
+      case 'sets':
+        return this.#pipeline(connection, { id, kind, amount });
       case 'publish':
         return this.#publish(connection, { id, key, amount });
       case 'listen':
@@ -132,8 +136,11 @@ export class RedisClient {
   }
 
   /** Sends a pipeline; what it was answered before the connection was lost counts, too. */
-  async #pipeline(connection: RedisConnection, id: string, amount: number): Promise<Seen> {
-    const commands = pipelineCommands({ id, amount });
+  async #pipeline(
+    connection: RedisConnection,
+    operation: { readonly id: string; readonly kind: RedisKind; readonly amount: number },
+  ): Promise<Seen> {
+    const commands = pipelineCommands(operation);
     const exchange = await this.#ask(
       connection,
       commands.map(({ words }) => words),
@@ -143,6 +150,29 @@ export class RedisClient {
     const failed = commands.every(({ kind }) => kind === 'get') && replies.some((one) => one.startsWith('-'));
     if (exchange.kind === 'lost') return { outcome: 'unknown', reason: exchange.reason, replies, repliedUs };
     return { outcome: failed ? 'fail' : 'ok', reason: failed ? 'a read failed' : '', replies, repliedUs };
+  }
+
+  /** Runs a script behind WATCH on a key that no other client writes. */
+  async #watched(
+    connection: RedisConnection,
+    operation: Pick<PlanRedisOperation, 'id' | 'key' | 'other' | 'amount'>,
+  ): Promise<Seen> {
+    const { key, other, amount } = operation;
+    const watched = `w-${this.#setup.name}`;
+    const unwatched = failureOf(await this.#ask(connection, [['WATCH', watched]]), 'read');
+    if (unwatched !== undefined) return unwatched;
+    const commands = commandsUnderWatch(operation, watched, scriptCommand(key, other, amount));
+    const exchange = await this.#ask(connection, commands);
+    const replies = connection.replies.map(({ reply }) => shown(reply));
+    const { answer } = watchedOf({ amount, replies });
+    // Without an answer it may have happened.
+    if (answer === undefined) {
+      const reason = exchange.kind === 'lost' ? exchange.reason : 'no answer of the script';
+      return { outcome: 'unknown', reason, replies };
+    }
+    if (answer.startsWith('-')) return { ...errorOf(answer.slice(1), 'write'), replies };
+    if (answer === 'nil') return { outcome: 'fail', reason: 'the script did not run', replies };
+    return { outcome: 'ok', reason: '', counted: Number(answer.slice(1)), replies };
   }
 
   /** Works on the database that is flushed, and returns to database 0. */

@@ -72,7 +72,9 @@ export class RedisLoad {
   #client(name: string, io: Io): RedisClient {
     const { operations, nowUs, connectTimeoutUs, answerTimeoutUs } = this.#context;
     const transfers = operations.filter(({ kind }) => kind === 'transfer');
-    const paying = operations.flatMap(({ kind, other }) => (kind === 'script' ? [other + 1] : []));
+    const paying = operations.flatMap(({ kind, other }) =>
+      kind === 'script' || kind === 'watched' ? [other + 1] : [],
+    );
     return new RedisClient({
       name,
       io,

@@ -17,6 +17,7 @@ const readers: Readonly<Partial<Record<RedisKind, readonly RedisKind[]>>> = {
   transfer: ['snapshot'],
   mortal: ['look'],
   script: ['read', 'snapshot'],
+  watched: ['read', 'snapshot'],
   pipeline: ['pipeline'],
   database: ['database'],
 };

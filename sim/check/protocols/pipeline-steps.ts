@@ -31,7 +31,7 @@ export function stepsByKey(
 ): ReadonlyMap<string, readonly PipelineStep[]> {
   const keys = new Map<string, PipelineStep[]>();
   for (const record of records) {
-    if (record.kind !== 'pipeline') continue;
+    if (record.kind !== 'pipeline' && record.kind !== 'sets') continue;
     for (const step of stepsOf(record, tally)) {
       const known = keys.get(step.key);
       if (known === undefined) keys.set(step.key, [step]);

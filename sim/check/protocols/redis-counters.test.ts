@@ -8,8 +8,8 @@ let number = 0;
 
 /** An operation on one counter that takes a millisecond from `atMs` on. */
 function record(
-  kind: 'incr' | 'read',
-  counted: number,
+  kind: 'incr' | 'read' | 'watched',
+  counted: number | undefined,
   atMs: number,
   over: Partial<RedisRecord> = {},
 ): RedisRecord {
@@ -59,4 +59,21 @@ it('more than was sent is noticed, and less at the end', () => {
   expect(reasons(record('incr', 1, 0), record('read', 0, 50, { ...elsewhere, final: true }))).toContain(
     'were acknowledged',
   );
+});
+
+it('WATCH keeps a script from running between MULTI and EXEC, and no other one', () => {
+  const watched = (amount: number, counted: number | undefined, ...replies: readonly string[]): string =>
+    reasons(
+      record('watched', counted, 0, { amount, replies, outcome: counted === undefined ? 'fail' : 'ok' }),
+    );
+  // Plain; behind a write of the watched key; between MULTI and EXEC; both.
+  expect(watched(4, 1, ':1', '+OK')).toBe('');
+  expect(watched(5, 1, '+OK', ':1', '+OK')).toBe('');
+  expect(watched(5, undefined, '+OK', 'nil', '+OK')).toContain('WATCH kept a script from running');
+  expect(watched(6, 1, '+OK', '+QUEUED', '*[":1"]', '+OK')).toBe('');
+  expect(watched(7, undefined, '+OK', '+OK', '+QUEUED', 'nil', '+OK')).toBe('');
+  expect(watched(7, 1, '+OK', '+OK', '+QUEUED', '*[":1"]', '+OK')).toContain('the watched key was written');
+  // The write, or the script, failed: nothing is known.
+  expect(watched(7, 1, '-NOQUORUM', '+OK', '+QUEUED', '*[":1"]', '+OK')).toBe('');
+  expect(watched(5, undefined, '+OK', '-TIMEOUT')).toBe('');
 });

@@ -8,12 +8,16 @@
  * A script (EVAL) that increments a counter and moves an amount between accounts counts as an increment; one that never
  * ends fails, and so must not count.
  *
+ * WATCH does not concern a script outside MULTI: it runs, whatever became of the watched key. One between MULTI and EXEC
+ * does not, once its own client has written that key since.
+ *
  * Likewise for amounts moved between accounts: whatever the outcome of each transfer, the balances add up to zero in
  * every snapshot and at the end, on every node.
  */
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
-import { describeRedis } from '../../evidence/redis.ts';
+import { describeRedis, isIncrement } from '../../evidence/redis.ts';
+import { watchedOf } from '../../evidence/redis-watches.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
@@ -21,6 +25,7 @@ import { Tally } from '../report.ts';
 export function checkRedisCounters(records: readonly RedisRecord[], reach: LevelReach): CheckReport {
   const tally = new Tally('exactly-once');
   for (const history of byCounter(records).values()) checkCounter(history, reach, tally);
+  checkWatches(records, tally);
   checkBalances(records, tally);
   return tally.report();
 }
@@ -28,7 +33,7 @@ export function checkRedisCounters(records: readonly RedisRecord[], reach: Level
 function byCounter(records: readonly RedisRecord[]): ReadonlyMap<number, readonly RedisRecord[]> {
   const counters = new Map<number, RedisRecord[]>();
   for (const record of records) {
-    if (record.kind !== 'incr' && record.kind !== 'script' && record.kind !== 'read') continue;
+    if (!isIncrement(record) && record.kind !== 'read') continue;
     const known = counters.get(record.key);
     if (known === undefined) counters.set(record.key, [record]);
     else known.push(record);
@@ -91,6 +96,28 @@ function checkOrder(history: readonly RedisRecord[], { meets }: LevelReach, tall
     tally.compare(seen >= least, record.completedUs, () => {
       return `${describeRedis(record)} does not see ${describeRedis(before)}`;
     });
+  }
+}
+
+/** Each script behind WATCH ran, or did not, as WATCH demands. */
+function checkWatches(records: readonly RedisRecord[], tally: Tally): void {
+  for (const record of records) {
+    if (record.kind !== 'watched') continue;
+    const { isQueued, isTouched, ran } = watchedOf(record);
+    // A replica's refusal is no answer of the script.
+    if (ran === undefined) {
+      tally.skip();
+      continue;
+    }
+    if (!isQueued)
+      tally.compare(
+        ran,
+        record.completedUs,
+        () => `WATCH kept a script from running: ${describeRedis(record)}`,
+      );
+    else if (isTouched)
+      tally.compare(!ran, record.completedUs, () => `the watched key was written: ${describeRedis(record)}`);
+    else tally.skip();
   }
 }
 

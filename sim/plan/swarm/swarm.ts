@@ -369,10 +369,10 @@ function redisLoads(): fc.Arbitrary<RedisLoad> {
     kinds: fc.constantFrom<RedisLoad['kinds']>(
       {
         ...{ incr: 25, read: 10, mortal: 15, look: 15, transfer: 20, snapshot: 10, page: 5 },
-        ...{ publish: 12, listen: 5 },
+        ...{ publish: 12, listen: 5, script: 5, watched: 10 },
       },
       // The SETs of a pipeline travel and are stored together.
-      { incr: 15, read: 5, mortal: 10, look: 10, transfer: 10, snapshot: 5, page: 5, pipeline: 40 },
+      { incr: 15, read: 5, mortal: 10, look: 10, transfer: 10, snapshot: 5, page: 5, pipeline: 30, sets: 10 },
       // One database is flushed, again and again, while the others go on.
       { incr: 10, read: 5, transfer: 10, snapshot: 5, pipeline: 10, database: 60 },
     ),

@@ -1,0 +1,57 @@
+/**
+ * A script (EVAL) behind WATCH: its client watches a key of its own, writes it in half of the cases, and runs the script,
+ * in half of the cases between MULTI and EXEC. Plain data and pure functions of an operation's amount and its replies.
+ */
+
+/** The commands behind WATCH, which was answered. `script`: the words of its EVAL. */
+export function commandsUnderWatch(
+  { id, amount }: { readonly id: string; readonly amount: number },
+  watchedKey: string,
+  script: readonly (string | number)[],
+): readonly (readonly (string | number)[])[] {
+  const { isTouched, isQueued } = formOf(amount);
+  return [
+    ...(isTouched ? [['SET', watchedKey, id]] : []),
+    ...(isQueued ? [['MULTI'], script, ['EXEC']] : [script]),
+    ['UNWATCH'],
+  ];
+}
+
+/** What a script behind WATCH was sent behind, and whether it ran. */
+export interface Watched {
+  /** It stood between MULTI and EXEC. */
+  readonly isQueued: boolean;
+  /** The watched key was certainly written since WATCH. */
+  readonly isTouched: boolean;
+  /** Whether the script was carried out; undefined if its answer, or that of a command before it, is an error or missing. */
+  readonly ran: boolean | undefined;
+  /** The answer of the script, in the form of `RedisRecord.replies`; undefined if there is none. */
+  readonly answer: string | undefined;
+}
+
+/** Reads the replies to `commandsUnderWatch`. */
+export function watchedOf({
+  amount,
+  replies,
+}: {
+  readonly amount: number;
+  readonly replies: readonly string[];
+}): Watched {
+  const { isTouched, isQueued } = formOf(amount);
+  const before = isTouched ? 1 : 0;
+  const last = replies[before + (isQueued ? 2 : 0)];
+  const answer = isQueued ? partOf(last) : last;
+  const isClear =
+    replies.slice(0, before).every((reply) => reply === '+OK') && answer?.startsWith('-') === false;
+  return { isQueued, isTouched, ran: isClear ? answer !== 'nil' : undefined, answer };
+}
+
+function formOf(amount: number): { readonly isTouched: boolean; readonly isQueued: boolean } {
+  return { isTouched: amount % 2 === 1, isQueued: amount % 4 >= 2 };
+}
+
+/** The only part of EXEC's reply, or the reply itself if it has no parts. */
+function partOf(reply: string | undefined): string | undefined {
+  if (reply?.startsWith('*') !== true) return reply;
+  return (JSON.parse(reply.slice(1)) as readonly string[])[0];
+}
