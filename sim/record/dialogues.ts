@@ -35,7 +35,11 @@ export function dialoguesOf(run: Recording): readonly string[] {
     .slice(0, transactionsMax)
     .map((subject) => {
       const name = subjects[subject] ?? '';
-      const questions = questionsAbout(run, subject);
+      const questions = questionsAbout(run, subject, run.concern?.atUs ?? 0);
+      // What was answered too early, or is contradicted later, is asked about later.
+      const later = questions.length > 0 ? [] : questionsAbout(run, subject, Number.POSITIVE_INFINITY);
+      if (later.length > 0)
+        return `About ${name}, only after that: ${later.slice(0, questionsMax).join('; ')}.`;
       if (questions.length === 0)
         return `No recorded message of one node to another asks about ${name} until then.`;
       return `About ${name}: ${questions.slice(-questionsMax).join('; ')}.`;
@@ -43,8 +47,7 @@ export function dialoguesOf(run: Recording): readonly string[] {
 }
 
 /** `n2 asks n1 (fenced, 0 claims) and n3 (no answer until then): transact.fence (2.3384 s)`. */
-function questionsAbout(run: Recording, subject: number): readonly string[] {
-  const endUs = run.concern?.atUs ?? 0;
+function questionsAbout(run: Recording, subject: number, endUs: number): readonly string[] {
   const kindOf = ({ kind }: Message): string => run.messageKinds[kind] ?? '';
   const about = run.messages.filter((message) => message.about.includes(subject) && message.sentUs <= endUs);
   const groups = new Map<string, Message[]>();

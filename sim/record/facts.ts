@@ -4,6 +4,7 @@
  * recorded run; which of them is the cause, its reader judges.
  */
 import { behindCounter } from './behind-counters.ts';
+import { brokenFencesOf } from './broken-fences.ts';
 import { brokenOrdersOf } from './broken-order.ts';
 import { dialoguesOf } from './dialogues.ts';
 import { deedOf, isEveryday, isRefusal } from './event-words.ts';
@@ -12,6 +13,7 @@ import { reapedTombstonesOf } from './reaped-tombstones.ts';
 import { handleOf, listOf, placeOf, seconds } from './places.ts';
 import type { Mark, Message, RecordedOperation, Recording } from './recording.ts';
 import { repeatsOf } from './repeated-refusals.ts';
+import { newCopies } from './new-copies.ts';
 import { sharesOf } from './shares.ts';
 import { lostValuesOf } from './lost-values.ts';
 import { wrongViewsOf } from './wrong-views.ts';
@@ -35,8 +37,7 @@ const writeForm = /^#\d+ \S+ (put|delete) /;
 const copyRequests = ['readObject', 'readMany', 'mergeObject', 'mergeMany', 'keepHint'];
 /** A client's description of an operation on a key. */
 const objectForm = /^#\d+ \S+ (get|put|delete) /;
-/** Most later states of copies that are shown, most losses of a value, and most characters of what is held instead. */
-const laterMax = 4;
+/** Most losses of a value that are shown, and most characters of what is held instead. */
 const lossesMax = 3;
 const heldMax = 80;
 /** Nodes that reap a tombstone within this time do it together, in microseconds. */
@@ -156,11 +157,10 @@ class Facts {
     const all = brokenOrdersOf(this.#run);
     const named = new Set([...this.#subjects].map((subject) => subjects[subject] ?? ''));
     const concerned = all.filter(({ xid }) => named.has(xid));
-    return (concerned.length > 0 ? concerned : all)
-      .slice(0, ordersMax)
-      .map(({ lane, atUs, deed, although }) => {
-        return `Out of order: at ${seconds(atUs)} ${placeOf(this.#run, lane)} ${deed}, although ${although}.`;
-      });
+    const told = (concerned.length > 0 ? concerned : all).map(({ lane, atUs, deed, although }) => {
+      return `Out of order: at ${seconds(atUs)} ${placeOf(this.#run, lane)} ${deed}, although ${although}.`;
+    });
+    return [...brokenFencesOf(this.#run), ...told].slice(0, ordersMax);
   }
 
   /** What reached the nodes that a violation without an operation names, about its key, last. */
@@ -234,9 +234,17 @@ class Facts {
       if (asked.length === 0)
         return [`For ${who}, ${place(one.node)} asks no other node about it before it answers.${unasked}`];
       return [
-        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds.join(', ')}); ${told.join(', ')}.${unasked}${this.#repairsOf(one)}`,
+        `For ${who}, ${place(one.node)} asks ${listOf(asked.map(place))} (${kinds.join(', ')}); ${told.join(', ')}.${unasked}${this.#repairsOf(one)}${this.#tooFew(one, isForwarded ? undefined : back.length)}`,
       ];
     });
+  }
+
+  /** Where a write lacks promised copies: what its coordinator knew of when it answered. `answers`: of other nodes. */
+  #tooFew({ node, text }: RecordedOperation, answers: number | undefined): string {
+    const [, durable, promised] = / (\d+) of (\d+) promised durable copies/.exec(this.#concern.text) ?? [];
+    if (durable === undefined || answers === undefined || !writeForm.test(text)) return '';
+    if (answers + 1 >= Number(promised)) return '';
+    return ` So ${placeOf(this.#run, node)} counts ${promised} copies where it knows of ${answers + 1} at most: its own and ${answers} of other nodes.`;
   }
 
   /** Which copies the node writes anew after a read, where replicas were to become equal. */
@@ -271,39 +279,11 @@ class Facts {
     if (!aboutCopies.includes(this.#concern.invariant)) return [];
     const { states, subjects } = this.#run;
     const first = this.#concerned().at(0);
-    const isAnswered = first !== undefined && first.completedUs >= 0;
-    const answerUs = isAnswered ? first.completedUs : this.#concern.atUs;
     const named = [...this.#subjects].filter((key) => states.some((state) => state.key === key));
     // What the violation names last is what it is about: `... has 1 of 2 copies`.
     const placeIn = (key: number): number => this.#concern.text.lastIndexOf(subjects[key] ?? '');
     const keys = named.toSorted((left, right) => placeIn(right) - placeIn(left)).slice(0, keysMax);
-    return keys.flatMap((key) => {
-      const held = states.filter((state) => state.key === key && state.atUs <= this.#concern.atUs);
-      const fresh = held.filter(({ atUs }) => atUs >= (first?.invokedUs ?? 0) && atUs <= answerUs);
-      const written = new Map(fresh.map(({ lane, atUs }) => [lane, atUs]));
-      const isSynced = ([lane, atUs]: [number, number]): boolean => this.#isSynced(lane, atUs, answerUs);
-      const [synced, unsynced] = [
-        [...written].filter(isSynced),
-        [...written].filter((one) => !isSynced(one)),
-      ];
-      const place = ([lane]: readonly [number, number]): string => placeOf(this.#run, lane);
-      const lost = first === undefined ? [] : lostValuesOf(this.#run, first).map(({ lane }) => lane);
-      const later = held
-        .filter(({ atUs, lane }) => atUs > answerUs && !lost.includes(lane))
-        .slice(-laterMax)
-        .map(({ lane, atUs, text }) => {
-          const what = text.replace(/ \(\d+ bytes\)$/, '').slice(0, 60);
-          return `from ${seconds(atUs)} on ${placeOf(this.#run, lane)} holds ${what}`;
-        });
-      const parts = [
-        synced.length === 0 ? 'synced at no node' : `synced at ${listOf(synced.map(place))}`,
-        unsynced.length === 0 ? '' : `written and not synced at ${listOf(unsynced.map(place))}`,
-        ...later,
-      ].filter(Boolean);
-      const asked = first === undefined ? '' : this.#inDatacenterOf(first.node, synced);
-      const when = isAnswered ? `when the client has its answer (${seconds(answerUs)})` : 'at that moment';
-      return [`New copies of ${subjects[key] ?? ''} ${when}: ${parts.join('; ')}.${asked}`];
-    });
+    return keys.map((key) => newCopies(this.#run, key, first));
   }
 
   /** Where the value of the first concerned write got lost, node by node. */
@@ -319,30 +299,6 @@ class Facts {
       });
     const who = handleOf(this.#run, write);
     return told.length === 0 ? [] : [`Where the value of ${who} got lost: ${told.join('; ')}.`];
-  }
-
-  /** Where there are several datacenters: how many of the nodes stand in that of the node that the client asked. */
-  #inDatacenterOf(asked: number, synced: readonly (readonly [number, number])[]): string {
-    const { plan, lanes } = this.#run;
-    const datacenterOf = (lane: number): string | undefined =>
-      plan.nodes.find(({ name }) => name === lanes[lane]?.name)?.datacenter;
-    const here = datacenterOf(asked);
-    if (here === undefined || plan.nodes.every(({ datacenter }) => datacenter === here)) return '';
-    const near = synced.filter(([lane]) => datacenterOf(lane) === here).length;
-    const name = lanes[asked]?.name ?? '';
-    return ` In ${here}, where ${name} stands, which the client asked: ${near} of these ${synced.length} synced copies.`;
-  }
-
-  /** Whether the node has synced a file of its store between the two instants. */
-  #isSynced(lane: number, fromUs: number, toUs: number): boolean {
-    return this.#run.marks.some(
-      (mark) =>
-        mark.kind === 'sync' &&
-        mark.lane === lane &&
-        mark.atUs >= fromUs &&
-        mark.atUs <= toUs &&
-        /what=store\/\d+\.log/.test(mark.text),
-    );
   }
 
   /** Nodes that call a running peer DOWN: it gets no copies from them. */

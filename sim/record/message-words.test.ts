@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 
-import type { Token } from '../../engine/base/ids.ts';
+import type { ByteString, Token } from '../../engine/base/ids.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
+import { objectKey } from '../../engine/base/object-key.ts';
 import { encodeListingAnswer } from '../../engine/mapreduce/listing/listing-messages.ts';
 import { encodeReply, encodeRequest } from '../../engine/peer/wire/codec.ts';
 import { FrameArena } from '../../engine/peer/wire/frame-arena.ts';
@@ -34,6 +35,19 @@ it('a page of names is shown with their number, and whether more follow', () => 
   expect(said({ kind: 'namesListed', words })).toEqual({
     ...{ kind: 'namesListed', detail: '2 names, the last page', items: 2 },
   });
+});
+
+it('a page that continues behind a name which it lacks is shown so', () => {
+  const names = [{ name: byteStringOf('a'), token: 1 as Token }];
+  const key = (name: string): ByteString =>
+    objectKey(byteStringOf('default'), byteStringOf('b'), byteStringOf(name)).packed;
+  const page = (name: string): string | undefined =>
+    said({
+      kind: 'namesListed',
+      words: encodeListingAnswer({ names, next: { from: 1 as Token, skip: key(name) } }),
+    }).detail;
+  expect(page('a')).toBe('1 name, more follow');
+  expect(page('c')).toBe('1 name, more follow behind c, which it lacks');
 });
 
 it('a refusal is shown with its code, a missing object as no copy', () => {

@@ -4,6 +4,9 @@
  */
 import { BytesError } from '../../engine/base/bytes.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import { unpackKey } from '../../engine/base/object-key.ts';
+import type { ListedName, ListingCursor } from '../../engine/mapreduce/listing/listing-messages.ts';
 import {
   decodeListingAnswer,
   decodeListingRequest,
@@ -28,6 +31,9 @@ export interface FrameWords {
   readonly items?: number;
 }
 
+/** What the detail of a request about a transaction begins with if it has an idempotency key, which follows. */
+export const underId = 'under the id ';
+
 /** Most characters of what a refusal says. */
 const refusalMax = 80;
 
@@ -51,8 +57,11 @@ function requestWords(frame: Frame, kind: string): FrameWords {
   if (kind !== 'transact' && kind !== 'mapPhase' && kind !== 'listNames') return { kind };
   const request = decodeRequest(frame);
   switch (request.kind) {
-    case 'transact':
-      return { kind: `${kind}.${decodeBranchRequest(request.words).kind}` };
+    case 'transact': {
+      const asked = decodeBranchRequest(request.words);
+      const id = 'order' in asked ? asked.order.clientId : 'clientId' in asked ? asked.clientId : '';
+      return { kind: `${kind}.${asked.kind}`, ...(id === '' ? {} : { detail: `${underId}${id}` }) };
+    }
     case 'mapPhase': {
       const { items } = decodeWork(request.words);
       return { kind, detail: counted(items.length, 'input'), items: items.length };
@@ -95,12 +104,22 @@ function replyWords(frame: Frame, kind: string): FrameWords {
     }
     case 'namesListed': {
       const { names, next } = decodeListingAnswer(reply.words);
-      const end = next === undefined ? 'the last page' : 'more follow';
+      const end = next === undefined ? 'the last page' : `more follow${behind(names, next)}`;
       return { kind, detail: `${counted(names.length, 'name')}, ${end}`, items: names.length };
     }
     default:
       return { kind };
   }
+}
+
+/** What a page says of a name behind which the next one begins, and which is not its own last one. */
+export const lacksIt = 'which it lacks';
+
+/** Where the next page begins, unless that is behind this page's last name. */
+function behind(names: readonly ListedName[], { skip }: ListingCursor): string {
+  const last = names.at(-1)?.name;
+  const key = skip === undefined ? undefined : unpackKey(skip as PackedKey)?.key;
+  return key === undefined || key === last ? '' : ` behind ${key}, ${lacksIt}`;
 }
 
 function branchAnswer(answer: BranchReply): string {

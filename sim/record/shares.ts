@@ -2,6 +2,7 @@
  * How a node shares a job or a listing among its peers: how many inputs it gives each, and how many results or names it
  * gets back. Pure.
  */
+import { lacksIt } from './message-words.ts';
 import { handleOf, placeOf } from './places.ts';
 import type { Message, RecordedOperation, Recording } from './recording.ts';
 
@@ -14,48 +15,64 @@ interface Share {
   readonly answers: number;
   /** Results or names. */
   readonly results: number;
-  /** What the peer's last answer says. */
-  readonly last: string;
+  /** What the peer's most telling answer says, in parentheses. */
+  readonly notable: string;
 }
 
-/** Requests of work that is shared, with their answers. */
-const sharedWork: Readonly<Record<string, string>> = { mapPhase: 'phaseMapped', listNames: 'namesListed' };
+/** Work that a node shares: the kinds of requests and answers, and how sentences name it. */
+interface SharedWork {
+  readonly request: string;
+  readonly answer: string;
+  readonly title: string;
+  readonly results: string;
+}
 
-/** The sentence about the shares of an operation; none where it was not shared. */
+const sharedWorks: readonly SharedWork[] = [
+  { request: 'listNames', answer: 'namesListed', title: 'The names', results: 'names' },
+  { request: 'mapPhase', answer: 'phaseMapped', title: 'The shares', results: 'results' },
+];
+
+/** The sentences about the shares of an operation, of its listing first; none where it was not shared. */
 export function sharesOf(run: Recording, operation: RecordedOperation): readonly string[] {
-  const all = allShares(run, operation);
-  const told = all.map(({ lane, requests, inputs, answers, results, last }) => {
-    const isJob = inputs > 0;
-    const given = isJob ? `${inputs} inputs` : `${requests} requests`;
-    const got = answers === 0 ? 'nothing back' : `${results} ${isJob ? 'results' : 'names'} back`;
-    return `${placeOf(run, lane)} ${given}, ${got}${last === '' ? '' : ` (last: ${last})`}`;
-  });
   const who = handleOf(run, operation);
-  return told.length === 0
-    ? []
-    : [`The shares of ${who}, by ${placeOf(run, operation.node)}: ${told.join('; ')}.${totalOf(all)}`];
+  return sharedWorks.flatMap((work) => {
+    const all = allShares(run, operation, work);
+    const told = all.map(({ lane, requests, inputs, answers, results, notable }) => {
+      const given = inputs > 0 ? `${inputs} inputs` : `${requests} requests`;
+      const got = answers === 0 ? 'nothing back' : `${results} ${work.results} back`;
+      return `${placeOf(run, lane)} ${given}, ${got}${notable}`;
+    });
+    if (told.length === 0) return [];
+    const by = placeOf(run, operation.node);
+    return [`${work.title} of ${who}, by ${by}: ${told.join('; ')}.${totalOf(all, operation)}`];
+  });
 }
 
-function totalOf(all: readonly Share[]): string {
-  if (all.length < 2) return '';
+/** What all peers gave; of results beside what the client was answered, where each input gives at most one. */
+function totalOf(all: readonly Share[], { outcome, text }: RecordedOperation): string {
   const results = all.reduce((total, one) => total + one.results, 0);
-  return ` In all ${results} back from peers.`;
+  const count = outcome === 'ok' ? /, (\d+) keys$/.exec(text)?.[1] : undefined;
+  const isOneEach = all.every((one) => one.results <= one.inputs);
+  if (count === undefined || !isOneEach || results <= Number(count))
+    return all.length < 2 ? '' : ` In all ${results} back from peers.`;
+  return ` In all ${results} back from peers; the client is answered ${count}, ${results - Number(count)} fewer.`;
 }
 
 /** The shares of the node's peers while the operation ran; other work of the node at that time counts, too. */
-function allShares(run: Recording, { node, invokedUs, completedUs }: RecordedOperation): readonly Share[] {
+function allShares(
+  run: Recording,
+  { node, invokedUs, completedUs }: RecordedOperation,
+  { request, answer }: SharedWork,
+): readonly Share[] {
   const endUs = completedUs < 0 ? Number.POSITIVE_INFINITY : completedUs;
   const isWithin = (atUs: number): boolean => atUs >= invokedUs && atUs <= endUs;
   const kindOf = ({ kind }: Message): string => run.messageKinds[kind] ?? '';
   const asked = run.messages.filter(
-    (message) =>
-      message.from === node && isWithin(message.sentUs) && Object.hasOwn(sharedWork, kindOf(message)),
+    (message) => message.from === node && isWithin(message.sentUs) && kindOf(message) === request,
   );
   const given = run.messages.filter(
     (message) =>
-      message.to === node &&
-      isWithin(message.arrivedUs) &&
-      [...Object.values(sharedWork), 'failed'].includes(kindOf(message)),
+      message.to === node && isWithin(message.arrivedUs) && [answer, 'failed'].includes(kindOf(message)),
   );
   return [...new Set(asked.map(({ to }) => to))].map((lane) => {
     const requests = asked.filter(({ to }) => to === lane);
@@ -66,9 +83,17 @@ function allShares(run: Recording, { node, invokedUs, completedUs }: RecordedOpe
       inputs: sum(requests),
       answers: answers.length,
       results: sum(answers),
-      last: answers.at(-1)?.detail ?? '',
+      notable: notableOf(answers),
     };
   });
+}
+
+/** The last answer; of answers that lack what they name, the first. */
+function notableOf(answers: readonly Message[]): string {
+  const lacking = answers.find(({ detail }) => detail?.includes(lacksIt));
+  const detail = lacking?.detail ?? answers.at(-1)?.detail ?? '';
+  if (detail === '') return '';
+  return lacking === undefined ? ` (last: ${detail})` : ` (one answer: ${detail})`;
 }
 
 function sum(messages: readonly Message[]): number {

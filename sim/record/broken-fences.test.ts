@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest';
+
+import { brokenFencesOf } from './broken-fences.ts';
+import { emptyConcern, emptyRecording } from './recording.fixture.ts';
+import type { Message, Recording } from './recording.ts';
+
+const kinds = ['transact.fence', 'transacted.fenced', 'transact.prepare', 'transacted.voted'];
+
+function message(
+  kind: string,
+  from: number,
+  to: number,
+  sentUs: number,
+  about: number,
+  detail: string,
+): Message {
+  return {
+    ...{ from, to, sentUs, arrivedUs: sentUs + 10, kind: kinds.indexOf(kind), bytes: 1 },
+    ...{ about: [about], detail },
+  };
+}
+
+/** n1 fences the id at n2; `later`: what n2 answers to another attempt under an id. */
+function runOf(later: string, id: string): Recording {
+  return {
+    ...emptyRecording(),
+    concern: emptyConcern(),
+    subjects: ['n1-000000000001-1', 'n3-000000000001-1'],
+    messageKinds: kinds,
+    messages: [
+      message('transact.fence', 0, 1, 1000, 0, 'under the id x0/1'),
+      message('transacted.fenced', 1, 0, 2000, 0, 'fenced, 0 claims of other attempts'),
+      message('transact.prepare', 2, 1, 3000, 1, `under the id ${id}`),
+      message('transacted.voted', 1, 2, 4000, 1, later),
+    ],
+  };
+}
+
+it('names a node that votes commit under an id that it has fenced', () => {
+  expect(brokenFencesOf(runOf('commit', 'x0/1'))).toEqual([
+    'Out of order: at 0.0040 s n2 carries out n3-000000000001-1 under the id x0/1 (prepare: commit), although it has answered that the id is fenced (0.0020 s).',
+  ]);
+});
+
+it('says nothing of a refusal, or of another id', () => {
+  expect(brokenFencesOf(runOf('abort (conflict)', 'x0/1'))).toEqual([]);
+  expect(brokenFencesOf(runOf('commit', 'x0/2'))).toEqual([]);
+});

@@ -1,0 +1,65 @@
+/**
+ * Finds nodes that carry out a transaction under an idempotency key although they had answered that they fenced it:
+ * nothing may be applied under it any more. Pure: it reads recordings.
+ */
+import { underId } from './message-words.ts';
+import { placeOf, seconds } from './places.ts';
+import type { Message, Recording } from './recording.ts';
+
+/** Requests that carry out, or prepare, what a client asked under its id. */
+const carriesOut = ['transact.prepare', 'transact.commitAlone', 'transact.put'];
+/** Answers by which a node has done so, with what they say. */
+const consents: Readonly<Record<string, RegExp>> = {
+  'transacted.voted': /^commit/,
+  'transacted.ended': /./,
+};
+/** Most that are shown. */
+const toldMax = 2;
+
+/**
+ * A sentence for each node and id. Up to the violation, and for the transactions that it names in the whole run: a check
+ * may find fault with the first of two answers that contradict each other.
+ */
+export function brokenFencesOf(run: Recording): readonly string[] {
+  const endUs = run.concern?.atUs ?? Number.POSITIVE_INFINITY;
+  const named = run.concern?.subjects ?? [];
+  const isConcerned = (one: Message): boolean =>
+    one.sentUs <= endUs || one.about.some((subject) => named.includes(subject));
+  const kindOf = ({ kind }: Message): string => run.messageKinds[kind] ?? '';
+  /** By node and id: when it first answered that the id is fenced there. */
+  const fenced = new Map<string, number>();
+  const told = new Map<string, string>();
+  const answerTo = (asked: Message, isAnswer: (message: Message) => boolean): Message | undefined =>
+    run.messages.find(
+      (one) =>
+        one.from === asked.to &&
+        one.to === asked.from &&
+        one.sentUs >= asked.arrivedUs &&
+        one.about.some((subject) => asked.about.includes(subject)) &&
+        isAnswer(one),
+    );
+  for (const message of run.messages) {
+    if (message.arrivedUs < 0) continue;
+    const id =
+      message.detail?.startsWith(underId) === true ? message.detail.slice(underId.length) : undefined;
+    if (id === undefined) continue;
+    const name = `${message.to} ${id}`;
+    if (kindOf(message) === 'transact.fence') {
+      const answer = answerTo(message, (one) => kindOf(one) === 'transacted.fenced');
+      if (answer !== undefined && !fenced.has(name)) fenced.set(name, answer.sentUs);
+    } else if (carriesOut.includes(kindOf(message))) {
+      const sinceUs = fenced.get(name);
+      if (sinceUs === undefined || message.arrivedUs <= sinceUs || told.has(name)) continue;
+      if (!isConcerned(message)) continue;
+      const answer = answerTo(message, (one) => consents[kindOf(one)]?.test(one.detail ?? '') === true);
+      if (answer === undefined) continue;
+      const xid = run.subjects[message.about[0] ?? -1] ?? 'a transaction';
+      const node = placeOf(run, message.to);
+      told.set(
+        name,
+        `Out of order: at ${seconds(answer.sentUs)} ${node} carries out ${xid} under the id ${id} (${kindOf(message).slice('transact.'.length)}: ${answer.detail ?? ''}), although it has answered that the id is fenced (${seconds(sinceUs)}).`,
+      );
+    }
+  }
+  return [...told.values()].slice(0, toldMax);
+}
