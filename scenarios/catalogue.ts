@@ -15,6 +15,7 @@ import { conflictingTriples } from './conflicting-triples.ts';
 import { ejectAndReinstate } from './eject-and-reinstate.ts';
 import { crashLoop } from './crash-loop.ts';
 import { tombstonesRemoved } from './tombstones-removed.ts';
+import { tombstonesRaceWrites } from './tombstones-race-writes.ts';
 import { diskErrors } from './disk-errors.ts';
 import { conditionalPuts } from './conditional-puts.ts';
 import { conflictingBatches } from './conflicting-batches.ts';
@@ -61,6 +62,7 @@ import { readsOnCondition } from './reads-on-condition.ts';
 import { flushUnderFaults } from './flush-under-faults.ts';
 import { redisCounters } from './redis-counters.ts';
 import { redisExpiry } from './redis-expiry.ts';
+import { redisExpiryMissedWrites } from './redis-expiry-missed-writes.ts';
 import { redisMulti } from './redis-multi.ts';
 import { redisMessages } from './redis-messages.ts';
 import { redisPipelines } from './redis-pipelines.ts';
@@ -191,6 +193,7 @@ export const scenarios: readonly Scenario[] = [
   siblingsAfterPartition,
   backupsUnderFaults,
   tombstonesRemoved,
+  tombstonesRaceWrites,
   wipedDiskReturns,
   hintsOnly,
   hintsOverClockJumps,
@@ -223,6 +226,7 @@ export const scenarios: readonly Scenario[] = [
   redisScripts,
   redisWatchedScripts,
   redisExpiry,
+  redisExpiryMissedWrites,
   flushUnderFaults,
   clientRetriesWithId,
   jobSurvivesNodeCrash,

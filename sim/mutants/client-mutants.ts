@@ -86,13 +86,14 @@ export const clientMutants: readonly Mutant[] = [
   {
     name: 'idempotency-keys-not-transferred',
     code: 'M90',
-    title: 'the new owner of a range does not receive the idempotency keys of its writes',
+    title:
+      'a node that takes a range over, or rebuilds it, does not fetch the idempotency keys of its writes',
     file: 'engine/cluster/changes/transfer.js',
     find: 'await this.#parts.names.pull(from.node, range);',
     replace: 'await this.#parts.names.pull.name;',
-    scenario: 'retries-during-ring-change',
-    oracles: ['outcome-stability', 'exactly-once'],
-    seedsMax: 50,
+    scenario: 'retries-after-disk-loss',
+    oracles: ['exactly-once'],
+    seedsMax: 5,
   },
   {
     name: 'blind-read-modify-write',
@@ -285,5 +286,17 @@ export const clientMutants: readonly Mutant[] = [
     scenario: 'redis-watched-scripts',
     oracles: ['exactly-once'],
     seedsMax: 2,
+  },
+  {
+    name: 'expiry-buries-newer-values',
+    code: 'M267',
+    title: 'the removal of an expired value does not look whether the key holds another one by now',
+    file: 'engine/api/redis/reaper.js',
+    find: `if (keys.get(key) === undefined)
+            keys.bury(key);`,
+    replace: 'if (keys.get(key) !== null) keys.bury(key);',
+    scenario: 'redis-expiry-missed-writes',
+    oracles: ['session-guarantees'],
+    seedsMax: 5,
   },
 ];

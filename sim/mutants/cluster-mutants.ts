@@ -331,17 +331,6 @@ export const clusterMutants: readonly Mutant[] = [
     seedsMax: 5,
   },
   {
-    name: 'replacement-ignores-dead-owner',
-    code: 'M102',
-    title: 'a replacement does not count the dead node as an owner until it learns of it',
-    file: 'engine/cluster/membership/membership.js',
-    find: 'dead !== undefined && this.#table.placeFault(dead) === undefined',
-    replace: 'dead === null',
-    scenario: 'replaced-after-an-outage',
-    oracles: ['ring-agreement'],
-    seedsMax: 5,
-  },
-  {
     name: 'hints-aged-by-wall-clock',
     code: 'M262',
     title: 'hints age by the wall clock: a jump of it drops them',

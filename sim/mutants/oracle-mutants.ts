@@ -159,4 +159,15 @@ export const oracleMutants: readonly Mutant[] = [
     oracles: ['backup-consistency'],
     seedsMax: 20,
   },
+  {
+    name: 'reap-whatever-is-there',
+    code: 'M268',
+    title: 'a tombstone is removed although its key was written since all members agreed',
+    file: 'engine/replica/replica.js',
+    find: 'const isThat = (bytes) => markOf(bytes) === mark;',
+    replace: 'const isThat = () => true;',
+    scenario: 'tombstones-race-writes',
+    oracles: ['durability', 'session-guarantees', 'convergence'],
+    seedsMax: 5,
+  },
 ];
