@@ -3,6 +3,7 @@
  * had to ask another and did not, that it did not says most. Pure.
  */
 import type { Message, Recording } from './recording.ts';
+import { underId } from './message-words.ts';
 import { listOf, placeOf, seconds } from './places.ts';
 
 /** Most transactions, most questions of each. */
@@ -26,8 +27,39 @@ const answersTo: Readonly<Record<string, readonly string[]>> = {
 
 const xidForm = /^\w+-[0-9a-f]{12}-\d+$/;
 
-/** A sentence for each of the transactions, those named last first. */
+/** What a client calls its idempotency key: `x5/48`. */
+const idForm = /\b[a-z]+\d+\/\d+\b/;
+/** Questions whether an idempotency key was used. */
+const lookups = ['transact.recall', 'transact.claim'];
+/** Most requests under an id that are shown. */
+const requestsMax = 4;
+
+/** A sentence about the idempotency key that the violation names, and one for each of its transactions. */
 export function dialoguesOf(run: Recording): readonly string[] {
+  return [...requestsUnderId(run), ...aboutTransactions(run)];
+}
+
+/** `Requests under the id x5/48: n3 sends commitAlone to n1 (3.7079 s).`, and that nobody looks the id up. */
+function requestsUnderId(run: Recording): readonly string[] {
+  const { concern, messages, messageKinds } = run;
+  const id = idForm.exec(concern?.text ?? '')?.[0];
+  if (id === undefined) return [];
+  const endUs = concern?.atUs ?? 0;
+  const all = messages.filter(({ detail, sentUs }) => sentUs <= endUs && detail === `${underId}${id}`);
+  const kindOf = ({ kind }: Message): string => messageKinds[kind] ?? '';
+  const told = all.slice(-requestsMax).map((one) => {
+    const what = kindOf(one).slice('transact.'.length);
+    return `${placeOf(run, one.from)} sends ${what} to ${placeOf(run, one.to)} (${seconds(one.sentUs)})`;
+  });
+  const isLookedUp = all.some((one) => lookups.includes(kindOf(one)));
+  const none = isLookedUp ? '' : ' No node asks another whether the id was used (recall, claim).';
+  return told.length === 0 && isLookedUp
+    ? []
+    : [`Requests under the id ${id}: ${told.length === 0 ? 'none between nodes' : told.join('; ')}.${none}`];
+}
+
+/** A sentence for each of the transactions, those named last first. */
+function aboutTransactions(run: Recording): readonly string[] {
   const { concern, subjects } = run;
   const named = (concern?.subjects ?? []).filter((subject) => xidForm.test(subjects[subject] ?? ''));
   return named

@@ -27,6 +27,7 @@ import { sentencesOf } from './plan-sentences.ts';
 import type { Concern, CounterRow, RecordedOperation, Recording } from './recording.ts';
 import { recordingFormat } from './recording.ts';
 import { Recorder } from './recorder.ts';
+import { writersOf } from './value-writers.ts';
 
 /** Most rows of equal counters that a recording holds for one account. */
 const equalRowsMax = 40;
@@ -91,7 +92,9 @@ function operationsOf(outcome: RunOutcome, recorder: Recorder): readonly Recorde
     ...outcome.history.map((one) => add(`#${one.id}`, one, describeOperation(one), [one.key])),
     ...outcome.transactions.map((one) => {
       const keys = [...one.reads, ...one.writes].map(({ key }) => key);
-      return add(`#t${one.id}`, one, describeTransaction(one), [...keys, ...one.xids]);
+      // An attempt is described by its id and its outcome.
+      const xids = one.xids.flatMap((attempt) => attempt.split(' ', 1));
+      return add(`#t${one.id}`, one, describeTransaction(one), [...keys, ...xids]);
     }),
     ...outcome.redis.map((one) => add(`#${one.id}`, one, describeRedis(one), [])),
     ...outcome.jobs.map((one) => add(`#${one.id}`, one, describeJob(one), one.keys)),
@@ -149,7 +152,8 @@ function concernOf(
     broken.invariant === 'bucket-properties'
       ? one.text.startsWith(`${one.id} ${bucketOperator} `) && one.about.some((at) => named.includes(at))
       : `${text} `.includes(`${handleOf(recorder, one)} `);
-  const concerned = operations.flatMap((one, at) => (isNamed(one) ? [at] : []));
+  const called = operations.flatMap((one, at) => (isNamed(one) ? [at] : []));
+  const concerned = called.length > 0 ? called : writersOf(text, operations, recorder);
   const about = concerned.flatMap((at) => operations[at]?.about ?? []);
   const lanes = recorder.lanes.flatMap(({ name }, at) => (wordIn(name, text) ? [at] : []));
   return {
