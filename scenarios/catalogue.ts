@@ -65,6 +65,7 @@ import { redisExpiry } from './redis-expiry.ts';
 import { redisExpiryMissedWrites } from './redis-expiry-missed-writes.ts';
 import { redisMulti } from './redis-multi.ts';
 import { redisMessages } from './redis-messages.ts';
+import { redisOneReplicaSilent } from './redis-one-replica-silent.ts';
 import { redisPipelines } from './redis-pipelines.ts';
 import { redisPipelinesCutOff } from './redis-pipelines-cut-off.ts';
 import { redisPipelinesHinted } from './redis-pipelines-hinted.ts';
@@ -218,6 +219,7 @@ export const scenarios: readonly Scenario[] = [
   redisCounters,
   redisMulti,
   redisMessages,
+  redisOneReplicaSilent,
   redisPipelines,
   redisPipelinesHinted,
   redisPipelinesOwnDisk,

@@ -1,6 +1,6 @@
 /**
  * The commands that a Redis client sends as one pipeline: reads and writes of every kind over a few hot keys (`h<n>`)
- * and several cold ones (`d<n>`), some between MULTI and EXEC; or plain SETs of new keys (`s<n>`). Plain data and pure functions of an operation's id and
+ * and several cold ones (`d<n>`), some between MULTI and EXEC; or plain SETs, an MGET and GETs of new keys (`s<n>`). Plain data and pure functions of an operation's id and
  * its amount, so that a plan need not hold the commands.
  *
  * Every value is a number that names the write and its key: `valuesFrom`, plus that write's number times `valueSpacing`,
@@ -69,7 +69,7 @@ export const pipelineKeys: readonly string[] = [...hotKeys, ...coldKeys];
 
 /**
  * The commands of one operation: 2 to 32, or, with amount 0, a GET of every key. Of kind `sets`: plain SETs of keys that
- * no other operation has, so that only this one can have brought their values to a disk.
+ * no other operation has, so that only this one can have brought their values to a disk, an MGET and GETs of them.
  */
 export function pipelineCommands({
   id,
@@ -86,10 +86,14 @@ export function pipelineCommands({
   const number = Number(id.replaceAll(/\D/g, ''));
   const first = (1 + number) * (commandsMax + 1);
   const valueOf = (index: number): number => valuesFrom + (first + index) * keysMax * valueSpacing;
-  if (kind === 'sets')
-    return Array.from({ length: count }, (_, index) =>
-      commandOf('set', [`s${number}.${index}`], valueOf(index), false),
-    );
+  if (kind === 'sets') {
+    const keys = Array.from({ length: Math.ceil(count / 2) }, (_, index) => `s${number}.${index}`);
+    return [
+      ...keys.map((key, index) => commandOf('set', [key], valueOf(index), false)),
+      commandOf('mget', keys, 0, false),
+      ...keys.map((key) => commandOf('get', [key], 0, false)),
+    ];
+  }
   const commands: PipelineCommand[] = [];
   /** Commands left until EXEC; undefined outside MULTI. */
   let left: number | undefined;

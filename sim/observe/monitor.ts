@@ -17,6 +17,7 @@ import type { IncarnationStart, OpinionMove } from '../evidence/opinions.ts';
 import { Opinions } from '../evidence/opinions.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { needsAny } from '../check/invariants.ts';
+import type { ReadTerms } from '../check/protocols/redis-reads.ts';
 import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, hinderedInReads, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
@@ -63,6 +64,7 @@ export type MonitorEvidence = Pick<
   | 'nodes'
   | 'undisturbed'
   | 'hindered'
+  | 'redisReads'
   | 'identities'
   | 'forbiddenStarts'
   | 'disturbances'
@@ -227,6 +229,7 @@ export class Monitor {
       nodes: this.#cluster.names,
       undisturbed: isUndisturbed(this.#plan),
       hindered: this.#hinderedInReads(),
+      redisReads: this.#redisReads(),
       identities: this.#routes.identities,
       forbiddenStarts: this.#forbiddenStarts(),
       disturbances: this.#troubles(),
@@ -309,6 +312,31 @@ export class Monitor {
       ({ readHedgeMs, requestTimeoutMs }) => 4 * readHedgeMs <= requestTimeoutMs,
     );
     return isPrompt ? hinderedInReads(this.#plan, this.#cluster.names) : undefined;
+  }
+
+  /**
+   * Undefined if the level asks more than a majority of the replicas.
+   */
+  #redisReads(): ReadTerms | undefined {
+    const hindered = this.#hinderedInReads();
+    if (hindered === undefined) return undefined;
+    const racks = new Map<string, Map<string, boolean>>();
+    let level = 'DC_QUORUM';
+    for (const name of this.#cluster.members) {
+      const config = this.#cluster.configOf(name);
+      const { datacenter, rack, readConsistency } = config;
+      level = readConsistency;
+      const ables = racks.get(datacenter) ?? new Map<string, boolean>();
+      racks.set(datacenter, ables);
+      // Every key has one replica in the rack: any node of it.
+      ables.set(rack, (ables.get(rack) ?? true) && !hindered.has(name));
+    }
+    if (level !== 'DC_QUORUM' && level !== 'DC_ONE') return undefined;
+    const termsOf = (ables: ReadonlyMap<string, boolean>): { able: number; need: number } => ({
+      able: [...ables.values()].filter(Boolean).length,
+      need: level === 'DC_ONE' ? 1 : Math.floor(ables.size / 2) + 1,
+    });
+    return { hindered, datacenters: new Map([...racks].map(([name, ables]) => [name, termsOf(ables)])) };
   }
 
   #watchClocks(): void {

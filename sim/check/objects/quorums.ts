@@ -6,6 +6,7 @@
  * away only peers that the node did not call routable at the time, and too few others remained. At a SAFE level, while
  * nothing goes wrong, no read is refused whose copies are equal. No read fails for want of answers while no fault
  * hinders the node that was asked and as many replicas as must answer: the node asks others than those that are silent.
+ * The same holds for GETs of Redis clients (`protocols/redis-reads.ts`).
  *
  * A coordinator that holds a copy counts as one of the answers: its own read is on no wire. Skipped: writes that may
  * leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings), and refusals that name no
@@ -17,8 +18,11 @@ import type { Opinions } from '../../evidence/opinions.ts';
 import type { ReadAnswer } from '../../evidence/read-answers.ts';
 import { writesThatLast } from './acknowledgement.ts';
 import { invariant } from '../invariant.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
+import type { ReadTerms } from '../protocols/redis-reads.ts';
+import { checkRedisReads } from '../protocols/redis-reads.ts';
 import type { CheckReport } from '../report.ts';
-import { Tally } from '../report.ts';
+import { joinReports, Tally } from '../report.ts';
 
 /** A refusal of another coordinator, to which the request was forwarded, begins with that node's name. */
 const refusalText = /^(?:NoQuorum: )?(?:(\S+): )?.*are needed and \d+ can be reached \(away: ([^)]*)\)/;
@@ -39,6 +43,9 @@ export interface QuorumEvidence {
   readonly undisturbed: boolean;
   /** Nodes that a fault may keep from answering reads; undefined: the plan does not tell which. */
   readonly hindered: ReadonlySet<string> | undefined;
+  readonly redis: readonly RedisRecord[];
+  /** What GETs of Redis clients may rely on; undefined: the plan does not tell. */
+  readonly redisReads: ReadTerms | undefined;
 }
 
 /** The row of `quorum-intersection`. */
@@ -50,8 +57,13 @@ export const quorumIntersectionRow = invariant({
   breach: 'a read and a write that ought to meet share no replica',
   needs: ['routes'],
   everydayFloor: 25,
-  check: ({ history, readAnswers, opinions, nodes, undisturbed, hindered }: QuorumEvidence) =>
-    checkQuorums(history, readAnswers, opinions, nodes, undisturbed, hindered),
+  check: (evidence: QuorumEvidence) => {
+    const { history, readAnswers, opinions, nodes, undisturbed, hindered, redis, redisReads } = evidence;
+    return joinReports(
+      checkQuorums(history, readAnswers, opinions, nodes, undisturbed, hindered),
+      checkRedisReads(redis, redisReads),
+    );
+  },
 });
 
 /** Checks reads and refusals against the wire, and writes against the disks. */
