@@ -36,6 +36,8 @@ export async function planToReplay(
       throw new LockstepError('BadRequest', 'a plan file has its own seed; leave --seed out');
     return readPlanFile(what);
   }
+  if (/\.\w+$/.test(what) && existsSync(what))
+    throw new LockstepError('BadRequest', `${what} is no plan: plan files end in .json`);
   mustFindScenario(what, own);
   if (seed === undefined) throw new LockstepError('BadRequest', `which seed of ${what}? Add --seed S`);
   return planOfSeed(what, seed, own);

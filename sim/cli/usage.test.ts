@@ -26,6 +26,7 @@ it.each([
   [['run', 'no-such-scenario'], 'there is no scenario "no-such-scenario"'],
   [['replay', 'calm'], 'Add --seed S'],
   [['replay', 'missing.json'], 'there is no plan file missing.json'],
+  [['replay', 'README.md'], 'README.md is no plan: plan files end in .json'],
   [['run', '--seeds', 'many'], 'A whole number'],
   [['run', 'calm', '--seeds', '1', '--jobs', '5000'], 'At most '],
   [['run', '--for', 'long'], 'is not a duration'],

@@ -79,6 +79,10 @@ function mustHaveFormat({ path, value }: Field): void {
   // What is no object is refused as such.
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
   const format = 'format' in value ? value.format : undefined;
+  if (format !== undefined && 'scenarios' in value && !('scenario' in value)) {
+    const detail = `${path}: this is what a campaign has written of all its runs, and no plan; the plans of its failures lie beside it`;
+    throw new LockstepError('PlanInvalid', detail);
+  }
   if (format === planFormat) return;
   if (format === undefined) {
     const detail = `${path}: this is not a plan of lockstep-sim: it has no "format" (this version, ${version}, reads plans of format ${planFormat})`;

@@ -97,6 +97,14 @@ describe('a damaged plan is refused with the place and the cause', () => {
       'plan: this is not a plan of lockstep-sim: it has no "format"',
     ],
     [
+      'what a campaign has written',
+      (json) => {
+        delete json['scenario'];
+        json['scenarios'] = [];
+      },
+      'plan: this is what a campaign has written of all its runs, and no plan',
+    ],
+    [
       'a wrong type',
       (json) => (json['clients'] = 'four'),
       'plan.clients: a whole number 1..256 is expected, not the string "four"',
