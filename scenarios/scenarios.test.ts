@@ -23,6 +23,8 @@ const longScenarios = [
   'redis-pipelines',
   'redis-pipelines-hinted',
   'redis-pipelines-cut-off',
+  'redis-pipelines-own-disk',
+  'redis-one-replica-silent',
   'replacement-leaves',
 ];
 
