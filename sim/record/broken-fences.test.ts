@@ -42,6 +42,13 @@ it('names a node that votes commit under an id that it has fenced', () => {
   ]);
 });
 
+it('takes no vote on another transaction over the same keys for the answer', () => {
+  const run = runOf('abort (conflict)', 'x0/1');
+  const other = { ...message('transacted.voted', 1, 2, 5000, 2, 'commit'), about: [2, 3] };
+  const messages = run.messages.map((one) => ({ ...one, about: [...one.about, 3] }));
+  expect(brokenFencesOf({ ...run, messages: [...messages, other] })).toEqual([]);
+});
+
 it('says nothing of a refusal, or of another id', () => {
   expect(brokenFencesOf(runOf('abort (conflict)', 'x0/1'))).toEqual([]);
   expect(brokenFencesOf(runOf('commit', 'x0/2'))).toEqual([]);

@@ -23,8 +23,7 @@ const toldMax = 2;
 export function brokenFencesOf(run: Recording): readonly string[] {
   const endUs = run.concern?.atUs ?? Number.POSITIVE_INFINITY;
   const named = run.concern?.subjects ?? [];
-  const isConcerned = (one: Message): boolean =>
-    one.sentUs <= endUs || one.about.some((subject) => named.includes(subject));
+  const isConcerned = (one: Message): boolean => one.sentUs <= endUs || named.includes(xidOf(one));
   const kindOf = ({ kind }: Message): string => run.messageKinds[kind] ?? '';
   /** By node and id: when it first answered that the id is fenced there. */
   const fenced = new Map<string, number>();
@@ -35,7 +34,7 @@ export function brokenFencesOf(run: Recording): readonly string[] {
         one.from === asked.to &&
         one.to === asked.from &&
         one.sentUs >= asked.arrivedUs &&
-        one.about.some((subject) => asked.about.includes(subject)) &&
+        xidOf(one) === xidOf(asked) &&
         isAnswer(one),
     );
   for (const message of run.messages) {
@@ -53,7 +52,7 @@ export function brokenFencesOf(run: Recording): readonly string[] {
       if (!isConcerned(message)) continue;
       const answer = answerTo(message, (one) => consents[kindOf(one)]?.test(one.detail ?? '') === true);
       if (answer === undefined) continue;
-      const xid = run.subjects[message.about[0] ?? -1] ?? 'a transaction';
+      const xid = run.subjects[xidOf(message)] ?? 'a transaction';
       const node = placeOf(run, message.to);
       told.set(
         name,
@@ -62,4 +61,9 @@ export function brokenFencesOf(run: Recording): readonly string[] {
     }
   }
   return [...told.values()].slice(0, toldMax);
+}
+
+/** The transaction that a message is about: it is named before the keys. */
+function xidOf({ about }: Message): number {
+  return about[0] ?? -1;
 }
