@@ -11,14 +11,17 @@ import type { GeneratedMutant } from '../mutants/generated.ts';
 import { chooseMutants, mutantsOf, mutatedFolders, mutatedText } from '../mutants/generated.ts';
 import type { Compiler } from '../mutants/operators.ts';
 import { editsOf } from '../mutants/operators.ts';
+import type { SurveyedRun } from '../mutants/reach.ts';
+import { seedsReaching } from '../mutants/reach.ts';
 import type { Score, ScoreEntry } from '../mutants/score.ts';
 import { parseScore, percentOf, scoreOf } from '../mutants/score.ts';
 import { inFile } from '../plan/json-text.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import { WorldRandom } from '../world/core/random.ts';
-import type { Seed, Trial } from './mutant-trial.ts';
+import type { Trial } from './mutant-trial.ts';
 import { Baseline, removeCopy, tryMutant } from './mutant-trial.ts';
 import { linkBuild } from './mutate-build.ts';
+import { surveyReach } from './reach-survey.ts';
 import { campaignBytesMax, readText } from './read-text.ts';
 
 /** What to try. */
@@ -36,20 +39,26 @@ export interface GeneratedOptions {
   /** A file that keeps the entries: those in it are not tried again. Undefined: none is kept. */
   readonly file: string | undefined;
   readonly onTried: (entry: ScoreEntry) => void;
+  /** A run of the unchanged engine is over that shows which places it executes. */
+  readonly onSurveyed: (ran: number, of: number) => void;
 }
 
 /** Tries the mutants. Throws `BadRequest` where the compiler is not installed, `NotFound` for an unknown name. */
 export async function tryGenerated(options: GeneratedOptions): Promise<Score> {
   const compiler = await compilerOf();
-  const drawn = await drawMutants(compiler, options.count, options.seed);
+  const all = await allMutants(compiler);
+  const drawn = chooseMutants(all, options.count, WorldRandom.root(`mutants/${options.seed}`));
   const known = options.file === undefined ? [] : await entriesIn(options.file);
   const done = new Map(known.map((entry) => [entry.name, entry]));
   const chosen = chosenBy(options, drawn);
-  const baseline = new Baseline(buildDirectory);
+  const survey = await surveyReach(buildDirectory, all, options.onSurveyed);
+  const baseline = new Baseline(buildDirectory, survey);
   try {
     for (const mutant of chosen) {
       if (done.has(mutant.name)) continue;
-      const entry = entryOf(mutant, await trialOf(mutant, options.budgetSeconds, baseline));
+      const reachedBy = survey.filter(({ reached }) => reached.includes(mutant.name)).length;
+      const trial = await trialOf(mutant, options.budgetSeconds, baseline, survey);
+      const entry = entryOf(mutant, trial, reachedBy);
       done.set(mutant.name, entry);
       options.onTried(entry);
       if (options.file !== undefined) await keep(options.file, [...done.values()]);
@@ -82,12 +91,8 @@ async function compilerOf(): Promise<Compiler> {
   }
 }
 
-/** Draws mutants of the build. */
-async function drawMutants(
-  compiler: Compiler,
-  count: number,
-  seed: number,
-): Promise<readonly GeneratedMutant[]> {
+/** Every mutant that the operators can make of the build. */
+async function allMutants(compiler: Compiler): Promise<readonly GeneratedMutant[]> {
   const all: GeneratedMutant[] = [];
   for (const folder of Object.keys(mutatedFolders)) {
     const names = (await readdir(join(buildDirectory, 'engine', folder), { recursive: true })).sort();
@@ -97,34 +102,33 @@ async function drawMutants(
       all.push(...mutantsOf(folder, file, text, editsOf(compiler, file, text)));
     }
   }
-  return chooseMutants(all, count, WorldRandom.root(`mutants/${seed}`));
+  return all;
 }
 
-async function trialOf(mutant: GeneratedMutant, budgetSeconds: number, baseline: Baseline): Promise<Trial> {
+async function trialOf(
+  mutant: GeneratedMutant,
+  budgetSeconds: number,
+  baseline: Baseline,
+  survey: readonly SurveyedRun[],
+): Promise<Trial> {
   const copy = join(dirname(join(buildDirectory, '.')), 'dist-mutants', `${mutant.name}.${process.pid}`);
   const text = await readFile(join(buildDirectory, mutant.file), 'utf8');
   await linkBuild(buildDirectory, copy, mutant.file, mutatedText(text, mutant));
   try {
-    return await tryMutant(copy, seedsFor(mutant.folder), budgetSeconds, baseline);
+    const seeds = seedsReaching(mutant.name, survey, mutatedFolders[mutant.folder] ?? []);
+    return await tryMutant(copy, seeds, budgetSeconds, baseline);
   } finally {
     await removeCopy(copy);
   }
 }
 
-/** In turn a scenario that leans on the folder, and a seed of the swarm. */
-function* seedsFor(folder: string): Generator<Seed> {
-  const scenarios = mutatedFolders[folder] ?? [];
-  for (let round = 0; ; round++) {
-    for (const [index, scenario] of scenarios.entries()) {
-      yield { scenario, seed: round + 1 };
-      yield { scenario: 'swarm', seed: round * scenarios.length + index + 1 };
-    }
-  }
-}
-
-function entryOf(mutant: GeneratedMutant, { notice, runs, cpuSeconds }: Trial): ScoreEntry {
+function entryOf(
+  mutant: GeneratedMutant,
+  { notice, runs, changed, cpuSeconds }: Trial,
+  reachedBy: number,
+): ScoreEntry {
   const { name, operator, folder, file, line, before, after } = mutant;
-  const tried = { runs, cpuSeconds: Math.round(cpuSeconds * 10) / 10 };
+  const tried = { reachedBy, runs, changed, cpuSeconds: Math.round(cpuSeconds * 10) / 10 };
   return {
     name,
     operator,
@@ -156,9 +160,12 @@ async function keep(file: string, entries: readonly ScoreEntry[]): Promise<void>
 }
 
 /** One line for a mutant that was tried. */
-export function entryText({ name, file, line, before, after, notice, runs, cpuSeconds }: ScoreEntry): string {
+export function entryText(entry: ScoreEntry): string {
+  const { name, file, line, before, after, notice, runs, changed, cpuSeconds } = entry;
   const what = `${name} ${file}:${line}: ${before} -> ${after}`;
-  if (notice === undefined) return `SURVIVED ${what} (${runs} runs, ${cpuSeconds} CPU s)`;
+  if (runs === 0) return `SURVIVED ${what} (no run of the survey executes it)`;
+  if (notice === undefined)
+    return `SURVIVED ${what} (${runs} runs, ${changed} of them took another course; ${cpuSeconds} CPU s)`;
   return `noticed  ${what} (${notice.by} in ${notice.scenario}, seed ${notice.seed}; ${runs} runs, ${cpuSeconds} CPU s)`;
 }
 

@@ -110,6 +110,9 @@ export function addMutants(program: Command, { print, setExitCode }: Output): vo
           ...{ count: flags.generated, seed: flags.seed, only, budgetSeconds: flags.budget / 1000 },
           ...{ shard: flags.shard ?? { index: 0, count: 1 }, file: flags.score },
           onTried: (entry) => show(entryText(entry)),
+          onSurveyed: (ran, of) => {
+            if (ran % 20 === 0) process.stderr.write(`survey of places: ${ran} of ${of} runs\n`);
+          },
         });
         print(flags.json === true ? JSON.stringify(score) : scoreText(score));
         return;

@@ -4,7 +4,9 @@
  */
 import { rm } from 'node:fs/promises';
 
+import { assert } from '../../engine/base/assert.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
+import type { SurveyedRun } from '../mutants/reach.ts';
 import { brokenInvariant } from '../runner/broken.ts';
 import { Pool } from '../runner/pool/pool.ts';
 import { SimulatorFault } from '../runner/simulator-fault.ts';
@@ -30,34 +32,42 @@ export interface Trial {
   /** Undefined: the mutant survived. */
   readonly notice: Notice | undefined;
   readonly runs: number;
+  /** Of those runs, how many took another course than with the unchanged engine: their digests differ. */
+  readonly changed: number;
   readonly cpuSeconds: number;
 }
 
-/** What `run` of one seed ended with. */
-type Ending = { readonly by: string; readonly reason: string } | 'passed';
+/** What `run` of one seed ended with; the digest where it passed. */
+type Ending = { readonly by: string; readonly reason: string } | { readonly passed: string };
 
-/** Seeds that the unchanged engine passes, by `scenario/seed`. Shared by the trials of one process. */
+/** How seeds end with the unchanged engine, by `scenario/seed`. Shared by the trials of one process. */
 export class Baseline {
   readonly #pool: Pool;
-  readonly #passes = new Map<string, boolean>();
+  /** The digest of a run that passes; undefined for one that does not. */
+  readonly #digests = new Map<string, string | undefined>();
 
-  constructor(build: string) {
+  constructor(build: string, survey: readonly SurveyedRun[]) {
     this.#pool = new Pool(build, 1);
+    for (const run of survey) this.#digests.set(nameOf(run), run.passed ? run.digest : undefined);
   }
 
-  /** Whether the unchanged engine passes the seed. */
-  async passes({ scenario, seed }: Seed): Promise<boolean> {
-    const name = `${scenario}/${seed}`;
-    const known = this.#passes.get(name);
-    if (known !== undefined) return known;
-    const passes = (await endingOf(this.#pool, { scenario, seed })) === 'passed';
-    this.#passes.set(name, passes);
-    return passes;
+  /** The digest of the seed's run with the unchanged engine; undefined if that run does not pass. */
+  async digestOf(seed: Seed): Promise<string | undefined> {
+    const name = nameOf(seed);
+    if (!this.#digests.has(name)) {
+      const ending = await endingOf(this.#pool, seed);
+      this.#digests.set(name, 'passed' in ending ? ending.passed : undefined);
+    }
+    return this.#digests.get(name);
   }
 
   close(): Promise<void> {
     return this.#pool.close();
   }
+}
+
+function nameOf({ scenario, seed }: Seed): string {
+  return `${scenario}/${seed}`;
 }
 
 /**
@@ -73,16 +83,21 @@ export async function tryMutant(
   const clock = new CpuClock();
   const pool = new Pool(build, 1);
   let runs = 0;
+  let changed = 0;
   try {
     for (let next = seeds.next(); next.done !== true && clock.seconds < budgetSeconds; next = seeds.next()) {
       const ending = await endingOf(pool, next.value);
       runs += 1;
-      if (ending === 'passed') continue;
       const cpuSeconds = clock.seconds;
-      if (!(await clock.without(() => baseline.passes(next.value)))) continue;
-      return { notice: { ...next.value, ...ending }, runs, cpuSeconds };
+      const digest = await clock.without(() => baseline.digestOf(next.value));
+      if (digest === undefined) continue;
+      if (!('passed' in ending)) {
+        changed += 1;
+        return { notice: { ...next.value, ...ending }, runs, changed, cpuSeconds };
+      }
+      if (ending.passed !== digest) changed += 1;
     }
-    return { notice: undefined, runs, cpuSeconds: clock.seconds };
+    return { notice: undefined, runs, changed, cpuSeconds: clock.seconds };
   } finally {
     await pool.close();
   }
@@ -106,7 +121,8 @@ async function endingOf(pool: Pool, { scenario, seed }: Seed): Promise<Ending> {
 
 async function ranOf(pool: Pool, scenario: string, seed: number): Promise<Ending> {
   const answer = await pool.perform({ kind: 'seed', scenario, seed, twice: 'eighth' });
-  if (answer.kind !== 'ran' || answer.result.verdict === 'passed') return 'passed';
+  assert(answer.kind === 'ran', 'a seed is answered by its run');
+  if (answer.result.verdict === 'passed') return { passed: answer.result.digest };
   const broken = brokenInvariant(answer.result);
   // A run beyond its budget of events ends unknown: the unchanged engine stays within it.
   if (broken === undefined) return { by: 'hang', reason: answer.result.because };

@@ -18,7 +18,7 @@ import { transactionMutants } from '../mutants/transaction-mutants.ts';
 import { browserBundleFile, buildDirectory, bundleFile, commandsBundleFile } from '../runner/pool/build.ts';
 
 /** Copies of the build lie in this folder beside it. */
-const mutatedFolder = 'dist-mutants';
+export const mutatedFolder = 'dist-mutants';
 
 /** The mutant of that name or code. Throws `NotFound` with the nearest names. */
 export function mutantNamed(given: string): Mutant {

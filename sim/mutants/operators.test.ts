@@ -30,6 +30,10 @@ describe('the operators', () => {
     ['function f() { this.last = 1; }', 'stale-value: function f() { ; }'],
     ['async () => { const x = await file.sync(); }', 'skip-sync: async () => { const x = undefined; }'],
     ['try { f(); } catch (error) { throw error; }', 'drop-error: try { f(); } catch (error) { ; }'],
+    [
+      'try { f(); } catch (error) { if (error instanceof A && error.code === 1) return; throw error; }',
+      'drop-error: try { f(); } catch (error) { if (error instanceof A && error.code === 1) return; ; }',
+    ],
     ['answer.reject(error);', 'drop-error: answer.resolve(undefined);'],
     ['done(error);', 'drop-error: done(undefined);'],
   ])('%s', (text, expected) => {
@@ -42,6 +46,9 @@ describe('the operators', () => {
     'class A { constructor() { this.a = 1; } }',
     'try { f(); } catch { g(() => { throw 1; }); }',
     'a === b;',
+    'try { f(); } catch (error) { if (!(error instanceof A)) throw error; }',
+    'try { f(); } catch (error) { if (error instanceof A) return; throw error; }',
+    "try { f(); } catch (error) { const { code } = of(error); if (code === 'Internal') throw error; }",
   ])('leave %s alone', (text) => {
     expect(edited(text)).toEqual([]);
   });
@@ -76,7 +83,7 @@ it('the score counts what was noticed, of what is not equivalent', () => {
     before: '',
     after: '',
   } as const;
-  const tried: ScoreEntry = { ...entry, runs: 1, cpuSeconds: 1 };
+  const tried: ScoreEntry = { ...entry, reachedBy: 1, runs: 1, changed: 1, cpuSeconds: 1 };
   const notice = { scenario: 'calm', seed: 1, by: 'durability', reason: '' };
   const score = scoreOf([
     { ...tried, notice },

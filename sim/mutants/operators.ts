@@ -101,7 +101,8 @@ class EditFinder {
     } = this.#compiler;
     if (isBlock(node)) this.#swaps(node.statements);
     if (isBinaryExpression(node)) this.#comparison(node);
-    if (isThrowStatement(node) && this.#isInCatch(node)) this.#edit('drop-error', node, ';');
+    if (isThrowStatement(node) && this.#isInCatch(node) && !this.#passesForeignOn(node))
+      this.#edit('drop-error', node, ';');
     if (isCallExpression(node)) this.#rejection(node);
     if (isAwaitExpression(node)) this.#sync(node);
     if (isExpressionStatement(node) && !ofNoEffect.test(this.#textOf(node))) this.#statement(node);
@@ -213,6 +214,25 @@ class EditFinder {
     )
       if (this.#compiler.isCatchClause(up)) return true;
     return false;
+  }
+
+  /**
+   * Whether it passes on what is not of the one class of errors that the code expects: a fault of the program itself,
+   * at which a run ends anyway.
+   */
+  #passesForeignOn(node: ts.ThrowStatement): boolean {
+    const { isIdentifier, isIfStatement, isBlock } = this.#compiler;
+    if (!isIdentifier(node.expression)) return false;
+    const { parent } = node;
+    if (isIfStatement(parent))
+      return /^(!\(\w+ instanceof \w+\)|\w+ === 'Internal')$/.test(this.#textOf(parent.expression));
+    if (!isBlock(parent)) return false;
+    const before = parent.statements[parent.statements.indexOf(node) - 1];
+    return (
+      before !== undefined &&
+      isIfStatement(before) &&
+      /^\w+ instanceof \w+$/.test(this.#textOf(before.expression))
+    );
   }
 
   #isInConstructor(node: ts.Node): boolean {

@@ -37,7 +37,11 @@ export interface ScoreEntry {
   readonly line: number;
   readonly before: string;
   readonly after: string;
+  /** How many seeds of the survey execute its place. */
+  readonly reachedBy: number;
+  /** Runs that were made with it, and how many of them took another course than without it. */
   readonly runs: number;
+  readonly changed: number;
   readonly cpuSeconds: number;
   /** Undefined: it survived. */
   readonly notice?: {
