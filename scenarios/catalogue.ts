@@ -91,6 +91,7 @@ import { slowDiskFillsQueue } from './slow-disk-fills-queue.ts';
 import { slowPeerFillsChannel } from './slow-peer-fills-channel.ts';
 import { snapshotCorruption } from './snapshot-corruption.ts';
 import { swarm } from './swarm.ts';
+import { syncedAtIntervals } from './synced-at-intervals.ts';
 import { swizzleClog } from './swizzle-clog.ts';
 import { tornLogTail } from './torn-log-tail.ts';
 import { trapInKeyfun } from './trap-in-keyfun.ts';
@@ -105,6 +106,7 @@ import { retriesAfterDiskRollback } from './retries-after-disk-rollback.ts';
 import { retriesDuringRingChange } from './retries-during-ring-change.ts';
 import { transactionsAcrossDatacenters } from './transactions-across-datacenters.ts';
 import { transactionsDuringRingChange } from './transactions-during-ring-change.ts';
+import { transactionsSyncedLate } from './transactions-synced-late.ts';
 import { transactions } from './transactions.ts';
 import { zombieCoordinator } from './zombie-coordinator.ts';
 import { bitRotRepaired } from './bit-rot-repaired.ts';
@@ -126,6 +128,8 @@ export const scenarios: readonly Scenario[] = [
   oneReplicaSilent,
   flappingPeer,
   crashAndRestart,
+  syncedAtIntervals,
+  transactionsSyncedLate,
   rollingRestart,
   rollingUpgrade,
   tornLogTail,

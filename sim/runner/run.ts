@@ -3,6 +3,7 @@
  * settle, and makes the checks. All of it happens in virtual time; the same plan gives the same run.
  */
 import { levelReach } from '../evidence/level-reach.ts';
+import { syncLagOf } from '../evidence/sync-lag.ts';
 import type { Token } from '../../engine/base/ids.ts';
 import { expositionReader } from '../check/metrics/exposition-text.ts';
 import type { StopRecord } from '../check/bounds/leaks.ts';
@@ -400,6 +401,7 @@ class Run {
       pipelineCopies: this.#values,
       flushCopies: this.#flushes,
       levelReach: levelReach(this.#plan.settings),
+      syncLag: syncLagOf(this.#plan.settings, this.#cluster.lives()),
       clockErrors: new Map(
         this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),
       ),

@@ -75,6 +75,8 @@ export interface ClientSetup {
   readonly keys: readonly ClientKey[];
   readonly recorder: HistoryRecorder;
   readonly durable: DurableTags;
+  /** So long after an acknowledgement the durable copies of the write are counted, in microseconds. */
+  readonly syncLagUs: number;
   /** Virtual time, the same for every client, in microseconds. */
   readonly nowUs: () => number;
   /** The consistency levels of the nodes. */
@@ -216,11 +218,13 @@ export class Client {
     const written: Written = { operation, where, tag, seen, condition, excluded };
     const end = isOverHttp ? await this.#writeHttp(written) : await this.#writePb(written, connection);
     const { outcome } = end;
-    const { durable } = this.#setup;
+    const { durable, io, syncLagUs } = this.#setup;
+    const completedUs = this.#setup.nowUs();
+    if (outcome === 'ok' && syncLagUs > 0) await sleep(io.clock, syncLagUs);
     const copies = outcome === 'ok' ? durable.copies(tag, where.holders) : 0;
     const isFar = outcome === 'ok' && (this.#invocation(where, operation).far ?? 0) > 0;
     const far = isFar ? Math.min(...where.far.map((holders) => durable.copies(tag, holders))) : undefined;
-    this.#setup.recorder.endWrite(id, { completedUs: this.#setup.nowUs(), ...end }, copies, far);
+    this.#setup.recorder.endWrite(id, { completedUs, ...end }, copies, far);
     return outcome;
   }
 

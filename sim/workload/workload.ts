@@ -7,6 +7,7 @@ import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
 import { consistencyLevels } from '../../engine/replication/requests.ts';
 import type { Io } from '../../engine/io/io.ts';
 import { levelReach } from '../evidence/level-reach.ts';
+import { syncLagUs } from '../evidence/sync-lag.ts';
 import type { RedisRecord } from '../evidence/redis.ts';
 import type { MalformedInputRecord, NodeRecord } from '../check/protocols/malformed-input.ts';
 import type { RingRecord } from '../check/cluster/ring-agreement.ts';
@@ -456,6 +457,7 @@ export class Load {
       keys: this.#keys.of(datacenter),
       recorder: this.#recorder,
       durable: this.#durable,
+      syncLagUs: syncLagUs(this.#plan.settings),
       levels: levelsOf(this.#plan),
       pacing: this.#pacing,
       nowUs: () => this.#world.nowUs,

@@ -24,6 +24,7 @@
 import { assert, failAssertion } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
+import { isSystemKey } from '../../base/object-key.ts';
 import { sometimes } from '../../base/sometimes.ts';
 import type { Timer } from '../../io/clock.ts';
 import type { StoreIo } from '../store-io.ts';
@@ -135,6 +136,7 @@ export class GroupCommit {
     const before = gathering.end;
     gather(gathering, batch, bytes, this.#nextSeq, this.#knownDurable(gathering), this.#chunks);
     gathering.dones.push(done);
+    if (this.#options.sync.kind === 'interval' && batch.some(isOfSystem)) gathering.mustSync = true;
     this.#nextSeq += batch.length;
     this.#pendingBytes += gathering.end - before;
     if (gathering.end <= before) failAssertion('an encoded batch has bytes', before, gathering.end);
@@ -291,7 +293,7 @@ export class GroupCommit {
   #fly(gathering: PendingFlush, alone: boolean): Promise<unknown> {
     const file = this.#segment?.file;
     if (alone || file === undefined || this.#options.sync.kind !== 'always')
-      return this.#flush(gathering).then(nothingWrong, wrong);
+      return this.#flush(gathering, [...this.#flights]).then(nothingWrong, wrong);
     const written = writeFullyDurably(file, gathering.chunks.map(bytesOf), gathering.at);
     this.#zeros.advance(file, gathering.end);
     return written.then((durableBefore) => void (gathering.safeBefore = durableBefore), wrong);
@@ -327,7 +329,7 @@ export class GroupCommit {
   }
 
   /** A flush that begins a segment, extends the file, or is not durable at once. */
-  async #flush(gathering: PendingFlush): Promise<void> {
+  async #flush(gathering: PendingFlush, ahead: readonly InFlightFlush[]): Promise<void> {
     if (this.#segment?.number !== gathering.identity.number) await this.#rotate(gathering.identity.number);
     await this.#zeros.settle();
     if (this.#failure !== undefined) throw this.#failure;
@@ -336,11 +338,19 @@ export class GroupCommit {
     const views = gathering.chunks.map(bytesOf);
     if (this.#options.sync.kind === 'interval') {
       gathering.safeBefore = gathering.at + (await writeFully(file, views, gathering.at));
-      this.#syncSoon(this.#options.sync.intervalUs);
+      if (gathering.mustSync) await this.#syncThrough(gathering, ahead);
+      else this.#syncSoon(this.#options.sync.intervalUs);
       return;
     }
     if (this.#growsFile(gathering)) views.push(...this.#zeros.behind(gathering.end));
     gathering.safeBefore = await writeFullyDurably(file, views, gathering.at);
+  }
+
+  /** Syncs the flush and those `ahead` of it: a crash that took one of them would take what is behind it, too. */
+  async #syncThrough({ identity, end }: PendingFlush, ahead: readonly InFlightFlush[]): Promise<void> {
+    for (const { written } of ahead) await written;
+    await this.#segment?.file?.sync();
+    if (this.#segment?.number === identity.number) this.#durableBefore = Math.max(this.#durableBefore, end);
   }
 
   /** Whether the flush must extend the file, and then writes zeros ahead. */
@@ -431,7 +441,16 @@ export class GroupCommit {
     const at = this.#plannedNumber === undefined ? segmentHeadBytes : this.#plannedAt;
     if (this.#identity?.number !== number)
       this.#identity = segmentIdentity(this.#catalog.identity.storeId, number, 'log');
-    return { identity: this.#identity, at, end: at, safeBefore: 0, chunks: [], dones: [], group: undefined };
+    return {
+      identity: this.#identity,
+      at,
+      end: at,
+      safeBefore: 0,
+      chunks: [],
+      dones: [],
+      mustSync: false,
+      group: undefined,
+    };
   }
 
   /** The offset below which the flush's segment is known to be durable. */
@@ -453,6 +472,11 @@ function nothingWrong(): undefined {
 /** Never undefined, even if the disk rejected without a reason. */
 function wrong(error: unknown): unknown {
   return error ?? new Error('a flush was rejected without a reason');
+}
+
+/** A record of the node itself, such as a vote or a decision of a transaction: protocols rely on it. */
+function isOfSystem({ key }: StoreWrite): boolean {
+  return isSystemKey(key);
 }
 
 /** A flush under way. */

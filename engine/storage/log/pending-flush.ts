@@ -19,6 +19,8 @@ export interface PendingFlush {
   safeBefore: number;
   readonly chunks: Chunk[];
   readonly dones: WriteDone[];
+  /** It is answered after a sync, whatever the sync mode. */
+  mustSync: boolean;
   /** The last group, whose head is not written yet. */
   group: OpenGroup | undefined;
 }

@@ -10,12 +10,14 @@
  *
  * A coordinator that holds a copy counts as one of the answers: its own read is on no wire. Skipped: writes that may
  * leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings), and refusals that name no
- * peer.
+ * peer. With `sync: N`, all writes: they are acknowledged before they are durable.
  */
 import type { History, Operation } from '../../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../../evidence/history.ts';
 import type { Opinions } from '../../evidence/opinions.ts';
 import type { ReadAnswer } from '../../evidence/read-answers.ts';
+import type { SyncLag } from '../../evidence/sync-lag.ts';
+import { noLag } from '../../evidence/sync-lag.ts';
 import { writesThatLast } from './acknowledgement.ts';
 import { invariant } from '../invariant.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
@@ -46,6 +48,7 @@ export interface QuorumEvidence {
   readonly redis: readonly RedisRecord[];
   /** What GETs of Redis clients may rely on; undefined: the plan does not tell. */
   readonly redisReads: ReadTerms | undefined;
+  readonly syncLag: SyncLag;
 }
 
 /** The row of `quorum-intersection`. */
@@ -58,9 +61,10 @@ export const quorumIntersectionRow = invariant({
   needs: ['routes'],
   everydayFloor: 25,
   check: (evidence: QuorumEvidence) => {
-    const { history, readAnswers, opinions, nodes, undisturbed, hindered, redis, redisReads } = evidence;
+    const { history, readAnswers, opinions, nodes, undisturbed, hindered, redis, redisReads, syncLag } =
+      evidence;
     return joinReports(
-      checkQuorums(history, readAnswers, opinions, nodes, undisturbed, hindered),
+      checkQuorums(history, readAnswers, opinions, nodes, undisturbed, hindered, syncLag),
       checkRedisReads(redis, redisReads),
     );
   },
@@ -74,10 +78,11 @@ export function checkQuorums(
   nodes: readonly string[],
   undisturbed = false,
   hindered: ReadonlySet<string> | undefined = undefined,
+  { us: lagUs }: SyncLag = noLag,
 ): CheckReport {
   const tally = new Tally('quorum-intersection');
   const byReader = groupBy(answers, ({ node, key }) => `${node} ${key}`);
-  const lasting = writesThatLast(history);
+  const lasting = lagUs > 0 ? new Set<number>() : writesThatLast(history);
   for (const operation of history) {
     if (operation.outcome === 'ok') checkAnswered(operation, byReader, lasting, tally);
     else checkRefused(operation, opinions, nodes, tally);

@@ -144,3 +144,15 @@ it('after a power loss that keeps nothing both images are the durable one', () =
     { numRuns: 500 },
   );
 });
+
+it('a sync makes durable what an earlier one covers that ends after it, and that one takes nothing back', () => {
+  const file = new FileImage(1);
+  file.write([Buffer.from('one')], 0, 3);
+  const first = file.beginSync();
+  file.write([Buffer.from('two')], 3, 3);
+  const second = file.beginSync();
+  file.finishSync(second);
+  expect(file.durable.toString()).toBe('onetwo');
+  file.finishSync(first);
+  expect(file.durable.toString()).toBe('onetwo');
+});

@@ -30,7 +30,7 @@ export type Survival =
 
 /** What a sync under way covers: ranges as (from, to) pairs in the order of writing, and the length. */
 export interface Covered {
-  readonly ranges: readonly number[];
+  ranges: readonly number[];
   length: number;
 }
 
@@ -127,17 +127,24 @@ export class FileImage {
     return covered;
   }
 
-  /** The sync succeeds. Returns how many bytes it made durable. */
+  /**
+   * The sync succeeds. Returns how many bytes it made durable: everything that was written before it began, also what
+   * an earlier sync covers that is still under way, since a system waits for writes that it has begun.
+   */
   finishSync(covered: Covered): number {
-    this.#syncing.delete(covered);
     const length = Math.min(covered.length, this.#length);
-    let bytes = 0;
-    for (let index = 0; index + 1 < covered.ranges.length; index += 2) {
-      bytes += this.#makeDurable(
-        covered.ranges[index] ?? 0,
-        Math.min(covered.ranges[index + 1] ?? 0, length),
-      );
+    for (const earlier of this.#syncing) {
+      if (earlier === covered) break;
+      covered.ranges = [...earlier.ranges, ...covered.ranges];
+      earlier.ranges = [];
+      // The length that it knows is an older one.
+      earlier.length = length;
     }
+    this.#syncing.delete(covered);
+    const { ranges } = covered;
+    let bytes = 0;
+    for (let index = 0; index + 1 < ranges.length; index += 2)
+      bytes += this.#makeDurable(ranges[index] ?? 0, Math.min(ranges[index + 1] ?? 0, length));
     this.#setDurableLength(length);
     return bytes;
   }
