@@ -10,7 +10,7 @@ export const transactionsSyncedLate: Scenario = {
   load: { ...quietly, transactions: { ...transfers, count: [80, 140] } },
   faults: [
     { kind: 'power-loss', count: [2, 4], forUs: [50_000, 1_000_000], always: true },
-    { kind: 'process-crash', count: [0, 2], forUs: [50_000, 1_000_000] },
+    { kind: 'process-crash', count: [1, 3], forUs: [20_000, 300_000], always: true },
     { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_000_000] },
     { kind: 'connection-reset', count: [0, 4] },
   ],

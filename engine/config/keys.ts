@@ -200,9 +200,9 @@ const rows = {
     kind: syncMode,
     fallback: 'always',
     trial: untried(
-      'with an interval a power loss takes acknowledged writes, which no check could tell from a fault',
+      'with an interval a power loss takes acknowledged writes, which no check could tell from a fault; two scenarios set one',
     ),
-    help: 'When a write is answered: always after the fsync that covers it; with an interval before it, and a crash of the machine loses what was answered since the last one.',
+    help: 'When a write is answered: always after the fsync that covers it; with an interval before it, and a crash of the machine loses single writes that were answered since the last one.',
   },
   requestTimeoutMs: {
     kind: wholeNumber(10, 600_000, 'ms'),
