@@ -191,6 +191,20 @@ describe('the object observer', () => {
     expect(file.witness.hints.removed).toBe(1);
   });
 
+  it('lets a node remove a hint that it has reported as unreadable, and no other', () => {
+    const lostBy = (reported: boolean): unknown => {
+      const file = new HintFile();
+      const [hint, removal] = [file.plan(hintOf('a', wholeHint())), file.plan(hintOf('a', undefined))];
+      file.reaches(hint.from, hint.to);
+      if (reported) file.witness.damaged('n1', path, hint.from, hint.to);
+      file.reaches(removal.from, removal.to);
+      const { removed, skipped, forgotten } = file.witness.hints;
+      return [removed, skipped, forgotten.length];
+    };
+    expect(lostBy(true)).toEqual([1, 1, 0]);
+    expect(lostBy(false)).toEqual([1, 0, 1]);
+  });
+
   it('reports a hint as lost when its node leaves, unless another node keeps it too', () => {
     const file = new HintFile();
     const hint = file.plan(hintOf('a', wholeHint()));

@@ -66,9 +66,23 @@ interface RecordPlace {
   readonly to: number;
 }
 
-interface HeldHint {
+interface HeldHint extends Pick<Held, 'places' | 'unreadable'> {
   readonly seq: number;
   readonly hint: Uint8Array | undefined;
+}
+
+/** `value` undefined: the hint is removed. */
+function hintAt(
+  path: string,
+  {
+    seq,
+    at,
+    bytes,
+    value,
+  }: Pick<LogRecord, 'seq' | 'at' | 'bytes'> & { readonly value: Uint8Array | undefined },
+): HeldHint {
+  const hint = value === undefined ? undefined : new Uint8Array(value);
+  return { seq, hint, places: [{ path, from: at, to: at + bytes }], unreadable: false };
 }
 
 /** Sequence numbers of the hints that an incarnation wrote and removed; those up to `foundSeq` were there before. */
@@ -244,9 +258,7 @@ export class ObjectObserver {
 
   /** A node left the cluster for good: the hints that it still holds are lost. */
   departed(host: string): void {
-    for (const [key, { hint }] of this.#hints.get(host) ?? []) {
-      if (hint !== undefined) this.#lose(host, key, hint, 'left with');
-    }
+    for (const [key, held] of this.#hints.get(host) ?? []) this.#lose(host, key, held, 'left with');
   }
 
   /** An incarnation starts with these files, whether or not they contain what the previous one wrote. */
@@ -266,9 +278,7 @@ export class ObjectObserver {
       if (room === 'hints') {
         // Removals count too: the store overwrites a file that it has given up, and the file shows older records
         // meanwhile.
-        this.#hints
-          .get(host)
-          ?.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
+        this.#hints.get(host)?.set(key, hintAt(path, { seq, at, bytes, value }));
         continue;
       }
       const object = value === undefined ? undefined : objectOf(value);
@@ -300,30 +310,30 @@ export class ObjectObserver {
 
   /**
    * The host reports that these bytes of a log cannot be read. What it holds of the keys whose newest records lie there
-   * is lost: an older version from another replica may take its place.
+   * is lost: an older version from another replica may take its place. A hint there is lost, too.
    */
   damaged(host: string, path: string, from: number, to: number): void {
-    for (const [place, held] of this.#held) {
-      if (!place.startsWith(`${host} `)) continue;
-      held.unreadable ||= held.places.some((one) => one.path === path && one.from < to && from < one.to);
-    }
+    const isHit = ({ places }: HeldHint | Held): boolean =>
+      places.some((one) => one.path === path && one.from < to && from < one.to);
+    for (const [place, held] of this.#held) if (place.startsWith(`${host} `)) held.unreadable ||= isHit(held);
+    for (const hint of this.#hints.get(host)?.values() ?? []) hint.unreadable ||= isHit(hint);
   }
 
   #wrote(host: string, path: string, content: Buffer, from: number): void {
     const room = segmentPath.exec(path)?.[1];
     const tail = room === undefined ? undefined : this.#tailOf(`${host}:${path}`, content);
     this.#spread?.judge(this.#nowUs());
-    if (tail === undefined || (tail.head.merge && (room === 'hints' || !this.#exceptions.mayRot))) return;
+    if (tail === undefined || (tail.head.merge && !this.#exceptions.mayRot)) return;
     tail.read(content, from, (record) => {
       if (tail.head.merge) this.#copied(host, path, record);
-      else if (room === 'hints') this.#hinted(host, record);
+      else if (room === 'hints') this.#hinted(host, path, record);
       else this.#stored(host, path, record);
     });
   }
 
   /** A merge copies a record. */
   #copied(host: string, path: string, { key, seq, at, bytes }: LogRecord): void {
-    const held = this.#held.get(`${host} ${key}`);
+    const held = this.#held.get(`${host} ${key}`) ?? this.#hints.get(host)?.get(key);
     if (held?.seq === seq) held.places.push({ path, from: at, to: at + bytes });
   }
 
@@ -436,7 +446,8 @@ export class ObjectObserver {
     else if (verdicts.includes('unknown')) this.#skippedCopies += 1;
   }
 
-  #hinted(host: string, { key, seq, value }: LogRecord): void {
+  #hinted(host: string, path: string, record: LogRecord): void {
+    const { key, seq, value } = record;
     const hints = this.#hints.get(host) ?? new Map<string, HeldHint>();
     this.#hints.set(host, hints);
     const held = hints.get(key);
@@ -445,10 +456,10 @@ export class ObjectObserver {
     if (writes !== undefined && value !== 'damaged' && seq > writes.foundSeq)
       (value === undefined ? writes.erased : writes.written).add(seq);
     if (value === 'damaged' || (held !== undefined && seq <= held.seq)) return;
-    hints.set(key, { seq, hint: value === undefined ? undefined : new Uint8Array(value) });
+    hints.set(key, hintAt(path, { ...record, value }));
     if (held?.hint !== undefined) {
-      if (value === undefined) this.#lose(host, key, held.hint, 'removed');
-      else this.#overwritten(host, key, held.hint, new Uint8Array(value));
+      if (value === undefined) this.#lose(host, key, held, 'removed');
+      else if (!held.unreadable) this.#overwritten(host, key, held.hint, new Uint8Array(value));
     }
     const followed = this.#dates !== undefined || this.#spread !== undefined;
     const hint = value === undefined || !followed ? undefined : readHint(new Uint8Array(value));
@@ -490,11 +501,12 @@ export class ObjectObserver {
   }
 
   /** From now on the host does not hold the hint: another node must hold its versions, unless they were flushed. */
-  #lose(host: string, key: string, bytes: Uint8Array, how: string): void {
+  #lose(host: string, key: string, { hint: bytes, unreadable }: HeldHint, how: string): void {
+    if (bytes === undefined) return;
     this.#removed += 1;
     const name = unpackKey(key as PackedKey);
     if (name !== undefined && this.#flushes.isFlushed(name.key as string as PackedKey)) return;
-    const hint = readHint(bytes);
+    const hint = unreadable ? undefined : readHint(bytes);
     if (name === undefined || hint === undefined || this.#exceptions.hintAges.isTooOld(host, hint.writtenMs))
       this.#skippedHints += 1;
     else if (!this.#isKeptElsewhere(host, key, hint.object))
