@@ -48,6 +48,7 @@ import { singleCopyKeys } from './single-copy-keys.ts';
 import { oneWrongClock } from './one-wrong-clock.ts';
 import { oneReplicaSilent } from './one-replica-silent.ts';
 import { oneWayPartition } from './one-way-partition.ts';
+import { outcomesForgotten } from './outcomes-forgotten.ts';
 import { partitionBetweenDcs } from './partition-between-dcs.ts';
 import { lostFiles } from './lost-files.ts';
 import { oldAndForeignDisks } from './old-and-foreign-disks.ts';
@@ -130,6 +131,7 @@ export const scenarios: readonly Scenario[] = [
   crashAndRestart,
   syncedAtIntervals,
   transactionsSyncedLate,
+  outcomesForgotten,
   rollingRestart,
   rollingUpgrade,
   tornLogTail,

@@ -315,4 +315,15 @@ export const randomTransactionMutants: readonly Mutant[] = [
     oracles: ['durable-before-ack'],
     seedsMax: 5,
   },
+  {
+    name: 'ids-forgotten-early',
+    code: 'M272',
+    title: 'ids of clients are forgotten long before the retention time',
+    file: 'engine/transactions/idempotency/key-service.js',
+    find: 'return retention.nowMs - options.retentionMs;',
+    replace: 'return retention.nowMs - options.retentionMs / 8;',
+    scenario: 'outcomes-forgotten',
+    oracles: ['exactly-once'],
+    seedsMax: 5,
+  },
 ];
