@@ -15,7 +15,7 @@
  *
  * - Positions in the file follow the order of sequence numbers, and no two writes in flight overlap.
  * - Flushes are applied and answered in that order. Nothing is answered before its write, and every earlier one, has
- *   succeeded (and, with `always`, its sync).
+ *   succeeded (and, with `always`, its sync; with `interval`, that of a flush which holds a record of the node itself).
  * - After the first failure nothing is written again, and every later writer is answered `StorageFailed`.
  *
  * A crash may leave a flush on the disk without an earlier one. Neither was answered, and neither calls the other

@@ -1,7 +1,8 @@
 /**
- * The part of `quorum-intersection` (INV18) about GET and MGET of Redis clients, in pipelines of kind `sets`. None fails for want
- * of answers while no fault hinders the node that was asked and as many replicas of its datacenter as must answer. No
- * transaction writes these keys; a read of another key may have to wait for one whose coordinator is hindered.
+ * The part of `quorum-intersection` (INV18) about GET and MGET of Redis clients, in pipelines of kind `sets`. None
+ * fails for want of answers while no fault hinders the node that was asked and as many replicas of its datacenter as
+ * must answer. No transaction writes these keys; a read of another key may have to wait for one whose coordinator is
+ * hindered.
  *
  * Skipped: GETs through nodes that a fault may hinder.
  */
@@ -13,7 +14,7 @@ import { Tally } from '../report.ts';
 
 /** What Redis reads may rely on. */
 export interface ReadTerms {
-  /** By datacenter: replicas of a key that no fault may keep from answering in time, and how many of them must answer. */
+  /** By datacenter: replicas of a key that no fault may keep from answering in time, and how many must answer. */
   readonly datacenters: ReadonlyMap<string, { readonly able: number; readonly need: number }>;
   /** Nodes that a fault may hinder. */
   readonly hindered: ReadonlySet<string>;
