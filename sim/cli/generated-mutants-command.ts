@@ -69,6 +69,24 @@ export async function tryGenerated(options: GeneratedOptions): Promise<Score> {
   return scoreOf([...done.values()]);
 }
 
+/**
+ * The mutants whose places no run of the survey executes: where no seed goes. `total`: of so many. Throws `BadRequest`
+ * where the compiler is not installed.
+ */
+export async function unreachedMutants(
+  onSurveyed: GeneratedOptions['onSurveyed'],
+): Promise<{ readonly total: number; readonly unreached: readonly GeneratedMutant[] }> {
+  const all = await allMutants(await compilerOf());
+  const survey = await surveyReach(buildDirectory, all, onSurveyed);
+  const reached = new Set(survey.flatMap((run) => run.reached));
+  return { total: all.length, unreached: all.filter(({ name }) => !reached.has(name)) };
+}
+
+/** One line for a place that no run executes. */
+export function placeText({ file, line, before }: GeneratedMutant): string {
+  return `${file}:${line}: ${before}`;
+}
+
 function chosenBy(
   { only, shard }: GeneratedOptions,
   drawn: readonly GeneratedMutant[],

@@ -4,10 +4,17 @@ import { availableParallelism } from 'node:os';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 
+import { LockstepError } from '../../engine/base/errors.ts';
 import { exitCodes } from './complaints.ts';
 import { coverageJson, coverageText, measureCoverage, tableNames } from './coverage-command.ts';
 import { diagnose, doctorText, waysOf } from './doctor-command.ts';
-import { entryText, scoreText, tryGenerated } from './generated-mutants-command.ts';
+import {
+  entryText,
+  placeText,
+  scoreText,
+  tryGenerated,
+  unreachedMutants,
+} from './generated-mutants-command.ts';
 import { checkMutants, rowText } from './mutants-command.ts';
 import type { Output } from './option-values.ts';
 import { planToReplay } from './replay-command.ts';
@@ -21,6 +28,7 @@ interface CoverageFlags {
   readonly firstSeed: number;
   readonly jobs: number;
   readonly table?: string;
+  readonly places?: boolean;
   readonly json?: boolean;
 }
 
@@ -41,6 +49,12 @@ interface MutantsFlags {
   readonly json?: boolean;
 }
 
+const surveyedEvery = 20;
+
+function onSurveyed(ran: number, of: number): void {
+  if (ran % surveyedEvery === 0) process.stderr.write(`survey of places: ${ran} of ${of} runs\n`);
+}
+
 /** Adds `coverage`. */
 export function addCoverage(program: Command, { print }: Output): void {
   program
@@ -51,8 +65,17 @@ export function addCoverage(program: Command, { print }: Output): void {
     .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
     .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
     .option('--table <name>', `all cells of one table, with how many runs reached each: ${tableNames}`)
+    .option('--places', 'instead: places of the engine’s code that no run of a survey executes')
     .option('--json', 'print one line of JSON')
     .action(async (what: readonly string[], flags: CoverageFlags) => {
+      if (flags.places === true) {
+        if (what.length > 0)
+          throw new LockstepError('BadRequest', '--places surveys all scenarios: name none beside it');
+        const { total, unreached } = await unreachedMutants(onSurveyed);
+        if (flags.json === true) return print(JSON.stringify({ total, unreached: unreached.map(placeText) }));
+        for (const place of unreached) print(placeText(place));
+        return print(`${unreached.length} of ${total} places are executed by no run`);
+      }
       const coverage = await measureCoverage({ ...flags, what });
       print(flags.json === true ? coverageJson(coverage, flags.table) : coverageText(coverage, flags.table));
     });
@@ -110,9 +133,7 @@ export function addMutants(program: Command, { print, setExitCode }: Output): vo
           ...{ count: flags.generated, seed: flags.seed, only, budgetSeconds: flags.budget / 1000 },
           ...{ shard: flags.shard ?? { index: 0, count: 1 }, file: flags.score },
           onTried: (entry) => show(entryText(entry)),
-          onSurveyed: (ran, of) => {
-            if (ran % 20 === 0) process.stderr.write(`survey of places: ${ran} of ${of} runs\n`);
-          },
+          onSurveyed,
         });
         print(flags.json === true ? JSON.stringify(score) : scoreText(score));
         return;
