@@ -183,7 +183,7 @@ export function entryText(entry: ScoreEntry): string {
   const what = `${name} ${file}:${line}: ${before} -> ${after}`;
   if (runs === 0) return `SURVIVED ${what} (no run of the survey executes it)`;
   if (notice === undefined)
-    return `SURVIVED ${what} (${runs} runs, ${changed} of them took another course; ${cpuSeconds} CPU s)`;
+    return `SURVIVED ${what} (${runs} runs, ${changed ?? 0} of them took another course; ${cpuSeconds} CPU s)`;
   return `noticed  ${what} (${notice.by} in ${notice.scenario}, seed ${notice.seed}; ${runs} runs, ${cpuSeconds} CPU s)`;
 }
 

@@ -23,6 +23,9 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
     'the mark of a question under way only avoids a second question to the node, whose answer changes nothing more',
   'drop-error-e002d492': 'the decoder throws no other error than the one that is handled after',
   'drop-error-dfbf3304': 'the decoder throws no other error than the one that is handled after',
+  'boundary-312d39e9': 'the end of a rebuild that waited for nothing is logged, too',
+  'stale-value-e7b5674c': 'a sound hint file is written once more',
+  'drop-clean-up-d468c84b': 'the timer of a round that is over fires at its deadline and finds it over',
   'swap-check-and-await-53c56a7e':
     'an answer of another kind has no records, so taking them fails before the check does',
 };
@@ -37,11 +40,11 @@ export interface ScoreEntry {
   readonly line: number;
   readonly before: string;
   readonly after: string;
-  /** How many seeds of the survey execute its place. */
-  readonly reachedBy: number;
+  /** How many seeds of the survey execute its place. This and `changed` are absent in entries of older builds. */
+  readonly reachedBy?: number;
   /** Runs that were made with it, and how many of them took another course than without it. */
   readonly runs: number;
-  readonly changed: number;
+  readonly changed?: number;
   readonly cpuSeconds: number;
   /** Undefined: it survived. */
   readonly notice?: {
