@@ -12,12 +12,13 @@ class Bench {
   stored: StoredHint | undefined = { seq: 1, object };
   readonly sends: HintSends;
 
-  constructor(isForgetful = false) {
+  constructor(isForgetful = false, handsOver = false) {
     this.sends = new HintSends({
       nowUs: () => this.nowUs,
       patienceUs: 10,
       hintOf: () => this.stored,
       isForgetful: () => isForgetful,
+      handsOver: () => handsOver,
     });
   }
 
@@ -80,4 +81,13 @@ it('a replica whose disk may forget gets it as often as it likes', () => {
     bench.send();
   }
   expect(bench.sends.records).toEqual({ taken: 0, repeated: [] });
+});
+
+it('not while its node gives copies of keys that it owns no more to their owners', () => {
+  const bench = new Bench(false, true);
+  for (const nowUs of [0, 20, 40, 60]) {
+    bench.nowUs = nowUs;
+    bench.send();
+  }
+  expect(bench.sends.records.repeated).toEqual([]);
 });

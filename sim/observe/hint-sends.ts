@@ -4,6 +4,8 @@
  *
  * A read repair or a late write may carry the same bytes. Such a message is on its way within a request's time of the
  * answer, because the replica lacks nothing later; and one later message is tolerated.
+ *
+ * Not judged: a node that owns the key no more. It gives its copy to the owners until all of them have it.
  */
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import type { SendRecords } from '../check/disks/hints.ts';
@@ -29,6 +31,8 @@ export interface SendTerms {
   readonly hintOf: (host: string, peer: string, key: PackedKey) => StoredHint | undefined;
   /** The node's disk may forget what it has acknowledged: what it lacks again may be sent again. */
   readonly isForgetful: (node: string) => boolean;
+  /** The host has or had a copy of the key and owns it no more: it gives its copy to the owners until they have it. */
+  readonly handsOver: (host: string, key: PackedKey) => boolean;
 }
 
 /** A hint that was sent. */
@@ -62,7 +66,7 @@ export class HintSends {
    * An incarnation of a host sends the object to the peer. Returns the hint if these are the bytes of one.
    */
   sent(host: string, life: number, peer: string, key: PackedKey, object: Uint8Array): SentHint | undefined {
-    const { hintOf, isForgetful } = this.#terms;
+    const { hintOf, isForgetful, handsOver } = this.#terms;
     const place = `${host}/${life} ${peer} ${key}`;
     const stored = hintOf(host, peer, key);
     let known = this.#sent.get(place);
@@ -73,6 +77,7 @@ export class HintSends {
     // The store's removal may have failed although its record is on the disk: the node has the hint then.
     if (known === undefined || isForgetful(peer) || !Buffer.from(known.object).equals(object))
       return undefined;
+    if (handsOver(host, key)) return undefined;
     this.#judge(known);
     return known;
   }

@@ -131,7 +131,7 @@ export class Monitor {
     );
     const forgetful = nodesExcepted(plan.faults, 'hint-delivery');
     this.#handovers = new HandoverObserver(nowUs, this.#objects, forgetful);
-    this.#sends = this.#hintSends(forgetful);
+    this.#sends = this.#hintSends(forgetful, owners);
     const sends = needsAny(plan.floors, 'disk-records') ? this.#sends : undefined;
     this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host), sends);
     this.#readRoom = new ReadMemoryObserver(world, cluster);
@@ -254,12 +254,16 @@ export class Monitor {
     });
   }
 
-  #hintSends(forgetful: ReadonlySet<string>): HintSends {
+  #hintSends(forgetful: ReadonlySet<string>, { seenBy }: Owners): HintSends {
     return new HintSends({
       nowUs: () => this.#world.nowUs,
       patienceUs: this.#requestUs() + slackUs,
       hintOf: (host, peer, key) => this.#objects.hintAt(host, peer, key),
       isForgetful: (node) => forgetful.has(node),
+      handsOver: (host, key) => {
+        const token = this.#objects.tokenAt(host, key);
+        return token !== undefined && !seenBy(host, token).includes(host);
+      },
     });
   }
 

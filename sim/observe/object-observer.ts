@@ -74,12 +74,8 @@ interface HeldHint extends Pick<Held, 'places' | 'unreadable'> {
 /** `value` undefined: the hint is removed. */
 function hintAt(
   path: string,
-  {
-    seq,
-    at,
-    bytes,
-    value,
-  }: Pick<LogRecord, 'seq' | 'at' | 'bytes'> & { readonly value: Uint8Array | undefined },
+  { seq, at, bytes }: Pick<LogRecord, 'seq' | 'at' | 'bytes'>,
+  value: Uint8Array | undefined,
 ): HeldHint {
   const hint = value === undefined ? undefined : new Uint8Array(value);
   return { seq, hint, places: [{ path, from: at, to: at + bytes }], unreadable: false };
@@ -227,6 +223,11 @@ export class ObjectObserver {
     }
   }
 
+  /** The token of the key, if the host holds or held a copy of it. */
+  tokenAt(host: string, key: PackedKey): number | undefined {
+    return this.#held.get(`${host} ${key}`)?.token;
+  }
+
   copyAt(host: string, key: PackedKey): HeldCopy | undefined {
     const held = this.#held.get(`${host} ${key}`);
     return held?.object === undefined ? undefined : { ...held, object: held.object };
@@ -278,7 +279,7 @@ export class ObjectObserver {
       if (room === 'hints') {
         // Removals count too: the store overwrites a file that it has given up, and the file shows older records
         // meanwhile.
-        this.#hints.get(host)?.set(key, hintAt(path, { seq, at, bytes, value }));
+        this.#hints.get(host)?.set(key, hintAt(path, { seq, at, bytes }, value));
         continue;
       }
       const object = value === undefined ? undefined : objectOf(value);
@@ -456,7 +457,7 @@ export class ObjectObserver {
     if (writes !== undefined && value !== 'damaged' && seq > writes.foundSeq)
       (value === undefined ? writes.erased : writes.written).add(seq);
     if (value === 'damaged' || (held !== undefined && seq <= held.seq)) return;
-    hints.set(key, hintAt(path, { ...record, value }));
+    hints.set(key, hintAt(path, record, value));
     if (held?.hint !== undefined) {
       if (value === undefined) this.#lose(host, key, held, 'removed');
       else if (!held.unreadable) this.#overwritten(host, key, held.hint, new Uint8Array(value));
