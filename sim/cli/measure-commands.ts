@@ -65,7 +65,12 @@ export function addCoverage(program: Command, { print }: Output): void {
     .option('--first-seed <s>', 'the first of the seeds', wholeNumber, 1)
     .option('--jobs <j>', jobsHelp, jobCount, availableParallelism())
     .option('--table <name>', `all cells of one table, with how many runs reached each: ${tableNames}`)
-    .option('--places', 'instead: places of the engine’s code that no run of a survey executes')
+    .addOption(
+      new Option(
+        '--places',
+        'instead, after some minutes: places of the engine’s code that no run of a survey executes',
+      ).conflicts(['seeds', 'firstSeed', 'jobs', 'table']),
+    )
     .option('--json', 'print one line of JSON')
     .action(async (what: readonly string[], flags: CoverageFlags) => {
       if (flags.places === true) {

@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import type { Dirent } from 'node:fs';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { cp, link, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
@@ -76,9 +77,9 @@ export function mutateInto(text: string, mutant: MutantEdit): string {
 }
 
 /**
- * Makes a copy of the build in `dist-mutants/<name>` beside it, with the edit applied, and returns that directory. A copy
- * of this very build is used again, with what has been bundled in it. Another process may use the copy of an earlier
- * build: it is replaced whole.
+ * Makes a copy of the build in `dist-mutants/<name>` beside it, with the edit applied, and returns that directory. A
+ * copy of this very build is used again, with what has been bundled in it. Another process may use the copy of an
+ * earlier build: it is replaced whole.
  */
 export async function mutateBuild(mutant: MutantEdit, build: string = buildDirectory): Promise<string> {
   const edited = mutateInto(await readFile(join(build, mutant.file), 'utf8'), mutant);
@@ -109,8 +110,10 @@ export async function linkBuild(build: string, target: string, file: string, tex
 async function linkedFiles(build: string, file: string): Promise<readonly string[]> {
   const without = new Set([file, bundleFile, commandsBundleFile, browserBundleFile]);
   const entries = await readdir(build, { recursive: true, withFileTypes: true });
+  // A bundle that another process is making may come and go.
+  const isOurs = ({ name }: Dirent): boolean => !name.endsWith('.d.ts') && !name.endsWith('.bundle.js.new');
   return entries
-    .filter((entry) => entry.isFile() && !entry.name.endsWith('.d.ts'))
+    .filter((entry) => entry.isFile() && isOurs(entry))
     .map((entry) => relative(build, join(entry.parentPath, entry.name)))
     .filter((name) => !without.has(name));
 }

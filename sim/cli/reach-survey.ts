@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { Session } from 'node:inspector/promises';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -27,11 +27,8 @@ export async function surveyReach(
   mutants: readonly GeneratedMutant[],
   onRun: (ran: number, of: number) => void,
 ): Promise<readonly SurveyedRun[]> {
-  const file = join(
-    dirname(join(build, '.')),
-    mutatedFolder,
-    `survey-${await identityOf(build, mutants)}.json`,
-  );
+  const folder = join(dirname(join(build, '.')), mutatedFolder);
+  const file = join(folder, `survey-${await identityOf(build, mutants)}.json`);
   if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8')) as readonly SurveyedRun[];
   const seeds = surveyedSeeds();
   const runs: SurveyedRun[] = [];
@@ -51,9 +48,18 @@ export async function surveyReach(
   } finally {
     session.disconnect();
   }
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, JSON.stringify(runs));
+  await keepOnly(folder, file, JSON.stringify(runs));
   return runs;
+}
+
+/** Writes the survey, whole or not at all, and removes those of other builds. */
+async function keepOnly(folder: string, file: string, text: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const name of await readdir(folder))
+    if (/^survey-[0-9a-f]+\.json$/.test(name)) await rm(join(folder, name), { force: true });
+  // Another process may read it, or this one may be ended.
+  await writeFile(`${file}.${process.pid}`, text);
+  await rename(`${file}.${process.pid}`, file);
 }
 
 function surveyedSeeds(): readonly Seed[] {

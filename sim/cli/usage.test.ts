@@ -50,6 +50,7 @@ it.each([
   [['enumerate', 'store-batch', '--only', 'zzz'], 'enumerate store-batch has no --only; --limit, --seed'],
   [['enumerate', 'store-batch', '--pairs', '--jobs', '1'], 'enumerate store-batch has no --pairs, --jobs;'],
   [['conform'], 'which plan? Name scenarios or plan files, or add --all'],
+  [['coverage', '--places', '--seeds', '3'], "'--places' cannot be used with option '--seeds <n>'"],
   [['coverage', 'calm', '--places'], '--places surveys all scenarios'],
   [['conform', 'calm', '--all'], 'name scenarios, or take --all; not both'],
   [['walk'], 'unknown command'],

@@ -1,7 +1,7 @@
 /**
  * The commands that a Redis client sends as one pipeline: reads and writes of every kind over a few hot keys (`h<n>`)
- * and several cold ones (`d<n>`), some between MULTI and EXEC; or plain SETs, an MGET and GETs of new keys (`s<n>`). Plain data and pure functions of an operation's id and
- * its amount, so that a plan need not hold the commands.
+ * and several cold ones (`d<n>`), some between MULTI and EXEC; or plain SETs, an MGET and GETs of new keys (`s<n>`).
+ * Plain data and pure functions of an operation's id and its amount, so that a plan need not hold the commands.
  *
  * Every value is a number that names the write and its key: `valuesFrom`, plus that write's number times `valueSpacing`,
  * plus the increments since. All of them begin with the same digits and have as many, so that a disk can be searched for

@@ -1,6 +1,7 @@
 /**
- * A script (EVAL) behind WATCH: its client watches a key of its own, writes it in half of the cases, and runs the script,
- * in half of the cases between MULTI and EXEC. Plain data and pure functions of an operation's amount and its replies.
+ * A script (EVAL) behind WATCH: its client watches a key of its own, writes it in half of the cases, and runs the
+ * script, in half of the cases between MULTI and EXEC. Plain data and pure functions of an operation's amount and its
+ * replies.
  */
 
 /** The commands behind WATCH, which was answered. `script`: the words of its EVAL. */
@@ -23,7 +24,9 @@ export interface Watched {
   readonly isQueued: boolean;
   /** The watched key was certainly written since WATCH. */
   readonly isTouched: boolean;
-  /** Whether the script was carried out; undefined if its answer, or that of a command before it, is an error or missing. */
+  /**
+   * Whether the script was carried out; undefined if its answer, or that of a command before it, is an error or missing.
+   */
   readonly ran: boolean | undefined;
   /** The answer of the script, in the form of `RedisRecord.replies`; undefined if there is none. */
   readonly answer: string | undefined;

@@ -1,7 +1,8 @@
 /**
  * What simulated Redis clients did and saw, for the checks. Plain data. Counters are `c<n>`, accounts `a<n>`, values
- * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`), keys of pipelines `h<n>`, `d<n>` and `s<n>` (`redis-pipelines.ts`),
- * channels `ch<n>` (`redis-messages.ts`). A database that clients flush has keys of its own (`redis-databases.ts`).
+ * that expire `m<n>`, pages `p<n>` (`redis-pages.ts`), keys of pipelines `h<n>`, `d<n>` and `s<n>`
+ * (`redis-pipelines.ts`), channels `ch<n>` (`redis-messages.ts`). A database that clients flush has keys of its own
+ * (`redis-databases.ts`).
  */
 import type { Outcome } from './history.ts';
 
@@ -59,8 +60,9 @@ export interface RedisRecord {
   readonly balances: readonly number[];
   readonly found: string | undefined;
   /**
-   * For a page, a pipeline, a script behind WATCH, a publisher, a listener or a flushed database: the reply to each command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil`
-   * none, `*` a JSON array of such texts. If the connection was lost, the replies before that.
+   * For a page, a pipeline, a script behind WATCH, a publisher, a listener or a flushed database: the reply to each
+   * command, `-` an error, `+` a status, `:` an integer, `=` a value, `nil` none, `*` a JSON array of such texts. If the
+   * connection was lost, the replies before that.
    */
   readonly replies: readonly string[];
   /** For a pipeline, a publisher or a listener: when each reply was there. */

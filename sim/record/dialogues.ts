@@ -39,7 +39,10 @@ export function dialoguesOf(run: Recording): readonly string[] {
   return [...requestsUnderId(run), ...aboutTransactions(run)];
 }
 
-/** `Requests under the id x5/48: n3 sends commitAlone to n1 (3.7079 s).`, and that nobody looks the id up. */
+/**
+ * `Requests under the id x5/48: n3 sends commitAlone to n1 (3.7079 s).`, and that no recorded message asks whether the id
+ * was used.
+ */
 function requestsUnderId(run: Recording): readonly string[] {
   const { concern, messages, messageKinds } = run;
   const id = idForm.exec(concern?.text ?? '')?.[0];
@@ -52,7 +55,7 @@ function requestsUnderId(run: Recording): readonly string[] {
     return `${placeOf(run, one.from)} sends ${what} to ${placeOf(run, one.to)} (${seconds(one.sentUs)})`;
   });
   const isLookedUp = all.some((one) => lookups.includes(kindOf(one)));
-  const none = isLookedUp ? '' : ' No node asks another whether the id was used (recall, claim).';
+  const none = isLookedUp ? '' : ' No recorded message asks whether the id was used (recall, claim).';
   return told.length === 0 && isLookedUp
     ? []
     : [`Requests under the id ${id}: ${told.length === 0 ? 'none between nodes' : told.join('; ')}.${none}`];

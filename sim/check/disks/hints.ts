@@ -15,8 +15,10 @@
  * A hint that its replica has confirmed is not sent again and again by the same incarnation, also if its store cannot
  * remove it.
  *
- * Skipped: writes of coordinators whose disk or processor a fault hinders; expired or unreadable hints (counted as expired), and hints whose replica's context has been pruned;
- * with `sync: N`, the counters: what one incarnation writes may become durable in the next.
+ * Skipped: writes of coordinators whose disk or processor a fault hinders; expired or unreadable hints (counted as
+ * expired), and hints whose replica's context has been pruned; repetitions by a node that owns the key no more, which
+ * gives its copy to the owners until all have it; with `sync: N`, the counters: what one incarnation writes may become
+ * durable in the next.
  */
 import type { SyncLag } from '../../evidence/sync-lag.ts';
 import { noLag } from '../../evidence/sync-lag.ts';
