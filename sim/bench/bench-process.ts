@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { constants, tmpdir } from 'node:os';
+import { constants, cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -96,6 +96,11 @@ export function freePort(): Promise<number> {
       probe.close(() => resolve(port));
     });
   });
+}
+
+/** The machine and the version of Node.js, as the tables and records name them. */
+export function machineText(): string {
+  return `${cpus().length} x ${cpus()[0]?.model ?? 'processor'}, Node.js ${process.version}`;
 }
 
 /** Reports the current step on standard error; otherwise a benchmark would be silent for minutes. */

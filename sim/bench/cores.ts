@@ -80,12 +80,10 @@ export async function run(options: CoresBenchOptions): Promise<void> {
     const clusters: LocalCluster[] = [];
     for (const [index, size] of sizes.entries()) {
       progress(`three machines with ${size} of the nodes each`);
-      const form = { nodes: racks * size, racks };
       const cluster = await LocalCluster.start(
         join(directory, `nodes-${size}`),
         basePort + index * clusterPorts,
-        (child) => owner.add(child, 'SIGINT'),
-        form,
+        { form: { nodes: racks * size, racks }, began: (child) => owner.add(child, 'SIGINT') },
       );
       clusters.push(cluster);
       await fill(cluster, spaceOf(options), options.connections);

@@ -2,18 +2,25 @@
 /** `npm run bench -- <name>`: the benchmarks. Each is loaded on demand, because some need development packages. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 
+import type { SectionName } from './clients/client-section.ts';
+import { sectionNames } from './clients/client-section.ts';
 import type { Formats } from './metrics/scraping.ts';
+import type { OtherBuild } from './servers/other-build.ts';
+import { otherBuild } from './servers/other-build.ts';
 
 interface CommonFlags {
   readonly rounds: number;
   readonly json?: boolean;
 }
 
-interface SimFlags extends CommonFlags {
+interface CompareFlags extends CommonFlags {
+  readonly compare?: OtherBuild;
+}
+
+interface SimFlags extends CompareFlags {
   readonly seeds: number;
   readonly jobs: number;
   readonly raw: boolean;
-  readonly beside?: string;
 }
 
 interface HuntFlags {
@@ -26,17 +33,20 @@ interface HuntFlags {
   readonly json?: boolean;
 }
 
-interface NodeFlags extends CommonFlags {
+interface NodeFlags extends CompareFlags {
   readonly seconds: number;
   readonly connections: number;
   readonly valueBytes: number;
 }
 
-interface CoresFlags extends NodeFlags {
+interface CoresFlags extends CommonFlags {
+  readonly seconds: number;
+  readonly connections: number;
+  readonly valueBytes: number;
   readonly cores: number;
 }
 
-interface TransactionFlags extends CommonFlags {
+interface TransactionFlags extends CompareFlags {
   readonly seconds: number;
   readonly only?: string;
   readonly clients?: number;
@@ -75,7 +85,8 @@ interface AaeFlags extends CommonFlags {
   readonly divergent: number;
 }
 
-interface ClientsFlags extends CommonFlags {
+interface ClientsFlags extends CompareFlags {
+  readonly only?: SectionName;
   readonly objects: number;
   readonly redisRequests: number;
 }
@@ -86,9 +97,9 @@ benchmark('sim', 'the simulator: seeds of the catalogue, run and judged; then it
   .option('--seeds <n>', 'measured seeds of each scenario', positive, 2)
   .option('--jobs <n>', 'threads', positive, 2)
   .option('--no-raw', 'leave the raw speed out')
-  .option('--beside <dist>', 'the dist directory of another build, measured in turns')
-  .action(async ({ json = false, beside, ...flags }: SimFlags) =>
-    (await import('./sim.ts')).run({ ...flags, beside, json }),
+  .addOption(compareOption())
+  .action(async ({ json = false, compare, ...flags }: SimFlags) =>
+    (await import('./sim.ts')).run({ ...flags, other: compare, json }),
   );
 
 benchmark('hunt', 'guided exploration against plain seeds of the swarm, over mutants of the catalogue', 1)
@@ -107,8 +118,9 @@ benchmark('node', 'a three-node cluster on this machine, beside etcd where it is
   .option('--seconds <n>', 'length of a measurement', positive, 5)
   .option('--connections <n>', 'client connections', positive, 64)
   .option('--value-bytes <n>', 'length of values', positive, 100)
-  .action(async ({ json = false, ...flags }: NodeFlags) =>
-    (await import('./node.ts')).run({ ...flags, json }),
+  .addOption(compareOption())
+  .action(async ({ json = false, compare, ...flags }: NodeFlags) =>
+    (await import('./node.ts')).run({ ...flags, other: compare, json }),
   );
 
 benchmark('cores', 'what more than one node a machine costs, and a model of machines of more cores', 3)
@@ -197,8 +209,9 @@ benchmark(
   .option('--value-bytes <n>', 'length of values', positive, 100)
   .option('--only <words>', 'only the rows whose names hold one of these, separated by semicolons')
   .option('--clients <n>', 'only with so many clients, instead of with 1 and with 64', positive)
-  .action(async ({ json = false, ...flags }: TransactionFlags) =>
-    (await import('./xa.ts')).run({ ...flags, json }),
+  .addOption(compareOption())
+  .action(async ({ json = false, compare, ...flags }: TransactionFlags) =>
+    (await import('./xa.ts')).run({ ...flags, other: compare, json }),
   );
 
 benchmark('wasm', 'calls into Wasm modules, what metering costs, and preparing a module', 5).action(
@@ -212,8 +225,10 @@ benchmark(
 )
   .option('--objects <n>', 'objects that jobs run over', positive, 100_000)
   .option('--redis-requests <n>', 'requests of one measurement by redis-benchmark', positive, 100_000)
-  .action(async ({ json = false, ...flags }: ClientsFlags) =>
-    (await import('./clients/clients.ts')).run({ ...flags, json }),
+  .addOption(new Option('--only <section>', 'only this section').choices([...sectionNames]))
+  .addOption(compareOption())
+  .action(async ({ json = false, compare, only, ...flags }: ClientsFlags) =>
+    (await import('./clients/clients.ts')).run({ ...flags, only, other: compare, json }),
   );
 
 benchmark(
@@ -236,6 +251,19 @@ function benchmark(name: string, description: string, rounds: number): Command {
     .description(description)
     .option('--rounds <n>', 'rounds to take the median of', positive, rounds)
     .option('--json', 'print one line of JSON');
+}
+
+function compareOption(): Option {
+  return new Option(
+    '--compare <build>',
+    'another build, measured in turns: a revision of this repository, or a dist directory',
+  ).argParser((what) => {
+    try {
+      return otherBuild(what);
+    } catch (error) {
+      throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+    }
+  });
 }
 
 function clusterSizes(text: string): readonly number[] {

@@ -5,6 +5,7 @@
  * with the interval that contains the true one with 95 %, and the same of the nodes' processor time for each put, which
  * other processes of the machine hardly change.
  */
+import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -14,12 +15,11 @@ import { builtFile } from '../processes/built-file.ts';
 import { BenchProcess, freePort } from './bench-process.ts';
 import type { Estimate } from './figures.ts';
 import { estimate, figure, median, table } from './figures.ts';
-import type { Endpoint } from './load/closed-loop.ts';
 import { closedLoop } from './load/closed-loop.ts';
 import type { KeySpace } from './load/conversations.ts';
 import { pbFill, pbPut } from './load/conversations.ts';
-import { childrenOf, threadNanoseconds } from './processor-time.ts';
-import { clusterPort, startCluster } from './servers/lockstep-cluster.ts';
+import { threadNanoseconds } from './processor-time.ts';
+import { LocalCluster } from './servers/local-cluster.ts';
 
 /** Size of the measurement. */
 export interface OverheadBenchOptions {
@@ -33,7 +33,6 @@ export interface OverheadBenchOptions {
 }
 
 const basePorts = [16_598, 16_698] as const;
-const nodes = [0, 1, 2];
 const keySpace: KeySpace = { prefix: 'k', keys: 20_000, valueBytes: 1000 };
 const warmUpSeconds = 4;
 const sampleRatio = '0.01';
@@ -47,18 +46,12 @@ interface Shown {
 
 type Stretch = () => Promise<Shown>;
 
-/** A cluster under load. */
-interface Loaded {
-  readonly endpoints: readonly Endpoint[];
-  readonly nodes: readonly number[];
-}
-
 /** Measures a cluster while backups of it are taken one after the other, at the command's own pace. */
 export async function runBackup(options: OverheadBenchOptions): Promise<void> {
   await BenchProcess.run(async (owner) => {
-    const [cluster] = await clusters(owner, options, [{}]);
+    const cluster = await loaded(owner, options, basePorts[0]);
     const load = loadOf(cluster, options);
-    const members = nodes.flatMap((node) => ['--node', `127.0.0.1:${clusterPort(basePorts[0], node, 0)}`]);
+    const members = cluster.httpEndpoints.flatMap(({ host, port }) => ['--node', `${host}:${port}`]);
     const { bytesPerSecond } = options;
     const pace = bytesPerSecond === undefined ? [] : ['--bytes-per-second', String(bytesPerSecond)];
     const place = join(owner.directory(), 'backups');
@@ -90,39 +83,34 @@ export async function runTracing(options: OverheadBenchOptions): Promise<void> {
       LOCKSTEP_OTEL_ENDPOINT: `http://127.0.0.1:${port}`,
       LOCKSTEP_OTEL_SAMPLE_RATIO: sampleRatio,
     };
-    const [plain, traced] = await clusters(owner, options, [{}, tracing]);
+    const plain = await loaded(owner, options, basePorts[0]);
+    const traced = await loaded(owner, options, basePorts[1], tracing);
     const ratios = await alternate(options.rounds, loadOf(plain, options), loadOf(traced, options));
     collector.close();
     report('tracing', ratios, options, `${exports} exports`);
   });
 }
 
-/** Starts a cluster for each set of variables, one after the other, fills it and lets its code be compiled. */
-async function clusters(
+/** Starts a cluster, fills it and lets its code be compiled. */
+async function loaded(
   owner: BenchProcess,
   options: OverheadBenchOptions,
-  variables: readonly Readonly<Record<string, string>>[],
-): Promise<readonly Loaded[]> {
-  const all: Loaded[] = [];
-  for (const [index, some] of variables.entries()) {
-    const basePort = basePorts[index] ?? 0;
-    const child = await startCluster(join(owner.directory(), 'lockstep'), basePort, some);
-    owner.add(child, 'SIGTERM');
-    const endpoints = nodes.map((node) => ({ host: '127.0.0.1', port: clusterPort(basePort, node, 11) }));
-    const { connections } = options;
-    await closedLoop(endpoints, connections, 120, (at) => pbFill(keySpace, at, connections));
-    const loaded = { endpoints, nodes: child.pid === undefined ? [] : childrenOf(child.pid) };
-    await loadOf(loaded, { ...options, seconds: warmUpSeconds })();
-    all.push(loaded);
-  }
-  return all;
+  basePort: number,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<LocalCluster> {
+  const began = (child: ChildProcess): void => owner.add(child, 'SIGTERM');
+  const directory = join(owner.directory(), 'lockstep');
+  const cluster = await LocalCluster.start(directory, basePort, { variables, began });
+  const { connections } = options;
+  await closedLoop(cluster.endpoints, connections, 120, (at) => pbFill(keySpace, at, connections));
+  await loadOf(cluster, { connections, seconds: warmUpSeconds })();
+  return cluster;
 }
 
 function loadOf(
-  cluster: Loaded | undefined,
+  { endpoints, pids }: LocalCluster,
   { connections, seconds }: Pick<OverheadBenchOptions, 'connections' | 'seconds'>,
 ): Stretch {
-  const { endpoints, nodes: pids } = cluster ?? { endpoints: [], nodes: [] };
   const usedUs = (): number => pids.reduce((sum, pid) => sum + threadNanoseconds(pid) / 1000, 0);
   return async () => {
     const beganUs = usedUs();

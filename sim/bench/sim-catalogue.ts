@@ -3,7 +3,7 @@
  * judged, on the threads of a pool; another build can be measured beside this one, in turns. An operation is one of the
  * clients (objects and transactions).
  */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 import { scenarios } from '../../scenarios/catalogue.ts';
@@ -12,6 +12,7 @@ import { Pool } from '../runner/pool/pool.ts';
 import type { RunResult } from '../runner/result.ts';
 import type { Task } from '../runner/task.ts';
 import { progress } from './bench-process.ts';
+import type { OtherBuild } from './servers/other-build.ts';
 import { figure, table } from './figures.ts';
 
 /** Options of this table. */
@@ -19,8 +20,8 @@ export interface CatalogueOptions {
   /** Seeds of each scenario that are measured; one more warms the threads up. */
   readonly seeds: number;
   readonly jobs: number;
-  /** The `dist` directory of another build; undefined: this build alone. */
-  readonly beside: string | undefined;
+  /** Another build; undefined: this build alone. */
+  readonly other: OtherBuild | undefined;
 }
 
 /** What a build achieved. */
@@ -45,15 +46,15 @@ interface Contender {
 
 /** Measures this build, and the other one, alternately: a seed of every scenario each. */
 export async function measureCatalogue(options: CatalogueOptions): Promise<readonly CatalogueFigures[]> {
-  const { seeds, jobs, beside } = options;
+  const { seeds, jobs, other } = options;
   const builds = [
     ['this build', buildDirectory],
-    ...(beside === undefined ? [] : [[beside, resolve(beside)]]),
+    ...(other === undefined ? [] : [[other.name, other.dist]]),
   ] as const;
   const contenders = builds.map(([name = '', build = '']): Contender => {
     return { name, pool: new Pool(build, jobs), results: [], cpuUs: 0, wallMs: 0 };
   });
-  const names = await namesKnownTo(beside);
+  const names = await namesKnownTo(other);
   for (let seed = 0; seed <= seeds; seed++) {
     for (const one of contenders) {
       await runSeedOfAll(one, names, seed);
@@ -86,10 +87,10 @@ export function catalogueTable(figures: readonly CatalogueFigures[]): string {
 }
 
 /** The scenarios that both builds have. */
-async function namesKnownTo(beside: string | undefined): Promise<readonly string[]> {
+async function namesKnownTo(build: OtherBuild | undefined): Promise<readonly string[]> {
   const own = scenarios.map(({ name }) => name);
-  if (beside === undefined) return own;
-  const file = pathToFileURL(join(resolve(beside), 'scenarios', 'catalogue.js')).href;
+  if (build === undefined) return own;
+  const file = pathToFileURL(join(build.dist, 'scenarios', 'catalogue.js')).href;
   const other = (await import(file)) as { readonly scenarios: readonly { readonly name: string }[] };
   const known = new Set(other.scenarios.map(({ name }) => name));
   return own.filter((name) => known.has(name));

@@ -21,6 +21,7 @@ import { httpPut, pbPut } from './load/conversations.ts';
 import { figure, median, quantile, table } from './figures.ts';
 import type { ClusterForm } from './servers/local-cluster.ts';
 import { LocalCluster } from './servers/local-cluster.ts';
+import type { OtherBuild } from './servers/other-build.ts';
 import type { PostgresServers } from './servers/postgres.ts';
 import { postgresLoop, postgresPrograms, startPostgres } from './servers/postgres.ts';
 import {
@@ -31,7 +32,7 @@ import {
   parts,
   transactions,
 } from './load/transaction-conversations.ts';
-import { BenchProcess, freePort, progress } from './bench-process.ts';
+import { BenchProcess, freePort, machineText, progress } from './bench-process.ts';
 
 /** Size of the measurement. */
 export interface TransactionBenchOptions {
@@ -43,10 +44,14 @@ export interface TransactionBenchOptions {
   readonly only?: string;
   /** Number of clients; undefined: 1, then 64. */
   readonly clients?: number;
+  /** A build that is measured in turns with this one. */
+  readonly other: OtherBuild | undefined;
 }
 
 interface Contender {
   readonly name: string;
+  /** The name of its row of this build, if another build serves it. */
+  readonly ownName: string | undefined;
   readonly connections: number;
   /** Number of nodes, or servers, on which a transaction writes. */
   readonly branches: number;
@@ -68,6 +73,8 @@ const basePort = 17_098;
 const pairBasePort = 17_298;
 const singleCopyBasePort = 17_398;
 const loneBasePort = 17_498;
+/** Distance of the other build's ports. */
+const otherPorts = 500;
 const serverCounts = [2, 3];
 /** Branches of the transactions that the target compares with. */
 const theirBranches = 2;
@@ -86,21 +93,35 @@ async function measure(undertaking: BenchProcess, options: TransactionBenchOptio
   const began = (child: ChildProcess): void => undertaking.add(child, 'SIGTERM');
   const words = (options.only ?? '').split(';');
   const isWanted = (name: string): boolean => words.some((word) => name.includes(word));
-  const start = async (
-    name: string,
-    port: number,
-    rows: readonly Row[],
-    form?: ClusterForm,
-  ): Promise<Contestant | undefined> => {
-    if (!rows.some((row) => isWanted(nameOf(row)))) return undefined;
-    progress(`starting ${name}, and learning the primaries of ${keyCount} keys`);
-    const cluster = await LocalCluster.start(join(directory, name.replaceAll(' ', '-')), port, began, form);
-    return { cluster, primaries: await learnPrimaries(cluster, options.valueBytes) };
+  const fieldOf = async (build: OtherBuild | undefined): Promise<Field> => {
+    const start = async (
+      name: string,
+      port: number,
+      rows: readonly Row[],
+      form?: ClusterForm,
+    ): Promise<Contestant | undefined> => {
+      if (!rows.some((row) => isWanted(nameOf(row)))) return undefined;
+      const title = build === undefined ? name : `${name}, ${build.name}`;
+      progress(`starting ${title}, and learning the primaries of ${keyCount} keys`);
+      const place = join(directory, title.replaceAll(/\W+/g, '-'));
+      const settings = { form, began, dist: build?.dist };
+      const cluster = await LocalCluster.start(
+        place,
+        port + (build === undefined ? 0 : otherPorts),
+        settings,
+      );
+      return { cluster, primaries: await learnPrimaries(cluster, options.valueBytes) };
+    };
+    return {
+      build,
+      triple: await start('three nodes', basePort, tripleRows),
+      pair: await start('two nodes, one copy', pairBasePort, pairRows, { nodes: 2, racks: 1 }),
+      single: await start('three nodes, one copy', singleCopyBasePort, singleRows, { nodes: 3, racks: 1 }),
+      lone: await start('one node', loneBasePort, [...loneRows, ...loneHttpRows], { nodes: 1, racks: 1 }),
+    };
   };
-  const triple = await start('three nodes', basePort, tripleRows);
-  const pair = await start('two nodes, one copy', pairBasePort, pairRows, { nodes: 2, racks: 1 });
-  const single = await start('three nodes, one copy', singleCopyBasePort, singleRows, { nodes: 3, racks: 1 });
-  const lone = await start('one node', loneBasePort, [...loneRows, ...loneHttpRows], { nodes: 1, racks: 1 });
+  const fields = [await fieldOf(undefined)];
+  if (options.other !== undefined) fields.push(await fieldOf(options.other));
   const programs = postgresPrograms();
   let postgres: PostgresServers | undefined;
   if (programs !== undefined && serverCounts.some((count) => isWanted(theirName(count)))) {
@@ -111,21 +132,22 @@ async function measure(undertaking: BenchProcess, options: TransactionBenchOptio
     );
   }
   const contenders = (options.clients === undefined ? connectionCounts : [options.clients])
-    .flatMap((connections) => contendersOf(connections, { triple, pair, single, lone, postgres }, options))
-    .filter(({ name }) => isWanted(name));
+    .flatMap((connections) => contendersOf(connections, fields, postgres, options))
+    .filter(({ name, ownName }) => isWanted(ownName ?? name));
   const missing =
     programs === undefined ? "PostgreSQL is not installed (Debian's postgresql)" : 'no PostgreSQL';
   const note = postgres?.version ?? `${missing}: our own figures only`;
   await report(contenders, options, note);
 }
 
-/** The requested clusters. */
+/** The requested clusters of a build. */
 interface Field {
+  /** Undefined: this build. */
+  readonly build: OtherBuild | undefined;
   readonly triple: Contestant | undefined;
   readonly pair: Contestant | undefined;
   readonly single: Contestant | undefined;
   readonly lone: Contestant | undefined;
-  readonly postgres: PostgresServers | undefined;
 }
 
 /** A connection's conversation with the nodes of a contestant. */
@@ -200,49 +222,69 @@ const loneHttpRows: readonly Row[] = [
 
 const nameOf = ([name]: Row): string => `lockstep, ${name}`;
 
+/** All rows with so many clients; each row of the other build follows that of this one. */
 function contendersOf(
   connections: number,
-  { triple, pair, single, lone, postgres }: Field,
+  fields: readonly Field[],
+  postgres: PostgresServers | undefined,
   { valueBytes }: TransactionBenchOptions,
 ): readonly Contender[] {
   const ours = (
-    contestant: Contestant | undefined,
+    of: (field: Field) => Contestant | undefined,
     rows: readonly Row[],
     endpointsOf = (cluster: LocalCluster): readonly Endpoint[] => cluster.endpoints,
-  ): readonly Contender[] => {
-    if (contestant === undefined) return [];
-    const { cluster } = contestant;
-    return rows.map((row): Contender => {
-      const [, branches, talk] = row;
-      return {
-        name: nameOf(row),
-        connections,
-        branches,
-        put: rows.filter(([, , one]) => one === puts || one === httpPuts).map(nameOf)[0] ?? '',
-        run: (seconds) =>
-          closedLoop(endpointsOf(cluster), connections, seconds, (index) =>
-            talk(contestant, index, connections, valueBytes),
-          ),
-        processorSeconds: () => cluster.processorSeconds(),
-      };
-    });
-  };
+  ): readonly Contender[] =>
+    rows.flatMap((row) =>
+      fields.flatMap((field) => {
+        const contestant = of(field);
+        if (contestant === undefined) return [];
+        const talk = (index: number): Conversation => row[2](contestant, index, connections, valueBytes);
+        return [contenderOf(row, rows, field.build, connections, contestant.cluster, endpointsOf, talk)];
+      }),
+    );
   const theirs = (branches: number): readonly Contender[] => {
     if (postgres === undefined) return [];
     const servers = { ports: postgres.ports.slice(0, branches) };
     const run = (seconds: number): Promise<LoopResult> =>
       postgresLoop(servers, connections, seconds, keyCount, valueBytes);
     const processorSeconds = (): number => postgres.processorSeconds();
-    return [{ name: theirName(branches), connections, branches, put: '', run, processorSeconds }];
+    const name = theirName(branches);
+    return [{ name, ownName: undefined, connections, branches, put: '', run, processorSeconds }];
   };
   return [
-    ...ours(pair, pairRows),
+    ...ours(({ pair }) => pair, pairRows),
     ...serverCounts.flatMap(theirs),
-    ...ours(single, singleRows),
-    ...ours(triple, tripleRows),
-    ...ours(lone, loneRows),
-    ...ours(lone, loneHttpRows, ({ httpEndpoints }) => httpEndpoints),
+    ...ours(({ single }) => single, singleRows),
+    ...ours(({ triple }) => triple, tripleRows),
+    ...ours(({ lone }) => lone, loneRows),
+    ...ours(
+      ({ lone }) => lone,
+      loneHttpRows,
+      ({ httpEndpoints }) => httpEndpoints,
+    ),
   ];
+}
+
+function contenderOf(
+  row: Row,
+  rows: readonly Row[],
+  build: OtherBuild | undefined,
+  connections: number,
+  cluster: LocalCluster,
+  endpointsOf: (cluster: LocalCluster) => readonly Endpoint[],
+  talk: (index: number) => Conversation,
+): Contender {
+  const titled = (name: string): string => (build === undefined ? name : `${name}, ${build.name}`);
+  const put = rows.filter(([, , one]) => one === puts || one === httpPuts).map(nameOf)[0];
+  return {
+    name: titled(nameOf(row)),
+    ownName: build === undefined ? undefined : nameOf(row),
+    connections,
+    branches: row[1],
+    put: put === undefined ? '' : titled(put),
+    run: (seconds) => closedLoop(endpointsOf(cluster), connections, seconds, talk),
+    processorSeconds: () => cluster.processorSeconds(),
+  };
 }
 
 interface Measured {
@@ -307,6 +349,7 @@ async function report(
     const theirs = measurementOf(theirName(theirBranches), connections);
     const peers = measurementOf(theirName(branches), connections);
     const beside = measurementOf(put, connections);
+    const other = [...measured].find(([one]) => one.ownName === name && one.connections === connections)?.[1];
     return {
       name,
       connections,
@@ -319,6 +362,8 @@ async function report(
       processorOfPostgres: median(own.processorUs) / median(theirs?.processorUs ?? []),
       ofPut: median(own.rates) / median(beside?.rates ?? []),
       processorOfPut: median(own.processorUs) / median(beside?.processorUs ?? []),
+      ofOther: median(own.rates) / median(other?.rates ?? []),
+      processorOfOther: median(own.processorUs) / median(other?.processorUs ?? []),
     };
   });
   if (options.json) {
@@ -341,15 +386,18 @@ async function report(
     shown(one.processorOfPostgres),
     shown(one.ofPut),
     shown(one.processorOfPut),
+    ...(options.other === undefined ? [] : [shown(one.ofOther), shown(one.processorOfOther)]),
   ]);
   const head = [
     ...['', 'clients', 'per second', 'p50 ms', 'p99 ms'],
     ...['CPU µs', 'of 2 servers', 'of as many', 'CPU of 2 servers', 'of a put', 'CPU of a put'],
+    ...(options.other === undefined ? [] : [`of ${options.other.name}`, `CPU of ${options.other.name}`]),
   ];
   const text = [
     `${options.valueBytes}-byte values, synced, median of ${options.rounds} rounds of ${options.seconds} s; one warm-up round not counted`,
     'of 2 servers, of as many: per second, beside PostgreSQL with a row on each of two servers, or of as many as there are primaries;',
     'it keeps one copy of each, and its coordinator is the client, which logs no decision',
+    machineText(),
     `${note}; load average before each round ${loads.map(figure).join(', ')}`,
     table([head, ...rows]),
     errors.size === 0

@@ -16,14 +16,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Conversation, Endpoint } from '../load/closed-loop.ts';
+import type { Conversation } from '../load/closed-loop.ts';
 import { closedLoop } from '../load/closed-loop.ts';
 import type { KeySpace } from '../load/conversations.ts';
 import { pbFill, pbPut } from '../load/conversations.ts';
 import type { Estimate } from '../figures.ts';
 import { estimate, figure, median, table } from '../figures.ts';
-import { clusterPort, startCluster, stopChild } from '../servers/lockstep-cluster.ts';
-import { childrenOf, threadNanoseconds } from '../processor-time.ts';
+import { LocalCluster } from '../servers/local-cluster.ts';
+import { threadNanoseconds } from '../processor-time.ts';
 import { Scraper } from './scraper.ts';
 
 /** Size of the measurement. */
@@ -44,8 +44,6 @@ export type Formats = keyof typeof pathsOf;
 
 const basePort = 16_398;
 const nodeCount = 3;
-/** Ports of the stats listeners, as `lockstep cluster` derives them from the base port. */
-const statsPorts: readonly number[] = [0, 1, 2].map((node) => 22222 + basePort - 8098 + node * 10);
 /**
  * Keeps files in memory where possible: a disk varies by more than scrapes cost, and puts that do not wait for a disk
  * suffer most.
@@ -60,10 +58,6 @@ const loadSecondsMax = 600;
 /** Scrapes before the measurement, so that the code is compiled. */
 const firstScrapes = 200;
 const keySpace: KeySpace = { prefix: 'k', keys: 10_000, valueBytes: 100 };
-const endpoints: readonly Endpoint[] = [0, 1, 2].map((node) => ({
-  host: '127.0.0.1',
-  port: clusterPort(basePort, node, 11),
-}));
 
 type Kind = 'scraped' | 'alone';
 
@@ -90,21 +84,18 @@ export async function run(options: ScrapingBenchOptions): Promise<void> {
   const directory = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), 'lockstep-scraping-'));
   const scraper = new Scraper();
   const variables = { LOCKSTEP_STATS_INTERVAL_MS: String(Math.round(1000 / options.times)) };
-  const cluster = await startCluster(join(directory, 'lockstep'), basePort, variables);
+  const cluster = await LocalCluster.start(join(directory, 'lockstep'), basePort, { variables });
   try {
-    const pids = childrenOf(cluster.pid ?? 0);
-    if (pids.length !== nodeCount)
-      throw new Error(`the cluster has ${pids.length} processes that can be watched`);
-    await closedLoop(endpoints, options.connections, 60, (index) =>
+    await closedLoop(cluster.endpoints, options.connections, 60, (index) =>
       pbFill(keySpace, index, options.connections),
     );
-    const figures = await measure(pids, scraper, options);
+    const figures = await measure(cluster, scraper, options);
     process.stdout.write(
       `${options.json ? JSON.stringify({ bench: 'scraping', ...figures }) : describe(figures)}\n`,
     );
   } finally {
     await scraper.stop();
-    await stopChild(cluster);
+    await cluster.stop();
     rmSync(directory, { recursive: true, force: true });
   }
 }
@@ -124,20 +115,21 @@ interface Stretch {
 }
 
 async function measure(
-  pids: readonly number[],
+  cluster: LocalCluster,
   scraper: Scraper,
   { rounds, times, connections, formats }: ScrapingBenchOptions,
 ): Promise<Figures> {
   const load: Load = { puts: 0, over: false };
-  const loop = closedLoop(endpoints, connections, loadSecondsMax, (index) =>
+  const ports = cluster.pids.map((_, node) => cluster.statsPort(node));
+  const loop = closedLoop(cluster.endpoints, connections, loadSecondsMax, (index) =>
     counting(pbPut(keySpace, index), load),
   );
   await sleep(warmUpMs);
   for (let count = 0; count < firstScrapes; count++) {
-    await scraper.scrape({ ports: statsPorts, paths: pathsOf.both });
+    await scraper.scrape({ ports, paths: pathsOf.both });
   }
   const one = (kind: Kind, leastMs: number): Promise<Stretch> =>
-    stretch(kind, leastMs, { pids, scraper, times, paths: pathsOf[formats], load });
+    stretch(kind, leastMs, { pids: cluster.pids, ports, scraper, times, paths: pathsOf[formats], load });
   const loaded = await alternate(rounds, (kind) => one(kind, stretchMsMin));
   load.over = true;
   const { errors } = await loop;
@@ -198,6 +190,8 @@ async function alternate(rounds: number, one: (kind: Kind) => Promise<Stretch>):
 
 interface Surroundings {
   readonly pids: readonly number[];
+  /** Of the stats listeners. */
+  readonly ports: readonly number[];
   readonly scraper: Scraper;
   readonly times: number;
   readonly paths: readonly string[];
@@ -207,14 +201,14 @@ interface Surroundings {
 async function stretch(
   kind: Kind,
   leastMs: number,
-  { pids, scraper, times, paths, load }: Surroundings,
+  { pids, ports, scraper, times, paths, load }: Surroundings,
 ): Promise<Stretch> {
   const periodMs = 1000 / scrapesPerSecond / times;
   const startMs = performance.now();
   const puts = load.puts;
   const nanoseconds = nanosecondsOf(pids);
   for (let at = periodMs; at < leastMs + periodMs; at += periodMs) {
-    if (kind === 'scraped') await scraper.scrape({ ports: statsPorts, paths });
+    if (kind === 'scraped') await scraper.scrape({ ports, paths });
     await sleep(Math.max(0, startMs + at - performance.now()));
   }
   return {

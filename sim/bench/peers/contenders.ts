@@ -19,7 +19,7 @@ import { childrenOf, familySeconds, processorSeconds } from '../processor-time.t
 import { etcdCall, etcdVersion, startEtcd } from '../servers/etcd.ts';
 import { LocalCluster } from '../servers/local-cluster.ts';
 import { postgresPrograms, Session, startPostgres } from '../servers/postgres.ts';
-import { redisServer } from '../servers/redis-contenders.ts';
+import { isInstalled, redisServer } from '../servers/redis-contenders.ts';
 import { Lane, respAnswer, respCommand } from './lanes.ts';
 
 /** The clients of one connection. */
@@ -66,13 +66,10 @@ export async function startContenders(
   else
     for (const [index, members] of settings.nodes.entries())
       contenders.push(await etcd(directory, settings, members, etcdPort + index * clusterPorts));
-  for (const fsync of ['always', 'everysec'] as const) {
-    const started = await redis(owner, join(directory, `redis-${fsync}`), fsync, settings).catch(
-      () => undefined,
-    );
-    if (started === undefined) missing.push(`redis-server ${fsync}`);
-    else contenders.push(started);
-  }
+  if (!isInstalled('redis-server')) missing.push('redis-server');
+  else
+    for (const fsync of ['always', 'everysec'] as const)
+      contenders.push(await redis(owner, join(directory, `redis-${fsync}`), fsync, settings));
   const programs = postgresPrograms();
   if (programs === undefined) missing.push('PostgreSQL');
   else contenders.push(await postgres(owner, programs, join(directory, 'postgres'), settings));
@@ -86,12 +83,10 @@ async function lockstep(
   nodes: number,
   port: number,
 ): Promise<PeerContender> {
-  const cluster = await LocalCluster.start(
-    join(directory, `lockstep-${nodes}`),
-    port,
-    (child) => owner.add(child, 'SIGINT'),
-    { nodes, racks: nodes },
-  );
+  const cluster = await LocalCluster.start(join(directory, `lockstep-${nodes}`), port, {
+    form: { nodes, racks: nodes },
+    began: (child) => owner.add(child, 'SIGINT'),
+  });
   return {
     name: `Lockstep, ${counted(nodes, 'node')}`,
     pids: () => cluster.pids,
@@ -139,9 +134,8 @@ async function redis(
   fsync: 'always' | 'everysec',
   { valueBytes }: Settings,
 ): Promise<PeerContender> {
-  const { children, port } = await redisServer(directory, await freePort(), fsync);
-  for (const child of children) owner.add(child, 'SIGTERM');
-  const pids = children.map(({ pid = 0 }) => pid);
+  const port = await freePort();
+  const { pids } = await redisServer(owner, directory, port, fsync);
   const value = Buffer.alloc(valueBytes, 'v');
   return {
     name: `redis-server, ${fsync}`,

@@ -4,14 +4,14 @@
  * `reports/bench/peers.json`, and draws `reports/bench/peers.svg`.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { version } from '../../../engine/base/version.ts';
 import { WorldRandom } from '../../world/core/random.ts';
 import type { ErrorCounts } from '../load/closed-loop.ts';
-import { BenchProcess, progress } from '../bench-process.ts';
+import { BenchProcess, machineText, progress } from '../bench-process.ts';
 import { figure, median, quantile, table } from '../figures.ts';
 import { loopbackBytes, sharedMiB, writtenBytes } from '../processor-time.ts';
 import { chartOf } from './chart.ts';
@@ -182,7 +182,7 @@ async function report(
   results: readonly PeerResult[],
 ): Promise<void> {
   const { out, json, ...settings } = options;
-  const machine = `${cpus().length} x ${cpus()[0]?.model ?? 'processor'}, Node.js ${process.version}`;
+  const machine = machineText();
   const record = { date: new Date().toISOString(), version, machine, settings, missing, results };
   if (out !== undefined) keep(out, record);
   if (json) {

@@ -4,14 +4,19 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 
+import { builtFile } from '../../processes/built-file.ts';
 import type { Endpoint } from '../load/closed-loop.ts';
 import { processorSeconds } from '../processor-time.ts';
 
-/** Distance of the binary protocol's port below the HTTP port, as `lockstep cluster` assigns them. */
+/** Distances of the other listeners' ports from the HTTP port, as `lockstep cluster` assigns them. */
 const pbBelowHttp = 11;
+const redisAboveHttp = 1;
+const statsAboveHttp = 14_124;
+/** Distance of each further node's ports. */
+const nextNode = 10;
 
 /** `racks`: number of racks, and so of copies of every key. */
 export interface ClusterForm {
@@ -19,7 +24,17 @@ export interface ClusterForm {
   readonly racks: number;
 }
 
-const usualForm: ClusterForm = { nodes: 3, racks: 3 };
+/** What a cluster need not have by default. */
+export interface ClusterSettings {
+  /** Three nodes in three racks by default. */
+  readonly form?: ClusterForm | undefined;
+  /** Environment variables of the nodes in addition to this process's own. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
+  /** The `dist` directory of the build that runs; this build by default. */
+  readonly dist?: string | undefined;
+  /** Receives the process as soon as it exists; without it, `stop` ends the cluster. */
+  readonly began?: (child: ChildProcess) => void;
+}
 
 /** A running cluster. */
 export class LocalCluster {
@@ -33,19 +48,20 @@ export class LocalCluster {
     this.#pids = pids;
   }
 
-  /** Resolves once all nodes serve. `began` receives each process as soon as it exists. */
+  /** Resolves once all nodes serve. Node `i` listens for HTTP at `basePort + 10 * i`. */
   static async start(
     directory: string,
     basePort: number,
-    began: (child: ChildProcess) => void = () => undefined,
-    { nodes: nodeCount, racks }: ClusterForm = usualForm,
+    { form = { nodes: 3, racks: 3 }, variables, dist, began }: ClusterSettings = {},
   ): Promise<LocalCluster> {
-    const main = fileURLToPath(new URL('../../../engine/main.js', import.meta.url));
-    const form = ['--nodes', String(nodeCount), '--racks', String(racks)];
+    const main = dist === undefined ? builtFile('engine/main.js') : join(dist, 'engine', 'main.js');
+    const size = ['--nodes', String(form.nodes), '--racks', String(form.racks)];
     const where = ['--base-port', String(basePort), '--data', directory];
-    const args = [main, 'cluster', ...form, ...where, '--json'];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    began(child);
+    const child = spawn(process.execPath, [main, 'cluster', ...size, ...where, '--json'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, ...variables },
+    });
+    began?.(child);
     const shape = await new Promise<string>((resolve, reject) => {
       createInterface({ input: child.stdout }).on('line', (line) => {
         if (line.startsWith('{"data"')) resolve(line);
@@ -81,15 +97,24 @@ export class LocalCluster {
   }
 
   httpPort(node: number): number {
-    return this.#basePort + node * 10;
+    return this.#basePort + node * nextNode;
   }
 
   pbPort(node: number): number {
     return this.httpPort(node) - pbBelowHttp;
   }
 
-  /** Stops all nodes gracefully. */
+  redisPort(node: number): number {
+    return this.httpPort(node) + redisAboveHttp;
+  }
+
+  statsPort(node: number): number {
+    return this.httpPort(node) + statsAboveHttp;
+  }
+
+  /** Stops all nodes gracefully; returns at once if the cluster has ended already. */
   async stop(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = new Promise<void>((resolve) => this.#child.once('exit', () => resolve()));
     this.#child.kill('SIGINT');
     await gone;

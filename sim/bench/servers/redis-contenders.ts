@@ -3,27 +3,31 @@
  * before it (Dynomite's architecture: its nodes are proxies before redis; this proxy only copies bytes, so it costs
  * less).
  */
-import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
-import { nodeFlags } from '../../../engine/cli/start/runtime-flags.ts';
-import { parseConfig } from '../../../engine/config/config.ts';
-import { stringify } from 'yaml';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import type { BenchProcess } from '../bench-process.ts';
 
 /** A running server with its processes. */
 export interface Contender {
   readonly name: string;
-  readonly port: number;
-  readonly children: readonly ChildProcess[];
+  /** The ports of 127.0.0.1 over which clients spread their connections. */
+  readonly ports: readonly number[];
+  /** The processes that serve it. */
+  readonly pids: readonly number[];
+}
+
+/** Whether a program of Redis can be run: `redis-server`, `redis-benchmark`. */
+export function isInstalled(program: string): boolean {
+  return spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;
 }
 
 /** Starts a redis-server that syncs every write, or once a second. */
 export async function redisServer(
+  owner: BenchProcess,
   directory: string,
   port: number,
   fsync: 'always' | 'everysec' = 'always',
@@ -32,12 +36,13 @@ export async function redisServer(
   const words = ['--port', String(port), '--dir', directory, '--save', ''];
   const synced = ['--appendonly', 'yes', '--appendfsync', fsync, '--bind', '127.0.0.1'];
   const child = spawn('redis-server', [...words, ...synced], { stdio: 'ignore' });
+  owner.add(child, 'SIGTERM');
   await untilOpen(port);
-  return { name: `redis-server, appendfsync ${fsync}`, port, children: [child] };
+  return { name: `redis-server, appendfsync ${fsync}`, ports: [port], pids: pidsOf(child) };
 }
 
 /** Starts a process that copies the bytes of each connection to one of its own to `target`. */
-export async function proxyBefore(target: number, port: number): Promise<Contender> {
+export async function proxyBefore(owner: BenchProcess, target: number, port: number): Promise<Contender> {
   const text = [
     "const net = require('node:net');",
     'net.createServer({ noDelay: true }, (client) => {',
@@ -47,32 +52,13 @@ export async function proxyBefore(target: number, port: number): Promise<Contend
     `}).listen(${port}, '127.0.0.1');`,
   ].join('\n');
   const child = spawn(process.execPath, ['-e', text], { stdio: 'ignore' });
+  owner.add(child, 'SIGTERM');
   await untilOpen(port);
-  return { name: 'a proxy before that redis-server', port, children: [child] };
+  return { name: 'a proxy before that redis-server', ports: [port], pids: pidsOf(child) };
 }
 
-/** One node of this build. */
-export async function ownNode(directory: string, port: number): Promise<Contender> {
-  mkdirSync(directory, { recursive: true });
-  const file = join(directory, 'lockstep.yaml');
-  const keys = {
-    ...{
-      name: 'n1',
-      data_dir: 'data',
-      listen: 'off',
-      pb_listen: 'off',
-      stats_listen: 'off',
-      log_level: 'warn',
-    },
-    ...{ peer_listen: `127.0.0.1:${port + 1}`, redis_listen: `127.0.0.1:${port}` },
-  };
-  const text = stringify({ lockstep: keys });
-  parseConfig(text, {}, file);
-  writeFileSync(file, text);
-  const main = fileURLToPath(new URL('../../../engine/main.js', import.meta.url));
-  const child = spawn(process.execPath, [...nodeFlags, main, 'start', '--config', file], { stdio: 'ignore' });
-  await untilOpen(port);
-  return { name: 'lockstep, one node', port, children: [child] };
+function pidsOf({ pid }: ChildProcess): readonly number[] {
+  return pid === undefined ? [] : [pid];
 }
 
 /** Resolves once the port accepts connections; rejects after 20 seconds. */
