@@ -38,6 +38,7 @@ import { hintsOutliveDeletions } from './hints-outlive-deletions.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { jobsOverMissedWrites } from './jobs-over-missed-writes.ts';
 import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
+import { listingsInPages } from './listings-in-pages.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
 import { largeReads } from './large-reads.ts';
 import { longPauses } from './long-pauses.ts';
@@ -85,6 +86,7 @@ import { diskSpaceRecovers } from './disk-space-recovers.ts';
 import { routedKeysMove } from './routed-keys-move.ts';
 import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
+import { propertiesMissed } from './properties-missed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
 import { nodeNamesReused } from './node-names-reused.ts';
 import { missedRingChange } from './missed-ring-change.ts';
@@ -198,6 +200,7 @@ export const scenarios: readonly Scenario[] = [
   clockJumps,
   oneWrongClock,
   siblingsAfterPartition,
+  propertiesMissed,
   backupsUnderFaults,
   tombstonesRemoved,
   tombstonesRaceWrites,
@@ -239,6 +242,7 @@ export const scenarios: readonly Scenario[] = [
   clientRetriesWithId,
   jobSurvivesNodeCrash,
   jobsOverMissedWrites,
+  listingsInPages,
   moduleSwappedMidJob,
   unauthenticatedClients,
   swarm,

@@ -1,8 +1,22 @@
 /**
  * A script (EVAL) behind WATCH: its client watches a key of its own, writes it in half of the cases, and runs the
- * script, in half of the cases between MULTI and EXEC. Plain data and pure functions of an operation's amount and its
- * replies.
+ * script, in half of the cases between MULTI and EXEC. Sometimes the key holds a value that expires between WATCH and
+ * MULTI. Plain data and pure functions of an operation's amount and its replies.
  */
+
+/** The time to live of a watched value that expires before MULTI, in milliseconds. */
+export const watchedTtlMs = 250;
+/** How long the value has certainly expired before MULTI, by true time. */
+export const watchedSpareMs = 100;
+
+/** The commands up to WATCH. */
+export function commandsOfWatch(
+  { id, amount }: { readonly id: string; readonly amount: number },
+  watchedKey: string,
+): readonly (readonly (string | number)[])[] {
+  const watch = ['WATCH', watchedKey];
+  return formOf(amount).isExpiring ? [['SET', watchedKey, id, 'PX', watchedTtlMs], watch] : [watch];
+}
 
 /** The commands behind WATCH, which was answered. `script`: the words of its EVAL. */
 export function commandsUnderWatch(
@@ -24,6 +38,8 @@ export interface Watched {
   readonly isQueued: boolean;
   /** The watched key was certainly written since WATCH. */
   readonly isTouched: boolean;
+  /** The watched key held a value at WATCH that had expired before MULTI; its client did not write it since. */
+  readonly isExpiring: boolean;
   /**
    * Whether the script was carried out; undefined if its answer, or that of a command before it, is an error or missing.
    */
@@ -40,17 +56,26 @@ export function watchedOf({
   readonly amount: number;
   readonly replies: readonly string[];
 }): Watched {
-  const { isTouched, isQueued } = formOf(amount);
+  const { isTouched, isQueued, isExpiring } = formOf(amount);
   const before = isTouched ? 1 : 0;
   const last = replies[before + (isQueued ? 2 : 0)];
   const answer = isQueued ? partOf(last) : last;
   const isClear =
     replies.slice(0, before).every((reply) => reply === '+OK') && answer?.startsWith('-') === false;
-  return { isQueued, isTouched, ran: isClear ? answer !== 'nil' : undefined, answer };
+  return { isQueued, isTouched, isExpiring, ran: isClear ? answer !== 'nil' : undefined, answer };
 }
 
-function formOf(amount: number): { readonly isTouched: boolean; readonly isQueued: boolean } {
-  return { isTouched: amount % 2 === 1, isQueued: amount % 4 >= 2 };
+/** Whether the script's client has a value expire between WATCH and MULTI. */
+export function watchesExpiringValue({ amount }: { readonly amount: number }): boolean {
+  return formOf(amount).isExpiring;
+}
+
+function formOf(amount: number): {
+  readonly isTouched: boolean;
+  readonly isQueued: boolean;
+  readonly isExpiring: boolean;
+} {
+  return { isTouched: amount % 2 === 1, isQueued: amount % 4 >= 2, isExpiring: amount % 8 === 2 };
 }
 
 /** The only part of EXEC's reply, or the reply itself if it has no parts. */

@@ -299,4 +299,15 @@ export const clientMutants: readonly Mutant[] = [
     oracles: ['session-guarantees'],
     seedsMax: 5,
   },
+  {
+    name: 'watched-value-outlives-its-time',
+    code: 'M275',
+    title: 'EXEC runs although the value of a watched key has expired',
+    file: 'engine/api/redis/batches.js',
+    find: 'before.present && entryOf(now, nowMs) === undefined',
+    replace: 'before.present && entryOf(now, 0) === undefined',
+    scenario: 'redis-watched-scripts',
+    oracles: ['session-guarantees'],
+    seedsMax: 3,
+  },
 ];

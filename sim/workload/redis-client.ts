@@ -17,7 +17,14 @@ import { listenPlan, publishCommands } from '../evidence/redis-messages.ts';
 import type { DatabaseAct } from '../evidence/redis-databases.ts';
 import { databaseActOf, databaseCommands, isDatabaseWrite } from '../evidence/redis-databases.ts';
 import { pipelineCommands } from '../evidence/redis-pipelines.ts';
-import { commandsUnderWatch, watchedOf } from '../evidence/redis-watches.ts';
+import {
+  commandsOfWatch,
+  commandsUnderWatch,
+  watchedOf,
+  watchedSpareMs,
+  watchedTtlMs,
+  watchesExpiringValue,
+} from '../evidence/redis-watches.ts';
 import type { ClientTarget } from './client.ts';
 import { Impatience } from './impatient-client.ts';
 import type { RedisCommand, RedisExchange } from './redis-connection.ts';
@@ -159,8 +166,16 @@ export class RedisClient {
   ): Promise<Seen> {
     const { key, other, amount } = operation;
     const watched = `w-${this.#setup.name}`;
-    const unwatched = failureOf(await this.#ask(connection, [['WATCH', watched]]), 'read');
+    const beganUs = this.#setup.nowUs();
+    const unwatched = failureOf(await this.#ask(connection, commandsOfWatch(operation, watched)), 'read');
     if (unwatched !== undefined) return unwatched;
+    if (watchesExpiringValue(operation)) {
+      if (this.#setup.nowUs() - beganUs > watchedTtlMs * 500) {
+        await this.#ask(connection, [['UNWATCH']]);
+        return { outcome: 'fail', reason: 'the value may have expired before WATCH' };
+      }
+      await sleep(this.#setup.io.clock, (watchedTtlMs + watchedSpareMs) * 1000);
+    }
     const commands = commandsUnderWatch(operation, watched, scriptCommand(key, other, amount));
     const exchange = await this.#ask(connection, commands);
     const replies = connection.replies.map(({ reply }) => shown(reply));

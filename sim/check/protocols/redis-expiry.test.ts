@@ -79,3 +79,17 @@ it('a value of another datacenter may not have come yet, unless writes wait for 
   expect(seen({ write_consistency: 'DC_EACH_SAFE_QUORUM' })).toBe(1);
   expect(seen({ read_consistency: 'DC_ONE' }, look(50, undefined))).toBe(0);
 });
+
+it('a watched value that expires keeps EXEC from running', () => {
+  const queued = ['+OK', '+QUEUED', '*[":1"]', '+OK'];
+  const watched = (amount: number, replies: readonly string[], leastMs = 0): readonly string[] => {
+    const clocks = new Map([['n1', { leastMs, mostMs: 0 }]]);
+    return checkRedisExpiry([record({ kind: 'watched', amount, replies })], clocks, levelReach({})).reasons;
+  };
+  expect(watched(2, ['+OK', '+QUEUED', 'nil', '+OK'])).toEqual([]);
+  expect(watched(2, queued)[0]).toContain('had expired');
+  // The value does not expire; it was not read in time; the clock may have gone back.
+  expect(watched(6, queued)).toEqual([]);
+  expect(watched(2, [])).toEqual([]);
+  expect(watched(2, queued, -200)).toEqual([]);
+});

@@ -6,13 +6,16 @@
  * that drops expired values, compare that date with theirs. So what may be late or early is computed from the errors of
  * these clocks in this run (`ClockErrors`).
  *
- * Skipped: reads of keys with a write of unknown outcome, or one in progress at the same time, and reads that the
- * configured levels let miss the write.
+ * A value that expires between WATCH and MULTI keeps EXEC from running, as a write would.
+ *
+ * Skipped: reads of keys with a write of unknown outcome, or one in progress at the same time, reads that the
+ * configured levels let miss the write, and EXEC at nodes whose clocks jump.
  */
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import { mustSee } from '../../evidence/level-reach.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import { describeRedis } from '../../evidence/redis.ts';
+import { watchedOf, watchedSpareMs } from '../../evidence/redis-watches.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
@@ -35,6 +38,7 @@ export function checkRedisExpiry(
     if (look.found === undefined) checkMissed(look, writes, clocks, reach, tally);
     else checkFound(look, writes, clocks, tally);
   }
+  for (const record of records) if (record.kind === 'watched') checkWatched(record, clocks, reach, tally);
   return tally.report();
 }
 
@@ -89,6 +93,18 @@ function checkMissed(
   tally.compare(look.completedUs >= surelyUs, look.completedUs, () => {
     return `it has not lived its time: ${describeRedis(look)}, written by ${describeRedis(last)}`;
   });
+}
+
+function checkWatched(record: RedisRecord, clocks: ClockErrors, reach: LevelReach, tally: Tally): void {
+  const { isExpiring, ran } = watchedOf(record);
+  if (!isExpiring) return;
+  const { leastMs, mostMs } = errorAt(record, clocks);
+  // WATCH need not have read the value, or the node's clock may have gone back behind the expiry.
+  if (ran === undefined || !reach.meets || (mostMs - leastMs) * 1000 > watchedSpareMs * 1000 - roundingUs) {
+    tally.skip();
+    return;
+  }
+  tally.compare(!ran, record.completedUs, () => `the watched value had expired: ${describeRedis(record)}`);
 }
 
 function errorAt(
