@@ -96,6 +96,17 @@ export function databaseCommands(id: string, act: DatabaseAct): readonly (readon
   return [['SELECT', String(flushedDatabase)], ...inside(), ['SELECT', '0']];
 }
 
+/** The operation for people: `SET v0 in database 3`. */
+export function databaseWords(act: DatabaseAct): string {
+  const commandsOf: Readonly<Record<DatabaseAct['kind'], string>> = {
+    ...{ flush: 'FLUSHDB', size: 'DBSIZE', audit: 'audit' },
+    ...{ set: 'SET', get: 'GET', incr: 'INCR', setPair: 'MULTI-SET', getPair: 'MULTI-GET' },
+  };
+  if (act.kind === 'flush' && act.all) return 'FLUSHALL';
+  const keys = 'keys' in act ? act.keys : 'key' in act ? [act.key] : [];
+  return [commandsOf[act.kind], ...keys, 'in database', String(flushedDatabase)].join(' ');
+}
+
 /** Whether the operation changes what the database holds. */
 export function isDatabaseWrite({ kind }: DatabaseAct): boolean {
   return kind === 'flush' || kind === 'set' || kind === 'incr' || kind === 'setPair';

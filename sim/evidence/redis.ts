@@ -5,6 +5,7 @@
  * (`redis-databases.ts`).
  */
 import type { Outcome } from './history.ts';
+import { databaseActOf, databaseWords } from './redis-databases.ts';
 
 /** The kinds of Redis operations that a plan can hold. */
 export const redisKinds = [
@@ -93,5 +94,7 @@ export const indefiniteErrors: readonly string[] = [
 export function describeRedis(record: RedisRecord): string {
   const { id, client, kind, key, node, outcome, counted, balances, found, reason } = record;
   const saw = [counted ?? '', balances.join(' '), found ?? ''].join(' ').trim();
-  return `#${id} ${client} ${kind} ${key} at ${node}: ${outcome} ${saw}${reason === '' ? '' : ` (${reason})`}`;
+  const isOnDatabase = kind === 'database' || kind === 'flushall';
+  const what = isOnDatabase ? databaseWords(databaseActOf(record, kind === 'flushall')) : `${kind} ${key}`;
+  return `#${id} ${client} ${what} at ${node}: ${outcome} ${saw}${reason === '' ? '' : ` (${reason})`}`;
 }

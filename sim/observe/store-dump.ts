@@ -16,24 +16,41 @@ import { segmentsInUse } from './segments-in-use.ts';
 
 const directory = 'store';
 
-/** The stores of all nodes that are expected to be present at `atUs` (virtual microseconds). */
-export function dumpStores(cluster: Cluster, atUs: number): readonly ReplicaDump[] {
-  return cluster.members.map((node) => {
-    const files = cluster.host(node).disk.durableFiles();
-    const values = dumpStore(files);
-    return { node, atUs, values, flushed: flushedKeysIn(files, values) };
-  });
+/** Dumps the stores of nodes again and again; a store whose files have not changed since is not read again. */
+export class StoreDumps {
+  readonly #known = new Map<string, ReadStore>();
+
+  /** The stores of all nodes that are expected to be present at `atUs` (virtual microseconds). */
+  take(cluster: Cluster, atUs: number): readonly ReplicaDump[] {
+    return cluster.members.map((node) => {
+      const files = cluster.host(node).disk.durableFiles();
+      const known = this.#known.get(node);
+      const read = known !== undefined && isSame(known.files, files) ? known : readStore(files);
+      this.#known.set(node, read);
+      return { node, atUs, values: read.values, flushed: read.flushed };
+    });
+  }
 }
 
-/** The keys in the store whose bucket was flushed since, by the property records in the same store. */
-function flushedKeysIn(
-  files: ReadonlyMap<string, Buffer>,
-  values: ReadonlyMap<string, DumpedValue>,
-): readonly string[] {
+interface ReadStore extends Pick<ReplicaDump, 'values'> {
+  readonly files: ReadonlyMap<string, Buffer>;
+  readonly flushed: readonly string[];
+}
+
+/** Objects, and property records, which tell whose bucket was flushed since, in one pass over the log. */
+function readStore(files: ReadonlyMap<string, Buffer>): ReadStore {
+  const all = newestOf(files, (key) => !isSystemKey(key) || isPropertyRecord(key));
   const flushes = new FlushHistory();
-  for (const [key, { bytes }] of newestOf(files, isPropertyRecord))
-    if (bytes !== 'damaged') flushes.learn(key, bytes);
-  return [...values].filter(([key]) => flushes.isFlushed(key as PackedKey)).map(([, { name }]) => name);
+  for (const [key, { bytes }] of all)
+    if (isPropertyRecord(key) && bytes !== 'damaged') flushes.learn(key, bytes);
+  const values = new Map([...all].filter(([key]) => !isSystemKey(key)));
+  const flushed = [...values].filter(([key]) => flushes.isFlushed(key)).map(([, { name }]) => name);
+  return { files, values, flushed };
+}
+
+function isSame(left: ReadonlyMap<string, Buffer>, right: ReadonlyMap<string, Buffer>): boolean {
+  if (left.size !== right.size) return false;
+  return [...right].every(([path, content]) => left.get(path)?.equals(content) === true);
 }
 
 interface Newest extends DumpedValue {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { brokenFencesOf } from './broken-fences.ts';
+import { brokenFencesOf, ruledOutOf } from './broken-fences.ts';
 import { emptyConcern, emptyRecording } from './recording.fixture.ts';
 import type { Message, Recording } from './recording.ts';
 
@@ -52,4 +52,21 @@ it('takes no vote on another transaction over the same keys for the answer', () 
 it('says nothing of a refusal, or of another id', () => {
   expect(brokenFencesOf(runOf('abort (conflict)', 'x0/1'))).toEqual([]);
   expect(brokenFencesOf(runOf('commit', 'x0/2'))).toEqual([]);
+});
+
+it('says which owners had consented when a node calls an id ruled out', () => {
+  const run = runOf('commit', 'x0/2');
+  const claim = { ...message('transact.fence', 1, 2, 500, 1, 'under the id x0/1') };
+  const text = 'xa.id.fenced xid=n1-000000000001-1 client=x0/1 verdict=final';
+  const at = (atUs: number): Recording => ({
+    ...run,
+    messages: [claim, ...run.messages],
+    marks: [{ lane: 0, atUs, kind: 'step', text, about: [0] }],
+  });
+  expect(ruledOutOf(at(1500))).toEqual([
+    'At 0.0015 s n1 calls every other attempt under the id x0/1 ruled out, after its abort of n1-000000000001-1: no other node has answered that it fences it; n2 not; n3 not asked, though asked about the id before.',
+  ]);
+  expect(ruledOutOf(at(2500))).toEqual([
+    'At 0.0025 s n1 calls every other attempt under the id x0/1 ruled out, after its abort of n1-000000000001-1: n2 has answered that it fences it; n3 not asked, though asked about the id before.',
+  ]);
 });

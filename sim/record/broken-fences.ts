@@ -2,9 +2,10 @@
  * Finds nodes that carry out a transaction under an idempotency key although they had answered that they fenced it:
  * nothing may be applied under it any more. Pure: it reads recordings.
  */
+import { fieldsOf } from './event-words.ts';
 import { underId } from './message-words.ts';
-import { placeOf, seconds } from './places.ts';
-import type { Message, Recording } from './recording.ts';
+import { listOf, placeOf, seconds } from './places.ts';
+import type { Mark, Message, Recording } from './recording.ts';
 
 /** Requests that carry out, or prepare, what a client asked under its id. */
 const carriesOut = ['transact.prepare', 'transact.commitAlone', 'transact.put'];
@@ -62,6 +63,59 @@ export function brokenFencesOf(run: Recording): readonly string[] {
   }
   return [...told.values()].slice(0, toldMax);
 }
+
+/**
+ * A sentence for each id that a node calls ruled out for the violation's transactions: which other nodes had consented
+ * by then. Pure.
+ */
+export function ruledOutOf(run: Recording): readonly string[] {
+  const { concern, messages, messageKinds, subjects, marks } = run;
+  const named = new Set((concern?.subjects ?? []).map((subject) => subjects[subject] ?? ''));
+  const kindOf = ({ kind }: Message): string => messageKinds[kind] ?? '';
+  const sentenceOf = ({ lane, atUs }: Mark, id: string, xid: string): string => {
+    const place = (one: number): string => placeOf(run, one);
+    const until = messages.filter(({ sentUs }) => sentUs <= atUs);
+    const asked = until.filter(
+      (one) => one.from === lane && kindOf(one) === 'transact.fence' && one.detail === `${underId}${id}`,
+    );
+    const answers = until.filter(
+      (one) =>
+        one.to === lane &&
+        kindOf(one) === 'transacted.fenced' &&
+        one.arrivedUs >= 0 &&
+        one.arrivedUs <= atUs &&
+        subjects[xidOf(one)] === xid,
+    );
+    // Nodes that others ask about the id own it.
+    const owners = new Set(
+      until
+        .filter((one) => ownersAreAsked.includes(kindOf(one)) && one.detail === `${underId}${id}`)
+        .map(({ to }) => to),
+    );
+    const consenting = [...new Set(answers.map(({ from }) => from))];
+    const silent = [...new Set(asked.map(({ to }) => to))].filter((one) => !consenting.includes(one));
+    const unasked = [...owners].filter((one) => one !== lane && !asked.some(({ to }) => to === one));
+    const parts = [
+      consenting.length === 0
+        ? 'no other node has answered that it fences it'
+        : `${listOf(consenting.map(place))} ${consenting.length === 1 ? 'has answered that it fences it' : 'have answered that they fence it'}`,
+      silent.length === 0 ? '' : `${listOf(silent.map(place))} not`,
+      unasked.length === 0 ? '' : `${listOf(unasked.map(place))} not asked, though asked about the id before`,
+    ].filter(Boolean);
+    return `At ${seconds(atUs)} ${place(lane)} calls every other attempt under the id ${id} ruled out, after its abort of ${xid}: ${parts.join('; ')}.`;
+  };
+  return marks
+    .flatMap((mark) => {
+      if (!mark.text.startsWith('xa.id.fenced ')) return [];
+      const fields = fieldsOf(mark.text);
+      const [xid = '', id = ''] = [fields.get('xid'), fields.get('client')];
+      return fields.get('verdict') === 'final' && named.has(xid) ? [sentenceOf(mark, id, xid)] : [];
+    })
+    .slice(0, toldMax);
+}
+
+/** Requests that go to the owners of an id. */
+const ownersAreAsked = ['transact.claim', 'transact.recall', 'transact.fence'];
 
 /** The transaction that a message is about: it is named before the keys. */
 function xidOf({ about }: Message): number {

@@ -59,6 +59,19 @@ it('says what each peer was given of a job, and gave back', () => {
   ]);
 });
 
+it('says which results that came back the client’s answer lacks', () => {
+  const messages = [
+    message('mapPhase', 0, 1, { items: 3, about: [1] }),
+    message('phaseMapped', 1, 0, { items: 1 }),
+  ];
+  const concern = { ...emptyConcern(), text: `${job.text}: asked for b/k4 b/k5, it tells of b/k5` };
+  const run = (name: string): Recording => runOf(messages, { concern, subjects: ['k3', name] });
+  expect(sharesOf(run('k4'), job)).toEqual([
+    "The shares of #j0 c0, by n1: n2 3 inputs, 1 results back, of which the client's answer has 0.",
+  ]);
+  expect(sharesOf(run('k5'), job)).toEqual(['The shares of #j0 c0, by n1: n2 3 inputs, 1 results back.']);
+});
+
 it('says what a node was asked since its counter was last right, and what it lost', () => {
   const operations: readonly RecordedOperation[] = [
     { ...job, text: '#1 c0 put newest/k1 at n1: unknown (timeout)', outcome: 'unknown' },

@@ -3,12 +3,14 @@
  * held what, and where the nearest passing run differs. Pure: it reads recordings. What it says are facts of the
  * recorded run; which of them is the cause, its reader judges.
  */
+import { backupMoments } from './backup-moments.ts';
 import { behindCounter } from './behind-counters.ts';
-import { brokenFencesOf } from './broken-fences.ts';
+import { brokenFencesOf, ruledOutOf } from './broken-fences.ts';
 import { brokenOrdersOf } from './broken-order.ts';
 import { dialoguesOf } from './dialogues.ts';
 import { deedOf, isEveryday, isRefusal } from './event-words.ts';
 import { requestKinds } from '../../engine/peer/wire/kinds.ts';
+import { memberHistories } from './member-history.ts';
 import { reapedTombstonesOf } from './reaped-tombstones.ts';
 import { handleOf, listOf, placeOf, seconds } from './places.ts';
 import type { Mark, Message, RecordedOperation, Recording } from './recording.ts';
@@ -51,6 +53,8 @@ const arrivalsUs = 100_000;
 /** Invariants whose breach the steps of transactions may explain. */
 const aboutTransactions =
   /^(atomicity|durab|strict-|outcome|exactly|lock-|no-dangling|no-silent|metrics-|backup-)/;
+/** Most copies of flushed epochs that are shown. */
+const formerMax = 2;
 /** Most different answers of a node that are shown. */
 const saidMax = 2;
 /** Most keys whose copies are listed, and most operations whose messages are. */
@@ -67,6 +71,9 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
     ...facts.counters(),
     ...facts.behind(),
     ...facts.orders(),
+    ...backupMoments(failing),
+    ...memberHistories(failing),
+    ...facts.formerEpochs(),
     ...facts.arrivals(),
     ...facts.exchanges(),
     ...facts.shares(),
@@ -160,7 +167,18 @@ class Facts {
     const told = (concerned.length > 0 ? concerned : all).map(({ lane, atUs, deed, although }) => {
       return `Out of order: at ${seconds(atUs)} ${placeOf(this.#run, lane)} ${deed}, although ${although}.`;
     });
-    return [...brokenFencesOf(this.#run), ...told].slice(0, ordersMax);
+    return [...brokenFencesOf(this.#run), ...told, ...ruledOutOf(this.#run)].slice(0, ordersMax);
+  }
+
+  /** Copies that a node wrote under an epoch that a flush had ended; of the keys concerned, or of any. */
+  formerEpochs(): readonly string[] {
+    const { states, subjects } = this.#run;
+    const former = states.filter((state) => state.former === true && state.atUs <= this.#concern.atUs);
+    const concerned = former.filter(({ key }) => this.#subjects.has(key));
+    const told = (concerned.length > 0 ? concerned : former).slice(-formerMax).map(({ lane, atUs, key }) => {
+      return `at ${seconds(atUs)} ${placeOf(this.#run, lane)} writes ${subjects[key] ?? ''} under an epoch that a flush had ended, although it had written other keys of that bucket under the later one`;
+    });
+    return told.length === 0 ? [] : [`Flushed epochs: ${told.join('; ')}.`];
   }
 
   /** What reached the nodes that a violation without an operation names, about its key, last. */
@@ -194,7 +212,9 @@ class Facts {
     const concerned = this.#concerned();
     // Of what is shared among peers, the shares tell more.
     const single = concerned.filter((one) => sharesOf(this.#run, one).length === 0);
-    return (concerned.length > 0 ? single : [...this.#lastWrites(), ...this.#lastReads()]).flatMap((one) => {
+    const chosen = concerned.length > 0 ? single : this.#lastWrites();
+    const reads = this.#lastReads().filter((one) => !chosen.includes(one));
+    return [...chosen, ...reads].flatMap((one) => {
       const { messages, messageKinds } = this.#run;
       const endUs = one.completedUs < 0 ? this.#concern.atUs : one.completedUs;
       const within = messages.filter(
@@ -290,15 +310,21 @@ class Facts {
   losses(): readonly string[] {
     const write = this.#lostWrite();
     if (write === undefined) return [];
-    const told = lostValuesOf(this.#run, write)
-      .slice(0, lossesMax)
-      .map(({ lane, atUs, holds, reasons }) => {
-        const short = holds.length > heldMax ? `${holds.slice(0, heldMax)}…` : holds;
-        const why = reasons.length === 0 ? '' : `, ${reasons.join(', ')}`;
-        return `from ${seconds(atUs)} on ${placeOf(this.#run, lane)} lacks it, and holds ${short}${why}`;
-      });
+    const losses = lostValuesOf(this.#run, write);
+    const told = losses.slice(0, lossesMax).map(({ lane, atUs, holds, othersLost, reasons }) => {
+      const short = holds.length > heldMax ? `${holds.slice(0, heldMax)}…` : holds;
+      const also = othersLost === 0 ? '' : ` (${othersLost} other values that it held are gone, too)`;
+      const why = reasons.length === 0 ? '' : `, ${reasons.join(', ')}`;
+      return `from ${seconds(atUs)} on ${placeOf(this.#run, lane)} lacks it, and holds ${short}${also}${why}`;
+    });
     const who = handleOf(this.#run, write);
-    return told.length === 0 ? [] : [`Where the value of ${who} got lost: ${told.join('; ')}.`];
+    const [first] = losses;
+    const { sameActor } = first ?? {};
+    const actor =
+      first === undefined || sameActor === undefined
+        ? ''
+        : ` There ${placeOf(this.#run, first.lane)} wrote ${sameActor.value} as the actor of the lost value (${sameActor.actor}): to every replica a value has seen the earlier ones of its actor.`;
+    return told.length === 0 ? [] : [`Where the value of ${who} got lost: ${told.join('; ')}.${actor}`];
   }
 
   /** Nodes that call a running peer DOWN: it gets no copies from them. */

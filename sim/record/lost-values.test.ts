@@ -54,3 +54,12 @@ it('a node that starts has lost it in its crash', () => {
     }),
   ).toEqual(['n1 60000 nothing, at its start after it died at 0.0400 s']);
 });
+
+it('where values stand beside each other, the one of the lost value’s actor is named', () => {
+  const states = [
+    { ...held(0, 2000, '«w:c0:1» «w:c1:4» (18 bytes)'), actors: ['n1.aa', 'n2.bb'] },
+    { ...held(0, 9000, '«w:c0:2» (9 bytes)'), actors: ['n1.aa'] },
+  ];
+  const [lost] = lostValuesOf({ ...emptyRecording(), concern: emptyConcern(), states }, write);
+  expect(lost).toMatchObject({ othersLost: 1, sameActor: { value: '«w:c0:2»', actor: 'n1.aa' } });
+});

@@ -14,6 +14,10 @@ export interface LostValue {
   readonly atUs: number;
   /** What it holds instead. */
   readonly holds: string;
+  /** A value that it holds instead, of the same actor as the lost one: for every replica it has seen the lost one. */
+  readonly sameActor?: { readonly value: string; readonly actor: string };
+  /** How many other values of the key it held before, and holds no longer. */
+  readonly othersLost: number;
   /** What made it so, as far as the recording shows: clauses after a comma. */
   readonly reasons: readonly string[];
 }
@@ -24,19 +28,43 @@ export function lostValuesOf(run: Recording, write: RecordedOperation): readonly
   const [key] = write.about;
   const endUs = run.concern?.atUs ?? Number.POSITIVE_INFINITY;
   if (tag === undefined || key === undefined) return [];
-  const holding = new Set<number>();
-  const lost = new Map<number, HeldState>();
+  const holding = new Map<number, HeldState>();
+  const lost = new Map<number, { readonly before: HeldState; readonly state: HeldState }>();
   for (const state of run.states) {
     if (state.key !== key || state.atUs > endUs) continue;
-    if (state.text.includes(tag)) holding.add(state.lane);
-    else if (holding.has(state.lane) && !lost.has(state.lane)) lost.set(state.lane, state);
+    const before = holding.get(state.lane);
+    if (state.text.includes(tag)) holding.set(state.lane, state);
+    else if (before !== undefined && !lost.has(state.lane)) lost.set(state.lane, { before, state });
   }
   return [...lost.values()]
-    .toSorted((left, right) => left.atUs - right.atUs)
-    .map((state) => {
+    .toSorted((left, right) => left.state.atUs - right.state.atUs)
+    .map(({ before, state }) => {
       const { lane, atUs, text } = state;
-      return { lane, atUs, holds: text.replace(/ \(\d+ bytes\)$/, ''), reasons: reasonsOf(run, state) };
+      const sameActor = successorOf(tag, before, state, `${run.lanes[lane]?.name ?? ''}.`);
+      const others = valuesIn(before).filter((value) => value !== tag && !text.includes(value)).length;
+      return {
+        ...{ lane, atUs, holds: text.replace(/ \(\d+ bytes\)$/, ''), othersLost: others },
+        ...{ reasons: reasonsOf(run, state), ...(sameActor === undefined ? {} : { sameActor }) },
+      };
     });
+}
+
+function valuesIn({ text }: HeldState): readonly string[] {
+  return text.match(/«[^»]+»/g) ?? [];
+}
+
+/** The value of the new copy that the actor of the lost one wrote; only where values of a key stand beside each other. */
+function successorOf(
+  tag: string,
+  before: HeldState,
+  state: HeldState,
+  nodePrefix: string,
+): LostValue['sameActor'] {
+  const values = valuesIn(before);
+  const actor = values.length < 2 ? undefined : before.actors?.[values.indexOf(tag)];
+  if (actor?.startsWith(nodePrefix) !== true) return undefined;
+  const value = valuesIn(state)[state.actors?.indexOf(actor) ?? -1];
+  return value === undefined ? undefined : { value, actor };
 }
 
 function reasonsOf(run: Recording, { lane, atUs, key }: HeldState): readonly string[] {

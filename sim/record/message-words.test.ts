@@ -55,6 +55,13 @@ it('a refusal is shown with its code, a missing object as no copy', () => {
   expect(said({ kind: 'object', object: undefined })).toEqual({ kind: 'object', detail: 'no copy' });
 });
 
+it('a description of a large object is shown with the beginning of its digest', () => {
+  const described = { bytes: 200_090, digest: Buffer.alloc(32, 0xab) };
+  expect(said({ kind: 'object', object: undefined, described }).detail).toBe(
+    'describes 200090 bytes, digest ababab…',
+  );
+});
+
 it('of a damaged body the kind is shown', () => {
   expect(asked({ kind: 'mapPhase', words: Buffer.from([255, 255, 255]) })).toEqual({ kind: 'mapPhase' });
 });

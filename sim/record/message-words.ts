@@ -34,6 +34,8 @@ export interface FrameWords {
 /** What the detail of a request about a transaction begins with if it has an idempotency key, which follows. */
 export const underId = 'under the id ';
 
+/** So many bytes of a digest are shown. */
+const digestBytes = 3;
 /** Most characters of what a refusal says. */
 const refusalMax = 80;
 
@@ -82,8 +84,12 @@ function replyWords(frame: Frame, kind: string): FrameWords {
   const reply = decodeReply(frame);
   switch (reply.kind) {
     case 'object': {
-      const isCopy = reply.object !== undefined || reply.described !== undefined || reply.same === true;
-      return isCopy ? { kind } : { kind, detail: 'no copy' };
+      if (reply.described !== undefined) {
+        const { bytes, digest } = reply.described;
+        const begins = Buffer.from(digest).toString('hex', 0, digestBytes);
+        return { kind, detail: `describes ${bytes} bytes, digest ${begins}…` };
+      }
+      return reply.object !== undefined || reply.same === true ? { kind } : { kind, detail: 'no copy' };
     }
     case 'failed':
       return { kind, detail: `${reply.code}: ${shortened(reply.detail)}` };

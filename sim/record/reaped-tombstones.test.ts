@@ -4,7 +4,7 @@ import { reapedTombstonesOf } from './reaped-tombstones.ts';
 import { emptyConcern, emptyRecording } from './recording.fixture.ts';
 
 const held = (lane: number, atUs: number, text: string, key = 0) => ({ lane, atUs, key, text });
-const tombstone = 'no traced value (64 bytes)';
+const tombstone = 'a tombstone (64 bytes)';
 
 it('a tombstone is reaped where nothing follows it, and the youngest comes first', () => {
   const states = [

@@ -2,7 +2,7 @@
 import type { Recording } from './recording.ts';
 
 /** How a recording describes a copy without a value: a tombstone. */
-const tombstoneForm = /^no traced value /;
+const tombstoneForm = /^a tombstone /;
 /** A start that reads a disk takes at most so long, in microseconds. */
 const startUs = 1_000_000;
 

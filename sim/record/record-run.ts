@@ -9,6 +9,7 @@ import {
 import { describeOperation } from '../evidence/history.ts';
 import { describeJob, describeListing } from '../evidence/jobs.ts';
 import { describeRedis } from '../evidence/redis.ts';
+import { keysOfRedis } from '../evidence/redis-keys.ts';
 import { describeTransaction } from '../evidence/transactions.ts';
 import type { Outcome } from '../evidence/history.ts';
 import { invariantTable } from '../check/invariants.ts';
@@ -96,7 +97,7 @@ function operationsOf(outcome: RunOutcome, recorder: Recorder): readonly Recorde
       const xids = one.xids.flatMap((attempt) => attempt.split(' ', 1));
       return add(`#t${one.id}`, one, describeTransaction(one), [...keys, ...xids]);
     }),
-    ...outcome.redis.map((one) => add(`#${one.id}`, one, describeRedis(one), [])),
+    ...outcome.redis.map((one) => add(`#${one.id}`, one, describeRedis(one), keysOfRedis(one))),
     ...outcome.jobs.map((one) => add(`#${one.id}`, one, describeJob(one), one.keys)),
     ...bucketOperationsOf(outcome, add),
     ...outcome.listings.map((one) => add('', one, describeListing(one), one.names)),

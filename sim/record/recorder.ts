@@ -9,10 +9,10 @@ import { ReplicaShadow } from '../observe/replica-shadow.ts';
 import type { Plan, PlanFault } from '../plan/plan.ts';
 import { faultKinds } from '../faults/fault-table.ts';
 import { networkFaults } from '../faults/network.ts';
-import { nextTag, tagAt } from '../workload/traced-value.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
+import { heldWords, WrittenEpochs } from './held-versions.ts';
 import { MessageRecorder } from './message-recorder.ts';
 import { faultSentence } from './plan-sentences.ts';
 import type { Band, HeldState, Lane, Mark, MarkKind } from './recording.ts';
@@ -48,6 +48,7 @@ export class Recorder {
   readonly #plan: Plan;
   readonly #open = new Map<string, { readonly fault: PlanFault; readonly fromUs: number }>();
   readonly #held = new Map<string, Map<PackedKey, string>>();
+  readonly #epochs = new Map<string, WrittenEpochs>();
   #now: () => number = () => 0;
 
   constructor(plan: Plan) {
@@ -185,7 +186,8 @@ export class Recorder {
   #holds(node: string, key: PackedKey, value: Buffer | undefined): void {
     const held = this.#held.get(node) ?? new Map<PackedKey, string>();
     this.#held.set(node, held);
-    const text = describeValue(value);
+    const words = heldWords(value);
+    const { text } = words;
     if (held.get(key) === text || (value === undefined && !held.has(key))) return;
     held.set(key, text);
     if (this.states.length >= statesMax) {
@@ -193,7 +195,10 @@ export class Recorder {
       return;
     }
     const subject = this.subjects.of(nameOfKey(key));
-    this.states.push({ lane: this.laneOf(node), atUs: this.#now(), key: subject, text });
+    const epochs = this.#epochs.get(node) ?? new WrittenEpochs();
+    this.#epochs.set(node, epochs);
+    const former = value !== undefined && epochs.isFormer(key) ? ({ former: true } as const) : {};
+    this.states.push({ lane: this.laneOf(node), atUs: this.#now(), key: subject, ...words, ...former });
   }
 }
 
@@ -203,13 +208,4 @@ function linksOf({ kind }: PlanFault): Band['links'] {
   const { aim } = faultKinds[kind];
   if (aim === 'link') return 'between';
   return aim === 'side' ? 'around' : undefined;
-}
-
-function describeValue(value: Buffer | undefined): string {
-  if (value === undefined) return 'nothing';
-  const tags: string[] = [];
-  for (let at = nextTag(value, 0, value.length); at >= 0; at = nextTag(value, at + 1, value.length)) {
-    tags.push(tagAt(value, at) ?? '(a damaged tag)');
-  }
-  return `${tags.length === 0 ? 'no traced value' : tags.join(' ')} (${value.length} bytes)`;
 }

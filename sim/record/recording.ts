@@ -84,6 +84,10 @@ export interface HeldState {
   /** Index into `subjects`. */
   readonly key: number;
   readonly text: string;
+  /** The actors that wrote the values of `text`, in its order; absent where they cannot be told apart. */
+  readonly actors?: readonly string[];
+  /** It was written in an epoch of its bucket that had ended: the node had written in a later one before. */
+  readonly former?: true;
 }
 
 /** A metric of a node beside what the world counted. */

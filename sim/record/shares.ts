@@ -13,6 +13,8 @@ interface Share {
   /** Inputs of a job; 0 in a listing. */
   readonly inputs: number;
   readonly answers: number;
+  /** Keys of the inputs. */
+  readonly keys: readonly number[];
   /** Results or names. */
   readonly results: number;
   /** What the peer's most telling answer says, in parentheses. */
@@ -37,15 +39,32 @@ export function sharesOf(run: Recording, operation: RecordedOperation): readonly
   const who = handleOf(run, operation);
   return sharedWorks.flatMap((work) => {
     const all = allShares(run, operation, work);
-    const told = all.map(({ lane, requests, inputs, answers, results, notable }) => {
+    const told = all.map((one) => {
+      const { lane, requests, inputs, answers, results, notable } = one;
       const given = inputs > 0 ? `${inputs} inputs` : `${requests} requests`;
       const got = answers === 0 ? 'nothing back' : `${results} ${work.results} back`;
-      return `${placeOf(run, lane)} ${given}, ${got}${notable}`;
+      return `${placeOf(run, lane)} ${given}, ${got}${notable}${lostOf(run, operation, one)}`;
     });
     if (told.length === 0) return [];
     const by = placeOf(run, operation.node);
     return [`${work.title} of ${who}, by ${by}: ${told.join('; ')}.${totalOf(all, operation)}`];
   });
+}
+
+/**
+ * Where the client's answer tells of fewer of a peer's inputs than the peer gave results: the answer lost them at the
+ * node that the client asked.
+ */
+function lostOf(
+  { concern, subjects }: Recording,
+  { id }: RecordedOperation,
+  { results, inputs, keys }: Share,
+): string {
+  const [, answered] = /, it tells of ([^:]*)/.exec(concern?.text ?? '') ?? [];
+  if (answered === undefined || concern?.text.startsWith(`${id} `) !== true || results > inputs) return '';
+  const names = new Set(answered.split(' ').map((name) => name.slice(name.lastIndexOf('/') + 1)));
+  const count = keys.filter((key) => names.has(subjects[key] ?? '')).length;
+  return count >= results ? '' : `, of which the client's answer has ${count}`;
 }
 
 /** What all peers gave; of results beside what the client was answered, where each input gives at most one. */
@@ -81,6 +100,7 @@ function allShares(
       lane,
       requests: requests.length,
       inputs: sum(requests),
+      keys: [...new Set(requests.flatMap(({ about }) => about))],
       answers: answers.length,
       results: sum(answers),
       notable: notableOf(answers),

@@ -19,7 +19,7 @@ import { DurableValues } from '../workload/durable-values.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
 import { answerTimeoutUs, Load } from '../workload/workload.ts';
 import { branchesLeft } from '../observe/branches-left.ts';
-import { dumpStores } from '../observe/store-dump.ts';
+import { StoreDumps } from '../observe/store-dump.ts';
 import { TransactionSteps, tracesSteps } from '../observe/transaction-steps.ts';
 import { ExchangeObserver } from '../observe/exchange-observer.ts';
 import { RunObserver } from '../observe/observer.ts';
@@ -270,8 +270,9 @@ class Run {
     if (!needsAny(this.#plan.floors, 'equal-replicas')) return;
     this.#world.trace.note('run.converging.began');
     const endUs = this.#world.nowUs + convergenceUsMax;
+    const dumps = new StoreDumps();
     for (;;) {
-      this.#dumps = dumpStores(this.#cluster, this.#world.nowUs);
+      this.#dumps = dumps.take(this.#cluster, this.#world.nowUs);
       const isEqual = convergenceRow.check?.({ replicas: this.#replicas() })?.ok === true;
       if ((isEqual && !this.#cluster.hasLeaving) || this.#world.nowUs >= endUs || this.#unfinished !== '')
         return;

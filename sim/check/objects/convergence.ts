@@ -157,13 +157,19 @@ function isSame(left: DumpedValue['bytes'] | undefined, right: DumpedValue['byte
   return Buffer.compare(left, right) === 0;
 }
 
+/** What tags of values begin with, and their longest form. */
+const tagOpening = Buffer.from('«w:');
+const tagBytesMax = 256;
+
 /** `612 bytes «w:c1:4»`: enough to tell which replica is behind. */
 function describe(bytes: DumpedValue['bytes'] | undefined): string {
   if (bytes === undefined) return 'nothing';
   if (bytes === 'damaged') return 'a damaged record';
-  const tags =
-    Buffer.from(bytes)
-      .toString('utf8')
-      .match(/«w:[^»]{1,60}»/gu) ?? [];
+  const searched = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const tags: string[] = [];
+  for (let at = searched.indexOf(tagOpening); at >= 0; at = searched.indexOf(tagOpening, at + 1)) {
+    const tag = /^«w:[^»]{1,60}»/u.exec(searched.toString('utf8', at, at + tagBytesMax))?.[0];
+    if (tag !== undefined) tags.push(tag);
+  }
   return [`${bytes.length} bytes`, ...tags].join(' ');
 }

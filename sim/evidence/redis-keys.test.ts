@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+
+import { keysOfRedis } from './redis-keys.ts';
+import { databaseActOf, databaseWords } from './redis-databases.ts';
+import type { RedisRecord } from './redis.ts';
+
+const record: RedisRecord = {
+  ...{ id: 'q1', kind: 'incr', client: 'r0', node: 'n1', datacenter: 'dc1', key: 2, other: 1, amount: 5 },
+  ...{ invokedUs: 0, completedUs: 1, outcome: 'ok', reason: '', counted: undefined, balances: [] },
+  ...{ found: undefined, replies: [], final: false },
+};
+
+it('an operation names the keys of its commands', () => {
+  expect(keysOfRedis(record)).toEqual(['c2']);
+  expect(keysOfRedis({ ...record, kind: 'transfer' })).toEqual(['a2', 'a1']);
+  expect(keysOfRedis({ ...record, kind: 'watched', other: 0 })).toEqual(['a0', 'c2']);
+  expect(keysOfRedis({ ...record, kind: 'snapshot', balances: [1, 2] })).toEqual(['a0', 'a1']);
+  expect(keysOfRedis({ ...record, kind: 'publish' })).toEqual([]);
+});
+
+it('an operation on a flushed database is told by its commands', () => {
+  const told = [0, 3, 10, 75, 95].map((amount) => databaseWords(databaseActOf({ amount }, false)));
+  expect(told).toEqual([
+    'audit in database 3',
+    'FLUSHDB in database 3',
+    'SET v0 in database 3',
+    'MULTI-SET x0 y0 in database 3',
+    'DBSIZE in database 3',
+  ]);
+  expect(databaseWords({ kind: 'flush', all: true })).toBe('FLUSHALL');
+});
