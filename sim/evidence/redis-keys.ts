@@ -2,8 +2,9 @@
 import type { RedisRecord } from './redis.ts';
 import { audited, databaseActOf } from './redis-databases.ts';
 import { pageCommands } from './redis-pages.ts';
+import { pipelineCommands } from './redis-pipelines.ts';
 
-/** The keys of the operation, each once; none for pipelines and messages, whose commands name many. */
+/** The keys of the operation, each once; none for messages. */
 export function keysOfRedis({ id, kind, key, other, amount, balances }: RedisRecord): readonly string[] {
   switch (kind) {
     case 'incr':
@@ -26,6 +27,7 @@ export function keysOfRedis({ id, kind, key, other, amount, balances }: RedisRec
       return keysOnDatabase(databaseActOf({ amount }, kind === 'flushall'));
     case 'pipeline':
     case 'sets':
+      return [...new Set(pipelineCommands({ id, kind, amount }).flatMap(({ keys }) => keys))];
     case 'publish':
     case 'listen':
       return [];

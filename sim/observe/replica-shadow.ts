@@ -39,6 +39,7 @@ export class ReplicaShadow {
   readonly #tails = new Map<string, SegmentTail>();
   readonly #now: () => number;
   readonly #changed: (change: ShadowChange) => void;
+  readonly #ofEngine: ((record: LogRecord) => void) | undefined;
   /** Changed keys with the virtual times of their changes, in order. */
   readonly changes: { readonly atUs: number; readonly key: PackedKey }[] = [];
   /** Sequence number of the newest record when the store opened, the engine's system keys included. */
@@ -48,9 +49,15 @@ export class ReplicaShadow {
   /** 32 hexadecimal digits; undefined until the store has written something. */
   storeId: string | undefined;
 
-  constructor(now: () => number, changed: (change: ShadowChange) => void) {
+  /** `ofEngine` receives the records of the engine's own, also those that the store holds when it opens. */
+  constructor(
+    now: () => number,
+    changed: (change: ShadowChange) => void,
+    ofEngine?: (record: LogRecord) => void,
+  ) {
     this.#now = now;
     this.#changed = changed;
+    this.#ofEngine = ofEngine;
   }
 
   /**
@@ -120,9 +127,13 @@ export class ReplicaShadow {
     tail.read(content, from, take);
   }
 
-  #enter({ key, token, seq, value }: LogRecord): HeldVersion | undefined {
+  #enter(record: LogRecord): HeldVersion | undefined {
+    const { key, token, seq, value } = record;
     this.seqSeen = Math.max(this.seqSeen, seq);
-    if (isSystemKey(key)) return undefined;
+    if (isSystemKey(key)) {
+      this.#ofEngine?.(record);
+      return undefined;
+    }
     // Its batch is a hole.
     if (value === 'damaged') return undefined;
     const versions = this.#keys.get(key) ?? [];

@@ -94,12 +94,26 @@ export function ruledOutOf(run: Recording): readonly string[] {
     );
     const consenting = [...new Set(answers.map(({ from }) => from))];
     const silent = [...new Set(asked.map(({ to }) => to))].filter((one) => !consenting.includes(one));
+    const otherwise = (from: number): string => {
+      const answer = until.find(
+        (one) =>
+          one.from === from &&
+          one.to === lane &&
+          one.arrivedUs >= 0 &&
+          one.arrivedUs <= atUs &&
+          ['transacted.named', 'transacted.voted'].includes(kindOf(one)) &&
+          subjects[xidOf(one)] === xid,
+      );
+      return answer === undefined
+        ? `${place(from)} not`
+        : `${place(from)} has answered: ${answer.detail ?? ''}`;
+    };
     const unasked = [...owners].filter((one) => one !== lane && !asked.some(({ to }) => to === one));
     const parts = [
       consenting.length === 0
         ? 'no other node has answered that it fences it'
         : `${listOf(consenting.map(place))} ${consenting.length === 1 ? 'has answered that it fences it' : 'have answered that they fence it'}`,
-      silent.length === 0 ? '' : `${listOf(silent.map(place))} not`,
+      ...silent.map(otherwise),
       unasked.length === 0 ? '' : `${listOf(unasked.map(place))} not asked, though asked about the id before`,
     ].filter(Boolean);
     return `At ${seconds(atUs)} ${place(lane)} calls every other attempt under the id ${id} ruled out, after its abort of ${xid}: ${parts.join('; ')}.`;

@@ -32,7 +32,7 @@ it('says who was asked about a transaction, and who answered what', () => {
 it('names the requests under an idempotency key, and that no message asks whether it was used', () => {
   const detail = 'under the id x0/1';
   const concern = { ...emptyConcern(), text: 'n1-0123456789ab-7 carries out x0/1' };
-  expect(dialoguesOf(runOf([message('transact.fence', 0, 1, { detail })], { concern }))[0]).toBe(
+  expect(dialoguesOf(runOf([message('transact.fence', 0, 1, { detail })], { concern }))[1]).toBe(
     'Requests under the id x0/1: n1 sends fence to n2 (0.0010 s). No recorded message asks whether the id was used (recall, claim).',
   );
 });

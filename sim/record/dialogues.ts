@@ -3,6 +3,7 @@
  * had to ask another and did not, that it did not says most. Pure.
  */
 import type { Message, Recording } from './recording.ts';
+import { idOf, idRecordsOf } from './client-ids.ts';
 import { underId } from './message-words.ts';
 import { listOf, placeOf, seconds } from './places.ts';
 
@@ -27,8 +28,6 @@ const answersTo: Readonly<Record<string, readonly string[]>> = {
 
 const xidForm = /^\w+-[0-9a-f]{12}-\d+$/;
 
-/** What a client calls its idempotency key: `x5/48`. */
-const idForm = /\b[a-z]+\d+\/\d+\b/;
 /** Questions whether an idempotency key was used. */
 const lookups = ['transact.recall', 'transact.claim'];
 /** Most requests under an id that are shown. */
@@ -36,7 +35,7 @@ const requestsMax = 4;
 
 /** A sentence about the idempotency key that the violation names, and one for each of its transactions. */
 export function dialoguesOf(run: Recording): readonly string[] {
-  return [...requestsUnderId(run), ...aboutTransactions(run)];
+  return [...idRecordsOf(run), ...requestsUnderId(run), ...coordinatorsOf(run), ...aboutTransactions(run)];
 }
 
 /**
@@ -45,7 +44,7 @@ export function dialoguesOf(run: Recording): readonly string[] {
  */
 function requestsUnderId(run: Recording): readonly string[] {
   const { concern, messages, messageKinds } = run;
-  const id = idForm.exec(concern?.text ?? '')?.[0];
+  const id = idOf(run);
   if (id === undefined) return [];
   const endUs = concern?.atUs ?? 0;
   const all = messages.filter(({ detail, sentUs }) => sentUs <= endUs && detail === `${underId}${id}`);
@@ -59,6 +58,32 @@ function requestsUnderId(run: Recording): readonly string[] {
   return told.length === 0 && isLookedUp
     ? []
     : [`Requests under the id ${id}: ${told.length === 0 ? 'none between nodes' : told.join('; ')}.${none}`];
+}
+
+/** What became of coordinators that died, or left, before the violation and did not come back. */
+function coordinatorsOf({ concern, subjects, lanes, marks, ...run }: Recording): readonly string[] {
+  const endUs = concern?.atUs ?? 0;
+  const names = (concern?.subjects ?? []).flatMap((subject) => {
+    const name = subjects[subject] ?? '';
+    return xidForm.test(name) ? [name.slice(0, name.indexOf('-'))] : [];
+  });
+  return [...new Set(names)].flatMap((name) => {
+    const lane = lanes.findIndex((one) => one.name === name);
+    const own = marks.filter((mark) => mark.lane === lane && mark.atUs <= endUs);
+    const ended = own.findLast(({ kind }) => kind === 'crash' || kind === 'stop');
+    const started = own.findLast(({ kind }) => kind === 'start');
+    if (ended === undefined || (started !== undefined && started.atUs > ended.atUs)) return [];
+    const replaced = marks.find(
+      ({ kind, text, atUs }) => kind === 'fault' && atUs <= endUs && text.endsWith(` replaces ${name}`),
+    );
+    const by =
+      replaced === undefined
+        ? 'and has not started since'
+        : `and ${lanes[replaced.lane]?.name ?? ''} has replaced it`;
+    return [
+      `${placeOf({ lanes, plan: run.plan }, lane)}, which coordinated it, died at ${seconds(ended.atUs)} ${by}.`,
+    ];
+  });
 }
 
 /** A sentence for each of the transactions, those named last first. */

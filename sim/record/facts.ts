@@ -260,11 +260,31 @@ class Facts {
   }
 
   /** Where a write lacks promised copies: what its coordinator knew of when it answered. `answers`: of other nodes. */
-  #tooFew({ node, text }: RecordedOperation, answers: number | undefined): string {
+  #tooFew(one: RecordedOperation, answers: number | undefined): string {
+    const { node, text } = one;
     const [, durable, promised] = / (\d+) of (\d+) promised durable copies/.exec(this.#concern.text) ?? [];
     if (durable === undefined || answers === undefined || !writeForm.test(text)) return '';
     if (answers + 1 >= Number(promised)) return '';
-    return ` So ${placeOf(this.#run, node)} counts ${promised} copies where it knows of ${answers + 1} at most: its own and ${answers} of other nodes.`;
+    return ` So ${placeOf(this.#run, node)} counts ${promised} copies where it knows of ${answers + 1} at most: its own and ${answers} of other nodes.${this.#answersToOthers(one)}`;
+  }
+
+  /** Answers about other keys that reach the node just before it answers: it may take them for answers about this one. */
+  #answersToOthers({ node, invokedUs, completedUs, about }: RecordedOperation): string {
+    const { messages, messageKinds, subjects } = this.#run;
+    const last = messages.filter(
+      (one) =>
+        one.to === node &&
+        messageKinds[one.kind] === 'written' &&
+        one.arrivedUs >= invokedUs &&
+        one.arrivedUs <= completedUs &&
+        one.about.length > 0 &&
+        !one.about.some((key) => about.includes(key)),
+    );
+    const told = last.slice(-arrivalsMax).map((one) => {
+      const keys = listOf(one.about.map((key) => subjects[key] ?? ''));
+      return `${placeOf(this.#run, one.from)} has written ${keys} (${seconds(one.arrivedUs)})`;
+    });
+    return told.length === 0 ? '' : ` Meanwhile it hears about other keys: ${told.join('; ')}.`;
   }
 
   /** Which copies the node writes anew after a read, where replicas were to become equal. */

@@ -77,7 +77,7 @@ function requestWords(frame: Frame, kind: string): FrameWords {
   }
 }
 
-const told = ['object', 'failed', 'transacted', 'phaseMapped', 'namesListed'];
+const told = ['object', 'failed', 'transacted', 'phaseMapped', 'namesListed', 'mergedMany'];
 
 function replyWords(frame: Frame, kind: string): FrameWords {
   if (!told.includes(kind)) return { kind };
@@ -107,6 +107,10 @@ function replyWords(frame: Frame, kind: string): FrameWords {
         failure === undefined ? '' : `then ${failure.code}: ${shortened(failure.detail)}`,
       ];
       return { kind, detail: parts.filter(Boolean).join(', '), items: values };
+    }
+    case 'mergedMany': {
+      const why = /[ -~]{4,}/.exec(Buffer.from(reply.words).toString('latin1'))?.[0];
+      return why === undefined ? { kind } : { kind, detail: `some parts failed: ${shortened(why)}` };
     }
     case 'namesListed': {
       const { names, next } = decodeListingAnswer(reply.words);

@@ -7,7 +7,7 @@ export function seconds(us: number): string {
 }
 
 /** `n1`, or `n1 (dc2)` where the cluster has several datacenters. */
-export function placeOf({ lanes, plan }: Recording, lane: number): string {
+export function placeOf({ lanes, plan }: Pick<Recording, 'lanes' | 'plan'>, lane: number): string {
   const name = lanes[lane]?.name ?? '';
   const node = plan.nodes.find((one) => one.name === name);
   const several = new Set(plan.nodes.map(({ datacenter }) => datacenter)).size > 1;

@@ -144,6 +144,8 @@ function concernOf(
   const row = findNamed(invariantTable, broken.invariant);
   const text = broken.firstBad?.text ?? broken.reasons[0] ?? '';
   const named = recorder.subjects.inText(text);
+  // A command of a pipeline, `#q36.3 r2`, is its pipeline's.
+  const whole = `${text.replace(/(#q\d+)\.\d+ /g, '$1 ')} `;
   // Texts of checks describe an operation by its number and client: `#12 c1`; of buckets, all changes matter.
   const isNamed = (one: RecordedOperation): boolean =>
     broken.invariant === 'listings'
@@ -152,9 +154,10 @@ function concernOf(
   const isInText = (one: RecordedOperation): boolean =>
     broken.invariant === 'bucket-properties'
       ? one.text.startsWith(`${one.id} ${bucketOperator} `) && one.about.some((at) => named.includes(at))
-      : `${text} `.includes(`${handleOf(recorder, one)} `);
+      : whole.includes(`${handleOf(recorder, one)} `);
   const called = operations.flatMap((one, at) => (isNamed(one) ? [at] : []));
-  const concerned = called.length > 0 ? called : writersOf(text, operations, recorder);
+  const writers = called.length > 0 ? called : writersOf(text, operations, recorder);
+  const concerned = writers.length > 0 ? writers : attemptsOf(named, operations, recorder);
   const about = concerned.flatMap((at) => operations[at]?.about ?? []);
   const lanes = recorder.lanes.flatMap(({ name }, at) => (wordIn(name, text) ? [at] : []));
   return {
@@ -168,6 +171,19 @@ function concernOf(
     operations: concerned,
   };
 }
+
+/** The clients' transactions of which an attempt is among the named subjects. */
+function attemptsOf(
+  named: readonly number[],
+  operations: readonly RecordedOperation[],
+  { subjects }: Recorder,
+): readonly number[] {
+  const xids = named.filter((subject) => xidForm.test(subjects.names[subject] ?? ''));
+  return operations.flatMap(({ about }, at) => (xids.some((xid) => about.includes(xid)) ? [at] : []));
+}
+
+/** The name of a transaction. */
+const xidForm = /^\w+-[0-9a-f]{12}-\d+$/;
 
 function wordIn(word: string, text: string): boolean {
   return text.split(/[^\w.-]+/).includes(word);

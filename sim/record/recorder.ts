@@ -5,6 +5,7 @@
 import { nameOfKey } from '../../engine/base/object-key.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import type { LogFields } from '../../engine/io/log.ts';
+import type { LogRecord } from '../observe/log-records.ts';
 import { ReplicaShadow } from '../observe/replica-shadow.ts';
 import type { Plan, PlanFault } from '../plan/plan.ts';
 import { faultKinds } from '../faults/fault-table.ts';
@@ -12,6 +13,7 @@ import { networkFaults } from '../faults/network.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
+import { idInKey, recordWords } from './client-ids.ts';
 import { heldWords, WrittenEpochs } from './held-versions.ts';
 import { MessageRecorder } from './message-recorder.ts';
 import { faultSentence } from './plan-sentences.ts';
@@ -49,6 +51,8 @@ export class Recorder {
   readonly #open = new Map<string, { readonly fault: PlanFault; readonly fromUs: number }>();
   readonly #held = new Map<string, Map<PackedKey, string>>();
   readonly #epochs = new Map<string, WrittenEpochs>();
+  readonly #ids = new Map<string, Map<PackedKey, { readonly seq: number; readonly text: string }>>();
+  readonly #idTexts = new Map<string, string>();
   #now: () => number = () => 0;
 
   constructor(plan: Plan) {
@@ -166,12 +170,17 @@ export class Recorder {
     const shadow = new ReplicaShadow(
       () => world.nowUs,
       ({ key, after }) => this.#holds(name, key, after.value),
+      (record) => this.#holdsId(name, record),
     );
     const { disk } = cluster.host(name);
     disk.watch({ wrote: (_host, _life, path, _content, from, whole) => shadow.wrote(path, whole, from) });
     world.trace.on('store.opened', ({ host }) => {
       if (host !== name) return;
+      const ids = this.#idsAt(name);
+      const before = [...ids.keys()];
+      ids.clear();
       shadow.opened(disk.durableFiles());
+      for (const key of before) if (!ids.has(key)) this.#idChanged(name, key, 'nothing');
       const found = new Map([...shadow.held()].map(([key, { value }]) => [key, value]));
       for (const key of this.#held.get(name)?.keys() ?? []) {
         if (!found.has(key)) this.#holds(name, key, undefined);
@@ -183,6 +192,36 @@ export class Recorder {
     });
   }
 
+  /** By the keys of idempotency records: what the node's disk holds, and the store position of that. */
+  #idsAt(node: string): Map<PackedKey, { readonly seq: number; readonly text: string }> {
+    const known =
+      this.#ids.get(node) ?? new Map<PackedKey, { readonly seq: number; readonly text: string }>();
+    this.#ids.set(node, known);
+    return known;
+  }
+
+  #holdsId(node: string, { key, seq, value }: LogRecord): void {
+    if (value === 'damaged' || idInKey(key) === undefined) return;
+    const ids = this.#idsAt(node);
+    if (seq <= (ids.get(key)?.seq ?? -1)) return;
+    const text = recordWords(value);
+    ids.set(key, { seq, text });
+    this.#idChanged(node, key, text);
+  }
+
+  #idChanged(node: string, key: PackedKey, text: string): void {
+    const name = `${node} ${key}`;
+    const id = idInKey(key);
+    if (id === undefined || (this.#idTexts.get(name) ?? 'nothing') === text) return;
+    this.#idTexts.set(name, text);
+    this.#state({ lane: this.laneOf(node), atUs: this.#now(), key: this.subjects.ofId(id), text });
+  }
+
+  #state(state: HeldState): void {
+    if (this.states.length < statesMax) this.states.push(state);
+    else this.#leftOut += 1;
+  }
+
   #holds(node: string, key: PackedKey, value: Buffer | undefined): void {
     const held = this.#held.get(node) ?? new Map<PackedKey, string>();
     this.#held.set(node, held);
@@ -190,15 +229,11 @@ export class Recorder {
     const { text } = words;
     if (held.get(key) === text || (value === undefined && !held.has(key))) return;
     held.set(key, text);
-    if (this.states.length >= statesMax) {
-      this.#leftOut += 1;
-      return;
-    }
     const subject = this.subjects.of(nameOfKey(key));
     const epochs = this.#epochs.get(node) ?? new WrittenEpochs();
     this.#epochs.set(node, epochs);
     const former = value !== undefined && epochs.isFormer(key) ? ({ former: true } as const) : {};
-    this.states.push({ lane: this.laneOf(node), atUs: this.#now(), key: subject, ...words, ...former });
+    this.#state({ lane: this.laneOf(node), atUs: this.#now(), key: subject, ...words, ...former });
   }
 }
 

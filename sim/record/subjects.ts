@@ -27,13 +27,12 @@ export class Subjects {
 
   /** The number of a key (`bucket/k3` and `k3` are one) or of a transaction's id. */
   of(name: string): number {
-    const short = name.slice(name.lastIndexOf('/') + 1);
-    const known = this.#numbers.get(short);
-    if (known !== undefined) return known;
-    const number = this.names.length;
-    this.names.push(short);
-    this.#numbers.set(short, number);
-    return number;
+    return this.#numberOf(name.slice(name.lastIndexOf('/') + 1));
+  }
+
+  /** The number of a client's idempotency key: `x5/48`. */
+  ofId(id: string): number {
+    return this.#numberOf(id);
   }
 
   /** Those that a sentence mentions: `bucket/key` names, transaction ids, buckets that an operator changes. */
@@ -55,6 +54,15 @@ export class Subjects {
       if (name !== undefined && !this.#ignored.has(name)) names.push(name);
     }
     return this.#all(names);
+  }
+
+  #numberOf(name: string): number {
+    const known = this.#numbers.get(name);
+    if (known !== undefined) return known;
+    const number = this.names.length;
+    this.names.push(name);
+    this.#numbers.set(name, number);
+    return number;
   }
 
   #all(names: readonly string[]): readonly number[] {
