@@ -43,6 +43,7 @@ import { leaveUnderLoad } from './leave-under-load.ts';
 import { largeReads } from './large-reads.ts';
 import { longPauses } from './long-pauses.ts';
 import { lostAndDuplicatedMessages } from './lost-and-duplicated-messages.ts';
+import { modulesMissed } from './modules-missed.ts';
 import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
 import { singleNodePowerLoss } from './single-node-power-loss.ts';
 import { singleCopyKeys } from './single-copy-keys.ts';
@@ -244,6 +245,7 @@ export const scenarios: readonly Scenario[] = [
   jobsOverMissedWrites,
   listingsInPages,
   moduleSwappedMidJob,
+  modulesMissed,
   unauthenticatedClients,
   swarm,
 ];

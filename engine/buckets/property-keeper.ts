@@ -284,6 +284,7 @@ export class PropertyKeeper {
     if (under !== undefined) return under;
     const done = new Deferred<boolean>();
     this.#fetching.set(peer, done);
+    this.#io.log.event('debug', 'props.fetch.began', { peer });
     this.#io.spawn('props.fetch', async () => {
       let heard = false;
       try {

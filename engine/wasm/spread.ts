@@ -99,6 +99,7 @@ export class Spread {
     if (this.#stopped || digest === '' || this.#comparing.has(peer) || digest === this.#registry.digest)
       return;
     this.#comparing.add(peer);
+    this.#io.log.event('debug', 'wasm.compare.began', { peer });
     this.#io.spawn('wasm.spread', async () => {
       try {
         await this.#compare(peer);

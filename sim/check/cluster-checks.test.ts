@@ -227,25 +227,27 @@ describe('liveness', () => {
     peersExpected: 1,
     peersLost: 0,
     hintsKept: 0,
+    asking: undefined,
   };
 
   it('holds when all is quiet', () => {
-    expect(verdict(checkQuiet([quiet], 0))).toEqual([true, 5, 0]);
+    expect(verdict(checkQuiet([quiet], 0))).toEqual([true, 6, 0]);
   });
 
   it('asks for DOWN where a node died for good, whose hints may wait', () => {
     const bereft = { ...quiet, peers: new Map([...quiet.peers, ['1', 'DOWN']]), peersLost: 1, hintsKept: 3 };
-    expect(verdict(checkQuiet([bereft], 0))).toEqual([true, 4, 1]);
+    expect(verdict(checkQuiet([bereft], 0))).toEqual([true, 5, 1]);
     expect(checkQuiet([{ ...bereft, peersLost: 0, peersExpected: 2 }], 0).ok).toBe(false);
   });
 
-  it('breaks over a busy client, a peer that is not NORMAL or not known, a node that is away, and a hint', () => {
+  it('breaks over a busy client, a peer that is not NORMAL or not known, a node that is away, a hint, and a node that asks on', () => {
     expect(checkQuiet([quiet], 1).ok).toBe(false);
     const broken = [
       { ...quiet, peers: new Map([['0', 'DOWN']]) },
       { ...quiet, peersExpected: 2 },
       { ...quiet, peers: undefined },
       { ...quiet, hintsKept: 3 },
+      { ...quiet, asking: 'modules' },
     ];
     for (const record of broken) expect(checkQuiet([record], 0).ok).toBe(false);
   });

@@ -32,6 +32,8 @@ export interface BackupRecord {
   /** The last node held its writes back from here on, and the first one was told to go on here. */
   readonly heldUs: number;
   readonly releasedUs: number;
+  /** What nodes were left with, as clauses: writes held back and segments pinned though the backup was over. */
+  readonly leftBehind: readonly string[];
   /** Undefined if there is no backup, or if it cannot be read back. */
   readonly contents: BackupContents | undefined;
 }

@@ -192,4 +192,49 @@ export const oracleMutants: readonly Mutant[] = [
     oracles: ['listings'],
     seedsMax: 3,
   },
+  {
+    name: 'digest-of-modules-too-early',
+    code: 'M276',
+    title: 'a node that is saving a module goes on to state the digest of what it knew before',
+    file: 'engine/wasm/registry.js',
+    find: `        await shelf.save(entry.id, encodeEntry(entry));
+        const before = this.#entries.get(entry.id)?.content;
+        this.#entries.set(entry.id, entry);
+        this.#digest = undefined;`,
+    replace: `        this.#digest = undefined;
+        await shelf.save(entry.id, encodeEntry(entry));
+        const before = this.#entries.get(entry.id)?.content;
+        this.#entries.set(entry.id, entry);`,
+    scenario: 'modules-missed',
+    oracles: ['liveness'],
+    seedsMax: 5,
+  },
+  {
+    name: 'failed-cut-holds-on',
+    code: 'M277',
+    title: 'a backup whose cut has failed lets no node go on: their leases end the hold',
+    file: 'engine/backup/cut-protocol.js',
+    find: `        await node.release(id);
+        await node.end(id);`,
+    replace: `        if (id === '')
+            await node.release(id);
+        await node.end(id);`,
+    scenario: 'backups-under-faults',
+    oracles: ['backup-consistency'],
+    seedsMax: 5,
+  },
+  {
+    name: 'release-without-resuming',
+    code: 'M278',
+    title:
+      'a node that is told to let its writes go on after a backup answers, and holds them until the lease ends',
+    file: 'engine/backup/node-snapshots.js',
+    find: `if (this.#hold?.id === id)
+            this.#resume();`,
+    replace: `if (this.#hold?.id === id && !held)
+            this.#resume();`,
+    scenario: 'backups-under-faults',
+    oracles: ['backup-consistency'],
+    seedsMax: 5,
+  },
 ];

@@ -53,3 +53,17 @@ it('an object’s error answer breaks no connection, also when its client asked 
     'PUT /buckets/b/keys/k HTTP/1.1\r\nHost: n1\r\nConnection: close\r\nIf-None-Match: *\r\nContent-Length: 2\r\n\r\nvv';
   expect(endOf(put, answer(412, 'ModifiedSince', closing))).toBe('eof 1, broken 0, {"ModifiedSince":1}');
 });
+
+it('a listing over HTTP that finds too few replicas fails as a read, a change of properties as a write', () => {
+  const failures = (request: string): string => {
+    const observer = new ClientObserver(1024);
+    observer.opened(1, true);
+    observer.heard(1, Buffer.from(request));
+    observer.wrote(1, Buffer.from(answer(503, 'NoQuorum', closing)));
+    const { getErrors, writeErrors } = observer.truth;
+    return `reads ${JSON.stringify(getErrors)}, writes ${JSON.stringify(writeErrors)}`;
+  };
+  const listing = 'GET /buckets/b/keys?keys=true HTTP/1.1\r\nHost: n1\r\nConnection: close\r\n\r\n';
+  expect(failures(listing)).toBe('reads {"NoQuorum":1}, writes {}');
+  expect(failures(`${properties}{}`)).toBe('reads {}, writes {"NoQuorum":1}');
+});

@@ -301,7 +301,7 @@ export class ClientObserver {
     if (code === 'NotFound' && head.endsWith('\r\n\r\nnot found\n')) return;
     // A client that sends too slowly occupies no replica.
     const counted = status === '408' ? 'TooSlow' : code;
-    this.#failed(counted, /\r\nX-Lockstep-Definite: true\r\n/i.test(head), owed === 'get');
+    this.#failed(counted, /\r\nX-Lockstep-Definite: true\r\n/i.test(head), exchange.isRead);
   }
 }
 

@@ -24,6 +24,8 @@ export class HttpConversation {
   owed: ObjectRequest | undefined;
   /** The last request for an object was a read. */
   isGet = false;
+  /** The last whole request is a GET or HEAD: whatever it is for, its failure counts as that of a read. */
+  isRead = false;
   /** The last whole request is for properties of a bucket, a listing or a backup: an error is its handler's. */
   isForHandler = false;
   readonly #asked = new HttpReader(Number.MAX_SAFE_INTEGER);
@@ -39,6 +41,7 @@ export class HttpConversation {
     this.isForHandler = handlersPath.test(path);
     this.owed = objectPath.test(path) ? kinds[method] : undefined;
     this.isGet = this.owed === 'get';
+    this.isRead = method === 'GET' || method === 'HEAD';
     return this.owed;
   }
 

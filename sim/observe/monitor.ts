@@ -42,6 +42,13 @@ const recoveryUs = 5_000_000;
 /** Allowance for a message's way and for the interval at which nodes form their opinions, in virtual microseconds. */
 const slackUs = 1_000_000;
 /** Defaults of the settings that determine how long a node tolerates silence (engine/config/keys.ts). */
+/** Events of a node that asks a peer whose gossip carries another digest, and for what it asks. */
+const askingEvents = [
+  ['props.fetch.began', 'bucket properties'],
+  ['wasm.compare.began', 'modules'],
+] as const;
+/** In so many rounds of gossip without a question a cluster counts as agreed. */
+const askingRounds = 3;
 const detectorDefaults = { phi_threshold_milli: 8000, phi_mean_ms_min: 1000, gossip_interval_ms: 1000 };
 const intervalsMax = 5;
 /** Room for all hints of a run. */
@@ -99,6 +106,8 @@ export class Monitor {
   /** The ring that each node's incarnation has, as its log names the members. */
   readonly #rings = new Map<string, Ring>();
   #quiet: readonly QuietRecord[] = [];
+  /** What each node last asked a peer for because of a digest in gossip, and when. */
+  readonly #asked = new Map<string, { readonly what: string; readonly atUs: number }>();
   #balances: readonly HintBalance[] = [];
 
   /** With `observed` false the monitor only answers `isQuiet`, on which the run's phases depend; it records no facts. */
@@ -135,6 +144,7 @@ export class Monitor {
     const sends = needsAny(plan.floors, 'disk-records') ? this.#sends : undefined;
     this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host), sends);
     this.#readRoom = new ReadMemoryObserver(world, cluster);
+    this.#followQuestions();
     if (!observed) return;
     if (needsAny(plan.floors, 'dates')) this.#watchClocks();
     if (needsAny(plan.floors, 'disk-records')) {
@@ -180,7 +190,7 @@ export class Monitor {
     this.#listen();
   }
 
-  /** All opinions are NORMAL, no hint is pending and no large read is in progress. */
+  /** All opinions are NORMAL, no hint is pending, no node asks for what it lacks, and no large read is in progress. */
   isQuiet(): boolean {
     this.#quiet = this.#cluster.members.map((name) => this.#quietRecord(name));
     return isQuiet(this.#quiet) && this.#readRoom.isAtRest;
@@ -349,6 +359,11 @@ export class Monitor {
     }
   }
 
+  #followQuestions(): void {
+    for (const [name, what] of askingEvents)
+      this.#world.trace.on(name, ({ host, atUs }) => this.#asked.set(host, { what, atUs }));
+  }
+
   #listen(): void {
     const { trace } = this.#world;
     trace.on('membership.peer.state.changed', ({ host, atUs, fields }) => {
@@ -427,9 +442,14 @@ export class Monitor {
   #quietRecord(node: string): QuietRecord {
     const snapshot = this.#cluster.statistics(node);
     const { members, gone } = this.#cluster;
+    const asked = this.#asked.get(node);
+    const gossipMs = this.#plan.settings['gossip_interval_ms'] ?? detectorDefaults.gossip_interval_ms;
+    const restUs = askingRounds * Number(gossipMs) * 1000;
+    const isAsking = asked !== undefined && this.#world.nowUs - asked.atUs < restUs;
     const expected = {
       node,
       atUs: this.#world.nowUs,
+      asking: isAsking ? asked.what : undefined,
       peersExpected: members.length - 1,
       peersLost: gone.missed.length,
     };

@@ -180,6 +180,9 @@ class Run {
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
+    this.#world.trace.on('backup.lease.ended', ({ host, fields }) =>
+      this.#load.backupLeaseEnded(host, String(fields['id'])),
+    );
     this.#world.trace.on('host.crashed', ({ host: node, atUs }) => void this.#deaths.push({ node, atUs }));
     const pipes = plan.redisOperations?.some(({ kind }) => kind === 'pipeline' || kind === 'sets') === true;
     this.#values = pipes

@@ -40,10 +40,12 @@ export interface BackupOperatorContext {
 
 /** The operator of one run, and the records of the backups. */
 export class BackupOperator {
-  readonly records: BackupRecord[] = [];
   readonly #context: BackupOperatorContext;
   readonly #io: Io;
   readonly #repository: BackupRepository;
+  readonly #taken: { readonly record: Omit<BackupRecord, 'leftBehind'>; readonly duties: BackupDuties }[] =
+    [];
+  #duties = new BackupDuties();
   /** The backup before: a repository has one writer at a time. */
   #last: Promise<void> = Promise.resolve();
 
@@ -53,10 +55,21 @@ export class BackupOperator {
     this.#repository = new BackupRepository(new DirectoryStorage(io.disk, repositoryFolders));
   }
 
+  /** The backups so far, with what they have left behind by now. */
+  get records(): readonly BackupRecord[] {
+    return this.#taken.map(({ record, duties }) => ({ ...record, leftBehind: duties.left }));
+  }
+
   /** Takes one backup of all that are members now. A cluster that is not whole for long gives none. */
   take({ id }: PlanBackup): Promise<void> {
     this.#last = this.#last.then(() => this.#take(id));
     return this.#last;
+  }
+
+  /** Called when a node's hold for the backup ends with its lease. */
+  leaseEnded(node: string, id: string): void {
+    for (const { duties } of this.#taken) duties.leaseEnded(node, id);
+    this.#duties.leaseEnded(node, id);
   }
 
   async #take(id: string): Promise<void> {
@@ -64,14 +77,17 @@ export class BackupOperator {
     const nodes = [...cluster.members];
     const invokedUs = nowUs();
     const moment = { heldUs: invokedUs, releasedUs: 0 };
+    const duties = new BackupDuties();
+    this.#duties = duties;
     const refusal = await failureOf(this.#copy(id, nodes, moment));
     let contents: BackupContents | undefined;
     const loss =
       refusal === '' ? await failureOf(this.#readBack(id).then((found) => (contents = found))) : refusal;
-    this.records.push({
+    const record = {
       ...{ id, nodes, invokedUs, completedUs: nowUs(), ...moment },
-      ...{ outcome: refusal === '' ? 'ok' : 'fail', reason: loss, contents },
-    });
+      ...{ outcome: refusal === '' ? ('ok' as const) : ('fail' as const), reason: loss, contents },
+    };
+    this.#taken.push({ record, duties });
   }
 
   async #copy(id: string, nodes: readonly string[], moment: Moment): Promise<void> {
@@ -80,7 +96,9 @@ export class BackupOperator {
     try {
       const apartUs = random.chance(1, 2) ? apartUsMax : 1;
       const pause = (): Promise<void> => sleep(clock, random.below(apartUs));
-      const asked = nodes.map((name) => timed(this.#node(name), moment, this.#context.nowUs, pause));
+      const asked = nodes.map((name) =>
+        timed(this.#duties.watched(this.#node(name)), moment, this.#context.nowUs, pause),
+      );
       await takeBackup(asked, this.#repository, id, clock, { ...backupDefaults, pace });
     } finally {
       await lock.release();
@@ -150,6 +168,66 @@ async function failureOf(work: Promise<unknown>): Promise<string> {
 interface Moment {
   heldUs: number;
   releasedUs: number;
+}
+
+/** What the operator owes the nodes of one backup: each hold is to be released, and each cut to be ended. */
+class BackupDuties {
+  readonly #held = new Set<string>();
+  readonly #pinned = new Set<string>();
+  readonly #released = new Set<string>();
+  readonly #holding = new Set<string>();
+
+  /** What no call has ended so far. A node that could not be reached ends both by itself. */
+  get left(): readonly string[] {
+    return [
+      ...[...this.#held].map((one) => `no call let ${one} go on`),
+      ...[...this.#pinned].map((one) => `no call ended ${one}`),
+      ...this.#holding,
+    ];
+  }
+
+  /** Called when a node's hold for the backup ends with its lease. */
+  leaseEnded(node: string, id: string): void {
+    const one = `${node} (${id})`;
+    if (this.#released.has(one)) this.#holding.add(`${one} held on after it had answered the release`);
+  }
+
+  /** The node, with its calls followed. */
+  watched(node: BackupNode): BackupNode {
+    const name = (id: string): string => `${node.address} (${id})`;
+    return {
+      address: node.address,
+      hold: (id, leaseMs) => {
+        this.#held.add(name(id));
+        return node.hold(id, leaseMs);
+      },
+      cut: (id) => {
+        this.#pinned.add(name(id));
+        return node.cut(id);
+      },
+      release: async (id) => {
+        this.#held.delete(name(id));
+        const answer = await failing(node.release(id), () => this.#pinned.delete(name(id)));
+        this.#released.add(name(id));
+        return answer;
+      },
+      read: (...asked) => node.read(...asked),
+      end: (id) => {
+        this.#pinned.delete(name(id));
+        return node.end(id);
+      },
+    };
+  }
+}
+
+/** The promise, with `failed` called before it rejects. */
+async function failing<T>(promise: Promise<T>, failed: () => void): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    failed();
+    throw error;
+  }
 }
 
 /**

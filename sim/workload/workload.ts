@@ -149,6 +149,11 @@ export class Load {
     return this.#buckets;
   }
 
+  /** Called when a node's hold for a backup ends with its lease. */
+  backupLeaseEnded(node: string, id: string): void {
+    this.#backups?.leaseEnded(node, id);
+  }
+
   /** The backups that the operator took, with what they hold. */
   get backups(): readonly BackupRecord[] {
     return this.#backups?.records ?? [];

@@ -14,7 +14,7 @@ const empty: BackupContents = { objects: [], transactionKeys: [], inDoubt: [], u
 function backup(contents: Partial<BackupContents>, over: Partial<BackupRecord> = {}): BackupRecord {
   return {
     ...{ id: 'k0', invokedUs: 90, completedUs: 200, outcome: 'ok', reason: '', nodes: ['n1', 'n2', 'n3'] },
-    ...{ heldUs: 100, releasedUs: 110, contents: { ...empty, ...contents } },
+    ...{ heldUs: 100, releasedUs: 110, leftBehind: [], contents: { ...empty, ...contents } },
     ...over,
   };
 }
@@ -102,4 +102,10 @@ describe('transactions of a backup', () => {
     expect(broken(late, [[], []])).toBe(false);
     expect(broken(late, [[0], []])).toBe(true);
   });
+});
+
+it('a backup that is over holds no writes, taken or not', () => {
+  const held = { leftBehind: ['no call let n1 (k0-1) go on'] };
+  expect(complaint(backup(of('old'), held))).toContain('n1 (k0-1)');
+  expect(complaint(backup({}, { ...held, outcome: 'fail', contents: undefined }))).toContain('is over');
 });

@@ -9,6 +9,9 @@
  *   judges what they hold in the end: all of a transaction or nothing;
  * - of no transaction is the outcome unknown, and the backup, and every key in it, can be read.
  *
+ * Taken or not, a backup that is over has asked each node to let its writes go on and to release what it had pinned, and
+ * a node that has answered lets them.
+ *
  * Skipped: backups that were not taken, and keys that the invariants named above skip.
  */
 import type { BackupContents, BackupRecord } from '../../evidence/backups.ts';
@@ -57,6 +60,9 @@ export function checkBackups({ backups, history, diskLosses, transactions }: Bac
       tally.compare(isReadable(backup), backup.completedUs, () => {
         return `backup ${backup.id} was taken, and cannot be read back: ${backup.reason}`;
       });
+    tally.compare(backup.leftBehind.length === 0, backup.completedUs, () => {
+      return `backup ${backup.id} is over, and ${backup.leftBehind.join('; ')}`;
+    });
     if (!isReadable(backup)) {
       tally.skip();
       continue;

@@ -1,7 +1,7 @@
 /**
  * `liveness` (INV22), liveness after heal: within a budget of virtual time after the heal, clients have their answers,
- * every node calls every other one NORMAL (or DOWN, if it died for good), and no hint is pending. One comparison per
- * node and peer for each.
+ * every node calls every other one NORMAL (or DOWN, if it died for good), no hint is pending, and no node asks another
+ * for bucket properties or modules: all know the same. One comparison per node and peer for each.
  */
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
@@ -17,6 +17,8 @@ export interface QuietRecord {
   /** Number of other nodes that died for good and were not replaced. */
   readonly peersLost: number;
   readonly hintsKept: number;
+  /** What it has asked another node for lately, because that node knew something else; undefined: nothing. */
+  readonly asking: string | undefined;
 }
 
 /** `clientsBusy`: number of client conversations without an end. */
@@ -29,7 +31,7 @@ export function checkQuiet(records: readonly QuietRecord[], clientsBusy: number)
 }
 
 function checkNode(
-  { node, atUs, peers, peersExpected, peersLost, hintsKept }: QuietRecord,
+  { node, atUs, peers, peersExpected, peersLost, hintsKept, asking }: QuietRecord,
   tally: Tally,
 ): void {
   const known = peersExpected + peersLost;
@@ -45,6 +47,7 @@ function checkNode(
     if (state === 'DOWN') continue;
     tally.compare(state === 'NORMAL', atUs, () => `${node} calls its peer ${peer} ${state}`);
   }
+  tally.compare(asking === undefined, atUs, () => `${node} asks its peers again and again: ${asking ?? ''}`);
   // Hints for a node that died for good wait until they expire.
   if (peersLost > 0) tally.skip();
   else tally.compare(hintsKept === 0, atUs, () => `${node} still keeps ${hintsKept} hints`);
