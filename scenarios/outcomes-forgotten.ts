@@ -4,7 +4,7 @@ import { quietly, transactionInvariants, transactionSettings, transfers } from '
 export const outcomesForgotten: Scenario = {
   name: 'outcomes-forgotten',
   description:
-    'nodes forget outcomes and ids within seconds, while they crash and are cut off, and clients repeat what is not forgotten yet: it happens once',
+    'nodes forget outcomes and ids within seconds, while they crash and are cut off, and clients repeat what is not forgotten yet: it happens once, and nothing is remembered for ever',
   cluster: { datacenters: 1, racks: 3, nodesPerRack: 1 },
   load: {
     ...quietly,

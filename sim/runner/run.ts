@@ -18,7 +18,7 @@ import { DurableFlushes, hasEpochs } from '../workload/durable-flushes.ts';
 import { DurableValues } from '../workload/durable-values.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
 import { answerTimeoutUs, Load } from '../workload/workload.ts';
-import { branchesLeft } from '../observe/branches-left.ts';
+import { branchesLeft, recordsRemembered } from '../observe/branches-left.ts';
 import { StoreDumps } from '../observe/store-dump.ts';
 import { TransactionSteps, tracesSteps } from '../observe/transaction-steps.ts';
 import { ExchangeObserver } from '../observe/exchange-observer.ts';
@@ -51,6 +51,7 @@ import type { RunEvidence } from '../check/invariants.ts';
 import { grownFloors, needsAny, reportsOf } from '../check/invariants.ts';
 import type { SnapshotRejectionRecord } from '../check/anti-entropy/snapshot-rejection.ts';
 import type { BranchesLeft, TransactionFindings } from '../check/transactions/transactions.ts';
+import type { RecordsKept } from '../check/transactions/remembered.ts';
 import { transactionFindings } from '../check/transactions/transactions.ts';
 import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -76,6 +77,8 @@ const quietUsMax = 60_000_000;
 
 /** Time limit until no branch record is left, in virtual microseconds. */
 const forgetUsMax = 20_000_000;
+/** A run waits until nodes drop outcomes if they remember them no longer than this, in virtual microseconds. */
+const retentionUsMax = 10_000_000;
 
 /** A transaction client's attempts, the reads before them and the pauses between them, in virtual microseconds. */
 const answerUsMax = (attemptsMax + 4) * 2 * answerTimeoutUs;
@@ -145,6 +148,7 @@ class Run {
   readonly #deaths: Death[] = [];
   #dumps: readonly ReplicaDump[] = [];
   #left: readonly BranchesLeft[] = [];
+  #kept: readonly RecordsKept[] = [];
   readonly #looks: Samples;
   #unfinished = '';
 
@@ -315,9 +319,33 @@ class Run {
       this.#left = branchesLeft(this.#cluster, this.#world.nowUs);
       // It takes as long with `unobserved`.
       const none = this.#left.every(({ branches }) => branches.length === 0);
-      if (none || this.#world.nowUs >= endUs || this.#unfinished !== '') return;
+      if (none || this.#world.nowUs >= endUs || this.#unfinished !== '') break;
       await this.#pass(dumpEveryUs);
     }
+    await this.#outlastRetention();
+  }
+
+  /** Where nodes remember transactions for a short time alone: waits until they need none, and records the rest. */
+  async #outlastRetention(): Promise<void> {
+    const retentionUs = this.#retentionUs ?? Infinity;
+    if (retentionUs > retentionUsMax) return;
+    const endUs = this.#world.nowUs + retentionUs + forgetUsMax;
+    do {
+      await this.#pass(dumpEveryUs);
+      this.#kept = recordsRemembered(this.#cluster, this.#world.nowUs);
+    } while (
+      this.#kept.some(({ names }) => names.length > 0) &&
+      this.#world.nowUs < endUs &&
+      this.#unfinished === ''
+    );
+  }
+
+  /** How long nodes remember outcomes at least; undefined if a number of newer ones may replace them. */
+  get #retentionUs(): number | undefined {
+    const { settings } = this.#plan;
+    if (settings['transaction_remembered_max'] !== undefined) return undefined;
+    const seconds = settings['transaction_retention_seconds'];
+    return seconds === undefined ? undefined : Number(seconds) * 1_000_000;
   }
 
   #replicas(): ReplicaEvidence {
@@ -461,6 +489,9 @@ class Run {
       dangling: finals.dangling,
       liveness: finals.liveness,
       left: this.#left,
+      kept: this.#kept,
+      forgotten: finals.forgotten,
+      retentionUs: this.#retentionUs,
       accounts: this.#plan.structures.accounts,
       firstBalance,
       answerUsMax,

@@ -15,6 +15,7 @@ import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
 import type { LivenessRecord } from '../check/cluster/liveness.ts';
 import type { Dangling, HeardOutcome } from '../check/transactions/transactions.ts';
+import type { ForgottenAnswer } from '../check/transactions/remembered.ts';
 import type { TransactionHistory } from '../evidence/transactions.ts';
 import type { TransactionClient } from './transaction-client.ts';
 import type { TransactionKeys } from './transaction-keys.ts';
@@ -41,6 +42,8 @@ export interface Finals {
   readonly dangling: readonly Dangling[];
   readonly liveness: readonly LivenessRecord[];
   readonly heard: readonly HeardOutcome[];
+  /** Coordinators that knew nothing of a transaction that a client had an answer of. */
+  readonly forgotten: readonly ForgottenAnswer[];
 }
 
 const retryUs = 200_000;
@@ -61,9 +64,9 @@ export async function finishTransactions(setup: FinalsSetup, history: Transactio
     while (!(await setup.client.readFinally(key, setup.missed)) && !setup.stopped())
       await sleep(setup.io.clock, retryUs);
   }
-  const heard = await askAgain(setup, history);
+  const again = await askAgain(setup, history);
   setup.client.close();
-  return { dangling, liveness, heard };
+  return { dangling, liveness, ...again };
 }
 
 /** What the node is in doubt of, once that is nothing or time is up. */
@@ -149,8 +152,9 @@ async function untilCommitted(setup: FinalsSetup, node: string): Promise<Livenes
 async function askAgain(
   { client, members, nowUs }: FinalsSetup,
   history: TransactionHistory,
-): Promise<readonly HeardOutcome[]> {
+): Promise<Pick<Finals, 'heard' | 'forgotten'>> {
   const heard: HeardOutcome[] = [];
+  const forgotten: ForgottenAnswer[] = [];
   const names = history.flatMap(({ xids }) => xids.map((answer) => answer.split(' ')[0] ?? ''));
   for (const xid of names.slice(-askedMax)) {
     const coordinator = xid.replace(/-[0-9a-f]{12}-\d+$/, '');
@@ -159,14 +163,17 @@ async function askAgain(
       kind: 'transactionGet',
       message: { transaction_id: Buffer.from(xid) },
     });
-    if (exchange.kind === 'lost' || exchange.answer.kind !== 'transacted') continue;
+    if (exchange.kind === 'lost') continue;
+    if (exchange.answer.kind === 'failed' && exchange.answer.code === 'NotFound')
+      forgotten.push({ atUs: nowUs(), node: coordinator, xid });
+    if (exchange.answer.kind !== 'transacted') continue;
     const { transaction_id: answered, outcome: bytes } = exchange.answer.message;
     const outcome = text(bytes);
     if (outcome !== 'committed' && outcome !== 'aborted') continue;
     // A retry whose idempotency key another attempt has used has that attempt's outcome, and the answer names it.
     heard.push({ atUs: nowUs(), xid: text(answered), outcome });
   }
-  return heard;
+  return { heard, forgotten };
 }
 
 /** The number of the transaction among those of its coordinator. */

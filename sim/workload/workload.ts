@@ -66,7 +66,7 @@ export class Load {
   readonly rings: RingRecord[] = [];
   readonly transactions = new TransactionRecorder();
   readonly slowReadings: SlowReading[] = [];
-  finals: Finals = { dangling: [], liveness: [], heard: [] };
+  finals: Finals = { dangling: [], liveness: [], heard: [], forgotten: [] };
   readonly #buckets: BucketOperator;
   /** Undefined: the plan has no backups. */
   #backups: BackupOperator | undefined;

@@ -13,6 +13,7 @@ import type {
   TransactionFindings,
   TransactionStep,
 } from './transactions.ts';
+import { checkRecordsKept } from './remembered.ts';
 import { checkNothingDangles, decidedHeuristically } from './transactions.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
@@ -31,6 +32,7 @@ export const noDanglingTransactionsRow = invariant({
     joinReports(
       checkNothingDangles(transactions.dangling),
       checkNothingLeft(transactions.left, transactionsKept(transactions)),
+      checkRecordsKept(transactions.kept ?? []),
     ),
 });
 

@@ -26,6 +26,8 @@ import type { TransactionHistory } from '../../evidence/transactions.ts';
 import type { LivenessRecord } from '../cluster/liveness.ts';
 import { checkTransactionValues } from './transaction-values.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
+import type { ForgottenAnswer, RecordsKept } from './remembered.ts';
+import { checkForgotten } from './remembered.ts';
 import { checkRedisCounters } from '../protocols/redis-counters.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
@@ -104,6 +106,12 @@ export interface TransactionRecords {
   readonly history: TransactionHistory;
   /** Outcomes that the clients received after the calm; those of the storm are in `history`. */
   readonly heard: readonly HeardOutcome[];
+  /** Coordinators that knew nothing of a transaction after the calm. Absent: none. */
+  readonly forgotten?: readonly ForgottenAnswer[];
+  /** How long outcomes are remembered at least, in virtual microseconds; absent: nodes may forget them earlier. */
+  readonly retentionUs?: number | undefined;
+  /** Records on the disks once nothing may be remembered any more; absent: the run does not last so long. */
+  readonly kept?: readonly RecordsKept[];
   /** What nodes listed as in doubt at the end. */
   readonly dangling: readonly Dangling[];
   /** Branch records on the disks at the end. */
@@ -283,8 +291,25 @@ export const outcomeStabilityRow = invariant({
   breach: 'a client was told committed or aborted, and the opposite is true',
   needs: [],
   check: ({ transactions }: TransactionEvidence) =>
-    transactions && checkStability(transactions.steps, transactions.heard),
+    transactions &&
+    joinReports(checkStability(transactions.steps, transactions.heard), checkMemory(transactions)),
 });
+
+/** A disk that has lost records, or a node that is gone, excuses that an outcome is forgotten. */
+function checkMemory({
+  steps,
+  forgotten = [],
+  retentionUs,
+  lost,
+  wipes,
+  shortened: starts,
+  forgetful,
+}: TransactionFindings): CheckReport {
+  const decided = steps.filter(({ step }) => step === 'c.decision.synced');
+  const isWhole = lost.length + wipes.length + starts.length + forgetful.length === 0;
+  const decidedUs = new Map(isWhole ? decided.map(({ xid, atUs }) => [xid, atUs]) : []);
+  return checkForgotten(forgotten, decidedUs, retentionUs);
+}
 
 /** Checks `outcome-stability`: every received outcome against the steps. */
 export function checkStability(
