@@ -84,6 +84,13 @@ export function renderDivergence(recorded: RecordedRun, found: Divergence, resul
   return [...fillLines(text, ''), ...lines.map((line) => cutLine(`  ${line}`))].join('\n');
 }
 
+/** What a plan file that passes, and records no run, leaves open. */
+export function renderUnrecorded(): string {
+  const text =
+    'the plan records no run: it was written by hand, edited in a page, or kept by a build that recorded none. Whether this run is the one that it was kept for cannot be said.';
+  return fillLines(text, '').join('\n');
+}
+
 function renderVerdict(
   { passed, unknownBeyondCap, scenarios, interrupted }: Summary,
   paint: ChalkInstance,

@@ -233,7 +233,10 @@ describe('lockstep-sim', () => {
       join(directory, 'older.json'),
       formatPlan({ ...older, floors: { 'no-silent-failures': 0 } }),
     );
-    expect(call('replay', 'older.json').status).toBe(0);
+    const { status, err } = call('replay', 'older.json');
+    expect(status).toBe(0);
+    // A passing run of a plan that records none may be another one than that it was kept for.
+    expect(err).toMatch(/^the plan records no run: /);
   });
 
   it('refuses a damaged plan file with the place and the cause', () => {
@@ -290,9 +293,9 @@ describe('lockstep-sim', () => {
     writeFileSync(join(directory, 'late.json'), formatPlan(plan));
     const { status, out, err } = call('replay', 'late.json', '--json');
     expect(status).toBe(0);
-    expect(err).toBe(
-      '2 faults of the plan did not strike: f1 process-crash n1 (there was nothing to strike), f2 process-crash n1 (its moment did not come)\n',
-    );
+    expect(err.split('\n', 1)).toEqual([
+      '2 faults of the plan did not strike: f1 process-crash n1 (there was nothing to strike), f2 process-crash n1 (its moment did not come)',
+    ]);
     expect(JSON.parse(out)).toMatchObject({ missed: [{ id: 'f1' }, { id: 'f2' }] });
   });
 

@@ -8,7 +8,13 @@ import { Command, Option } from 'commander';
 import { LockstepError } from '../../engine/base/errors.ts';
 import { version } from '../../engine/base/version.ts';
 import { fillLines } from '../../reports/columns.ts';
-import { renderDivergence, renderFailure, renderMissed, renderRun } from '../../reports/terminal.ts';
+import {
+  renderDivergence,
+  renderFailure,
+  renderMissed,
+  renderUnrecorded,
+  renderRun,
+} from '../../reports/terminal.ts';
 import { loadOwn } from '../embedding/own-file.ts';
 import { mustHaveJudges } from '../runner/judges.ts';
 import { exitCodes } from './complaints.ts';
@@ -248,6 +254,8 @@ function addReplay(program: Command, { print, setExitCode }: Output): void {
       if (result.missed.length > 0) process.stderr.write(`${renderMissed(result)}\n`);
       if (divergence !== undefined && plan.recorded !== undefined)
         process.stderr.write(`${renderDivergence(plan.recorded, divergence, result)}\n`);
+      if (plan.recorded === undefined && what.endsWith('.json') && result.verdict === 'passed')
+        process.stderr.write(`${renderUnrecorded()}\n`);
       print(flags.json === true ? JSON.stringify(result) : renderRun(result, paint()));
       setExitCode(exitCodes[result.verdict]);
     });
