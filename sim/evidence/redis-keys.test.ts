@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 
 import { keysOfRedis } from './redis-keys.ts';
 import { databaseActOf, databaseWords } from './redis-databases.ts';
+import { describeRedis } from './redis.ts';
 import type { RedisRecord } from './redis.ts';
 
 const record: RedisRecord = {
@@ -28,4 +29,12 @@ it('an operation on a flushed database is told by its commands', () => {
     'DBSIZE in database 3',
   ]);
   expect(databaseWords({ kind: 'flush', all: true })).toBe('FLUSHALL');
+});
+
+it('a value that expires is told by its commands', () => {
+  const mortal = { ...record, kind: 'mortal', key: 3 } as const;
+  expect(describeRedis({ ...mortal, amount: 250 })).toBe('#q1 r0 SET m3 PX 250 at n1: ok ');
+  expect(describeRedis({ ...mortal, amount: 251 })).toBe(
+    '#q1 r0 MULTI, SET m3 PX 251, APPEND m3, EXEC at n1: ok ',
+  );
 });

@@ -90,11 +90,21 @@ export const indefiniteErrors: readonly string[] = [
   'INTERNAL',
 ];
 
+/** `SET m3 PX 250`: the commands of a value that expires, and of what looks at it; of others the kind and the key. */
+function wordsOf({ kind, key, amount }: RedisRecord): string {
+  if (kind === 'look') return `GET m${key}`;
+  if (kind !== 'mortal') return `${kind} ${key}`;
+  // The client's choice by the time to live (workload/redis-client.ts).
+  return amount % 2 === 0
+    ? `SET m${key} PX ${amount}`
+    : `MULTI, SET m${key} PX ${amount}, APPEND m${key}, EXEC`;
+}
+
 /** One line for people: `#o7 c1 incr c3 at n2: ok 17`. */
 export function describeRedis(record: RedisRecord): string {
-  const { id, client, kind, key, node, outcome, counted, balances, found, reason } = record;
+  const { id, client, kind, node, outcome, counted, balances, found, reason } = record;
   const saw = [counted ?? '', balances.join(' '), found ?? ''].join(' ').trim();
   const isOnDatabase = kind === 'database' || kind === 'flushall';
-  const what = isOnDatabase ? databaseWords(databaseActOf(record, kind === 'flushall')) : `${kind} ${key}`;
+  const what = isOnDatabase ? databaseWords(databaseActOf(record, kind === 'flushall')) : wordsOf(record);
   return `#${id} ${client} ${what} at ${node}: ${outcome} ${saw}${reason === '' ? '' : ` (${reason})`}`;
 }

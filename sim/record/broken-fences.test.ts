@@ -70,3 +70,21 @@ it('says which owners had consented when a node calls an id ruled out', () => {
     'At 0.0025 s n1 calls every other attempt under the id x0/1 ruled out, after its abort of n1-000000000001-1: n2 has answered that it fences it; n3 not asked, though asked about the id before.',
   ]);
 });
+
+it('names an attempt that is called aborted although no owner was asked to rule its id out', () => {
+  const xid = 'n1-000000000001-1';
+  const begun = {
+    lane: 0,
+    atUs: 900,
+    kind: 'step',
+    text: `xa.c.begin xid=${xid} client=x0/1`,
+    about: [0],
+  } as const;
+  const fenced = { ...begun, atUs: 950, text: `xa.id.fenced xid=${xid} client=x0/1 verdict=used` };
+  const run = runOf('commit', 'x0/2');
+  const concern = { ...emptyConcern(), text: `x0/1 was told: ${xid} aborted` };
+  expect(ruledOutOf({ ...run, concern, marks: [begun] })).toEqual([
+    `${xid}, which n1 begins under the id x0/1 at 0.0009 s, is called aborted; no node asks the owners to rule out the other attempts under that id for it.`,
+  ]);
+  expect(ruledOutOf({ ...run, concern, marks: [begun, fenced] })).toEqual([]);
+});

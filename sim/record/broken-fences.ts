@@ -118,7 +118,21 @@ export function ruledOutOf(run: Recording): readonly string[] {
     ].filter(Boolean);
     return `At ${seconds(atUs)} ${place(lane)} calls every other attempt under the id ${id} ruled out, after its abort of ${xid}: ${parts.join('; ')}.`;
   };
-  return marks
+  const fenced = new Set(
+    marks
+      .filter(({ text }) => text.startsWith('xa.id.fenced '))
+      .map(({ text }) => fieldsOf(text).get('xid') ?? ''),
+  );
+  const unfenced = marks.flatMap(({ lane, atUs, text }) => {
+    if (!text.startsWith('xa.c.begin ')) return [];
+    const fields = fieldsOf(text);
+    const [xid = '', id = ''] = [fields.get('xid'), fields.get('client')];
+    if (id === '' || fenced.has(xid) || !(concern?.text ?? '').includes(`${xid} aborted`)) return [];
+    return [
+      `${xid}, which ${placeOf(run, lane)} begins under the id ${id} at ${seconds(atUs)}, is called aborted; no node asks the owners to rule out the other attempts under that id for it.`,
+    ];
+  });
+  const ruledOut = marks
     .flatMap((mark) => {
       if (!mark.text.startsWith('xa.id.fenced ')) return [];
       const fields = fieldsOf(mark.text);
@@ -126,6 +140,7 @@ export function ruledOutOf(run: Recording): readonly string[] {
       return fields.get('verdict') === 'final' && named.has(xid) ? [sentenceOf(mark, id, xid)] : [];
     })
     .slice(0, toldMax);
+  return [...unfenced, ...ruledOut].slice(0, toldMax);
 }
 
 /** Requests that go to the owners of an id. */

@@ -10,12 +10,14 @@ import { brokenOrdersOf } from './broken-order.ts';
 import { dialoguesOf } from './dialogues.ts';
 import { deedOf, isEveryday, isRefusal } from './event-words.ts';
 import { requestKinds } from '../../engine/peer/wire/kinds.ts';
+import { formerEpochsOf } from './former-epochs.ts';
 import { memberHistories } from './member-history.ts';
 import { reapedTombstonesOf } from './reaped-tombstones.ts';
 import { handleOf, listOf, placeOf, seconds } from './places.ts';
 import type { Mark, Message, RecordedOperation, Recording } from './recording.ts';
 import { repeatsOf } from './repeated-refusals.ts';
 import { newCopies } from './new-copies.ts';
+import { messagesFor } from './sent-for.ts';
 import { sharesOf } from './shares.ts';
 import { lostValuesOf } from './lost-values.ts';
 import { wrongViewsOf } from './wrong-views.ts';
@@ -53,8 +55,6 @@ const arrivalsUs = 100_000;
 /** Invariants whose breach the steps of transactions may explain. */
 const aboutTransactions =
   /^(atomicity|durab|strict-|outcome|exactly|lock-|no-dangling|no-silent|metrics-|backup-)/;
-/** Most copies of flushed epochs that are shown. */
-const formerMax = 2;
 /** Most different answers of a node that are shown. */
 const saidMax = 2;
 /** Most keys whose copies are listed, and most operations whose messages are. */
@@ -73,7 +73,7 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
     ...facts.orders(),
     ...backupMoments(failing),
     ...memberHistories(failing),
-    ...facts.formerEpochs(),
+    ...formerEpochsOf(failing),
     ...facts.arrivals(),
     ...facts.exchanges(),
     ...facts.shares(),
@@ -91,6 +91,11 @@ export function factsOf(failing: Recording, passing?: Recording): readonly strin
 
 function promiseOf({ promise }: Pick<NonNullable<Recording['concern']>, 'promise'>): string {
   return promise === '' ? '' : ` The promise: ${promise}.`;
+}
+
+/** Whether messages of this kind ask something: `transact.prepare`. */
+function isRequest(kind: string): boolean {
+  return Object.hasOwn(requestKinds, kind.split('.', 1)[0] ?? '');
 }
 
 /** ` (no copy)`: what the answers say beyond their kinds; the last ones, each once. */
@@ -170,17 +175,6 @@ class Facts {
     return [...brokenFencesOf(this.#run), ...told, ...ruledOutOf(this.#run)].slice(0, ordersMax);
   }
 
-  /** Copies that a node wrote under an epoch that a flush had ended; of the keys concerned, or of any. */
-  formerEpochs(): readonly string[] {
-    const { states, subjects } = this.#run;
-    const former = states.filter((state) => state.former === true && state.atUs <= this.#concern.atUs);
-    const concerned = former.filter(({ key }) => this.#subjects.has(key));
-    const told = (concerned.length > 0 ? concerned : former).slice(-formerMax).map(({ lane, atUs, key }) => {
-      return `at ${seconds(atUs)} ${placeOf(this.#run, lane)} writes ${subjects[key] ?? ''} under an epoch that a flush had ended, although it had written other keys of that bucket under the later one`;
-    });
-    return told.length === 0 ? [] : [`Flushed epochs: ${told.join('; ')}.`];
-  }
-
   /** What reached the nodes that a violation without an operation names, about its key, last. */
   arrivals(): readonly string[] {
     const { messages, messageKinds, subjects, states } = this.#run;
@@ -215,22 +209,23 @@ class Facts {
     const chosen = concerned.length > 0 ? single : this.#lastWrites();
     const reads = this.#lastReads().filter((one) => !chosen.includes(one));
     return [...chosen, ...reads].flatMap((one) => {
-      const { messages, messageKinds } = this.#run;
+      const { messageKinds } = this.#run;
       const endUs = one.completedUs < 0 ? this.#concern.atUs : one.completedUs;
-      const within = messages.filter(
-        ({ sentUs, about }) =>
-          sentUs >= one.invokedUs && sentUs <= endUs && about.some((key) => one.about.includes(key)),
-      );
+      const within = messagesFor(this.#run, one, endUs);
       const sent = within.filter(({ from, to }) => from === one.node && this.#isNode(to));
       const asked = [...new Set(sent.map(({ to }) => to))];
       const answersOf = (lane: number): readonly Message[] =>
         within.filter(
-          ({ from, to, arrivedUs }) =>
-            from === lane && to === one.node && arrivedUs >= 0 && arrivedUs <= endUs,
+          ({ from, to, kind, arrivedUs }) =>
+            from === lane &&
+            to === one.node &&
+            arrivedUs >= 0 &&
+            arrivedUs <= endUs &&
+            !isRequest(messageKinds[kind] ?? ''),
         );
       const isBack = (lane: number): boolean => answersOf(lane).length > 0;
       const kinds = [...new Set(sent.map(({ kind }) => messageKinds[kind] ?? ''))]
-        .filter((kind) => Object.hasOwn(requestKinds, kind.split('.', 1)[0] ?? ''))
+        .filter(isRequest)
         .slice(0, 3);
       const place = (lane: number): string => placeOf(this.#run, lane);
       const [back, out] = [asked.filter(isBack), asked.filter((lane) => !isBack(lane))];
