@@ -23,6 +23,7 @@ import { coordinatorIsReplaced } from './coordinator-is-replaced.ts';
 import { coordinatorNeverReturns } from './coordinator-never-returns.ts';
 import { crashAfterDecision } from './crash-after-decision.ts';
 import { crashDuringPrepare } from './crash-during-prepare.ts';
+import { diskErrorsDuringRingChange } from './disk-errors-during-ring-change.ts';
 import { diskFullAtPrepare } from './disk-full-at-prepare.ts';
 import { flappingPeer } from './flapping-peer.ts';
 import { forceAbort } from './force-abort.ts';
@@ -143,6 +144,7 @@ export const scenarios: readonly Scenario[] = [
   transactionsDuringRingChange,
   powerLossDuringRingChange,
   powerLossBetweenSteps,
+  diskErrorsDuringRingChange,
   retriesDuringRingChange,
   retriesAfterDiskLoss,
   retriesThroughOtherNodes,

@@ -353,6 +353,28 @@ export const clusterMutants: readonly Mutant[] = [
     oracles: ['hint-delivery'],
     seedsMax: 3,
   },
+  {
+    name: 'step-tried-once',
+    code: 'M286',
+    title: 'a node in a ring change whose disk refuses a step does not try it again',
+    file: 'engine/cluster/changes/ring-change-coordinator.js',
+    find: 'await sleep(this.#io.clock, diskRestUs);',
+    replace: 'return void diskRestUs;',
+    scenario: 'disk-errors-during-ring-change',
+    oracles: ['ring-agreement', 'liveness', 'durability'],
+    seedsMax: 8,
+  },
+  {
+    name: 'unread-key-is-left-out',
+    code: 'M287',
+    title: 'a node that hands a range over leaves out a key that its disk fails to read',
+    file: 'engine/cluster/changes/range-source.js',
+    find: 'answer.reject(error);',
+    replace: 'answer.resolve(error.code === undefined ? bytes : undefined);',
+    scenario: 'disk-errors-during-ring-change',
+    oracles: ['transfer-soundness'],
+    seedsMax: 5,
+  },
 ];
 
 /** Edits that break no promise: no check may report them. */

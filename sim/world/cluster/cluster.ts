@@ -40,6 +40,9 @@ export const wallOffsetMsMax = 200;
 /** Largest drift of both its clocks, in parts per million, in either direction. */
 export const driftPpmMax = 200;
 
+/** When the operator repeats an order to leave that the node's disk did not take, in microseconds. */
+const leaveAgainUs = 300_000;
+
 /** What nodes get beside their configurations; they read it if these name `credentials`. */
 const secrets = { credentials: worldCredentials };
 
@@ -72,6 +75,7 @@ export class Cluster {
     world.onFailedAssertion((host) => {
       if (this.#slots.has(host)) this.crash(host, 'keepAll', 'reset');
     });
+    world.trace.on('transfer.leave.failed', ({ host }) => this.#leaveAgain(host));
     world.trace.on('membership.departed', ({ host }) => {
       const slot = this.#slots.get(host);
       if (slot !== undefined) slot.departed = true;
@@ -258,6 +262,16 @@ export class Cluster {
       }
     });
     return leaving;
+  }
+
+  /** The node's disk did not take the order to leave: the operator gives it again. */
+  #leaveAgain(name: string): void {
+    const slot = this.#slots.get(name);
+    if (slot === undefined) return;
+    this.#world.after(leaveAgainUs, `leave ${name}`, () => {
+      const isWanted = slot.leaving && slot.standing === 'member';
+      if (isWanted && !this.#leave(slot)) slot.leaving = false;
+    });
   }
 
   /** `wrong-identity`: a process on a host of its own claims to be a member, or to be one beside `victim`. */
