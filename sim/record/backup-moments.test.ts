@@ -44,6 +44,12 @@ it('says where a transaction stood that a backup caught half applied', () => {
   ]);
 });
 
+it('says nothing of transactions whose coordinator has forgotten them, nor where a branch is unlocked', () => {
+  const run = runOf(4000, 'ok');
+  expect(backupMoments({ ...run, marks: [step(0, 2000, 'xa.c.forget'), ...run.marks] })).toEqual([]);
+  expect(backupMoments({ ...run, marks: [...run.marks, step(2, 2000, 'xa.p.locks.released')] })).toEqual([]);
+});
+
 it('says nothing of transactions that were applied everywhere, nor of backups that failed', () => {
   expect(backupMoments(runOf(2000, 'ok'))).toEqual([]);
   expect(backupMoments(runOf(4000, 'fail'))).toEqual([]);

@@ -14,7 +14,11 @@ const branchSteps: Readonly<Record<string, string>> = {
   'xa.p.prepareRec.synced': 'prepared',
   'xa.p.decision.recv': 'told the decision',
   'xa.p.applied.synced': 'applied',
+  // A coordinator's own branch is applied with its decision, and has no step of its own for that.
+  'xa.p.locks.released': 'applied',
 };
+/** Every branch has acknowledged its writes by then. */
+const endStep = 'xa.c.forget';
 const decisionStep = 'xa.c.decision.synced';
 
 /** One backup whose files were kept: since when, and at each node when. */
@@ -75,6 +79,7 @@ function caughtHalf(
 ): readonly string[] {
   const nameOf = ({ text }: Mark): string => text.slice(0, text.indexOf(' '));
   const isKept = (mark: Mark): boolean => mark.atUs <= (atUs.get(mark.lane) ?? -1);
+  if (marks.some((mark) => nameOf(mark) === endStep && isKept(mark))) return [];
   const decided = marks.find((mark) => nameOf(mark) === decisionStep && isKept(mark));
   const states = new Map<number, string>();
   for (const mark of marks) {
