@@ -89,6 +89,7 @@ import { routedKeysMove } from './routed-keys-move.ts';
 import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { propertiesMissed } from './properties-missed.ts';
+import { startsOnFailingDisks } from './starts-on-failing-disks.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
 import { nodeNamesReused } from './node-names-reused.ts';
 import { missedRingChange } from './missed-ring-change.ts';
@@ -169,6 +170,7 @@ export const scenarios: readonly Scenario[] = [
   snapshotCorruption,
   diskErrors,
   diskSpaceRecovers,
+  startsOnFailingDisks,
   bitRot,
   crashLoop,
   oldAndForeignDisks,

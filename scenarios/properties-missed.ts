@@ -6,7 +6,7 @@ export const propertiesMissed: Scenario = {
   description:
     'an operator changes properties of buckets while messages between two nodes are lost: a node that misses a change, and whose fetch fails, fetches again',
   cluster: { datacenters: 1, racks: 2, nodesPerRack: 1 },
-  load: { ...quietly, operations: [60, 90], thinkUs: [0, 200_000], malformedInput: [1, 3] },
+  load: { ...quietly, clients: 5, operations: [100, 140], thinkUs: [0, 200_000], malformedInput: [1, 3] },
   bucketChanges: [24, 32],
   faults: [
     {
@@ -34,7 +34,13 @@ export const propertiesMissed: Scenario = {
   stormMs: 6_000,
   calmMs: 3_000,
   settleMsMax: 40_000,
-  settings: { ...mending, request_timeout_ms: 700, peer_request_timeout_ms: 300, gossip_interval_ms: 100 },
+  settings: {
+    ...mending,
+    hinted_handoff: false,
+    request_timeout_ms: 700,
+    peer_request_timeout_ms: 300,
+    gossip_interval_ms: 100,
+  },
   invariants: {
     ...invariants,
     durability: 10,
@@ -47,6 +53,7 @@ export const propertiesMissed: Scenario = {
     'no-ambient-time': 2,
     'no-silent-failures': 3,
     'input-robustness': 0,
+    'hint-delivery': 0,
     'bucket-properties': 4,
   },
 };
