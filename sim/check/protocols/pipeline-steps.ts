@@ -169,10 +169,13 @@ function leavesOf(
   }
 }
 
-/** `one` certainly took effect, if at all, before `other` did. Both are on the same key. */
+/**
+ * `one` certainly took effect, if at all, before `other` did. Both are on the same key. What is in doubt may still take
+ * effect after its client has given up.
+ */
 export function precedes(one: PipelineStep, other: PipelineStep): boolean {
   if (one.record === other.record) return one.index < other.index;
-  return one.doneUs < other.record.invokedUs;
+  return one.outcome !== 'unknown' && one.doneUs < other.record.invokedUs;
 }
 
 /** The number that the value's write gave it; 0 for increments of a missing key. */

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 
 import { levelReach } from '../../evidence/level-reach.ts';
 import { recordsOf, Server } from './pipeline-server.fixture.ts';
+import { precedes } from './pipeline-steps.ts';
 import { checkRedisPipelines } from './redis-pipelines.ts';
 
 const usual = levelReach({});
@@ -72,4 +73,16 @@ it('two increments of one value are noticed', () => {
   );
   expect(at).toBeGreaterThan(0);
   expect(checkRedisPipelines(copy, usual).ok).toBe(false);
+});
+
+it('what is in doubt may take effect after its client has given up', () => {
+  const [first, second] = recordsOf(new Server(), 2);
+  if (first === undefined || second === undefined) throw new Error('two records');
+  const common = { index: 0, kind: 'del', key: 'h0', shown: undefined, leaves: 'nil' } as const;
+  const earlier = { ...common, record: first, doneUs: second.invokedUs - 1 };
+  const later = { ...common, index: 1, record: second, outcome: 'ok', doneUs: second.completedUs } as const;
+  expect(precedes({ ...earlier, outcome: 'ok' }, later)).toBe(true);
+  expect(precedes({ ...earlier, outcome: 'unknown' }, later)).toBe(false);
+  // Commands of one pipeline on one key keep their order.
+  expect(precedes({ ...later, index: 0, outcome: 'unknown' }, later)).toBe(true);
 });
