@@ -11,8 +11,9 @@
  *   that the key is unchanged. If another client was faster, the turn reads and applies again.
  *
  * So commands of a turn follow each other with nothing in between. All writes of a turn succeed or fail together, except
- * for their own refusals. Reads of a failed turn are then done without the writes. A turn ends early once its replies
- * exceed what one answer may hold.
+ * for their own refusals. Reads of a failed turn are then done without the writes, except for one case: while it is
+ * unknown whether the turn took effect, a read that stands before one of its writes fails with them, since it might find
+ * what that later command wrote. A turn ends early once its replies exceed what one answer may hold.
  */
 import type { LockstepError } from '../../base/errors.ts';
 import { asLockstepError } from '../../base/errors.ts';
@@ -37,7 +38,7 @@ import type { Command } from './commands.ts';
 import { contentOf, entryOf } from './entries.ts';
 import type { RedisDependencies } from './listener-dependencies.ts';
 import { editNeed } from './listener-dependencies.ts';
-import { Refusal, refusalText, texts, unread, unreplaced, writeRefusalText } from './refusals.ts';
+import { leavesOpen, Refusal, refusalText, texts, unread, unreplaced, writeRefusalText } from './refusals.ts';
 import type { RespVersion } from './replies.ts';
 import { errorReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
@@ -233,8 +234,10 @@ export class KeyQueue {
       failure = turnFailure(attempt.length === 0 ? error : unreplaced(error.message, error));
     }
     this.#conclude(edits);
-    for (const edit of edits) if (!isRead(edit)) edit.fail(failure.error, failure.text);
-    let reads = edits.filter(isRead);
+    const unreadable = leavesOpen(failure.text) ? edits.findLastIndex((edit) => !isRead(edit)) : 0;
+    const failed = edits.filter((edit, index) => !isRead(edit) || index < unreadable);
+    for (const edit of failed) edit.fail(failure.error, failure.text);
+    let reads = edits.filter((edit, index) => isRead(edit) && index >= unreadable);
     while (reads.length > 0) reads = reads.slice(await this.#look(key, reads));
     return edits.length;
   }

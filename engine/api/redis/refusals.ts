@@ -3,7 +3,7 @@
  * that open.
  */
 import type { ErrorCode } from '../../base/errors.ts';
-import { LockstepError, errorTable } from '../../base/errors.ts';
+import { LockstepError, errorCodes, errorTable } from '../../base/errors.ts';
 import type { Failure } from '../client-observer.ts';
 
 /** A refusal whose message is sent unchanged, with the error's word first: `ERR syntax error`. */
@@ -93,6 +93,17 @@ function snakeCase(code: ErrorCode): string {
 /** The first word of the line of an error with this code. */
 function wordOf(code: ErrorCode): string {
   return ownWords[code] ?? code.toUpperCase();
+}
+
+/** First words of the lines that leave open whether the command was applied. */
+const openWords: ReadonlySet<string> = new Set([
+  'INDOUBT',
+  ...errorCodes.filter((code) => !errorTable[code].definite).map(wordOf),
+]);
+
+/** Whether the line of a write's error leaves open whether the write was applied. */
+export function leavesOpen(text: string): boolean {
+  return openWords.has(/^[^ :]*/.exec(text)?.[0] ?? '');
 }
 
 /** Codes of the errors that are counted by cause. */
