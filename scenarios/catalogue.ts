@@ -90,6 +90,7 @@ import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { propertiesMissed } from './properties-missed.ts';
 import { startsOnFailingDisks } from './starts-on-failing-disks.ts';
+import { typesChanged } from './types-changed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
 import { nodeNamesReused } from './node-names-reused.ts';
 import { missedRingChange } from './missed-ring-change.ts';
@@ -206,6 +207,7 @@ export const scenarios: readonly Scenario[] = [
   oneWrongClock,
   siblingsAfterPartition,
   propertiesMissed,
+  typesChanged,
   backupsUnderFaults,
   tombstonesRemoved,
   tombstonesRaceWrites,

@@ -1,13 +1,17 @@
 /** What an operator changed of buckets' properties, and what nodes stated of them after the calm. */
 import type { Outcome } from './history.ts';
 
-/** A change sets all marked properties at once, or resets the bucket to its type's properties. */
-export const bucketChangeKinds = ['set', 'reset'] as const;
+/**
+ * A change sets all marked properties of a bucket at once, or resets the bucket to its type's properties; or sets them
+ * of a bucket type, which it makes if its node knows none of that name.
+ */
+export const bucketChangeKinds = ['set', 'reset', 'type'] as const;
 
 /** One change, as the operator made it. Times are virtual microseconds. */
 export interface BucketChange {
   readonly id: string;
   readonly kind: (typeof bucketChangeKinds)[number];
+  /** The bucket's name, or `types/` and the name of a bucket type. */
   readonly bucket: string;
   /** Identifies the change in what nodes state: no other change has it. */
   readonly mark: number;
@@ -53,7 +57,8 @@ export function describeBucketChange({ id, kind, bucket, mark, node, outcome }: 
 /** What a change does, as people say it. */
 export function bucketDeed(kind: BucketChange['kind'], bucket: string, mark: number): string {
   if (kind === 'reset') return `resets the properties of ${bucket} to those of its type`;
-  return `sets the properties of ${bucket} (${describeProperties(markedProperties(mark))}, mark ${mark})`;
+  const what = kind === 'type' ? `the bucket type ${bucket.slice(typesPrefix.length)}` : bucket;
+  return `sets the properties of ${what} (${describeProperties(markedProperties(mark))}, mark ${mark})`;
 }
 
 /** `siblings, old_vclock 100007, big_vclock 107`. */
@@ -75,7 +80,7 @@ export interface BucketEvidence {
   readonly forgetful?: readonly string[];
 }
 
-/** What a bucket states that no change concerns. */
+/** What a bucket states that no change concerns, also one of a type that its node does not know. */
 export const unmarked: StatedProperties = { allow_mult: false, old_vclock: 86_400, big_vclock: 50 };
 
 /** What a change with this mark sets. Limits this large prune nothing in a run. */
@@ -88,7 +93,20 @@ export function propertiesLeft({ kind, mark }: Pick<BucketChange, 'kind' | 'mark
   return kind === 'reset' ? unmarked : markedProperties(mark);
 }
 
-/** The bucket of a number; it holds no key before the calm. */
-export function markedBucket(number: number): string {
-  return `marked${number}`;
+const typesPrefix = 'types/';
+
+/** What the change is made to: a bucket that holds no key before the calm, or `types/` and the name of a bucket type. */
+export function markedName({
+  kind,
+  bucket,
+}: {
+  readonly kind: BucketChange['kind'];
+  readonly bucket: number;
+}): string {
+  return kind === 'type' ? `${typesPrefix}kind${bucket}` : `marked${bucket}`;
+}
+
+/** The name of the bucket type that `markedName` names; undefined for a bucket. */
+export function markedType(name: string): string | undefined {
+  return name.startsWith(typesPrefix) ? name.slice(typesPrefix.length) : undefined;
 }

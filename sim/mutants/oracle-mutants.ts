@@ -182,6 +182,18 @@ export const oracleMutants: readonly Mutant[] = [
     seedsMax: 5,
   },
   {
+    name: 'type-without-its-mark',
+    code: 'M300',
+    title:
+      'a bucket type that is made at run time is stored as if it were the properties of a type that exists',
+    file: 'engine/buckets/property-keeper.js',
+    find: 'new Map([...completed(given), [typeMark, true]])',
+    replace: 'new Map(completed(given))',
+    scenario: 'types-changed',
+    oracles: ['bucket-properties'],
+    seedsMax: 5,
+  },
+  {
     name: 'cursor-skips-all-tokens',
     code: 'M274',
     title: 'the cursor of a listing leaves out keys of further tokens that sort before the last name',

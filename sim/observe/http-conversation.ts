@@ -10,7 +10,14 @@ import { HttpReader } from '../world/http/http-text.ts';
 export type ObjectRequest = 'get' | 'put' | 'delete';
 
 const objectPath = /^(?:\/types\/[^/?]+)?\/buckets\/[^/?]+\/keys\/[^/?]+(?:\?|$)/;
-const handlersPath = /^(?:(?:\/types\/[^/?]+)?\/buckets(?:\/[^/?]+\/(?:props|keys))?(?:\?|$)|\/backup\/)/;
+/** Of buckets and bucket types: listings and properties; and of backups. */
+const handlersPath = new RegExp(
+  [
+    '^(?:/types/[^/?]+)?/buckets(?:/[^/?]+/(?:props|keys))?(?:\\?|$)',
+    '^/types(?:/[^/?]+/props)?(?:\\?|$)',
+    '^/backup/',
+  ].join('|'),
+);
 const kinds: Readonly<Partial<Record<string, ObjectRequest>>> = { GET: 'get', PUT: 'put', DELETE: 'delete' };
 
 /** One connection of the HTTP listener. */

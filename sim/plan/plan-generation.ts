@@ -37,7 +37,6 @@ import { seedNameOf } from './former-names.ts';
 import { jobsOf } from './job-plans.ts';
 import { transactionsOf } from './transaction-generation.ts';
 import { integerIn, listOf, weighted } from './arbitraries.ts';
-import { bucketChangeKinds } from '../evidence/bucket-changes.ts';
 import { channelCount } from '../evidence/redis-messages.ts';
 import { pageCount } from '../evidence/redis-pages.ts';
 import type { RedisKind } from '../evidence/redis.ts';
@@ -73,8 +72,9 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       levels: levelsOf(scenario),
       bucketChanges: bucketChangesOf(scenario, members, stormUs),
       backups: backupsOf(scenario, stormUs),
+      typeChanges: typeChangesOf(scenario, members, stormUs),
     })
-    .map((drawn) => ({
+    .map(({ bucketChanges, typeChanges, ...drawn }) => ({
       format: planFormat,
       scenario: scenario.name,
       seed,
@@ -96,7 +96,9 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
       faults: drawn.faults.map((fault, index) => ({ id: `f${index}`, ...fault })),
       malformedInput: drawn.malformedInput.map((burst, index) => ({ id: `g${index}`, ...burst })),
       scrapes: drawn.scrapes.map((scrape, index) => ({ id: `s${index}`, ...scrape })),
-      ...(drawn.bucketChanges.length === 0 ? {} : { bucketChanges: drawn.bucketChanges }),
+      ...(bucketChanges.length + typeChanges.length === 0
+        ? {}
+        : { bucketChanges: [...bucketChanges, ...typeChanges] }),
       ...(drawn.backups.length === 0 ? {} : { backups: drawn.backups }),
       floors: scenario.invariants,
     }));
@@ -313,7 +315,7 @@ function scrapeOf(nodes: readonly PlanNode[], stormUs: number): fc.Arbitrary<Unn
 
 const changedBuckets = 2;
 
-/** The changes with ids `b0`, `b1`, …, in the order of their moments; two settings to one reset. */
+/** The changes of buckets with ids `b0`, `b1`, …, in the order of their moments; two settings to one reset. */
 function bucketChangesOf(
   { bucketChanges }: Scenario,
   nodes: readonly PlanNode[],
@@ -323,7 +325,7 @@ function bucketChangesOf(
   const change = fc.record({
     atUs: fc.integer({ min: 0, max: stormUs }),
     node: fc.constantFrom(...nodes.map((node) => node.name)),
-    kind: fc.constantFrom(...bucketChangeKinds, 'set' as const),
+    kind: fc.constantFrom('set' as const, 'reset' as const, 'set' as const),
     bucket: fc.nat(changedBuckets - 1),
     odd: fc.nat(1),
   });
@@ -331,6 +333,29 @@ function bucketChangesOf(
     list
       .toSorted((left, right) => left.atUs - right.atUs)
       .map(({ odd, ...drawn }, index) => ({ id: `b${index}`, ...drawn, mark: 2 * index + odd })),
+  );
+}
+
+/** The changes of bucket types with ids `y0`, `y1`, …, in the order of their moments. */
+function typeChangesOf(
+  { typeChanges }: Scenario,
+  nodes: readonly PlanNode[],
+  stormUs: number,
+): fc.Arbitrary<readonly PlanBucketChange[]> {
+  if (typeChanges === undefined) return fc.constant([]);
+  const change = fc.record({
+    atUs: fc.integer({ min: 0, max: stormUs }),
+    node: fc.constantFrom(...nodes.map((node) => node.name)),
+    bucket: fc.nat(changedBuckets - 1),
+    odd: fc.nat(1),
+  });
+  return listOf(typeChanges, change).map((list) =>
+    list
+      .toSorted((left, right) => left.atUs - right.atUs)
+      .map(({ odd, ...drawn }, index) => ({
+        ...{ id: `y${index}`, kind: 'type' as const, ...drawn },
+        mark: 2 * index + odd,
+      })),
   );
 }
 

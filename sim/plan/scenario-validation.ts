@@ -94,7 +94,7 @@ function readScenario(field: Field, taken: readonly string[]): Plan['floors'] {
     readObject(
       field,
       ['name', 'description', 'cluster', 'load', 'faults', 'stormMs', 'calmMs', 'settleMsMax', 'invariants'],
-      ['redis', 'jobs', 'bucketChanges', 'backups', 'repairedBy', 'levels', 'settings'],
+      ['redis', 'jobs', 'bucketChanges', 'typeChanges', 'backups', 'repairedBy', 'levels', 'settings'],
     );
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(readText(name, 100)))
     refuse(name, 'a name like accounts-under-partition is expected: lower case, digits, dashes');
@@ -111,6 +111,7 @@ function readScenario(field: Field, taken: readonly string[]): Plan['floors'] {
   if (rest.redis !== undefined) readRedis(rest.redis);
   if (rest.jobs !== undefined) readJobs(rest.jobs);
   if (rest.bucketChanges !== undefined) readRange(rest.bucketChanges, 0, planLimits.bucketChangesMax);
+  if (rest.typeChanges !== undefined) readRange(rest.typeChanges, 0, planLimits.bucketChangesMax);
   if (rest.backups !== undefined) readRange(rest.backups, 0, planLimits.backupsMax);
   if (rest.repairedBy !== undefined) readChoice(rest.repairedBy, ['sweeps']);
   if (rest.levels !== undefined) readLevels(rest.levels);

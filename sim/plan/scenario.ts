@@ -151,6 +151,8 @@ export interface Scenario {
   readonly jobs?: JobLoad;
   /** How many changes of buckets' properties an operator makes; absent: none. */
   readonly bucketChanges?: Range;
+  /** How many changes of bucket types' properties an operator makes, the making of the types included; absent: none. */
+  readonly typeChanges?: Range;
   /** How many backups of the cluster an operator takes; absent: none. */
   readonly backups?: Range;
   readonly faults: readonly FaultDraw[];

@@ -1,6 +1,6 @@
 /** Says what a plan does, in sentences: its faults and what its clients ask. Pure. */
 import { faultKinds } from '../faults/fault-table.ts';
-import { bucketDeed, markedBucket } from '../evidence/bucket-changes.ts';
+import { bucketDeed, markedName } from '../evidence/bucket-changes.ts';
 import type { Plan, PlanFault, PlanOperation } from '../plan/plan.ts';
 import type { PlanTransaction } from '../plan/plan-transactions.ts';
 import type { absenceNames, conditionNames } from '../plan/plan.ts';
@@ -55,7 +55,7 @@ function operatorSentences({
 }: Plan): readonly PlanSentence[] {
   const all = [
     ...bucketChanges.map(({ id, atUs, node, kind, bucket, mark }) => {
-      const deed = bucketDeed(kind, markedBucket(bucket), mark);
+      const deed = bucketDeed(kind, markedName({ kind, bucket }), mark);
       return { id, atUs, text: `an operator ${deed} at ${node}` };
     }),
     ...backups.map(({ id, atUs }) => ({ id, atUs, text: 'an operator takes a backup of the cluster' })),

@@ -12,7 +12,7 @@ import type {
   BucketStatement,
   StatedProperties,
 } from '../evidence/bucket-changes.ts';
-import { markedBucket, markedProperties } from '../evidence/bucket-changes.ts';
+import { markedName, markedProperties, markedType, unmarked } from '../evidence/bucket-changes.ts';
 import type { PlanBucketChange } from '../plan/plan.ts';
 import { HttpClient } from '../world/http/http-client.ts';
 import type { HttpClientRequest, HttpClientResponse } from '../world/http/http-client.ts';
@@ -21,6 +21,8 @@ import type { LoadCluster } from './load-world.ts';
 
 const timeoutUs = 2_000_000;
 const lookAgainUs = 500_000;
+/** The bucket of a bucket type that is looked at. */
+const anyBucket = 'any';
 /** How many reads may show too few values where a read need not see both puts at once. */
 const looksMax = 5;
 
@@ -50,47 +52,55 @@ export class BucketOperator {
 
   /** Makes one change. */
   async change({ id, kind, bucket: number, mark, node }: PlanBucketChange, io: Io): Promise<void> {
-    const bucket = markedBucket(number);
-    const path = `/buckets/${bucket}/props`;
-    const headers = { 'Content-Type': 'application/json' };
-    const body = JSON.stringify({ props: markedProperties(mark) });
+    const bucket = markedName({ kind, bucket: number });
     const before = await this.#statedBy(node, bucket, io);
     const invokedUs = this.#context.nowUs();
-    const outcome = await this.#outcomeOf(
-      io,
-      node,
-      kind === 'set' ? { method: 'PUT', path, headers, body } : { method: 'DELETE', path },
-    );
+    const outcome = await this.#outcomeOf(io, node, bucket, kind, mark);
     const completedUs = this.#context.nowUs();
     const after = outcome === 'ok' ? await this.#statedBy(node, bucket, io) : undefined;
     this.changes.push({ id, kind, bucket, mark, node, invokedUs, completedUs, outcome, before, after });
   }
 
-  async #outcomeOf(io: Io, node: string, request: HttpClientRequest): Promise<BucketChange['outcome']> {
+  async #outcomeOf(
+    io: Io,
+    node: string,
+    bucket: string,
+    kind: BucketChange['kind'],
+    mark: number,
+  ): Promise<BucketChange['outcome']> {
+    const type = markedType(bucket);
+    const path = type === undefined ? `/buckets/${bucket}/props` : `/types/${type}/props`;
+    const props = markedProperties(mark);
     try {
-      const { status } = await this.#ask(io, node, request);
+      const request: HttpClientRequest =
+        kind === 'reset' ? { method: 'DELETE', path } : asJson({ method: 'PUT', path }, { props });
+      let { status } = await this.#ask(io, node, request);
+      if (status === 404 && type !== undefined) {
+        const making = asJson({ method: 'POST', path: '/types' }, { name: type, props });
+        status = (await this.#ask(io, node, making)).status;
+      }
       return status < 300 ? 'ok' : 'unknown';
     } catch (error) {
       return error instanceof ConnectError ? 'fail' : 'unknown';
     }
   }
 
-  /** Asks every node until all state the same of each bucket, or `stopped`; then tries what they promise. */
-  async lookAfter(buckets: readonly number[], io: Io, stopped: () => boolean): Promise<void> {
+  /** Asks every node until all state the same of each bucket or type, or `stopped`; then tries what they promise. */
+  async lookAfter(buckets: readonly string[], io: Io, stopped: () => boolean): Promise<void> {
     for (;;) {
       this.statements = await this.#statementsOf(buckets, io);
       if (isAgreed(this.statements) || stopped()) break;
       await sleep(io.clock, lookAgainUs);
     }
     for (const bucket of buckets) {
-      const { seen } = this.statements.find((one) => one.bucket === markedBucket(bucket)) ?? {};
-      if (seen !== undefined) await this.#try(markedBucket(bucket), seen.allow_mult, io);
+      const { seen } = this.statements.find((one) => one.bucket === bucket) ?? {};
+      if (seen !== undefined) await this.#try(bucket, seen.allow_mult, io);
     }
   }
 
-  async #statementsOf(buckets: readonly number[], io: Io): Promise<readonly BucketStatement[]> {
+  async #statementsOf(buckets: readonly string[], io: Io): Promise<readonly BucketStatement[]> {
     const statements: BucketStatement[] = [];
-    for (const bucket of buckets.map(markedBucket))
+    for (const bucket of buckets)
       for (const node of this.#context.cluster.members) {
         const seen = await this.#statedBy(node, bucket, io);
         statements.push({ node, bucket, atUs: this.#context.nowUs(), seen });
@@ -100,10 +110,11 @@ export class BucketOperator {
 
   async #statedBy(node: string, bucket: string, io: Io): Promise<StatedProperties | undefined> {
     try {
-      const { status, body } = await this.#ask(io, node, {
-        method: 'GET',
-        path: `/buckets/${bucket}/props`,
-      });
+      const type = markedType(bucket);
+      const path =
+        type === undefined ? `/buckets/${bucket}/props` : `/types/${type}/buckets/${anyBucket}/props`;
+      const { status, body } = await this.#ask(io, node, { method: 'GET', path });
+      if (status === 404 && type !== undefined) return unmarked;
       if (status !== 200) return undefined;
       const { props } = JSON.parse(body.toString('utf8')) as { readonly props: StatedProperties };
       const { allow_mult, old_vclock, big_vclock } = props;
@@ -119,7 +130,12 @@ export class BucketOperator {
     const { cluster, seesAtOnce } = this.#context;
     const { members } = cluster;
     const looks = seesAtOnce ? 1 : looksMax;
-    const place = { type: Buffer.from('default'), bucket: Buffer.from(bucket), key: Buffer.from('k') };
+    const type = markedType(bucket);
+    const place = {
+      type: Buffer.from(type ?? 'default'),
+      bucket: Buffer.from(type === undefined ? bucket : anyBucket),
+      key: Buffer.from('k'),
+    };
     const nodes = [0, 1, 2].map((index) => members[index % members.length] ?? '');
     let values: number | undefined;
     try {
@@ -153,4 +169,8 @@ function isAgreed(statements: readonly BucketStatement[]): boolean {
     seen.set(bucket, first);
     return one !== undefined && text === first;
   });
+}
+
+function asJson(request: HttpClientRequest, content: unknown): HttpClientRequest {
+  return { ...request, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(content) };
 }

@@ -17,7 +17,7 @@ import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import { HttpClient } from '../world/http/http-client.ts';
 import type { BucketEvidence } from '../evidence/bucket-changes.ts';
-import { bucketOperator, bucketReader } from '../evidence/bucket-changes.ts';
+import { bucketOperator, bucketReader, markedName } from '../evidence/bucket-changes.ts';
 import type { BackupRecord } from '../evidence/backups.ts';
 import { backupOperator } from '../evidence/backups.ts';
 import { BackupOperator } from './backup-operator.ts';
@@ -440,7 +440,7 @@ export class Load {
   }
 
   #lookAtBuckets(stopped: () => boolean): void {
-    const buckets = [...new Set((this.#plan.bucketChanges ?? []).map(({ bucket }) => bucket))];
+    const buckets = [...new Set((this.#plan.bucketChanges ?? []).map(markedName))];
     if (buckets.length === 0) return;
     this.#hosted(bucketReader, (io) => this.#buckets.lookAfter(buckets, io, stopped));
   }

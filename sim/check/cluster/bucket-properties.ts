@@ -1,6 +1,6 @@
 /**
- * `bucket-properties` (INV38): after the calm every node states the same properties of a bucket. They are those of one
- * change, whole, or of none. That change was not made, by the operator's clock, before another one that the same node
+ * `bucket-properties` (INV38): after the calm every node states the same properties of a bucket, and of the buckets of a
+ * bucket type. They are those of one change, whole, or of none. That change was not made, by the operator's clock, before another one that the same node
  * acknowledged (in a run without faults: that any node acknowledged). A node that has acknowledged a change no longer
  * states what it stated before it: the change replaces whatever the node knew, by whatever clock that was set. Two puts without a context leave two values where
  * the properties allow siblings, and one elsewhere.
@@ -106,7 +106,7 @@ function compareWithBefore(change: BucketChange, changes: readonly BucketChange[
 }
 
 function isSettingThatStands({ kind, outcome }: BucketChange): boolean {
-  return kind === 'set' && outcome === 'ok';
+  return kind !== 'reset' && outcome === 'ok';
 }
 
 /** Whether `later` has the newer stamp for certain, and was acknowledged. */

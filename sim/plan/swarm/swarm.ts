@@ -234,6 +234,7 @@ function assemble(
     ...(redis === undefined ? {} : { redis }),
     ...(jobs === undefined ? {} : { jobs }),
     bucketChanges: frame.bucketChanges,
+    typeChanges: frame.bucketChanges,
     ...(frame.backups === 0 ? {} : { backups: [frame.backups, frame.backups] }),
     faults,
     stormMs,
