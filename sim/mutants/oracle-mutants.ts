@@ -188,7 +188,7 @@ export const oracleMutants: readonly Mutant[] = [
       'a bucket type that is made at run time is stored as if it were the properties of a type that exists',
     file: 'engine/buckets/property-keeper.js',
     find: 'new Map([...completed(given), [typeMark, true]])',
-    replace: 'new Map(completed(given))',
+    replace: 'new Map([...completed(given), [typeMark, false]])',
     scenario: 'types-changed',
     oracles: ['bucket-properties'],
     seedsMax: 5,
