@@ -16,6 +16,7 @@ class Bench {
     this.sends = new HintSends({
       nowUs: () => this.nowUs,
       patienceUs: 10,
+      answerUs: 5,
       hintOf: () => this.stored,
       isForgetful: () => isForgetful,
       handsOver: () => handsOver,
@@ -25,7 +26,7 @@ class Bench {
   /** Sends the object and has it confirmed. */
   send(bytes = object, life = 1): void {
     const hint = this.sends.sent('n1', life, 'n2', key, bytes);
-    if (hint !== undefined) this.sends.taken(hint);
+    if (hint !== undefined) this.sends.taken(hint, this.nowUs);
   }
 }
 
@@ -72,6 +73,30 @@ it('what is under way, unconfirmed, another hint or object, or of another incarn
   }
   for (const { sends } of [soon, silent, rewritten, restarted, other])
     expect(sends.records.repeated).toEqual([]);
+});
+
+it('a read repair with the same bytes does not deliver a hint whose own messages are lost', () => {
+  const bench = new Bench();
+  bench.send();
+  for (const nowUs of [20, 40, 60]) {
+    bench.nowUs = nowUs;
+    bench.sends.sent('n1', 1, 'n2', key, object);
+  }
+  bench.nowUs = 80;
+  bench.send();
+  expect(bench.sends.records).toEqual({ taken: 1, repeated: [] });
+});
+
+it('an answer that its node has ceased to wait for is none', () => {
+  const bench = new Bench();
+  bench.send();
+  for (const nowUs of [20, 40, 60]) {
+    const hint = bench.sends.sent('n1', 1, 'n2', key, object);
+    bench.nowUs = nowUs;
+    if (hint !== undefined) bench.sends.taken(hint, nowUs - 6);
+  }
+  bench.send();
+  expect(bench.sends.records.repeated).toEqual([]);
 });
 
 it('a replica whose disk may forget gets it as often as it likes', () => {

@@ -2,8 +2,10 @@
  * Follows the hints that nodes send, on the wire (`hint-delivery`): an incarnation that has sent a hint, and was
  * answered that its replica has it, does not send it again and again, also if its store cannot remove it.
  *
- * A read repair or a late write may carry the same bytes. Such a message is on its way within a request's time of the
- * answer, because the replica lacks nothing later; and one later message is tolerated.
+ * A read repair or a late write may carry the same bytes, and its answer is one about the hint for all that the wire
+ * shows. Such a message is on its way within a request's time of the answer, because the replica lacks nothing later. So
+ * what counts is how often the replica has answered later than that: the hint itself may still have to be delivered,
+ * which is one such answer, whatever messages were lost meanwhile.
  *
  * Not judged: a node that owns the key no more. It gives its copy to the owners until all of them have it.
  */
@@ -12,7 +14,7 @@ import type { SendRecords } from '../check/disks/hints.ts';
 import type { BadEvent } from '../check/report.ts';
 import { nameOf } from './store-dump.ts';
 
-/** Messages after which a repetition is one. */
+/** Later answers after which a repetition is one. */
 const repeatsMin = 2;
 
 /** A hint on the disk of a host. */
@@ -27,6 +29,8 @@ export interface SendTerms {
   readonly nowUs: () => number;
   /** Longest time, in virtual microseconds, after which a message with the bytes of a hint is no write and no repair. */
   readonly patienceUs: number;
+  /** How long a node waits for the answer to a hint, in virtual microseconds. */
+  readonly answerUs: number;
   /** The hint of the key that lies on the disk of the host for the peer; undefined if there is none. */
   readonly hintOf: (host: string, peer: string, key: PackedKey) => StoredHint | undefined;
   /** The node's disk may forget what it has acknowledged: what it lacks again may be sent again. */
@@ -42,7 +46,7 @@ export interface SentHint extends StoredHint {
   readonly key: PackedKey;
   /** When its replica has confirmed it first. */
   takenUs: number | undefined;
-  /** How often it was sent later than that. */
+  /** How often its replica has confirmed it later than what may have been a repair. */
   repeats: number;
 }
 
@@ -77,22 +81,20 @@ export class HintSends {
     // The store's removal may have failed although its record is on the disk: the node has the hint then.
     if (known === undefined || isForgetful(peer) || !Buffer.from(known.object).equals(object))
       return undefined;
-    if (handsOver(host, key)) return undefined;
-    this.#judge(known);
-    return known;
+    return handsOver(host, key) ? undefined : known;
   }
 
-  /** The peer has answered that it has the hint. */
-  taken(hint: SentHint): void {
-    if (hint.takenUs !== undefined) return;
-    hint.takenUs = this.#terms.nowUs();
-    this.#taken += 1;
-  }
-
-  #judge(hint: SentHint): void {
-    const { nowUs, patienceUs } = this.#terms;
+  /** The peer has answered that it has the hint, which was sent at `sentUs`. */
+  taken(hint: SentHint, sentUs: number): void {
+    const { nowUs, patienceUs, answerUs } = this.#terms;
     const { host, peer, key, takenUs } = hint;
-    if (takenUs === undefined || nowUs() - takenUs <= patienceUs) return;
+    if (takenUs === undefined) {
+      hint.takenUs = nowUs();
+      this.#taken += 1;
+      return;
+    }
+    // An answer that comes too late does not count for its node, which sends the hint again.
+    if (nowUs() - takenUs <= patienceUs || nowUs() - sentUs > answerUs) return;
     hint.repeats += 1;
     if (hint.repeats !== repeatsMin) return;
     const text = `${host} sends ${peer} its hint of ${nameOf(key)} again and again; ${peer} has confirmed it at ${takenUs} us`;

@@ -268,6 +268,7 @@ export class Monitor {
     return new HintSends({
       nowUs: () => this.#world.nowUs,
       patienceUs: this.#requestUs() + slackUs,
+      answerUs: this.#requestUs(),
       hintOf: (host, peer, key) => this.#objects.hintAt(host, peer, key),
       isForgetful: (node) => forgetful.has(node),
       handsOver: (host, key) => {

@@ -33,7 +33,7 @@ class Side {
   /** Unanswered reads, by request number. */
   readonly reads = new Map<number, Read>();
   /** Unanswered messages that carry a hint, by request number. */
-  readonly hints = new Map<number, SentHint>();
+  readonly hints = new Map<number, { readonly hint: SentHint; readonly sentUs: number }>();
   /** The name and incarnation id that the other side's greeting claimed. */
   claim: { readonly name: string; readonly epoch: string } | undefined;
   /** Malformed bytes arrived: the rest of the stream is ignored. */
@@ -95,17 +95,17 @@ export class RouteObserver {
       if (kind === requestKinds.mergeObject && this.#sends !== undefined) {
         const { key, object = nothing } = decodeKeyed(body);
         const hint = this.#sends.sent(end.host, end.life, end.peer, key, object);
-        if (hint !== undefined) side.hints.set(id, hint);
+        if (hint !== undefined) side.hints.set(id, { hint, sentUs: this.#nowUs() });
       }
       if (kind !== requestKinds.readObject) return;
       const { key, bytesMax } = decodeKeyed(body);
       side.reads.set(id, { key: nameOf(key), askedUs: this.#nowUs(), bytesMax });
       return;
     }
-    const hint = side.hints.get(id);
-    if (hint !== undefined && isReplyKind(kind)) {
+    const sent = side.hints.get(id);
+    if (sent !== undefined && isReplyKind(kind)) {
       side.hints.delete(id);
-      if (kind === replyKinds.written) this.#sends?.taken(hint);
+      if (kind === replyKinds.written) this.#sends?.taken(sent.hint, sent.sentUs);
     }
     const read = side.reads.get(id);
     if (read === undefined || !isReplyKind(kind)) return;

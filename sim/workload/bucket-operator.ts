@@ -94,7 +94,9 @@ export class BucketOperator {
     }
     for (const bucket of buckets) {
       const { seen } = this.statements.find((one) => one.bucket === bucket) ?? {};
-      if (seen !== undefined) await this.#try(bucket, seen.allow_mult, io);
+      // A type that no node knows takes no put.
+      const isKnown = markedType(bucket) === undefined || seen !== unmarked;
+      if (seen !== undefined && isKnown) await this.#try(bucket, seen.allow_mult, io);
     }
   }
 

@@ -6,7 +6,7 @@
  * the same modules.
  *
  * Each call after the first of its kind, each answer, each value of a job's result and each node is one comparison.
- * Skipped: requests without an answer, and failed jobs.
+ * Skipped: requests without an answer, those of nodes in STANDBY, and failed jobs.
  */
 import type { History } from '../../evidence/history.ts';
 import type { JobRecord as MapReduceJob } from '../../evidence/jobs.ts';
@@ -60,6 +60,8 @@ const notRun: readonly string[] = [
   'ShuttingDown',
   'PeerGone',
 ];
+/** The answer of a node in STANDBY to every client, before it calls a module. */
+const standby = 'Standby';
 
 /** Calls of modules, and the MapReduce jobs of clients. */
 export interface WasmEvidence extends JobSurroundings {
@@ -103,7 +105,8 @@ export function checkWasmPurity(
     else tally.compare(record.outcome === before.outcome, record.atUs, () => differ(before, record));
   }
   for (const { node, atUs, asked, inPhase, expected, answered } of provoked) {
-    if (answered === undefined || (inPhase && notRun.includes(answered))) tally.skip();
+    if (answered === undefined || answered === standby || (inPhase && notRun.includes(answered)))
+      tally.skip();
     else {
       tally.compare(
         answered === expected,

@@ -64,7 +64,7 @@ export const durableBeforeAckRow = invariant({
       return joinReports(objects, transactions && checkTransactionDurability(transactions.steps, []));
     return joinReports(
       objects,
-      transactions && checkTransactionDurability(transactions.steps, transactions.history),
+      transactions && checkTransactionDurability(transactions.steps, transactions.history, lostBetween),
       pipelineCopies && checkRedisCopies(redis, pipelineCopies, lostBetween),
       flushCopies && checkFlushCopies(redis, flushCopies, lostBetween),
     );

@@ -30,6 +30,12 @@ describe('a committed value with fewer copies than its level names', () => {
     expect(broken([append(1, 1000)])).toBe(1);
   });
 
+  it('is excused by a disk that lost a copy and did not say so while the transaction ran', () => {
+    const lost = (from: number, to: number): number => (from <= 950 && 950 <= to ? 1 : 0);
+    expect(checkTransactionDurability([], [append(1, 1000)], lost).reasons).toEqual([]);
+    expect(checkTransactionDurability([], [append(1, 900)], lost).reasons.length).toBe(1);
+  });
+
   it('may have been replaced by what a transaction wrote that read it before it was answered', () => {
     expect(broken([append(1, 1000), { ...append(2, 1050, 1), writes: [] }])).toBe(1);
     const history = [append(1, 1000), append(2, 1050, 1)];

@@ -7,7 +7,7 @@
  *   their data or in the prepare record of a branch.
  *
  * Skipped: votes and commits on a record whose sync the disk answered as done without doing it (`lying-sync`), which no
- * node can notice; keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
+ * node can notice. Each loss of such a disk while the transaction ran excuses one copy of its values. Skipped: keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
  * whose empty value cannot be told from others. Also skipped are values that another transaction's value may have
  * replaced: a primary unlocks a key before the client has its answer, and the next write can overtake the value on its
  * way to a replica. And values that were made from an older one than the newest before, which a primary that started on
@@ -25,6 +25,7 @@ import { shortened } from './transactions.ts';
 export function checkTransactionDurability(
   steps: readonly TransactionStep[],
   history: TransactionHistory,
+  lostBetween: (fromUs: number, toUs: number) => number = () => 0,
 ): CheckReport {
   const tally = new Tally('durable-before-ack');
   for (const { atUs, node, step, xid, fields } of steps) {
@@ -43,8 +44,9 @@ export function checkTransactionDurability(
   const startsUs = steps.filter(({ step }) => step === shortened).map(({ atUs }) => atUs);
   for (const record of history) {
     if (record.outcome !== 'ok') continue;
+    const owed = record.need - lostBetween(record.invokedUs, record.completedUs ?? record.invokedUs);
     for (const { key, value, durableCopies } of record.writes) {
-      const enough = durableCopies !== undefined && durableCopies >= record.need;
+      const enough = durableCopies !== undefined && durableCopies >= owed;
       const replaced = (): boolean =>
         (writers.get(key) ?? []).some((other) => mayStandForIt(other, record, key, value?.tag)) ||
         missesNewer(record, key, writers.get(key) ?? [], startsUs);
@@ -53,7 +55,7 @@ export function checkTransactionDurability(
         continue;
       }
       tally.compare(enough, record.completedUs ?? 0, () => {
-        return `${describeTransaction(record)}: ${key} has ${durableCopies} of ${record.need} promised durable copies`;
+        return `${describeTransaction(record)}: ${key} has ${durableCopies} of ${owed} promised durable copies`;
       });
     }
   }
