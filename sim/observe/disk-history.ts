@@ -24,6 +24,9 @@ const reportEvents: readonly string[] = ['store.damage.found', 'store.tail.cut']
 /** Kinds of faults by which a disk loses its newest records at once, of which its node cannot know. */
 const silentKinds: readonly FaultId[] = ['disk-rollback', 'log-truncation'];
 
+/** Kinds of faults that take what was not synced alone. */
+const wornKinds: readonly FaultId[] = ['power-loss', 'torn-write'];
+
 type Handed = Omit<HandedRange, 'endedUs'>;
 
 /** The record of one run's disk faults and damage reports; input of `durability` and `data-integrity`. */
@@ -37,6 +40,8 @@ export class DiskHistory {
   readonly #liars = new Set<string>();
   readonly #cluster: Cluster;
   readonly #altered: FileRange[] = [];
+  /** Nodes whose disks may have lost what was durable, and their nodes cannot know. */
+  readonly damagedNodes = new Set<string>();
   /** Bytes that rotted, as `n1:path@offset`. */
   readonly #rotten = new Set<string>();
   readonly #handed = new Map<string, Handed>();
@@ -106,6 +111,7 @@ export class DiskHistory {
   #alter(range: FileRange, kind: FaultId): void {
     const { node, path, from, atUs } = range;
     this.#altered.push(range);
+    if (!wornKinds.includes(kind)) this.damagedNodes.add(node);
     if (kind === 'bit-rot') this.#rotten.add(`${node}:${path}@${from}`);
     if (!isLoss(path, kind)) return;
     this.losses.push({ node, atUs });

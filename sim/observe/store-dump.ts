@@ -6,6 +6,7 @@
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
+import { decodeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
 import type { DumpedValue, ReplicaDump } from '../check/objects/convergence.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
@@ -30,6 +31,22 @@ export class StoreDumps {
       return { node, atUs, values: read.values, flushed: read.flushed };
     });
   }
+}
+
+/** The dumps, with the keys of which a damaged disk holds a tombstone alone. `damaged`: the names of the nodes. */
+export function withBuriedKeys(
+  dumps: readonly ReplicaDump[],
+  damaged: ReadonlySet<string>,
+): readonly ReplicaDump[] {
+  return dumps.map((dump) => (damaged.has(dump.node) ? { ...dump, buried: buriedKeys(dump.values) } : dump));
+}
+
+/** The keys of which only a tombstone is there. */
+function buriedKeys(values: ReplicaDump['values']): ReadonlySet<string> {
+  const buried = [...values].filter(([, { bytes }]) => {
+    return bytes !== 'damaged' && liveSiblings(decodeObject(bytes)).length === 0;
+  });
+  return new Set(buried.map(([key]) => key));
 }
 
 interface ReadStore extends Pick<ReplicaDump, 'values'> {

@@ -19,7 +19,7 @@ import { DurableValues } from '../workload/durable-values.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
 import { answerTimeoutUs, Load } from '../workload/workload.ts';
 import { branchesLeft, recordsRemembered } from '../observe/branches-left.ts';
-import { StoreDumps } from '../observe/store-dump.ts';
+import { StoreDumps, withBuriedKeys } from '../observe/store-dump.ts';
 import { TransactionSteps, tracesSteps } from '../observe/transaction-steps.ts';
 import { ExchangeObserver } from '../observe/exchange-observer.ts';
 import { RunObserver } from '../observe/observer.ts';
@@ -444,7 +444,7 @@ class Run {
         repairedBy === 'sweeps' && floors.convergence !== undefined,
       ),
       corruption: this.#disks.records(),
-      replicas: this.#replicas(),
+      replicas: { ...this.#replicas(), dumps: withBuriedKeys(this.#dumps, this.#disks.damagedNodes) },
       exchanges: { exchanges, leaves, successions },
       snapshots: {
         tampers: this.#faults.tampers,

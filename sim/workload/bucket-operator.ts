@@ -1,7 +1,8 @@
 /**
- * An operator who changes the properties of buckets over HTTP, each change at its moment and through its node, and asks
- * that node what it states right before the change and after it. After the calm the operator asks every node what it states of each bucket, and tries what the properties promise: whether
- * two puts without a context leave two values.
+ * An operator who changes the properties of buckets and of bucket types over HTTP, each change at its moment and through
+ * its node, and asks that node what it states right before the change and after it. After the calm the operator asks
+ * every node what it states of each bucket, and tries what the properties promise: whether two puts without a context
+ * leave two values.
  */
 import type { Io } from '../../engine/io/io.ts';
 import { sleep } from '../../engine/io/clock.ts';

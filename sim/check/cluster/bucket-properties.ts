@@ -1,9 +1,10 @@
 /**
  * `bucket-properties` (INV38): after the calm every node states the same properties of a bucket, and of the buckets of a
- * bucket type. They are those of one change, whole, or of none. That change was not made, by the operator's clock, before another one that the same node
- * acknowledged (in a run without faults: that any node acknowledged). A node that has acknowledged a change no longer
- * states what it stated before it: the change replaces whatever the node knew, by whatever clock that was set. Two puts without a context leave two values where
- * the properties allow siblings, and one elsewhere.
+ * bucket type. They are those of one change, whole, or of none. That change was not made, by the operator's clock,
+ * before another one that the same node acknowledged (in a run without faults: that any node acknowledged). A node that
+ * has acknowledged a change no longer states what it stated before it: the change replaces whatever the node knew, by
+ * whatever clock that was set. Two puts without a context leave two values where the properties allow siblings, and one
+ * elsewhere.
  *
  * Changes through different nodes have no order that faults leave certain: the later one may carry the older stamp.
  * Skipped: tries whose requests failed, and changes whose node did not answer before and after, or whose disk may have

@@ -38,6 +38,20 @@ describe('convergence', () => {
     expect(checkConvergence(dumps, owners, none).ok).toBe(false);
   });
 
+  it('a tombstone beside nothing may be a removal whose record an altered disk has lost', () => {
+    const whole = [holds('n1'), holds('n2')];
+    const dead = holds('n3', ['b/k', 'tombstone']);
+    expect(checkConvergence([...whole, dead], owners, none).ok).toBe(false);
+    const altered = { ...dead, buried: new Set(['b/k']) };
+    const report = checkConvergence([...whole, altered], owners, none);
+    expect([report.ok, report.checked, report.skipped]).toEqual([true, 1, 1]);
+    const first = checkConvergence([{ ...altered, node: 'n1' }, holds('n2'), holds('n3')], owners, none);
+    expect([first.ok, first.checked, first.skipped]).toEqual([true, 0, 2]);
+    // Another node holds a value: then both must hold it.
+    const value = holds('n2', ['b/k', 'one']);
+    expect(checkConvergence([holds('n1'), value, altered], owners, none).ok).toBe(false);
+  });
+
   it('skips and counts what is in flight', () => {
     const report = checkConvergence([...whole, holds('n3')], owners, new Set(['b/k']));
     expect([report.ok, report.checked, report.skipped]).toEqual([true, 0, 1]);

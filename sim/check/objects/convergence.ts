@@ -6,7 +6,9 @@
  * No disk still holds what was flushed (FLUSHDB): one comparison more for each node.
  *
  * Skipped: keys with an operation in progress when the dumps were taken, and, where hints alone repair, keys excused by
- * a coordinator's death (`HintlessDeaths`). Records on a node that no longer owns the key are no replicas.
+ * a coordinator's death (`HintlessDeaths`). Records on a node that no longer owns the key are no replicas. Also skipped is
+ * a tombstone beside nothing if a fault has altered the disk that holds it: its node may have removed it, and the record
+ * of that be lost.
  */
 import { byKey, isWrite } from '../../evidence/history.ts';
 import type { History } from '../../evidence/history.ts';
@@ -27,6 +29,8 @@ export interface ReplicaDump {
   readonly node: string;
   readonly atUs: number;
   readonly values: ReadonlyMap<string, DumpedValue>;
+  /** The keys of which only a tombstone is there, if a fault has altered the disk; absent: none. */
+  readonly buried?: ReadonlySet<string>;
   /** The names of those whose bucket was flushed since. */
   readonly flushed?: readonly string[];
 }
@@ -119,6 +123,11 @@ export function checkConvergence(
     for (const other of others) {
       const left = first?.dump?.values.get(key)?.bytes;
       const right = other.dump?.values.get(key)?.bytes;
+      const isLeftover = (left === undefined ? other : first)?.dump?.buried?.has(key) === true;
+      if ((left === undefined || right === undefined) && isLeftover) {
+        tally.skip();
+        continue;
+      }
       tally.compare(isSame(left, right), other.dump?.atUs ?? 0, () => {
         return `${name}: ${first?.node ?? ''} holds ${describe(left)}, ${other.node} holds ${describe(right)}`;
       });

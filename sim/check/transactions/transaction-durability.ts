@@ -6,8 +6,10 @@
  * - when a client receives `committed`, as many replicas as the level requires hold every key's new value durably, in
  *   their data or in the prepare record of a branch.
  *
+ * Each loss of a lying disk while the transaction ran excuses one copy of its values.
+ *
  * Skipped: votes and commits on a record whose sync the disk answered as done without doing it (`lying-sync`), which no
- * node can notice. Each loss of such a disk while the transaction ran excuses one copy of its values. Skipped: keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
+ * node can notice; keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
  * whose empty value cannot be told from others. Also skipped are values that another transaction's value may have
  * replaced: a primary unlocks a key before the client has its answer, and the next write can overtake the value on its
  * way to a replica. And values that were made from an older one than the newest before, which a primary that started on
