@@ -1,5 +1,5 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
-import { invariants, mending, quietly } from './shared.ts';
+import { mending, quietInvariants, quietly } from './shared.ts';
 
 export const modulesMissed: Scenario = {
   name: 'modules-missed',
@@ -42,16 +42,5 @@ export const modulesMissed: Scenario = {
   calmMs: 3_000,
   settleMsMax: 30_000,
   settings: { ...mending, features_wasm: true, gossip_interval_ms: 50, peer_request_timeout_ms: 300 },
-  invariants: {
-    ...invariants,
-    durability: 10,
-    'durable-before-ack': 5,
-    causality: 20,
-    convergence: 5,
-    'quorum-intersection': 5,
-    'session-guarantees': 0,
-    liveness: 3,
-    'input-robustness': 0,
-    'wasm-purity': 40,
-  },
+  invariants: { ...quietInvariants, causality: 20, 'wasm-purity': 40 },
 };

@@ -1,5 +1,5 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
-import { invariants, mending, quietly } from './shared.ts';
+import { mending, quietInvariants, quietly } from './shared.ts';
 
 export const propertiesMissed: Scenario = {
   name: 'properties-missed',
@@ -36,24 +36,15 @@ export const propertiesMissed: Scenario = {
   settleMsMax: 40_000,
   settings: {
     ...mending,
-    hinted_handoff: false,
     request_timeout_ms: 700,
     peer_request_timeout_ms: 300,
     gossip_interval_ms: 100,
   },
   invariants: {
-    ...invariants,
-    durability: 10,
-    'durable-before-ack': 5,
+    ...quietInvariants,
     causality: 20,
-    convergence: 5,
-    'quorum-intersection': 5,
-    'session-guarantees': 0,
-    liveness: 3,
     'no-ambient-time': 2,
     'no-silent-failures': 3,
-    'input-robustness': 0,
-    'hint-delivery': 0,
     'bucket-properties': 4,
   },
 };

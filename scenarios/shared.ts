@@ -146,6 +146,19 @@ export const quietly: LoadShape = {
   scrapes: [3, 5],
 };
 
+/** For scenarios of `quietly` without transactions. */
+export const quietInvariants: Scenario['invariants'] = {
+  ...invariants,
+  durability: 10,
+  'durable-before-ack': 5,
+  causality: 10,
+  convergence: 5,
+  'quorum-intersection': 5,
+  'session-guarantees': 0,
+  liveness: 3,
+  'input-robustness': 0,
+};
+
 /** Transactions of every kind on few keys, so that they meet. */
 export const transfers: TransactionLoad = {
   clients: 4,

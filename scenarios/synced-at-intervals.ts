@@ -34,6 +34,6 @@ export const syncedAtIntervals: Scenario = {
   calmMs: 1_500,
   settleMsMax: 30_000,
   settings: { ...smallStore, ...transactionSettings, sync: 20 },
-  // One seed in some thousand hinders so many nodes that few reads are left to judge.
+  // Where faults hinder most of the nodes, few reads are left to judge.
   invariants: { ...transactionInvariants, ...invariants, 'quorum-intersection': 15, 'session-guarantees': 4 },
 };

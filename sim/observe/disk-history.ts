@@ -24,8 +24,8 @@ const reportEvents: readonly string[] = ['store.damage.found', 'store.tail.cut']
 /** Kinds of faults by which a disk loses its newest records at once, of which its node cannot know. */
 const silentKinds: readonly FaultId[] = ['disk-rollback', 'log-truncation'];
 
-/** Kinds of faults that take what was not synced alone. */
-const wornKinds: readonly FaultId[] = ['power-loss', 'torn-write'];
+/** Kinds of faults by which a disk loses single records that its running node goes on to count on. */
+const damageKinds: readonly FaultId[] = ['misdirected-io', 'bit-rot', 'lying-sync'];
 
 type Handed = Omit<HandedRange, 'endedUs'>;
 
@@ -40,7 +40,7 @@ export class DiskHistory {
   readonly #liars = new Set<string>();
   readonly #cluster: Cluster;
   readonly #altered: FileRange[] = [];
-  /** Nodes whose disks may have lost what was durable, and their nodes cannot know. */
+  /** Nodes whose disks may have lost records that they had acknowledged. */
   readonly damagedNodes = new Set<string>();
   /** Bytes that rotted, as `n1:path@offset`. */
   readonly #rotten = new Set<string>();
@@ -111,7 +111,7 @@ export class DiskHistory {
   #alter(range: FileRange, kind: FaultId): void {
     const { node, path, from, atUs } = range;
     this.#altered.push(range);
-    if (!wornKinds.includes(kind)) this.damagedNodes.add(node);
+    if (damageKinds.includes(kind)) this.damagedNodes.add(node);
     if (kind === 'bit-rot') this.#rotten.add(`${node}:${path}@${from}`);
     if (!isLoss(path, kind)) return;
     this.losses.push({ node, atUs });

@@ -38,18 +38,18 @@ describe('convergence', () => {
     expect(checkConvergence(dumps, owners, none).ok).toBe(false);
   });
 
-  it('a tombstone beside nothing may be a removal whose record an altered disk has lost', () => {
+  it('a tombstone beside nothing may be a removal whose record a damaged disk has lost', () => {
     const whole = [holds('n1'), holds('n2')];
     const dead = holds('n3', ['b/k', 'tombstone']);
     expect(checkConvergence([...whole, dead], owners, none).ok).toBe(false);
-    const altered = { ...dead, buried: new Set(['b/k']) };
-    const report = checkConvergence([...whole, altered], owners, none);
+    const damaged = { ...dead, buried: new Set(['b/k']) };
+    const report = checkConvergence([...whole, damaged], owners, none);
     expect([report.ok, report.checked, report.skipped]).toEqual([true, 1, 1]);
-    const first = checkConvergence([{ ...altered, node: 'n1' }, holds('n2'), holds('n3')], owners, none);
+    const first = checkConvergence([{ ...damaged, node: 'n1' }, holds('n2'), holds('n3')], owners, none);
     expect([first.ok, first.checked, first.skipped]).toEqual([true, 0, 2]);
     // Another node holds a value: then both must hold it.
     const value = holds('n2', ['b/k', 'one']);
-    expect(checkConvergence([holds('n1'), value, altered], owners, none).ok).toBe(false);
+    expect(checkConvergence([holds('n1'), value, damaged], owners, none).ok).toBe(false);
   });
 
   it('skips and counts what is in flight', () => {

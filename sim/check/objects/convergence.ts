@@ -7,8 +7,8 @@
  *
  * Skipped: keys with an operation in progress when the dumps were taken, and, where hints alone repair, keys excused by
  * a coordinator's death (`HintlessDeaths`). Records on a node that no longer owns the key are no replicas. Also skipped is
- * a tombstone beside nothing if a fault has altered the disk that holds it: its node may have removed it, and the record
- * of that be lost.
+ * a tombstone beside nothing on a disk that was damaged (misdirected or lost writes, rotten bits): its node may have
+ * removed it, and the damage have hit the record of that.
  */
 import { byKey, isWrite } from '../../evidence/history.ts';
 import type { History } from '../../evidence/history.ts';
@@ -29,7 +29,7 @@ export interface ReplicaDump {
   readonly node: string;
   readonly atUs: number;
   readonly values: ReadonlyMap<string, DumpedValue>;
-  /** The keys of which only a tombstone is there, if a fault has altered the disk; absent: none. */
+  /** The keys of which only a tombstone is there, if the disk was damaged; absent: none. */
   readonly buried?: ReadonlySet<string>;
   /** The names of those whose bucket was flushed since. */
   readonly flushed?: readonly string[];
