@@ -238,8 +238,7 @@ export const oracleMutants: readonly Mutant[] = [
   {
     name: 'release-without-resuming',
     code: 'M278',
-    title:
-      'a node that is told to let its writes go on after a backup answers, and holds them until the lease ends',
+    title: 'a node that a backup asks to let its writes go on answers, and holds them until the lease ends',
     file: 'engine/backup/node-snapshots.js',
     find: `if (this.#hold?.id === id)
             this.#resume();`,
