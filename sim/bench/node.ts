@@ -13,7 +13,7 @@ import type { Conversation, Endpoint, ErrorCounts, LoopResult } from './load/clo
 import { closedLoop } from './load/closed-loop.ts';
 import type { KeySpace } from './load/conversations.ts';
 import { httpGet, httpPut, pbFill, pbGet, pbPut } from './load/conversations.ts';
-import { processorSeconds, sharedMiB } from './processor-time.ts';
+import { processorSecondsOf, sharedMiB } from './processor-time.ts';
 import type { EtcdCluster } from './servers/etcd.ts';
 import { etcdFill, etcdLoop, etcdVersion, startEtcd } from './servers/etcd.ts';
 import { LocalCluster } from './servers/local-cluster.ts';
@@ -218,13 +218,13 @@ async function report(
   for (let round = 0; round <= options.rounds; round++) {
     progress(round === 0 ? 'warm-up round' : `round ${round} of ${options.rounds}`);
     for (const [contender, { perSecond, p99Ms, processorUs }] of measured) {
-      const before = usedSeconds(contender);
+      const before = processorSecondsOf(contender.pids);
       const result = await contender.run();
       for (const [words, count] of result.errors) errors.set(words, (errors.get(words) ?? 0) + count);
       if (round === 0) continue;
       perSecond.push(result.operations / result.seconds);
       p99Ms.push(quantile(result.latenciesUs, 0.99) / 1000);
-      processorUs.push(((usedSeconds(contender) - before) * 1e6) / result.operations);
+      processorUs.push(((processorSecondsOf(contender.pids) - before) * 1e6) / result.operations);
     }
   }
   const results = resultsOf(measured, options.other);
@@ -241,10 +241,6 @@ async function report(
     ...errorLines(errors),
   ];
   process.stdout.write(`${text.join('\n')}\n`);
-}
-
-function usedSeconds({ pids }: Contender): number {
-  return pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
 }
 
 function resultsOf(

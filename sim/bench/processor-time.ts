@@ -13,6 +13,11 @@ export function processorSeconds(pid: number): number {
   return fields === undefined ? NaN : fields.own / ticksPerSecond;
 }
 
+/** The same of several processes. */
+export function processorSecondsOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
+}
+
 /** The same for a process and its children, ended ones included. */
 export function familySeconds(pid: number): number {
   const fields = statOf(pid);

@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import type { ClientsBenchOptions, Section } from './client-section.ts';
 import { BenchProcess, machineText, progress } from '../bench-process.ts';
 import { figure, median, table } from '../figures.ts';
-import { processorSeconds } from '../processor-time.ts';
+import { processorSecondsOf } from '../processor-time.ts';
 import { LocalCluster } from '../servers/local-cluster.ts';
 import type { OtherBuild } from '../servers/other-build.ts';
 import type { Contender } from '../servers/redis-contenders.ts';
@@ -102,20 +102,16 @@ async function measure(
     progress(round === 0 ? 'Redis, warm-up round' : `Redis, round ${round} of ${rounds}`);
     for (const one of cases) {
       for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
-        const before = usedSeconds(contender);
+        const before = processorSecondsOf(contender.pids);
         const perSecond = await rateOf(contender, one, redisRequests);
         const found = measured.get(contender)?.get(one);
         if (round === 0 || found === undefined) continue;
         found.perSecond.push(perSecond);
-        found.processorUs.push(((usedSeconds(contender) - before) * 1e6) / redisRequests);
+        found.processorUs.push(((processorSecondsOf(contender.pids) - before) * 1e6) / redisRequests);
       }
     }
   }
   return measured;
-}
-
-function usedSeconds({ pids }: Contender): number {
-  return pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
 }
 
 /** Requests per second, as redis-benchmark reports them: one process of it for each port, all at the same time. */

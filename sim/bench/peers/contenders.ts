@@ -15,7 +15,7 @@ import { freePort } from '../bench-process.ts';
 import type { BenchProcess } from '../bench-process.ts';
 import type { KeySpace } from '../load/conversations.ts';
 import { pbAnswer, pbGetRequest, pbPutRequest } from '../load/conversations.ts';
-import { childrenOf, familySeconds, processorSeconds } from '../processor-time.ts';
+import { childrenOf, familySeconds, processorSecondsOf } from '../processor-time.ts';
 import { etcdCall, etcdVersion, startEtcd } from '../servers/etcd.ts';
 import { LocalCluster } from '../servers/local-cluster.ts';
 import { postgresPrograms, Session, startPostgres } from '../servers/postgres.ts';
@@ -114,7 +114,7 @@ async function etcd(
   return {
     name: `etcd, ${counted(members, 'member')}`,
     pids: () => cluster.pids,
-    processorSeconds: () => cluster.pids.reduce((sum, pid) => sum + processorSeconds(pid), 0),
+    processorSeconds: () => processorSecondsOf(cluster.pids),
     open: (lane) => {
       const { host, port } = cluster.endpoints[lane % cluster.endpoints.length] ?? { host: '', port: 0 };
       const session: ClientHttp2Session = connect(`http://${host}:${port}`);
@@ -140,7 +140,7 @@ async function redis(
   return {
     name: `redis-server, ${fsync}`,
     pids: () => pids,
-    processorSeconds: () => pids.reduce((sum, pid) => sum + processorSeconds(pid), 0),
+    processorSeconds: () => processorSecondsOf(pids),
     open: async () => {
       const connection = await Lane.open(port);
       return {

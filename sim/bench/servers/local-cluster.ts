@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 
 import { builtFile } from '../../processes/built-file.ts';
 import type { Endpoint } from '../load/closed-loop.ts';
-import { processorSeconds } from '../processor-time.ts';
+import { processorSecondsOf } from '../processor-time.ts';
 
 /** Distances of the other listeners' ports from the HTTP port, as `lockstep cluster` assigns them. */
 const pbBelowHttp = 11;
@@ -78,7 +78,7 @@ export class LocalCluster {
 
   /** Seconds of processor time that all nodes have used so far; NaN where the system does not report it. */
   processorSeconds(): number {
-    return this.#pids.reduce((sum, pid) => sum + processorSeconds(pid), 0);
+    return processorSecondsOf(this.#pids);
   }
 
   /** The nodes' processes. */

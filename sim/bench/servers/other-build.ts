@@ -42,7 +42,16 @@ const keptNames = new Set(['dist', 'node_modules', 'package.json']);
 function build(project: string, revision: string, kept: string): void {
   progress(`building ${revision.slice(0, shortName)}; kept in ${kept}`);
   const place = `${kept}.${process.pid}`;
-  rmSync(place, { recursive: true, force: true });
+  try {
+    buildIn(place, project, revision);
+    rmSync(kept, { recursive: true, force: true });
+    renameSync(place, kept);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+function buildIn(place: string, project: string, revision: string): void {
   mkdirSync(place, { recursive: true });
   // An index of its own: the repository's index and work tree stay as they are.
   const index = { GIT_INDEX_FILE: join(place, '.index') };
@@ -55,8 +64,6 @@ function build(project: string, revision: string, kept: string): void {
   npm(place, ['run', 'build']);
   for (const name of readdirSync(place))
     if (!keptNames.has(name)) rmSync(join(place, name), { recursive: true });
-  rmSync(kept, { recursive: true, force: true });
-  renameSync(place, kept);
 }
 
 function git(
