@@ -87,7 +87,7 @@ export function renderDivergence(recorded: RecordedRun, found: Divergence, resul
 /** What a plan file that passes, and records no run, leaves open. */
 export function renderUnrecorded(): string {
   const text =
-    'the plan records no run: it was written by hand, edited in a page, or kept by a build that recorded none. Whether this run is the one that it was kept for cannot be said.';
+    'the plan records no run: it was written by hand, edited in a page, or kept by a build that recorded none. So replay cannot say whether this is the run that the plan was kept for.';
   return fillLines(text, '').join('\n');
 }
 

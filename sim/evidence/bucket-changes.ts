@@ -57,7 +57,8 @@ export function describeBucketChange({ id, kind, bucket, mark, node, outcome }: 
 /** What a change does, as people say it. */
 export function bucketDeed(kind: BucketChange['kind'], bucket: string, mark: number): string {
   if (kind === 'reset') return `resets the properties of ${bucket} to those of its type`;
-  const what = kind === 'type' ? `the bucket type ${bucket.slice(typesPrefix.length)}` : bucket;
+  const type = markedType(bucket);
+  const what = type === undefined ? bucket : `the bucket type ${type}`;
   return `sets the properties of ${what} (${describeProperties(markedProperties(mark))}, mark ${mark})`;
 }
 

@@ -19,7 +19,7 @@ it('an operation names the keys of its commands', () => {
   expect(keysOfRedis({ ...record, kind: 'publish' })).toEqual([]);
 });
 
-it('an operation on a flushed database is told by its commands', () => {
+it('an operation on a flushed database is described by its commands', () => {
   const told = [0, 3, 10, 75, 95].map((amount) => databaseWords(databaseActOf({ amount }, false)));
   expect(told).toEqual([
     'audit in database 3',
@@ -31,7 +31,7 @@ it('an operation on a flushed database is told by its commands', () => {
   expect(databaseWords({ kind: 'flush', all: true })).toBe('FLUSHALL');
 });
 
-it('a value that expires is told by its commands', () => {
+it('a value that expires is described by its commands', () => {
   const mortal = { ...record, kind: 'mortal', key: 3 } as const;
   expect(describeRedis({ ...mortal, amount: 250 })).toBe('#q1 r0 SET m3 PX 250 at n1: ok ');
   expect(describeRedis({ ...mortal, amount: 251 })).toBe(

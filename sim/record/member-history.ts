@@ -71,7 +71,7 @@ function viewWords(mark: Mark): string {
   return deedOf(mark);
 }
 
-/** A fault that strikes several hosts has a mark at each; the same deed is told once. */
+/** A fault that strikes several hosts has a mark at each; it is described once. */
 function onceEach(marks: readonly Mark[]): readonly Mark[] {
   const names = marks.map(({ atUs, kind, text }) => (kind === 'fault' ? text : `${kind} ${atUs}`));
   return marks.filter((_, at) => names.indexOf(names[at] ?? '') === at);

@@ -234,10 +234,9 @@ export class KeyQueue {
       failure = turnFailure(attempt.length === 0 ? error : unreplaced(error.message, error));
     }
     this.#conclude(edits);
-    const unreadable = leavesOpen(failure.text) ? edits.findLastIndex((edit) => !isRead(edit)) : 0;
-    const failed = edits.filter((edit, index) => !isRead(edit) || index < unreadable);
-    for (const edit of failed) edit.fail(failure.error, failure.text);
-    let reads = edits.filter((edit, index) => isRead(edit) && index >= unreadable);
+    const lastInDoubt = leavesOpen(failure.text) ? edits.findLastIndex((edit) => !isRead(edit)) : -1;
+    let reads = edits.filter((edit, index) => isRead(edit) && index > lastInDoubt);
+    for (const edit of edits) if (!reads.includes(edit)) edit.fail(failure.error, failure.text);
     while (reads.length > 0) reads = reads.slice(await this.#look(key, reads));
     return edits.length;
   }
