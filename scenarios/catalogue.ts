@@ -90,6 +90,7 @@ import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { propertiesMissed } from './properties-missed.ts';
 import { startsOnFailingDisks } from './starts-on-failing-disks.ts';
+import { upgradeFinalized } from './upgrade-finalized.ts';
 import { typesChanged } from './types-changed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
 import { nodeNamesReused } from './node-names-reused.ts';
@@ -208,6 +209,7 @@ export const scenarios: readonly Scenario[] = [
   siblingsAfterPartition,
   propertiesMissed,
   typesChanged,
+  upgradeFinalized,
   backupsUnderFaults,
   tombstonesRemoved,
   tombstonesRaceWrites,

@@ -177,6 +177,7 @@ export class ClusterVersion {
       );
       throw new LockstepError('Conflict', `every member must speak version ${wanted}; ${names.join('; ')}`);
     }
+    parts.io.log.event('info', 'upgrade.finalize.began', { minimum: wanted });
     const after = await Promise.all(
       before.map(({ node }) => this.#ask(parts, node, { max: wanted, minimum: wanted })),
     );

@@ -35,6 +35,7 @@ import { metricsReconcileRow } from './metrics/reconcile/reconciliation.ts';
 import { resourceBoundsRow } from './bounds/resources.ts';
 import { backupConsistencyRow } from './backups/backup-consistency.ts';
 import { bucketPropertiesRow } from './cluster/bucket-properties.ts';
+import { upgradeFinalityRow } from './cluster/upgrades.ts';
 import { ringAgreementRow } from './cluster/ring-agreement.ts';
 import { sessionGuaranteesRow } from './objects/sessions.ts';
 import { snapshotRejectionRow } from './anti-entropy/snapshot-rejection.ts';
@@ -89,6 +90,7 @@ export const invariantTable = [
   transferSoundnessRow,
   listingsRow,
   backupConsistencyRow,
+  upgradeFinalityRow,
 ] as const;
 
 type AnyRow = (typeof invariantTable)[number];

@@ -2,6 +2,7 @@
  * What a fault can act on: the world, the cluster, clients, and how its effects are undone later or at the calm.
  * `faults.ts` implements it. Only types of the world are imported, so plans can read the table of faults without it.
  */
+import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { Survival } from '../world/cluster/host.ts';
 import type { Claim } from '../world/cluster/impostors.ts';
@@ -42,6 +43,16 @@ export interface ModuleFailure {
 export interface ModuleActs {
   provoke(fault: Fault, failure: ModuleFailure): boolean;
   swap(node: string, version: number): boolean;
+}
+
+/** What faults make operators do (`workload/operator-work.ts`). The functions return false if none can do it. */
+export interface OperatorActs {
+  /** Installs today's build at every member, if the fault says so, and finalizes through its target. */
+  upgrade(fault: Fault): boolean;
+  /** The storm is over: undoes what would keep members apart. */
+  calm(): void;
+  /** Whom the operators' acts disturb, as failure detectors see it. */
+  readonly disturbances: readonly DetectorDisturbance[];
 }
 
 /**
@@ -119,6 +130,7 @@ export interface FaultContext extends CommonFaultContext {
   readonly world: World;
   readonly cluster: Cluster;
   readonly modules: ModuleActs;
+  readonly operators: OperatorActs;
   /** Whether the storm is over. */
   isCalm(): boolean;
   /** As in `CommonFaultContext`; `meanwhile` acts on the disk between the two incarnations. */

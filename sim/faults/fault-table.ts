@@ -8,6 +8,7 @@ import { diskFaults } from './disk.ts';
 import type { FaultRow } from './fault-row.ts';
 import { membershipFaults } from './membership.ts';
 import { networkFaults } from './network.ts';
+import { operatorFaults } from './operator.ts';
 import { processFaults } from './process.ts';
 import { snapshotFaults } from './snapshot.ts';
 import { wasmFaults } from './wasm.ts';
@@ -16,6 +17,7 @@ const families = {
   ...networkFaults,
   ...processFaults,
   ...membershipFaults,
+  ...operatorFaults,
   ...clockFaults,
   ...diskFaults,
   ...snapshotFaults,

@@ -13,7 +13,7 @@ import type { Cluster } from '../world/cluster/cluster.ts';
 import type { Host, Survival } from '../world/cluster/host.ts';
 import type { Appointment, World } from '../world/world.ts';
 import { diskFaultsOf } from './disk.ts';
-import type { ClientActs, FaultContext, ForeignStart, ModuleActs } from './fault-context.ts';
+import type { ClientActs, FaultContext, ForeignStart, ModuleActs, OperatorActs } from './fault-context.ts';
 import { resume } from './fault-context.ts';
 import type { Fault } from './fault.ts';
 import { targetOf } from './fault.ts';
@@ -46,6 +46,7 @@ export class Faults {
     world: World,
     cluster: Cluster,
     modules: ModuleActs,
+    operators: OperatorActs,
     clients: () => ClientActs,
     onAlteredLeaf: (node: string, bytes: Buffer) => void,
   ) {
@@ -58,6 +59,7 @@ export class Faults {
         return clients();
       },
       modules,
+      operators,
       isCalm: () => this.#calm,
       later: (delayUs, label, act) => void this.#appointments.push(world.after(delayUs, label, act)),
       last: ({ forUs, id }, ...lasting) => {
@@ -91,7 +93,7 @@ export class Faults {
 
   /** Disturbances that a failure detector may notice. Crashes and pauses are missing: the trace holds those. */
   get troubles(): readonly DetectorDisturbance[] {
-    return this.#disturbances;
+    return [...this.#disturbances, ...this.#context.operators.disturbances];
   }
 
   /** What was done to snapshots of hash trees. */
@@ -146,6 +148,7 @@ export class Faults {
     this.#cluster.impostors.dismiss();
     for (const patient of this.#patients) patient.heal();
     this.#state(diskFaultsOf).heal();
+    this.#context.operators.calm();
     for (const name of this.#cluster.members) {
       resume(this.#cluster.host(name));
       this.#cluster.start(name);

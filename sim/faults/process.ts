@@ -54,11 +54,12 @@ export const processFaults = {
     description: 'a node is stopped, and starts as another build',
     aim: 'node',
     lasting: true,
-    params: { build: { kind: 'choice', of: ['older', 'newer'] } },
+    params: { build: { kind: 'choice', of: ['older', 'newer'], named: ['middle'] } },
     strike: (fault, context) =>
       context.restart(fault, (name) => {
         const { min, max } = messageVersions;
-        context.cluster.changeBuild(name, fault.params['build'] === 'older' ? min : max);
+        const version = { older: min, middle: max - 1, newer: max }[String(fault.params['build'])];
+        context.cluster.changeBuild(name, version ?? max);
       }),
   },
   'double-start': {

@@ -4,6 +4,7 @@ import { batchMutants } from './batch-mutants.ts';
 import { clientMutants } from './client-mutants.ts';
 import { clusterMutants, harmlessEdits } from './cluster-mutants.ts';
 import type { Mutant } from './mutant.ts';
+import { operatorMutants } from './operator-mutants.ts';
 import { oracleMutants } from './oracle-mutants.ts';
 import { readMutants } from './read-mutants.ts';
 import { storageMutants } from './storage-mutants.ts';
@@ -150,6 +151,7 @@ export const mutants: readonly Mutant[] = [
   ...clusterMutants,
   ...harmlessEdits,
   ...oracleMutants,
+  ...operatorMutants,
   ...batchMutants,
   ...readMutants,
   ...randomTransactionMutants,

@@ -32,10 +32,10 @@ it('a handler’s error about properties breaks no connection, even at a listene
   expect(endOf(`${properties}{}`, failed, true)).toBe('eof 0, broken 0, {"StorageFailed":1}');
 });
 
-it('a handler’s error about a listing, a bucket type or a backup breaks no connection', () => {
+it('a handler’s error about a listing, a bucket type, a backup or an upgrade breaks no connection', () => {
   const asked = [
     ...['GET /buckets/b/keys?keys=true', 'GET /types/t/buckets?buckets=true', 'POST /backup/cut'],
-    ...['POST /types', 'PUT /types/t/props', 'GET /types/t/buckets/b/props'],
+    ...['POST /types', 'PUT /types/t/props', 'GET /types/t/buckets/b/props', 'POST /upgrade/finalize'],
   ];
   for (const start of asked) {
     const request = `${start} HTTP/1.1\r\nHost: n1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`;

@@ -315,7 +315,7 @@ const answeredLikeOthers: readonly string[] = ['401', '403', '404', '405', '413'
 /**
  * The listener itself gave this answer and closes the connection for it. An answer without `Connection: close` ends
  * nothing. One that has it may be a handler's, to a request that asked for it or at a listener that stops: such a request
- * came whole, and was for an object, the properties of a bucket or a bucket type, a listing or a backup, which the caller knows, or for a
+ * came whole, and was for an object, the properties of a bucket or a bucket type, a listing, a backup or an upgrade, which the caller knows, or for a
  * module.
  */
 function isOfThePort(head: string, code: string): boolean {

@@ -10,12 +10,12 @@ import { HttpReader } from '../world/http/http-text.ts';
 export type ObjectRequest = 'get' | 'put' | 'delete';
 
 const objectPath = /^(?:\/types\/[^/?]+)?\/buckets\/[^/?]+\/keys\/[^/?]+(?:\?|$)/;
-/** Of buckets and bucket types: listings and properties; and of backups. */
+/** Of buckets and bucket types: listings and properties; of backups and upgrades. */
 const handlersPath = new RegExp(
   [
     '^(?:/types/[^/?]+)?/buckets(?:/[^/?]+/(?:props|keys))?(?:\\?|$)',
     '^/types(?:/[^/?]+/props)?(?:\\?|$)',
-    '^/backup/',
+    '^/(?:backup|upgrade)(?:/|\\?|$)',
   ].join('|'),
 );
 const kinds: Readonly<Partial<Record<string, ObjectRequest>>> = { GET: 'get', PUT: 'put', DELETE: 'delete' };

@@ -8,7 +8,7 @@ import type { RefusalTruth } from '../check/metrics/reconcile/account.ts';
 import { Tallies } from './tallies.ts';
 
 /**
- * Request kinds that other modules than the dispatcher send too (hints, transfers, exchanges, published messages), or that only they send.
+ * Request kinds that other modules than the dispatcher send too (hints, transfers, exchanges, published messages, upgrades), or that only they send.
  */
 const othersKinds: ReadonlySet<string> = new Set([
   'gossip',
@@ -20,6 +20,7 @@ const othersKinds: ReadonlySet<string> = new Set([
   'readObject',
   'mergeObject',
   'pubsub',
+  'upgrade',
 ]);
 
 interface Drop {

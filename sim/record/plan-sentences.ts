@@ -92,6 +92,10 @@ function deedOf({ kind, targets, params }: PlanFault, plan?: Pick<Plan, 'nodes'>
       return `${first} is stopped in order`;
     case 'build-change':
       return `${first} is stopped in order, and starts as the ${String(params['build'])} build`;
+    case 'upgrade':
+      return params['rolled'] === 'yes'
+        ? `an operator restarts all as today’s build and finalizes the upgrade through ${first}`
+        : `an operator finalizes the upgrade through ${first}`;
     case 'power-loss':
       return `${first} loses power`;
     case 'torn-write':
@@ -143,7 +147,12 @@ function ringChangeOf(name: string, plan: Pick<Plan, 'nodes'> | undefined): stri
 }
 
 /** Kinds whose sentence says their parameters. */
-const toldInFull: readonly PlanFault['kind'][] = ['one-way-partition', 'clock-jump', 'clock-strobe'];
+const toldInFull: readonly PlanFault['kind'][] = [
+  'one-way-partition',
+  'clock-jump',
+  'clock-strobe',
+  'upgrade',
+];
 
 function parametersOf({ kind, params }: PlanFault): string {
   if (toldInFull.includes(kind)) return '';

@@ -33,6 +33,7 @@ import { workFiles } from '../workload/work-modules.ts';
 import { DiskHistory } from '../observe/disk-history.ts';
 import { Faults } from '../faults/faults.ts';
 import { namesOfLeaks, startsOf } from './starts.ts';
+import { OperatorWork } from '../workload/operator-work.ts';
 import { ModuleWork } from '../workload/module-work.ts';
 import { Samples } from '../observe/samples.ts';
 import { blameFor } from './simulator-fault.ts';
@@ -128,6 +129,7 @@ class Run {
   readonly #disks: DiskHistory;
   readonly #load: Load;
   readonly #modules: ModuleWork;
+  readonly #operators: OperatorWork;
   readonly #monitor: Monitor;
   /** Undefined if the plan asks for nothing that it observes, or with `unobserved`. */
   readonly #observer: RunObserver | undefined;
@@ -175,6 +177,7 @@ class Run {
     settings.attach?.(this.#world, this.#cluster);
     const token = plan.settings['credentials'] === undefined ? undefined : worldTokens.admin;
     this.#modules = new ModuleWork(this.#world, this.#cluster, token);
+    this.#operators = operatorsOf(this.#world, this.#cluster, plan, token);
     this.#exchanges =
       this.#observed && needsAny(plan.floors, 'exchanges', 'accounts')
         ? new ExchangeObserver(this.#world, this.#cluster)
@@ -213,7 +216,14 @@ class Run {
       exchanges?.altered(node);
       observer?.antiEntropy.altered(node, bytes);
     };
-    this.#faults = new Faults(this.#world, this.#cluster, this.#modules, () => this.#load, onAltered);
+    this.#faults = new Faults(
+      this.#world,
+      this.#cluster,
+      this.#modules,
+      this.#operators,
+      () => this.#load,
+      onAltered,
+    );
     if (plan.faults.some(({ kind }) => kind === 'membership-change')) exchanges?.ringMoves();
     this.#monitor = new Monitor(this.#world, this.#cluster, plan, this.#faults, this.#observed);
     const onScraped = (node: string): void => this.#looks.at(node, 'running');
@@ -266,7 +276,11 @@ class Run {
     this.#load.finish(this.#forgetful(), () => this.#world.nowUs >= endUs);
     if (needsAny(this.#plan.floors, 'listed-modules'))
       this.#modules.readBack(() => this.#world.nowUs >= endUs);
-    await this.#until(() => this.#load.idle && this.#modules.idle, this.#plan.settleUsMax + lastWordsUs);
+    this.#operators.readBack(() => this.#world.nowUs >= endUs);
+    await this.#until(
+      () => this.#load.idle && this.#modules.idle && this.#operators.idle,
+      this.#plan.settleUsMax + lastWordsUs,
+    );
   }
 
   /**
@@ -454,7 +468,9 @@ class Run {
       malformedInput: {
         bursts: load.malformedInput,
         nodes: load.pings,
-        starts: startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks),
+        starts: startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks, (atUs) =>
+          this.#operators.mayRefuseBuild(atUs),
+        ),
       },
       rings: load.rings,
       members: this.#cluster.members,
@@ -475,6 +491,7 @@ class Run {
       })),
       bucketChanges: load.bucketChanges,
       backups: load.backups,
+      upgrades: this.#operators.upgrades,
       unauthorized: { requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
     };
   }
@@ -533,8 +550,16 @@ class Run {
 
 /** A cluster whose builds change has begun with the older one: there is no way back from a new cluster's version. */
 function firstBuild({ faults }: Plan): Plan['settings'] {
-  const changes = faults.some(({ kind }) => kind === 'build-change');
+  const changes = faults.some(({ kind }) => kind === 'build-change' || kind === 'upgrade');
   return changes ? { peer_version: messageVersions.min } : {};
+}
+
+function operatorsOf(world: World, cluster: Cluster, plan: Plan, token: string | undefined): OperatorWork {
+  return new OperatorWork({
+    ...{ world, cluster, token, members: cluster.members },
+    first: Number({ ...firstBuild(plan), ...plan.settings }['peer_version'] ?? messageVersions.max),
+    forgetful: [...nodesExcepted(plan.faults, 'hint-delivery')],
+  });
 }
 
 /** A cluster with the plan's settings. Throws `PlanInvalid` for settings that the configuration refuses. */

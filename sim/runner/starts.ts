@@ -1,4 +1,5 @@
 /** Collects the starts that nodes refused, and the starts on foreign disks, for `input-robustness`. */
+import { messageVersions } from '../../engine/peer/wire/versions.ts';
 import type { StartRecord } from '../check/protocols/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { Leaks } from '../world/cluster/host.ts';
@@ -10,8 +11,9 @@ export function startsOf(
   cluster: Cluster,
   foreignStarts: readonly ForeignStart[],
   disks: DiskHistory,
+  mayRefuseBuild: (atUs: number) => boolean,
 ): readonly StartRecord[] {
-  const refused = cluster.refusedStarts.map(({ node, life, atUs, code, departed, left }) => ({
+  const refused = cluster.refusedStarts.map(({ node, life, atUs, code, build, departed, left }) => ({
     node,
     life,
     atUs,
@@ -19,6 +21,7 @@ export function startsOf(
     served: false,
     foreign: departed || foreignStarts.some((start) => start.node === node && isWithin(life, start)),
     troubled: disks.isTroubled(node, life),
+    outdated: build < messageVersions.max && mayRefuseBuild(atUs),
     left: namesOfLeaks(left),
   }));
   const served = foreignStarts.filter((start) => start.served);

@@ -19,7 +19,7 @@ const recordBytesMax = 1_024;
 
 /** Whether clients flush a database, and every member knows epochs: beside an older build, a flush deletes each key. */
 export function hasEpochs({ faults, redisOperations = [] }: Plan): boolean {
-  if (faults.some(({ kind }) => kind === 'build-change')) return false;
+  if (faults.some(({ kind }) => kind === 'build-change' || kind === 'upgrade')) return false;
   return redisOperations.some(({ kind }) => kind === 'database' || kind === 'flushall');
 }
 

@@ -5,7 +5,7 @@
  *
  * A foreign or damaged disk does no harm either. A start on another node's disk, or on the node's own disk from before
  * it left, is refused as `StoreForeign`. A start is refused as `StorageFailed` or `Corrupted` only if its disk failed
- * or returned altered bytes. A refused start leaves no resource behind. Each such start is one comparison.
+ * or returned altered bytes, and as `FormatUnsupported` only if its build is older than a finalized upgrade. A refused start leaves no resource behind. Each such start is one comparison.
  *
  * Skipped: bursts that never reached their node (it was down, or the network lost them), connection ends that a fault
  * explains, and starts that did not complete.
@@ -51,6 +51,8 @@ export interface StartRecord {
   readonly foreign: boolean;
   /** The disk failed or returned altered bytes in this incarnation. */
   readonly troubled: boolean;
+  /** Its build is older than the one that the cluster was, or may have been, finalized for. */
+  readonly outdated?: boolean;
   /** Names of the resources that a refused start left behind. */
   readonly left: readonly string[];
 }
@@ -99,14 +101,15 @@ export function checkMalformedInput(
 }
 
 function checkStart(start: StartRecord, tally: Tally): void {
-  const { refused, served, foreign, troubled, left, atUs } = start;
+  const { refused, served, foreign, troubled, outdated, left, atUs } = start;
   if (refused === undefined && !served) {
     tally.skip();
     return;
   }
+  const isOutdated = outdated === true && refused === 'FormatUnsupported';
   const right = foreign
     ? refused === 'StoreForeign'
-    : troubled && (refused === 'StorageFailed' || refused === 'Corrupted');
+    : isOutdated || (troubled && (refused === 'StorageFailed' || refused === 'Corrupted'));
   tally.compare(right && left.length === 0, atUs, () => describeStart(start));
 }
 

@@ -167,6 +167,7 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
   'cpu-starvation': { drawn: true, count: [1, 2], forUs: brief },
   'graceful-restart': { drawn: true, count: [1, 3], forUs: brief },
   'build-change': { drawn: true, count: [1, 3], forUs: brief, demands: ['peers'] },
+  upgrade: { drawn: true, count: [1, 2], demands: ['peers'] },
   'double-start': { drawn: true, count: [1, 2] },
   'wire-version-skew': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
   'permanent-node-loss': {

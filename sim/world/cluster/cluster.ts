@@ -93,20 +93,22 @@ export class Cluster {
     });
     const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
     const standing = node.spare === true ? 'spare' : 'member';
-    const initial = { told: undefined, life: undefined, departed: false, leaving: false };
+    const initial = { build: undefined, told: undefined, life: undefined, departed: false, leaving: false };
     this.#slots.set(node.name, { ...initial, config, host, node, standing });
   }
 
   /** `build-change`: from its next incarnation on the node speaks at most this version of peer messages. */
   changeBuild(name: string, peerVersion: number): void {
     const slot = this.#slot(name);
+    slot.build = peerVersion;
     slot.config = { ...slot.config, peerVersion };
   }
 
   /** Gives a node other settings of its own, from its next incarnation on. */
   reconfigure(node: PlanNode, own: Readonly<Record<string, unknown>>): void {
     const slot = this.#slot(node.name);
-    slot.config = configOf(node, this.#nodes, { ...this.#settings, ...own });
+    const build = slot.build === undefined ? {} : { peerVersion: slot.build };
+    slot.config = { ...configOf(node, this.#nodes, { ...this.#settings, ...own }), ...build };
     slot.told = undefined;
   }
 
@@ -402,7 +404,8 @@ export class Cluster {
       const departed = slot.departed && code === 'StoreForeign';
       if (departed && slot.standing === 'member') slot.standing = 'left';
       const { nowUs: atUs } = this.#world;
-      const refused = { node: host.name, life: host.lives, atUs, code, detail, departed, left };
+      const { peerVersion: build } = slot.config;
+      const refused = { node: host.name, life: host.lives, atUs, code, detail, build, departed, left };
       this.#refused.push(refused);
       for (const listener of this.#onRefused) listener(refused);
     });

@@ -14,6 +14,8 @@ export interface RefusedStart {
   readonly atUs: number;
   readonly code: string;
   readonly detail: string;
+  /** The highest version of peer messages that its build speaks. */
+  readonly build: number;
   /** Its disk says that it has left the cluster, and it has. */
   readonly departed: boolean;
   /** What the refused start left behind; all zero and empty if nothing leaked. */
@@ -33,6 +35,8 @@ export interface SlotIncarnation {
 export interface NodeSlot {
   /** As its file says. */
   config: NodeConfig;
+  /** The highest version of peer messages that its build speaks; undefined: as its file says. */
+  build: number | undefined;
   /** The tokens that peers have assigned to it, if they differ from its file's. */
   told: readonly Token[] | undefined;
   readonly host: Host;

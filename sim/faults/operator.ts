@@ -1,0 +1,14 @@
+/** What operators do to the running cluster; the operators of `workload/` act them out. */
+import type { FaultFamily } from './fault-row.ts';
+
+/** The rows by name. */
+export const operatorFaults = {
+  upgrade: {
+    code: 'FO1',
+    description: 'an operator installs today’s build and finalizes it',
+    aim: 'node',
+    lasting: false,
+    params: { rolled: { kind: 'choice', of: ['yes', 'no'] } },
+    strike: (fault, { operators }) => operators.upgrade(fault),
+  },
+} satisfies FaultFamily;

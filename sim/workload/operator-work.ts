@@ -1,0 +1,72 @@
+/**
+ * The operators whom faults let act: each uses the running cluster as the operators' pages say, at the wrong moment or in a
+ * hurry, and records what came of it.
+ */
+import type { Io } from '../../engine/io/io.ts';
+import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
+import type { UpgradeEvidence } from '../evidence/upgrades.ts';
+import type { OperatorActs } from '../faults/fault-context.ts';
+import type { Fault } from '../faults/fault.ts';
+import { targetOf } from '../faults/fault.ts';
+import type { UpgradeOperatorContext } from './upgrade-operator.ts';
+import { UpgradeOperator } from './upgrade-operator.ts';
+
+/** The operators of one run. */
+export class OperatorWork implements OperatorActs {
+  readonly #context: UpgradeOperatorContext;
+  readonly #upgrades: UpgradeOperator;
+  #io: Io | undefined;
+  #busy = 0;
+
+  constructor(context: UpgradeOperatorContext) {
+    this.#context = context;
+    this.#upgrades = new UpgradeOperator(context);
+  }
+
+  /** Whether no operator has anything under way. */
+  get idle(): boolean {
+    return this.#busy === 0;
+  }
+
+  /** What came of upgrades; undefined if none was asked for. */
+  get upgrades(): UpgradeEvidence | undefined {
+    return this.#upgrades.evidence;
+  }
+
+  get disturbances(): readonly DetectorDisturbance[] {
+    return this.#upgrades.disturbances;
+  }
+
+  /** Whether the start of an older build may be refused at that instant. */
+  mayRefuseBuild(atUs: number): boolean {
+    return this.#upgrades.mayRefuse(atUs);
+  }
+
+  upgrade(fault: Fault): boolean {
+    const rolled = fault.params['rolled'] === 'yes';
+    this.#spawn(fault.id, (io) => this.#upgrades.upgrade(fault.id, targetOf(fault), rolled, io));
+    return true;
+  }
+
+  calm(): void {
+    this.#upgrades.calm((task) => this.#spawn('upgrade', task));
+  }
+
+  /** Asks the nodes, once everything is healed, what the operators' acts have left. */
+  readBack(stopped: () => boolean): void {
+    if (this.#io !== undefined) this.#spawn('upgrade', (io) => this.#upgrades.lookAfter(io, stopped));
+  }
+
+  #spawn(name: string, task: (io: Io) => Promise<void>): void {
+    this.#io ??= this.#context.world.addHost('operators').boot();
+    const io = this.#io;
+    this.#busy += 1;
+    io.spawn(name, async () => {
+      try {
+        await task(io);
+      } finally {
+        this.#busy -= 1;
+      }
+    });
+  }
+}
