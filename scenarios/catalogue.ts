@@ -90,6 +90,7 @@ import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { propertiesMissed } from './properties-missed.ts';
 import { startsOnFailingDisks } from './starts-on-failing-disks.ts';
+import { credentialsChanged } from './credentials-changed.ts';
 import { upgradeFinalized } from './upgrade-finalized.ts';
 import { typesChanged } from './types-changed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
@@ -210,6 +211,7 @@ export const scenarios: readonly Scenario[] = [
   propertiesMissed,
   typesChanged,
   upgradeFinalized,
+  credentialsChanged,
   backupsUnderFaults,
   tombstonesRemoved,
   tombstonesRaceWrites,

@@ -44,7 +44,12 @@ export function judgeProcesses(plan: Plan, run: ProcessOutcome): readonly CheckR
     checkMalformedInput(load.malformedInput, load.pings),
     checkRedisCounters(load.redis, levelReach(plan.settings)),
     accessControlRow.check?.({
-      unauthorized: { requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
+      unauthorized: {
+        requests: load.unauthorized.records,
+        untouched: load.unauthorized.untouched,
+        changed: [],
+        steady: false,
+      },
     }),
   ];
   if (plan.floors['ring-agreement'] !== undefined) reports.push(checkRingAgreement(load.rings, run.members));

@@ -49,6 +49,8 @@ export interface ModuleActs {
 export interface OperatorActs {
   /** Installs today's build at every member, if the fault says so, and finalizes through its target. */
   upgrade(fault: Fault): boolean;
+  /** Changes a credential at the target while its client is connected. */
+  changeCredential(fault: Fault): boolean;
   /** The storm is over: undoes what would keep members apart. */
   calm(): void;
   /** Whom the operators' acts disturb, as failure detectors see it. */

@@ -1,4 +1,5 @@
 /** What operators do to the running cluster; the operators of `workload/` act them out. */
+import { credentialChanges } from '../evidence/credential-changes.ts';
 import type { FaultFamily } from './fault-row.ts';
 
 /** The rows by name. */
@@ -10,5 +11,13 @@ export const operatorFaults = {
     lasting: false,
     params: { rolled: { kind: 'choice', of: ['yes', 'no'] } },
     strike: (fault, { operators }) => operators.upgrade(fault),
+  },
+  'credential-change': {
+    code: 'FO2',
+    description: 'an operator changes a credential that is in use',
+    aim: 'node',
+    lasting: true,
+    params: { change: { kind: 'choice', of: credentialChanges } },
+    strike: (fault, { operators }) => operators.changeCredential(fault),
   },
 } satisfies FaultFamily;

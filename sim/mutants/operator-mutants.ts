@@ -1,4 +1,4 @@
-/** Mutants of what operators rely on: upgrades that end everywhere or nowhere. */
+/** Mutants of what operators rely on: upgrades that end everywhere or nowhere, credentials in force at once. */
 import type { Mutant } from './mutant.ts';
 
 /** Mutants that scenarios with operators' acts must detect. */
@@ -46,5 +46,49 @@ export const operatorMutants: readonly Mutant[] = [
     scenario: 'upgrade-finalized',
     oracles: ['upgrade-finality'],
     seedsMax: 30,
+  },
+  {
+    name: 'revoked-client-stays',
+    code: 'M334',
+    title: 'a client whose credential was removed stays authenticated on its connection',
+    file: 'engine/auth/gate.js',
+    find: 'entry.revoked = true;',
+    replace: 'entry.revoked = false;',
+    scenario: 'credentials-changed',
+    oracles: ['access-control'],
+    seedsMax: 5,
+  },
+  {
+    name: 'all-clients-revoked',
+    code: 'M335',
+    title: 'the clients of all credentials are revoked when the file is read again',
+    file: 'engine/auth/gate.js',
+    find: 'const same = before.find((entry) => isSame(entry, credential));',
+    replace: 'const same = undefined;',
+    scenario: 'credentials-changed',
+    oracles: ['access-control'],
+    seedsMax: 5,
+  },
+  {
+    name: 'limits-of-before',
+    code: 'M336',
+    title: 'a connected client keeps the bucket rules that its credential had when it connected',
+    file: 'engine/auth/gate.js',
+    find: 'entry.buckets = buckets;',
+    replace: '',
+    scenario: 'credentials-changed',
+    oracles: ['access-control'],
+    seedsMax: 5,
+  },
+  {
+    name: 'messages-to-revoked-subscriber',
+    code: 'M337',
+    title: 'a subscriber whose credential was removed still gets messages',
+    file: 'engine/api/redis/conversation.js',
+    find: 'if (this.#identity?.revoked === true)',
+    replace: 'if (this.#identity === null)',
+    scenario: 'credentials-changed',
+    oracles: ['access-control'],
+    seedsMax: 10,
   },
 ];

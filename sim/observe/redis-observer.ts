@@ -168,10 +168,7 @@ export class RedisObserver {
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
-      conversation.broken = true;
-      const messages = { replies: 1, publishes: 0 };
-      const malformed = { name: '', purpose: undefined, order: 'free', key: '', sums: commandAlone } as const;
-      this.#owe(conversation, { ...malformed, messages });
+      this.#breaks(conversation);
     }
   }
 
@@ -181,6 +178,7 @@ export class RedisObserver {
     conversation.wrote.push(bytes);
     for (let next = conversation.wrote.next(); next !== undefined; next = conversation.wrote.next()) {
       if (this.#messages.takes(conversation.messages, next)) continue;
+      if (isCutOff(conversation, next)) this.#breaks(conversation);
       const asked = conversation.owed[0];
       if (asked !== undefined) {
         this.#release(asked);
@@ -226,6 +224,14 @@ export class RedisObserver {
     else if (left === 'afterEnd' && !letGo) this.#sums.add('eof');
     this.#messages.closed(conversation.messages);
     for (const { purpose } of owed) if (purpose !== undefined) this.#sums.add('abandoned');
+  }
+
+  /** The node will answer with an error that ends the connection, and counts that as a command. */
+  #breaks(conversation: Conversation): void {
+    conversation.broken = true;
+    const messages = { replies: 1, publishes: 0 };
+    const malformed = { name: '', purpose: undefined, order: 'free', key: '', sums: commandAlone } as const;
+    this.#owe(conversation, { ...malformed, messages });
   }
 
   #asked(conversation: Conversation, request: readonly Buffer[]): void {
@@ -280,7 +286,7 @@ export class RedisObserver {
   #answered({ watched, watching }: Conversation, asked: Asked | undefined, reply: Reply): void {
     if (asked !== undefined) this.#messages.answered(asked.messages, reply);
     const denial = reply.kind === 'error' ? denialOf(reply.text) : undefined;
-    if (denial !== undefined && asked !== undefined) {
+    if (denial !== undefined && asked !== undefined && asked.name !== '') {
       this.#turnAway(asked);
       this.#sums.add('errors');
       this.#sums.add(denial);
@@ -298,6 +304,11 @@ export class RedisObserver {
     this.#sums.add('errors');
     this.#sums.add(`${purpose}.error.${wordOf(reply.text)}`);
   }
+}
+
+/** A message would reach a subscriber whose credential does not suffice any more: the node ends the connection. */
+function isCutOff({ owed, messages }: Conversation, reply: Reply): boolean {
+  return owed.length === 0 && messages.count > 0 && reply.kind === 'error' && turnedAway.test(reply.text);
 }
 
 function denialOf(text: string): 'turnedAway' | 'rateLimited' | undefined {

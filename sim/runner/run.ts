@@ -12,7 +12,7 @@ import { seedNameOf } from '../plan/former-names.ts';
 import { boundsOf, bytesHeldMax } from './bounds.ts';
 import type { Plan } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
-import { nodesExcepted } from '../plan/swarm/fault-contract.ts';
+import { nodesExcepted, sparesConnections } from '../plan/swarm/fault-contract.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
 import { DurableFlushes, hasEpochs } from '../workload/durable-flushes.ts';
 import { DurableValues } from '../workload/durable-values.ts';
@@ -492,7 +492,11 @@ class Run {
       bucketChanges: load.bucketChanges,
       backups: load.backups,
       upgrades: this.#operators.upgrades,
-      unauthorized: { requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
+      unauthorized: {
+        ...{ requests: load.unauthorized.records, untouched: load.unauthorized.untouched },
+        changed: this.#operators.credentialAnswers,
+        steady: sparesConnections(this.#plan.faults),
+      },
     };
   }
 

@@ -4,10 +4,12 @@
  */
 import type { Io } from '../../engine/io/io.ts';
 import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
+import type { CredentialAnswer, CredentialChange } from '../evidence/credential-changes.ts';
 import type { UpgradeEvidence } from '../evidence/upgrades.ts';
 import type { OperatorActs } from '../faults/fault-context.ts';
 import type { Fault } from '../faults/fault.ts';
 import { targetOf } from '../faults/fault.ts';
+import { CredentialOperator } from './credential-operator.ts';
 import type { UpgradeOperatorContext } from './upgrade-operator.ts';
 import { UpgradeOperator } from './upgrade-operator.ts';
 
@@ -15,12 +17,14 @@ import { UpgradeOperator } from './upgrade-operator.ts';
 export class OperatorWork implements OperatorActs {
   readonly #context: UpgradeOperatorContext;
   readonly #upgrades: UpgradeOperator;
+  readonly #credentials: CredentialOperator;
   #io: Io | undefined;
   #busy = 0;
 
   constructor(context: UpgradeOperatorContext) {
     this.#context = context;
     this.#upgrades = new UpgradeOperator(context);
+    this.#credentials = new CredentialOperator(context);
   }
 
   /** Whether no operator has anything under way. */
@@ -31,6 +35,11 @@ export class OperatorWork implements OperatorActs {
   /** What came of upgrades; undefined if none was asked for. */
   get upgrades(): UpgradeEvidence | undefined {
     return this.#upgrades.evidence;
+  }
+
+  /** What clients of changed credentials were answered. */
+  get credentialAnswers(): readonly CredentialAnswer[] {
+    return this.#credentials.answers;
   }
 
   get disturbances(): readonly DetectorDisturbance[] {
@@ -48,13 +57,21 @@ export class OperatorWork implements OperatorActs {
     return true;
   }
 
+  changeCredential({ id, targets, forUs, params }: Fault): boolean {
+    const [node = ''] = targets;
+    if (!this.#credentials.isFree(node)) return false;
+    const change = params['change'] as CredentialChange;
+    this.#spawn(id, (io) => this.#credentials.change(id, node, change, forUs, io));
+    return true;
+  }
+
   calm(): void {
     this.#upgrades.calm((task) => this.#spawn('upgrade', task));
   }
 
   /** Asks the nodes, once everything is healed, what the operators' acts have left. */
   readBack(stopped: () => boolean): void {
-    if (this.#io !== undefined) this.#spawn('upgrade', (io) => this.#upgrades.lookAfter(io, stopped));
+    if (this.upgrades !== undefined) this.#spawn('upgrade', (io) => this.#upgrades.lookAfter(io, stopped));
   }
 
   #spawn(name: string, task: (io: Io) => Promise<void>): void {

@@ -67,6 +67,17 @@ export function hinderedInReads(
   return new Set(struck.flatMap(({ targets }) => targets.filter((name) => nodes.includes(name))));
 }
 
+/** Whether the faults leave a client's connection alone as long as its node's incarnation lasts, and let it be answered. */
+export function sparesConnections(faults: readonly Pick<PlanFault, 'kind'>[]): boolean {
+  const sparing: readonly FaultKind[] = [
+    'credential-change',
+    'unauthorized-request',
+    'process-crash',
+    'power-loss',
+  ];
+  return faults.every(({ kind }) => sparing.includes(kind));
+}
+
 /** Whether one of the kinds may hide from a node how operations of its disk ended. */
 export function hidesAnswers(kinds: readonly FaultKind[]): boolean {
   return kinds.some((kind) => hiding.includes(kind));
@@ -168,6 +179,7 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
   'graceful-restart': { drawn: true, count: [1, 3], forUs: brief },
   'build-change': { drawn: true, count: [1, 3], forUs: brief, demands: ['peers'] },
   upgrade: { drawn: true, count: [1, 2], demands: ['peers'] },
+  'credential-change': { drawn: true, count: [2, 5], forUs: brief, demands: ['credentials'] },
   'double-start': { drawn: true, count: [1, 2] },
   'wire-version-skew': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
   'permanent-node-loss': {

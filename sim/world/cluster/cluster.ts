@@ -5,6 +5,7 @@
 import { present } from '../../../engine/base/assert.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';
 import type { JoinMode } from '../../../engine/config/keys.ts';
+import type { Credential } from '../../../engine/auth/credentials.ts';
 import type { Token } from '../../../engine/base/ids.ts';
 import type { NodeConfig } from '../../../engine/config/config.ts';
 import type { Address } from '../../../engine/io/network.ts';
@@ -42,9 +43,6 @@ export const driftPpmMax = 200;
 
 /** When the operator repeats an order to leave that the node's disk did not take, in microseconds. */
 const leaveAgainUs = 300_000;
-
-/** What nodes get beside their configurations; they read it if these name `credentials`. */
-const secrets = { credentials: worldCredentials };
 
 /** The cluster of one run. */
 export class Cluster {
@@ -93,7 +91,14 @@ export class Cluster {
     });
     const config = configOf(node, this.#nodes, { ...this.#settings, ...own });
     const standing = node.spare === true ? 'spare' : 'member';
-    const initial = { build: undefined, told: undefined, life: undefined, departed: false, leaving: false };
+    const initial = {
+      credentials: worldCredentials,
+      build: undefined,
+      told: undefined,
+      life: undefined,
+      departed: false,
+      leaving: false,
+    };
     this.#slots.set(node.name, { ...initial, config, host, node, standing });
   }
 
@@ -248,6 +253,19 @@ export class Cluster {
     return accepted;
   }
 
+  /**
+   * `credential-change`: the node's credentials file changes, and the node reads it again. Returns false, and changes
+   * nothing, if the node does not serve or stands still.
+   */
+  replaceCredentials(name: string, credentials: readonly Credential[]): boolean {
+    const slot = this.#slot(name);
+    const { node } = slot.life ?? {};
+    if (node === undefined || slot.host.paused) return false;
+    slot.credentials = credentials;
+    slot.host.ask(() => node.replaceCredentials(credentials));
+    return true;
+  }
+
   #leave(slot: NodeSlot): boolean {
     const { life } = slot;
     if (life?.node === undefined) return false;
@@ -294,7 +312,7 @@ export class Cluster {
     this.#doubleStarts.push(start);
     life.io.spawn('second', async () => {
       try {
-        const second = await Node.start(life.io, slot.config, secrets);
+        const second = await Node.start(life.io, slot.config, { credentials: slot.credentials });
         await second.stop();
         start.refused = 'nothing: it served';
       } catch (error) {
@@ -366,7 +384,8 @@ export class Cluster {
     slot.life = life;
     io.spawn('node', async () => {
       try {
-        const node = await Node.start(io, { ...slot.config, ...(tokens && { tokens }) }, secrets);
+        const { credentials, config } = slot;
+        const node = await Node.start(io, { ...config, ...(tokens && { tokens }) }, { credentials });
         life.node = node;
         // As `lockstep start` does (`engine/cli/start/start.ts`).
         const startAnew = (told: readonly Token[] | undefined): void => {

@@ -1,5 +1,6 @@
 /** What a cluster knows of each of its nodes: host, configuration, incarnation, and how its starts ended. */
 import type { Token } from '../../../engine/base/ids.ts';
+import type { Credential } from '../../../engine/auth/credentials.ts';
 import type { NodeConfig } from '../../../engine/config/config.ts';
 import type { Io } from '../../../engine/io/io.ts';
 import type { Node } from '../../../engine/node/node.ts';
@@ -35,6 +36,8 @@ export interface SlotIncarnation {
 export interface NodeSlot {
   /** As its file says. */
   config: NodeConfig;
+  /** As its credentials file says; read if its configuration names one. */
+  credentials: readonly Credential[];
   /** The highest version of peer messages that its build speaks; undefined: as its file says. */
   build: number | undefined;
   /** The tokens that peers have assigned to it, if they differ from its file's. */
