@@ -91,6 +91,7 @@ import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { propertiesMissed } from './properties-missed.ts';
 import { startsOnFailingDisks } from './starts-on-failing-disks.ts';
 import { credentialsChanged } from './credentials-changed.ts';
+import { backupsAbandoned } from './backups-abandoned.ts';
 import { upgradeFinalized } from './upgrade-finalized.ts';
 import { typesChanged } from './types-changed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
@@ -213,6 +214,7 @@ export const scenarios: readonly Scenario[] = [
   upgradeFinalized,
   credentialsChanged,
   backupsUnderFaults,
+  backupsAbandoned,
   tombstonesRemoved,
   tombstonesRaceWrites,
   wipedDiskReturns,

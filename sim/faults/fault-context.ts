@@ -51,6 +51,8 @@ export interface OperatorActs {
   upgrade(fault: Fault): boolean;
   /** Changes a credential at the target while its client is connected. */
   changeCredential(fault: Fault): boolean;
+  /** Has the target hold its writes for a backup that nothing ends. */
+  abandonBackup(fault: Fault): boolean;
   /** The storm is over: undoes what would keep members apart. */
   calm(): void;
   /** Whom the operators' acts disturb, as failure detectors see it. */

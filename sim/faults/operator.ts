@@ -20,4 +20,15 @@ export const operatorFaults = {
     params: { change: { kind: 'choice', of: credentialChanges } },
     strike: (fault, { operators }) => operators.changeCredential(fault),
   },
+  'backup-abandoned': {
+    code: 'FO3',
+    description: 'a backup has a node hold its writes, and vanishes',
+    aim: 'node',
+    lasting: false,
+    params: {
+      leaseMs: { kind: 'integer', min: 20, max: 3_000 },
+      cuts: { kind: 'choice', of: ['yes', 'no'] },
+    },
+    strike: (fault, { operators }) => operators.abandonBackup(fault),
+  },
 } satisfies FaultFamily;

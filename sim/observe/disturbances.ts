@@ -13,8 +13,10 @@ const queues: readonly string[] = ['store_queue_count_max', 'peer_outbox_count_m
 /** Transactions on one key wait for each other: without any fault, a reader has seen 22 ms. */
 const readWaitMsMin = 100;
 
-/** Faults that the fault log does not record when they begin: clients that disconnect early, nodes in STANDBY. */
-const untold: readonly FaultKind[] = ['immediate-retry', 'client-disconnect', 'node-standby'];
+/** Faults that the fault log does not record when they begin: clients that disconnect early, nodes in STANDBY, held writes. */
+const untold: readonly FaultKind[] = [
+  ...(['immediate-retry', 'client-disconnect', 'node-standby', 'backup-abandoned'] as const),
+];
 
 /** The state of a run at one instant, as far as it concerns disturbances. */
 export interface SoFar {

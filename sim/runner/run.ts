@@ -491,6 +491,7 @@ class Run {
       })),
       bucketChanges: load.bucketChanges,
       backups: load.backups,
+      leases: this.#operators.leases,
       upgrades: this.#operators.upgrades,
       unauthorized: {
         ...{ requests: load.unauthorized.records, untouched: load.unauthorized.untouched },

@@ -4,12 +4,14 @@
  */
 import type { Io } from '../../engine/io/io.ts';
 import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
+import type { LeaseRecord } from '../evidence/backup-leases.ts';
 import type { CredentialAnswer, CredentialChange } from '../evidence/credential-changes.ts';
 import type { UpgradeEvidence } from '../evidence/upgrades.ts';
 import type { OperatorActs } from '../faults/fault-context.ts';
 import type { Fault } from '../faults/fault.ts';
 import { targetOf } from '../faults/fault.ts';
 import { CredentialOperator } from './credential-operator.ts';
+import { LeaseOperator } from './lease-operator.ts';
 import type { UpgradeOperatorContext } from './upgrade-operator.ts';
 import { UpgradeOperator } from './upgrade-operator.ts';
 
@@ -18,6 +20,7 @@ export class OperatorWork implements OperatorActs {
   readonly #context: UpgradeOperatorContext;
   readonly #upgrades: UpgradeOperator;
   readonly #credentials: CredentialOperator;
+  readonly #leases: LeaseOperator;
   #io: Io | undefined;
   #busy = 0;
 
@@ -25,6 +28,7 @@ export class OperatorWork implements OperatorActs {
     this.#context = context;
     this.#upgrades = new UpgradeOperator(context);
     this.#credentials = new CredentialOperator(context);
+    this.#leases = new LeaseOperator(context);
   }
 
   /** Whether no operator has anything under way. */
@@ -40,6 +44,11 @@ export class OperatorWork implements OperatorActs {
   /** What clients of changed credentials were answered. */
   get credentialAnswers(): readonly CredentialAnswer[] {
     return this.#credentials.answers;
+  }
+
+  /** What became of the holds of backups whose process vanished. */
+  get leases(): readonly LeaseRecord[] {
+    return this.#leases.leases;
   }
 
   get disturbances(): readonly DetectorDisturbance[] {
@@ -62,6 +71,16 @@ export class OperatorWork implements OperatorActs {
     if (!this.#credentials.isFree(node)) return false;
     const change = params['change'] as CredentialChange;
     this.#spawn(id, (io) => this.#credentials.change(id, node, change, forUs, io));
+    return true;
+  }
+
+  abandonBackup(fault: Fault): boolean {
+    const { id, params } = fault;
+    const node = targetOf(fault);
+    if (!this.#context.cluster.serves(node)) return false;
+    const leaseUs = Number(params['leaseMs']) * 1000;
+    const cuts = params['cuts'] === 'yes';
+    this.#spawn(id, (io) => this.#leases.vanish(id, node, leaseUs, cuts, io));
     return true;
   }
 

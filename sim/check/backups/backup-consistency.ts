@@ -12,8 +12,11 @@
  * Taken or not, a backup that is over has asked each node to let its writes go on and to release what it had pinned, and
  * a node that has answered lets them.
  *
+ * `backup-leases.ts` judges backups whose process vanishes.
+ *
  * Skipped: backups that were not taken, and keys that the invariants named above skip.
  */
+import type { LeaseRecord } from '../../evidence/backup-leases.ts';
 import type { BackupContents, BackupRecord } from '../../evidence/backups.ts';
 import { byKey, isWrite } from '../../evidence/history.ts';
 import type { History, Operation, ReadOperation, WriteOperation } from '../../evidence/history.ts';
@@ -24,6 +27,7 @@ import { checkRead } from '../objects/durability.ts';
 import { checkIsolation } from '../transactions/isolation.ts';
 import { checkTransactionValues } from '../transactions/transaction-values.ts';
 import type { TransactionFindings } from '../transactions/transactions.ts';
+import { checkLeases } from './backup-leases.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { joinReports, Tally } from '../report.ts';
@@ -31,6 +35,8 @@ import { joinReports, Tally } from '../report.ts';
 /** What `backup-consistency` needs. */
 export interface BackupEvidence {
   readonly backups: readonly BackupRecord[];
+  /** Holds of backups whose process vanished. */
+  readonly leases: readonly LeaseRecord[];
   readonly history: History;
   readonly diskLosses: DiskLosses;
   readonly transactions: TransactionFindings | undefined;
@@ -47,11 +53,16 @@ export const backupConsistencyRow = invariant({
   gravity: 'data',
   breach: 'what is restored is torn, or lacks what clients had been told before the backup',
   needs: [],
-  check: (run: BackupEvidence) => checkBackups(run),
+  check: (run: BackupEvidence) => joinReports(checkBackups(run), checkLeases(run.leases)),
 });
 
 /** Judges each backup by itself. */
-export function checkBackups({ backups, history, diskLosses, transactions }: BackupEvidence): CheckReport {
+export function checkBackups({
+  backups,
+  history,
+  diskLosses,
+  transactions,
+}: Omit<BackupEvidence, 'leases'>): CheckReport {
   const tally = new Tally('backup-consistency');
   const operations = byKey(history);
   const parts: CheckReport[] = [];

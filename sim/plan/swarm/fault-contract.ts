@@ -180,6 +180,7 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
   'build-change': { drawn: true, count: [1, 3], forUs: brief, demands: ['peers'] },
   upgrade: { drawn: true, count: [1, 2], demands: ['peers'] },
   'credential-change': { drawn: true, count: [2, 5], forUs: brief, demands: ['credentials'] },
+  'backup-abandoned': { drawn: true, count: [1, 3], params: { leaseMs: [20, 1_500] } },
   'double-start': { drawn: true, count: [1, 2] },
   'wire-version-skew': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
   'permanent-node-loss': {
