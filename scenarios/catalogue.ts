@@ -41,6 +41,7 @@ import { jobsOverMissedWrites } from './jobs-over-missed-writes.ts';
 import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
 import { listingsInPages } from './listings-in-pages.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
+import { wipedDuringRingChange } from './wiped-during-ring-change.ts';
 import { largeReads } from './large-reads.ts';
 import { longPauses } from './long-pauses.ts';
 import { lostAndDuplicatedMessages } from './lost-and-duplicated-messages.ts';
@@ -192,6 +193,7 @@ export const scenarios: readonly Scenario[] = [
   joinUnderLoad,
   routedKeysMove,
   leaveUnderLoad,
+  wipedDuringRingChange,
   standbyAndReturn,
   standbyAmidTransactions,
   replaceDeadNode,

@@ -415,4 +415,15 @@ export const harmlessEdits: readonly Mutant[] = [
     oracles: ['transfer-soundness'],
     seedsMax: 10,
   },
+  {
+    name: 'rebuild-leaves-out-coming-ranges',
+    code: 'M301',
+    title: 'a rebuild leaves out what a leaving member had pushed to the lost disk',
+    file: 'engine/cluster/changes/arcs.js',
+    find: 'for (const range of [...own, ...comingRanges(ring, self, others)]) {',
+    replace: 'for (const range of [...own, ...comingRanges(ring, self, others).slice(0, 0)]) {',
+    scenario: 'wiped-during-ring-change',
+    oracles: ['transfer-soundness'],
+    seedsMax: 5,
+  },
 ];

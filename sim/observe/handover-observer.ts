@@ -1,6 +1,8 @@
 /**
- * Follows the ranges that ring changes move (`transfer-soundness`): when a member has moved its ranges, the new owners
- * of each key hold what all former owners have held since before the move began.
+ * Follows the ranges that ring changes move, and those that a member reads back after it has lost its disk
+ * (`transfer-soundness`). When a member has moved its ranges, the new owners of each key hold what all former owners
+ * have held since before the move began. When a member has rebuilt its disk, it holds what all other owners have held
+ * since before it started.
  */
 import type { Token } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
@@ -13,7 +15,7 @@ import type { HeldCopy, ObjectObserver } from './object-observer.ts';
 import { nameOf } from './store-dump.ts';
 
 /** The copies on the disks, as the observer of objects knows them. */
-type Copies = Pick<ObjectObserver, 'copies' | 'copyAt' | 'has'>;
+type Copies = Pick<ObjectObserver, 'copies' | 'copyAt' | 'flushes' | 'has'>;
 
 /** Judges every move of ranges as it ends. */
 export class HandoverObserver {
@@ -23,6 +25,10 @@ export class HandoverObserver {
   readonly #forgetful: ReadonlySet<string>;
   /** When each member began to move its ranges. */
   readonly #begunUs = new Map<string, number>();
+  /** When each node's present incarnation started. */
+  readonly #startedUs = new Map<string, number>();
+  /** Nodes whose present incarnation has rebuilt its disk. */
+  readonly #rebuilt = new Set<string>();
   readonly #lost: BadEvent[] = [];
   #compared = 0;
   #skipped = 0;
@@ -57,19 +63,61 @@ export class HandoverObserver {
       for (const owner of next.placement(token as Token)) {
         if (former.some(({ node }) => node === owner.node)) continue;
         const near = former.filter(({ datacenter }) => datacenter === owner.datacenter);
-        this.#judge(key, near, owner.node, begunUs, member.node);
+        this.#judge(key, near, owner.node, begunUs, {
+          did: `${member.node} has moved its ranges`,
+          forgets: true,
+        });
       }
     }
   }
 
-  #judge(key: PackedKey, former: readonly Member[], owner: string, begunUs: number, member: string): void {
-    const copies = former.map(({ node }) => this.#copies.copyAt(node, key));
+  /** A node starts: on its disk is what it has found there. */
+  started(node: string): void {
+    this.#startedUs.set(node, this.#nowUs());
+    this.#rebuilt.delete(node);
+  }
+
+  /** The member says that it has read back all that its lost disk may have held; `ring` is the one that it has. */
+  rebuilt(member: Member, ring: Ring): void {
+    this.#rebuilt.add(member.node);
+    this.#judgeRebuilt(member, ring);
+  }
+
+  /** The member has another ring. If it lost its disk amid the change, nobody else may give it what it owns now. */
+  ringChanged(member: Member, ring: Ring): void {
+    if (this.#rebuilt.has(member.node)) this.#judgeRebuilt(member, ring);
+  }
+
+  /** What faults took from the disk they took before the member started, so it has nothing to forget. */
+  #judgeRebuilt(member: Member, ring: Ring): void {
+    const startedUs = this.#startedUs.get(member.node);
+    if (startedUs === undefined) return;
+    const terms = { did: `${member.node} has rebuilt its disk`, forgets: false };
+    const seen = new Set<PackedKey>();
+    for (const [, key, { token }] of this.#copies.copies()) {
+      if (seen.has(key) || this.#copies.flushes.isFlushed(key)) continue;
+      seen.add(key);
+      const owners = ring.placement(token as Token);
+      if (!owners.some(({ node }) => node === member.node)) continue;
+      const near = owners.filter((one) => one.datacenter === member.datacenter && one.node !== member.node);
+      this.#judge(key, near, member.node, startedUs, terms);
+    }
+  }
+
+  #judge(
+    key: PackedKey,
+    holders: readonly Member[],
+    owner: string,
+    begunUs: number,
+    { did, forgets }: { readonly did: string; readonly forgets: boolean },
+  ): void {
+    const copies = holders.map(({ node }) => this.#copies.copyAt(node, key));
     const [first] = copies;
-    if (first === undefined || former.some(({ node }) => this.#forgetful.has(node))) return;
+    if (first === undefined || holders.some(({ node }) => this.#forgetful.has(node))) return;
     if (copies.some((copy) => copy === undefined || copy.atUs > begunUs)) return;
     // A version that one of them lacks may be at none of those that were read.
-    if (!former.every(({ node }) => this.#copies.has(node, key, first.object) === 'all')) return;
-    const verdict = this.#copies.has(owner, key, first.object);
+    if (!holders.every(({ node }) => this.#copies.has(node, key, first.object) === 'all')) return;
+    const verdict = this.#copies.has(owner, key, first.object, forgets);
     if (verdict === 'unknown') {
       this.#skipped += 1;
       return;
@@ -78,7 +126,7 @@ export class HandoverObserver {
     if (verdict === 'all') return;
     const held: HeldCopy | undefined = this.#copies.copyAt(owner, key);
     const has = held === undefined ? 'nothing' : describeObject(held.object);
-    const text = `${member} has moved its ranges, and ${owner} holds ${has} of ${nameOf(key)}; ${former.map(({ node }) => node).join(' ')} held ${describeObject(first.object)} throughout`;
+    const text = `${did}, and ${owner} holds ${has} of ${nameOf(key)}; ${holders.map(({ node }) => node).join(' ')} held ${describeObject(first.object)} throughout`;
     this.#lost.push({ atUs: this.#nowUs(), text });
   }
 }

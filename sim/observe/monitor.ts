@@ -152,6 +152,7 @@ export class Monitor {
       world.trace.on('host.booted', ({ host }) => {
         if (!cluster.names.includes(host)) return;
         this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
+        this.#handovers.started(host);
       });
       world.trace.on('store.damage.found', ({ host, fields }) => {
         // An operator's copy of a store may be damaged, too.
@@ -168,7 +169,10 @@ export class Monitor {
         world.trace.on(name, ({ host }) => this.#objects.ended(host));
       world.trace.on('membership.ring.changed', ({ host, fields }) => {
         const members = String(fields['members']).split(' ');
-        this.#rings.set(host, cluster.ringOf(members));
+        const ring = cluster.ringOf(members);
+        this.#rings.set(host, ring);
+        const member = cluster.memberOf(host);
+        if (member !== undefined) this.#handovers.ringChanged(member, ring);
       });
       world.trace.on('membership.move.declared', ({ host, fields }) => {
         if (fields['move'] === 'copying') this.#handovers.began(host);
@@ -176,6 +180,10 @@ export class Monitor {
       world.trace.on('transfer.done', ({ host }) => {
         const member = cluster.memberOf(host);
         if (member !== undefined) this.#handovers.ended(member, this.#rings.get(host) ?? cluster.ring);
+      });
+      world.trace.on('transfer.rebuild.done', ({ host }) => {
+        const member = cluster.memberOf(host);
+        if (member !== undefined) this.#handovers.rebuilt(member, this.#rings.get(host) ?? cluster.ring);
       });
       world.trace.on('membership.left', ({ host }) => {
         this.#left.add(host);

@@ -140,7 +140,8 @@ export class ObjectObserver {
   /** Hosts whose log a fault has altered: part of what they wrote may be unreadable. */
   readonly #altered = new Set<string>();
   readonly #spread: WriteSpread | undefined;
-  readonly #flushes = new FlushHistory();
+  /** The flushes that any disk names. */
+  readonly flushes = new FlushHistory();
   readonly #reused: BadEvent[] = [];
   readonly #lost: BadEvent[] = [];
   readonly #forgotten: BadEvent[] = [];
@@ -273,7 +274,7 @@ export class ObjectObserver {
       if (room === 'hints') writes.foundSeq = Math.max(writes.foundSeq, seq);
       if (value === 'damaged') continue;
       if (isSystemKey(key)) {
-        this.#flushes.learn(key, value);
+        this.flushes.learn(key, value);
         continue;
       }
       if (room === 'hints') {
@@ -348,7 +349,7 @@ export class ObjectObserver {
   #stored(host: string, path: string, { key, token, seq, value, at, bytes }: LogRecord): void {
     if (value === 'damaged') return;
     if (isSystemKey(key)) {
-      this.#flushes.learn(key, value);
+      this.flushes.learn(key, value);
       return;
     }
     const place = `${host} ${key}`;
@@ -358,7 +359,7 @@ export class ObjectObserver {
     if (value === undefined) {
       if (held?.object !== undefined) {
         if (liveSiblings(held.object).length === 0) this.#reaped.set(place, held.object.context);
-        else if (!held.unreadable && !this.#flushes.isFlushed(key))
+        else if (!held.unreadable && !this.flushes.isFlushed(key))
           this.#cleanedUp(host, key, token, held.object);
       }
       this.#held.set(place, this.#heldAt(path, { seq, token, at, bytes }, undefined));
@@ -506,7 +507,7 @@ export class ObjectObserver {
     if (bytes === undefined) return;
     this.#removed += 1;
     const name = unpackKey(key as PackedKey);
-    if (name !== undefined && this.#flushes.isFlushed(name.key as string as PackedKey)) return;
+    if (name !== undefined && this.flushes.isFlushed(name.key as string as PackedKey)) return;
     const hint = unreadable ? undefined : readHint(bytes);
     if (name === undefined || hint === undefined || this.#exceptions.hintAges.isTooOld(host, hint.writtenMs))
       this.#skippedHints += 1;
@@ -542,17 +543,17 @@ export class ObjectObserver {
   }
 
   /**
-   * Whether the owner holds all versions that another node gives up. `unknown`: its disk may have forgotten them, or its
-   * context knows their actors no longer (pruned).
+   * Whether the owner holds all versions that another node gives up. `unknown`: its disk may have forgotten them (unless
+   * `forgets` is false), or its context knows their actors no longer (pruned).
    */
-  has(owner: string, key: PackedKey, given: StoredObject): 'all' | 'unknown' | 'too few' {
+  has(owner: string, key: PackedKey, given: StoredObject, forgets = true): 'all' | 'unknown' | 'too few' {
     const place = `${owner} ${key}`;
     const held = this.#held.get(place)?.object;
     if (held === undefined && isCovered(given, this.#reaped.get(place))) return 'all';
     const missing = given.siblings.filter(({ dot }) => held === undefined || !covers(held.context, dot));
     if (missing.length === 0) return 'all';
     // The exception of `hint-delivery` and of `transfer-soundness` in the contract of faults.
-    if (this.#exceptions.forgetful.has(owner)) return 'unknown';
+    if (forgets && this.#exceptions.forgetful.has(owner)) return 'unknown';
     const isPruned = missing.every(
       ({ dot }) => held?.context.every((one) => one.actor !== dot.actor) === true,
     );

@@ -8,7 +8,7 @@ import { isWithin } from '../ring/arc.ts';
 import type { Member } from '../ring/ring.ts';
 import { Ring } from '../ring/ring.ts';
 import { tokensOfNode } from '../ring/token.ts';
-import { arcsOf, sourcesOf, splitByPlacement } from './arcs.ts';
+import { arcsOf, rebuildSources, sourcesOf, splitByPlacement } from './arcs.ts';
 
 function member(
   node: string,
@@ -98,5 +98,36 @@ describe('the sources of a range', () => {
       const unread = members.filter((one) => one !== dead && !sources.includes(one));
       expect(1 + unread.length).toBeLessThan(count === 1 ? 2 : Math.floor(count / 2) + 1);
     }
+  });
+});
+
+describe('the ranges that a rebuild reads', () => {
+  const whole = (): { readonly holds: boolean; readonly whole: boolean } => ({ holds: true, whole: true });
+  const mate = member('b1', 'r1');
+  const [self] = racks;
+  const lost = present(self, 'the member that lost its disk');
+  const ring = new Ring([...racks, mate]);
+
+  it('are those that it owns, and those that a leaving member is about to give it', () => {
+    const left = new Ring(racks);
+    const own = rebuildSources(ring, lost, whole);
+    const all = rebuildSources(ring, lost, whole, [left]);
+    fc.assert(
+      fc.property(token, (at) => {
+        const readBy = (sources: typeof own): readonly string[] =>
+          sources.filter(([, range]) => isWithin(range, at)).map(([source]) => source.node);
+        const owned = ring.placement(at).includes(lost);
+        expect(readBy(own)).toHaveLength(owned ? 2 : 0);
+        expect(readBy(all)).toHaveLength(2);
+        expect(new Set(readBy(all)).size).toBe(2);
+        expect(readBy(all)).not.toContain(lost.node);
+      }),
+    );
+  });
+
+  it('are no more if a joining member is about to take some', () => {
+    const joiner = member('j', 'r1');
+    const joined = new Ring([...racks, mate, joiner]);
+    expect(rebuildSources(ring, lost, whole, [joined])).toEqual(rebuildSources(ring, lost, whole));
   });
 });

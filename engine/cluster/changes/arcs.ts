@@ -72,6 +72,9 @@ export function sourcesOf(
  * other replicas that one of them holds whatever a quorum has acknowledged: a quorum of its own datacenter that may
  * have counted the lost disk, or one of another datacenter.
  *
+ * `others`: the rings on the other side of each ring change. The ranges that it is about to own count, too: what a
+ * leaving member had pushed to the lost disk, it does not push again.
+ *
  * Returns pairs of a member and a range, in ring order; neighbouring parts are merged. Replicas with a whole disk are
  * preferred. Replicas that hold nothing count toward the number, and are not read.
  */
@@ -79,9 +82,11 @@ export function rebuildSources(
   ring: Ring,
   self: Member,
   stateOf: (member: Member) => { readonly holds: boolean; readonly whole: boolean },
+  others: readonly Ring[] = [],
 ): readonly (readonly [Member, TokenRange])[] {
   const byMember = new Map<Member, TokenRange[]>();
-  for (const range of splitByPlacement(arcsOf(ring.members, self), ring)) {
+  const own = splitByPlacement(arcsOf(ring.members, self), ring);
+  for (const range of [...own, ...comingRanges(ring, self, others)]) {
     for (const source of quorumSources(ring, range, self, (member) => stateOf(member).whole)) {
       if (!stateOf(source).holds) continue;
       const ranges = byMember.get(source) ?? [];
@@ -92,6 +97,18 @@ export function rebuildSources(
     }
   }
   return [...byMember].flatMap(([member, ranges]) => ranges.map((range) => [member, range] as const));
+}
+
+/** The ranges that the member owns by one of the other rings and not by this one, each once. */
+function comingRanges(ring: Ring, self: Member, others: readonly Ring[]): readonly TokenRange[] {
+  const coming = new Map<string, TokenRange>();
+  for (const { members } of others) {
+    if (!members.includes(self)) continue;
+    for (const range of splitByPlacement(arcsOf(members, self), ring)) {
+      if (!ring.placement(range.to).includes(self)) coming.set(`${range.from}-${range.to}`, range);
+    }
+  }
+  return [...coming.values()];
 }
 
 /** So many other replicas of each datacenter that every majority includes at least one of them. */

@@ -7,7 +7,8 @@
  * What must be back:
  *
  * - Every write that a quorum has acknowledged. A quorum of this datacenter may have counted the lost disk; a quorum of
- *   another datacenter has enough other replicas (`rebuildSources`).
+ *   another datacenter has enough other replicas (`rebuildSources`). That includes the ranges of a leaving member that
+ *   this node is about to own: that member may have pushed them to the lost disk already.
  * - Every transaction of another coordinator that an earlier incarnation has voted for must be over, or be one for
  *   which no node has the prepare request any more. Its coordinator sends the prepare request again
  *   (transactions/recovery/redo.ts); the lock that was lost with the vote is missing until then.
@@ -36,7 +37,10 @@ import type { Transfer } from './transfer.ts';
 export interface RebuildDependencies {
   readonly io: Pick<Io, 'clock' | 'log' | 'spawn'>;
   readonly self: Member;
-  readonly membership: Pick<Membership, 'ring' | 'members' | 'isRoutable' | 'isReplaced' | 'lifeOf'>;
+  readonly membership: Pick<
+    Membership,
+    'ring' | 'otherRings' | 'members' | 'isRoutable' | 'isReplaced' | 'lifeOf'
+  >;
   readonly transfer: Pick<Transfer, 'pull'>;
   readonly mark: RebuildMark;
   /** Asks a peer what it knows of this node's earlier incarnations. Undefined if it does not answer. */
@@ -186,13 +190,13 @@ export class Rebuild {
   /** Asks all members and reads what is missing. Undefined if nothing is missing. */
   async #look(judged: Deferred<void>): Promise<Lack | undefined> {
     const { membership } = this.#parts;
-    const { ring } = membership;
+    const { ring, otherRings } = membership;
     const states = await this.#lostDiskStates();
     const away = this.#away(states);
     if (away.length > 0) return { members: away, coordinators: [] };
     const failed = await this.#readAll(states, judged);
     if (failed !== undefined) return { members: [failed], coordinators: [] };
-    if (membership.ring !== ring) return lookAgain;
+    if (membership.ring !== ring || membership.otherRings !== otherRings) return lookAgain;
     this.#unread = false;
     const coordinators = [...states].filter(([, { open }]) => open).map(([node]) => node);
     return coordinators.length === 0 ? undefined : { members: [], coordinators };
@@ -238,10 +242,15 @@ export class Rebuild {
     judged: Deferred<void>,
   ): Promise<NodeId | undefined> {
     const { membership, self, io } = this.#parts;
-    const sources = rebuildSources(membership.ring, self, ({ node }) => {
-      const state = states.get(node);
-      return { holds: state?.holds === true, whole: state?.whole === true };
-    });
+    const sources = rebuildSources(
+      membership.ring,
+      self,
+      ({ node }) => {
+        const state = states.get(node);
+        return { holds: state?.holds === true, whole: state?.whole === true };
+      },
+      membership.otherRings,
+    );
     const unread = sources.filter(([source, range]) => !this.#read.has(nameOf(source, range)));
     this.#rangesLeft = unread.length;
     if (unread.length > 0) judged.resolve();

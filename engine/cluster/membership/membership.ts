@@ -176,6 +176,11 @@ export class Membership {
     return this.#ownership.former;
   }
 
+  /** For each ring change under way, the ring on its other side. The same array for as long as no ring changes. */
+  get otherRings(): readonly Ring[] {
+    return this.#ownership.otherRings;
+  }
+
   /** The members that writes go to beside the token's placement, while its owners change. */
   pending(token: Token): readonly Member[] {
     return this.#ownership.pending(token);

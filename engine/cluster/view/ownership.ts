@@ -85,6 +85,11 @@ export class Ownership {
     return this.#handingOver;
   }
 
+  /** For each ring change under way, the ring on its other side. The same array for as long as no ring changes. */
+  get otherRings(): readonly Ring[] {
+    return this.#others;
+  }
+
   /** The members of each ring that was read before this one and that some nodes may still use. */
   get former(): readonly (readonly Member[])[] {
     return this.#former.map(({ members }) => members);

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+
+import { present } from '../../engine/base/assert.ts';
+import type { NodeId, Token } from '../../engine/base/ids.ts';
+import type { PackedKey } from '../../engine/base/object-key.ts';
+import type { StoredObject } from '../../engine/replica/object/object.ts';
+import { Ring } from '../../engine/cluster/ring/ring.ts';
+import { FlushHistory } from './flush-history.ts';
+import { HandoverObserver } from './handover-observer.ts';
+import type { HeldCopy } from './object-observer.ts';
+
+const key = 'k' as PackedKey;
+const object: StoredObject = { siblings: [], context: [] };
+const members = ['n1', 'n2', 'n3'].map((node, index) => ({
+  node: node as NodeId,
+  datacenter: 'dc1',
+  rack: `r${index + 1}`,
+  tokens: [(index + 1) as Token],
+}));
+const n1 = present(members[0], 'a member');
+const ring = new Ring(members);
+
+function watched(holders: ReadonlyMap<string, number>): {
+  readonly observer: HandoverObserver;
+  clock: number;
+} {
+  const copyAt = (node: string): HeldCopy | undefined => {
+    const atUs = holders.get(node);
+    return atUs === undefined ? undefined : { object, token: 1, atUs };
+  };
+  const copies = {
+    copies: function* (): Generator<readonly [string, PackedKey, HeldCopy]> {
+      for (const [node, atUs] of holders) yield [node, key, { object, token: 1, atUs }];
+    },
+    copyAt,
+    flushes: new FlushHistory(),
+    has: (node: string): 'all' | 'too few' => (holders.has(node) ? 'all' : 'too few'),
+  };
+  const state = { clock: 0 };
+  const observer = new HandoverObserver(() => state.clock, copies, new Set(['n1']));
+  return Object.assign(state, { observer });
+}
+
+describe('a member that has rebuilt its disk', () => {
+  it('lacks what the other owners have held since before it started', () => {
+    const run = watched(
+      new Map([
+        ['n2', 5],
+        ['n3', 6],
+      ]),
+    );
+    run.clock = 10;
+    run.observer.started('n1');
+    run.clock = 20;
+    run.observer.rebuilt(n1, ring);
+    expect(run.observer.records.lost).toHaveLength(1);
+  });
+
+  it('is judged again by the ring that follows, and not before it has rebuilt', () => {
+    const run = watched(
+      new Map([
+        ['n2', 5],
+        ['n3', 6],
+      ]),
+    );
+    run.clock = 10;
+    run.observer.started('n1');
+    run.observer.ringChanged(n1, ring);
+    expect(run.observer.records.compared).toBe(0);
+    run.observer.rebuilt(n1, ring);
+    run.observer.ringChanged(n1, ring);
+    expect(run.observer.records).toMatchObject({ compared: 2 });
+  });
+
+  it('need not have what was written since it started, or what another owner lacks', () => {
+    for (const holders of [
+      new Map([
+        ['n2', 5],
+        ['n3', 15],
+      ]),
+      new Map([['n2', 5]]),
+    ]) {
+      const run = watched(holders);
+      run.clock = 10;
+      run.observer.started('n1');
+      run.clock = 20;
+      run.observer.rebuilt(n1, ring);
+      expect(run.observer.records).toEqual({ compared: 0, skipped: 0, lost: [] });
+    }
+  });
+
+  it('holds what it has read back', () => {
+    const run = watched(
+      new Map([
+        ['n1', 12],
+        ['n2', 5],
+        ['n3', 6],
+      ]),
+    );
+    run.clock = 10;
+    run.observer.started('n1');
+    run.observer.rebuilt(n1, ring);
+    expect(run.observer.records).toEqual({ compared: 1, skipped: 0, lost: [] });
+  });
+});
