@@ -93,6 +93,7 @@ import { propertiesMissed } from './properties-missed.ts';
 import { startsOnFailingDisks } from './starts-on-failing-disks.ts';
 import { credentialsChanged } from './credentials-changed.ts';
 import { backupsAbandoned } from './backups-abandoned.ts';
+import { operatorDecides } from './operator-decides.ts';
 import { upgradeFinalized } from './upgrade-finalized.ts';
 import { typesChanged } from './types-changed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
@@ -160,6 +161,7 @@ export const scenarios: readonly Scenario[] = [
   singlePutBatches,
   crashAfterDecision,
   coordinatorNeverReturns,
+  operatorDecides,
   coordinatorIsReplaced,
   wipedPrimary,
   participantCrashLoop,

@@ -49,6 +49,8 @@ export interface NameFollower {
    * Called when a transaction with an idempotency key was applied here. `round` sends the batch to the other replicas.
    */
   follow(named: NamedRecord, round: BatchRound): void;
+  /** A transaction with an idempotency key was applied here before, and no other owner of its keys knows the key yet. */
+  carry(named: NamedRecord): void;
   /** True while so few owners may know the key that after a crash only this node could report the transaction. */
   isUnsafe(clientId: string): boolean;
 }

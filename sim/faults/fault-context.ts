@@ -53,6 +53,8 @@ export interface OperatorActs {
   changeCredential(fault: Fault): boolean;
   /** Has the target hold its writes for a backup that nothing ends. */
   abandonBackup(fault: Fault): boolean;
+  /** Decides, or abandons, the branches that the target lists in doubt. */
+  decide(fault: Fault): boolean;
   /** The storm is over: undoes what would keep members apart. */
   calm(): void;
   /** Whom the operators' acts disturb, as failure detectors see it. */

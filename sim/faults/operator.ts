@@ -1,5 +1,6 @@
 /** What operators do to the running cluster; the operators of `workload/` act them out. */
 import { credentialChanges } from '../evidence/credential-changes.ts';
+import { operatorWords } from '../evidence/operator-decisions.ts';
 import type { FaultFamily } from './fault-row.ts';
 
 /** The rows by name. */
@@ -30,5 +31,13 @@ export const operatorFaults = {
       cuts: { kind: 'choice', of: ['yes', 'no'] },
     },
     strike: (fault, { operators }) => operators.abandonBackup(fault),
+  },
+  'heuristic-decision': {
+    code: 'FO4',
+    description: 'an operator decides what is in doubt at a node',
+    aim: 'node',
+    lasting: false,
+    params: { word: { kind: 'choice', of: operatorWords } },
+    strike: (fault, { operators }) => operators.decide(fault),
   },
 } satisfies FaultFamily;

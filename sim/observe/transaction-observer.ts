@@ -214,10 +214,7 @@ export class TransactionObserver {
         if (fields['phase'] === 'prepared') this.#prepared.set(xid, { sinceMs: wallMs, told: false });
         return;
       case 'xa.p.recovery.scan':
-        if (fields['phase'] !== 'prepared') return;
-        this.#locks.set(xid, keysIn(fields));
-        this.#prepared.set(xid, { sinceMs: this.#records.branch(xid)?.sinceMs ?? 0, told: false });
-        return;
+        return this.#recovered(xid, fields);
       case 'xa.p.vote.sent':
         this.#voted(String(fields['vote']));
         // A vote of a branch with nothing to write also leaves a prepared branch, except the coordinator's own, which
@@ -279,6 +276,15 @@ export class TransactionObserver {
         this.#lost.delete(xid);
         return;
     }
+  }
+
+  #recovered(xid: string, fields: Fields): void {
+    const phase = String(fields['phase']);
+    const sinceMs = this.#records.branch(xid)?.sinceMs ?? 0;
+    if (phase.startsWith('heuristic')) this.#byHand.set(xid, sinceMs);
+    if (phase !== 'prepared') return;
+    this.#locks.set(xid, keysIn(fields));
+    this.#prepared.set(xid, { sinceMs, told: false });
   }
 
   #voted(vote: string): void {

@@ -512,6 +512,7 @@ class Run {
       liveness: finals.liveness,
       left: this.#left,
       kept: this.#kept,
+      decisions: this.#operators.decisions,
       forgotten: finals.forgotten,
       retentionUs: this.#retentionUs,
       accounts: this.#plan.structures.accounts,

@@ -6,11 +6,13 @@ import type { Io } from '../../engine/io/io.ts';
 import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
 import type { LeaseRecord } from '../evidence/backup-leases.ts';
 import type { CredentialAnswer, CredentialChange } from '../evidence/credential-changes.ts';
+import type { DecisionRecord, OperatorWord } from '../evidence/operator-decisions.ts';
 import type { UpgradeEvidence } from '../evidence/upgrades.ts';
 import type { OperatorActs } from '../faults/fault-context.ts';
 import type { Fault } from '../faults/fault.ts';
 import { targetOf } from '../faults/fault.ts';
 import { CredentialOperator } from './credential-operator.ts';
+import { DecisionOperator } from './decision-operator.ts';
 import { LeaseOperator } from './lease-operator.ts';
 import type { UpgradeOperatorContext } from './upgrade-operator.ts';
 import { UpgradeOperator } from './upgrade-operator.ts';
@@ -21,6 +23,7 @@ export class OperatorWork implements OperatorActs {
   readonly #upgrades: UpgradeOperator;
   readonly #credentials: CredentialOperator;
   readonly #leases: LeaseOperator;
+  readonly #decisions: DecisionOperator;
   #io: Io | undefined;
   #busy = 0;
 
@@ -29,6 +32,7 @@ export class OperatorWork implements OperatorActs {
     this.#upgrades = new UpgradeOperator(context);
     this.#credentials = new CredentialOperator(context);
     this.#leases = new LeaseOperator(context);
+    this.#decisions = new DecisionOperator(context);
   }
 
   /** Whether no operator has anything under way. */
@@ -49,6 +53,11 @@ export class OperatorWork implements OperatorActs {
   /** What became of the holds of backups whose process vanished. */
   get leases(): readonly LeaseRecord[] {
     return this.#leases.leases;
+  }
+
+  /** What an operator decided of transactions in doubt. */
+  get decisions(): readonly DecisionRecord[] {
+    return this.#decisions.decisions;
   }
 
   get disturbances(): readonly DetectorDisturbance[] {
@@ -81,6 +90,14 @@ export class OperatorWork implements OperatorActs {
     const leaseUs = Number(params['leaseMs']) * 1000;
     const cuts = params['cuts'] === 'yes';
     this.#spawn(id, (io) => this.#leases.vanish(id, node, leaseUs, cuts, io));
+    return true;
+  }
+
+  decide(fault: Fault): boolean {
+    const node = targetOf(fault);
+    if (!this.#context.cluster.serves(node)) return false;
+    const word = fault.params['word'] as OperatorWord;
+    this.#spawn(fault.id, (io) => this.#decisions.decide(fault.id, node, word, io));
     return true;
   }
 

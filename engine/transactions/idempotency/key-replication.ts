@@ -60,6 +60,12 @@ export class KeyReplication implements NameFollower {
     });
   }
 
+  carry(named: NamedRecord): void {
+    const carried: Carried = { named, holders: new Set(), spreading: false, telling: false };
+    this.#carried.set(named.clientId, carried);
+    if (!this.#tellSoon(carried)) this.#told(carried);
+  }
+
   /**
    * Transactions on tokens that another node leads and whose key some reachable owner must still hear. Starts to tell
    * those owners.

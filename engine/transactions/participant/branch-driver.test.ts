@@ -187,6 +187,8 @@ class DriverHarness {
         io: { clock: new TestClock(), log, spawn: (_name, task) => void task().catch(fail) },
         metrics: new TransactionMetrics(),
         retention: new RetentionClock(new TestClock()),
+        names: { enter: ({ clientId }) => note(`enter key ${clientId}`) },
+        spread: { carry: ({ clientId }) => note(`carry key ${clientId}`) },
         log: {
           force: ([record]) => {
             note(`force ${stateOf(record)}`);

@@ -27,12 +27,13 @@ import {
 import type { BranchState } from '../formats/records.ts';
 import { dropBranch } from '../formats/records.ts';
 import { mark } from '../formats/steps.ts';
+import { writeClient } from '../formats/idempotency-records.ts';
 import type { ApplyKind, BranchCommand, BranchEvent } from '../protocol/branch-protocol.ts';
 import { holdsLocks, isOver } from '../protocol/branch-protocol.ts';
 import { markText } from '../recovery/redo.ts';
 import type { TransactionLog } from '../recovery/transaction-log.ts';
 import type { Application, Branch, Written } from './branch.ts';
-import { appliedRecords, markPlaces, recordOf, reportVote, waitsToForget } from './branch.ts';
+import { appliedRecords, markPlaces, nameOf, recordOf, reportVote, waitsToForget } from './branch.ts';
 import type { BranchTable } from './branch-table.ts';
 import { reportDecision, reportMixed } from './heuristic-decision.ts';
 import type { Locks } from './locks.ts';
@@ -45,6 +46,8 @@ export interface Inquirer {
 
 /** What the driver works with. */
 export interface DriverContext extends Pick<TransactionContext, 'io' | 'metrics' | 'retention'> {
+  readonly names: Pick<TransactionContext['names'], 'enter'>;
+  readonly spread: Pick<TransactionContext['spread'], 'carry'>;
   readonly log: Pick<TransactionLog, 'force' | 'later'>;
   readonly parts: Pick<RoundDependencies, 'ring' | 'pending'> & {
     readonly replica: Pick<RoundDependencies['replica'], 'mark'>;
@@ -250,10 +253,21 @@ export class BranchDriver {
     branch: Branch,
     state: 'applied' | 'heuristicMixed',
   ): Promise<LockstepError | undefined> {
-    const error = await this.#context.log.force([recordOf(branch, state)]);
+    const { log, names, spread, retention } = this.#context;
+    // The operator's commit was the coordinator's, too: now the idempotency key is used.
+    const named = state === 'applied' ? nameOf(branch, retention.nowMs) : undefined;
+    const error = await log.force([
+      recordOf(branch, state),
+      ...(named === undefined ? [] : [writeClient(named)]),
+    ]);
     branch.forcing = undefined;
-    if (error === undefined) this.post(branch, { kind: 'outcomeForced' });
-    return error;
+    if (error !== undefined) return error;
+    if (named !== undefined) {
+      names.enter(named);
+      spread.carry(named);
+    }
+    this.post(branch, { kind: 'outcomeForced' });
+    return undefined;
   }
 
   #release({ xid, phase, places }: Branch): void {

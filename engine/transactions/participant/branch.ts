@@ -9,7 +9,13 @@ import { BatchRound } from '../../replication/batch-round.ts';
 import type { Place } from '../../replica/key-slots.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import type { BranchCommand, BranchEvent, BranchPhase } from '../protocol/branch-protocol.ts';
-import { isUndecided, mayFollow, stepBranch } from '../protocol/branch-protocol.ts';
+import {
+  isHeuristicPending,
+  isHeuristicUnderWay,
+  isUndecided,
+  mayFollow,
+  stepBranch,
+} from '../protocol/branch-protocol.ts';
 import type { NamedRecord } from '../formats/idempotency-records.ts';
 import { encodeName, writeClient } from '../formats/idempotency-records.ts';
 import type { TransactionContext } from '../context.ts';
@@ -157,9 +163,16 @@ export function appliedRecords(
 
 /**
  * The idempotency-key record of the branch's transaction, of age 0 at `sinceMs` (retention clock). Undefined if the
- * client gave it no key.
+ * client gave it no key, or if an operator has decided the branch: that decision is over this branch alone, and tells
+ * nothing of the transaction.
  */
-export function namedOf({ xid, order, places }: Branch, sinceMs: number): NamedRecord | undefined {
+export function namedOf(branch: Branch, sinceMs: number): NamedRecord | undefined {
+  const { phase } = branch;
+  return isHeuristicUnderWay(phase) || isHeuristicPending(phase) ? undefined : nameOf(branch, sinceMs);
+}
+
+/** As `namedOf`, for a transaction that is known to be committed. */
+export function nameOf({ xid, order, places }: Branch, sinceMs: number): NamedRecord | undefined {
   if (order.clientId === '') return undefined;
   const tokens = [...new Set(places.map(({ token }) => token))];
   return { clientId: order.clientId, xid, digest: order.clientDigest, sinceMs, tokens };

@@ -125,6 +125,8 @@ class LockPhases {
   readonly #tally: Tally;
   readonly #shrinking = new Map<string, string>();
   readonly #late = new Map<string, string>();
+  /** Transactions of which an operator has decided a branch. */
+  readonly #decided = new Set<string>();
 
   constructor(tally: Tally) {
     this.#tally = tally;
@@ -132,8 +134,12 @@ class LockPhases {
 
   hear({ atUs, node, step, xid, fields }: TransactionStep): void {
     switch (step) {
+      case 'branch.decided':
+        this.#decided.add(xid);
+        break;
       case 'p.locks.released':
-        if (!this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
+        // An operator's decision lets go of one branch's keys, whatever the others do.
+        if (!this.#decided.has(xid) && !this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
         break;
       case 'p.locks.taken': {
         // Locks taken in phase `prepared` belong to a decided branch that is restored after the loss of its disk.

@@ -8,7 +8,7 @@
  *
  * Each loss of a lying disk while the transaction ran excuses one copy of its values.
  *
- * Skipped: votes and commits on a record whose sync the disk answered as done without doing it (`lying-sync`), which no
+ * Skipped: keys of a branch that an operator decided, whatever the coordinator decides; votes and commits on a record whose sync the disk answered as done without doing it (`lying-sync`), which no
  * node can notice; keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
  * whose empty value cannot be told from others. Also skipped are values that another transaction's value may have
  * replaced: a primary unlocks a key before the client has its answer, and the next write can overtake the value on its
@@ -43,6 +43,7 @@ export function checkTransactionDurability(
     });
   }
   const writers = writersOf(history);
+  const decided = keysOfDecisions(steps);
   const startsUs = steps.filter(({ step }) => step === shortened).map(({ atUs }) => atUs);
   for (const record of history) {
     if (record.outcome !== 'ok') continue;
@@ -52,7 +53,9 @@ export function checkTransactionDurability(
       const replaced = (): boolean =>
         (writers.get(key) ?? []).some((other) => mayStandForIt(other, record, key, value?.tag)) ||
         missesNewer(record, key, writers.get(key) ?? [], startsUs);
-      if (durableCopies === undefined || (!enough && replaced())) {
+      const byHand = (): boolean =>
+        record.xids.some((answer) => decided.has(`${answer.split(' ')[0] ?? ''} ${key}`));
+      if (durableCopies === undefined || (!enough && (replaced() || byHand()))) {
         tally.skip();
         continue;
       }
@@ -62,6 +65,18 @@ export function checkTransactionDurability(
     }
   }
   return tally.report();
+}
+
+/** `n1-…-1 lists/l0`: keys of branches that an operator decided. */
+function keysOfDecisions(steps: readonly TransactionStep[]): ReadonlySet<string> {
+  const taken = new Map<string, readonly string[]>();
+  const decided = new Set<string>();
+  for (const { step, node, xid, fields } of steps) {
+    if (step === 'p.locks.taken') taken.set(`${node} ${xid}`, String(fields['keys'] ?? '').split(' '));
+    if (step === 'branch.decided')
+      for (const key of taken.get(`${node} ${xid}`) ?? []) decided.add(`${xid} ${key}`);
+  }
+  return decided;
 }
 
 /** Per key, the transactions that may have written it. */

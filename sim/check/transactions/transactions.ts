@@ -5,7 +5,7 @@
  * - `atomicity` (INV1): a branch applies a transaction only after the decision is durable. Once one branch has applied
  *   it, every branch that voted commit does. Without a decision no branch applies it;
  * - `outcome-stability` (INV2): the outcome that a client received (committed, aborted) is what happened, and does not
- *   change;
+ *   change; `operator-decisions.ts` judges operators' decisions;
  * - `no-dangling-transactions` (INV3): after the heal, no transaction is in doubt on any node;
  * - `exactly-once` (INV8): a branch applies a transaction once, however often it receives the commit. Of all
  *   transactions with one idempotency key one is applied. Once the client has received `committed`, no retry is told
@@ -21,9 +21,11 @@
  * restarted, or because the node was not replaced. A crash may come between a durable record and its step: a branch
  * that a restart finds applied counts as applied.
  */
+import type { DecisionRecord } from '../../evidence/operator-decisions.ts';
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import type { TransactionHistory } from '../../evidence/transactions.ts';
 import type { LivenessRecord } from '../cluster/liveness.ts';
+import { checkOperatorDecisions } from './operator-decisions.ts';
 import { checkTransactionValues } from './transaction-values.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import type { ForgottenAnswer, RecordsKept } from './remembered.ts';
@@ -112,6 +114,8 @@ export interface TransactionRecords {
   readonly retentionUs?: number | undefined;
   /** Records on the disks once nothing may be remembered any more; absent: the run does not last so long. */
   readonly kept?: readonly RecordsKept[];
+  /** What an operator decided while the cluster ran; absent: nothing. */
+  readonly decisions?: readonly DecisionRecord[];
   /** What nodes listed as in doubt at the end. */
   readonly dangling: readonly Dangling[];
   /** Branch records on the disks at the end. */
@@ -290,9 +294,8 @@ export const outcomeStabilityRow = invariant({
   gravity: 'data',
   breach: 'a client was told committed or aborted, and the opposite is true',
   needs: [],
-  check: ({ transactions }: TransactionEvidence) =>
-    transactions &&
-    joinReports(checkStability(transactions.steps, transactions.heard), checkMemory(transactions)),
+  check: ({ transactions: all }: TransactionEvidence) =>
+    all && joinReports(checkStability(all.steps, all.heard), checkMemory(all), checkOperatorDecisions(all)),
 });
 
 /** A disk that has lost records, or a node that is gone, excuses that an outcome is forgotten. */

@@ -181,6 +181,11 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
   upgrade: { drawn: true, count: [1, 2], demands: ['peers'] },
   'credential-change': { drawn: true, count: [2, 5], forUs: brief, demands: ['credentials'] },
   'backup-abandoned': { drawn: true, count: [1, 3], params: { leaseMs: [20, 1_500] } },
+  'heuristic-decision': {
+    drawn: false,
+    reason:
+      'a branch that an operator decides breaks its Redis command or script, too, which promise nothing of that: operator-decides places it',
+  },
   'double-start': { drawn: true, count: [1, 2] },
   'wire-version-skew': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },
   'permanent-node-loss': {
