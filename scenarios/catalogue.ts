@@ -35,6 +35,7 @@ import { hintsOverClockJumps } from './hints-over-clock-jumps.ts';
 import { hintsOnly } from './hints-only.ts';
 import { readRepairOnly } from './read-repair-only.ts';
 import { hintsForALostNode } from './hints-for-a-lost-node.ts';
+import { hintsThatOwnersRefuse } from './hints-that-owners-refuse.ts';
 import { hintsOutliveDeletions } from './hints-outlive-deletions.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { jobsOverMissedWrites } from './jobs-over-missed-writes.ts';
@@ -98,6 +99,7 @@ import { upgradeFinalized } from './upgrade-finalized.ts';
 import { typesChanged } from './types-changed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
 import { nodeNamesReused } from './node-names-reused.ts';
+import { mergesOfRemovals } from './merges-of-removals.ts';
 import { missedRingChange } from './missed-ring-change.ts';
 import { slowDiskFillsQueue } from './slow-disk-fills-queue.ts';
 import { slowPeerFillsChannel } from './slow-peer-fills-channel.ts';
@@ -220,6 +222,7 @@ export const scenarios: readonly Scenario[] = [
   backupsUnderFaults,
   backupsAbandoned,
   tombstonesRemoved,
+  mergesOfRemovals,
   tombstonesRaceWrites,
   wipedDiskReturns,
   hintsOnly,
@@ -228,6 +231,7 @@ export const scenarios: readonly Scenario[] = [
   readRepairOnly,
   hintHolderLeaves,
   hintsForALostNode,
+  hintsThatOwnersRefuse,
   hintsOutliveDeletions,
   seedsDownAtBoot,
   ejectAndReinstate,

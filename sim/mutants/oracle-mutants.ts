@@ -248,4 +248,15 @@ export const oracleMutants: readonly Mutant[] = [
     oracles: ['backup-consistency'],
     seedsMax: 5,
   },
+  {
+    name: 'hint-ends-at-one-owner',
+    code: 'M303',
+    title: 'a hint for a node that is no longer a member ends once one owner of its key has it',
+    file: 'engine/replication/hints/hint-targets.js',
+    find: "return taken.includes(false) ? 'here' : 'delivered';",
+    replace: "return taken.includes(true) ? 'delivered' : 'here';",
+    scenario: 'hints-that-owners-refuse',
+    oracles: ['hint-delivery'],
+    seedsMax: 8,
+  },
 ];

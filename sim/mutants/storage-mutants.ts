@@ -155,4 +155,15 @@ export const storageMutants: readonly Mutant[] = [
     oracles: ['liveness'],
     seedsMax: 5,
   },
+  {
+    name: 'merge-drops-removals',
+    code: 'M302',
+    title: 'a merge drops a removal although an older segment outside it holds a record of the key',
+    file: 'engine/storage/compaction/merge.js',
+    find: 'return seqOutside < seq && (id === 0 || keys.seqOf(id) < seq);',
+    replace: 'return seqOutside < seq && id !== 0 && keys.seqOf(id) < seq;',
+    scenario: 'merges-of-removals',
+    oracles: ['causality'],
+    seedsMax: 6,
+  },
 ];

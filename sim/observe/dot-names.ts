@@ -36,3 +36,10 @@ export function sameDot(one: Dot, other: Dot): boolean {
 export function tellingOf(bytes: Buffer): string {
   return bytes.length > contentBytesMax ? `#${hash('sha256', bytes)}` : bytes.toString('latin1');
 }
+
+/** The host's own write, under an actor that the old object's context does not contain. */
+export function isUnderNewName(host: string, old: StoredObject, now: StoredObject): boolean {
+  return now.siblings.some(({ dot: { actor } }) => {
+    return textOf(actor).startsWith(`${host}.`) && old.context.every((known) => known.actor !== actor);
+  });
+}

@@ -160,6 +160,9 @@ export class Monitor {
         const from = Number(fields['offset']);
         this.#objects.damaged(host, String(fields['path']), from, from + Number(fields['bytes']));
       });
+      world.trace.on('store.segments.merged', ({ host }) => {
+        if (cluster.names.includes(host)) this.#objects.merged(host, cluster.host(host).disk.copy().files);
+      });
       world.trace.on('store.tail.cut', ({ host, fields }) => {
         if (!cluster.names.includes(host)) return;
         const files = cluster.host(host).disk.durableFiles();

@@ -1,5 +1,8 @@
 /** Reads the newest record of every key from the files of a disk. */
+import { BytesError } from '../../engine/base/bytes.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
+import type { StoredObject } from '../../engine/replica/object/object.ts';
+import { decodeObject } from '../../engine/replica/object/object.ts';
 import type { LogRecord } from './log-records.ts';
 import { SegmentTail, segmentHeadOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
@@ -24,4 +27,14 @@ export function newestRecords(
     }
   }
   return [...newest.values()];
+}
+
+/** The object of a record's value; undefined if it does not decode. */
+export function objectOf(bytes: Uint8Array): StoredObject | undefined {
+  try {
+    return decodeObject(new Uint8Array(bytes));
+  } catch (error) {
+    if (error instanceof BytesError) return undefined;
+    throw error;
+  }
 }

@@ -6,7 +6,6 @@
 import { hash } from 'node:crypto';
 
 import { present } from '../../engine/base/assert.ts';
-import { BytesError } from '../../engine/base/bytes.ts';
 import type { NodeId } from '../../engine/base/ids.ts';
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
@@ -15,7 +14,7 @@ import type { Dot, VersionVector } from '../../engine/replica/object/dots.ts';
 import { covers } from '../../engine/replica/object/dots.ts';
 import { encodeContent } from '../../engine/replica/object/content.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
-import { decodeObject, describeObject, liveSiblings } from '../../engine/replica/object/object.ts';
+import { describeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import { hintKeyOf } from '../../engine/replication/hints/hint-codec.ts';
 import type { DotRecords } from '../check/disks/dots.ts';
 import type { CoordinatedAt } from '../check/objects/conditional-puts.ts';
@@ -28,9 +27,10 @@ import type { LogRecord, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';
 import { isOfObjectLoad, isOfSpreadLoad } from './load-keys.ts';
 import { tagAt } from '../workload/traced-value.ts';
-import { newestRecords, storeNames } from './newest-records.ts';
+import { MergeObserver } from './merge-observer.ts';
+import { newestRecords, objectOf, storeNames } from './newest-records.ts';
 import { logsInUse } from './segments-in-use.ts';
-import { nameOfDot, placeOfDot, sameDot, tellingOf } from './dot-names.ts';
+import { isUnderNewName, nameOfDot, placeOfDot, sameDot, tellingOf } from './dot-names.ts';
 import type { HintAges } from './hint-ages.ts';
 import type { ReadHint } from './hint-records.ts';
 import { readHint, readHintObject } from './hint-records.ts';
@@ -142,6 +142,7 @@ export class ObjectObserver {
   readonly #spread: WriteSpread | undefined;
   /** The flushes that any disk names. */
   readonly flushes = new FlushHistory();
+  readonly #merges = new MergeObserver();
   readonly #reused: BadEvent[] = [];
   readonly #lost: BadEvent[] = [];
   readonly #forgotten: BadEvent[] = [];
@@ -190,10 +191,10 @@ export class ObjectObserver {
 
   get dots(): DotRecords {
     return {
-      compared: this.#compared,
+      compared: this.#compared + this.#merges.records.compared,
       skipped: this.#skipped,
       reused: this.#reused,
-      lost: this.#lost,
+      lost: [...this.#lost, ...this.#merges.records.lost],
       twice: this.#twice,
     };
   }
@@ -270,7 +271,9 @@ export class ObjectObserver {
     this.#hints.set(host, new Map());
     const writes: HintWrites = { foundSeq: 0, written: new Set(), erased: new Set() };
     this.#hintWrites.set(host, writes);
+    this.#merges.started(host);
     for (const [room, key, { seq, token, value, at, bytes }, path] of newestRecords(files)) {
+      this.#merges.wrote(host, room, { key, seq, value });
       if (room === 'hints') writes.foundSeq = Math.max(writes.foundSeq, seq);
       if (value === 'damaged') continue;
       if (isSystemKey(key)) {
@@ -301,6 +304,11 @@ export class ObjectObserver {
     return newest === undefined ? undefined : readHint(newest)?.writtenMs;
   }
 
+  /** A merge of one of the host's stores has ended. Not judged if a fault has altered its logs. */
+  merged(host: string, files: ReadonlyMap<string, Buffer>): void {
+    if (!this.#altered.has(host)) this.#merges.merged(host, files, this.#nowUs());
+  }
+
   /**
    * A recovery truncates a log where a batch is missing. The records after that offset were never acknowledged, and the
    * store assigns their sequence numbers again.
@@ -327,8 +335,9 @@ export class ObjectObserver {
     this.#spread?.judge(this.#nowUs());
     if (tail === undefined || (tail.head.merge && !this.#exceptions.mayRot)) return;
     tail.read(content, from, (record) => {
-      if (tail.head.merge) this.#copied(host, path, record);
-      else if (room === 'hints') this.#hinted(host, path, record);
+      if (tail.head.merge) return this.#copied(host, path, record);
+      this.#merges.wrote(host, room ?? '', record);
+      if (room === 'hints') this.#hinted(host, path, record);
       else this.#stored(host, path, record);
     });
   }
@@ -580,22 +589,6 @@ function isCovered({ siblings }: StoredObject, context: VersionVector | undefine
   return context !== undefined && siblings.every(({ dot }) => covers(context, dot));
 }
 
-/** The host's own write, under an actor that the old object's context does not contain. */
-function isUnderNewName(host: string, old: StoredObject, now: StoredObject): boolean {
-  return now.siblings.some(({ dot: { actor } }) => {
-    return textOf(actor).startsWith(`${host}.`) && old.context.every((known) => known.actor !== actor);
-  });
-}
-
 function describeWrite({ key, content }: NamedWrite): string {
   return `${nameOf(key)} ${hash('sha256', content).slice(0, 16)}`;
-}
-
-function objectOf(bytes: Uint8Array): StoredObject | undefined {
-  try {
-    return decodeObject(new Uint8Array(bytes));
-  } catch (error) {
-    if (error instanceof BytesError) return undefined;
-    throw error;
-  }
 }
