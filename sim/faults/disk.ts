@@ -223,6 +223,8 @@ export class DiskFaults {
   readonly #ownDisks = new Map<string, DiskCopy>();
   /** Nodes whose disk lies about syncs, or has lied since its last power loss. */
   readonly #liars = new Set<string>();
+  /** Per node, the number of `lying-sync` faults in effect. */
+  readonly #lying = new Map<string, number>();
   #subscriptions: Subscription[] = [];
   #isHealed = false;
 
@@ -253,6 +255,7 @@ export class DiskFaults {
     for (const subscription of this.#subscriptions) subscription.cancel();
     this.#subscriptions = [];
     for (const name of [...this.#ownDisks.keys()]) this.#remount(name);
+    this.#lying.clear();
     for (const name of cluster.members) {
       cluster.host(name).disk.heal();
       this.#exposeLies(name);
@@ -274,7 +277,12 @@ export class DiskFaults {
 
   /** The disk lies about some of its syncs; the next power loss shows it. */
   lie(fault: Fault): boolean {
-    this.#liars.add(targetOf(fault));
+    const name = targetOf(fault);
+    this.#liars.add(name);
+    this.#lying.set(name, (this.#lying.get(name) ?? 0) + 1);
+    this.#context.later(fault.forUs, `truth ${fault.id}`, () => {
+      this.#lying.set(name, Math.max(0, (this.#lying.get(name) ?? 0) - 1));
+    });
     return this.last(fault, { ...ruleOf(fault), kind: 'lying-sync' });
   }
 
@@ -287,11 +295,19 @@ export class DiskFaults {
   }
 
   /**
-   * Cuts the power of a node whose syncs lied. Without a power loss nothing shows what was lost, so no repair starts.
+   * Cuts the power of a node whose syncs lied. Without a power loss nothing shows what was lost, so no repair starts. A
+   * node that is down starts on what its disk holds.
    */
   #exposeLies(name: string): void {
     const { cluster } = this.#context;
-    if (!this.#liars.delete(name) || this.isForeign(name) || !cluster.isUp(name)) return;
+    if (!this.#liars.has(name)) return;
+    if ((this.#lying.get(name) ?? 0) === 0) this.#liars.delete(name);
+    // Its own disk lost power before the other one was mounted.
+    if (this.isForeign(name)) return;
+    if (!cluster.isUp(name)) {
+      cluster.host(name).disk.endLife('dropAll', 'power-loss');
+      return;
+    }
     cluster.crash(name, 'dropAll', 'silent');
     cluster.start(name);
   }
