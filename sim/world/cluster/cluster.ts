@@ -74,6 +74,9 @@ export class Cluster {
       if (this.#slots.has(host)) this.crash(host, 'keepAll', 'reset');
     });
     world.trace.on('transfer.leave.failed', ({ host }) => this.#leaveAgain(host));
+    world.trace.on('membership.started', ({ host, fields }) => {
+      if (this.#slots.get(host)?.leaving === true && fields['state'] !== 'LEAVING') this.#leaveAgain(host);
+    });
     world.trace.on('membership.departed', ({ host }) => {
       const slot = this.#slots.get(host);
       if (slot !== undefined) slot.departed = true;
@@ -284,7 +287,7 @@ export class Cluster {
     return leaving;
   }
 
-  /** The node's disk did not take the order to leave: the operator gives it again. */
+  /** The node's disk did not take the order to leave, or the node died before it had: the operator gives it again. */
   #leaveAgain(name: string): void {
     const slot = this.#slots.get(name);
     if (slot === undefined) return;
