@@ -209,7 +209,8 @@ export class AntiEntropy {
         repairs: ({ datacenter, rack }) =>
           new RepairScheduler(replica, rules, io.log).withMetrics(metrics, datacenter, rack),
         peers: () => this.#sharing().filter(({ node }) => isThere(node)),
-        complete: () => this.#sharing().every(({ node }) => isThere(node)),
+        sharing: () => this.#sharing(),
+        owns: () => this.#parts.ring().members.some(({ node }) => node === this.#parts.self),
         shared: (peer) => this.#shared(peer),
         swept: () => this.#settleDamage(refresh),
         ticked: () => this.#saveInTime(refresh),

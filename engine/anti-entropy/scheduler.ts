@@ -1,7 +1,9 @@
 /**
  * Schedules exchanges: each tick selects one peer, in turn. A full sweep reads every value of this node again (which
  * finds bit rot), recomputes the whole tree, and then exchanges with every peer, with short rests between ticks. The
- * sweep is complete for a peer once an exchange with it has finished.
+ * sweep is complete for a peer once an exchange with it has finished. A peer that cannot be asked is waited for: the
+ * sweep is complete once it has finished with every node that shares replicas with this one, which is at once where none
+ * does.
  */
 import { assert } from '../base/assert.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
@@ -42,8 +44,10 @@ export interface SchedulerParts {
   readonly repairs: (peer: PeerIdentity) => RepairScheduler;
   /** The peers that share replicas with this node and can be asked now. */
   readonly peers: () => readonly PeerIdentity[];
-  /** Whether `peers` returns all peers that share replicas with this node. */
-  readonly complete: () => boolean;
+  /** All peers that share replicas with this node, also those that cannot be asked now. */
+  readonly sharing: () => readonly PeerIdentity[];
+  /** Whether this node owns keys: a node that joins does not yet, and no other node has its copies. */
+  readonly owns: () => boolean;
   /** The token ranges that both nodes own. The same array as long as the ring is the same. */
   readonly shared: (peer: NodeId) => readonly TokenRange[];
   /** Called when a full sweep has finished with every peer. */
@@ -67,14 +71,17 @@ export interface PeerRecord {
 /** Rest between two peers of a sweep, and before a busy peer is asked again. */
 const restUs = 200_000;
 
+/** Rest of a sweep before it looks again whether any peer can be asked. */
+const absentUs = 1_000_000;
+
 /** The exchanges that one node begins. */
 export class Scheduler {
   readonly #parts: SchedulerParts;
   readonly #options: SchedulerOptions;
   readonly #jitter: ReturnType<Io['random']['fork']>;
   readonly #records = new Map<NodeId, PeerRecord>();
-  /** Peers that the present sweep has not finished with. */
-  readonly #toSweep = new Set<NodeId>();
+  /** Peers that the present sweep has finished with; undefined while there is no sweep. */
+  #swept: Set<NodeId> | undefined;
   #metrics: AntiEntropyMetrics | undefined;
   #timer: Timer | undefined;
   #turn: Promise<void> = Promise.resolve();
@@ -111,9 +118,9 @@ export class Scheduler {
     this.#metrics?.keysDiverged(index, datacenter, rack, count);
   }
 
-  /** Whether a sweep is pending or under way. */
+  /** Whether a sweep is pending or under way. One that only waits for peers which cannot be asked does not count. */
   get sweeping(): boolean {
-    return this.#sweepWanted || this.#toSweep.size > 0;
+    return this.#sweepWanted || this.#parts.peers().some((peer) => this.#isToSweep(peer));
   }
 
   /** The record of a peer; undefined before the first exchange with it. */
@@ -178,19 +185,23 @@ export class Scheduler {
   async #work(): Promise<number> {
     if (this.#parts.io.clock.nowUs() >= this.#sweepDueUs) this.#sweepWanted = true;
     if (this.#sweepWanted && !(await this.#beginSweep())) return this.#options.tickUs;
+    this.#endSweepIfComplete();
     const peer = this.#select();
-    if (peer === undefined) return this.#options.tickUs;
+    if (peer === undefined) {
+      // A node that has just started has no connections yet.
+      return this.#swept === undefined ? this.#options.tickUs : Math.min(this.#options.tickUs, absentUs);
+    }
     const outcome = await this.#exchange(peer);
     if (outcome === 'busy') return restUs;
     this.#lastPeer = peer.node;
     if (outcome === 'finished') this.#sweptWith(peer);
-    const more = this.#parts.peers().some(({ node }) => this.#toSweep.has(node) && node !== peer.node);
+    const more = this.#parts.peers().some((one) => this.#isToSweep(one) && one.node !== peer.node);
     return more ? restUs : this.#options.tickUs;
   }
 
   /** Reads every value again. False if the store could not be read; the sweep then waits for the next tick. */
   async #beginSweep(): Promise<boolean> {
-    const { refresh, peers, io } = this.#parts;
+    const { refresh, sharing, io } = this.#parts;
     io.log.event('debug', 'aae.sweep.began', {});
     try {
       await refresh.reread();
@@ -202,9 +213,8 @@ export class Scheduler {
     }
     this.#sweepWanted = false;
     this.#sweepDueUs = io.clock.nowUs() + this.#options.fullSweepUs;
-    this.#toSweep.clear();
-    for (const { node } of peers()) this.#toSweep.add(node);
-    io.log.event('info', 'aae.sweep.started', { peers: this.#toSweep.size });
+    this.#swept = new Set();
+    io.log.event('info', 'aae.sweep.started', { peers: sharing().length });
     return true;
   }
 
@@ -213,7 +223,7 @@ export class Scheduler {
     const peers = this.#parts.peers();
     const after = peers.findIndex(({ node }) => node === this.#lastPeer) + 1;
     const inTurn = [...peers.slice(after), ...peers.slice(0, after)];
-    return inTurn.find(({ node }) => this.#toSweep.has(node)) ?? inTurn[0];
+    return inTurn.find((peer) => this.#isToSweep(peer)) ?? inTurn[0];
   }
 
   async #exchange(identity: PeerIdentity): Promise<ExchangeOutcome> {
@@ -273,15 +283,29 @@ export class Scheduler {
     this.#parts.io.log.event(level, 'aae.exchange.aborted', { peer: node, step, detail });
   }
 
-  #sweptWith({ node, index }: PeerIdentity): void {
-    if (!this.#toSweep.delete(node)) return;
+  /** The present sweep has not finished with the peer. */
+  #isToSweep({ node }: PeerIdentity): boolean {
+    return this.#swept?.has(node) === false;
+  }
+
+  #sweptWith(peer: PeerIdentity): void {
+    if (!this.#isToSweep(peer)) return;
+    const { node, index } = peer;
+    this.#swept?.add(node);
     const nowMs = this.#parts.io.clock.wallMs();
     this.#recordOf(node).lastSweepMs = nowMs;
     this.#metrics?.sweepCompleted(index, Math.floor(nowMs / 1000));
     this.#parts.io.log.event('info', 'aae.peer.swept', { peer: node });
-    if (this.#toSweep.size > 0) return;
+    this.#endSweepIfComplete();
+  }
+
+  /** A peer for which the sweep waited may have left the ring meanwhile. */
+  #endSweepIfComplete(): void {
+    const { owns, sharing } = this.#parts;
+    if (this.#swept === undefined || !owns() || sharing().some((peer) => this.#isToSweep(peer))) return;
+    this.#swept = undefined;
     this.#parts.io.log.event('info', 'aae.sweep.completed', {});
-    if (this.#parts.complete()) this.#parts.swept();
+    this.#parts.swept();
   }
 
   #recordOf(node: NodeId): PeerRecord {

@@ -4,6 +4,7 @@
  */
 import type { AntiEntropyOptions, AntiEntropyStatus, PeerStatus } from '../anti-entropy/anti-entropy.ts';
 import { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
+import { sharedRanges } from '../anti-entropy/shared-ranges.ts';
 import type { AntiEntropyAdmin } from '../api/http/anti-entropy-routes.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -49,6 +50,19 @@ export function composeAntiEntropy(
     isThere: (node: NodeId) => membership.isRoutable(node) && membership.agrees(node),
   };
   return new AntiEntropy(parts, antiEntropyOptions(config));
+}
+
+/**
+ * Without anti-entropy nothing brings back what a damaged place of the log held. Where no other node has copies of this
+ * node's keys, nothing could: the node gives it up, and reads of the other keys doubt it no more.
+ */
+export function settleAlone(
+  antiEntropy: AntiEntropy | undefined,
+  store: Store,
+  { ring, self }: Membership,
+): void {
+  const owns = ring.members.some(({ node }) => node === self.node);
+  if (antiEntropy === undefined && owns && sharedRanges(ring, self.node).size === 0) store.settleDamage();
 }
 
 /** Answers a peer's anti-entropy message: with the error `NotFound` if anti-entropy is off on this node. */
