@@ -204,6 +204,28 @@ test('a timeout bounds the whole request: the second step gets what the first le
   expect(client.dispatcher.puts.at(-1)?.timeoutMs).toBe(300);
 });
 
+test('a deletion on condition is written on condition that the object is what was read', async () => {
+  const client = new TestingClient();
+  const target = '/buckets/b/keys/k';
+  const conditionOf = async (headers: Record<string, string>): Promise<unknown> => {
+    await client.call({ method: 'PUT', target, headers: { 'Content-Type': 'text/plain' }, body: 'one' });
+    const { headers: shown } = await client.call({ method: 'GET', target });
+    const stated = Object.fromEntries(
+      Object.entries(headers).map(([name, value]) => [
+        name,
+        value === 'its tag' ? (shown['ETag'] ?? '') : value,
+      ]),
+    );
+    expect((await client.call({ method: 'DELETE', target, headers: stated })).status).toBe(204);
+    const deletion = client.dispatcher.puts.at(-1);
+    expect(deletion?.content.tombstone).toBe(true);
+    return deletion?.ifContext === undefined ? undefined : deletion.ifContext === deletion.context;
+  };
+  expect(await conditionOf({})).toBe(undefined);
+  expect(await conditionOf({ 'If-Match': 'its tag' })).toBe(true);
+  expect(await conditionOf({ 'If-None-Match': '"another"' })).toBe(true);
+});
+
 test('requests, errors, latencies and values are reported to the observer', async () => {
   const client = new TestingClient();
   const headers = { 'Content-Type': 'text/plain' };
