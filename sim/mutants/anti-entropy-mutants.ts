@@ -72,4 +72,15 @@ export const antiEntropyMutants: readonly Mutant[] = [
     oracles: ['repair-soundness', 'exchange-soundness'],
     seedsMax: 10,
   },
+  {
+    name: 'tree-saved-at-each-tick',
+    code: 'M344',
+    title: 'a node saves its hash tree at each tick, whatever its interval',
+    file: 'engine/anti-entropy/anti-entropy.js',
+    find: 'if (io.clock.nowUs() - this.#savedUs < this.#options.snapshotUs)',
+    replace: 'if (io.clock.nowUs() < this.#options.snapshotUs && this.#savedUs < 0)',
+    scenario: 'stale-snapshot',
+    oracles: ['snapshot-rejection'],
+    seedsMax: 5,
+  },
 ];

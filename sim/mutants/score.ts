@@ -26,6 +26,14 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
   'boundary-312d39e9': 'the end of a rebuild that waited for nothing is logged, too',
   'stale-value-e7b5674c': 'a sound hint file is written once more',
   'drop-clean-up-d468c84b': 'the timer of a round that is over fires at its deadline and finds it over',
+  'drop-clean-up-bdf5fe4f':
+    'a branch that is not told to forget asks after four inquiry intervals, and its record is dropped then',
+  'stale-value-322cb4f6': 'members are asked again at each tick which attempts are open there',
+  'boundary-90f93eee': 'no bit stands for a target beyond the last',
+  'drop-clean-up-4418c43f': 'the scheduler is stopped again at the close, and finds no peer until then',
+  'stale-value-4a72be92': 'the segments of a slice are summed one by one instead, with the same sums',
+  'wrong-identity-8ffffbf5': 'a sweep goes on with its next peer at the next tick instead of after a pause',
+  'boundary-674252f0': 'a bound of memory that is one entry higher',
   'swap-check-and-await-53c56a7e':
     'an answer of another kind has no records, so taking them fails before the check does',
 };

@@ -37,6 +37,7 @@ import { OperatorWork } from '../workload/operator-work.ts';
 import { ModuleWork } from '../workload/module-work.ts';
 import { Samples } from '../observe/samples.ts';
 import { blameFor } from './simulator-fault.ts';
+import { SnapshotSaves } from '../observe/snapshot-saves.ts';
 import { Monitor } from '../observe/monitor.ts';
 import { countOutcomes } from './result.ts';
 import type { RunOutcome, RunSettings } from './run-outcome.ts';
@@ -147,6 +148,7 @@ class Run {
   readonly #observed: boolean;
   readonly #stops: StopRecord[] = [];
   readonly #rejections: SnapshotRejectionRecord[] = [];
+  readonly #saves: SnapshotSaves;
   readonly #deaths: Death[] = [];
   #dumps: readonly ReplicaDump[] = [];
   #left: readonly BranchesLeft[] = [];
@@ -187,6 +189,7 @@ class Run {
     this.#world.trace.on('aae.snapshot.rejected', ({ host, atUs, fields }) => {
       this.#rejections.push({ node: host, atUs, reason: String(fields['reason']) });
     });
+    this.#saves = new SnapshotSaves(this.#world, this.#cluster);
     this.#world.trace.on('backup.lease.ended', ({ host, fields }) =>
       this.#load.backupLeaseEnded(host, String(fields['id'])),
     );
@@ -463,6 +466,7 @@ class Run {
       snapshots: {
         tampers: this.#faults.tampers,
         rejections: this.#rejections,
+        saves: this.#saves.records,
         damaged: nodesExcepted(this.#plan.faults, 'snapshot-rejection'),
       },
       malformedInput: {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { checkSnapshotRejection } from './snapshot-rejection.ts';
+import { checkSnapshotSaves, checkSnapshotRejection } from './snapshot-rejection.ts';
 
 const tamper = { node: 'n1', atUs: 10, verdict: 'Corrupted' } as const;
 const rejection = { node: 'n1', atUs: 20, reason: 'Corrupted' };
@@ -23,4 +23,12 @@ describe('snapshot-rejection', () => {
     expect(checkSnapshotRejection([], [{ ...rejection, node: 'n2' }], damaged).ok).toBe(false);
     expect(checkSnapshotRejection([tamper], [], damaged).ok).toBe(false);
   });
+});
+
+it('a node saves its tree no more often than its interval says', () => {
+  const save = { incarnation: 'n1, life 1', intervalUs: 1_000_000 };
+  const saved = (...atUs: readonly number[]): boolean =>
+    checkSnapshotSaves(atUs.map((one) => ({ ...save, atUs: one }))).ok;
+  expect(saved(5, 1_000_005, 2_500_000)).toBe(true);
+  expect(saved(5, 1_000_005, 1_500_000)).toBe(false);
 });

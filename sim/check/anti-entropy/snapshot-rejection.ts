@@ -2,11 +2,12 @@
  * `snapshot-rejection` (INV13): a snapshot of the hash tree that differs from what the node saved is rejected. After
  * any tampering between two incarnations, the next one reports the rejection once, for the right reason. A sound
  * snapshot is not rejected. Each tampered snapshot and each rejection is one comparison. `metrics-reconcile` checks
- * that rejections are counted once. Skipped: rejections by nodes whose disks other faults have damaged.
+ * that rejections are counted once. A node saves its tree no more often than its interval says, except when it stops: each
+ * pair of saves in one incarnation is one comparison. Skipped: rejections by nodes whose disks other faults have damaged.
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
-import { Tally } from '../report.ts';
+import { joinReports, Tally } from '../report.ts';
 
 /** A node's snapshot was altered while the node was down. */
 export interface SnapshotTamper {
@@ -23,10 +24,20 @@ export interface SnapshotRejectionRecord {
   readonly reason: string;
 }
 
+/** A node saved its tree while it ran. */
+export interface SnapshotSave {
+  /** The node and its incarnation, for people. */
+  readonly incarnation: string;
+  readonly atUs: number;
+  /** The shortest time between two saves, as the node is configured. */
+  readonly intervalUs: number;
+}
+
 /** What was done to snapshots of hash trees, and which ones nodes rejected. */
 export interface SnapshotEvidence {
   readonly tampers: readonly SnapshotTamper[];
   readonly rejections: readonly SnapshotRejectionRecord[];
+  readonly saves: readonly SnapshotSave[];
   /** Nodes whose snapshots other faults may have damaged, too (the contract of faults). */
   readonly damaged: ReadonlySet<string>;
 }
@@ -40,7 +51,10 @@ export const snapshotRejectionRow = invariant({
   breach: 'a node compares its data by a damaged hash tree',
   needs: [],
   check: ({ snapshots }: { readonly snapshots: SnapshotEvidence }) =>
-    checkSnapshotRejection(snapshots.tampers, snapshots.rejections, snapshots.damaged),
+    joinReports(
+      checkSnapshotRejection(snapshots.tampers, snapshots.rejections, snapshots.damaged),
+      checkSnapshotSaves(snapshots.saves),
+    ),
 });
 
 /** Compares alterations with rejections. */
@@ -68,6 +82,25 @@ export function checkSnapshotRejection(
       continue;
     }
     tally.compare(false, atUs, () => `${node} rejected a snapshot that nobody had damaged, as ${reason}`);
+  }
+  return tally.report();
+}
+
+/** Clocks run fast by so much at most, and a tick is so much early. */
+const driftPart = 0.001;
+const earlyUsMax = 10_000;
+
+/** Compares the time between saves with the interval. */
+export function checkSnapshotSaves(saves: readonly SnapshotSave[]): CheckReport {
+  const tally = new Tally('snapshot-rejection');
+  const last = new Map<string, number>();
+  for (const { incarnation, atUs, intervalUs } of saves) {
+    const before = last.get(incarnation);
+    last.set(incarnation, atUs);
+    if (before === undefined) continue;
+    tally.compare(atUs - before >= intervalUs * (1 - driftPart) - earlyUsMax, atUs, () => {
+      return `${incarnation}, saved its tree ${atUs - before} us after it had, and ${intervalUs} us is its interval`;
+    });
   }
   return tally.report();
 }
