@@ -34,6 +34,8 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
   'stale-value-4a72be92': 'the segments of a slice are summed one by one instead, with the same sums',
   'wrong-identity-8ffffbf5': 'a sweep goes on with its next peer at the next tick instead of after a pause',
   'boundary-674252f0': 'a bound of memory that is one entry higher',
+  'boundary-579fa1ac': 'the byte beyond the bucket is overwritten by the separator',
+  'boundary-7235c7c0': 'every start sweeps at once, also without damage, and finds what it finds later',
   'swap-check-and-await-53c56a7e':
     'an answer of another kind has no records, so taking them fails before the check does',
 };
