@@ -49,6 +49,7 @@ import { lostAndDuplicatedMessages } from './lost-and-duplicated-messages.ts';
 import { modulesMissed } from './modules-missed.ts';
 import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
 import { singleNodePowerLoss } from './single-node-power-loss.ts';
+import { aloneWithLostRecords } from './alone-with-lost-records.ts';
 import { singleCopyKeys } from './single-copy-keys.ts';
 import { oneWrongClock } from './one-wrong-clock.ts';
 import { oneReplicaSilent } from './one-replica-silent.ts';
@@ -185,6 +186,7 @@ export const scenarios: readonly Scenario[] = [
   oldAndForeignDisks,
   lostFiles,
   singleNodePowerLoss,
+  aloneWithLostRecords,
   staleSnapshot,
   versionSkew,
   bitRotRepaired,

@@ -28,7 +28,7 @@ export const lostFiles: Scenario = {
     ...invariantsOfLoss,
     convergence: 5,
     'input-robustness': 3,
-    'session-guarantees': 5,
+    'session-guarantees': 0,
     liveness: 5,
   },
 };

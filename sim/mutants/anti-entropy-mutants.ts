@@ -15,6 +15,18 @@ export const antiEntropyMutants: readonly Mutant[] = [
     seedsMax: 10,
   },
   {
+    name: 'sweep-alone-never-ends',
+    code: 'M350',
+    title: 'a sweep without peers never ends, so that lost records make all older keys unreadable for ever',
+    file: 'engine/anti-entropy/scheduler.js',
+    find: `this.#endSweepIfComplete();
+        const peer = this.#select();`,
+    replace: 'const peer = this.#select() ?? undefined;',
+    scenario: 'alone-with-lost-records',
+    oracles: ['durability'],
+    seedsMax: 20,
+  },
+  {
     name: 'key-only-tree-hash',
     code: 'M25',
     title: "the tree's hashes cover keys, but not their values",

@@ -8,7 +8,7 @@ import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey, unpackKey } from '../../engine/base/object-key.ts';
 import { decodeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
-import type { DumpedValue, ReplicaDump } from '../check/objects/convergence.ts';
+import type { DumpedValue, OwnersOf, ReplicaDump } from '../check/objects/convergence.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { FlushHistory, isPropertyRecord } from './flush-history.ts';
 import type { LogRecord } from './log-records.ts';
@@ -39,6 +39,26 @@ export function withBuriedKeys(
   damaged: ReadonlySet<string>,
 ): readonly ReplicaDump[] {
   return dumps.map((dump) => (damaged.has(dump.node) ? { ...dump, buried: buriedKeys(dump.values) } : dump));
+}
+
+/** Per key, the number of its owners whose disks hold a value of it that can be read; counted at the first question. */
+export function intactCopies(dumps: readonly ReplicaDump[], ownersOf: OwnersOf): (key: string) => number {
+  let counts: Map<string, number> | undefined;
+  return (key) => {
+    counts ??= countIntact(dumps, ownersOf);
+    return counts.get(key) ?? 0;
+  };
+}
+
+function countIntact(dumps: readonly ReplicaDump[], ownersOf: OwnersOf): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { node, values } of dumps) {
+    for (const { name, token, bytes } of values.values()) {
+      if (bytes === 'damaged' || !ownersOf(token).includes(node)) continue;
+      if (liveSiblings(decodeObject(bytes)).length > 0) counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  }
+  return counts;
 }
 
 /** The keys of which only a tombstone is there. */

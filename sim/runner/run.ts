@@ -19,7 +19,7 @@ import { DurableValues } from '../workload/durable-values.ts';
 import { HistoryRecorder } from '../workload/history-recorder.ts';
 import { answerTimeoutUs, Load } from '../workload/workload.ts';
 import { branchesLeft, recordsRemembered } from '../observe/branches-left.ts';
-import { StoreDumps, withBuriedKeys } from '../observe/store-dump.ts';
+import { intactCopies, StoreDumps, withBuriedKeys } from '../observe/store-dump.ts';
 import { TransactionSteps, tracesSteps } from '../observe/transaction-steps.ts';
 import { ExchangeObserver } from '../observe/exchange-observer.ts';
 import { RunObserver } from '../observe/observer.ts';
@@ -459,6 +459,7 @@ class Run {
       diskLosses: diskLossesOf(
         this.#disks.losses,
         repairedBy === 'sweeps' && floors.convergence !== undefined,
+        intactCopies(this.#dumps, this.#replicas().ownersOf),
       ),
       corruption: this.#disks.records(),
       replicas: { ...this.#replicas(), dumps: withBuriedKeys(this.#dumps, this.#disks.damagedNodes) },

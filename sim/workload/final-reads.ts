@@ -36,18 +36,18 @@ export async function readAll(
   }
 }
 
-/** Pings a node until it answers or time is up. */
+/** Pings a node until it answers or time is up, once at least. */
 export async function pingNode(
   target: ClientTarget,
   io: Io,
   nowUs: () => number,
   stopped: () => boolean,
 ): Promise<NodeRecord> {
-  while (!stopped()) {
-    if (await answersPing(target, io)) return { node: target.node, atUs: nowUs(), answers: true };
+  for (;;) {
+    const answers = await answersPing(target, io);
+    if (answers || stopped()) return { node: target.node, atUs: nowUs(), answers };
     await sleep(io.clock, retryUs);
   }
-  return { node: target.node, atUs: nowUs(), answers: false };
 }
 
 /** Asks a node for its ring until the node answers that no ring change is under way, or time is up. */

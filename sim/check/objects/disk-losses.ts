@@ -15,16 +15,23 @@ export interface DiskLosses {
   readonly healed: boolean;
   /** Number of nodes that lost data between two instants of virtual time, both included. */
   lostBetween(fromUs: number, toUs: number): number;
+  /** Number of the key's owners whose disks hold a value of it at the end that can be read; 0 where that is not known. */
+  intactOf(key: string): number;
 }
 
 /** No disk loses anything. */
-export const wholeDisks: DiskLosses = { healed: false, lostBetween: () => 0 };
+export const wholeDisks: DiskLosses = { healed: false, lostBetween: () => 0, intactOf: () => 0 };
 
-/** Indexes the losses of a run. */
-export function diskLossesOf(losses: readonly Loss[], healed: boolean): DiskLosses {
+/** Indexes the losses of a run; `intactOf`: see `DiskLosses`. */
+export function diskLossesOf(
+  losses: readonly Loss[],
+  healed: boolean,
+  intactOf: DiskLosses['intactOf'] = wholeDisks.intactOf,
+): DiskLosses {
   if (losses.length === 0) return wholeDisks;
   return {
     healed,
+    intactOf,
     lostBetween: (fromUs, toUs) => {
       const nodes = new Set<string>();
       for (const { node, atUs } of losses) if (atUs >= fromUs && atUs <= toUs) nodes.add(node);

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import type { Operation } from '../../evidence/history.ts';
+import type { DiskLosses } from './disk-losses.ts';
+import { diskLossesOf } from './disk-losses.ts';
 import { checkDurability } from './durability.ts';
 import { deleteAt, newestWins, putAt, readAt } from '../history-fixture.ts';
 
@@ -84,6 +86,19 @@ describe('durability, a bucket with siblings', () => {
   it('accuses a key that cannot be read after the calm (negative control)', () => {
     const failed = readAt(20, [], { final: true, outcome: 'fail', reason: 'NoQuorum' });
     expect(broken([putAt(10, 'a'), failed])).toContain('cannot be read after the calm');
+  });
+
+  it('excuses a key that damaged disks may have lost, but not one of which enough of them hold a value', () => {
+    const history = [putAt(10, 'a'), readAt(20, [], { ...final, outcome: 'fail' })];
+    const damaged = (healed: boolean, intact: number): DiskLosses => {
+      const losses = ['n1', 'n2', 'n3'].map((node) => ({ node, atUs: 15 }));
+      return diskLossesOf(losses, healed, () => intact);
+    };
+    expect(checkDurability(history, damaged(true, 0)).ok).toBe(true);
+    expect(checkDurability(history, damaged(false, 3)).ok).toBe(true);
+    expect(checkDurability(history, damaged(true, 3)).firstBad?.text).toContain(
+      'cannot be read after the calm',
+    );
   });
 });
 

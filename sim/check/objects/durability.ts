@@ -8,7 +8,8 @@
  * - in both, no value returns that the write had surely replaced.
  *
  * Every value that is read was written by a client that was not told that its write certainly failed. After the calm,
- * every key with an acknowledged write can be read. Writes of unknown outcome are accepted both ways. Skipped: pairs
+ * every key with an acknowledged write can be read; so can, after damage to disks and a sweep, a key of which enough
+ * disks still hold a value. Writes of unknown outcome are accepted both ways. Skipped: pairs
  * whose quorums need not overlap, also when nodes whose disks lost data count as if they had never held it
  * (disk-losses.ts). Source: Jepsen's set-full; "Dotted Version Vectors" (engine/replica/object/dots.ts) for which
  * version may replace which.
@@ -86,8 +87,9 @@ function checkReadable(
   if (write === undefined) return;
   const finals = reads.filter((read) => read.final);
   const last = finals.at(-1);
-  // If so many copies may be lost, and known to be, no quorum can answer.
-  if (last !== undefined && atlas.lostBetween(0, last.invokedUs) > last.copies - last.need) {
+  // If so many copies may be lost, and known to be, no quorum can answer; unless the disks that are left hold enough.
+  const mayBeLost = last !== undefined && atlas.lostBetween(0, last.invokedUs) > last.copies - last.need;
+  if (mayBeLost && !(atlas.healed && atlas.intactOf(last.key) >= last.need)) {
     tally.skip();
     return;
   }
