@@ -26,7 +26,7 @@ export const wholeDisks: DiskLosses = { healed: false, lostBetween: () => 0, int
 export function diskLossesOf(
   losses: readonly Loss[],
   healed: boolean,
-  intactOf: DiskLosses['intactOf'] = wholeDisks.intactOf,
+  intactOf: (key: string) => number = () => 0,
 ): DiskLosses {
   if (losses.length === 0) return wholeDisks;
   return {
