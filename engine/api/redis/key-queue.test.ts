@@ -26,3 +26,29 @@ test('while it is unknown whether a write took effect, no read in front of it is
 test('reads around a write that certainly changed nothing are answered', async () => {
   expect(await repliesOf('prepare_failed')).toEqual(['+OK', '$1', '1', '-ABORTED', '$1', '1', '']);
 });
+
+test('the rest of a turn that was cut goes before the commands that came meanwhile', async () => {
+  const redis = await TestingRedis.start();
+  const { dispatcher } = redis;
+  const long = (letter: string): string => letter.repeat(9000);
+  const exchange = (letter: string): Buffer => encodeRequest(['GETSET', 'k', long(letter)]);
+  const [first, second, third] = [redis.join(), redis.join(), redis.join()];
+  await first.ask('SET', 'k', long('a'));
+  dispatcher.holding = true;
+  await first.send(exchange('b'));
+  // Their replies are longer than one turn may hold, so the turn ends before the last of them.
+  await first.send(exchange('c'));
+  await second.send(exchange('d'), exchange('e'));
+  await third.send(exchange('f'), exchange('g'));
+  dispatcher.release();
+  await first.turn();
+  dispatcher.release();
+  await first.turn();
+  expect(dispatcher.held).toBe(1);
+  await third.send(encodeRequest(['GET', 'k']));
+  let heard = await third.turn();
+  for (dispatcher.holding = false; dispatcher.release();) heard += await third.turn();
+  heard += await third.turn();
+  const values = heard.split('\r\n').filter((line) => line.length > 100);
+  expect(values.map((value) => value[0]).join('')).toBe('efg');
+});
