@@ -106,6 +106,8 @@ export class AntiEntropy {
   #sharedOf: { readonly ring: Ring; readonly byPeer: ReturnType<typeof sharedRanges> } | undefined;
   #savedPosition = -1;
   #savedUs = 0;
+  /** The peers, by index, whose dirty segments the last publication stated. */
+  readonly #measured = new Set<number>();
 
   constructor(parts: AntiEntropyDependencies, options: AntiEntropyOptions) {
     this.#parts = parts;
@@ -244,10 +246,18 @@ export class AntiEntropy {
 
   #measure({ tree }: Refresh): void {
     const isClean = tree.dirtyCountIn(wholeRing) === 0;
+    const gone = new Set(this.#measured);
     for (const { node, index } of this.#parts.peers()) {
       const shared = isClean ? nothing : this.#shared(node);
       const dirty = shared.reduce((sum, range) => sum + tree.dirtyCountIn(range), 0);
       this.#parts.metrics.setDirtySegments(index, dirty);
+      gone.delete(index);
+      this.#measured.add(index);
+    }
+    // A node shares nothing with a peer that has left.
+    for (const index of gone) {
+      this.#parts.metrics.setDirtySegments(index, 0);
+      this.#measured.delete(index);
     }
   }
 
