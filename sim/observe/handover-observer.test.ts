@@ -29,7 +29,7 @@ function watched(holders: ReadonlyMap<string, number>): {
     return atUs === undefined ? undefined : { object, token: 1, atUs };
   };
   const copies = {
-    copies: function* (): Generator<readonly [string, PackedKey, HeldCopy]> {
+    *copies(): Generator<readonly [string, PackedKey, HeldCopy]> {
       for (const [node, atUs] of holders) yield [node, key, { object, token: 1, atUs }];
     },
     copyAt,

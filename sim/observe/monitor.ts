@@ -148,57 +148,67 @@ export class Monitor {
     if (!observed) return;
     if (needsAny(plan.floors, 'dates')) this.#watchClocks();
     if (needsAny(plan.floors, 'disk-records')) {
-      for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
-      world.trace.on('host.booted', ({ host }) => {
-        if (!cluster.names.includes(host)) return;
-        this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
-        this.#handovers.started(host);
-      });
-      world.trace.on('store.damage.found', ({ host, fields }) => {
-        // An operator's copy of a store may be damaged, too.
-        if (!cluster.names.includes(host)) return;
-        const from = Number(fields['offset']);
-        this.#objects.damaged(host, String(fields['path']), from, from + Number(fields['bytes']));
-      });
-      world.trace.on('store.segments.merged', ({ host }) => {
-        if (cluster.names.includes(host)) this.#objects.merged(host, cluster.host(host).disk.copy().files);
-      });
-      world.trace.on('store.tail.cut', ({ host, fields }) => {
-        if (!cluster.names.includes(host)) return;
-        const files = cluster.host(host).disk.durableFiles();
-        this.#objects.cut(host, String(fields['path']), Number(fields['offset']), files);
-      });
-      for (const name of ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping'])
-        world.trace.on(name, ({ host }) => this.#objects.ended(host));
-      world.trace.on('membership.ring.changed', ({ host, fields }) => {
-        const members = String(fields['members']).split(' ');
-        const ring = cluster.ringOf(members);
-        this.#rings.set(host, ring);
-        const member = cluster.memberOf(host);
-        if (member !== undefined) this.#handovers.ringChanged(member, ring);
-      });
-      world.trace.on('membership.move.declared', ({ host, fields }) => {
-        if (fields['move'] === 'copying') this.#handovers.began(host);
-      });
-      world.trace.on('transfer.done', ({ host }) => {
-        const member = cluster.memberOf(host);
-        if (member !== undefined) this.#handovers.ended(member, this.#rings.get(host) ?? cluster.ring);
-      });
-      world.trace.on('transfer.rebuild.done', ({ host }) => {
-        const member = cluster.memberOf(host);
-        if (member !== undefined) this.#handovers.rebuilt(member, this.#rings.get(host) ?? cluster.ring);
-      });
-      world.trace.on('membership.left', ({ host }) => {
-        this.#left.add(host);
-        this.#objects.departed(host);
-      });
-      // The name comes back as a new member.
-      world.trace.on('membership.started', ({ host, fields }) => {
-        if (fields['state'] === 'JOINING') this.#left.delete(host);
-      });
+      this.#watchDisks();
+      this.#watchRingChanges();
     }
     if (needsAny(plan.floors, 'routes')) world.network.watch(this.#routes.watcher);
     this.#listen();
+  }
+
+  #watchDisks(): void {
+    const [world, cluster] = [this.#world, this.#cluster];
+    for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
+    world.trace.on('host.booted', ({ host }) => {
+      if (!cluster.names.includes(host)) return;
+      this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
+      this.#handovers.started(host);
+    });
+    world.trace.on('store.damage.found', ({ host, fields }) => {
+      // An operator's copy of a store may be damaged, too.
+      if (!cluster.names.includes(host)) return;
+      const from = Number(fields['offset']);
+      this.#objects.damaged(host, String(fields['path']), from, from + Number(fields['bytes']));
+    });
+    world.trace.on('store.segments.merged', ({ host }) => {
+      if (cluster.names.includes(host)) this.#objects.merged(host, cluster.host(host).disk.copy().files);
+    });
+    world.trace.on('store.tail.cut', ({ host, fields }) => {
+      if (!cluster.names.includes(host)) return;
+      const files = cluster.host(host).disk.durableFiles();
+      this.#objects.cut(host, String(fields['path']), Number(fields['offset']), files);
+    });
+    for (const name of ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping'])
+      world.trace.on(name, ({ host }) => this.#objects.ended(host));
+  }
+
+  #watchRingChanges(): void {
+    const [world, cluster] = [this.#world, this.#cluster];
+    world.trace.on('membership.ring.changed', ({ host, fields }) => {
+      const members = String(fields['members']).split(' ');
+      const ring = cluster.ringOf(members);
+      this.#rings.set(host, ring);
+      const member = cluster.memberOf(host);
+      if (member !== undefined) this.#handovers.ringChanged(member, ring);
+    });
+    world.trace.on('membership.move.declared', ({ host, fields }) => {
+      if (fields['move'] === 'copying') this.#handovers.began(host);
+    });
+    world.trace.on('transfer.done', ({ host }) => {
+      const member = cluster.memberOf(host);
+      if (member !== undefined) this.#handovers.ended(member, this.#rings.get(host) ?? cluster.ring);
+    });
+    world.trace.on('transfer.rebuild.done', ({ host }) => {
+      const member = cluster.memberOf(host);
+      if (member !== undefined) this.#handovers.rebuilt(member, this.#rings.get(host) ?? cluster.ring);
+    });
+    world.trace.on('membership.left', ({ host }) => {
+      this.#left.add(host);
+      this.#objects.departed(host);
+    });
+    // The name comes back as a new member.
+    world.trace.on('membership.started', ({ host, fields }) => {
+      if (fields['state'] === 'JOINING') this.#left.delete(host);
+    });
   }
 
   /** All opinions are NORMAL, no hint is pending, no node asks for what it lacks, and no large read is in progress. */
