@@ -104,6 +104,8 @@ export class AntiEntropy {
   readonly #shape: SnapshotShape;
   #working: Working | undefined;
   #sharedOf: { readonly ring: Ring; readonly byPeer: ReturnType<typeof sharedRanges> } | undefined;
+  /** The node has read its own records, and heard of the other members or waited for that. */
+  #isAcquainted = false;
   #savedPosition = -1;
   #savedUs = 0;
   /** The peers, by index, whose dirty segments the last publication stated. */
@@ -173,6 +175,11 @@ export class AntiEntropy {
     }
   }
 
+  /** The node has read its own records, and heard of the other members or waited for that: sweeps may end now. */
+  acquainted(): void {
+    this.#isAcquainted = true;
+  }
+
   /** Starts a full sweep; false if one is under way already. */
   sweep(): boolean {
     return this.#working?.scheduler.sweep() ?? false;
@@ -200,7 +207,7 @@ export class AntiEntropy {
   }
 
   #makeScheduler(refresh: Refresh, answerer: Answerer): Scheduler {
-    const { io, links, replica, rules, metrics, isThere } = this.#parts;
+    const { io, self, links, replica, rules, metrics, isThere } = this.#parts;
     return new Scheduler(
       {
         io,
@@ -212,7 +219,7 @@ export class AntiEntropy {
           new RepairScheduler(replica, rules, io.log).withMetrics(metrics, datacenter, rack),
         peers: () => this.#sharing().filter(({ node }) => isThere(node)),
         sharing: () => this.#sharing(),
-        owns: () => this.#parts.ring().members.some(({ node }) => node === this.#parts.self),
+        mayEnd: () => this.#isAcquainted && this.#parts.ring().members.some(({ node }) => node === self),
         shared: (peer) => this.#shared(peer),
         swept: () => this.#settleDamage(refresh),
         ticked: () => this.#saveInTime(refresh),

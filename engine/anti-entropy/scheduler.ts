@@ -46,8 +46,11 @@ export interface SchedulerParts {
   readonly peers: () => readonly PeerIdentity[];
   /** All peers that share replicas with this node, also those that cannot be asked now. */
   readonly sharing: () => readonly PeerIdentity[];
-  /** Whether this node owns keys: a node that joins does not yet, and no other node has its copies. */
-  readonly owns: () => boolean;
+  /**
+   * Whether a sweep may end: the node knows the other members, and owns keys. Before that, no peer seems to share its
+   * copies.
+   */
+  readonly mayEnd: () => boolean;
   /** The token ranges that both nodes own. The same array as long as the ring is the same. */
   readonly shared: (peer: NodeId) => readonly TokenRange[];
   /** Called when a full sweep has finished with every peer. */
@@ -301,8 +304,8 @@ export class Scheduler {
 
   /** A peer for which the sweep waited may have left the ring meanwhile. */
   #endSweepIfComplete(): void {
-    const { owns, sharing } = this.#parts;
-    if (this.#swept === undefined || !owns() || sharing().some((peer) => this.#isToSweep(peer))) return;
+    const { mayEnd, sharing } = this.#parts;
+    if (this.#swept === undefined || !mayEnd() || sharing().some((peer) => this.#isToSweep(peer))) return;
     this.#swept = undefined;
     this.#parts.io.log.event('info', 'aae.sweep.completed', {});
     this.#parts.swept();

@@ -20,6 +20,7 @@ export const rareBranches = {
   'cleanup.key-written': 'a key is written or owned again before the cleanup removes it',
   'handover.awaited': 'a primary waits for the former primary of a key',
   'hint.adopted': 'a node stores a hint that a leaving node hands over',
+  'hint.doubted-and-read': 'a hint is delivered although a newer record of it may be lost',
   'hint.expired': 'a hint is too old to be delivered',
   'hint.flushed': 'a hint is given up because its bucket was flushed',
   'hint.limit-reached': 'a hint is dropped because the limit of stored hints is reached',

@@ -53,14 +53,16 @@ export function composeAntiEntropy(
 }
 
 /**
- * Without anti-entropy nothing brings back what a damaged place of the log held. Where no other node has copies of this
- * node's keys, nothing could: the node gives it up, and reads of the other keys doubt it no more.
+ * Called once the node knows the other members: sweeps may end. Without anti-entropy nothing brings back what a damaged
+ * place of the log held. Where no other node has copies of this node's keys, nothing could: the node gives it up, and
+ * reads of the other keys are answered again.
  */
-export function settleAlone(
+export function noteAcquainted(
   antiEntropy: AntiEntropy | undefined,
   store: Store,
   { ring, self }: Membership,
 ): void {
+  antiEntropy?.acquainted();
   const owns = ring.members.some(({ node }) => node === self.node);
   if (antiEntropy === undefined && owns && sharedRanges(ring, self.node).size === 0) store.settleDamage();
 }

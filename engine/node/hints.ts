@@ -30,9 +30,6 @@ export function composeHandoff(
   { replica, buckets }: { readonly replica: Replica; readonly buckets: Buckets },
   store: Store,
 ): Handoff {
-  // An older hint than the key's newest is worth delivering too: replicas merge it. So a lost record of an unknown key
-  // makes no hint unreadable, where otherwise all older ones would be given up.
-  store.settleDamage();
   const hints = new Hints(io, hintStoreOf(io, store, config), links, hintOptions(config), {
     self: config.name,
     members: () => membership.peers.map((peer) => peer.node),

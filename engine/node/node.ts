@@ -26,7 +26,7 @@ import { tokensOfMember } from '../cluster/membership/token-assignment.ts';
 import { Identity, nodeOfIdentity } from '../cluster/membership/identity.ts';
 import { MemberFile } from '../cluster/membership/member-file.ts';
 import { sameTokens } from '../cluster/membership/member-record.ts';
-import { settleAlone } from './anti-entropy.ts';
+import { noteAcquainted } from './anti-entropy.ts';
 import { CountedDisk } from './counted-disk.ts';
 import { ClusterVersion } from './cluster-version.ts';
 import { DurableFiles } from './durable-files.ts';
@@ -261,7 +261,7 @@ export class Node {
       // Otherwise its replicas would refuse the keys of a bucket that was flushed meanwhile.
       await keeper.fetched(fetchedUsMax);
     }
-    settleAlone(antiEntropy, store, membership);
+    noteAcquainted(antiEntropy, store, membership);
     await rebuild.start();
     this.#addresses = {
       peer: peerAddress,

@@ -1,5 +1,10 @@
 /** The options of the node's two stores (objects and hints) from the configuration, and their metrics families. */
+import type { LockstepError } from '../base/errors.ts';
+import type { PackedKey } from '../base/object-key.ts';
+import { sometimes } from '../base/sometimes.ts';
 import type { NodeConfig } from '../config/config.ts';
+import type { ReadDone } from '../replica/key-slots.ts';
+import { decodeHint } from '../replication/hints/hint-codec.ts';
 import type { HintOptions, HintStore, Hints } from '../replication/hints/hints.ts';
 import type { Io } from '../io/io.ts';
 import type { FamilySource } from '../metrics/family.ts';
@@ -63,11 +68,29 @@ export function hintOptions(config: NodeConfig): HintOptions {
   };
 }
 
-/** The hint store over `store`, with a driver of its own. */
+/**
+ * The hint store over `store`, with a driver of its own. A hint of which a newer record may be lost is read as it is:
+ * replicas merge it with what they hold. One that is older than the tombstone grace by the wall clock is `Corrupted`:
+ * the lost record may be its removal, and a deletion since may have left no trace.
+ */
 export function hintStoreOf(io: Io, store: Store, config: NodeConfig): HintStore {
   const driver = new StoreDriver(io, store, silentObserver, driverLimits(config));
+  const graceMs = config.tombstoneGraceSeconds * 1000;
+  const readDoubted = (key: PackedKey, error: LockstepError, done: ReadDone): void => {
+    const outcome = driver.tryReadDoubted(key, (_, bytes) => {
+      const hint = bytes === undefined ? undefined : decodeHint(bytes);
+      const isYoung = hint !== undefined && io.clock.wallMs() - hint.writtenMs <= graceMs;
+      if (isYoung) sometimes('hint.doubted-and-read');
+      done(isYoung ? undefined : error, isYoung ? bytes : undefined);
+    });
+    if (outcome !== 'ok') done(error, undefined);
+  };
   return {
-    tryRead: (key, done) => driver.tryRead(key, done),
+    tryRead: (key, done) =>
+      driver.tryRead(key, (error, bytes) => {
+        if (error?.code === 'Corrupted') readDoubted(key, error, done);
+        else done(error, bytes);
+      }),
     tryWrite: (batch, done) => driver.tryWrite(batch, done),
     keysOfBucket: (prefix) => store.keysOfBucket(prefix),
     keys: () => store.keys(),

@@ -305,7 +305,13 @@ export class Monitor {
     const failing = new Set(faults.flatMap(({ kind, targets }) => (kind === 'read-error' ? targets : [])));
     return new HintAges(
       (host) => this.#cluster.host(host).clock,
-      (host) => this.#cluster.configOf(host).hintAgeSecondsMax * 1000,
+      (host) => {
+        const { hintAgeSecondsMax, tombstoneGraceSeconds } = this.#cluster.configOf(host);
+        // Where a newer record may be lost, a hint older than the grace is given up.
+        return (
+          1000 * (unsure.has(host) ? Math.min(hintAgeSecondsMax, tombstoneGraceSeconds) : hintAgeSecondsMax)
+        );
+      },
       (host) => unsure.has(host) || failing.has(host),
     );
   }

@@ -84,7 +84,8 @@ export class CredentialOperator {
       await this.#publish(`${id}: redis subscriber, credential ${change}`, node, subscriber, io);
       for (const one of held) await this.#lookAfter(id, node, change, one, io);
       await sleep(io.clock, forUs);
-      while (!cluster.replaceCredentials(node, worldCredentials)) await sleep(io.clock, forUs);
+      while (cluster.members.includes(node) && !cluster.replaceCredentials(node, worldCredentials))
+        await sleep(io.clock, forUs);
       for (const protocol of protocols)
         await this.#tryToken(
           `${id}: ${protocol}, put back`,

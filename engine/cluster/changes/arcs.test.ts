@@ -125,6 +125,21 @@ describe('the ranges that a rebuild reads', () => {
     );
   });
 
+  it('are those of a leaving member whose copy is the only one, before and after the ring has changed', () => {
+    const [before, after] = [new Ring([lost, mate]), new Ring([lost])];
+    fc.assert(
+      fc.property(token, (at) => {
+        const readBy = (one: Ring, other: Ring): readonly string[] =>
+          rebuildSources(one, lost, whole, [other])
+            .filter(([, range]) => isWithin(range, at))
+            .map(([source]) => source.node);
+        const given = before.placement(at).includes(mate) ? [mate.node] : [];
+        expect(readBy(before, after)).toEqual(given);
+        expect(readBy(after, before)).toEqual(given);
+      }),
+    );
+  });
+
   it('are no more if a joining member is about to take some', () => {
     const joiner = member('j', 'r1');
     const joined = new Ring([...racks, mate, joiner]);

@@ -85,18 +85,25 @@ export function rebuildSources(
   others: readonly Ring[] = [],
 ): readonly (readonly [Member, TokenRange])[] {
   const byMember = new Map<Member, TokenRange[]>();
-  const own = splitByPlacement(arcsOf(ring.members, self), ring);
-  for (const range of [...own, ...comingRanges(ring, self, others)]) {
-    for (const source of quorumSources(ring, range, self, (member) => stateOf(member).whole)) {
+  const owned = splitByPlacement(arcsOf(ring.members, self), ring);
+  const coming = comingRanges(ring, self, others);
+  // Who gives a range may change within a part of one placement.
+  const ranges =
+    ring.rackCount(self.datacenter) > 1
+      ? [...owned, ...coming]
+      : others.reduce(splitByPlacement, [...owned, ...coming]);
+  for (const range of ranges) {
+    const sources = quorumSources(ring, range, self, (member) => stateOf(member).whole);
+    for (const source of [...sources, ...giversOf(ring, range, self, others)]) {
       if (!stateOf(source).holds) continue;
-      const ranges = byMember.get(source) ?? [];
-      byMember.set(source, ranges);
-      const last = ranges.at(-1);
-      if (last?.to === range.from) ranges[ranges.length - 1] = { from: last.from, to: range.to };
-      else ranges.push(range);
+      const read = byMember.get(source) ?? [];
+      byMember.set(source, read);
+      const last = read.at(-1);
+      if (last?.to === range.from) read[read.length - 1] = { from: last.from, to: range.to };
+      else read.push(range);
     }
   }
-  return [...byMember].flatMap(([member, ranges]) => ranges.map((range) => [member, range] as const));
+  return [...byMember].flatMap(([member, read]) => read.map((range) => [member, range] as const));
 }
 
 /** The ranges that the member owns by one of the other rings and not by this one, each once. */
@@ -111,6 +118,16 @@ function comingRanges(ring: Ring, self: Member, others: readonly Ring[]): readon
   return [...coming.values()];
 }
 
+/**
+ * Where a datacenter has one copy: the members of the same rack that own the range on either side of a ring change. Such
+ * a member gives its copy to this one, or has given it to the lost disk.
+ */
+function giversOf(ring: Ring, { to }: TokenRange, self: Member, others: readonly Ring[]): readonly Member[] {
+  if (ring.rackCount(self.datacenter) > 1) return [];
+  const owners = [ring, ...others].flatMap((one) => one.placement(to));
+  return [...new Set(owners.filter((member) => member !== self && inOneRack(member, self)))];
+}
+
 /** So many other replicas of each datacenter that every majority includes at least one of them. */
 function quorumSources(
   ring: Ring,
@@ -123,7 +140,7 @@ function quorumSources(
     const near = others.filter((member) => member.datacenter === datacenter);
     const copies = ring.rackCount(datacenter);
     const majority = Math.floor(copies / 2) + 1;
-    // If the majority is one, it was the lost disk alone.
+    // If the majority is one, it was the lost disk alone, or a member that gives its copy to this one (`giversOf`).
     const enough = majority === 1 && datacenter === self.datacenter ? 0 : copies - majority + 1;
     // The same racks for every range, so that neighbouring parts merge.
     const inOrder = near.toSorted((left, right) => (left.rack < right.rack ? -1 : 1));

@@ -264,6 +264,7 @@ export class BranchDriver {
     if (error !== undefined) return error;
     if (named !== undefined) {
       names.enter(named);
+      branch.keyUntold = true;
       spread.carry(named);
     }
     this.post(branch, { kind: 'outcomeForced' });

@@ -71,6 +71,8 @@ export class Branch {
   written: Promise<Written> | undefined;
   /** The prepare record or the outcome that is on its way to the disk; undefined when neither is. */
   forcing: Promise<LockstepError | undefined> | undefined;
+  /** The idempotency key was entered here alone, after an operator's commit: its owners are still to learn of it. */
+  keyUntold = false;
   /** The last attempt to apply the branch, or to roll it back for an operator; true when the level was met. */
   applying: Promise<boolean | LockstepError> | undefined;
   /** The answer to a one-phase commit, for a request that comes twice. */

@@ -255,6 +255,9 @@ export class Branches {
     }
     const met = await (branch.applying ?? true);
     if (met instanceof LockstepError) return met;
+    // A majority of the owners knows the key of every transaction that is acknowledged (lookup.ts).
+    if (branch.keyUntold && this.#context.spread.isUnsafe(branch.order.clientId))
+      return new LockstepError('Conflict', 'too few owners know the idempotency key yet');
     if (!branch.mayAcknowledge) return new LockstepError('Conflict', 'the branch is not applied yet');
     mark(io, 'p.ack.sent', xid, { met });
     return { kind: 'ended', met };

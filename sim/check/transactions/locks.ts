@@ -125,7 +125,7 @@ class LockPhases {
   readonly #tally: Tally;
   readonly #shrinking = new Map<string, string>();
   readonly #late = new Map<string, string>();
-  /** Transactions of which an operator has decided a branch. */
+  /** `n1 n2-…-1`: branches that an operator has decided. */
   readonly #decided = new Set<string>();
 
   constructor(tally: Tally) {
@@ -135,11 +135,11 @@ class LockPhases {
   hear({ atUs, node, step, xid, fields }: TransactionStep): void {
     switch (step) {
       case 'branch.decided':
-        this.#decided.add(xid);
+        this.#decided.add(`${node} ${xid}`);
         break;
       case 'p.locks.released':
         // An operator's decision lets go of one branch's keys, whatever the others do.
-        if (!this.#decided.has(xid) && !this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
+        if (!this.#decided.has(`${node} ${xid}`) && !this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
         break;
       case 'p.locks.taken': {
         // Locks taken in phase `prepared` belong to a decided branch that is restored after the loss of its disk.

@@ -8,8 +8,8 @@
  *
  * Each loss of a lying disk while the transaction ran excuses one copy of its values.
  *
- * Skipped: keys of a branch that an operator decided, whatever the coordinator decides; votes and commits on a record whose sync the disk answered as done without doing it (`lying-sync`), which no
- * node can notice; keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
+ * Skipped: keys of a branch that an operator rolled back, whatever the coordinator decides; votes and commits on a record
+ * whose sync the disk answered as done without doing it (`lying-sync`), which no node can notice; keys of branches that the answer calls pending; answers to retries, which name no branch; deletions,
  * whose empty value cannot be told from others. Also skipped are values that another transaction's value may have
  * replaced: a primary unlocks a key before the client has its answer, and the next write can overtake the value on its
  * way to a replica. And values that were made from an older one than the newest before, which a primary that started on
@@ -43,7 +43,7 @@ export function checkTransactionDurability(
     });
   }
   const writers = writersOf(history);
-  const decided = keysOfDecisions(steps);
+  const rolledBack = keysOfRollbacks(steps);
   const startsUs = steps.filter(({ step }) => step === shortened).map(({ atUs }) => atUs);
   for (const record of history) {
     if (record.outcome !== 'ok') continue;
@@ -53,9 +53,9 @@ export function checkTransactionDurability(
       const replaced = (): boolean =>
         (writers.get(key) ?? []).some((other) => mayStandForIt(other, record, key, value?.tag)) ||
         missesNewer(record, key, writers.get(key) ?? [], startsUs);
-      const byHand = (): boolean =>
-        record.xids.some((answer) => decided.has(`${answer.split(' ')[0] ?? ''} ${key}`));
-      if (durableCopies === undefined || (!enough && (replaced() || byHand()))) {
+      const isRolledBack = (): boolean =>
+        record.xids.some((answer) => rolledBack.has(`${answer.split(' ')[0] ?? ''} ${key}`));
+      if (durableCopies === undefined || (!enough && (replaced() || isRolledBack()))) {
         tally.skip();
         continue;
       }
@@ -67,16 +67,16 @@ export function checkTransactionDurability(
   return tally.report();
 }
 
-/** `n1-…-1 lists/l0`: keys of branches that an operator decided. */
-function keysOfDecisions(steps: readonly TransactionStep[]): ReadonlySet<string> {
+/** `n1-…-1 lists/l0`: keys of branches that an operator rolled back. */
+function keysOfRollbacks(steps: readonly TransactionStep[]): ReadonlySet<string> {
   const taken = new Map<string, readonly string[]>();
-  const decided = new Set<string>();
+  const rolledBack = new Set<string>();
   for (const { step, node, xid, fields } of steps) {
     if (step === 'p.locks.taken') taken.set(`${node} ${xid}`, String(fields['keys'] ?? '').split(' '));
-    if (step === 'branch.decided')
-      for (const key of taken.get(`${node} ${xid}`) ?? []) decided.add(`${xid} ${key}`);
+    if (step === 'branch.decided' && fields['decision'] === 'rollback')
+      for (const key of taken.get(`${node} ${xid}`) ?? []) rolledBack.add(`${xid} ${key}`);
   }
-  return decided;
+  return rolledBack;
 }
 
 /** Per key, the transactions that may have written it. */
