@@ -1,6 +1,6 @@
 /** What operators do to the running cluster; the operators of `workload/` act them out. */
 import { credentialChanges } from '../evidence/credential-changes.ts';
-import { operatorWords } from '../evidence/operator-decisions.ts';
+import { operatorDecisions } from '../evidence/operator-decisions.ts';
 import type { FaultFamily } from './fault-row.ts';
 
 /** The rows by name. */
@@ -37,7 +37,7 @@ export const operatorFaults = {
     description: 'an operator decides what is in doubt at a node',
     aim: 'node',
     lasting: false,
-    params: { word: { kind: 'choice', of: operatorWords } },
+    params: { decision: { kind: 'choice', of: operatorDecisions } },
     strike: (fault, { operators }) => operators.decide(fault),
   },
 } satisfies FaultFamily;

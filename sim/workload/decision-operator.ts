@@ -1,10 +1,10 @@
 /**
- * An operator in a hurry: decides what a node lists in doubt while its coordinator may still come back, or abandons it,
+ * An operator who does not wait: decides what a node lists in doubt while its coordinator may still come back, or abandons it,
  * and looks at the list again.
  */
 import type { LockInDoubt } from '../../engine/api/pbc/transaction-messages.ts';
 import type { Io } from '../../engine/io/io.ts';
-import type { DecisionRecord, OperatorWord } from '../evidence/operator-decisions.ts';
+import type { DecisionRecord, OperatorDecision } from '../evidence/operator-decisions.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 import { PbConnection } from './pb-connection.ts';
@@ -27,14 +27,14 @@ export class DecisionOperator {
     this.#context = context;
   }
 
-  /** Gives the word over all branches that the node lists; commits and rollbacks over those that are prepared. */
-  async decide(id: string, node: string, word: OperatorWord, io: Io): Promise<void> {
+  /** Decides all branches that the node lists; commits and rollbacks over those that are prepared. */
+  async decide(id: string, node: string, decision: OperatorDecision, io: Io): Promise<void> {
     const connection = await this.#connect(node, io);
     if (connection === undefined) return;
     for (const entry of (await listed(connection)) ?? []) {
       const state = stateOf(entry);
-      if (!state.startsWith('branch') || (word !== 'abandon' && state !== 'branch prepared')) continue;
-      await this.#decideOne(id, node, word, entry, connection);
+      if (!state.startsWith('branch') || (decision !== 'abandon' && state !== 'branch prepared')) continue;
+      await this.#decideOne(id, node, decision, entry, connection);
     }
     connection.close();
   }
@@ -42,18 +42,18 @@ export class DecisionOperator {
   async #decideOne(
     id: string,
     node: string,
-    word: OperatorWord,
+    decision: OperatorDecision,
     entry: LockInDoubt,
     connection: PbConnection,
   ): Promise<void> {
     const xid = textOf(entry.transaction_id);
-    const message = { transaction_id: entry.transaction_id, heuristic: Buffer.from(word) };
+    const message = { transaction_id: entry.transaction_id, heuristic: Buffer.from(decision) };
     const exchange = await connection.ask({ kind: 'transactionResolve', message }, timeoutUs);
     const answered = exchange.kind === 'lost' ? undefined : answerOf(exchange.answer);
     const later = answered === undefined ? undefined : await listed(connection);
     const again = later?.find((one) => textOf(one.transaction_id) === xid && textOf(one.role) === 'branch');
     this.decisions.push({
-      ...{ id, node, xid, word, answered, atUs: this.#context.world.nowUs },
+      ...{ id, node, xid, decision, answered, atUs: this.#context.world.nowUs },
       ...{ state: stateOf(entry), coordinator: textOf(entry.coordinator) },
       after: later === undefined ? undefined : again === undefined ? 'over' : stateOf(again),
     });

@@ -6,7 +6,7 @@ import type { Io } from '../../engine/io/io.ts';
 import type { DetectorDisturbance } from '../check/cluster/failure-detector.ts';
 import type { LeaseRecord } from '../evidence/backup-leases.ts';
 import type { CredentialAnswer, CredentialChange } from '../evidence/credential-changes.ts';
-import type { DecisionRecord, OperatorWord } from '../evidence/operator-decisions.ts';
+import type { DecisionRecord, OperatorDecision } from '../evidence/operator-decisions.ts';
 import type { UpgradeEvidence } from '../evidence/upgrades.ts';
 import type { OperatorActs } from '../faults/fault-context.ts';
 import type { Fault } from '../faults/fault.ts';
@@ -96,8 +96,8 @@ export class OperatorWork implements OperatorActs {
   decide(fault: Fault): boolean {
     const node = targetOf(fault);
     if (!this.#context.cluster.serves(node)) return false;
-    const word = fault.params['word'] as OperatorWord;
-    this.#spawn(fault.id, (io) => this.#decisions.decide(fault.id, node, word, io));
+    const decision = fault.params['decision'] as OperatorDecision;
+    this.#spawn(fault.id, (io) => this.#decisions.decide(fault.id, node, decision, io));
     return true;
   }
 

@@ -10,7 +10,7 @@ const decision: DecisionRecord = {
     node: 'n2',
     atUs: 50,
     xid: 't1',
-    word: 'rollback',
+    decision: 'rollback',
     state: 'branch prepared',
     coordinator: 'n1',
   },
@@ -47,7 +47,7 @@ it('no start finds such a branch prepared, except on a disk that lost records', 
 });
 
 it('the decision is kept while its coordinator may still say what it decided', () => {
-  const abandoned = { word: 'abandon', state: 'branch heuristicRolledBack', after: 'over' } as const;
+  const abandoned = { decision: 'abandon', state: 'branch heuristicRolledBack', after: 'over' } as const;
   expect(complaint(abandoned)).toContain('before n1, a member, had said');
   expect(complaint({ ...abandoned, answered: 'Conflict' })).toBe('');
   expect(complaint(abandoned, [], ['n1'])).toBe('');

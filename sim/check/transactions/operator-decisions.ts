@@ -32,22 +32,22 @@ export interface DecisionEvidence {
 export function checkOperatorDecisions(run: DecisionEvidence): CheckReport {
   const tally = new Tally('outcome-stability');
   const decided = new Map<string, string>();
-  for (const decision of run.decisions ?? []) checkDecision(decision, run, tally);
+  for (const record of run.decisions ?? []) checkDecision(record, run, tally);
   for (const { node, step, xid, fields, atUs } of run.steps) {
     if (step === 'branch.decided') decided.set(`${node} ${xid}`, String(fields['decision']));
-    const word = step === 'p.recovery.scan' ? decided.get(`${node} ${xid}`) : undefined;
-    if (word === undefined || run.forgetful.includes(node)) continue;
+    const decision = step === 'p.recovery.scan' ? decided.get(`${node} ${xid}`) : undefined;
+    if (decision === undefined || run.forgetful.includes(node)) continue;
     tally.compare(fields['phase'] !== 'prepared', atUs, () => {
-      return `${node} finds ${xid} prepared at its start, after an operator's ${word} was recorded`;
+      return `${node} finds ${xid} prepared at its start, after an operator's ${decision} was recorded`;
     });
   }
   return tally.report();
 }
 
-function checkDecision(decision: DecisionRecord, { forgetful, lost }: DecisionEvidence, tally: Tally): void {
-  const { id, node, xid, atUs, word, state, coordinator, answered, after } = decision;
+function checkDecision(record: DecisionRecord, { forgetful, lost }: DecisionEvidence, tally: Tally): void {
+  const { id, node, xid, atUs, decision, state, coordinator, answered, after } = record;
   const isTaken = answered === 'heuristic';
-  if (word === 'abandon') {
+  if (decision === 'abandon') {
     const isGone = [...forgetful, ...lost].includes(coordinator);
     if (answered === undefined || !state.startsWith('branch heuristic') || isGone) return tally.skip();
     tally.compare(!isTaken, atUs, () => {
@@ -57,6 +57,6 @@ function checkDecision(decision: DecisionRecord, { forgetful, lost }: DecisionEv
   }
   if (!isTaken || state !== 'branch prepared' || after === undefined) return tally.skip();
   tally.compare(after !== 'branch prepared', atUs, () => {
-    return `${id}: ${node} answered ${answered} to an operator's ${word} over ${xid}, and lists it as prepared`;
+    return `${id}: ${node} answered ${answered} to an operator's ${decision} over ${xid}, and lists it as prepared`;
   });
 }
