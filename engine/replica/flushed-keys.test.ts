@@ -75,6 +75,23 @@ test('all flushed keys go, and no others', async () => {
   expect(harness.failures).toEqual([]);
 });
 
+test('a walk that a second flush has overtaken is followed by one for what was on its way to the disk', async () => {
+  const harness = new Harness(1, 0);
+  harness.removal.start();
+  await harness.pass(90_000);
+  harness.removal.want();
+  await harness.pass(20_000);
+  expect([harness.keys.size, harness.walks]).toEqual([0, 1]);
+  // Passed to the store before the second flush, and on the disk only now.
+  harness.keys.add(keyOf('old', 'late'));
+  await harness.pass(200_000);
+  expect([harness.keys.size, harness.walks]).toEqual([0, 2]);
+  await harness.pass(5_000_000);
+  expect(harness.walks).toBe(2);
+  await harness.removal.stop();
+  expect(harness.failures).toEqual([]);
+});
+
 test('a key that does not go is met again, ever more rarely, and goes once it can', async () => {
   const harness = new Harness(2, 0);
   harness.stuck.add(keyOf('old', 'k1'));

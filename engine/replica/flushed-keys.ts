@@ -33,7 +33,10 @@ const windowMax = 64;
 const restUs = 1000;
 /** Keys that are visited between two pauses, which let other work run. */
 const glanceCount = 1000;
-/** The wait before a walk. Several writes, and several flushes, share one. */
+/**
+ * The wait before a walk. Several writes, and several flushes, share one. What was passed to the store before a flush is
+ * on the disk by then; a walk that begins sooner after the newest flush or write is followed by another one.
+ */
 const gatherUs = 100_000;
 /**
  * The wait before a walk for keys that could not be removed. It doubles with each walk that removes none: a record that
@@ -51,6 +54,8 @@ export class FlushedKeys {
   #isWalking = false;
   /** A walk is wanted that has not begun. */
   #isWanted = false;
+  /** When a walk was last wanted. */
+  #wantedUs = 0;
   #againUs = againUsMin;
   #work: Promise<void> = Promise.resolve();
   /** How many keys were removed. */
@@ -79,6 +84,7 @@ export class FlushedKeys {
   /** A new epoch has begun, or a key of a former one was written: walks the store soon. */
   want(): void {
     this.#isWanted = true;
+    this.#wantedUs = this.#parts.io.clock.nowUs();
     if (this.#isStarted) this.#arm(gatherUs);
   }
 
@@ -87,7 +93,7 @@ export class FlushedKeys {
     this.#timer = this.#parts.io.clock.after(waitUs, () => {
       this.#timer = undefined;
       this.#isWalking = true;
-      this.#isWanted = false;
+      this.#isWanted = this.#parts.io.clock.nowUs() - this.#wantedUs < gatherUs;
       const over = new Deferred<void>();
       this.#work = over.promise;
       this.#parts.io.spawn('flush.cleanup', async () => {
