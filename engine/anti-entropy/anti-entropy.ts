@@ -26,7 +26,7 @@ import type { LocalReplica } from './repair.ts';
 import { RepairScheduler } from './repair.ts';
 import type { PeerRecord, SchedulerOptions } from './scheduler.ts';
 import { Scheduler } from './scheduler.ts';
-import { sharedRanges } from './shared-ranges.ts';
+import { ownsTokens, sharedRanges } from './shared-ranges.ts';
 import { dirtyDamaged, loadSnapshotWithMetrics, saveSnapshotWithMetrics } from './snapshot.ts';
 import type { SnapshotShape } from './snapshot-file.ts';
 import { Throttle } from './throttle.ts';
@@ -219,7 +219,7 @@ export class AntiEntropy {
           new RepairScheduler(replica, rules, io.log).withMetrics(metrics, datacenter, rack),
         peers: () => this.#sharing().filter(({ node }) => isThere(node)),
         sharing: () => this.#sharing(),
-        mayEnd: () => this.#isAcquainted && this.#parts.ring().members.some(({ node }) => node === self),
+        mayEnd: () => this.#isAcquainted && ownsTokens(this.#parts.ring(), self),
         shared: (peer) => this.#shared(peer),
         swept: () => this.#settleDamage(refresh),
         ticked: () => this.#saveInTime(refresh),

@@ -4,6 +4,11 @@ import type { Ring } from '../cluster/ring/ring.ts';
 import type { TokenRange } from './tree.ts';
 import { wholeRing } from './tree.ts';
 
+/** Whether the node owns tokens of the ring: one that joins does not yet. */
+export function ownsTokens(ring: Ring, self: NodeId): boolean {
+  return ring.members.some(({ node }) => node === self);
+}
+
 /**
  * Maps each node that shares tokens with `self` to the shared ranges, in order and as few as possible. Empty for a node
  * that owns nothing; never contains a node of the same rack. One walk over the ring's tokens, for any number of nodes.

@@ -4,7 +4,7 @@
  */
 import type { AntiEntropyOptions, AntiEntropyStatus, PeerStatus } from '../anti-entropy/anti-entropy.ts';
 import { AntiEntropy } from '../anti-entropy/anti-entropy.ts';
-import { sharedRanges } from '../anti-entropy/shared-ranges.ts';
+import { ownsTokens, sharedRanges } from '../anti-entropy/shared-ranges.ts';
 import type { AntiEntropyAdmin } from '../api/http/anti-entropy-routes.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -63,8 +63,8 @@ export function noteAcquainted(
   { ring, self }: Membership,
 ): void {
   antiEntropy?.acquainted();
-  const owns = ring.members.some(({ node }) => node === self.node);
-  if (antiEntropy === undefined && owns && sharedRanges(ring, self.node).size === 0) store.settleDamage();
+  if (antiEntropy !== undefined || !ownsTokens(ring, self.node)) return;
+  if (sharedRanges(ring, self.node).size === 0) store.settleDamage();
 }
 
 /** Answers a peer's anti-entropy message: with the error `NotFound` if anti-entropy is off on this node. */

@@ -41,14 +41,15 @@ function watched(holders: ReadonlyMap<string, number>): {
   return Object.assign(state, { observer });
 }
 
+/** When the other owners held what the member lacks: before it started. */
+const heldEarly = new Map([
+  ['n2', 5],
+  ['n3', 6],
+]);
+
 describe('a member that has rebuilt its disk', () => {
   it('lacks what the other owners have held since before it started', () => {
-    const run = watched(
-      new Map([
-        ['n2', 5],
-        ['n3', 6],
-      ]),
-    );
+    const run = watched(heldEarly);
     run.clock = 10;
     run.observer.started('n1');
     run.clock = 20;
@@ -57,12 +58,7 @@ describe('a member that has rebuilt its disk', () => {
   });
 
   it('is judged again by the ring that follows, and not before it has rebuilt', () => {
-    const run = watched(
-      new Map([
-        ['n2', 5],
-        ['n3', 6],
-      ]),
-    );
+    const run = watched(heldEarly);
     run.clock = 10;
     run.observer.started('n1');
     run.observer.ringChanged(n1, ring);

@@ -83,7 +83,7 @@ export class HandoverObserver {
     this.#judgeRebuilt(member, ring);
   }
 
-  /** The member has another ring. If it lost its disk amid the change, nobody else may give it what it owns now. */
+  /** The member has another ring. If it lost its disk amid the change, no other member may give it what it owns now. */
   ringChanged(member: Member, ring: Ring): void {
     if (this.#rebuilt.has(member.node)) this.#judgeRebuilt(member, ring);
   }

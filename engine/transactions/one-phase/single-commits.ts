@@ -67,6 +67,7 @@ export class SingleCommits {
   readonly #lost = new Map<Xid, Lost>();
   /** Transactions whose reply from another node may still come. */
   readonly #asked = new Set<Xid>();
+  #stopped = false;
 
   constructor(
     context: SingleContext,
@@ -111,6 +112,8 @@ export class SingleCommits {
       if (!put) this.#remembered.release(xid, outcome.kind === 'committed' ? [node] : []);
       return outcome;
     }
+    // The node asks no peer any more.
+    if (this.#stopped) return { kind: 'inDoubt', xid };
     return this.#pursue(xid, node, order, put, Math.floor(timeoutUs / 4));
   }
 
@@ -145,8 +148,9 @@ export class SingleCommits {
     }
   }
 
-  /** Answers the waiting clients with in doubt. */
+  /** Answers the waiting clients with in doubt, also those whose reply is lost from now on. */
   stop(): void {
+    this.#stopped = true;
     for (const lost of this.#lost.values()) lost.outcome.resolve({ kind: 'inDoubt', xid: lost.xid });
   }
 

@@ -33,7 +33,14 @@ import { holdsLocks, isOver } from '../protocol/branch-protocol.ts';
 import { markText } from '../recovery/redo.ts';
 import type { TransactionLog } from '../recovery/transaction-log.ts';
 import type { Application, Branch, Written } from './branch.ts';
-import { appliedRecords, markPlaces, nameOf, recordOf, reportVote, waitsToForget } from './branch.ts';
+import {
+  appliedRecords,
+  markPlaces,
+  namedWhenCommitted,
+  recordOf,
+  reportVote,
+  waitsToForget,
+} from './branch.ts';
 import type { BranchTable } from './branch-table.ts';
 import { reportDecision, reportMixed } from './heuristic-decision.ts';
 import type { Locks } from './locks.ts';
@@ -255,7 +262,7 @@ export class BranchDriver {
   ): Promise<LockstepError | undefined> {
     const { log, names, spread, retention } = this.#context;
     // The operator's commit was the coordinator's, too: now the idempotency key is used.
-    const named = state === 'applied' ? nameOf(branch, retention.nowMs) : undefined;
+    const named = state === 'applied' ? namedWhenCommitted(branch, retention.nowMs) : undefined;
     const error = await log.force([
       recordOf(branch, state),
       ...(named === undefined ? [] : [writeClient(named)]),

@@ -170,11 +170,13 @@ export function appliedRecords(
  */
 export function namedOf(branch: Branch, sinceMs: number): NamedRecord | undefined {
   const { phase } = branch;
-  return isHeuristicUnderWay(phase) || isHeuristicPending(phase) ? undefined : nameOf(branch, sinceMs);
+  return isHeuristicUnderWay(phase) || isHeuristicPending(phase)
+    ? undefined
+    : namedWhenCommitted(branch, sinceMs);
 }
 
 /** As `namedOf`, for a transaction that is known to be committed. */
-export function nameOf({ xid, order, places }: Branch, sinceMs: number): NamedRecord | undefined {
+export function namedWhenCommitted({ xid, order, places }: Branch, sinceMs: number): NamedRecord | undefined {
   if (order.clientId === '') return undefined;
   const tokens = [...new Set(places.map(({ token }) => token))];
   return { clientId: order.clientId, xid, digest: order.clientDigest, sinceMs, tokens };

@@ -21,7 +21,7 @@ it('a node lets its writes go on when the lease ends', () => {
   expect(complaint({ resumedUs: undefined, lived: false })).toBe('');
 });
 
-it('after its lease a backup takes no cut, has not held, and is in nobody’s way', () => {
+it('after its lease a backup takes no cut, has not held, and keeps no other backup waiting', () => {
   expect(complaint({ lateCut: 200 })).toContain('answered 200 to a cut');
   expect(complaint({ lateHeld: true })).toContain('without a break');
   expect(complaint({ next: { status: 409, detail: 'the backup f0 holds' } })).toContain('refuses the next');

@@ -138,7 +138,7 @@ class LockPhases {
         this.#decided.add(`${node} ${xid}`);
         break;
       case 'p.locks.released':
-        // An operator's decision lets go of one branch's keys, whatever the others do.
+        // An operator's decision releases the keys of one branch, whatever the others do.
         if (!this.#decided.has(`${node} ${xid}`) && !this.#shrinking.has(xid)) this.#shrinking.set(xid, node);
         break;
       case 'p.locks.taken': {

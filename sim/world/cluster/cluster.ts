@@ -305,12 +305,12 @@ export class Cluster {
 
   /**
    * `double-start`: starts a second process on the same directory; `doubleStarts` records the error that it ends with.
-   * Returns false if no process serves there.
+   * Returns false if no process serves there, or if it stops: then the second one may start.
    */
   startTwice(name: string): boolean {
     const slot = this.#slot(name);
     const { life } = slot;
-    if (life?.node === undefined) return false;
+    if (life?.node === undefined || life.stopping) return false;
     const start: DoubleStart = { node: name, atUs: this.#world.nowUs, refused: '', cutOff: false };
     this.#doubleStarts.push(start);
     life.io.spawn('second', async () => {
@@ -383,7 +383,7 @@ export class Cluster {
     const slot = this.#slot(name);
     if (slot.life !== undefined) return;
     const io = slot.host.boot();
-    const life: SlotIncarnation = { io, node: undefined };
+    const life: SlotIncarnation = { io, node: undefined, stopping: false };
     slot.life = life;
     io.spawn('node', async () => {
       try {
@@ -472,6 +472,7 @@ export class Cluster {
     const { life } = slot;
     if (life?.node === undefined) return false;
     const { node } = life;
+    life.stopping = true;
     const stop = async (): Promise<void> => {
       await node.stop();
       // In a separate event, after this task has ended: otherwise the task itself would count as left behind.

@@ -30,6 +30,8 @@ export type IncarnationEndListener = (name: string, how: 'crashed' | 'stopped') 
 export interface SlotIncarnation {
   readonly io: Io;
   node: Node | undefined;
+  /** It was asked to stop, and lets the directory go. */
+  stopping: boolean;
 }
 
 /** One node of the cluster. */
