@@ -130,8 +130,8 @@ export const operatorMutants: readonly Mutant[] = [
     title:
       'a branch that an operator commits takes the idempotency key of its transaction, which its coordinator rolls back',
     file: 'engine/transactions/participant/branch.js',
-    find: 'isHeuristicUnderWay(phase) || isHeuristicPending(phase) ? undefined',
-    replace: 'phase === undefined ? undefined',
+    find: 'isHeuristicUnderWay(phase) || isHeuristicPending(phase)',
+    replace: 'phase === undefined',
     scenario: 'operator-decides',
     oracles: ['outcome-stability'],
     seedsMax: 20,
