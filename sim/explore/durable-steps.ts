@@ -53,6 +53,7 @@ export async function runDurableStep(at: SubjectPoint): Promise<StepRun> {
     acknowledged: new Map(),
     possible: new Map(),
     changes: { acknowledged: -1, tried: -1 },
+    transactions: [],
   };
   const faults = await faultsOf(harness, play, writes, at.point?.strike);
   return {
@@ -64,6 +65,9 @@ export async function runDurableStep(at: SubjectPoint): Promise<StepRun> {
   };
 }
 
+/** Strikes that make an operation fail. */
+const failing: readonly StepStrike[] = ['full-disk', 'failing-write', 'failing-sync', 'failing-reads'];
+
 async function faultsOf(
   harness: StepHarness,
   play: StepPlay,
@@ -72,7 +76,7 @@ async function faultsOf(
 ): Promise<readonly string[]> {
   const { world, cluster, reported } = harness;
   // A start whose disk fails ends, and is made again after the heal.
-  const mayFail = strike === 'full-disk' || strike === 'failing-sync';
+  const mayFail = strike !== undefined && failing.includes(strike);
   const missing: string[] = [];
   const verified: string[] = [];
   try {
@@ -82,6 +86,7 @@ async function faultsOf(
     missing.push(...(await harness.heal()));
     if (missing.length === 0)
       verified.push(...(await play.verify(harness, writes)), ...(await verifyWrites(harness, writes)));
+    await harness.stop();
   } catch (error) {
     verified.push(`the play broke off: ${error instanceof Error ? error.message : String(error)}`);
   }
@@ -92,7 +97,9 @@ async function faultsOf(
   const failures = world.failures.map(
     ({ host, what, error }) => `${host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
   );
-  return [...verified, ...silent, ...refused, ...reported, ...failures];
+  // What a disk refuses to read counts as damaged.
+  const damages = strike === 'failing-reads' ? [] : reported;
+  return [...verified, ...silent, ...refused, ...damages, ...harness.leaks, ...failures];
 }
 
 /** An exploration must not pass that has reached nothing. */

@@ -6,6 +6,8 @@ import { present } from '../../engine/base/assert.ts';
 import type { DiskOperation } from '../../engine/io/disk.ts';
 import type { PlanNode } from '../plan/plan-node.ts';
 import { Cluster } from '../world/cluster/cluster.ts';
+import type { Leaks } from '../world/cluster/host.ts';
+import { namesOfLeaks } from '../world/cluster/host.ts';
 import type { HttpClient } from '../world/world.ts';
 import { World } from '../world/world.ts';
 import { workFiles } from '../workload/work-modules.ts';
@@ -16,7 +18,9 @@ export const stepStrikes = [
   'power-loss',
   'blackout',
   'full-disk',
+  'failing-write',
   'failing-sync',
+  'failing-reads',
   'slow-disk',
 ] as const;
 /** One of `stepStrikes`. */
@@ -28,7 +32,9 @@ export const strikeTexts: Readonly<Record<StepStrike, string>> = {
   'power-loss': 'the same, and everything that is not durable is lost',
   blackout: 'the same on every machine at this moment',
   'full-disk': 'this write, and every one for 300 ms from then on, finds no space',
+  'failing-write': 'this write fails in the middle',
   'failing-sync': 'this sync fails and loses what it covered',
+  'failing-reads': 'this read, and every one of the disk for 300 ms from then on, fails',
   'slow-disk': 'the operation takes 1.5 s',
 };
 
@@ -61,6 +67,8 @@ export interface StepAnswer {
 export const second = 1_000_000;
 const downUs = 400_000;
 const fullUs = 300_000;
+const unreadableUs = 300_000;
+const stopUsMax = 30 * second;
 const slowUs = 1_500_000;
 
 /** Operations that end with these events, by their names in a step. */
@@ -76,7 +84,7 @@ const endings: Readonly<Record<string, string>> = {
 const deadly = ['crash', 'power-loss', 'blackout'] as const;
 const slowed: readonly DiskOperation[] = ['write', 'sync', 'truncate', 'rename', 'remove', 'syncDirectory'];
 
-/** Events by which a node reports damage, or the loss of something durable: no strike may cause one. */
+/** Events by which a node reports damage, or the loss of something durable: no strike on writes may cause one. */
 const reports = [
   'store.damage.found',
   'store.set.aside',
@@ -93,6 +101,8 @@ export class StepHarness {
   /** How often each event of the engine happened. */
   readonly events = new Map<string, number>();
   readonly reported: string[] = [];
+  /** What nodes held that were stopped in order. */
+  readonly leaks: string[] = [];
   struck = false;
   #counting = false;
   readonly #point: StepPoint | undefined;
@@ -170,13 +180,29 @@ export class StepHarness {
       cluster.start(name);
       // Its disk failed: an operator starts it again.
       if (this.#failed.has(`${name}/${cluster.host(name).lives}`)) {
-        cluster.beginStop(name, () => cluster.start(name));
+        cluster.beginStop(name, (left) => {
+          this.#noteLeaks(name, left);
+          cluster.start(name);
+        });
       }
     }
     const missing = (): readonly string[] => cluster.members.filter((name) => !cluster.serves(name));
     await this.pass(second);
     await this.until(() => missing().length === 0, 60 * second);
     return missing();
+  }
+
+  /** Stops every node in order, and notes what each still held. */
+  async stop(): Promise<void> {
+    for (const [name, left] of await this.cluster.stopAll(stopUsMax)) {
+      if (left === 'stuck') this.leaks.push(`${name} does not stop`);
+      else this.#noteLeaks(name, left);
+    }
+  }
+
+  #noteLeaks(name: string, left: Leaks): void {
+    const names = namesOfLeaks(left);
+    if (names.length > 0) this.leaks.push(`${name} stopped and left behind: ${names.join(', ')}`);
   }
 
   /** A request to a node; resolves once it is answered. */
@@ -215,7 +241,7 @@ export class StepHarness {
     }
   }
 
-  /** Fails writes and syncs, and slows operations down, where the point says so. */
+  /** Fails reads, writes and syncs, and slows operations down, where the point says so. */
   #watch(node: string): void {
     const { disk } = this.cluster.host(node);
     let fullUntilUs = -1;
@@ -226,6 +252,22 @@ export class StepHarness {
         if (this.world.nowUs < fullUntilUs) return true;
         if (!this.#concerns(path) || !this.#isStruck(node, 'write', path, ['full-disk'])) return false;
         fullUntilUs = this.world.nowUs + fullUs;
+        return true;
+      },
+    });
+    disk.inject({
+      kind: 'write-error',
+      matches: (path) => this.#concerns(path) && this.#isStruck(node, 'write', path, ['failing-write']),
+    });
+    let unreadableUntilUs = -1;
+    disk.inject({
+      kind: 'read-error',
+      matches: (path) => {
+        if (this.world.nowUs < unreadableUntilUs) return true;
+        if (!this.#concerns(path) || !this.#isStruck(node, 'read', path, ['failing-reads'])) return false;
+        unreadableUntilUs = this.world.nowUs + unreadableUs;
+        // What it could not read counts as damaged, until an operator starts it again.
+        this.#failed.add(`${node}/${this.cluster.host(node).lives}`);
         return true;
       },
     });

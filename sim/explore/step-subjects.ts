@@ -9,6 +9,8 @@ import { isSystemKey } from '../../engine/base/object-key.ts';
 import { marksBytes, marksId } from '../workload/work-modules.ts';
 import type { StepHarness } from './step-harness.ts';
 import { second } from './step-harness.ts';
+import type { TriedTransaction } from './transaction-plays.ts';
+import { onePhase, runTransactions, twoPhase, verifyTransactions } from './transaction-plays.ts';
 
 /** What a client knows of its writes: the last acknowledged value of each key, and those that may be there too. */
 export interface Writes {
@@ -16,6 +18,8 @@ export interface Writes {
   readonly possible: Map<string, Set<string>>;
   /** Numbers of the last change that was acknowledged, and of the last one that was asked for; -1: none. */
   readonly changes: { acknowledged: number; tried: number };
+  /** The transactions, in their order. */
+  readonly transactions: TriedTransaction[];
 }
 
 /** One play of a subject. */
@@ -97,6 +101,23 @@ const storeMerge: StepPlay = {
     await harness.pass(2 * second);
   },
   verify: nothing,
+};
+
+/** Two starts after a power loss: the log is scanned and its tail repaired, and the sealed segments get hint files. */
+const restart: StepPlay = {
+  ...storeMerge,
+  name: 'restart',
+  reaches: ['store.opened'],
+  async act(harness, writes) {
+    for (let round = 1; round <= 2; round++) {
+      harness.cluster.crash('n1', 'torn', 'silent');
+      harness.cluster.start('n1');
+      await harness.pass(2 * second);
+      for (const key of keys.slice(round))
+        await put(harness, writes, 'n1', key, `${key}/${round}/`.padEnd(900, 'x'));
+    }
+    await harness.pass(second);
+  },
 };
 
 const spare: PlanNode = { name: 'n4', datacenter: 'dc1', rack: 'r1', spare: true };
@@ -363,12 +384,25 @@ const snapshot: StepPlay = {
   },
 };
 
+const transactionPlay = (name: string, rows: typeof onePhase): StepPlay => ({
+  name,
+  nodes: three,
+  settings: { ...repairing, transaction_inquiry_ms: 250 },
+  concerns: inStore,
+  reaches: [],
+  async prepare(harness) {
+    await harness.start(members);
+  },
+  act: (harness, { transactions }) => runTransactions(harness, rows, transactions),
+  verify: (harness, { transactions }) => verifyTransactions(harness, transactions),
+});
+
 /** The subjects, in the order of the help. */
 export const stepSubjects: readonly StepSubject[] = [
   {
     name: 'store-merge',
-    saves: 'segments, merges and the manifest of a store under overwrites',
-    plays: [storeMerge],
+    saves: 'segments, merges and the manifest of a store under overwrites and starts',
+    plays: [storeMerge, restart],
   },
   {
     name: 'ring-change',
@@ -395,6 +429,11 @@ export const stepSubjects: readonly StepSubject[] = [
     plays: [stored, drain],
   },
   { name: 'snapshots', saves: 'the saved hash trees of anti-entropy', plays: [snapshot] },
+  {
+    name: 'transactions',
+    saves: 'what the coordinator and the primaries of transactions write',
+    plays: [transactionPlay('one-phase', onePhase), transactionPlay('two-phase', twoPhase)],
+  },
 ];
 
 /**

@@ -2,7 +2,7 @@
 import { messageVersions } from '../../engine/peer/wire/versions.ts';
 import type { StartRecord } from '../check/protocols/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
-import type { Leaks } from '../world/cluster/host.ts';
+import { namesOfLeaks } from '../world/cluster/host.ts';
 import type { DiskHistory } from '../observe/disk-history.ts';
 import type { ForeignStart } from '../faults/fault-context.ts';
 
@@ -38,14 +38,4 @@ export function startsOf(
 /** The life is one of those that this disk was mounted for. */
 function isWithin(life: number, { life: first, lastLife = first }: ForeignStart): boolean {
   return life >= first && life <= lastLife;
-}
-
-/** Names of the resources that a stop left behind, for reports. */
-export function namesOfLeaks(leaks: Leaks): readonly string[] {
-  const { timers, connections, listeners, files, locks, tasks } = leaks;
-  const lists = Object.entries({ connections, listeners, files, locks, tasks });
-  return [
-    ...(timers === 0 ? [] : [`${timers} timers`]),
-    ...lists.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind}: ${names.join(' ')}`),
-  ];
 }

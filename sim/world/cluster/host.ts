@@ -238,3 +238,13 @@ function leaksOf(life: Incarnation): Leaks {
     tasks: life.tasks.names,
   };
 }
+
+/** Names of the resources that a stop left behind, for reports. */
+export function namesOfLeaks(leaks: Leaks): readonly string[] {
+  const { timers, connections, listeners, files, locks, tasks } = leaks;
+  const lists = Object.entries({ connections, listeners, files, locks, tasks });
+  return [
+    ...(timers === 0 ? [] : [`${timers} timers`]),
+    ...lists.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind}: ${names.join(' ')}`),
+  ];
+}
