@@ -58,7 +58,7 @@ import { consoleSource } from './console.ts';
 import type { Health } from './health.ts';
 import type { RedisListener } from './redis-listener.ts';
 import { buildRedis } from './redis-listener.ts';
-import { epochsSince } from '../peer/wire/versions.ts';
+import { epochsSince, objectFormat2Since } from '../peer/wire/versions.ts';
 import { recordName } from '../buckets/property-codec.ts';
 import type { RedisDependencies } from '../api/redis/listener-dependencies.ts';
 import {
@@ -196,7 +196,8 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     await parts.keeper.flush(buckets.map((bucket) => recordName(type, bucket)));
     return true;
   };
-  const services = { ...shared, dispatcher, transactions, observer, beginEpochs };
+  const mayReplace = (): boolean => parts.version.minimum >= objectFormat2Since;
+  const services = { ...shared, dispatcher, transactions, observer, beginEpochs, mayReplace };
   const messaging = { publications: parts.publications, admit: check };
   return { http, pbc, redis: buildRedis(services, config, stats, coverage, parts, messaging) };
 }

@@ -29,7 +29,16 @@ import { requestBytesMax } from './topology.ts';
 
 type Shared = Pick<
   RedisDependencies,
-  'beginEpochs' | 'gate' | 'io' | 'requests' | 'dispatcher' | 'transactions' | 'observer' | 'terms' | 'limits'
+  | 'beginEpochs'
+  | 'mayReplace'
+  | 'gate'
+  | 'io'
+  | 'requests'
+  | 'dispatcher'
+  | 'transactions'
+  | 'observer'
+  | 'terms'
+  | 'limits'
 >;
 
 /** The Redis listener and the reaper of expired keys, started and stopped together. */

@@ -52,3 +52,13 @@ test('the rest of a turn that was cut goes before the commands that came meanwhi
   const values = heard.split('\r\n').filter((line) => line.length > 100);
   expect(values.map((value) => value[0]).join('')).toBe('efg');
 });
+
+test('a plain SET goes through the primary while transactions of a member may not yield to it', async () => {
+  const redis = await TestingRedis.start();
+  redis.mayReplace = false;
+  const peer = redis.join();
+  expect(await peer.send(encodeRequest(['SET', 'k', '1']), encodeRequest(['SETEX', 'k', '9', '2']))).toBe(
+    '+OK\r\n+OK\r\n',
+  );
+  expect(redis.transactions.requests.map(({ operations }) => operations[0]?.ifAbsent)).toEqual([true, false]);
+});

@@ -6,7 +6,8 @@
  *
  * - If the turn begins with a plain SET, and holds only plain SETs and reads, then nothing depends on the present value.
  *   The turn writes the last value as a put that replaces what a majority holds. If another write may count as newer,
- *   the turn reads the key and puts on top of that. If the value that it has read may expire, the second way applies.
+ *   the turn reads the key and puts on top of that. If the value that it has read may expire, the second way applies; so
+ *   it does for all SETs until a rolling upgrade from version 3 of peer messages is finalized.
  * - Otherwise the turn reads the key, applies the commands, and commits the result at the key's primary, on condition
  *   that the key is unchanged. If another client was faster, the turn reads and applies again.
  *
@@ -158,7 +159,7 @@ export class KeyQueue {
     }
     const begun: Turn = { key, waiting: noEdits };
     this.#turns.insert(key.packed, begun);
-    if (isBlindWrite(edit) && this.#beginAlone(begun, edit)) return;
+    if (isBlindWrite(edit) && this.#parts.mayReplace() && this.#beginAlone(begun, edit)) return;
     begun.waiting = [edit];
     this.#parts.io.spawn('redis.turn', () => this.#run(begun));
   }
@@ -223,7 +224,8 @@ export class KeyQueue {
     let failure: TurnFailure;
     let attempt = emptyVector;
     try {
-      const written = isBlind(edits) ? await this.#write(key, edits, attempted) : emptyVector;
+      const isReplaced = attempted !== undefined || (isBlind(edits) && this.#parts.mayReplace());
+      const written = isReplaced ? await this.#write(key, edits, attempted) : emptyVector;
       if (typeof written === 'number') return written;
       attempt = written;
       const result = await this.#edit(key, edits, attempt);

@@ -34,6 +34,11 @@ export interface RedisDependencies {
    * flushed later.
    */
   readonly beginEpochs: (type: ByteString, buckets: readonly ByteString[]) => Promise<boolean>;
+  /**
+   * Whether a plain SET may replace what its key holds without reading it. False while a member may be of a version whose
+   * transactions do not yield to such a write: one that has read the key before could then overwrite the SET.
+   */
+  readonly mayReplace: () => boolean;
   /** Bucket type and bucket of all keys. */
   readonly type: ByteString;
   readonly bucket: ByteString;

@@ -89,6 +89,8 @@ export class TestingRedis {
   /** Whether the cluster can flush buckets in one step, and those that it has flushed. */
   hasEpochs = true;
   readonly flushed: ByteString[] = [];
+  /** Whether a plain SET may replace what its key holds. */
+  mayReplace = true;
   /** The keys that a listing of the cluster returns. */
   listed: readonly ListedKey[] = [];
   readonly gate: Gate;
@@ -133,6 +135,7 @@ export class TestingRedis {
         this.flushed.push(...buckets);
         return true;
       },
+      mayReplace: () => this.mayReplace,
       type: defaultType,
       bucket: byteStringOf('redis'),
       timeoutMs: 5000,
