@@ -93,6 +93,7 @@ import { runawayModule } from './runaway-module.ts';
 import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { propertiesMissed } from './properties-missed.ts';
 import { startsOnFailingDisks } from './starts-on-failing-disks.ts';
+import { stopsAmidTransactions } from './stops-amid-transactions.ts';
 import { credentialsChanged } from './credentials-changed.ts';
 import { backupsAbandoned } from './backups-abandoned.ts';
 import { operatorDecides } from './operator-decides.ts';
@@ -147,6 +148,7 @@ export const scenarios: readonly Scenario[] = [
   transactionsSyncedLate,
   outcomesForgotten,
   rollingRestart,
+  stopsAmidTransactions,
   rollingUpgrade,
   tornLogTail,
   transactions,

@@ -262,13 +262,14 @@ export class Scheduler {
       },
     };
     let outcome: ExchangeOutcome;
-    record.lastDetail = '';
+    let failure: LockstepError | undefined;
     try {
       outcome = await exchange(parts, peer, ranges);
     } catch (error) {
       outcome = 'failed';
-      record.lastDetail = asLockstepError(error).message;
+      failure = asLockstepError(error);
     }
+    record.lastDetail = failure?.message ?? '';
     answerer.end(identity.node);
     record.lastOutcome = outcome;
     record.lastExchangeMs = io.clock.wallMs();
@@ -276,14 +277,15 @@ export class Scheduler {
     if (outcome === 'finished') {
       this.observeExchangeSuccess(identity);
       io.log.event('debug', 'aae.exchange.finished', { peer: identity.node, listed, divergent });
-    } else this.#aborted(identity, outcome === 'busy' ? 'busy' : step, record.lastDetail);
+    } else this.#aborted(identity, outcome === 'busy' ? 'busy' : step, failure);
     return outcome;
   }
 
-  #aborted({ node, index }: PeerIdentity, step: ExchangeStep, detail: string): void {
+  #aborted({ node, index }: PeerIdentity, step: ExchangeStep, failure: LockstepError | undefined): void {
     this.#metrics?.exchangeAborted(index, step);
     const level = step === 'busy' ? 'debug' : 'warn';
-    this.#parts.io.log.event(level, 'aae.exchange.aborted', { peer: node, step, detail });
+    const { code = '', message: detail = '' } = failure ?? {};
+    this.#parts.io.log.event(level, 'aae.exchange.aborted', { peer: node, step, code, detail });
   }
 
   /** The present sweep has not finished with the peer. */

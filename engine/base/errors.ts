@@ -144,9 +144,44 @@ export class LockstepError extends Error {
   }
 }
 
-/** Returns a `LockstepError` unchanged; wraps anything else as `Internal`, with the original as `cause`. */
+type Listener = (error: Error) => void;
+
+/** The listeners of programming errors. They belong to the process: pure functions fail too, and have no ports. */
+class Listeners {
+  readonly #listeners = new Set<Listener>();
+
+  add(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  tell(error: Error): void {
+    for (const listener of [...this.#listeners]) listener(error);
+  }
+}
+
+const listeners = new Listeners();
+
+/**
+ * Calls `listener` with every error that JavaScript itself has thrown in the engine (such as `TypeError`) before
+ * `asLockstepError` turns it into an answer. Each of them is a bug, and a caller that only sees `Internal` cannot tell.
+ * Returns a function that removes it.
+ */
+export function onProgramError(listener: Listener): () => void {
+  return listeners.add(listener);
+}
+
+function isProgramError(error: unknown): error is Error {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
+}
+
+/**
+ * Returns a `LockstepError` unchanged; wraps anything else as `Internal`, with the original as `cause`. Reports what no
+ * code can have meant to `onProgramError`.
+ */
 export function asLockstepError(error: unknown): LockstepError {
   if (error instanceof LockstepError) return error;
+  if (isProgramError(error)) listeners.tell(error);
   const detail = error instanceof Error ? error.message : String(error);
   return new LockstepError('Internal', detail, { cause: error });
 }

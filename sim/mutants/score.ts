@@ -38,6 +38,13 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
   'boundary-7235c7c0': 'every start sweeps at once, also without damage, and finds what it finds later',
   'swap-check-and-await-53c56a7e':
     'an answer of another kind has no records, so taking them fails before the check does',
+  'boundary-25d04983': 'an equal base has returned in the line before',
+  'drop-await-9dadacdb':
+    'the acknowledgement waits for the level, as after any commit, and not for the replicas beyond it',
+  'stale-value-b13a5e56':
+    'a commit that reads the field has forced the outcome anew, or it holds the end of a record that is durable',
+  'drop-error-8c76e909':
+    'a peer answers an object that its own encoder has made, and a frame that was altered fails its checksum',
 };
 
 /** One mutant that was tried. */

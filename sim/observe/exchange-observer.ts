@@ -15,6 +15,7 @@ import type {
   LeafRecord,
   ReportedKey,
   ReplacementRecord,
+  SweepStart,
 } from '../check/anti-entropy/exchanges.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
@@ -48,6 +49,7 @@ export class ExchangeObserver {
   readonly exchanges: ExchangeRecord[] = [];
   readonly leaves: LeafRecord[] = [];
   readonly successions: ReplacementRecord[] = [];
+  readonly sweeps: SweepStart[] = [];
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #shadows = new Map<string, ReplicaShadow>();
@@ -77,7 +79,12 @@ export class ExchangeObserver {
     on('aae.exchange.finished', ({ host, fields }) =>
       this.#ended(host, 'finished', Number(fields['listed'])),
     );
-    on('aae.exchange.aborted', ({ host }) => this.#ended(host, 'aborted', 0));
+    on('aae.exchange.aborted', ({ host, fields }) => this.#ended(host, 'aborted', 0, String(fields['code'])));
+    on('aae.sweep.started', ({ host, atUs }) => {
+      if (!cluster.names.includes(host)) return;
+      const intervalUs = cluster.configOf(host).aaeFullSweepIntervalSeconds * 1_000_000;
+      this.sweeps.push({ incarnation: `${host}, life ${cluster.host(host).lives}`, atUs, intervalUs });
+    });
     cluster.onLifeEnding((name) => {
       this.#ended(name, 'cut', 0);
       this.#shadows.get(name)?.closed();
@@ -128,7 +135,7 @@ export class ExchangeObserver {
     this.#open.set(node, { node, peer, beganUs, differing, sinceSnapshot, reported: [], positions });
   }
 
-  #ended(node: string, end: ExchangeRecord['end'], listed: number): void {
+  #ended(node: string, end: ExchangeRecord['end'], listed: number, code = ''): void {
     const open = this.#open.get(node);
     if (open === undefined) return;
     this.#open.delete(node);
@@ -136,6 +143,7 @@ export class ExchangeObserver {
     this.exchanges.push({
       ...open,
       end,
+      code,
       listed,
       endedUs: this.#world.nowUs,
       differingAtEnd: this.#compare(node, peer).differing,

@@ -25,7 +25,6 @@ import { ExchangeObserver } from '../observe/exchange-observer.ts';
 import { RunObserver } from '../observe/observer.ts';
 import { CoverageObserver } from '../coverage/coverage-observer.ts';
 import { Cluster } from '../world/cluster/cluster.ts';
-import { namesOfLeaks } from '../world/cluster/host.ts';
 import { typesAtRunTime } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import { World } from '../world/world.ts';
@@ -33,7 +32,7 @@ import { TypeMaker } from './type-maker.ts';
 import { workFiles } from '../workload/work-modules.ts';
 import { DiskHistory } from '../observe/disk-history.ts';
 import { Faults } from '../faults/faults.ts';
-import { startsOf } from './starts.ts';
+import { startsOf, stopsOf } from './starts.ts';
 import { OperatorWork } from '../workload/operator-work.ts';
 import { ModuleWork } from '../workload/module-work.ts';
 import { Samples } from '../observe/samples.ts';
@@ -147,7 +146,8 @@ class Run {
   readonly #recorder = new HistoryRecorder();
   readonly #trace: string[] = [];
   readonly #observed: boolean;
-  readonly #stops: StopRecord[] = [];
+  /** Nodes that did not stop at the end. */
+  readonly #stuck: StopRecord[] = [];
   readonly #rejections: SnapshotRejectionRecord[] = [];
   readonly #saves: SnapshotSaves;
   readonly #deaths: Death[] = [];
@@ -392,10 +392,8 @@ class Run {
     if (this.#unfinished !== '') return;
     this.#world.trace.note('run.stop.began');
     const left = await this.#cluster.stopAll(stopUsMax);
-    for (const [node, leaks] of left) {
-      const stopped = leaks !== 'stuck';
-      this.#stops.push({ node, atUs: this.#world.nowUs, stopped, left: stopped ? namesOfLeaks(leaks) : [] });
-    }
+    for (const [node, leaks] of left)
+      if (leaks === 'stuck') this.#stuck.push({ node, atUs: this.#world.nowUs, stopped: false, left: [] });
   }
 
   outcome(): RunOutcome {
@@ -442,7 +440,7 @@ class Run {
     const { floors, repairedBy } = this.#plan;
     const load = this.#load;
     const known = new Map(this.#cluster.names.map((name) => [name, boundsOf(this.#cluster.configOf(name))]));
-    const { exchanges = [], leaves = [], successions = [] } = this.#exchanges ?? {};
+    const { exchanges = [], leaves = [], successions = [], sweeps = [] } = this.#exchanges ?? {};
     return {
       ...this.#monitor.evidence(load.idle ? 0 : 1),
       history,
@@ -464,7 +462,7 @@ class Run {
       ),
       corruption: this.#disks.records(),
       replicas: { ...this.#replicas(), dumps: withBuriedKeys(this.#dumps, this.#disks.damagedNodes) },
-      exchanges: { exchanges, leaves, successions },
+      exchanges: { exchanges, leaves, successions, sweeps },
       snapshots: {
         tampers: this.#faults.tampers,
         rejections: this.#rejections,
@@ -484,7 +482,7 @@ class Run {
       samplesMissed: this.#observer?.missed ?? 0,
       scrapes: load.scrapes,
       reader: expositionReader(),
-      stops: this.#stops,
+      stops: [...stopsOf(this.#cluster), ...this.#stuck],
       boundsOf: (node) => known.get(node) ?? [],
       slowReadings: load.slowReadings,
       bytesHeldMax: bytesHeldMax(),

@@ -1,5 +1,9 @@
-/** Collects the starts that nodes refused, and the starts on foreign disks, for `input-robustness`. */
+/**
+ * Collects the starts that nodes refused, and the starts on foreign disks, for `input-robustness`; and what orderly
+ * stops left behind, for `resource-bounds`.
+ */
 import { messageVersions } from '../../engine/peer/wire/versions.ts';
+import type { StopRecord } from '../check/bounds/leaks.ts';
 import type { StartRecord } from '../check/protocols/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import { namesOfLeaks } from '../world/cluster/host.ts';
@@ -38,4 +42,14 @@ export function startsOf(
 /** The life is one of those that this disk was mounted for. */
 function isWithin(life: number, { life: first, lastLife = first }: ForeignStart): boolean {
   return life >= first && life <= lastLife;
+}
+
+/** The orderly stops of one run, those amid the load included. */
+export function stopsOf(cluster: Cluster): readonly StopRecord[] {
+  return cluster.stops.map(({ node, atUs, left }) => ({
+    node,
+    atUs,
+    stopped: true,
+    left: namesOfLeaks(left),
+  }));
 }

@@ -18,6 +18,7 @@
  * (`cluster/incarnation.ts`).
  */
 import { assert, onFailedAssertion, present } from '../../engine/base/assert.ts';
+import { onProgramError } from '../../engine/base/errors.ts';
 import type { RareBranch } from '../../engine/base/sometimes.ts';
 import { onRareBranch } from '../../engine/base/sometimes.ts';
 import type { LogLevel } from '../../engine/io/log.ts';
@@ -222,6 +223,7 @@ export class World {
     this.#running = true;
     const unguard = guardAmbientTime((name) => this.#machineCalled(name));
     const unlisten = onFailedAssertion((error) => this.#assertionFailed(error));
+    const unheed = onProgramError((error) => this.#programFailed(error));
     const unfollow = onRareBranch((name) => {
       if (this.#ground.actor?.alive === true) this.#rareBranches.add(name);
     });
@@ -234,6 +236,7 @@ export class World {
     } finally {
       unguard();
       unlisten();
+      unheed();
       unfollow();
       this.#ground.outside = false;
       this.#ground.leave();
@@ -292,6 +295,12 @@ export class World {
     this.mustGetHost(actor.host).noteFailedAssertion(error);
     this.#endHost(actor.host);
     this.#failingHost = undefined;
+  }
+
+  /** A node answers a bug of its program as an error. It goes on, as it would on a machine. */
+  #programFailed(error: Error): void {
+    const { actor } = this.#ground;
+    if (actor?.alive === true) this.#fail(actor.host, 'answered as Internal', error);
   }
 
   #fail(host: string, what: string, error: unknown): void {

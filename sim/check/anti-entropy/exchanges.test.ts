@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { ExchangeRecord } from './exchanges.ts';
-import { checkExchanges, checkRepairs, checkStaleSnapshots } from './exchanges.ts';
+import { checkExchanges, checkRepairs, checkStaleSnapshots, checkSweeps } from './exchanges.ts';
 
 const exchange: ExchangeRecord = {
   node: 'n1',
@@ -10,6 +10,7 @@ const exchange: ExchangeRecord = {
   beganUs: 1,
   endedUs: 2,
   end: 'finished',
+  code: '',
   listed: 0,
   reported: [],
   differing: new Set(),
@@ -40,6 +41,12 @@ describe('exchange-soundness', () => {
     expect(ok({ differing: differs })).toBe(false);
   });
 
+  test('breaks for an exchange whose nodes do not understand each other', () => {
+    expect(ok({ end: 'aborted', code: 'Timeout' })).toBe(true);
+    expect(ok({ end: 'aborted', code: 'FrameInvalid' })).toBe(false);
+    expect(ok({ end: 'aborted', code: 'Internal', skipped: 'the ring changes' })).toBe(false);
+  });
+
   test('breaks for a leaf that does not match the store', () => {
     const leaf = { node: 'n1', atUs: 3, segment: 7, saved: '1 keys 4/5', derived: '1 keys 4/5' };
     expect(checkExchanges([], [leaf])).toMatchObject({ ok: true, checked: 1 });
@@ -65,8 +72,16 @@ describe('repair-soundness', () => {
     const repair = { reported: [repairedK], differing: differs, touchedWithin: new Map([['k', 1]]) };
     expect(ok(repair)).toBe(true);
     expect(ok({ ...repair, differingAtEnd: differs })).toBe(false);
+    expect(ok({ ...repair, differingAtEnd: differs, touchedWithin: new Map() })).toBe(false);
     expect(ok({ ...repair, differingAtEnd: differs, touchedWithin: new Map([['k', 2]]) })).toBe(true);
     expect(ok({ ...repair, differingAtEnd: differs, fromElsewhere: differs })).toBe(true);
+  });
+
+  test('breaks for a sweep that begins before its interval is over', () => {
+    const sweep = { incarnation: 'n1, life 1', atUs: 1_000_000, intervalUs: 60_000_000 };
+    expect(checkSweeps([sweep, { ...sweep, atUs: 61_000_000 }])).toMatchObject({ ok: true, checked: 1 });
+    expect(checkSweeps([sweep, { ...sweep, atUs: 60_000_000 }]).ok).toBe(false);
+    expect(checkSweeps([sweep, { ...sweep, incarnation: 'n1, life 2', atUs: 2_000_000 }]).ok).toBe(true);
   });
 
   test('breaks for lists among equals, unless a leaf was altered', () => {

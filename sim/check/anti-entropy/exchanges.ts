@@ -3,12 +3,14 @@
  * functions are pure.
  *
  * `exchange-soundness` (INV11): an exchange reports the keys that differ. Every reported key differed at some instant
- * of the exchange. Every key that differed from its begin to its end is reported when it finishes. A saved tree is the
- * tree of the store at its position, leaf by leaf.
+ * of the exchange. Every key that differed from its begin to its end is reported when it finishes. No exchange is
+ * aborted because a node does not understand the other: the peer was busy, or its environment failed. A saved tree is
+ * the tree of the store at its position, leaf by leaf.
  *
  * `repair-soundness` (INV12): on a node, no record of a key is replaced by one that knows less, or that brings back
  * what was replaced or deleted. Keys that an exchange reports as repaired are equal when it finishes. An exchange of
- * equal stores lists no key and repairs nothing, so there is no churn.
+ * equal stores lists no key and repairs nothing, and a node begins a sweep no more often than its interval says, so
+ * there is no churn.
  *
  * `stale-snapshot-safety` (INV14): consider a key that changed after the snapshot with which an incarnation began, and
  * before that incarnation. No exchange reports it as equal when it differs.
@@ -18,7 +20,7 @@
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
-import { Tally } from '../report.ts';
+import { joinReports, Tally } from '../report.ts';
 
 /** A key that an exchange reported, with its outcome. */
 export interface ReportedKey {
@@ -33,6 +35,8 @@ export interface ExchangeRecord {
   readonly beganUs: number;
   readonly endedUs: number;
   readonly end: 'finished' | 'aborted' | 'cut';
+  /** The code of the error that aborted it; empty if the peer was busy, or if it was not aborted. */
+  readonly code: string;
   /** Keys listed by either side. */
   readonly listed: number;
   readonly reported: readonly ReportedKey[];
@@ -72,9 +76,19 @@ export interface ReplacementRecord {
   readonly fault: string;
 }
 
+/** A node has read every value again, and begins to compare with each of its peers. */
+export interface SweepStart {
+  /** The node and its incarnation, for people. */
+  readonly incarnation: string;
+  readonly atUs: number;
+  /** The shortest time between two sweeps that no operator asks for, as the node is configured. */
+  readonly intervalUs: number;
+}
+
 /** The records of the exchange observer. */
 export interface ExchangeEvidence {
   readonly exchanges: {
+    readonly sweeps: readonly SweepStart[];
     readonly exchanges: readonly ExchangeRecord[];
     readonly leaves: readonly LeafRecord[];
     readonly successions: readonly ReplacementRecord[];
@@ -92,6 +106,9 @@ export const exchangeSoundnessRow = invariant({
   check: ({ exchanges }: ExchangeEvidence) => checkExchanges(exchanges.exchanges, exchanges.leaves),
 });
 
+/** Codes with which one node would tell that it does not understand the other, or itself. */
+const misunderstandings: readonly string[] = ['FrameInvalid', 'BadRequest', 'Internal'];
+
 /** Checks `exchange-soundness`. */
 export function checkExchanges(
   exchanges: readonly ExchangeRecord[],
@@ -99,7 +116,12 @@ export function checkExchanges(
 ): CheckReport {
   const tally = new Tally('exchange-soundness');
   for (const exchange of exchanges) {
-    if (exchange.skipped !== '') tally.skip();
+    const { code, end, endedUs, skipped } = exchange;
+    if (end === 'aborted')
+      tally.compare(!misunderstandings.includes(code), endedUs, () => {
+        return `${between(exchange)} was aborted with ${code}, which no fault of its environment explains`;
+      });
+    if (skipped !== '') tally.skip();
     else compareExchange(exchange, tally);
   }
   for (const { node, atUs, segment, saved, derived } of leaves) {
@@ -133,7 +155,8 @@ export const repairSoundnessRow = invariant({
   gravity: 'data',
   breach: 'a repair overwrites something newer, brings a deletion back, or never ends',
   needs: ['exchanges'],
-  check: ({ exchanges }: ExchangeEvidence) => checkRepairs(exchanges.exchanges, exchanges.successions),
+  check: ({ exchanges: { exchanges, successions, sweeps } }: ExchangeEvidence) =>
+    joinReports(checkRepairs(exchanges, successions), checkSweeps(sweeps)),
 });
 
 /** Checks `repair-soundness`. */
@@ -156,8 +179,8 @@ function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
   const { differing, differingAtEnd, touched, touchedWithin, fromElsewhere } = exchange;
   const { reported, listed, endedUs, altered } = exchange;
   for (const { key, outcome } of reported) {
-    // A repair writes the key at least once; a second write may be a third party's.
-    if (outcome !== 'repaired' || !differing.has(key) || touchedWithin.get(key) !== 1) continue;
+    // The repair itself writes the key; a second write may be a third party's.
+    if (outcome !== 'repaired' || !differing.has(key) || (touchedWithin.get(key) ?? 0) > 1) continue;
     if (fromElsewhere.has(key)) continue;
     tally.compare(!differingAtEnd.has(key), endedUs, () => {
       return `${between(exchange)} repaired ${key}, which differs all the same`;
@@ -167,6 +190,25 @@ function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
   tally.compare(listed === 0 && reported.length === 0, endedUs, () => {
     return `${between(exchange)} listed ${listed} keys and reported ${reported.length}, though all were equal`;
   });
+}
+
+/** Clocks run fast by so much at most, and a tick is so much early. */
+const driftPart = 0.001;
+const earlyUsMax = 10_000;
+
+/** Compares the time between sweeps with the interval. */
+export function checkSweeps(sweeps: readonly SweepStart[]): CheckReport {
+  const tally = new Tally('repair-soundness');
+  const last = new Map<string, number>();
+  for (const { incarnation, atUs, intervalUs } of sweeps) {
+    const before = last.get(incarnation);
+    last.set(incarnation, atUs);
+    if (before === undefined) continue;
+    tally.compare(atUs - before >= intervalUs * (1 - driftPart) - earlyUsMax, atUs, () => {
+      return `${incarnation}, began a sweep ${atUs - before} us after the last one, and ${intervalUs} us is its interval`;
+    });
+  }
+  return tally.report();
 }
 
 /** The row of `stale-snapshot-safety`. */

@@ -1,6 +1,6 @@
 /**
- * `resource-bounds` (INV23), no leaks: a node that was stopped gracefully holds no timer, connection, listener, file,
- * lock or task, and its stop completed. Each stopped node is one comparison.
+ * `resource-bounds` (INV23), no leaks: a node that was stopped gracefully, amid the load or at the end of the run, holds
+ * no timer, connection, listener, file, lock or task, and its last stop completed. Each stop is one comparison.
  */
 import type { Tally } from '../report.ts';
 

@@ -1,7 +1,7 @@
 /**
  * `no-silent-failures` (INV32), no failure passes unnoticed: no spawned task of any incarnation failed, no promise was
- * rejected without a handler, and the world itself met no contradiction. Each incarnation is one comparison, and so is
- * the run as a whole.
+ * rejected without a handler, no node answered a bug of its own program as `Internal`, and the world itself met no
+ * contradiction. Each incarnation is one comparison, and so is the run as a whole.
  */
 import { invariant } from '../invariant.ts';
 import type { BadEvent, CheckReport } from '../report.ts';

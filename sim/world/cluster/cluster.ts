@@ -28,6 +28,7 @@ import type {
   IncarnationEndListener,
   RefusedStart,
   NodeSlot,
+  OrderlyStop,
 } from './node-slots.ts';
 import { memberOf } from './node-slots.ts';
 import { worldCredentials } from './world-credentials.ts';
@@ -57,6 +58,7 @@ export class Cluster {
   readonly #endings: IncarnationEndListener[] = [];
   readonly #doubleStarts: DoubleStart[] = [];
   readonly #refused: RefusedStart[] = [];
+  readonly #stops: OrderlyStop[] = [];
   readonly #returned = new Set<string>();
   readonly #onRefused: ((refused: RefusedStart) => void)[] = [];
 
@@ -479,11 +481,18 @@ export class Cluster {
       this.#world.after(0, `stopped ${name}`, () => {
         if (slot.life !== life) return;
         this.#endLife(slot);
-        onStopped(slot.host.stop());
+        const left = slot.host.stop();
+        this.#stops.push({ node: name, atUs: this.#world.nowUs, left });
+        onStopped(left);
       });
     };
     slot.host.ask(() => life.io.spawn('stop', stop));
     return true;
+  }
+
+  /** Every orderly stop that has completed, and what it left behind. */
+  get stops(): readonly OrderlyStop[] {
+    return this.#stops;
   }
 
   #endLife(slot: NodeSlot): void {

@@ -23,6 +23,13 @@ export interface RefusedStart {
   readonly left: Leaks;
 }
 
+/** A node that was asked to stop and has stopped. */
+export interface OrderlyStop {
+  readonly node: string;
+  readonly atUs: number;
+  readonly left: Leaks;
+}
+
 /** Called at the end of an incarnation with the node's name. */
 export type IncarnationEndListener = (name: string, how: 'crashed' | 'stopped') => void;
 

@@ -1,0 +1,24 @@
+/** Tests which errors are answers and which are bugs of the program. */
+import { expect, test } from 'vitest';
+
+import { asLockstepError, LockstepError, onProgramError } from './errors.ts';
+
+test('an error that JavaScript itself has thrown is reported before it becomes an answer', () => {
+  const heard: Error[] = [];
+  const bug = new TypeError('x is undefined');
+  const unheed = onProgramError((error) => heard.push(error));
+  expect(asLockstepError(bug)).toMatchObject({ code: 'Internal', message: 'x is undefined', cause: bug });
+  unheed();
+  asLockstepError(bug);
+  expect(heard).toEqual([bug]);
+});
+
+test('an error of the table, or of the environment, is no bug', () => {
+  const heard: Error[] = [];
+  const unheed = onProgramError((error) => heard.push(error));
+  const refusal = new LockstepError('Timeout');
+  expect(asLockstepError(refusal)).toBe(refusal);
+  expect(asLockstepError(new Error('EIO')).code).toBe('Internal');
+  unheed();
+  expect(heard).toEqual([]);
+});
