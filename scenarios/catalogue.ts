@@ -50,6 +50,8 @@ import { modulesMissed } from './modules-missed.ts';
 import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
 import { singleNodePowerLoss } from './single-node-power-loss.ts';
 import { aloneWithLostRecords } from './alone-with-lost-records.ts';
+import { aloneWithSmallRecords } from './alone-with-small-records.ts';
+import { damagedWhileAPeerIsAway } from './damaged-while-a-peer-is-away.ts';
 import { singleCopyKeys } from './single-copy-keys.ts';
 import { oneWrongClock } from './one-wrong-clock.ts';
 import { oneReplicaSilent } from './one-replica-silent.ts';
@@ -189,6 +191,8 @@ export const scenarios: readonly Scenario[] = [
   lostFiles,
   singleNodePowerLoss,
   aloneWithLostRecords,
+  aloneWithSmallRecords,
+  damagedWhileAPeerIsAway,
   staleSnapshot,
   versionSkew,
   bitRotRepaired,

@@ -27,11 +27,17 @@ const silentKinds: readonly FaultId[] = ['disk-rollback', 'log-truncation'];
 /** Kinds of faults by which a disk loses single records that its running node goes on to count on. */
 const damageKinds: readonly FaultId[] = ['misdirected-io', 'bit-rot', 'lying-sync'];
 
+/** A loss that a node must notice until it has cut the file. */
+interface PlacedLoss extends Loss {
+  readonly path: string;
+  noticed: boolean;
+}
+
 type Handed = Omit<HandedRange, 'endedUs'>;
 
 /** The record of one run's disk faults and damage reports; input of `durability` and `data-integrity`. */
 export class DiskHistory {
-  readonly losses: Loss[] = [];
+  readonly #losses: PlacedLoss[] = [];
   /** Starts on disks that had lost their newest records, of which the nodes cannot know. */
   readonly shortened: Loss[] = [];
   /** Nodes whose next start is one of `shortened`. */
@@ -69,10 +75,17 @@ export class DiskHistory {
         const path = String(fields['path']);
         const { lives: life } = cluster.host(node);
         // Every crash may leave a torn tail: a cut explains bit rot within it and needs no fault as its cause.
-        if (event === 'store.tail.cut') this.#cuts.push({ node, life, path, from, to: Infinity, atUs });
-        else this.#reports.push({ node, life, path, from, to: from + Number(fields['bytes']), atUs });
+        if (event === 'store.tail.cut') {
+          this.#cuts.push({ node, life, path, from, to: Infinity, atUs });
+          for (const loss of this.#losses) if (loss.node === node && loss.path === path) loss.noticed = false;
+        } else this.#reports.push({ node, life, path, from, to: from + Number(fields['bytes']), atUs });
       });
     }
+  }
+
+  /** What the disks lost so far. */
+  get losses(): readonly Loss[] {
+    return this.#losses;
   }
 
   isTroubled(node: string, life: number): boolean {
@@ -114,7 +127,7 @@ export class DiskHistory {
     if (damageKinds.includes(kind)) this.damagedNodes.add(node);
     if (kind === 'bit-rot') this.#rotten.add(`${node}:${path}@${from}`);
     if (!isLoss(path, kind)) return;
-    this.losses.push({ node, atUs });
+    this.#losses.push({ node, atUs, path, noticed: kind === 'bit-rot' && roleOf(path) === 'log' });
     if (kind === 'lying-sync') this.#liars.add(node);
     else if (silentKinds.includes(kind)) this.#shortenedNow.add(node);
   }

@@ -102,6 +102,30 @@ describe('durability, a bucket with siblings', () => {
   });
 });
 
+describe('durability, records that rotted', () => {
+  const rotten = (...nodes: readonly string[]): DiskLosses =>
+    diskLossesOf(
+      nodes.map((node) => ({ node, atUs: 15, noticed: true })),
+      false,
+    );
+  const repaired = readAt(40, ['a'], final);
+  const absent = [putAt(10, 'a'), readAt(20, []), repaired];
+
+  it('accuses an absence that a node answers although it knows of its loss (negative control)', () => {
+    expect(checkDurability(absent, rotten('n1')).firstBad?.text).toContain('an acknowledged write is lost');
+  });
+
+  it('excuses a loss that the node cannot know of, and one of all copies', () => {
+    expect(checkDurability(absent, diskLossesOf([{ node: 'n1', atUs: 15 }], false)).ok).toBe(true);
+    expect(checkDurability(absent, rotten('n1', 'n2')).ok).toBe(true);
+  });
+
+  it('excuses an older version or a newer write that has taken the place of the lost one', () => {
+    const older = [putAt(5, 'b'), putAt(10, 'a'), readAt(20, ['b']), readAt(40, ['a', 'b'], final)];
+    expect(checkDurability(older, rotten('n1')).ok).toBe(true);
+  });
+});
+
 describe('durability, a bucket without siblings', () => {
   it('accepts the newer of two concurrent writes, whichever it is', () => {
     for (const winner of ['a', 'b']) {

@@ -10,7 +10,7 @@
  * Every value that is read was written by a client that was not told that its write certainly failed. After the calm,
  * every key with an acknowledged write can be read; so can, after damage to disks and a sweep, a key of which enough
  * disks still hold a value. Writes of unknown outcome are accepted both ways. Skipped: pairs
- * whose quorums need not overlap, also when nodes whose disks lost data count as if they had never held it
+ * whose quorums need not overlap, also when nodes whose disks lost data unnoticed count as if they had never held it
  * (disk-losses.ts). Source: Jepsen's set-full; "Dotted Version Vectors" (engine/replica/object/dots.ts) for which
  * version may replace which.
  */
@@ -69,9 +69,11 @@ export function checkRead(
   tally: Tally,
 ): void {
   checkOrigin(read, causality, tally);
+  const readUs = read.completedUs ?? read.invokedUs;
+  const begun = writes.filter(({ outcome, invokedUs }) => outcome !== 'fail' && invokedUs <= readUs).length;
   for (const write of acknowledged) {
     if (!isBefore(write, read)) continue;
-    if (mustMeet(write, read, atlas)) checkPair(write, read, writes, causality, tally);
+    if (mustMeet(write, read, atlas, begun === 1)) checkPair(write, read, writes, causality, tally);
     else tally.skip();
   }
 }
@@ -180,14 +182,26 @@ export function isKept(
   return judge(write, read, writes, causality) === 'kept';
 }
 
-/** Every read quorum shares a replica with every set of replicas that holds the write. */
-export function mustMeet(write: WriteOperation, read: ReadOperation, atlas: DiskLosses): boolean {
-  const lost = atlas.lostBetween(write.invokedUs, read.completedUs ?? read.invokedUs);
+/**
+ * Every read quorum shares a replica with every set of replicas that holds the write. `alone`: no other write of the key
+ * began before the read ended. Then a replica that has noticed a loss counts, too: it answers no absence while another
+ * one holds the value. (Otherwise an older version of another replica, or a newer write, may have taken its place.)
+ */
+export function mustMeet(
+  write: WriteOperation,
+  read: ReadOperation,
+  atlas: DiskLosses,
+  alone = false,
+): boolean {
+  const readUs = read.completedUs ?? read.invokedUs;
+  const lost = atlas.lostBetween(write.invokedUs, readUs);
   // By then anti-entropy has copied a remaining replica's version to the others.
   if (write.datacenter === read.datacenter && read.final && atlas.healed)
     return write.need > lost && write.need + read.need > read.copies;
+  const silent = alone ? atlas.silentlyLostBetween(write.invokedUs, readUs) : lost;
   const meetIn = (datacenter: string): boolean =>
-    neededIn(write, datacenter) + neededIn(read, datacenter) > read.copies + lost;
+    neededIn(write, datacenter) > lost &&
+    neededIn(write, datacenter) + neededIn(read, datacenter) > read.copies + silent;
   return meetIn(write.datacenter) || meetIn(read.datacenter);
 }
 
