@@ -135,6 +135,11 @@ export function joinReports(
   return others.filter((part) => part !== undefined).reduce(joinTwo, first);
 }
 
+/** The report without its comparisons: a violation in it counts, and what holds counts toward no floor. */
+export function uncounted(report: CheckReport): CheckReport {
+  return { ...report, checked: 0 };
+}
+
 function joinTwo(one: CheckReport, other: CheckReport): CheckReport {
   const bad = [one.firstBad, other.firstBad].filter((event) => event !== undefined);
   return {

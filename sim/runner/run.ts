@@ -472,8 +472,8 @@ class Run {
       malformedInput: {
         bursts: load.malformedInput,
         nodes: load.pings,
-        starts: startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks, (atUs) =>
-          this.#operators.mayRefuseBuild(atUs),
+        starts: startsOf(this.#cluster, this.#faults.foreignStarts, this.#disks, (atUs, version) =>
+          this.#operators.mayRefuseBuild(atUs, version),
         ),
       },
       rings: load.rings,

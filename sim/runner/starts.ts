@@ -2,7 +2,6 @@
  * Collects the starts that nodes refused, and the starts on foreign disks, for `input-robustness`; and what orderly
  * stops left behind, for `resource-bounds`.
  */
-import { messageVersions } from '../../engine/peer/wire/versions.ts';
 import type { StopRecord } from '../check/bounds/leaks.ts';
 import type { StartRecord } from '../check/protocols/malformed-input.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
@@ -15,7 +14,7 @@ export function startsOf(
   cluster: Cluster,
   foreignStarts: readonly ForeignStart[],
   disks: DiskHistory,
-  mayRefuseBuild: (atUs: number) => boolean,
+  mayRefuseBuild: (atUs: number, version: number) => boolean,
 ): readonly StartRecord[] {
   const refused = cluster.refusedStarts.map(({ node, life, atUs, code, build, departed, left }) => ({
     node,
@@ -25,7 +24,7 @@ export function startsOf(
     served: false,
     foreign: departed || foreignStarts.some((start) => start.node === node && isWithin(life, start)),
     troubled: disks.isTroubled(node, life),
-    outdated: build < messageVersions.max && mayRefuseBuild(atUs),
+    outdated: mayRefuseBuild(atUs, build),
     left: namesOfLeaks(left),
   }));
   const served = foreignStarts.filter((start) => start.served);

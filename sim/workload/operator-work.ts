@@ -64,9 +64,9 @@ export class OperatorWork implements OperatorActs {
     return this.#upgrades.disturbances;
   }
 
-  /** Whether the start of an older build may be refused at that instant. */
-  mayRefuseBuild(atUs: number): boolean {
-    return this.#upgrades.mayRefuse(atUs);
+  /** Whether the start of a build that speaks up to that version may be refused at that instant. */
+  mayRefuseBuild(atUs: number, version: number): boolean {
+    return this.#upgrades.mayRefuse(atUs, version);
   }
 
   upgrade(fault: Fault): boolean {

@@ -43,11 +43,17 @@ interface UpgradeAnswer {
   readonly detail?: string;
 }
 
+/** One incarnation of a build, from its start to the next start on the node. */
+interface BuildRun extends OlderStart {
+  toUs: number;
+}
+
 /** The operator of one run, and the records. */
 export class UpgradeOperator {
   readonly #context: UpgradeOperatorContext;
   readonly #calls: FinalizeCall[] = [];
   readonly #starts: OlderStart[] = [];
+  readonly #runs: BuildRun[] = [];
   #settled: readonly VersionStatement[] = [];
   #final: readonly VersionStatement[] = [];
   #last: FinalizeCall | undefined;
@@ -60,6 +66,9 @@ export class UpgradeOperator {
     world.trace.on('node.started', ({ host: node, atUs }) => {
       if (!cluster.names.includes(node)) return;
       const version = this.#versionOf(node);
+      const before = this.#runs.findLast((run) => run.node === node);
+      if (before !== undefined) before.toUs = atUs;
+      this.#runs.push({ node, atUs, version, toUs: Infinity });
       if (version >= newest) return;
       this.#starts.push({ node, atUs, version });
     });
@@ -79,21 +88,32 @@ export class UpgradeOperator {
   }
 
   /**
-   * A node that runs an older build is refused by peers that have recorded the minimum, and hears nothing of them. It runs
-   * so only if a call was left open, or if its disk forgot the record.
+   * A node that runs a build older than the minimum is refused by peers that have recorded it, and hears nothing of them.
+   * It runs so only if a call was left open, or if its disk forgot the record. Other nodes are undisturbed.
    */
   get disturbances(): readonly DetectorDisturbance[] {
     const { forgetful } = this.#context;
-    const isOpen = this.#calls.some(({ outcome }) => outcome === 'partly' || outcome === 'unknown');
-    const isForgotten = this.#starts.some(
-      ({ node, atUs }) => forgetful.includes(node) && atUs > this.#askedUs,
-    );
-    return isOpen || isForgotten ? [{ node: '', fromUs: this.#askedUs, toUs: Infinity, away: false }] : [];
+    return this.#runs.flatMap(({ node, atUs, toUs, version }) => {
+      const raising = this.#raising(version).filter(
+        ({ outcome }) => outcome !== 'finalized' || forgetful.includes(node),
+      );
+      const sinceUs = Math.max(atUs, Math.min(Infinity, ...raising.map(({ invokedUs }) => invokedUs)));
+      return sinceUs < toUs ? [{ node, fromUs: sinceUs, toUs, away: false }] : [];
+    });
   }
 
-  /** Whether a start may be refused at that instant because an upgrade is finalized. */
-  mayRefuse(atUs: number): boolean {
-    return atUs >= this.#askedUs;
+  /** Whether the start of a build of that version may be refused then, because a member has recorded a higher minimum. */
+  mayRefuse(atUs: number, version: number): boolean {
+    return this.#raising(version).some(({ invokedUs }) => invokedUs <= atUs);
+  }
+
+  /** The calls that may have raised the minimum above the version. A refused call changes nothing. */
+  #raising(version: number): readonly FinalizeCall[] {
+    return this.#calls.filter(({ outcome, wanted, minimum }) => {
+      if (outcome === 'refused' || outcome === 'unsent') return false;
+      // The asked node may have got another build before it took the call.
+      return (outcome === 'finalized' ? Math.max(minimum ?? wanted, wanted) : newest) > version;
+    });
   }
 
   /** Finalizes through the node; `rolled`: after all members have got today's build. */

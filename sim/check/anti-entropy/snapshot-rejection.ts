@@ -2,12 +2,12 @@
  * `snapshot-rejection` (INV13): a snapshot of the hash tree that differs from what the node saved is rejected. After
  * any tampering between two incarnations, the next one reports the rejection once, for the right reason. A sound
  * snapshot is not rejected. Each tampered snapshot and each rejection is one comparison. `metrics-reconcile` checks
- * that rejections are counted once. A node saves its tree no more often than its interval says, except when it stops: each
- * pair of saves in one incarnation is one comparison. Skipped: rejections by nodes whose disks other faults have damaged.
+ * that rejections are counted once. A node saves its tree no more often than its interval says, except when it stops; the
+ * floor counts alterations and rejections alone. Skipped: rejections by nodes whose disks other faults have damaged.
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
-import { joinReports, Tally } from '../report.ts';
+import { joinReports, Tally, uncounted } from '../report.ts';
 
 /** A node's snapshot was altered while the node was down. */
 export interface SnapshotTamper {
@@ -53,7 +53,7 @@ export const snapshotRejectionRow = invariant({
   check: ({ snapshots }: { readonly snapshots: SnapshotEvidence }) =>
     joinReports(
       checkSnapshotRejection(snapshots.tampers, snapshots.rejections, snapshots.damaged),
-      checkSnapshotSaves(snapshots.saves),
+      uncounted(checkSnapshotSaves(snapshots.saves)),
     ),
 });
 
