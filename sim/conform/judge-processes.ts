@@ -39,6 +39,7 @@ export function judgeProcesses(plan: Plan, run: ProcessOutcome): readonly CheckR
       redis: load.redis,
       levelReach: levelReach(plan.settings),
       clockErrors: run.clockErrors,
+      transactions: undefined,
     }),
     checkStatsAgreement(load.scrapes),
     checkMalformedInput(load.malformedInput, load.pings),

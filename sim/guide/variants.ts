@@ -100,7 +100,7 @@ function isPartOf(targets: readonly string[], plan: Plan): boolean {
   return racks.size <= 1 && targets.length < members;
 }
 
-function isMet(demand: Demand, { nodes, settings, transactionClients }: Plan): boolean {
+function isMet(demand: Demand, { nodes, settings, transactionClients, redisOperations = [] }: Plan): boolean {
   switch (demand) {
     case 'peers':
       return nodes.filter(({ spare }) => spare !== true).length > 1;
@@ -108,6 +108,8 @@ function isMet(demand: Demand, { nodes, settings, transactionClients }: Plan): b
       return new Set(nodes.map(({ datacenter, rack }) => `${datacenter}/${rack}`)).size > 1;
     case 'transactions':
       return transactionClients > 0;
+    case 'branches':
+      return transactionClients > 0 || redisOperations.length > 0;
     case 'modules':
       return settings['features_wasm'] === true;
     case 'credentials':

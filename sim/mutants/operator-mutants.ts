@@ -158,4 +158,16 @@ export const operatorMutants: readonly Mutant[] = [
     oracles: ['outcome-stability'],
     seedsMax: 10,
   },
+  {
+    name: 'operator-commit-incomplete',
+    code: 'M345',
+    title: 'a branch that an operator commits leaves out its first write',
+    file: 'engine/transactions/participant/branch-driver.js',
+    find: 'const records = appliedRecords(branch, recordStates[as],',
+    replace:
+      "if (as === 'heuristic') branch.order = withOperations(branch.order, branch.order.operations.slice(1));\n        const records = appliedRecords(branch, recordStates[as],",
+    scenario: 'operator-decides',
+    oracles: ['atomicity'],
+    seedsMax: 20,
+  },
 ];

@@ -65,7 +65,7 @@ export const durableBeforeAckRow = invariant({
     return joinReports(
       objects,
       transactions && checkTransactionDurability(transactions.steps, transactions.history, lostBetween),
-      pipelineCopies && checkRedisCopies(redis, pipelineCopies, lostBetween),
+      pipelineCopies && checkRedisCopies(redis, pipelineCopies, lostBetween, transactions?.mixedByOperator),
       flushCopies && checkFlushCopies(redis, flushCopies, lostBetween),
     );
   },

@@ -18,6 +18,7 @@ import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import { isKept, mustMeet } from './durability.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
+import type { TransactionFindings } from '../transactions/transactions.ts';
 import type { ClockErrors } from '../protocols/redis-expiry.ts';
 import { checkRedisExpiry } from '../protocols/redis-expiry.ts';
 import { checkRedisFlushes } from '../protocols/redis-flushes.ts';
@@ -34,6 +35,8 @@ export interface SessionEvidence {
   readonly redis: readonly RedisRecord[];
   readonly levelReach: LevelReach;
   readonly clockErrors: ClockErrors;
+  /** Undefined if nothing observed transactions. */
+  readonly transactions: TransactionFindings | undefined;
 }
 
 /** The row of `session-guarantees`. */
@@ -45,13 +48,13 @@ export const sessionGuaranteesRow = invariant({
   breach: 'a client sees its own write disappear, or an older value after a newer one',
   needs: [],
   everydayFloor: 10,
-  check: ({ history, diskLosses, redis, levelReach, clockErrors }: SessionEvidence) =>
+  check: ({ history, diskLosses, redis, levelReach, clockErrors, transactions }: SessionEvidence) =>
     joinReports(
       checkSessions(history, diskLosses),
-      checkRedisExpiry(redis, clockErrors, levelReach),
+      checkRedisExpiry(redis, clockErrors, levelReach, transactions?.mixedByOperator),
       checkRedisPages(redis, levelReach),
-      checkRedisPipelines(redis, levelReach),
-      checkRedisFlushes(redis, levelReach),
+      checkRedisPipelines(redis, levelReach, transactions?.mixedByOperator),
+      checkRedisFlushes(redis, levelReach, transactions?.mixedByOperator),
     ),
 });
 

@@ -6,24 +6,34 @@
  * the last of them is stored.)
  *
  * Skipped: deletions and increments of missing keys, whose values no disk can be searched for; changes that a deletion
- * may have followed, if there are too few copies; replies with an error. Losses of a lying disk are excused.
+ * may have followed, if there are too few copies; replies with an error; keys of transactions that an operator's decision
+ * left with two outcomes. Losses of a lying disk are excused.
  */
 import type { KeeperGroup, PipelineCopies } from '../../evidence/pipeline-copies.ts';
 import { valueSpacing } from '../../evidence/redis-pipelines.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
+import { isMixed } from './redis-mixed.ts';
 import type { PipelineStep } from './pipeline-steps.ts';
 import { describeStep, originOf, precedes, stepsByKey } from './pipeline-steps.ts';
 
-/** Checks every acknowledged change. `lostBetween`: number of nodes whose disks lost data between two instants. */
+/**
+ * Checks every acknowledged change. `lostBetween`: number of nodes whose disks lost data between two instants; `mixed`:
+ * keys to skip (`redis-mixed.ts`).
+ */
 export function checkRedisCopies(
   records: readonly RedisRecord[],
   copies: PipelineCopies,
   lostBetween: (fromUs: number, toUs: number) => number,
+  mixed: ReadonlySet<string> = new Set(),
 ): CheckReport {
   const tally = new Tally('durable-before-ack');
   for (const [key, steps] of stepsByKey(records, new Tally('durable-before-ack'))) {
+    if (isMixed(mixed, key)) {
+      tally.skip();
+      continue;
+    }
     const changes = new Changes(steps);
     for (const step of steps) {
       const { record, outcome, leaves, doneUs } = step;

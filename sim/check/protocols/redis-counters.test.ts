@@ -77,3 +77,12 @@ it('WATCH keeps a script from running between MULTI and EXEC, and no other one',
   expect(watched(7, 1, '-NOQUORUM', '+OK', '+QUEUED', '*[":1"]', '+OK')).toBe('');
   expect(watched(5, undefined, '+OK', '-TIMEOUT')).toBe('');
 });
+
+it('a counter of a transaction with two outcomes is not compared, and the others are', () => {
+  const twice = [record('incr', 1, 0), record('incr', 1, 10)];
+  const other = [record('incr', 1, 0, { key: 1 }), record('incr', 1, 10, { key: 1 })];
+  const judge = (...records: readonly RedisRecord[]): string =>
+    checkRedisCounters(records, levelReach({}), new Set(['redis/c0'])).reasons.join();
+  expect(judge(...twice)).toBe('');
+  expect(judge(...twice, ...other)).toContain('one number for two increments');
+});

@@ -9,7 +9,8 @@
  * A value that expires between WATCH and MULTI keeps EXEC from running, as a write would.
  *
  * Skipped: reads of keys with a write of unknown outcome, or one in progress at the same time, reads that the
- * configured levels let miss the write, and EXEC at nodes whose clocks jump.
+ * configured levels let miss the write, EXEC at nodes whose clocks jump, and keys of transactions that an operator's
+ * decision left with two outcomes.
  */
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import { mustSee } from '../../evidence/level-reach.ts';
@@ -18,6 +19,7 @@ import { describeRedis } from '../../evidence/redis.ts';
 import { watchedOf, watchedSpareMs } from '../../evidence/redis-watches.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
+import { isMixed } from './redis-mixed.ts';
 
 /** By node: how far its wall clock was from the true time whenever the node read it, in milliseconds. */
 export type ClockErrors = ReadonlyMap<string, { readonly leastMs: number; readonly mostMs: number }>;
@@ -25,17 +27,19 @@ export type ClockErrors = ReadonlyMap<string, { readonly leastMs: number; readon
 /** Wall clocks show whole milliseconds, and an expiry is one; in microseconds. */
 const roundingUs = 2_000;
 
-/** Checks every read of a key with an expiry. */
+/** Checks every read of a key with an expiry. `mixed`: keys to skip (`redis-mixed.ts`). */
 export function checkRedisExpiry(
   records: readonly RedisRecord[],
   clocks: ClockErrors,
   reach: LevelReach,
+  mixed: ReadonlySet<string> = new Set(),
 ): CheckReport {
   const tally = new Tally('session-guarantees');
   const writes = records.filter(({ kind }) => kind === 'mortal');
   const looks = records.filter(({ kind, outcome }) => kind === 'look' && outcome === 'ok');
   for (const look of looks) {
-    if (look.found === undefined) checkMissed(look, writes, clocks, reach, tally);
+    if (isMixed(mixed, `m${look.key}`)) tally.skip();
+    else if (look.found === undefined) checkMissed(look, writes, clocks, reach, tally);
     else checkFound(look, writes, clocks, tally);
   }
   for (const record of records) if (record.kind === 'watched') checkWatched(record, clocks, reach, tally);

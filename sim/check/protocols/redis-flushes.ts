@@ -9,7 +9,8 @@
  * - Counters begin anew: an increment is at most one above the increments that a flush may have spared, and above every
  *   one that was answered before it, unless a flush may have come between.
  *
- * Skipped: where the configured levels let a read miss a write.
+ * Skipped: where the configured levels let a read miss a write, and keys of transactions that an operator's decision left
+ * with two outcomes.
  */
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import { mustSee } from '../../evidence/level-reach.ts';
@@ -19,6 +20,7 @@ import type { RedisRecord } from '../../evidence/redis.ts';
 import { describeRedis } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
+import { isMixedInFlushed } from './redis-mixed.ts';
 
 /** One operation of a client on the database. */
 interface Step {
@@ -36,8 +38,12 @@ interface Found {
   readonly value: string | undefined;
 }
 
-/** Checks every operation on the flushed database. */
-export function checkRedisFlushes(records: readonly RedisRecord[], reach: LevelReach): CheckReport {
+/** Checks every operation on the flushed database. `mixed`: keys to skip (`redis-mixed.ts`). */
+export function checkRedisFlushes(
+  records: readonly RedisRecord[],
+  reach: LevelReach,
+  mixed: ReadonlySet<string> = new Set(),
+): CheckReport {
   const tally = new Tally('session-guarantees');
   const steps = records.flatMap((record): readonly Step[] => {
     if (record.kind !== 'database' && record.kind !== 'flushall') return [];
@@ -50,8 +56,15 @@ export function checkRedisFlushes(records: readonly RedisRecord[], reach: LevelR
   for (const step of steps) {
     const { record, act } = step;
     if (record.outcome !== 'ok') continue;
-    for (const found of foundBy(record, act)) checkFound(found, steps, flushes, reach, tally);
-    for (const pair of pairsIn(record, act)) checkPair(record, pair, tally);
+    for (const found of foundBy(record, act)) {
+      if (isMixedInFlushed(mixed, found.key)) tally.skip();
+      else checkFound(found, steps, flushes, reach, tally);
+    }
+    for (const pair of pairsIn(record, act)) {
+      // The two keys of a pair are of one transaction.
+      if (pairKeysOf(act).some((key) => isMixedInFlushed(mixed, key))) tally.skip();
+      else checkPair(record, pair, tally);
+    }
     if (act.kind === 'incr') checkCount(step, act.key, steps, flushes, tally);
     if (act.kind === 'size') checkSize(step, steps, flushes, reach, tally);
   }
@@ -208,6 +221,12 @@ function pairsIn({ replies }: RedisRecord, { kind }: DatabaseAct): readonly (rea
       const [left = '', right = ''] = JSON.parse(reply.slice(1)) as readonly string[];
       return [left, right];
     });
+}
+
+/** The keys of the pairs that the operation reads. */
+function pairKeysOf(act: DatabaseAct): readonly string[] {
+  if (act.kind === 'audit') return audited.pairs.flat();
+  return act.kind === 'getPair' ? act.keys : [];
 }
 
 function valueIn(reply: string | undefined): string | undefined {

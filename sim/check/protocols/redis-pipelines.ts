@@ -10,8 +10,8 @@
  *   SET that had not ended brought it: it may have to write the value again, after the first of them;
  * - once two values are acknowledged, no client is shown the one after another client was shown the other.
  *
- * A change of unknown outcome may have happened at any time after it was sent, or never. Skipped: errors, and values of
- * changes of unknown outcome.
+ * A change of unknown outcome may have happened at any time after it was sent, or never. Skipped: errors, values of
+ * changes of unknown outcome, and keys of transactions that an operator's decision left with two outcomes.
  */
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import { mustSee } from '../../evidence/level-reach.ts';
@@ -19,14 +19,23 @@ import { valueSpacing } from '../../evidence/redis-pipelines.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
+import { isMixed } from './redis-mixed.ts';
 import type { PipelineStep } from './pipeline-steps.ts';
 import { describeStep, originOf, precedes, stepsByKey } from './pipeline-steps.ts';
 
-/** Checks every pipeline of the records. */
-export function checkRedisPipelines(records: readonly RedisRecord[], reach: LevelReach): CheckReport {
+/** Checks every pipeline of the records. `mixed`: keys to skip (`redis-mixed.ts`). */
+export function checkRedisPipelines(
+  records: readonly RedisRecord[],
+  reach: LevelReach,
+  mixed: ReadonlySet<string> = new Set(),
+): CheckReport {
   const tally = new Tally('session-guarantees');
   const keys = stepsByKey(records, tally);
-  for (const steps of keys.values()) {
+  for (const [key, steps] of keys) {
+    if (isMixed(mixed, key)) {
+      tally.skip();
+      continue;
+    }
     const sees = mustSeeEachOther(steps, reach);
     checkShown(steps, sees, tally);
     checkReplacedOnce(steps, tally);

@@ -14,7 +14,8 @@ import type {
   TransactionStep,
 } from './transactions.ts';
 import { checkRecordsKept } from './remembered.ts';
-import { checkNothingDangles, decidedHeuristically } from './transactions.ts';
+import { decidedHeuristically } from './operator-decisions.ts';
+import { checkNothingDangles } from './transactions.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { joinReports, Tally } from '../report.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import type { DecisionRecord } from '../../evidence/operator-decisions.ts';
-import { checkOperatorDecisions } from './operator-decisions.ts';
+import { checkOperatorDecisions, mixedHeuristically } from './operator-decisions.ts';
 import type { TransactionStep } from './transactions.ts';
 
 const decision: DecisionRecord = {
@@ -51,4 +51,23 @@ it('the decision is kept while its coordinator may still say what it decided', (
   expect(complaint(abandoned)).toContain('before n1, a member, had said');
   expect(complaint({ ...abandoned, answered: 'Conflict' })).toBe('');
   expect(complaint(abandoned, [], ['n1'])).toBe('');
+});
+
+it('a transaction is mixed where an operator and its coordinator decided differently, or a branch was abandoned', () => {
+  const step = (name: string, xid: string, fields: TransactionStep['fields']): TransactionStep => {
+    return { node: 'n2', xid, atUs: 10, step: name, fields };
+  };
+  const steps = [
+    step('branch.decided', 'same', { decision: 'commit' }),
+    step('branch.decided', 'kept-back', { decision: 'rollback' }),
+    step('branch.decided', 'alone', { decision: 'commit' }),
+    step('branch.decided', 'both-back', { decision: 'rollback' }),
+    // The node crashed before it could trace its step.
+    step('p.recovery.scan', 'found', { phase: 'heuristicCommitted' }),
+    step('p.recovery.scan', 'compared', { phase: 'heuristicMixed' }),
+    step('p.recovery.scan', 'prepared', { phase: 'prepared' }),
+    step('decision.abandoned', 'given-up', { nodes: 'n3' }),
+  ];
+  const committed = new Set(['same', 'kept-back', 'found', 'compared', 'prepared', 'given-up']);
+  expect([...mixedHeuristically(steps, committed)]).toEqual(['kept-back', 'alone', 'compared', 'given-up']);
 });

@@ -60,3 +60,48 @@ function checkDecision(record: DecisionRecord, { forgetful, lost }: DecisionEvid
     return `${id}: ${node} answered ${answered} to an operator's ${decision} over ${xid}, and lists it as prepared`;
   });
 }
+
+/** Nodes whose branches an operator decides or abandons in this step. */
+function nodesByHand({ node, step, fields }: Step): readonly string[] {
+  switch (step) {
+    case 'branch.decided':
+      return [node];
+    case 'decision.abandoned':
+      return String(fields['nodes']).split(' ');
+    // The record was on the disk when the node crashed, before its step was traced.
+    case 'p.recovery.scan':
+      return String(fields['phase']).startsWith('heuristic') ? [node] : [];
+    default:
+      return [];
+  }
+}
+
+/** `n2 n1-…-1`: branches that an operator decided or abandoned. */
+export function branchesByHand(steps: readonly Step[]): ReadonlySet<string> {
+  return new Set(steps.flatMap((step) => nodesByHand(step).map((node) => `${node} ${step.xid}`)));
+}
+
+/** Transactions of which an operator decided a branch or abandoned a lost one. */
+export function decidedHeuristically(steps: readonly Step[]): ReadonlySet<string> {
+  return new Set(steps.filter((step) => nodesByHand(step).length > 0).map(({ xid }) => xid));
+}
+
+/**
+ * Those of them whose branches need not have one outcome: an operator's decision over a branch differs from the
+ * coordinator's, or a lost branch was abandoned. `committed`: transactions with a durable decision to commit.
+ */
+export function mixedHeuristically(
+  steps: readonly Step[],
+  committed: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const isMixed = (step: Step): boolean =>
+    nodesByHand(step).length > 0 && decisionOf(step) !== (committed.has(step.xid) ? 'commit' : 'rollback');
+  return new Set(steps.filter(isMixed).map(({ xid }) => xid));
+}
+
+/** What the operator decided of the branch in this step; undefined if it was abandoned. */
+function decisionOf({ step, fields }: Step): string | undefined {
+  if (step === 'branch.decided') return String(fields['decision']);
+  if (step !== 'p.recovery.scan') return undefined;
+  return { heuristicCommitted: 'commit', heuristicRolledBack: 'rollback' }[String(fields['phase'])];
+}

@@ -25,7 +25,12 @@ import type { DecisionRecord } from '../../evidence/operator-decisions.ts';
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import type { TransactionHistory } from '../../evidence/transactions.ts';
 import type { LivenessRecord } from '../cluster/liveness.ts';
-import { checkOperatorDecisions } from './operator-decisions.ts';
+import {
+  branchesByHand,
+  checkOperatorDecisions,
+  decidedHeuristically,
+  mixedHeuristically,
+} from './operator-decisions.ts';
 import { checkTransactionValues } from './transaction-values.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import type { ForgottenAnswer, RecordsKept } from './remembered.ts';
@@ -145,6 +150,8 @@ export interface TransactionRecords {
 export interface TransactionFindings extends TransactionRecords {
   /** Keys of transactions of which an operator decided a branch. */
   readonly decidedByOperator: ReadonlySet<string>;
+  /** Keys of those of them whose branches need not have one outcome. */
+  readonly mixedByOperator: ReadonlySet<string>;
   /** Keys of transactions of which a part was lost with a node or a disk without a violation. */
   readonly partlyLost: ReadonlySet<string>;
 }
@@ -164,6 +171,7 @@ export function transactionFindings(records: TransactionRecords): TransactionFin
     steps,
     heard: [...heardIn(history), ...records.heard],
     decidedByOperator: keysOf(steps, decidedHeuristically(steps)),
+    mixedByOperator: keysOf(steps, mixedHeuristically(steps, decidedIn(steps))),
     partlyLost: keysOf(steps, partlyLost),
   };
 }
@@ -233,7 +241,7 @@ export const atomicityRow = invariant({
         transactions.history,
         transactions.accounts,
         transactions.firstBalance,
-        new Set([...transactions.decidedByOperator, ...transactions.partlyLost]),
+        new Set([...transactions.mixedByOperator, ...transactions.partlyLost]),
       ),
     ),
 });
@@ -369,31 +377,6 @@ export function checkNothingDangles(left: readonly Dangling[]): CheckReport {
   return tally.report();
 }
 
-/** Nodes whose branches an operator decides or abandons in this step. */
-function nodesByHand({ node, step, fields }: TransactionStep): readonly string[] {
-  switch (step) {
-    case 'branch.decided':
-      return [node];
-    case 'decision.abandoned':
-      return String(fields['nodes']).split(' ');
-    // The record was on the disk when the node crashed, before its step was traced.
-    case 'p.recovery.scan':
-      return String(fields['phase']).startsWith('heuristic') ? [node] : [];
-    default:
-      return [];
-  }
-}
-
-/** `n2 n1-…-1`: branches that an operator decided or abandoned. */
-function branchesByHand(steps: readonly TransactionStep[]): ReadonlySet<string> {
-  return new Set(steps.flatMap((step) => nodesByHand(step).map((node) => `${node} ${step.xid}`)));
-}
-
-/** Transactions of which an operator decided a branch or abandoned a lost one. */
-export function decidedHeuristically(steps: readonly TransactionStep[]): ReadonlySet<string> {
-  return new Set(steps.filter((step) => nodesByHand(step).length > 0).map(({ xid }) => xid));
-}
-
 /**
  * Transactions of which a voted branch was lost with its node: the node died before the writes had reached their level,
  * and no living node surely has them. They stay lost until the node's replacement (`replacements`) has applied them.
@@ -441,7 +424,7 @@ export const exactlyOnceRow = invariant({
   needs: [],
   check: ({ transactions, redis, levelReach }: OnceEvidence) =>
     joinReports(
-      checkRedisCounters(redis, levelReach),
+      checkRedisCounters(redis, levelReach, transactions?.mixedByOperator),
       transactions && checkOnce(transactions.steps),
       transactions && checkRetries(transactions.history),
       transactions && checkFinality(transactions.steps, transactions.history),
@@ -503,15 +486,16 @@ export function checkRetries(history: TransactionHistory): CheckReport {
 
 /**
  * A client was told that nothing happened under its idempotency key. No attempt under that key is applied, before or
- * after, and no other answer contradicts it. Skipped: keys of which an operator decided a branch.
+ * after, and no other answer contradicts it. Skipped: keys of transactions that an operator's decision left with two
+ * outcomes.
  */
 export function checkFinality(steps: readonly TransactionStep[], history: TransactionHistory): CheckReport {
   const tally = new Tally('exactly-once');
   const named = namesIn(steps);
-  const byHand = decidedHeuristically(steps);
+  const mixed = mixedHeuristically(steps, decidedIn(steps));
   const done = new Map<string, string>();
   for (const { step, xid } of steps) {
-    const name = step === 'p.applied.synced' && !byHand.has(xid) ? named.get(xid) : undefined;
+    const name = step === 'p.applied.synced' && !mixed.has(xid) ? named.get(xid) : undefined;
     if (name !== undefined) done.set(name, xid);
   }
   for (const { clientId, xids, completedUs, invokedUs } of history) {
@@ -529,6 +513,11 @@ export function checkFinality(steps: readonly TransactionStep[], history: Transa
 }
 
 const decided: readonly string[] = ['c.decision.synced', 'decision.recovered'];
+
+/** Transactions with a durable decision to commit. */
+function decidedIn(steps: readonly TransactionStep[]): ReadonlySet<string> {
+  return new Set(steps.filter(({ step }) => decided.includes(step)).map(({ xid }) => xid));
+}
 
 function storiesOf(steps: readonly TransactionStep[]): ReadonlyMap<string, Story> {
   const stories = new Map<string, Story>();

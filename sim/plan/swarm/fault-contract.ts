@@ -11,7 +11,15 @@ import type { FaultDraw, Range } from '../scenario.ts';
 
 /** What a run needs so that a kind can strike. */
 export type Demand =
-  'peers' | 'racks' | 'transactions' | 'modules' | 'credentials' | 'spares' | 'anti-entropy' | 'spare-copies';
+  | 'peers'
+  | 'racks'
+  | 'transactions'
+  | 'branches'
+  | 'modules'
+  | 'credentials'
+  | 'spares'
+  | 'anti-entropy'
+  | 'spare-copies';
 
 /** Invariants that cannot be judged, each with the reason. */
 export type Excuses = Readonly<Partial<Record<InvariantName, string>>>;
@@ -44,7 +52,9 @@ export function hinderedNodes(
 }
 
 /** Kinds that keep no node from answering a read. */
-const harmlessToReads: readonly FaultKind[] = ['clock-skew', 'clock-jump', 'clock-strobe', 'clock-freeze'];
+const harmlessToReads: readonly FaultKind[] = [
+  ...(['clock-skew', 'clock-jump', 'clock-strobe', 'clock-freeze', 'heuristic-decision'] as const),
+];
 
 /** Kinds that keep no other node than their targets from answering reads (of those that aim at a side: a minority). */
 const hinderingReads: readonly FaultKind[] = [
@@ -148,6 +158,20 @@ const damagedCopies: Excuses = {
     'a copy that its node has reported as unreadable is lost: an older version of another replica may take its place',
 };
 
+const mixed = 'keys of a transaction whose branch the operator decided otherwise than its coordinator';
+
+const decidedEarly = 'keys of a transaction of which an operator decided a branch before its coordinator did';
+
+/** Two outcomes of one transaction: its keys promise nothing more. Every other key does. */
+const mixedOutcome: Excuses = {
+  atomicity: mixed,
+  'exactly-once': mixed,
+  'strict-serializability': decidedEarly,
+  'session-guarantees': mixed,
+  'durable-before-ack': mixed,
+  'backup-consistency': decidedEarly,
+};
+
 /** The terms of kinds that lose copies of one node. */
 const lossOfDisk = {
   drawn: true,
@@ -182,9 +206,10 @@ export const faultContract: Readonly<Record<FaultKind, FaultTerms>> = {
   'credential-change': { drawn: true, count: [2, 5], forUs: brief, demands: ['credentials'] },
   'backup-abandoned': { drawn: true, count: [1, 3], params: { leaseMs: [20, 1_500] } },
   'heuristic-decision': {
-    drawn: false,
-    reason:
-      'a branch that an operator decides breaks its Redis command or script, too, which promise nothing of that: operator-decides places it',
+    drawn: true,
+    count: [30, 50],
+    demands: ['peers', 'branches'],
+    exceptions: mixedOutcome,
   },
   'double-start': { drawn: true, count: [1, 2] },
   'wire-version-skew': { drawn: true, count: [1, 1], forUs: brief, demands: ['peers'] },

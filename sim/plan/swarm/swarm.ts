@@ -158,6 +158,25 @@ const certainErrors: Readonly<
 /** Chance in a hundred that a cluster of several datacenters has levels other than the engine's own. */
 const levelsPercent = 40;
 
+/** An operator finds a branch in doubt once its coordinator is cut off, or gone, behind the vote. */
+const inDoubt: readonly FaultDraw[] = [
+  {
+    kind: 'network-partition',
+    count: [1, 3],
+    forUs: [400_000, 1_500_000],
+    sideMax: 1,
+    after: { event: 'xa.p.vote.sent', nth: [1, 40], delayUs: [0, 1_500] },
+    always: true,
+  },
+  {
+    kind: 'process-crash',
+    count: [0, 2],
+    forUs: [400_000, 1_500_000],
+    after: { event: 'xa.c.vote.recv', nth: [1, 40], delayUs: [0, 400] },
+    always: true,
+  },
+];
+
 type Settings = Readonly<Record<string, number | string | boolean>>;
 
 interface Frame {
@@ -411,9 +430,10 @@ function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
       chance(applyPercent),
     )
     .map(([kinds, bursts, atApply]) =>
-      [...new Set<FaultKind>([...certain, ...kinds])].map((kind, index) => {
+      [...new Set<FaultKind>([...certain, ...kinds])].flatMap((kind, index) => {
+        if (kind === 'heuristic-decision') return [...inDoubt, drawOf(kind, frame, undefined)];
         const draw = drawOf(kind, frame, bursts[index]);
-        return atApply && frame.transactions !== undefined ? strikingApply(draw) : draw;
+        return [atApply && frame.transactions !== undefined ? strikingApply(draw) : draw];
       }),
     );
 }
@@ -491,6 +511,8 @@ function isMet(demand: Demand, frame: Frame): boolean {
       return datacenters * racks * nodesPerRack > 1;
     case 'racks':
       return datacenters * racks > 1;
+    case 'branches':
+      return frame.transactions !== undefined || frame.redis !== undefined;
     case 'transactions':
       return frame.transactions !== undefined;
     case 'modules':
