@@ -201,8 +201,6 @@ export class StoreDriver {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#reads.close();
-    this.#writes.close();
     if (this.#waiting.length === 0) this.#cancelDeadline();
     this.#observer.closed();
   }

@@ -395,21 +395,25 @@ export class Store {
     await this.#probe.stop();
     await this.#housekeeping.stop();
     await this.#commit.settle();
-    if (wasOpen) await this.#seal();
-    await this.#catalog.closeFiles();
-    await this.#lock.release();
+    try {
+      if (wasOpen) await this.#seal();
+    } finally {
+      await this.#catalog.closeFiles();
+      await this.#lock.release();
+    }
     this.#io.log.event('info', 'store.closed', {});
   }
 
+  /** Rejects only for a fault of the program. */
   async #seal(): Promise<void> {
     try {
       await this.#commit.close();
       await this.#housekeeping.writeLastHints();
     } catch (error) {
+      const failed = asStoreError(error, 'sealing failed');
+      if (!(failed instanceof LockstepError) || failed.code === 'Internal') throw failed;
       // The next start scans what was not sealed.
-      this.#io.log.event('error', 'store.seal.failed', {
-        detail: asStoreError(error, 'sealing failed').message,
-      });
+      this.#io.log.event('error', 'store.seal.failed', { detail: failed.message });
     }
   }
 

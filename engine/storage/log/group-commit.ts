@@ -350,7 +350,9 @@ export class GroupCommit {
   async #syncThrough({ identity, end }: PendingFlush, ahead: readonly InFlightFlush[]): Promise<void> {
     for (const { written } of ahead) await written;
     await this.#segment?.file?.sync();
-    if (this.#segment?.number === identity.number) this.#durableBefore = Math.max(this.#durableBefore, end);
+    if (this.#segment?.number !== identity.number)
+      failAssertion('a segment is open while a flush to it is in flight', identity.number);
+    this.#durableBefore = Math.max(this.#durableBefore, end);
   }
 
   /** Whether the flush must extend the file, and then writes zeros ahead. */
