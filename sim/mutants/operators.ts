@@ -142,11 +142,36 @@ class EditFinder {
       [SyntaxKind.LessThanEqualsToken, '<'],
       [SyntaxKind.LessThanToken, '<='],
     ]).get(kind);
-    if (boundary !== undefined) this.#edit('boundary', node.operatorToken, boundary);
+    if (boundary !== undefined && !this.#choosesOfEquals(node))
+      this.#edit('boundary', node.operatorToken, boundary);
     const isEqual = kind === SyntaxKind.EqualsEqualsEqualsToken;
     if (!isEqual && kind !== SyntaxKind.ExclamationEqualsEqualsToken) return;
     if (this.#isIdentity(node.left) && this.#isIdentity(node.right))
       this.#edit('wrong-identity', node, isEqual ? 'true' : 'false');
+  }
+
+  /**
+   * Whether the comparison only chooses one of its two sides: `if (a < b) b = a;` or `a < b ? a : b`. Where they are
+   * equal, either choice is the same value.
+   */
+  #choosesOfEquals(node: ts.BinaryExpression): boolean {
+    const { isIfStatement, isConditionalExpression } = this.#compiler;
+    const { parent } = node;
+    const sides = [this.#textOf(node.left), this.#textOf(node.right)];
+    let chosen: readonly string[] = [];
+    if (isConditionalExpression(parent) && parent.condition === node)
+      chosen = [this.#textOf(parent.whenTrue), this.#textOf(parent.whenFalse)];
+    if (isIfStatement(parent) && parent.expression === node && parent.elseStatement === undefined)
+      chosen = this.#assigned(parent.thenStatement);
+    return chosen.length === 2 && sides.every((side) => chosen.includes(side));
+  }
+
+  /** The two sides of a statement that is one assignment; none of any other. */
+  #assigned(node: ts.Statement): readonly string[] {
+    const { isExpressionStatement, isBinaryExpression, SyntaxKind } = this.#compiler;
+    if (!isExpressionStatement(node) || !isBinaryExpression(node.expression)) return [];
+    const { left, operatorToken, right } = node.expression;
+    return operatorToken.kind === SyntaxKind.EqualsToken ? [this.#textOf(left), this.#textOf(right)] : [];
   }
 
   #isIdentity(node: ts.Expression): boolean {
