@@ -96,6 +96,7 @@ import { seedsDownAtBoot } from './seeds-down-at-boot.ts';
 import { propertiesMissed } from './properties-missed.ts';
 import { startsOnFailingDisks } from './starts-on-failing-disks.ts';
 import { stopsAmidTransactions } from './stops-amid-transactions.ts';
+import { incarnationsUnsaved } from './incarnations-unsaved.ts';
 import { credentialsChanged } from './credentials-changed.ts';
 import { backupsAbandoned } from './backups-abandoned.ts';
 import { operatorDecides } from './operator-decides.ts';
@@ -103,6 +104,7 @@ import { upgradeFinalized } from './upgrade-finalized.ts';
 import { typesChanged } from './types-changed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
 import { nodeNamesReused } from './node-names-reused.ts';
+import { manifestRots } from './manifest-rots.ts';
 import { mergesOfRemovals } from './merges-of-removals.ts';
 import { missedRingChange } from './missed-ring-change.ts';
 import { slowDiskFillsQueue } from './slow-disk-fills-queue.ts';
@@ -185,7 +187,9 @@ export const scenarios: readonly Scenario[] = [
   diskErrors,
   diskSpaceRecovers,
   startsOnFailingDisks,
+  incarnationsUnsaved,
   bitRot,
+  manifestRots,
   crashLoop,
   oldAndForeignDisks,
   lostFiles,

@@ -75,6 +75,16 @@ describe('input-robustness', () => {
     expect(checkMalformedInput([{ ...burst, outcome: 'open', hopeless: false }], [node]).ok).toBe(true);
   });
 
+  it('accuses a start that refuses its store and has changed it (negative control)', () => {
+    const refused = { node: 'n1', life: 2, atUs: 7, refused: 'Corrupted', served: false, troubled: true };
+    const start = { ...refused, foreign: false, left: [], changed: undefined };
+    expect(checkMalformedInput([], [], [start])).toMatchObject({ ok: true, checked: 1 });
+    const changed = { ...start, changed: 'store/MANIFEST' };
+    expect(checkMalformedInput([], [], [changed]).ok).toBe(false);
+    // The disk failed later: what the start had repaired stays.
+    expect(checkMalformedInput([], [], [{ ...changed, refused: 'StorageFailed' }]).ok).toBe(true);
+  });
+
   it('skips what never arrived', () => {
     expect(checkMalformedInput([{ ...burst, outcome: 'lost' }], [])).toMatchObject({
       checked: 0,

@@ -148,6 +148,13 @@ describe('node-identity', () => {
     expect(verdict(checkIdentity([answer], [start]))).toEqual([true, 2, 0]);
   });
 
+  it('breaks when a node greets with a number that its disk may lose', () => {
+    const greeting = { node: 'n1', atUs: 4, generation: 7, durable: 7 };
+    const altered = { ...greeting, generation: 8, durable: undefined };
+    expect(verdict(checkIdentity([], [], [greeting, altered]))).toEqual([true, 1, 1]);
+    expect(checkIdentity([], [], [{ ...greeting, durable: 6 }]).ok).toBe(false);
+  });
+
   it('breaks when an older incarnation is answered, and when a second start serves', () => {
     expect(checkIdentity([{ ...answer, life: 'a' }], []).ok).toBe(false);
     expect(checkIdentity([], [{ ...start, refused: '' }]).ok).toBe(false);

@@ -211,6 +211,9 @@ const diskSteps: readonly string[] = [
 /** After which a node is restarted whose store gave up after the heal: its operator reads the log. */
 const restartDelayUs = 100_000;
 
+/** The manifest of a node's own store. */
+const manifest = 'store/MANIFEST';
+
 /** Injects the disk faults of one run and records what they did. */
 export class DiskFaults {
   readonly foreignStarts: ForeignStart[] = [];
@@ -223,6 +226,8 @@ export class DiskFaults {
   readonly #ownDisks = new Map<string, DiskCopy>();
   /** Nodes whose disk lies about syncs, or has lied since its last power loss. */
   readonly #liars = new Set<string>();
+  /** Nodes with a manifest of which bits have flipped: their starts may be refused until an operator acts. */
+  readonly #rottenManifests = new Set<string>();
   /** Per node, the number of `lying-sync` faults in effect. */
   readonly #lying = new Map<string, number>();
   #subscriptions: Subscription[] = [];
@@ -332,10 +337,24 @@ export class DiskFaults {
     const bytes = files.reduce((sum, [, content]) => sum + content.length, 0);
     let place = Math.floor((bytes * Number(params['permille'])) / 1000);
     for (const [path, content] of files) {
-      if (place < content.length) return disk.rot(path, place, Number(params['bit']));
+      if (place < content.length) {
+        if (path === manifest) this.#rottenManifests.add(name);
+        return disk.rot(path, place, Number(params['bit']));
+      }
       place -= content.length;
     }
     return false;
+  }
+
+  /**
+   * After the heal, an operator moves the disk of a node away that refuses its rotten manifest; the node starts on an
+   * empty one.
+   */
+  moveAway(name: string): void {
+    if (!this.#isHealed || !this.#rottenManifests.delete(name)) return;
+    const { cluster, world } = this.#context;
+    cluster.host(name).disk.wipe();
+    this.wipes.push({ node: name, atUs: world.nowUs });
   }
 
   /** Copies the durable state now; the node crashes `ageMs` later and gets the copy as its disk. */

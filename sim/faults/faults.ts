@@ -78,7 +78,7 @@ export class Faults {
     this.#state(removedRestarts);
     this.#state(standbyFaults);
     this.#state(diskFaultsOf);
-    cluster.onStartRefused(({ node }) => this.#startLater(node));
+    cluster.onStartRefused(({ node, code }) => this.#startLater(node, code));
   }
 
   /** How many faults struck, by kind. */
@@ -210,10 +210,12 @@ export class Faults {
   }
 
   /** Retries a refused start, unless another node's disk is mounted. */
-  #startLater(name: string): void {
+  #startLater(name: string, code: string): void {
     this.#world.after(retryUs, `start ${name} again`, () => {
-      if (this.#cluster.members.includes(name) && !this.#state(diskFaultsOf).isForeign(name))
-        this.#cluster.start(name);
+      const disks = this.#state(diskFaultsOf);
+      if (!this.#cluster.members.includes(name) || disks.isForeign(name)) return;
+      if (code === 'Corrupted' && !this.#cluster.isUp(name)) disks.moveAway(name);
+      this.#cluster.start(name);
     });
   }
 

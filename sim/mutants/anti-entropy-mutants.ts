@@ -165,4 +165,15 @@ export const antiEntropyMutants: readonly Mutant[] = [
     oracles: ['repair-soundness'],
     seedsMax: 10,
   },
+  {
+    name: 'snapshot-directory-not-made',
+    code: 'M317',
+    title: 'no tree is ever saved: its directory is not made, which passes for a failure of the disk',
+    file: 'engine/anti-entropy/snapshot.js',
+    find: 'await disk.makeDirectory(directory);',
+    replace: '',
+    scenario: 'rolling-restart',
+    oracles: ['no-silent-failures'],
+    seedsMax: 2,
+  },
 ];

@@ -426,4 +426,15 @@ export const harmlessEdits: readonly Mutant[] = [
     oracles: ['transfer-soundness'],
     seedsMax: 5,
   },
+  {
+    name: 'incarnation-not-saved',
+    code: 'M315',
+    title: 'a node that cannot save its incarnation number starts with it nevertheless',
+    file: 'engine/cluster/membership/identity.js',
+    find: "throw new LockstepError('StorageFailed', `the identity file: ${error.message}`, { cause: error });",
+    replace: 'return undefined; /* not saved */',
+    scenario: 'incarnations-unsaved',
+    oracles: ['node-identity'],
+    seedsMax: 6,
+  },
 ];

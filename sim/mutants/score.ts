@@ -45,6 +45,19 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
     'a commit that reads the field has forced the outcome anew, or it holds the end of a record that is durable',
   'drop-error-8c76e909':
     'a peer answers an object that its own encoder has made, and a frame that was altered fails its checksum',
+  'boundary-ef0b80e8': 'at the bound the assignment stores the value that is there',
+  'drop-clean-up-5b95bf49':
+    'the driver refuses every request once it is closed, so its queues never see one; the engine does without since',
+  'drop-error-c012cc69':
+    'the first read of a start is refused only by a node that is being stopped, and that begins no rebuild',
+  'stale-value-905b3d05':
+    'a second close of a file does nothing, and what a failed rename left is removed at once instead of by the next start',
+  'stale-value-9e310581':
+    'a missing segment is damaged, so it is never merged, and every start reports it, sealed or not',
+  'wrong-identity-1b397f9c':
+    'no segment is opened while a flush to another one is in flight; the engine asserts it since',
+  'wrong-identity-25499e03':
+    'a member file that names a member which has not left names its own node, or that node has left and the file says so',
 };
 
 /** One mutant that was tried. */

@@ -10,16 +10,26 @@ import type {
   FileRange,
   HandedRange,
 } from '../check/disks/corruption.ts';
+import type { BadEvent } from '../check/report.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { FaultId } from '../world/core/fault-log.ts';
 import type { World } from '../world/world.ts';
+import { DiskComplaints } from './disk-complaints.ts';
+import { StartChanges } from './start-changes.ts';
 
 /** Files whose damage can cost data; damage to any other file costs a start or a read alone. */
 const roles: readonly string[] = ['log', 'manifest'];
 
 /** Events of the engine's log by which a node reports that a file is damaged. */
-const reportEvents: readonly string[] = ['store.damage.found', 'store.tail.cut'];
+const reportEvents: readonly string[] = [
+  'store.damage.found',
+  'store.tail.cut',
+  'store.hint.ignored',
+  'store.manifest.mended',
+  'membership.identity.rejected',
+  'membership.members.rejected',
+];
 
 /** Kinds of faults by which a disk loses its newest records at once, of which its node cannot know. */
 const silentKinds: readonly FaultId[] = ['disk-rollback', 'log-truncation'];
@@ -58,27 +68,35 @@ export class DiskHistory {
   /** Incarnations whose disk failed an operation or returned altered bytes, as `n1/3`. */
   readonly #troubled = new Set<string>();
   readonly #world: World;
+  readonly #complaints: DiskComplaints;
+  readonly #starts: StartChanges;
 
   /** Follows the disks of `names` only. */
   constructor(world: World, cluster: Cluster, names: readonly string[] = cluster.names) {
     this.#world = world;
     this.#cluster = cluster;
+    this.#starts = new StartChanges(world.trace, (host) => world.mustGetHost(host).lives);
     for (const name of names) this.#watch(name);
     world.trace.on('host.booted', ({ host: node, atUs }) => {
       if (this.#shortenedNow.delete(node) || this.#liars.has(node)) this.shortened.push({ node, atUs });
+    });
+    this.#complaints = new DiskComplaints(world.trace, (node) => {
+      return !names.includes(node) || this.isTroubled(node, cluster.host(node).lives);
     });
     for (const event of reportEvents) {
       world.trace.on(event, ({ host: node, atUs, fields }) => {
         // An operator's copy of a store may be damaged, too.
         if (!cluster.names.includes(node)) return;
-        const from = Number(fields['offset']);
+        // A report without an offset is of the whole file.
+        const from = Number(fields['offset'] ?? 0);
+        const bytes = Number(fields['bytes'] ?? Infinity);
         const path = String(fields['path']);
         const { lives: life } = cluster.host(node);
         // Every crash may leave a torn tail: a cut explains bit rot within it and needs no fault as its cause.
         if (event === 'store.tail.cut') {
           this.#cuts.push({ node, life, path, from, to: Infinity, atUs });
           for (const loss of this.#losses) if (loss.node === node && loss.path === path) loss.noticed = false;
-        } else this.#reports.push({ node, life, path, from, to: from + Number(fields['bytes']), atUs });
+        } else this.#reports.push({ node, life, path, from, to: from + bytes, atUs });
       });
     }
   }
@@ -86,6 +104,16 @@ export class DiskHistory {
   /** What the disks lost so far. */
   get losses(): readonly Loss[] {
     return this.#losses;
+  }
+
+  /** Reports of failing disks that had failed nothing. */
+  get unfounded(): readonly BadEvent[] {
+    return this.#complaints.unfounded;
+  }
+
+  /** The first file of its store that the incarnation changed before the store was open; undefined: none. */
+  changedAtStart(node: string, life: number): string | undefined {
+    return this.#starts.changed(node, life);
   }
 
   isTroubled(node: string, life: number): boolean {
@@ -116,6 +144,7 @@ export class DiskHistory {
         if (!this.#failedReads.has(key))
           this.#failedReads.set(key, { node, life, path, atUs: this.#world.nowUs });
       },
+      writes: (node, _life, path) => this.#starts.changes(node, path),
       handed: (node, life, path, from, to) =>
         this.#hand({ node, life, path, from, to, atUs: this.#world.nowUs }),
     });

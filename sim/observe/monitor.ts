@@ -21,6 +21,7 @@ import type { ReadTerms } from '../check/protocols/redis-reads.ts';
 import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, hinderedInReads, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { DateObserver } from './date-observer.ts';
+import { GreetingObserver } from './greeting-observer.ts';
 import { HandoverObserver } from './handover-observer.ts';
 import { HintSends } from './hint-sends.ts';
 import { HintAges } from './hint-ages.ts';
@@ -73,6 +74,7 @@ export type MonitorEvidence = Pick<
   | 'hindered'
   | 'redisReads'
   | 'identities'
+  | 'greetings'
   | 'forbiddenStarts'
   | 'disturbances'
   | 'horizonUs'
@@ -94,6 +96,7 @@ export class Monitor {
   readonly #objects: ObjectObserver;
   readonly #handovers: HandoverObserver;
   readonly #sends: HintSends;
+  readonly #greetings: GreetingObserver;
   readonly #routes: RouteObserver;
   readonly #readRoom: ReadMemoryObserver;
   readonly #moves: OpinionMove[] = [];
@@ -142,7 +145,9 @@ export class Monitor {
     this.#handovers = new HandoverObserver(nowUs, this.#objects, forgetful);
     this.#sends = this.#hintSends(forgetful, owners);
     const sends = needsAny(plan.floors, 'disk-records') ? this.#sends : undefined;
-    this.#routes = new RouteObserver(nowUs, (host) => cluster.names.includes(host), sends);
+    this.#greetings = new GreetingObserver(nowUs, (host) => cluster.host(host).disk);
+    const isNode = (host: string): boolean => cluster.names.includes(host);
+    this.#routes = new RouteObserver(nowUs, isNode, this.#greetings, sends);
     this.#readRoom = new ReadMemoryObserver(world, cluster);
     this.#followQuestions();
     if (!observed) return;
@@ -151,8 +156,14 @@ export class Monitor {
       this.#watchDisks();
       this.#watchRingChanges();
     }
-    if (needsAny(plan.floors, 'routes')) world.network.watch(this.#routes.watcher);
+    if (needsAny(plan.floors, 'routes')) this.#watchRoutes();
     this.#listen();
+  }
+
+  #watchRoutes(): void {
+    const altered = (host: string, path: string): void => this.#greetings.altered(host, path);
+    for (const name of this.#cluster.names) this.#cluster.host(name).disk.watch({ altered });
+    this.#world.network.watch(this.#routes.watcher);
   }
 
   #watchDisks(): void {
@@ -262,6 +273,7 @@ export class Monitor {
       hindered: this.#hinderedInReads(),
       redisReads: this.#redisReads(),
       identities: this.#routes.identities,
+      greetings: this.#greetings.records,
       forbiddenStarts: this.#forbiddenStarts(),
       disturbances: this.#troubles(),
       horizonUs: this.#horizonUs(),

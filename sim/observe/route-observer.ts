@@ -11,6 +11,7 @@ import { decodeKeyed, decodeObjectReply } from '../../engine/peer/wire/object-bo
 import type { AnswerRecord } from '../check/cluster/identity.ts';
 import type { ReadAnswer } from '../evidence/read-answers.ts';
 import type { LargeAnswer } from '../check/bounds/read-memory.ts';
+import type { GreetingObserver } from './greeting-observer.ts';
 import type { HintSends, SentHint } from './hint-sends.ts';
 import { clusterPorts } from '../world/cluster/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher } from '../world/core/watchers.ts';
@@ -47,15 +48,25 @@ export class RouteObserver {
   readonly identities: AnswerRecord[] = [];
   readonly #nowUs: () => number;
   readonly #isNode: (host: string) => boolean;
+  readonly #greetings: Pick<GreetingObserver, 'greeted'>;
   readonly #sends: HintSends | undefined;
   readonly #sides = new Map<number, Side>();
   /** Per incarnation of a node and name of a peer: the peer's incarnation that greeted last. */
   readonly #newest = new Map<string, string>();
 
-  /** `sends`: receives every object that a node sends to another one. */
-  constructor(nowUs: () => number, isNode: (host: string) => boolean, sends?: HintSends) {
+  /**
+   * `greetings`: receives every greeting that a node sends. `sends`: receives every object that a node sends to another
+   * one.
+   */
+  constructor(
+    nowUs: () => number,
+    isNode: (host: string) => boolean,
+    greetings: Pick<GreetingObserver, 'greeted'>,
+    sends?: HintSends,
+  ) {
     this.#nowUs = nowUs;
     this.#isNode = isNode;
+    this.#greetings = greetings;
     this.#sends = sends;
   }
 
@@ -81,6 +92,7 @@ export class RouteObserver {
     try {
       decoder.push(bytes);
       for (let frame = decoder.next(); frame !== undefined; frame = decoder.next()) {
+        if (way === 'wrote' && frame.kind === greetingKinds.hello) this.#greets(end, frame);
         if (end.side === 'server') this.#serves(end, side, way, frame);
         else this.#asks(end, side, way, frame);
       }
@@ -88,6 +100,11 @@ export class RouteObserver {
       if (!(error instanceof FrameError)) throw error;
       side.cut = true;
     }
+  }
+
+  #greets({ host, life }: ConnectionEnd, frame: Frame): void {
+    const greeting = decodeGreeting(frame);
+    if (greeting.kind === 'hello') this.#greetings.greeted(host, life, greeting.hello.generation);
   }
 
   #asks(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', { kind, id, body }: Frame): void {

@@ -489,10 +489,13 @@ class Run {
       modules: this.#modules.records,
       clockUses: this.#clockUses(),
       incarnations: this.#cluster.lives(),
-      failures: this.#world.failures.map(({ atUs, host, what, error }) => ({
-        atUs,
-        text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
-      })),
+      failures: [
+        ...this.#world.failures.map(({ atUs, host, what, error }) => ({
+          atUs,
+          text: `${host === '' ? 'the world' : host}: ${what}: ${error instanceof Error ? error.message : String(error)}`,
+        })),
+        ...this.#disks.unfounded,
+      ],
       bucketChanges: load.bucketChanges,
       backups: load.backups,
       leases: this.#operators.leases,

@@ -26,6 +26,7 @@ export function startsOf(
     troubled: disks.isTroubled(node, life),
     outdated: mayRefuseBuild(atUs, build),
     left: namesOfLeaks(left),
+    changed: disks.changedAtStart(node, life),
   }));
   const served = foreignStarts.filter((start) => start.served);
   const wrong = served.map((start) => ({

@@ -1,6 +1,7 @@
 /**
  * `node-identity` (INV19), identity: a name belongs to one incarnation of one process at a time. Once a node has
- * greeted a newer incarnation of a peer, it answers no request of an older one. A second process on a directory in use
+ * greeted a newer incarnation of a peer, it answers no request of an older one. A node greets its peers only with an
+ * incarnation number that its disk certainly holds (skipped: identity files that a fault has altered). A second process on a directory in use
  * is refused, and so is a start whose configuration names an invalid token. `ring-agreement` checks that no node takes
  * an impostor for a member.
  */
@@ -26,9 +27,19 @@ export interface ForbiddenStart {
   readonly expected: string;
 }
 
-/** Who answered whom, and starts that must be refused. */
+/** A greeting that a node sent, once for each incarnation number. */
+export interface GreetingRecord {
+  readonly node: string;
+  readonly atUs: number;
+  readonly generation: number;
+  /** The number in the identity file that every crash would leave; 0 without one, undefined if a fault altered it. */
+  readonly durable: number | undefined;
+}
+
+/** Who answered whom, greetings, and starts that must be refused. */
 export interface IdentityEvidence {
   readonly identities: readonly AnswerRecord[];
+  readonly greetings: readonly GreetingRecord[];
   readonly forbiddenStarts: readonly ForbiddenStart[];
 }
 
@@ -41,19 +52,28 @@ export const nodeIdentityRow = invariant({
   breach: 'two processes act under one name, or a request of a past incarnation is served',
   needs: ['routes'],
   everydayFloor: 100,
-  check: ({ identities, forbiddenStarts }: IdentityEvidence) => checkIdentity(identities, forbiddenStarts),
+  check: ({ identities, forbiddenStarts, greetings }: IdentityEvidence) =>
+    checkIdentity(identities, forbiddenStarts, greetings),
 });
 
-/** Checks answers between nodes, and starts that must be refused. */
+/** Checks answers between nodes, starts that must be refused, and greetings. */
 export function checkIdentity(
   answers: readonly AnswerRecord[],
   starts: readonly ForbiddenStart[],
+  greetings: readonly GreetingRecord[] = [],
 ): CheckReport {
   const tally = new Tally('node-identity');
   for (const { node, peer, atUs, life, newest } of answers) {
     tally.compare(life === newest, atUs, () => {
       return `${node} answered ${peer} in its life ${life}, after it had greeted its life ${newest}`;
     });
+  }
+  for (const { node, atUs, generation, durable } of greetings) {
+    if (durable === undefined) tally.skip();
+    else
+      tally.compare(generation <= durable, atUs, () => {
+        return `${node} greets as incarnation ${generation}, and a crash would leave ${durable}`;
+      });
   }
   for (const { what, atUs, refused, expected } of starts) {
     tally.compare(refused === expected, atUs, () => {

@@ -72,6 +72,7 @@ export const dataIntegrityRow = invariant({
   gravity: 'data',
   breach: 'corrupt bytes are served as data',
   needs: [],
+  everydayFloor: 0,
   check: ({ history, corruption }: CorruptionEvidence) => checkCorruption(history, corruption),
 });
 

@@ -5,7 +5,8 @@
  *
  * A foreign or damaged disk does no harm either. A start on another node's disk, or on the node's own disk from before
  * it left, is refused as `StoreForeign`. A start is refused as `StorageFailed` or `Corrupted` only if its disk failed
- * or returned altered bytes, and as `FormatUnsupported` only if its build is older than a finalized upgrade. A refused start leaves no resource behind. Each such start is one comparison.
+ * or returned altered bytes, and as `FormatUnsupported` only if its build is older than a finalized upgrade. A refused start leaves no
+ * resource behind, and one that refuses its store leaves the store as it was. Each such start is one comparison.
  *
  * Skipped: bursts that never reached their node (it was down, or the network lost them), connection ends that a fault
  * explains, and starts that did not complete.
@@ -55,6 +56,8 @@ export interface StartRecord {
   readonly outdated?: boolean;
   /** Names of the resources that a refused start left behind. */
   readonly left: readonly string[];
+  /** The first file of its store that the start changed before the store was open; absent: none. */
+  readonly changed?: string | undefined;
 }
 
 /** Bursts, the nodes' answers after the settling, and starts that were refused or must have been. */
@@ -100,8 +103,12 @@ export function checkMalformedInput(
   return tally.report();
 }
 
+/** Codes with which a start refuses its store, or what lies beside it. */
+const storeRefusals: readonly string[] = ['Corrupted', 'StoreForeign', 'FormatUnsupported'];
+
 function checkStart(start: StartRecord, tally: Tally): void {
   const { refused, served, foreign, troubled, outdated, left, atUs } = start;
+  const isAsItWas = start.changed === undefined || !storeRefusals.includes(refused ?? '');
   if (refused === undefined && !served) {
     tally.skip();
     return;
@@ -110,12 +117,13 @@ function checkStart(start: StartRecord, tally: Tally): void {
   const right = foreign
     ? refused === 'StoreForeign'
     : isOutdated || (troubled && (refused === 'StorageFailed' || refused === 'Corrupted'));
-  tally.compare(right && left.length === 0, atUs, () => describeStart(start));
+  tally.compare(right && left.length === 0 && isAsItWas, atUs, () => describeStart(start));
 }
 
-function describeStart({ node, life, refused, foreign, left }: StartRecord): string {
+function describeStart({ node, life, refused, foreign, left, changed }: StartRecord): string {
   const what = `${node}, life ${life}, ${foreign ? 'on a disk that is not its own (any more), ' : ''}`;
   if (refused === undefined) return `${what}served`;
   if (left.length > 0) return `${what}refused its start and left behind: ${left.join(', ')}`;
+  if (changed !== undefined) return `${what}refused its start as ${refused}, and has changed ${changed}`;
   return `${what}refused its start as ${refused}, without a cause`;
 }

@@ -83,11 +83,18 @@ export class Names {
    */
   durableFiles(): readonly (readonly [path: string, image: FileImage])[] {
     const found: (readonly [string, FileImage])[] = [];
-    for (const [path, entry] of this.#durable) {
-      if (!(entry instanceof FileImage) || this.file(path) === undefined) continue;
-      if (this.#isReachable(path)) found.push([path, entry]);
+    for (const path of this.#durable.keys()) {
+      const image = this.durableFile(path);
+      if (image !== undefined) found.push([path, image]);
     }
     return found;
+  }
+
+  /** The one of `durableFiles` at the path. */
+  durableFile(path: string): FileImage | undefined {
+    const entry = this.#durable.get(path);
+    const isFound = entry instanceof FileImage && this.file(path) !== undefined && this.#isReachable(path);
+    return isFound ? entry : undefined;
   }
 
   /** Files by path, as the running system sees them. */

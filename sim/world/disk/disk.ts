@@ -147,6 +147,11 @@ export class HostDisk {
     return certainFiles(this.#names);
   }
 
+  /** What every crash now would leave of the file; undefined if it may leave none. */
+  durableFile(path: string): Buffer | undefined {
+    return this.#names.durableFile(path)?.durable;
+  }
+
   /** Calls `listener` for every run of bytes at the moment it becomes durable under a durable name. */
   onDurable(listener: DurableListener): void {
     this.#durableRuns.listen(listener);
