@@ -34,6 +34,7 @@ import { hintStoreFails } from './hint-store-fails.ts';
 import { hintsOverClockJumps } from './hints-over-clock-jumps.ts';
 import { hintsOnly } from './hints-only.ts';
 import { readRepairOnly } from './read-repair-only.ts';
+import { readsThatMustAgree } from './reads-that-must-agree.ts';
 import { hintsForALostNode } from './hints-for-a-lost-node.ts';
 import { hintsThatOwnersRefuse } from './hints-that-owners-refuse.ts';
 import { hintsOutliveDeletions } from './hints-outlive-deletions.ts';
@@ -241,6 +242,7 @@ export const scenarios: readonly Scenario[] = [
   hintsOverClockJumps,
   hintStoreFails,
   readRepairOnly,
+  readsThatMustAgree,
   hintHolderLeaves,
   hintsForALostNode,
   hintsThatOwnersRefuse,

@@ -56,7 +56,7 @@ describe('quorum-intersection', () => {
   it('breaks when a read lacks answers although no fault hinders enough replicas and the node', () => {
     const lacking = (reason: string): CheckReport['ok'] => {
       const refused: Operation = { ...read, outcome: 'fail', reason };
-      return checkQuorums([refused], [], nobody, [], false, new Set(['n3'])).ok;
+      return checkQuorums([refused], [], nobody, [], Infinity, new Set(['n3'])).ok;
     };
     for (const reason of ['503 Timeout request timed out', 'timeout', '{r_val_unsatisfied,2,1}'])
       expect(lacking(reason)).toBe(false);
@@ -64,8 +64,16 @@ describe('quorum-intersection', () => {
     expect(lacking('Overloaded: too much at once')).toBe(true);
     const timedOut: Operation = { ...read, outcome: 'fail', reason: 'Timeout: the deadline passed' };
     for (const hindered of [['n1'], ['n2', 'n3']])
-      expect(checkQuorums([timedOut], [], nobody, [], false, new Set(hindered)).ok).toBe(true);
+      expect(checkQuorums([timedOut], [], nobody, [], Infinity, new Set(hindered)).ok).toBe(true);
     expect(checkQuorums([timedOut], [], nobody, []).ok).toBe(true);
+  });
+
+  it('breaks when a read at a SAFE level is refused although nothing goes wrong any more', () => {
+    const reason = 'ReplicasDisagree: the copies of b/k differ';
+    const refused: Operation = { ...readAt(20, []), agree: true, outcome: 'fail', reason };
+    expect(checkQuorums([refused], [], nobody, [], 20).ok).toBe(false);
+    expect(checkQuorums([refused], [], nobody, [], 21).ok).toBe(true);
+    expect(checkQuorums([refused], [], nobody, []).ok).toBe(true);
   });
 
   it('breaks when a write is acknowledged with too few copies in another datacenter', () => {

@@ -148,4 +148,15 @@ export const readMutants: readonly Mutant[] = [
     oracles: ['quorum-intersection', 'durability'],
     seedsMax: 5,
   },
+  {
+    name: 'second-read-before-repair',
+    code: 'M308',
+    title: 'a read whose copies differ reads again before the replicas have taken its repairs',
+    file: 'engine/replication/client-read.js',
+    find: 'await Promise.race([round.whenRepaired(), late.promise]);',
+    replace: 'void Promise.race([round.whenRepaired(), late.promise]);',
+    scenario: 'reads-that-must-agree',
+    oracles: ['quorum-intersection'],
+    seedsMax: 20,
+  },
 ];

@@ -71,6 +71,7 @@ export type MonitorEvidence = Pick<
   | 'opinions'
   | 'nodes'
   | 'undisturbed'
+  | 'quietFromUs'
   | 'hindered'
   | 'redisReads'
   | 'identities'
@@ -109,6 +110,7 @@ export class Monitor {
   /** The ring that each node's incarnation has, as its log names the members. */
   readonly #rings = new Map<string, Ring>();
   #quiet: readonly QuietRecord[] = [];
+  #settledUs = Infinity;
   /** What each node last asked a peer for because of a digest in gossip, and when. */
   readonly #asked = new Map<string, { readonly what: string; readonly atUs: number }>();
   #balances: readonly HintBalance[] = [];
@@ -254,6 +256,19 @@ export class Monitor {
     });
   }
 
+  /** The calm is over: from now on nothing goes wrong, and no client writes. */
+  settles(): void {
+    this.#settledUs = this.#world.nowUs;
+  }
+
+  #quietFromUs(): number {
+    const { faults } = this.#plan;
+    if (isUndisturbed(this.#plan)) return 0;
+    // Copies on a damaged disk may be unreadable, and copies on their way to new owners may be missing.
+    const isMoving = faults.some(({ kind }) => movingKinds.includes(kind));
+    return isMoving || nodesExcepted(faults, 'snapshot-rejection').size > 0 ? Infinity : this.#settledUs;
+  }
+
   /** Records the memory that reads hold when the cluster is quiet; it should be none. */
   weighReads(): void {
     this.#readRoom.rest();
@@ -270,6 +285,7 @@ export class Monitor {
       opinions: new Opinions(this.#moves, this.#begins),
       nodes: this.#cluster.names,
       undisturbed: isUndisturbed(this.#plan),
+      quietFromUs: this.#quietFromUs(),
       hindered: this.#hinderedInReads(),
       redisReads: this.#redisReads(),
       identities: this.#routes.identities,

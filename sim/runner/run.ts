@@ -273,6 +273,7 @@ class Run {
 
   async settle(): Promise<void> {
     this.#world.trace.note('run.settling.began');
+    this.#monitor.settles();
     const endUs = this.#world.nowUs + this.#plan.settleUsMax;
     // A node that is asked while it leaves stops before it has answered.
     await this.#until(() => this.#load.idle && !this.#cluster.hasLeaving, this.#plan.settleUsMax);

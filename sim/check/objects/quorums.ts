@@ -4,7 +4,7 @@
  * left for the read; the history states that number as the read's need. Every acknowledged write lay durably on as many
  * as it asked for. If these numbers add up to more than the copies, the two sets share a replica. A refusal names as
  * away only peers that the node did not call routable at the time, and too few others remained. At a SAFE level, while
- * nothing goes wrong, no read is refused whose copies are equal. No read fails for want of answers while no fault
+ * nothing goes wrong, no read is refused because its copies differ: they are equal, or the read repairs them. No read fails for want of answers while no fault
  * hinders the node that was asked and as many replicas as must answer: the node asks others than those that are silent.
  * The same holds for GETs of Redis clients (`protocols/redis-reads.ts`).
  *
@@ -41,8 +41,11 @@ export interface QuorumEvidence {
   readonly readAnswers: readonly ReadAnswer[];
   readonly opinions: Opinions;
   readonly nodes: readonly string[];
-  /** The plan has no faults. */
-  readonly undisturbed: boolean;
+  /**
+   * From when on nothing goes wrong, in virtual microseconds: 0 for a plan without faults, else after the calm; Infinity
+   * if a fault may still be felt then.
+   */
+  readonly quietFromUs: number;
   /** Nodes that a fault may keep from answering reads; undefined: the plan does not tell which. */
   readonly hindered: ReadonlySet<string> | undefined;
   readonly redis: readonly RedisRecord[];
@@ -61,10 +64,10 @@ export const quorumIntersectionRow = invariant({
   needs: ['routes'],
   everydayFloor: 25,
   check: (evidence: QuorumEvidence) => {
-    const { history, readAnswers, opinions, nodes, undisturbed, hindered, redis, redisReads, syncLag } =
+    const { history, readAnswers, opinions, nodes, quietFromUs, hindered, redis, redisReads, syncLag } =
       evidence;
     return joinReports(
-      checkQuorums(history, readAnswers, opinions, nodes, undisturbed, hindered, syncLag),
+      checkQuorums(history, readAnswers, opinions, nodes, quietFromUs, hindered, syncLag),
       checkRedisReads(redis, redisReads),
     );
   },
@@ -76,7 +79,7 @@ export function checkQuorums(
   answers: readonly ReadAnswer[],
   opinions: Opinions,
   nodes: readonly string[],
-  undisturbed = false,
+  quietFromUs = Infinity,
   hindered: ReadonlySet<string> | undefined = undefined,
   { us: lagUs }: SyncLag = noLag,
 ): CheckReport {
@@ -87,7 +90,7 @@ export function checkQuorums(
     if (operation.outcome === 'ok') checkAnswered(operation, byReader, lasting, tally);
     else checkRefused(operation, opinions, nodes, tally);
   }
-  if (undisturbed) checkAgreement(history, tally);
+  if (quietFromUs < Infinity) checkAgreement(history, quietFromUs, tally);
   if (hindered !== undefined) checkReadable(history, hindered, tally);
   return tally.report();
 }
@@ -138,22 +141,22 @@ function checkAnswered(
 }
 
 /**
- * While nothing goes wrong, the copies of a key differ only while a write of it is on its way. A read at a SAFE level
- * is not refused then.
+ * While nothing goes wrong, a read at a SAFE level is refused only while a write of the key is on its way: it repairs
+ * copies that differ, since their replicas missed a write, and finds them equal then.
  */
-function checkAgreement(history: History, tally: Tally): void {
+function checkAgreement(history: History, quietFromUs: number, tally: Tally): void {
   for (const operations of byKey(history).values()) {
     const writes = operations.filter(isWrite);
     for (const read of operations) {
-      if (read.agree !== true || read.outcome === 'unknown') continue;
-      const { invokedUs, completedUs = invokedUs } = read;
+      const { agree, outcome, invokedUs, completedUs = invokedUs } = read;
+      if (agree !== true || outcome === 'unknown' || invokedUs < quietFromUs) continue;
       const underWay = writes.some(
         (write) => write.invokedUs <= completedUs && (write.completedUs ?? Infinity) >= invokedUs - spreadUs,
       );
       if (underWay) tally.skip();
       else
         tally.compare(!disagreement.test(read.reason), completedUs, () => {
-          return `${describeOperation(read)}: all copies are equal`;
+          return `${describeOperation(read)}: all copies are equal, or can be made so`;
         });
     }
   }
