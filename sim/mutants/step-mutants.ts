@@ -33,7 +33,7 @@ export const stepMutants: readonly EnumeratedMutant[] = [
     find: "if (ending === 'readOnly' || ending === 'doubtful')",
     replace: "if (ending === 'readOnly')",
     subject: 'transactions',
-    exposedBy: 'one-phase n2',
+    exposedBy: 'one-phase n2 sync',
     oracles: ['values'],
   },
   {
@@ -56,6 +56,17 @@ export const stepMutants: readonly EnumeratedMutant[] = [
     replace: "sometimes('store.manifest-failed-at-rotation');",
     subject: 'store-merge',
     exposedBy: 'sync store/MANIFEST.new',
+    oracles: ['values'],
+  },
+  {
+    name: 'doubtful-put-counts-as-aborted',
+    code: 'M326',
+    title: 'a single put whose write may be durable answers an inquiry as if it had been refused',
+    file: 'engine/transactions/one-phase/remote-puts.js',
+    find: "return ended.vote === 'doubtful' ? 'doubtful' : 'aborted';",
+    replace: "return 'aborted';",
+    subject: 'transactions',
+    exposedBy: 'one-phase n2 sync',
     oracles: ['values'],
   },
 ];
