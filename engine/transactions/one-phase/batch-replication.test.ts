@@ -44,15 +44,21 @@ class Harness {
     );
   }
 
-  /** Follows `count` more batches of `bytes` each, whose rounds are over without n2, or under way. */
-  async follow(count: number, bytes: number, how: 'over' | 'under way' = 'over'): Promise<void> {
-    const spread = how === 'over' ? Promise.resolve() : new Promise<void>(() => undefined);
+  /** Calls `settled` as the publisher of ring views does. */
+  onSettled(settled: () => void): void {
+    this.#spread.onSettled(settled);
+  }
+
+  /** Follows `count` more batches of `bytes` each, whose rounds are over without n2, or with it, or under way. */
+  async follow(count: number, bytes: number, how: 'over' | 'held' | 'under way' = 'over'): Promise<void> {
+    const spread = how === 'under way' ? new Promise<void>(() => undefined) : Promise.resolve();
+    const holders = new Set(how === 'held' ? [n2.node] : []);
     for (let index = 0; index < count; index++) {
       const xid = makeXid(n1.node, '0123456789ab', this.#count++);
       const items = [
         { key: `\0\0k${this.#count}` as PackedKey, token: 0x4000_0000 as Token, bytes: Buffer.alloc(bytes) },
       ];
-      this.#spread.follow(xid, { isCalm: false, items, spread, holders: new Set() });
+      this.#spread.follow(xid, { isCalm: false, items, spread, holders });
     }
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -86,4 +92,14 @@ it('keeps a bounded number of batches, and sends a bounded number at a time', as
   harness.away = false;
   expect([harness.astray(), harness.asked]).toEqual([256, 256]);
   expect([harness.astray(), harness.asked]).toEqual([256, 256]);
+});
+
+it('keeps no batch that the next primary has, and says so at once', async () => {
+  const harness = new Harness();
+  let settled = 0;
+  harness.onSettled(() => (settled += 1));
+  await harness.follow(16, mib, 'held');
+  expect(settled).toBe(16);
+  await harness.follow(16, mib);
+  expect([harness.dropped, settled]).toEqual([0, 16]);
 });

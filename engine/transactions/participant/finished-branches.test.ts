@@ -43,3 +43,14 @@ it('a doubtful attempt under an idempotency key stays open under that key alone,
   expect(ended.doubtfulUnder('c/1').map(({ xid }) => xid)).toEqual([first]);
   expect(ended.doubtfulUnder('c/2')).toEqual([]);
 });
+
+it('keeps a bounded number of doubtful attempts: the newest', () => {
+  const ended = new FinishedBranches();
+  const order = { clientId: 'c/1', clientDigest: byteStringOf('d') };
+  const xids = Array.from({ length: 32_769 }, (_, count) =>
+    makeXid('n1' as NodeId, '0123456789ab', count + 1),
+  );
+  for (const one of xids) ended.enterDoubtful(one, order);
+  expect(ended.doubtful.length).toBe(32_768);
+  expect(ended.doubtful[0]?.xid).toBe(xids[1]);
+});
