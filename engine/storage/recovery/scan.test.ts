@@ -58,6 +58,15 @@ describe('a scan', () => {
     expect(seen.result).toMatchObject({ end: bytes.length, tornBytes: 0 });
   });
 
+  it('names the lost record also where the window has moved on to the next group', async () => {
+    const { bytes, offsets } = segmentOf([1, 2, 1]);
+    const second = offsets[1] ?? 0;
+    bytes[second + 50] = (bytes[second + 50] ?? 0) ^ 1;
+    const seen = await scan(bytes, bytes.length, 100);
+    expect(seen.seqs).toEqual([1, 3, 4]);
+    expect(seen.breaches).toMatchObject([{ kind: 'record', lost: { token: 2 }, seqMax: 3 }]);
+  });
+
   it('reports it in a sealed segment, even if no group calls it durable', async () => {
     const { bytes, offsets } = segmentOf([1, 2], () => segmentHeadBytes);
     bytes[(offsets[1] ?? 0) + 9] = 77;

@@ -6,7 +6,11 @@ import { describe, expect, it } from 'vitest';
 
 import { LockstepError } from '../../../engine/base/errors.ts';
 import { rebuildManifest } from '../../../engine/storage/recovery/rebuild-manifest.ts';
-import { segmentHeadBytes } from '../../../engine/storage/log/record.ts';
+import {
+  decodeSegmentHead,
+  encodeSegmentHead,
+  segmentHeadBytes,
+} from '../../../engine/storage/log/record.ts';
 import { verifyStore } from '../../../engine/storage/recovery/verify.ts';
 import type { DiskImage } from '../../explore/journal-disk.ts';
 import { JournalDisk } from '../../explore/journal-disk.ts';
@@ -58,6 +62,29 @@ describe('a manifest that is older than the segments', () => {
     expect([...outcomes.keys()]).not.toContain('wrong');
     expect(outcomes.get('refused')).toBeGreaterThan(5);
   });
+});
+
+it('records under the head of another merge output make the manifest an older one', async () => {
+  const { image } = await written(false);
+  const logs = [...image]
+    .filter(([path]) => path.endsWith('.log'))
+    .toSorted(([left], [right]) => (left < right ? -1 : 1));
+  const [path, content] = logs.at(-1) ?? ['', Buffer.alloc(0)];
+  const head = decodeSegmentHead(content.subarray(0, segmentHeadBytes));
+  if (head === undefined) throw new Error(`${path} has no head`);
+  const next = path.replace(/\d+(?=\.log$)/, (digits) =>
+    String(Number(digits) + 1).padStart(digits.length, '0'),
+  );
+  for (const [number, isRefused] of [
+    [head.number + 2, true],
+    [head.number + 1, false],
+  ] as const) {
+    const file = Buffer.from(content);
+    encodeSegmentHead(head.storeId, number, 'merge').copy(file);
+    const opening = open(new JournalDisk(new Map([...image, [next, file]])));
+    if (isRefused) await expect(opening).rejects.toThrow('older than');
+    else expect(describeTwin(await contentsOf(await opening, keyCount))).toBe(describeTwin(twin));
+  }
 });
 
 it('bits that flipped behind the head of a segment that was never published do not make the manifest an older one', async () => {
