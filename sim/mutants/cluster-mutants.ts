@@ -437,4 +437,15 @@ export const harmlessEdits: readonly Mutant[] = [
     oracles: ['node-identity'],
     seedsMax: 6,
   },
+  {
+    name: 'cleanup-without-rest',
+    code: 'M318',
+    title: 'a node removes the copies that it owns no more without a rest between them',
+    file: 'engine/cluster/changes/cleanup.js',
+    find: 'await this.#rest(object.length * owners.length);',
+    replace: 'void this.#rest(object.length * owners.length);',
+    scenario: 'join-under-load',
+    oracles: ['transfer-soundness'],
+    seedsMax: 4,
+  },
 ];

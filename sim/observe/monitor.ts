@@ -20,6 +20,7 @@ import { needsAny } from '../check/invariants.ts';
 import type { ReadTerms } from '../check/protocols/redis-reads.ts';
 import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, hinderedInReads, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
+import { CleanupPace } from './cleanup-pace.ts';
 import { DateObserver } from './date-observer.ts';
 import { GreetingObserver } from './greeting-observer.ts';
 import { HandoverObserver } from './handover-observer.ts';
@@ -96,6 +97,7 @@ export class Monitor {
   readonly #dates: DateObserver;
   readonly #objects: ObjectObserver;
   readonly #handovers: HandoverObserver;
+  readonly #pace: CleanupPace;
   readonly #sends: HintSends;
   readonly #greetings: GreetingObserver;
   readonly #routes: RouteObserver;
@@ -132,6 +134,7 @@ export class Monitor {
       seenBy: (host, token) =>
         (this.#rings.get(host) ?? cluster.ring).placement(token as Token).map(({ node }) => node),
     };
+    this.#pace = new CleanupPace(nowUs, (host) => cluster.configOf(host).transferBytesPerSecond);
     this.#objects = new ObjectObserver(
       nowUs,
       owners,
@@ -140,6 +143,7 @@ export class Monitor {
         mayRot: nodesExcepted(plan.faults, 'causality').size > 0,
         forgetful: nodesExcepted(plan.faults, 'hint-delivery'),
         hintAges: this.#hintAges(),
+        removed: (host, bytes) => this.#pace.removed(host, bytes),
         ...this.#spread(),
       },
     );
@@ -175,6 +179,7 @@ export class Monitor {
       if (!cluster.names.includes(host)) return;
       this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
       this.#handovers.started(host);
+      this.#pace.started(host);
     });
     world.trace.on('store.damage.found', ({ host, fields }) => {
       // An operator's copy of a store may be damaged, too.
@@ -298,7 +303,7 @@ export class Monitor {
       standbyPeriods: this.#standbyPeriods(),
       hints: { ...this.#objects.hints, sends: this.#sends.records },
       hintBalances: this.#balances,
-      transfers: joined(this.#objects.cleanups, this.#handovers.records),
+      transfers: joined(joined(this.#objects.cleanups, this.#handovers.records), this.#pace.records),
     };
   }
 

@@ -14,7 +14,7 @@ import type { Dot, VersionVector } from '../../engine/replica/object/dots.ts';
 import { covers } from '../../engine/replica/object/dots.ts';
 import { encodeContent } from '../../engine/replica/object/content.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
-import { describeObject, liveSiblings } from '../../engine/replica/object/object.ts';
+import { describeObject, encodeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import { hintKeyOf } from '../../engine/replication/hints/hint-codec.ts';
 import type { DotRecords } from '../check/disks/dots.ts';
 import type { CoordinatedAt } from '../check/objects/conditional-puts.ts';
@@ -113,6 +113,8 @@ export interface DiskExceptions {
   readonly forgetful: ReadonlySet<string>;
   /** Which hints a host may give up because they are too old (`hint_age_seconds_max`). */
   readonly hintAges: Pick<HintAges, 'began' | 'isTooOld'>;
+  /** Called for each live copy that a host has removed, with the bytes that it has sent before. */
+  readonly removed?: (host: string, bytes: number) => void;
   /** Undefined: a coordinator may keep no hint of a replica that it missed. */
   readonly spread?: Pick<SpreadTerms, 'patienceUs' | 'isHindered' | 'ownersOf'>;
 }
@@ -450,6 +452,7 @@ export class ObjectObserver {
       this.#forsaken.push({ atUs: this.#nowUs(), text });
     };
     this.#cleaned += 1;
+    this.#exceptions.removed?.(host, encodeObject(object).length * owners.length);
     if (owners.includes(host)) return fault('it owns the key');
     const verdicts = owners.map((owner) => this.has(owner, key, object));
     const lacking = owners.find((_, index) => verdicts[index] === 'too few');
