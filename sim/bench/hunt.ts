@@ -11,15 +11,15 @@ import process from 'node:process';
 import { swarm } from '../../scenarios/swarm.ts';
 import { engineWith } from '../cli/mutate-build.ts';
 import { Corpus } from '../guide/corpus.ts';
-import { explore, taskOf } from '../guide/explore.ts';
+import { explore } from '../guide/explore.ts';
 import type { ExplorerState } from '../guide/explorer.ts';
 import { Explorer } from '../guide/explorer.ts';
-import { builtIn } from '../guide/sources.ts';
 import { mutants } from '../mutants/catalogue.ts';
 import type { Mutant } from '../mutants/mutant.ts';
+import type { Plan } from '../plan/plan.ts';
+import { generatePlan } from '../plan/plan-generation.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import { Pool } from '../runner/pool/pool.ts';
-import type { Task } from '../runner/task.ts';
 import { WorldRandom } from '../world/core/random.ts';
 import { figure, median, table } from './figures.ts';
 import { processorSeconds } from './processor-time.ts';
@@ -66,6 +66,8 @@ export interface HuntSummary {
 /** A corpus that is filled, and what its explorer knows. */
 type Warm = { readonly corpus: Corpus['state']; readonly explorer: ExplorerState };
 
+const planOfSeed = (seed: number): Plan => generatePlan(swarm, seed);
+
 /** Runs the duel and prints it. */
 export async function run(options: HuntOptions): Promise<void> {
   const beganSeconds = processorSeconds(process.pid);
@@ -94,7 +96,7 @@ function drawn({ only, order }: HuntOptions): readonly Mutant[] {
 }
 
 async function fill({ warm, firstSeed }: HuntOptions): Promise<Warm> {
-  const explorer = new Explorer(new Corpus(), firstSeed, builtIn);
+  const explorer = new Explorer(new Corpus(), firstSeed, planOfSeed);
   const pool = new Pool(buildDirectory, 1);
   const goesOn = (): boolean => explorer.state.runs < warm;
   try {
@@ -121,19 +123,21 @@ async function hunt(build: string, options: HuntOptions, warm: Warm | undefined)
   try {
     if (warm === undefined) {
       for (; !noticed && spent() < budget; runs++)
-        noticed = await fails(pool, {
-          ...{ kind: 'seed', scenario: swarm.name, seed: nextSeed + runs, twice: 'eighth' },
-        });
+        noticed = await fails(pool, { kind: 'seed', scenario: swarm.name, seed: nextSeed + runs });
     } else {
       const { corpus, explorer: state } = structuredClone(warm);
-      const explorer = new Explorer(new Corpus(corpus), firstSeed, builtIn, { ...state, nextSeed });
+      const explorer = new Explorer(new Corpus(corpus), firstSeed, planOfSeed, { ...state, nextSeed });
       while (!noticed && spent() < budget) {
         const attempts = explorer.next();
         const reached: (readonly string[])[] = [];
         for (const attempt of attempts) {
           if (noticed || spent() >= budget) break;
+          const task =
+            attempt.kind === 'seed'
+              ? ({ kind: 'seed', scenario: swarm.name, seed: attempt.seed } as const)
+              : ({ kind: 'plan', plan: attempt.plan } as const);
           const cells: string[] = [];
-          noticed = await fails(pool, taskOf(attempt, { scenario: swarm.name, twice: 'eighth' }), cells);
+          noticed = await fails(pool, task, cells);
           reached.push(cells);
           runs += 1;
         }
@@ -146,10 +150,14 @@ async function hunt(build: string, options: HuntOptions, warm: Warm | undefined)
   }
 }
 
+type HuntTask =
+  | { readonly kind: 'seed'; readonly scenario: string; readonly seed: number }
+  | { readonly kind: 'plan'; readonly plan: Plan };
+
 /** Whether the run fails, or the engine breaks down in it. Adds what it reached to `cells`. */
-async function fails(pool: Pool, task: Task, cells: string[] = []): Promise<boolean> {
+async function fails(pool: Pool, task: HuntTask, cells: string[] = []): Promise<boolean> {
   try {
-    const answer = await pool.perform(task);
+    const answer = await pool.perform({ ...task, twice: 'eighth' });
     if (answer.kind !== 'ran') return false;
     cells.push(...answer.reached);
     return answer.result.verdict === 'failed';

@@ -108,7 +108,7 @@ export function addRun(program: Command, { print, setExitCode }: Output): void {
     .option('--resume', 'go on with the campaign in --out, if there is one; it is saved every 10 s')
     .option(
       '--guided',
-      'with swarm: mixes in seeds of the other scenarios, and plans that reached something rare with one thing changed; the corpus in --out is kept and gone on with',
+      'with swarm: half of the runs change one thing of a plan that reached something rare; the corpus in --out is kept and gone on with',
     )
     .option('--json', 'print one line of JSON (sim/docs/campaign.schema.json)')
     .option('--github', 'print annotations for GitHub Actions, and add to its summary; on by itself there')

@@ -1,6 +1,6 @@
 /**
- * `lockstep-sim run swarm --guided`: runs seeds of the swarm, seeds of the other scenarios, and variants of plans that
- * reached something rare, shrinks the first failure, and sums up. The corpus is kept in `DIR/corpus`, and a later run goes on with it.
+ * `lockstep-sim run swarm --guided`: runs seeds of the swarm and variants of plans that reached something rare, shrinks
+ * the first failure, and sums up. The corpus is kept in `DIR/corpus`, and a later run goes on with it.
  */
 import { join } from 'node:path';
 import process from 'node:process';
@@ -13,14 +13,13 @@ import { Corpus } from '../guide/corpus.ts';
 import { explore } from '../guide/explore.ts';
 import type { ExplorerState } from '../guide/explorer.ts';
 import { Explorer } from '../guide/explorer.ts';
-import { builtIn } from '../guide/sources.ts';
+import { generatePlan } from '../plan/plan-generation.ts';
 import type { Plan } from '../plan/plan.ts';
 import { buildDirectory } from '../runner/pool/build.ts';
 import { Pool } from '../runner/pool/pool.ts';
-import type { Failure, RunResult, ScenarioSummary, Verdict } from '../runner/result.ts';
+import type { Failure, RunResult } from '../runner/result.ts';
 import { summarizeAll } from '../runner/result.ts';
 import { shrinkFailure, shrinkableInvariant } from '../runner/shrink-failure.ts';
-import type { Tally } from '../runner/tally.ts';
 import { addResult, emptyTally, summaryOf } from '../runner/tally.ts';
 import { readCorpus, writeCorpus } from './corpus-files.ts';
 import { FailureFiles } from './failure-files.ts';
@@ -36,29 +35,6 @@ interface Found {
   readonly plan: Plan;
 }
 
-/** The tallies of the scenarios that ran. */
-class Tallies {
-  readonly #tallies = new Map<string, Tally>([[swarm.name, emptyTally()]]);
-
-  add(result: RunResult): void {
-    const tally = this.#tallies.get(result.scenario) ?? emptyTally();
-    addResult(tally, result);
-    this.#tallies.set(result.scenario, tally);
-  }
-
-  /** The number of runs with this verdict. */
-  count(verdict: Verdict): number {
-    return [...this.#tallies.values()].reduce((sum, { verdicts }) => sum + verdicts[verdict], 0);
-  }
-
-  /** The sums of all scenarios, the swarm first. `failure`: the first, of the scenario `failed`. */
-  summaries(failure: Failure | undefined, failed: string | undefined): readonly ScenarioSummary[] {
-    return [...this.#tallies].map(([name, tally]) =>
-      summaryOf(name, tally, name === failed ? failure : undefined),
-    );
-  }
-}
-
 /** Runs the exploration. Throws `BadRequest` for options that have no meaning here. */
 export async function runGuided(options: RunOptions): Promise<RanCampaign> {
   mustFit(options);
@@ -67,30 +43,31 @@ export async function runGuided(options: RunOptions): Promise<RanCampaign> {
   const startedAt = new Date().toISOString();
   const directory = join(out, 'corpus');
   const saved = await readCorpus(directory, firstSeed);
-  const explorer = new Explorer(new Corpus(saved?.corpus), firstSeed, builtIn, saved?.explorer);
+  const planOfSeed = (seed: number): Plan => generatePlan(swarm, seed);
+  const explorer = new Explorer(new Corpus(saved?.corpus), firstSeed, planOfSeed, saved?.explorer);
   const build = options.mutant === undefined ? buildDirectory : await engineWith(options.mutant);
   const pool = new Pool(build, options.jobs);
   const interruption = new Interruption();
-  const tallies = new Tallies();
+  const tally = emptyTally();
   const wanted = explorer.state.runs + (seedCount ?? Number.POSITIVE_INFINITY);
   const progress = seedCount === undefined ? startTimedProgress(forMs ?? 0) : startProgress(seedCount);
   const isOver = (): boolean =>
     interruption.hasCome ||
-    (options.failFast && tallies.count('failed') > 0) ||
+    (options.failFast && tally.verdicts.failed > 0) ||
     explorer.state.runs >= wanted ||
-    (forMs !== undefined && tallies.count('passed') > 0 && performance.now() - startMs >= forMs);
+    (forMs !== undefined && tally.verdicts.passed > 0 && performance.now() - startMs >= forMs);
   let found: Found | undefined;
   try {
     await interruption.orDone(
       explore({
         ...{ explorer, pool, scenario: swarm.name, twice: options.twice, goesOn: () => !isOver() },
         onRun: (attempt, result) => {
-          tallies.add(result);
+          addResult(tally, result);
           if (result.verdict === 'failed') {
             progress.failed(renderFailureLine(result));
             found ??= { number: attempt.number, result, plan: explorer.planOf(attempt) };
           }
-          progress.ran(tallies.count('failed'), result.scenario);
+          progress.ran(tally.verdicts.failed, swarm.name);
         },
         onBatch: () =>
           writeCorpus(directory, firstSeed, { corpus: explorer.corpus.state, explorer: explorer.state }),
@@ -100,12 +77,8 @@ export async function runGuided(options: RunOptions): Promise<RanCampaign> {
     const failure = found === undefined ? undefined : await lookInto(found, options, pool, interruption);
     const { coverage } = explorer.corpus;
     const limit = forMs === undefined ? undefined : { forMs, notReached: [] };
-    const summary = summarizeAll(
-      tallies.summaries(failure, found?.result.scenario),
-      limit,
-      interruption.hasCome,
-      coverage.summary,
-    );
+    const scenarios = [summaryOf(swarm.name, tally, failure)];
+    const summary = summarizeAll(scenarios, limit, interruption.hasCome, coverage.summary);
     process.stderr.write(`${guidanceText(explorer.state, explorer.corpus.kept.length, directory)}\n`);
     const wallMs = performance.now() - startMs;
     return { summary: { ...summary, coverageTables: coverage.tables }, startedAt, wallMs };
@@ -145,16 +118,11 @@ async function lookInto(
   return files.writeFailure(result, plan, shrunk, true);
 }
 
-/** `Guided: 64 seeds …`: what each kind of runs reached, of this and earlier runs with the corpus. */
-export function guidanceText(
-  { seeds, variants, stories }: ExplorerState,
-  kept: number,
-  directory: string,
-): string {
+/** `Guided: 64 runs …`: what seeds and variants reached, of this and earlier runs with the corpus. */
+export function guidanceText({ seeds, variants }: ExplorerState, kept: number, directory: string): string {
   const parts = [
     `${many(seeds.runs, 'seed')} (${seeds.fresh} reached something new)`,
     `${many(variants.runs, 'variant')} (${variants.fresh})`,
-    `${many(stories.runs, 'seed')} of other scenarios (${stories.fresh})`,
   ];
   return `Guided: ${parts.join(', ')}; ${many(kept, 'plan')} kept in ${directory}.`;
 }

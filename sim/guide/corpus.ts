@@ -8,7 +8,6 @@ import type { Random } from '../../engine/io/random.ts';
 import { Coverage } from '../coverage/coverage.ts';
 import type { CoverageCounts } from '../coverage/coverage.ts';
 import type { Plan } from '../plan/plan.ts';
-import { rareOf, rarityOf } from './rarity.ts';
 
 /** A kept plan. */
 export interface KeptPlan {
@@ -30,6 +29,8 @@ export interface CorpusState {
   readonly coverage: CoverageCounts;
 }
 
+/** A cell is rare while so many runs at most have reached it. */
+const rareRunsMax = 3;
 /** Most kept plans; beyond it the least likely one goes. */
 const keptMax = 400;
 /** The chance of a plan is a whole number of these. */
@@ -60,7 +61,7 @@ export class Corpus {
     origin: Omit<KeptPlan, 'plan' | 'cells' | 'chosen'>,
   ): number {
     const fresh = this.coverage.add(reached);
-    const cells = rareOf(reached, this.coverage);
+    const cells = reached.filter((id) => this.coverage.runsOf(id) <= rareRunsMax);
     if (cells.length === 0) return 0;
     this.#kept.push({ ...origin, plan: plan(), cells, chosen: 0 });
     if (this.#kept.length > keptMax) this.#forgetOne();
@@ -80,7 +81,8 @@ export class Corpus {
   }
 
   #chanceOf({ cells, chosen }: KeptPlan): number {
-    return 1 + Math.floor((chanceUnit * rarityOf(cells, this.coverage)) / (1 + chosen));
+    const rarity = cells.reduce((sum, id) => sum + weightOf(this.coverage.runsOf(id)), 0);
+    return 1 + Math.floor((chanceUnit * Math.min(rarity, 4)) / (4 * (1 + chosen)));
   }
 
   #forgetOne(): void {
@@ -89,4 +91,9 @@ export class Corpus {
     );
     this.#kept.splice(this.#kept.indexOf(least), 1);
   }
+}
+
+/** A cell counts by the square of its rarity. */
+function weightOf(runs: number): number {
+  return 1 / (runs * runs);
 }

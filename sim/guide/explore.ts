@@ -9,7 +9,6 @@ import type { Attempt, Explorer } from './explorer.ts';
 export interface Exploration {
   readonly explorer: Explorer;
   readonly pool: Pool;
-  /** The swarm's name. */
   readonly scenario: string;
   /** Which runs are made twice for `determinism`. */
   readonly twice: Twice;
@@ -41,14 +40,8 @@ export async function explore(exploration: Exploration): Promise<void> {
   }
 }
 
-/** The task of an attempt; `scenario` is the swarm's name. */
-export function taskOf(attempt: Attempt, { scenario, twice }: Pick<Exploration, 'scenario' | 'twice'>): Task {
-  switch (attempt.kind) {
-    case 'seed':
-      return { kind: 'seed', scenario, seed: attempt.seed, twice };
-    case 'story':
-      return { kind: 'seed', scenario: attempt.scenario, seed: attempt.seed, twice };
-    case 'variant':
-      return { kind: 'plan', plan: attempt.plan, twice };
-  }
+function taskOf(attempt: Attempt, { scenario, twice }: Exploration): Task {
+  return attempt.kind === 'seed'
+    ? { kind: 'seed', scenario, seed: attempt.seed, twice }
+    : { kind: 'plan', plan: attempt.plan, twice };
 }

@@ -13,9 +13,7 @@ import { formatPlan } from '../plan/plan.ts';
 import type { Plan } from '../plan/plan.ts';
 import { WorldRandom } from '../world/core/random.ts';
 import { Corpus } from './corpus.ts';
-import type { Attempt, Sources } from './explorer.ts';
 import { Explorer } from './explorer.ts';
-import { Stories } from './stories.ts';
 import { depthMax, priorities } from './order.ts';
 import { variantOf } from './variants.ts';
 
@@ -29,20 +27,11 @@ function planOfSeed(seed: number): Plan {
   return made;
 }
 
-/** Without other scenarios, unless a test adds some. */
-const sources: Sources = {
-  planOfSeed,
-  stories: [],
-  planOfStory: ({ scenario }) => {
-    throw new Error(`no plan of ${scenario} is wanted`);
-  },
-};
-
 const both = ['seed', 'variant'] as const;
 
 /** Batches of an exploration in which the runs of these kinds reach something new. */
-function explored(batches: number, fruitful: readonly Attempt['kind'][]): Explorer {
-  const explorer = new Explorer(new Corpus(), 1, sources);
+function explored(batches: number, fruitful: readonly ('seed' | 'variant')[]): Explorer {
+  const explorer = new Explorer(new Corpus(), 1, planOfSeed);
   for (let batch = 0; batch < batches; batch++) {
     const attempts = explorer.next();
     explorer.took(
@@ -62,36 +51,6 @@ it('variants get half of the runs once they find more than seeds, a fifth until 
   expect(explored(16, ['variant']).sharePercent).toBe(50);
   expect(explored(16, both).sharePercent).toBe(20);
   expect(explored(60, ['seed']).sharePercent).toBe(10);
-});
-
-it('every other scenario has a run before one has two; then those that reach rare cells have more', () => {
-  const names = ['a', 'b', 'c', 'd'];
-  const corpus = new Corpus();
-  const stories = new Stories(names, 7, corpus.coverage);
-  const random = WorldRandom.root('stories');
-  const first = names.map(() => stories.choose(random));
-  expect(first.map((story) => story?.scenario).toSorted()).toEqual(names);
-  expect(first.map((story) => story?.seed)).toEqual([7, 7, 7, 7]);
-  for (let run = 0; run < 5; run++) corpus.coverage.add(['often']);
-  corpus.coverage.add(['often', 'once', 'also once', 'once again', 'and again']);
-  for (const name of names) stories.took(name, ['often']);
-  stories.took('c', ['often', 'once', 'also once', 'once again', 'and again']);
-  const again = new Stories(names, 7, corpus.coverage, stories.state);
-  const drawn = Array.from({ length: 12 }, () => again.choose(random)?.scenario);
-  expect(drawn.filter((name) => name === 'c').length).toBeGreaterThan(5);
-});
-
-it('three fifths of the runs are seeds of other scenarios', () => {
-  const explorer = new Explorer(new Corpus(), 1, { ...sources, stories: ['a', 'b'] });
-  const attempts: Attempt[] = [];
-  for (let batch = 0; batch < 40; batch++) {
-    const next = explorer.next();
-    explorer.took(next, []);
-    attempts.push(...next);
-  }
-  const share = attempts.filter(({ kind }) => kind === 'story').length / attempts.length;
-  expect(share).toBeGreaterThan(0.5);
-  expect(share).toBeLessThan(0.7);
 });
 
 it('a plan whose run reached nothing rare is not kept, and the rarer of two is chosen more often', () => {
@@ -144,7 +103,7 @@ it('a corpus that is read again goes on as it would have gone on', async () => {
   const explorer = explored(4, both);
   await writeCorpus(directory, 1, { corpus: explorer.corpus.state, explorer: explorer.state });
   const saved = await readCorpus(directory, 1);
-  const again = new Explorer(new Corpus(saved?.corpus), 1, sources, saved?.explorer);
+  const again = new Explorer(new Corpus(saved?.corpus), 1, planOfSeed, saved?.explorer);
   expect(again.next()).toEqual(explorer.next());
   expect((await readdir(directory)).length).toBe(explorer.corpus.kept.length + 1);
   await expect(readCorpus(directory, 2)).rejects.toThrow('--first-seed 1');
