@@ -26,7 +26,8 @@ import type { ClientLevels, ClientTarget } from './client.ts';
 import { Client } from './client.ts';
 import { ClientKeys, laterHoldersIn } from './client-keys.ts';
 import type { DurableTags } from './durable-tags.ts';
-import { askRing, pingNode, readAll } from './final-reads.ts';
+import { pingNode, readAll } from './final-reads.ts';
+import { RingReads } from './ring-reads.ts';
 import { sendMalformedInput } from './malformed-input.ts';
 import type { HistoryRecorder } from './history-recorder.ts';
 import type { Impatience } from './impatient-client.ts';
@@ -63,7 +64,7 @@ export class Load {
   readonly malformedInput: MalformedInputRecord[] = [];
   readonly scrapes: ScrapeRecord[] = [];
   readonly pings: NodeRecord[] = [];
-  readonly rings: RingRecord[] = [];
+  readonly #rings = new RingReads();
   readonly transactions = new TransactionRecorder();
   readonly slowReadings: SlowReading[] = [];
   finals: Finals = { dangling: [], liveness: [], heard: [], forgotten: [] };
@@ -250,6 +251,11 @@ export class Load {
     return this.#unauthenticated.ask(id, node, params, (io, task) => this.#spawn(io, id, task));
   }
 
+  /** What each node named as its ring after the calm. */
+  get rings(): readonly RingRecord[] {
+    return this.#rings.records;
+  }
+
   get unauthorized(): Pick<UnauthenticatedClients, 'records' | 'untouched'> {
     return this.#unauthenticated;
   }
@@ -265,6 +271,7 @@ export class Load {
     this.#lookAtBuckets(stopped);
     this.#unauthenticated.lookAfter(stopped, (io, task) => this.#spawn(io, 'strangers', task));
     const datacenters = new Set(this.#plan.nodes.map((node) => node.datacenter));
+    const count = this.#plan.nodes.filter(({ name }) => this.#cluster.members.includes(name)).length;
     for (const datacenter of datacenters) {
       const name = `reader-${datacenter}`;
       const io = this.#world.addHost(name).boot();
@@ -277,8 +284,11 @@ export class Load {
           this.pings.push(await pingNode(target, io, () => this.#world.nowUs, stopped));
         });
         this.#spawn(io, `ring ${target.node}`, async () => {
-          const address = this.#cluster.address(target.node, 'http');
-          this.rings.push(await askRing(target.node, http, address, io, () => this.#world.nowUs, stopped));
+          await this.#rings.ask(target.node, count, {
+            ...{ http, io, stopped },
+            addressOf: (node) => this.#cluster.address(node, 'http'),
+            nowUs: () => this.#world.nowUs,
+          });
         });
         this.#spawn(io, `scrape ${target.node}`, async () => {
           const look = (): Promise<ScrapeRecord> =>
