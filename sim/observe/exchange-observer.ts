@@ -150,6 +150,7 @@ export class ExchangeObserver {
       touched: this.#touched(node, peer, beganUs - slackUs),
       touchedWithin: this.#touched(node, peer, beganUs),
       fromElsewhere: this.#fromElsewhere(open),
+      removed: this.#removed(node, peer),
       skipped: this.#whySkipped(node, peer),
       altered: this.#altered.has(node) || this.#altered.has(peer),
     });
@@ -210,6 +211,19 @@ export class ExchangeObserver {
       }
     }
     return touched;
+  }
+
+  /** Keys of which one side has removed its record. */
+  #removed(left: string, right: string): ReadonlySet<string> {
+    const removed = new Set<string>();
+    for (const name of [left, right]) {
+      const shadow = this.#shadows.get(name);
+      for (const key of shadow?.keys ?? []) {
+        const newest = shadow?.newest(key);
+        if (newest !== undefined && newest.value === undefined) removed.add(nameOfKey(key));
+      }
+    }
+    return removed;
   }
 
   /** Keys written since the exchange began, of which one side now holds a version that neither side held then. */

@@ -18,6 +18,7 @@ const exchange: ExchangeRecord = {
   touched: new Map(),
   touchedWithin: new Map(),
   fromElsewhere: new Set(),
+  removed: new Set(),
   sinceSnapshot: new Set(),
   skipped: '',
   altered: false,
@@ -75,6 +76,9 @@ describe('repair-soundness', () => {
     expect(ok({ ...repair, differingAtEnd: differs, touchedWithin: new Map() })).toBe(false);
     expect(ok({ ...repair, differingAtEnd: differs, touchedWithin: new Map([['k', 2]]) })).toBe(true);
     expect(ok({ ...repair, differingAtEnd: differs, fromElsewhere: differs })).toBe(true);
+    const unwritten = { ...repair, differingAtEnd: differs, touchedWithin: new Map() };
+    expect(ok(unwritten)).toBe(false);
+    expect(ok({ ...unwritten, removed: differs })).toBe(true);
   });
 
   test('breaks for a sweep that begins before its interval is over', () => {

@@ -50,6 +50,8 @@ export interface ExchangeRecord {
   readonly touchedWithin: ReadonlyMap<string, number>;
   /** Keys of which a side received, during the exchange, a version that neither side had at its begin. */
   readonly fromElsewhere: ReadonlySet<string>;
+  /** Keys whose record one side has removed. It remembers the tombstone for a while, and does not take it back. */
+  readonly removed: ReadonlySet<string>;
   /** Keys that changed after the snapshot with which either incarnation began, and before that incarnation. */
   readonly sinceSnapshot: ReadonlySet<string>;
   /** Why the exchange cannot be judged; empty if it can. */
@@ -177,11 +179,12 @@ export function checkRepairs(
 
 function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
   const { differing, differingAtEnd, touched, touchedWithin, fromElsewhere } = exchange;
-  const { reported, listed, endedUs, altered } = exchange;
+  const { reported, listed, endedUs, altered, removed } = exchange;
   for (const { key, outcome } of reported) {
+    if (outcome !== 'repaired' || !differing.has(key) || fromElsewhere.has(key)) continue;
     // The repair itself writes the key; a second write may be a third party's.
-    if (outcome !== 'repaired' || !differing.has(key) || (touchedWithin.get(key) ?? 0) > 1) continue;
-    if (fromElsewhere.has(key)) continue;
+    const writes = touchedWithin.get(key) ?? 0;
+    if (writes > 1 || (writes === 0 && removed.has(key))) continue;
     tally.compare(!differingAtEnd.has(key), endedUs, () => {
       return `${between(exchange)} repaired ${key}, which differs all the same`;
     });
