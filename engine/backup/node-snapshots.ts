@@ -9,6 +9,7 @@
  * Invariants: writes are held for at most one backup at a time, and no longer than its lease, whatever becomes of the
  * process that takes the backup. Pins end with the backup, after `idleUsMax` without a read, or when the node stops.
  */
+import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { LentBytes } from '../base/lent-bytes.ts';
 import type { Timer } from '../io/clock.ts';
@@ -72,6 +73,8 @@ class Stopped extends Error {}
 export class NodeSnapshots {
   readonly #parts: SnapshotDependencies;
   readonly #pins = new Map<string, Pins>();
+  /** The checks under way: each has files of the store open. */
+  readonly #checks = new Set<Promise<void>>();
   #hold: Hold | undefined;
   #isStopped = false;
 
@@ -184,6 +187,8 @@ export class NodeSnapshots {
       await sleep(clock, checkPauseUs);
       if (this.#isStopped) throw new Stopped();
     };
+    const over = new Deferred<void>();
+    this.#checks.add(over.promise);
     spawn('backup.check', async () => {
       try {
         await pins.segments.check(number, rest);
@@ -191,6 +196,9 @@ export class NodeSnapshots {
         if (error instanceof Stopped) return;
         if (!(error instanceof LockstepError)) throw error;
         log.event('warn', 'backup.segment.unchecked', { id, segment: number, detail: error.message });
+      } finally {
+        this.#checks.delete(over.promise);
+        over.resolve();
       }
     });
   }
@@ -204,11 +212,12 @@ export class NodeSnapshots {
     pins.segments.release();
   }
 
-  /** The node stops: before the store is closed. */
-  stop(): void {
+  /** The node stops: before the store is closed. Resolves once no check has a file of the store open. */
+  async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#hold !== undefined) this.#resume();
     for (const id of [...this.#pins.keys()]) this.end(id);
+    await Promise.all(this.#checks);
   }
 
   #expire(id: string): void {

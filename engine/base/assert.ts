@@ -9,6 +9,7 @@
  * Cheap assertions always run. Those that cost more than a few comparisons run only where the ports ask for them
  * (`Io.checks`).
  */
+import { Listeners } from './listeners.ts';
 
 /** Thrown when the program contradicts itself. No code catches it on purpose. */
 export class AssertionError extends Error {
@@ -20,21 +21,7 @@ export type Found = string | number | boolean | undefined;
 
 type Listener = (error: AssertionError) => void;
 
-/** The listeners of failed assertions. They belong to the process: pure functions assert too, and have no ports. */
-class Listeners {
-  readonly #listeners = new Set<Listener>();
-
-  add(listener: Listener): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
-  tell(error: AssertionError): void {
-    for (const listener of [...this.#listeners]) listener(error);
-  }
-}
-
-const listeners = new Listeners();
+const listeners = new Listeners<AssertionError>();
 
 /**
  * Calls `listener` with every assertion that fails in this process, before it is thrown. The listener may end the
@@ -50,7 +37,7 @@ export function onFailedAssertion(listener: Listener): () => void {
  */
 export function failAssertion(message: string, ...found: readonly Found[]): never {
   const error = new AssertionError(found.length === 0 ? message : `${message}; found ${found.join(', ')}`);
-  listeners.tell(error);
+  listeners.notify(error);
   throw error;
 }
 

@@ -4,21 +4,21 @@ import { expect, test } from 'vitest';
 import { asLockstepError, LockstepError, onProgramError } from './errors.ts';
 
 test('an error that JavaScript itself has thrown is reported before it becomes an answer', () => {
-  const heard: Error[] = [];
+  const reported: Error[] = [];
   const bug = new TypeError('x is undefined');
-  const unheed = onProgramError((error) => heard.push(error));
+  const unwatch = onProgramError((error) => reported.push(error));
   expect(asLockstepError(bug)).toMatchObject({ code: 'Internal', message: 'x is undefined', cause: bug });
-  unheed();
+  unwatch();
   asLockstepError(bug);
-  expect(heard).toEqual([bug]);
+  expect(reported).toEqual([bug]);
 });
 
 test('an error of the table, or of the environment, is no bug', () => {
-  const heard: Error[] = [];
-  const unheed = onProgramError((error) => heard.push(error));
+  const reported: Error[] = [];
+  const unwatch = onProgramError((error) => reported.push(error));
   const refusal = new LockstepError('Timeout');
   expect(asLockstepError(refusal)).toBe(refusal);
   expect(asLockstepError(new Error('EIO')).code).toBe('Internal');
-  unheed();
-  expect(heard).toEqual([]);
+  unwatch();
+  expect(reported).toEqual([]);
 });

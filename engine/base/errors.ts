@@ -6,6 +6,7 @@
  * Clients decide by it whether a retry is safe; recorded histories decide by it whether an operation is `fail` or
  * `unknown`. Source of the idea: FoundationDB's error table, Maelstrom's `definite?`.
  */
+import { Listeners } from './listeners.ts';
 
 interface ErrorRow {
   /** HTTP status of the answer that carries this error. */
@@ -146,21 +147,7 @@ export class LockstepError extends Error {
 
 type Listener = (error: Error) => void;
 
-/** The listeners of programming errors. They belong to the process: pure functions fail too, and have no ports. */
-class Listeners {
-  readonly #listeners = new Set<Listener>();
-
-  add(listener: Listener): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
-  tell(error: Error): void {
-    for (const listener of [...this.#listeners]) listener(error);
-  }
-}
-
-const listeners = new Listeners();
+const listeners = new Listeners<Error>();
 
 /**
  * Calls `listener` with every error that JavaScript itself has thrown in the engine (such as `TypeError`) before
@@ -176,12 +163,12 @@ function isProgramError(error: unknown): error is Error {
 }
 
 /**
- * Returns a `LockstepError` unchanged; wraps anything else as `Internal`, with the original as `cause`. Reports what no
- * code can have meant to `onProgramError`.
+ * Returns a `LockstepError` unchanged; wraps anything else as `Internal`, with the original as `cause`. Reports
+ * errors of JavaScript itself to `onProgramError`.
  */
 export function asLockstepError(error: unknown): LockstepError {
   if (error instanceof LockstepError) return error;
-  if (isProgramError(error)) listeners.tell(error);
+  if (isProgramError(error)) listeners.notify(error);
   const detail = error instanceof Error ? error.message : String(error);
   return new LockstepError('Internal', detail, { cause: error });
 }

@@ -41,7 +41,8 @@ export interface Io {
   readonly checks: Checks;
   /**
    * From now on, until the returned function is called, a failed assertion is logged as `assertion.failed`, counted, and
-   * ends the node before any of its code runs again. A node watches from its start until it has stopped.
+   * ends the node before any of its code runs again. An error of JavaScript itself that becomes the answer `Internal`
+   * is logged as `program.failed`. A node watches from its start until it has stopped.
    */
   watchAssertions(): () => void;
   /** Number of assertions that failed while they were watched. Any value but 0 is a bug. */

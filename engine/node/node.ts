@@ -292,7 +292,7 @@ export class Node {
     const drainMs = this.#config.drainTimeoutMs;
     this.#services.health.stopping();
     this.#io.log.event('info', 'node.stopping');
-    snapshots.stop();
+    const checked = snapshots.stop();
     await Promise.all([
       pbc.stop(drainMs),
       redis.stop(drainMs),
@@ -312,15 +312,17 @@ export class Node {
     ]);
     await membership.stop();
     await plane.stop();
-    await moved;
+    await Promise.all([moved, checked]);
     await antiEntropy?.close();
     handoff?.hints.stop();
     publisher.stop();
     driver.close();
-    await handoff?.store.close();
-    await store.close();
-    await this.#services.tracer?.close();
-    this.#unwatch();
+    try {
+      await closeAll(handoff === undefined ? [store] : [handoff.store, store]);
+    } finally {
+      await this.#services.tracer?.close();
+      this.#unwatch();
+    }
     this.#io.log.event('info', 'node.stopped');
   }
 }
@@ -401,8 +403,20 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
       throw recordsLost('it has no peers');
     return { disk, store, hintStore: hints, identity, members, properties, files, version };
   } catch (error) {
-    for (const store of stores.reverse()) await store.close();
+    // The error of the start goes before one of a close.
+    await closeAll(stores.toReversed()).catch(() => undefined);
     throw error;
+  }
+}
+
+/** Closes the stores in turn. Rejects with the first error once all have been closed. */
+async function closeAll(stores: readonly Store[]): Promise<void> {
+  const [first, ...others] = stores;
+  if (first === undefined) return;
+  try {
+    await first.close();
+  } finally {
+    await closeAll(others);
   }
 }
 

@@ -1,5 +1,6 @@
 /** Bundles the machine's ports for the entry point. */
 import { onFailedAssertion } from '../base/assert.ts';
+import { onProgramError } from '../base/errors.ts';
 import type { Checks, Io } from '../io/io.ts';
 import type { LogLevel } from '../io/log.ts';
 import { realClock } from './clock.ts';
@@ -65,12 +66,20 @@ export function createRealIo(options: RealIoOptions): Io {
     },
     failedTasks: () => failedTasks,
     checks: options.checks ?? 'cheap',
-    watchAssertions: () =>
-      onFailedAssertion((error) => {
+    watchAssertions: () => {
+      const unwatchAssertions = onFailedAssertion((error) => {
         failedAssertions += 1;
         log.event('error', 'assertion.failed', { detail: error.message, error: descriptionOf(error) });
         end(error);
-      }),
+      });
+      const unwatchErrors = onProgramError((error) => {
+        log.event('error', 'program.failed', { detail: error.message, error: descriptionOf(error) });
+      });
+      return () => {
+        unwatchAssertions();
+        unwatchErrors();
+      };
+    },
     failedAssertions: () => failedAssertions,
     secured: { clients: clients !== undefined, peers: peers !== undefined },
     failedHandshakes: () => ({

@@ -159,7 +159,7 @@ describe('node-identity', () => {
   it('breaks when a node greets with a number that its disk may lose', () => {
     const greeting = { node: 'n1', atUs: 4, generation: 7, durable: 7 };
     const altered = { ...greeting, generation: 8, durable: undefined };
-    expect(verdict(checkIdentity([], [], [greeting, altered]))).toEqual([true, 1, 1]);
+    expect(verdict(checkIdentity([], [], [greeting, altered]))).toEqual([true, 0, 1]);
     expect(checkIdentity([], [], [{ ...greeting, durable: 6 }]).ok).toBe(false);
   });
 

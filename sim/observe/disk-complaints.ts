@@ -1,7 +1,7 @@
 /**
- * Collects what nodes say of failing disks without a cause (`no-silent-failures`): an incarnation reports that its disk
+ * Collects reports of failing disks that have no cause (`no-silent-failures`): an incarnation reports that its disk
  * failed, and its disk has failed no operation and returned no altered bytes. Then a handler took a fault of the program
- * for one of the disk, and nothing else tells of it.
+ * for one of the disk, and no other check would notice that.
  */
 import type { BadEvent } from '../check/report.ts';
 import type { Trace } from '../world/core/trace.ts';

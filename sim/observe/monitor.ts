@@ -271,7 +271,10 @@ export class Monitor {
     if (isUndisturbed(this.#plan)) return 0;
     // Copies on a damaged disk may be unreadable, and copies on their way to new owners may be missing.
     const isMoving = faults.some(({ kind }) => movingKinds.includes(kind));
-    return isMoving || nodesExcepted(faults, 'snapshot-rejection').size > 0 ? Infinity : this.#settledUs;
+    // A backup holds writes back, those of a read repair, too.
+    const isHeld = this.#plan.backups !== undefined;
+    const isDamaged = nodesExcepted(faults, 'snapshot-rejection').size > 0;
+    return isMoving || isHeld || isDamaged ? Infinity : this.#settledUs;
   }
 
   /** Records the memory that reads hold when the cluster is quiet; it should be none. */

@@ -2,12 +2,16 @@
  * Decodes the Redis connections of one incarnation from the wire, independently of the engine: commands as the process
  * receives them, replies as it writes them, and how connections end. Replies come in the order of the commands.
  *
- * A node starts a command at the latest when no conflicting command is in progress, and never before an earlier command of the
- * connection. The moment when a conflict ends is invisible from outside. A command that had to wait therefore counts as
- * started once it, or a later one, is answered; until then it is counted apart (`held`). So is a command behind several
- * that have no reply, since a node bounds how many it begins, and one that was
- * delivered to a node whose client does not read its replies: the node takes no command until the client does.
+ * A node starts a command at the latest when no conflicting command is in progress, and never before an earlier command
+ * of the connection. The moment when a conflict ends is invisible from outside. A command that had to wait therefore
+ * counts as started once it, or a later one, is answered; until then it is counted apart (`held`). The same holds for:
+ *
+ * - a command behind several that have no reply, since a node bounds how many it begins;
+ * - one that was delivered to a node whose client does not read its replies: the node takes no command until it does;
+ * - those after the last command of a fair turn (`requestsPerTurn`): the node begins them when a timer has fired, which
+ *   may be late.
  */
+import { requestsPerTurn } from '../../engine/api/session/fair-turns.ts';
 import { ProtocolError, RequestReader } from '../../engine/api/redis/request-reader.ts';
 import type { Reply } from '../../engine/api/redis/reply-reader.ts';
 import { ReplyReader } from '../../engine/api/redis/reply-reader.ts';
@@ -76,6 +80,8 @@ interface Asked {
   /** The counters that the command increments, and by how much. */
   readonly sums: readonly (readonly [name: string, amount: number])[];
   readonly messages: MessageCommand;
+  /** The number of its fair turn. */
+  readonly turn: number;
   /** Replies to come: a command that subscribes has one for each name. */
   left: number;
   held: boolean;
@@ -89,6 +95,10 @@ class Conversation {
   });
   readonly wrote = new ReplyReader();
   readonly owed: Asked[] = [];
+  /** Commands received. */
+  received = 0;
+  /** The last fair turn that has certainly begun. */
+  turn = 0;
   /** Purposes of the commands between MULTI and EXEC. */
   queued: (Purpose | undefined)[] | undefined;
   /** Keys that EXEC will name, and watched keys. */
@@ -182,6 +192,7 @@ export class RedisObserver {
       const asked = conversation.owed[0];
       if (asked !== undefined) {
         this.#release(asked);
+        conversation.turn = asked.turn;
         asked.left -= 1;
         if (asked.left > 0 && next.kind !== 'error') continue;
         conversation.owed.shift();
@@ -231,7 +242,8 @@ export class RedisObserver {
     conversation.broken = true;
     const messages = { replies: 1, publishes: 0 };
     const malformed = { name: '', purpose: undefined, order: 'free', key: '', sums: commandAlone } as const;
-    this.#owe(conversation, { ...malformed, messages });
+    const turn = Math.floor(conversation.received / requestsPerTurn);
+    this.#owe(conversation, { ...malformed, messages, turn });
   }
 
   #asked(conversation: Conversation, request: readonly Buffer[]): void {
@@ -247,11 +259,16 @@ export class RedisObserver {
     if (name === 'flushdb' || name === 'flushall') this.#sums.add('flushes');
     const order = alone.includes(name) ? 'alone' : (purpose ?? 'free');
     const key = request[1]?.toString('latin1') ?? '';
-    this.#owe(conversation, { name, purpose, order, key, sums, messages });
+    const turn = Math.floor(conversation.received / requestsPerTurn);
+    conversation.received += 1;
+    this.#owe(conversation, { name, purpose, order, key, sums, messages, turn });
   }
 
-  #owe({ owed }: Conversation, asked: Omit<Asked, 'held' | 'left'>): void {
-    const held = owed.length >= begunAtOnce || owed.some((earlier) => earlier.held || meets(earlier, asked));
+  #owe({ owed, turn }: Conversation, asked: Omit<Asked, 'held' | 'left'>): void {
+    const held =
+      asked.turn > turn ||
+      owed.length >= begunAtOnce ||
+      owed.some((earlier) => earlier.held || meets(earlier, asked));
     owed.push({ ...asked, left: asked.messages.replies, held });
     for (const [name, amount] of asked.sums) this.#sums.add(held ? `held.${name}` : name, amount);
   }

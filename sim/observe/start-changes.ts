@@ -21,7 +21,10 @@ export class StartChanges {
     this.#lifeOf = lifeOf;
     trace.on('host.booted', ({ host }) => void this.#starting.add(host));
     trace.on('store.opened', ({ host, fields }) => {
-      if (fields['directory'] === store) this.#starting.delete(host);
+      if (fields['directory'] !== store) return;
+      this.#starting.delete(host);
+      // Whatever is refused from now on, the store itself was not.
+      this.#changed.delete(`${host}/${this.#lifeOf(host)}`);
     });
     for (const event of changeEvents)
       trace.on(event, ({ host, fields }) => this.changes(host, String(fields['what'])));

@@ -223,7 +223,7 @@ export class World {
     this.#running = true;
     const unguard = guardAmbientTime((name) => this.#machineCalled(name));
     const unlisten = onFailedAssertion((error) => this.#assertionFailed(error));
-    const unheed = onProgramError((error) => this.#programFailed(error));
+    const unwatchErrors = onProgramError((error) => this.#programFailed(error));
     const unfollow = onRareBranch((name) => {
       if (this.#ground.actor?.alive === true) this.#rareBranches.add(name);
     });
@@ -236,7 +236,7 @@ export class World {
     } finally {
       unguard();
       unlisten();
-      unheed();
+      unwatchErrors();
       unfollow();
       this.#ground.outside = false;
       this.#ground.leave();

@@ -6,8 +6,8 @@
  *
  * - If the turn begins with a plain SET, and holds only plain SETs and reads, then nothing depends on the present value.
  *   The turn writes the last value as a put that replaces what a majority holds. If another write may count as newer,
- *   the turn reads the key and puts on top of that. If the value that it has read may expire, the second way applies; so
- *   it does for all SETs until a rolling upgrade from version 3 of peer messages is finalized.
+ *   the turn reads the key and puts on top of that. If the value that it has read may expire, the second way applies.
+ *   Every plain SET takes the second way until a rolling upgrade from version 3 of peer messages is finalized.
  * - Otherwise the turn reads the key, applies the commands, and commits the result at the key's primary, on condition
  *   that the key is unchanged. If another client was faster, the turn reads and applies again.
  *

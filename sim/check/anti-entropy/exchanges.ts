@@ -20,7 +20,7 @@
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
-import { joinReports, Tally } from '../report.ts';
+import { joinReports, Tally, uncounted } from '../report.ts';
 
 /** A key that an exchange reported, with its outcome. */
 export interface ReportedKey {
@@ -108,8 +108,14 @@ export const exchangeSoundnessRow = invariant({
   check: ({ exchanges }: ExchangeEvidence) => checkExchanges(exchanges.exchanges, exchanges.leaves),
 });
 
-/** Codes with which one node would tell that it does not understand the other, or itself. */
-const misunderstandings: readonly string[] = ['FrameInvalid', 'BadRequest', 'Internal'];
+/** Codes of errors that only a bug of one of the two nodes causes. */
+const unexplained: readonly string[] = ['FrameInvalid', 'BadRequest', 'Internal'];
+
+function compareAborted(exchange: ExchangeRecord, tally: Tally): void {
+  tally.compare(!unexplained.includes(exchange.code), exchange.endedUs, () => {
+    return `${between(exchange)} was aborted with ${exchange.code}, which no fault of its environment explains`;
+  });
+}
 
 /** Checks `exchange-soundness`. */
 export function checkExchanges(
@@ -117,13 +123,10 @@ export function checkExchanges(
   leaves: readonly LeafRecord[],
 ): CheckReport {
   const tally = new Tally('exchange-soundness');
+  const aborted = new Tally('exchange-soundness');
   for (const exchange of exchanges) {
-    const { code, end, endedUs, skipped } = exchange;
-    if (end === 'aborted')
-      tally.compare(!misunderstandings.includes(code), endedUs, () => {
-        return `${between(exchange)} was aborted with ${code}, which no fault of its environment explains`;
-      });
-    if (skipped !== '') tally.skip();
+    if (exchange.end === 'aborted') compareAborted(exchange, aborted);
+    if (exchange.skipped !== '') tally.skip();
     else compareExchange(exchange, tally);
   }
   for (const { node, atUs, segment, saved, derived } of leaves) {
@@ -131,7 +134,7 @@ export function checkExchanges(
       return `${node} saved segment ${segment} of its hash tree with ${saved}; the objects of its store, hashed again, give ${derived}`;
     });
   }
-  return tally.report();
+  return joinReports(tally.report(), uncounted(aborted.report()));
 }
 
 function compareExchange(exchange: ExchangeRecord, tally: Tally): void {
@@ -158,7 +161,7 @@ export const repairSoundnessRow = invariant({
   breach: 'a repair overwrites something newer, brings a deletion back, or never ends',
   needs: ['exchanges'],
   check: ({ exchanges: { exchanges, successions, sweeps } }: ExchangeEvidence) =>
-    joinReports(checkRepairs(exchanges, successions), checkSweeps(sweeps)),
+    joinReports(checkRepairs(exchanges, successions), uncounted(checkSweeps(sweeps))),
 });
 
 /** Checks `repair-soundness`. */

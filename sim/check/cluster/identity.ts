@@ -1,13 +1,13 @@
 /**
  * `node-identity` (INV19), identity: a name belongs to one incarnation of one process at a time. Once a node has
  * greeted a newer incarnation of a peer, it answers no request of an older one. A node greets its peers only with an
- * incarnation number that its disk certainly holds (skipped: identity files that a fault has altered). A second process on a directory in use
- * is refused, and so is a start whose configuration names an invalid token. `ring-agreement` checks that no node takes
- * an impostor for a member.
+ * incarnation number that its disk certainly holds (skipped: identity files that a fault has altered). A second process
+ * on a directory in use is refused, and so is a start whose configuration names an invalid token. `ring-agreement`
+ * checks that no node takes an impostor for a member.
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
-import { Tally } from '../report.ts';
+import { joinReports, Tally, uncounted } from '../report.ts';
 
 /** A node's answer to a peer's request; the connection had been greeted as this incarnation. */
 export interface AnswerRecord {
@@ -68,10 +68,11 @@ export function checkIdentity(
       return `${node} answered ${peer} in its life ${life}, after it had greeted its life ${newest}`;
     });
   }
+  const greeted = new Tally('node-identity');
   for (const { node, atUs, generation, durable } of greetings) {
-    if (durable === undefined) tally.skip();
+    if (durable === undefined) greeted.skip();
     else
-      tally.compare(generation <= durable, atUs, () => {
+      greeted.compare(generation <= durable, atUs, () => {
         return `${node} greets as incarnation ${generation}, and a crash would leave ${durable}`;
       });
   }
@@ -80,5 +81,5 @@ export function checkIdentity(
       return `${what}: ${refused === '' ? 'it started' : refused}, expected ${expected}`;
     });
   }
-  return tally.report();
+  return joinReports(tally.report(), uncounted(greeted.report()));
 }

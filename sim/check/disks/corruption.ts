@@ -113,7 +113,7 @@ function checkReport(report: DamageReport, { altered, failedReads }: CorruptionR
   const { node, life, path, from, atUs } = report;
   // A fault altered that file or the whole disk, or the node cannot read it.
   const caused =
-    altered.some((range) => range.node === node && (range.path === path || range.path === '')) ||
+    altered.some((range) => range.node === node && range.atUs <= atUs && isOf(range.path, path)) ||
     failedReads.some(
       (read) => read.node === node && read.life === life && read.path === path && read.atUs <= atUs,
     );
@@ -122,4 +122,9 @@ function checkReport(report: DamageReport, { altered, failedReads }: CorruptionR
     atUs,
     () => `${node}, life ${life}, calls ${path} damaged at ${from}, which nothing has touched`,
   );
+}
+
+/** Whether what befell `altered` shows in the file at `path`: files are written under a new name first. */
+function isOf(altered: string, path: string): boolean {
+  return altered === '' || altered === path || altered === `${path}.new`;
 }

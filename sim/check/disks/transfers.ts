@@ -7,7 +7,7 @@
  *   that all other owners in its datacenter have held since before it started.
  * - A node gives up a live copy of a key only where it owns the key no more, by the ring that it has, and after the
  *   disks of all owners hold every version of the copy. A tombstone that an owner has removed covers what it replaced.
- * - After each such removal it rests for as long as \`transfer_bytes_per_second\` allows for the bytes sent before.
+ * - After each such removal it rests for as long as `transfer_bytes_per_second` allows for the bytes sent before.
  *
  * Skipped: versions that an owner's disk may have forgotten, or that its context has pruned; keys written during the
  * move; replacements of members that are gone for good.

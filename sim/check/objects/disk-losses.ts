@@ -4,7 +4,8 @@
  *
  * A node must notice a bit that rots among the records of its log, unless the next start takes the place for a torn
  * tail. It then answers no key as absent that it may have lost, until every other owner has been asked for it. So a
- * noticed loss excuses an older value, and what no disk holds any more, but no absence while another disk holds the value.
+ * noticed loss excuses an older value, and what no disk holds any more, but no absence while another disk holds the
+ * value.
  */
 
 /** The loss of data that a node's disk held, or had acknowledged. */

@@ -4,9 +4,9 @@
  * left for the read; the history states that number as the read's need. Every acknowledged write lay durably on as many
  * as it asked for. If these numbers add up to more than the copies, the two sets share a replica. A refusal names as
  * away only peers that the node did not call routable at the time, and too few others remained. At a SAFE level, while
- * nothing goes wrong, no read is refused because its copies differ: they are equal, or the read repairs them. No read fails for want of answers while no fault
- * hinders the node that was asked and as many replicas as must answer: the node asks others than those that are silent.
- * The same holds for GETs of Redis clients (`protocols/redis-reads.ts`).
+ * nothing goes wrong, no read is refused because its copies differ: they are equal, or the read repairs them. No read
+ * fails for want of answers while no fault hinders the node that was asked and as many replicas as must answer: the node
+ * asks others than those that are silent. The same holds for GETs of Redis clients (`protocols/redis-reads.ts`).
  *
  * A coordinator that holds a copy counts as one of the answers: its own read is on no wire. Skipped: writes that may
  * leave no tag on a disk (see `durable-before-ack`, and all in buckets without siblings), and refusals that name no

@@ -5,8 +5,9 @@
  *
  * A foreign or damaged disk does no harm either. A start on another node's disk, or on the node's own disk from before
  * it left, is refused as `StoreForeign`. A start is refused as `StorageFailed` or `Corrupted` only if its disk failed
- * or returned altered bytes, and as `FormatUnsupported` only if its build is older than a finalized upgrade. A refused start leaves no
- * resource behind, and one that refuses its store leaves the store as it was. Each such start is one comparison.
+ * or returned altered bytes, and as `FormatUnsupported` only if its build is older than a finalized upgrade. A refused
+ * start leaves no resource behind, and one that refuses its store leaves the store as it was. Each such start is one
+ * comparison.
  *
  * Skipped: bursts that never reached their node (it was down, or the network lost them), connection ends that a fault
  * explains, and starts that did not complete.

@@ -15,6 +15,11 @@ export function isMixedInFlushed(mixed: ReadonlySet<string>, key: string): boole
   return mixed.has(`redis:${flushedDatabase}/${key}`);
 }
 
+/** Whether a mixed transaction wrote any key of the database that clients flush. */
+export function hasMixedInFlushed(mixed: ReadonlySet<string>): boolean {
+  return [...mixed].some((name) => name.startsWith(`redis:${flushedDatabase}/`));
+}
+
 /** Whether a mixed transaction moved an amount: the balances need not add up any more. */
 export function hasMixedAccounts(mixed: ReadonlySet<string>): boolean {
   return [...mixed].some((name) => name.startsWith('redis/a'));

@@ -62,7 +62,7 @@ function checkDecision(record: DecisionRecord, { forgetful, lost }: DecisionEvid
 }
 
 /** Nodes whose branches an operator decides or abandons in this step. */
-function nodesByHand({ node, step, fields }: Step): readonly string[] {
+function nodesDecided({ node, step, fields }: Step): readonly string[] {
   switch (step) {
     case 'branch.decided':
       return [node];
@@ -77,13 +77,13 @@ function nodesByHand({ node, step, fields }: Step): readonly string[] {
 }
 
 /** `n2 n1-…-1`: branches that an operator decided or abandoned. */
-export function branchesByHand(steps: readonly Step[]): ReadonlySet<string> {
-  return new Set(steps.flatMap((step) => nodesByHand(step).map((node) => `${node} ${step.xid}`)));
+export function heuristicBranches(steps: readonly Step[]): ReadonlySet<string> {
+  return new Set(steps.flatMap((step) => nodesDecided(step).map((node) => `${node} ${step.xid}`)));
 }
 
 /** Transactions of which an operator decided a branch or abandoned a lost one. */
 export function decidedHeuristically(steps: readonly Step[]): ReadonlySet<string> {
-  return new Set(steps.filter((step) => nodesByHand(step).length > 0).map(({ xid }) => xid));
+  return new Set(steps.filter((step) => nodesDecided(step).length > 0).map(({ xid }) => xid));
 }
 
 /**
@@ -95,7 +95,7 @@ export function mixedHeuristically(
   committed: ReadonlySet<string>,
 ): ReadonlySet<string> {
   const isMixed = (step: Step): boolean =>
-    nodesByHand(step).length > 0 && decisionOf(step) !== (committed.has(step.xid) ? 'commit' : 'rollback');
+    nodesDecided(step).length > 0 && decisionOf(step) !== (committed.has(step.xid) ? 'commit' : 'rollback');
   return new Set(steps.filter(isMixed).map(({ xid }) => xid));
 }
 

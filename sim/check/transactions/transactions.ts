@@ -26,7 +26,7 @@ import type { LevelReach } from '../../evidence/level-reach.ts';
 import type { TransactionHistory } from '../../evidence/transactions.ts';
 import type { LivenessRecord } from '../cluster/liveness.ts';
 import {
-  branchesByHand,
+  heuristicBranches,
   checkOperatorDecisions,
   decidedHeuristically,
   mixedHeuristically,
@@ -253,7 +253,7 @@ export function checkAtomicity(
   replacements: ReadonlyMap<string, string> = new Map(),
 ): CheckReport {
   const tally = new Tally('atomicity');
-  const byHand = branchesByHand(steps);
+  const heuristic = heuristicBranches(steps);
   for (const [xid, story] of storiesOf(steps)) {
     if (story.alone) continue;
     const { decidedUs } = story;
@@ -262,7 +262,7 @@ export function checkAtomicity(
       const isLost = lost.includes(node);
       if (isLost && (decidedUs === undefined || !replacements.has(node) || lost.includes(story.decidedBy)))
         continue;
-      if (byHand.has(`${node} ${xid}`) && (!isLost || story.isRecovered)) {
+      if (heuristic.has(`${node} ${xid}`) && (!isLost || story.isRecovered)) {
         tally.skip();
         continue;
       }
@@ -329,7 +329,7 @@ export function checkStability(
 ): CheckReport {
   const tally = new Tally('outcome-stability');
   const stories = storiesOf(steps);
-  const byHand = branchesByHand(steps);
+  const heuristic = heuristicBranches(steps);
   const said = new Map<string, HeardOutcome['outcome']>();
   for (const { atUs, xid, outcome } of heard) {
     if (xid === '' || outcome === 'unknown') {
@@ -340,7 +340,7 @@ export function checkStability(
     said.set(xid, outcome);
     tally.compare(before === outcome, atUs, () => `${xid} was ${before} and is said to be ${outcome}`);
     const branches = [...(stories.get(xid)?.branches ?? [])].filter(
-      ([node]) => !byHand.has(`${node} ${xid}`),
+      ([node]) => !heuristic.has(`${node} ${xid}`),
     );
     const done = branches.some(([, { applications }]) => applications > 0);
     if (outcome === 'aborted')
