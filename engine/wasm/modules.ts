@@ -68,7 +68,7 @@ export class Modules implements PhaseModules {
 
   /**
    * Reads the stored entries and registers the modules of the configuration. Rejects with `ConfigInvalid`, naming id and
-   * path, if one cannot be read or registered.
+   * path, if one cannot be read or registered, and with `StorageFailed` if the store cannot keep it.
    */
   async start(configured: readonly ConfiguredModule[]): Promise<void> {
     const { registry, tools, cache } = this.#parts;
@@ -78,7 +78,8 @@ export class Modules implements PhaseModules {
         const file = await tools.readFile(path, cache.limits.moduleBytesMax);
         await registry.configure(id, await this.#binaryOf(file));
       } catch (cause) {
-        if (!(cause instanceof LockstepError)) throw cause;
+        // A disk that fails is no fault of the configuration.
+        if (!(cause instanceof LockstepError) || cause.code === 'StorageFailed') throw cause;
         const detail = `store_wasm_modules: the module ${id} (${path}): ${cause.message}`;
         throw new LockstepError('ConfigInvalid', detail, { cause });
       }

@@ -134,7 +134,7 @@ class Run {
   readonly #monitor: Monitor;
   /** Undefined if the plan asks for nothing that it observes, or with `unobserved`. */
   readonly #observer: RunObserver | undefined;
-  /** Undefined for a plan without transactions, or with `unobserved`. */
+  /** Undefined for a plan without transactions and operators' decisions, or with `unobserved`. */
   readonly #steps: TransactionSteps | undefined;
   readonly #exchanges: ExchangeObserver | undefined;
   /** Undefined with `unobserved` or `uncovered`. */
@@ -231,8 +231,12 @@ class Run {
     if (plan.faults.some(({ kind }) => kind === 'membership-change')) exchanges?.ringMoves();
     this.#monitor = new Monitor(this.#world, this.#cluster, plan, this.#faults, this.#observed);
     const onScraped = (node: string): void => this.#looks.at(node, 'running');
-    const transacts = this.#observed && plan.transactionClients > 0;
-    this.#steps = transacts ? new TransactionSteps(this.#world, this.#cluster) : undefined;
+    // What an operator decides of a Redis command's transaction is told by its steps, too.
+    const decides = plan.faults.some(({ kind }) => kind === 'heuristic-decision');
+    this.#steps =
+      this.#observed && (plan.transactionClients > 0 || decides)
+        ? new TransactionSteps(this.#world, this.#cluster)
+        : undefined;
     this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
     this.#coverage = this.#observed && settings.uncovered !== true ? this.#cover() : undefined;
   }
