@@ -88,7 +88,7 @@ export class UpgradeOperator {
   }
 
   /**
-   * A node that runs a build older than the minimum is refused by peers that have recorded it, and hears nothing of them.
+   * A node that runs a build older than the minimum is refused by peers that have recorded it: no heartbeat reaches it.
    * It runs so only if a call was left open, or if its disk forgot the record. Other nodes are undisturbed.
    */
   get disturbances(): readonly DetectorDisturbance[] {

@@ -2,6 +2,7 @@
  * A cluster in the world: the hosts of its nodes, their configurations, and the incarnations that run on them. The only
  * place of the simulator that builds a Node.
  */
+import { Deferred } from '../../../engine/base/deferred.ts';
 import { present } from '../../../engine/base/assert.ts';
 import { LockstepError } from '../../../engine/base/errors.ts';
 import type { JoinMode } from '../../../engine/config/keys.ts';
@@ -315,6 +316,8 @@ export class Cluster {
     if (life?.node === undefined || life.stopping) return false;
     const start: DoubleStart = { node: name, atUs: this.#world.nowUs, refused: '', cutOff: false };
     this.#doubleStarts.push(start);
+    const over = new Deferred<void>();
+    life.second = over.promise;
     life.io.spawn('second', async () => {
       try {
         const second = await Node.start(life.io, slot.config, { credentials: slot.credentials });
@@ -322,6 +325,8 @@ export class Cluster {
         start.refused = 'nothing: it served';
       } catch (error) {
         start.refused = codeOf(error);
+      } finally {
+        over.resolve();
       }
     });
     return true;
@@ -385,7 +390,7 @@ export class Cluster {
     const slot = this.#slot(name);
     if (slot.life !== undefined) return;
     const io = slot.host.boot();
-    const life: SlotIncarnation = { io, node: undefined, stopping: false };
+    const life: SlotIncarnation = { io, node: undefined, stopping: false, second: undefined };
     slot.life = life;
     io.spawn('node', async () => {
       try {
@@ -477,6 +482,8 @@ export class Cluster {
     life.stopping = true;
     const stop = async (): Promise<void> => {
       await node.stop();
+      // What a second process still holds is not the node's.
+      await life.second;
       // In a separate event, after this task has ended: otherwise the task itself would count as left behind.
       this.#world.after(0, `stopped ${name}`, () => {
         if (slot.life !== life) return;

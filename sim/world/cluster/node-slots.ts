@@ -39,6 +39,8 @@ export interface SlotIncarnation {
   node: Node | undefined;
   /** It was asked to stop, and lets the directory go. */
   stopping: boolean;
+  /** Resolves when the second start (`startTwice`) that began last is over; undefined: there was none. */
+  second: Promise<void> | undefined;
 }
 
 /** One node of the cluster. */
