@@ -231,14 +231,15 @@ class Run {
     if (plan.faults.some(({ kind }) => kind === 'membership-change')) exchanges?.ringMoves();
     this.#monitor = new Monitor(this.#world, this.#cluster, plan, this.#faults, this.#observed);
     const onScraped = (node: string): void => this.#looks.at(node, 'running');
-    // What an operator decides of a Redis command's transaction is told by its steps, too.
-    const decides = plan.faults.some(({ kind }) => kind === 'heuristic-decision');
-    this.#steps =
-      this.#observed && (plan.transactionClients > 0 || decides)
-        ? new TransactionSteps(this.#world, this.#cluster)
-        : undefined;
+    this.#steps = this.#stepsOf(plan);
     this.#load = new Load(this.#world, this.#cluster, plan, this.#recorder, durable, onScraped);
     this.#coverage = this.#observed && settings.uncovered !== true ? this.#cover() : undefined;
+  }
+
+  #stepsOf({ transactionClients, faults }: Plan): TransactionSteps | undefined {
+    // The steps also say what an operator decides of a Redis command's transaction.
+    const isFollowed = transactionClients > 0 || faults.some(({ kind }) => kind === 'heuristic-decision');
+    return this.#observed && isFollowed ? new TransactionSteps(this.#world, this.#cluster) : undefined;
   }
 
   #cover(): CoverageObserver {

@@ -81,7 +81,7 @@ test.each([
       await turns();
       expect(store.damages).toMatchObject([{ ...damage, foundBy: 'verify' }]);
     }
-    snapshots.stop();
+    await snapshots.stop();
     await store.close();
     expect(failures).toEqual([]);
   },
