@@ -6,7 +6,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { ByteString, NodeId, Token } from '../../base/ids.ts';
 import { byteStringFrom, byteStringOf } from '../../base/ids.ts';
 import type { ObjectKey, PackedKey } from '../../base/object-key.ts';
-import { defaultType, objectKey, systemKey } from '../../base/object-key.ts';
+import { bucketPrefix, defaultType, objectKey, systemKey, unpackKey } from '../../base/object-key.ts';
 import type { ReplyHandler } from '../../replication/peer-links.ts';
 import type { ReadDone } from '../../replica/key-slots.ts';
 import { plainContent, tombstone } from '../../replica/object/content.ts';
@@ -187,6 +187,7 @@ function cluster(names: readonly string[]): {
   readonly standby: Set<string>;
   readonly asked: string[];
   readonly failEvery: { at: number };
+  readonly epoch: { present: number };
   readonly coverage: (name: string) => Coverage;
   readonly ring: Ring;
 } {
@@ -200,6 +201,7 @@ function cluster(names: readonly string[]): {
   const standby = new Set<string>();
   const asked: string[] = [];
   const failEvery = { at: 0 };
+  const epoch = { present: 0 };
   let nowUs = 0;
   const coverages = new Map<string, Coverage>();
   const request = (
@@ -242,7 +244,7 @@ function cluster(names: readonly string[]): {
       plane: { request },
       stats: new NodeStats(),
       peerIndex: () => 0,
-      epochOf: () => 0,
+      epochOf: () => epoch.present,
       admitEpoch: () => Promise.resolve(),
     };
     const io = { spawn: (_name: string, task: () => Promise<void>) => void task().catch(() => undefined) };
@@ -256,6 +258,7 @@ function cluster(names: readonly string[]): {
     standby,
     asked,
     failEvery,
+    epoch,
     ring,
     coverage: (name) => present(coverages.get(name), 'a node'),
   };
@@ -304,6 +307,31 @@ describe('a listing of the cluster', () => {
     failEvery.at = 0;
     away.add('n1').add('n2');
     expect(await keysOf(coverage('n3'))).toEqual(calm);
+  });
+
+  test('names no key twice that is written again after a flush between two pages', async () => {
+    const { stores, coverage, epoch, ring } = cluster(names);
+    fill(stores, ring, 100);
+    for (const store of stores.values()) {
+      for (const packed of [...store.objects.keys()]) {
+        const { key } = present(unpackKey(packed), 'a key');
+        const again = (bucketPrefix(defaultType, bucketA, 1) + key) as PackedKey;
+        const at = present(store.tokenOf(packed), 'its token');
+        store.add({ type: defaultType, bucket: bucketA, key, packed: again }, at);
+      }
+    }
+    const seen: ByteString[] = [];
+    for await (const { names: page } of coverage('n1').keys(
+      defaultType,
+      bucketA,
+      { live: true },
+      60_000_000,
+    )) {
+      seen.push(...page.map(({ name }) => name));
+      epoch.present = 1;
+    }
+    expect(seen.length).toBe(100);
+    expect(new Set(seen).size).toBe(100);
   });
 
   test('begins at the given token', async () => {

@@ -14,6 +14,8 @@ import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
+import { bucketPrefix, unpackKey } from '../../base/object-key.ts';
 import type { Asking, RoundDependencies } from '../../replication/round-dependencies.ts';
 import { askPeer, replyError, roundError, troubleError } from '../../replication/round-dependencies.ts';
 import { standbyLast } from '../../replication/plan.ts';
@@ -179,10 +181,14 @@ export class Coverage {
     throw failures.length === 0 ? new LockstepError('NoTargets', what) : roundError(failures, what);
   }
 
+  /** The name behind which the page begins counts in every epoch: else the next page after a flush names it again. */
   #inPresentEpoch(request: ListingRequest): ListingRequest {
-    const { type, bucket } = request;
+    const { type, bucket, skip } = request;
     const epoch = bucket === undefined ? 0 : this.#parts.epochOf(type, bucket);
-    return epoch === 0 ? request : { ...request, epoch };
+    if (bucket === undefined || epoch === 0) return request;
+    const name = skip === undefined ? undefined : unpackKey(skip as PackedKey)?.key;
+    if (name === undefined) return { ...request, epoch };
+    return { ...request, epoch, skip: (bucketPrefix(type, bucket, epoch) + name) as ByteString };
   }
 
   /** The answers of `wanted` of the members, asked concurrently; each that fails is replaced by the next. */
