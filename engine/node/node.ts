@@ -13,7 +13,7 @@ import type { ConsolePage } from '../api/http/console-routes.ts';
 import type { Credential } from '../auth/credentials.ts';
 import { Gate } from '../auth/gate.ts';
 import { assert, present } from '../base/assert.ts';
-import { LockstepError } from '../base/errors.ts';
+import { LockstepError, asLockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import { version } from '../base/version.ts';
 import type { NodeConfig } from '../config/config.ts';
@@ -404,20 +404,24 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
     return { disk, store, hintStore: hints, identity, members, properties, files, version };
   } catch (error) {
     // The error of the start goes before one of a close.
-    await closeAll(stores.toReversed()).catch(() => undefined);
+    await closeAll(stores.toReversed()).catch((failure: unknown) => {
+      io.log.event('error', 'node.close.failed', { detail: asLockstepError(failure).message });
+    });
     throw error;
   }
 }
 
 /** Closes the stores in turn. Rejects with the first error once all have been closed. */
 async function closeAll(stores: readonly Store[]): Promise<void> {
-  const [first, ...others] = stores;
-  if (first === undefined) return;
-  try {
-    await first.close();
-  } finally {
-    await closeAll(others);
+  const failures: unknown[] = [];
+  for (const store of stores) {
+    try {
+      await store.close();
+    } catch (error) {
+      failures.push(error);
+    }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 function noteHints(io: Io, files: DurableFiles, { recovery }: Store): void {

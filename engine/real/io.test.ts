@@ -66,6 +66,18 @@ describe('the ports on a machine', () => {
     expect(chosen.stdout).toBe('');
   });
 
+  it('an error of JavaScript itself is logged while the program is watched, and not after that', async () => {
+    const { stderr } = await runProgram(`
+      const unwatch = io.watchAssertions();
+      const { asLockstepError } = await import(${JSON.stringify(join(compiled, 'engine/base/errors.js'))});
+      asLockstepError(new TypeError('x is not a function'));
+      unwatch();
+      asLockstepError(new TypeError('y is not a function'));`);
+    expect(stderr.trimEnd().split('\n').map(parseLine)).toMatchObject([
+      { level: 'error', event: 'program.failed', detail: 'x is not a function' },
+    ]);
+  });
+
   it('residentBytes returns its last value while it cannot be read', async () => {
     const { stdout } = await runProgram(`
       const failWith = (code) => {
