@@ -37,26 +37,26 @@ describe('causality', () => {
 });
 
 describe('quorum-intersection', () => {
-  const nobody = new Opinions([]);
+  const noOpinions = new Opinions([]);
   const answer: ReadAnswer = { key: 'b/k', node: 'n1', peer: 'n2', askedUs: 10, heardUs: 11 };
   const read = readAt(10, []);
 
   it('holds when as many replicas answered as were asked for, the node itself among them', () => {
-    expect(verdict(checkQuorums([read], [answer], nobody, []))).toEqual([true, 1, 0]);
+    expect(verdict(checkQuorums([read], [answer], noOpinions, []))).toEqual([true, 1, 0]);
   });
 
   it('breaks when one replica answered twice, late, or for another key', () => {
     const own = { ...answer, peer: 'n1' };
     const late = { ...answer, heardUs: 12 };
     for (const answers of [[own, own], [late], [{ ...answer, key: 'b/other' }], []]) {
-      expect(checkQuorums([read], answers, nobody, []).ok).toBe(false);
+      expect(checkQuorums([read], answers, noOpinions, []).ok).toBe(false);
     }
   });
 
   it('breaks when a read lacks answers although no fault hinders enough replicas and the node', () => {
     const lacking = (reason: string): CheckReport['ok'] => {
       const refused: Operation = { ...read, outcome: 'fail', reason };
-      return checkQuorums([refused], [], nobody, [], Infinity, new Set(['n3'])).ok;
+      return checkQuorums([refused], [], noOpinions, [], Infinity, new Set(['n3'])).ok;
     };
     for (const reason of ['503 Timeout request timed out', 'timeout', '{r_val_unsatisfied,2,1}'])
       expect(lacking(reason)).toBe(false);
@@ -64,29 +64,29 @@ describe('quorum-intersection', () => {
     expect(lacking('Overloaded: too much at once')).toBe(true);
     const timedOut: Operation = { ...read, outcome: 'fail', reason: 'Timeout: the deadline passed' };
     for (const hindered of [['n1'], ['n2', 'n3']])
-      expect(checkQuorums([timedOut], [], nobody, [], Infinity, new Set(hindered)).ok).toBe(true);
-    expect(checkQuorums([timedOut], [], nobody, []).ok).toBe(true);
+      expect(checkQuorums([timedOut], [], noOpinions, [], Infinity, new Set(hindered)).ok).toBe(true);
+    expect(checkQuorums([timedOut], [], noOpinions, []).ok).toBe(true);
   });
 
   it('breaks when a read at a SAFE level is refused although nothing goes wrong any more', () => {
     const reason = 'ReplicasDisagree: the copies of b/k differ';
     const refused: Operation = { ...readAt(20, []), agree: true, outcome: 'fail', reason };
-    expect(checkQuorums([refused], [], nobody, [], 20).ok).toBe(false);
-    expect(checkQuorums([refused], [], nobody, [], 21).ok).toBe(true);
-    expect(checkQuorums([refused], [], nobody, []).ok).toBe(true);
+    expect(checkQuorums([refused], [], noOpinions, [], 20).ok).toBe(false);
+    expect(checkQuorums([refused], [], noOpinions, [], 21).ok).toBe(true);
+    expect(checkQuorums([refused], [], noOpinions, []).ok).toBe(true);
   });
 
   it('breaks when a write is acknowledged with too few copies in another datacenter', () => {
     const both = putAt(1, 'a', { far: 2, farCopies: 2 });
-    expect(verdict(checkQuorums([both], [], nobody, []))).toEqual([true, 2, 0]);
-    expect(checkQuorums([{ ...both, farCopies: 1 }], [], nobody, []).ok).toBe(false);
+    expect(verdict(checkQuorums([both], [], noOpinions, []))).toEqual([true, 2, 0]);
+    expect(checkQuorums([{ ...both, farCopies: 1 }], [], noOpinions, []).ok).toBe(false);
   });
 
   it('breaks when a write is acknowledged with too few copies; deletions and newest-wins are skipped', () => {
     const lone = putAt(1, 'a', { durableCopies: 1 });
-    expect(checkQuorums([lone], [], nobody, []).ok).toBe(false);
+    expect(checkQuorums([lone], [], noOpinions, []).ok).toBe(false);
     const skipped = [...newestWins([lone]), deleteAt(2)];
-    expect(verdict(checkQuorums(skipped, [], nobody, []))).toEqual([true, 0, 2]);
+    expect(verdict(checkQuorums(skipped, [], noOpinions, []))).toEqual([true, 0, 2]);
   });
 
   it('breaks when a refusal names a peer as away that the node called NORMAL', () => {

@@ -10,6 +10,7 @@ import type { PackedKey } from '../../engine/base/object-key.ts';
 import { snapshotPath } from '../../engine/anti-entropy/snapshot.ts';
 import { decodeSnapshot } from '../../engine/anti-entropy/snapshot-file.ts';
 import { emptyVector, includesVector, mergeVectors } from '../../engine/replica/object/dots.ts';
+import { liveSiblings } from '../../engine/replica/object/object.ts';
 import type {
   ExchangeRecord,
   LeafRecord,
@@ -22,7 +23,7 @@ import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
 import type { HeldVersion } from './replica-shadow.ts';
 import { ReplicaShadow, entryHash } from './replica-shadow.ts';
-import { ReplacementRule, contextOf } from './replacement-rule.ts';
+import { ReplacementRule, contextOf, objectOf } from './replacement-rule.ts';
 
 /**
  * A write this much older than an exchange may still become visible during it, in virtual microseconds: a record counts
@@ -32,6 +33,15 @@ const slackUs = 2_000_000;
 
 /** Bytes of a snapshot's head, up to and including the id of the store. */
 const snapshotHeadBytes = 36;
+
+/** What two stores hold of the keys that both nodes own. */
+interface Comparison {
+  readonly differing: ReadonlySet<string>;
+  /** Keys of which one side has removed its record while the other one holds a tombstone. */
+  readonly removed: ReadonlySet<string>;
+  /** Keys that an incarnation's snapshot does not cover. */
+  readonly sinceSnapshot: ReadonlySet<string>;
+}
 
 interface OpenExchange {
   readonly node: string;
@@ -140,17 +150,18 @@ export class ExchangeObserver {
     if (open === undefined) return;
     this.#open.delete(node);
     const { peer, beganUs } = open;
+    const { differing: differingAtEnd, removed } = this.#compare(node, peer);
     this.exchanges.push({
       ...open,
       end,
       code,
       listed,
       endedUs: this.#world.nowUs,
-      differingAtEnd: this.#compare(node, peer).differing,
+      differingAtEnd,
       touched: this.#touched(node, peer, beganUs - slackUs),
       touchedWithin: this.#touched(node, peer, beganUs),
       fromElsewhere: this.#fromElsewhere(open),
-      removed: this.#removed(node, peer),
+      removed,
       skipped: this.#whySkipped(node, peer),
       altered: this.#altered.has(node) || this.#altered.has(peer),
     });
@@ -167,25 +178,25 @@ export class ExchangeObserver {
     return this.#rotten.has(name);
   }
 
-  /** Keys on which the two stores differ now, and keys that neither incarnation's snapshot covers. */
-  #compare(
-    node: string,
-    peer: string,
-  ): { readonly differing: ReadonlySet<string>; readonly sinceSnapshot: ReadonlySet<string> } {
+  #compare(node: string, peer: string): Comparison {
     const differing = new Set<string>();
+    const removed = new Set<string>();
     const sinceSnapshot = new Set<string>();
     const [mine, theirs] = [this.#shadows.get(node), this.#shadows.get(peer)];
-    if (mine === undefined || theirs === undefined) return { differing, sinceSnapshot };
+    if (mine === undefined || theirs === undefined) return { differing, removed, sinceSnapshot };
     for (const key of new Set([...mine.keys, ...theirs.keys])) {
       const [left, right] = [mine.newest(key), theirs.newest(key)];
       const token = left?.token ?? right?.token ?? 0;
       if (!this.#share(token, node, peer)) continue;
-      if (!isSame(left?.value, right?.value)) differing.add(nameOfKey(key));
+      if (!isSame(left?.value, right?.value)) {
+        differing.add(nameOfKey(key));
+        if (hasRemovedTombstone(left, right) || hasRemovedTombstone(right, left)) removed.add(nameOfKey(key));
+      }
       if (this.#isSinceSnapshot(node, mine, key) || this.#isSinceSnapshot(peer, theirs, key)) {
         sinceSnapshot.add(nameOfKey(key));
       }
     }
-    return { differing, sinceSnapshot };
+    return { differing, removed, sinceSnapshot };
   }
 
   #isSinceSnapshot(name: string, shadow: ReplicaShadow, key: PackedKey): boolean {
@@ -211,19 +222,6 @@ export class ExchangeObserver {
       }
     }
     return touched;
-  }
-
-  /** Keys of which one side has removed its record. */
-  #removed(left: string, right: string): ReadonlySet<string> {
-    const removed = new Set<string>();
-    for (const name of [left, right]) {
-      const shadow = this.#shadows.get(name);
-      for (const key of shadow?.keys ?? []) {
-        const newest = shadow?.newest(key);
-        if (newest !== undefined && newest.value === undefined) removed.add(nameOfKey(key));
-      }
-    }
-    return removed;
   }
 
   /** Keys written since the exchange began, of which one side now holds a version that neither side held then. */
@@ -294,6 +292,13 @@ function hasNews(
   const known = before.map((version) => (version === 'unknown' ? emptyVector : contextOf(version)));
   const together = known.reduce(mergeVectors, emptyVector);
   return after.some((version) => !includesVector(together, contextOf(version)));
+}
+
+/** Whether one side has removed its record of a key and the other one holds a tombstone. */
+function hasRemovedTombstone(one: HeldVersion | undefined, other: HeldVersion | undefined): boolean {
+  if (one === undefined || one.value !== undefined) return false;
+  const kept = objectOf(other);
+  return kept !== undefined && liveSiblings(kept).length === 0;
 }
 
 function isSame(left: Buffer | undefined, right: Buffer | undefined): boolean {

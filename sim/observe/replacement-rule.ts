@@ -49,8 +49,13 @@ export class ReplacementRule {
 
 /** The version's context; empty without an object. */
 export function contextOf(version: HeldVersion | undefined): VersionVector {
+  return objectOf(version)?.context ?? emptyVector;
+}
+
+/** The object of a version; undefined for a removal, and for bytes that are no object. */
+export function objectOf(version: HeldVersion | undefined): StoredObject | undefined {
   const object = version?.value === undefined ? 'garbled' : decode(version.value);
-  return object === 'garbled' ? emptyVector : object.context;
+  return object === 'garbled' ? undefined : object;
 }
 
 function faultBetween(old: StoredObject, young: StoredObject): string {

@@ -50,7 +50,10 @@ export interface ExchangeRecord {
   readonly touchedWithin: ReadonlyMap<string, number>;
   /** Keys of which a side received, during the exchange, a version that neither side had at its begin. */
   readonly fromElsewhere: ReadonlySet<string>;
-  /** Keys whose record one side has removed. It remembers the tombstone for a while, and does not take it back. */
+  /**
+   * Keys of which one side has removed its record while the other one still holds a tombstone. The one that removed it
+   * remembers that for a while, and does not take the tombstone back.
+   */
   readonly removed: ReadonlySet<string>;
   /** Keys that changed after the snapshot with which either incarnation began, and before that incarnation. */
   readonly sinceSnapshot: ReadonlySet<string>;
