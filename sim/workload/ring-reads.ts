@@ -8,10 +8,13 @@ import type { HttpClient } from '../world/world.ts';
 
 const retryUs = 200_000;
 
+/** How often all nodes are asked again. Rings that still differ after that (two seconds and more) are for the check. */
+const againMax = 10;
+
 /** How nodes are asked. */
 export interface RingAsker {
-  readonly http: HttpClient;
-  readonly io: Io;
+  readonly http: Pick<HttpClient, 'request'>;
+  readonly io: Pick<Io, 'clock'>;
   readonly addressOf: (node: string) => Address;
   readonly nowUs: () => number;
   /** Whether time is up. */
@@ -23,8 +26,9 @@ export class RingReads {
   readonly records: RingRecord[] = [];
 
   /**
-   * Asks a node until it answers that no ring change is under way, or time is up. Once `count` nodes are through, all are
-   * asked again until they name the same ring: one node learns later than another that a ring change is over.
+   * Asks a node until it answers that no ring change is under way, or time is up. Once `count` nodes are through, asks
+   * all again, at most `againMax` times, until they name the same ring: one node learns later than another that a ring
+   * change is over.
    */
   async ask(node: string, count: number, asker: RingAsker): Promise<void> {
     this.records.push(await askRing(node, asker));
@@ -32,7 +36,8 @@ export class RingReads {
   }
 
   async #untilAgreed(asker: RingAsker): Promise<void> {
-    while (new Set(this.records.map(({ seen }) => seen?.view)).size > 1 && !asker.stopped()) {
+    const disagree = (): boolean => new Set(this.records.map(({ seen }) => seen?.view)).size > 1;
+    for (let again = 0; again < againMax && disagree() && !asker.stopped(); again++) {
       await sleep(asker.io.clock, retryUs);
       for (const [index, { node }] of this.records.entries())
         this.records[index] = await askRing(node, asker);
@@ -50,7 +55,7 @@ async function askRing(node: string, asker: RingAsker): Promise<RingRecord> {
   }
 }
 
-async function readRing(http: HttpClient, address: Address): Promise<RingRecord['seen']> {
+async function readRing(http: RingAsker['http'], address: Address): Promise<RingRecord['seen']> {
   try {
     const { body } = await http.request(address, { method: 'GET', path: '/cluster' }, 5 * retryUs);
     const { view, members } = JSON.parse(body.toString('utf8')) as ClusterView;
