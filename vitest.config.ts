@@ -2,6 +2,8 @@ import { defineConfig } from 'vitest/config';
 import type { TestSpecification } from 'vitest/node';
 import { BaseSequencer } from 'vitest/node';
 
+import { compilerFlags } from './sim/runner/pool/compiler-flags.ts';
+
 /** Files that take longest, so that none of them is left over when the other worker has nothing to do any more. */
 const longest = [
   'scenarios/scenarios.test.ts',
@@ -31,7 +33,7 @@ export default defineConfig({
     // Modules keep no state (sim/runner/run.test.ts), so one loaded and warm engine serves all files of a worker: 0.72 of the time.
     isolate: false,
     // Runs make much garbage that dies at once: with room for it from the beginning less is copied: 0.96 of the time.
-    execArgv: ['--max-semi-space-size=32', '--min-semi-space-size=32'],
+    execArgv: ['--max-semi-space-size=32', '--min-semi-space-size=32', ...compilerFlags],
     // Only a hang is to meet a limit: on a machine with ten times the work that it has processors for, all takes ten times as long.
     testTimeout: 600_000,
     hookTimeout: 600_000,

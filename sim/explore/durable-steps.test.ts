@@ -26,7 +26,7 @@ describe('what saves', () => {
     }
   });
 
-  // The primary's batch may be durable although its sync failed: until its next start, nobody knows the outcome.
+  // The primary's batch may be durable although its sync failed: until its next start, no node knows the outcome.
   it('ends a transaction in one phase as its client was told, whatever sync of a primary fails', async () => {
     const plain = await runDurableStep({ subject: 'transactions', play: 'one-phase', point: undefined });
     const points = pointsOf(plain).filter(

@@ -12,6 +12,7 @@ import type { Task, TaskAnswer } from '../task.ts';
 import { describePoint } from '../../explore/crash-points.ts';
 import { describeSubjectPoint } from '../../explore/durable-steps.ts';
 import { workerFileOf } from './build.ts';
+import { compilerFlags } from './compiler-flags.ts';
 import type { WorkerFailure, WorkerReply, WorkerSetup } from './worker.ts';
 
 /**
@@ -20,16 +21,6 @@ import type { WorkerFailure, WorkerReply, WorkerSetup } from './worker.ts';
  * of 48 MB there is no further gain.
  */
 const youngMbMax = 96;
-
-/**
- * How V8 compiles what the threads run. A run touches much code, and little of it often: a third of the processor time
- * went into optimizing functions that were soon idle. So every function gets machine code at once, and only those that
- * are three times as busy as by default are optimized. Versions of V8 with a middle compiler (Maglev) do well on their
- * own.
- */
-const compilerFlags = process.versions.v8.startsWith('11.')
-  ? ['--always-sparkplug', '--interrupt-budget=400000']
-  : [];
 
 /** A pool of worker threads over one build. */
 export class Pool {
