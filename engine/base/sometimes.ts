@@ -105,6 +105,8 @@ export const rareBranches = {
   'tombstone.changed-before-removal':
     'a key is written between the agreement on its tombstone and the removal',
   'tombstone.kept-for-hint': 'a tombstone stays because a hint for its key is stored',
+  'tombstone.stored-again':
+    'a removed tombstone is stored again because a node still sends what it had replaced',
   'transaction.attempted-again':
     'a primary refused what its coordinator took for possible; a further attempt follows',
   'transaction.batch-adopted': 'a next primary takes the batch of a transaction from a former one',

@@ -2,128 +2,30 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { present } from '../base/assert.ts';
-import type { SendOutcome } from '../base/channel.ts';
-import { LockstepError } from '../base/errors.ts';
-import type { ByteString, Token } from '../base/ids.ts';
+import type { LockstepError } from '../base/errors.ts';
+import type { Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
-import { defaultType, objectKey } from '../base/object-key.ts';
-import type { Content } from './object/content.ts';
 import { tombstone } from './object/content.ts';
 import type { Actor } from './object/dots.ts';
 import { counterOf, covers, emptyVector, instantMsOf, nextCounter, seenCounterMax } from './object/dots.ts';
-import type { StoredObject } from './object/object.ts';
 import { applyWrite, decodeObject, encodeObject, mergeObjects, siblingsMax } from './object/object.ts';
-import type { StoreWrite } from '../storage/store.ts';
-import type { ConflictRules, LocalWrite } from './replica.ts';
 import { markOf } from './reap-messages.ts';
-import { Replica } from './replica.ts';
-import type { MemoryStore, ReadDone, WriteDone } from './key-slots.ts';
-
-/** A store that holds back every answer until the test releases it; a write is visible only from then on. */
-class SlowStore implements MemoryStore {
-  readonly durable = new Map<PackedKey, Uint8Array>();
-  readonly pending: (() => void)[] = [];
-  full = false;
-  failing = false;
-  /** Keys whose values cannot be read until they are written again. */
-  readonly rotten = new Set<PackedKey>();
-  /** Those of them of which an older value can be read. */
-  readonly doubted = new Set<PackedKey>();
-
-  inMemory(): 'elsewhere' {
-    return 'elsewhere';
-  }
-
-  tryRead(key: PackedKey, done: ReadDone): SendOutcome {
-    if (this.full) return 'full';
-    this.pending.push(() => {
-      if (this.rotten.has(key)) done(new LockstepError('Corrupted'), undefined);
-      else done(undefined, this.durable.get(key));
-    });
-    return 'ok';
-  }
-
-  tryReadDoubted(key: PackedKey, done: ReadDone): SendOutcome {
-    if (this.full) return 'full';
-    this.pending.push(() => done(undefined, this.doubted.has(key) ? this.durable.get(key) : undefined));
-    return 'ok';
-  }
-
-  tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
-    if (this.full) return 'full';
-    this.pending.push(() => {
-      if (this.failing) {
-        done(new LockstepError('StorageFailed'));
-        return;
-      }
-      for (const { key, value } of batch) {
-        this.rotten.delete(key);
-        if (value === undefined) this.durable.delete(key);
-        else this.durable.set(key, value);
-      }
-      done(undefined);
-    });
-    return 'ok';
-  }
-
-  /** Releases the oldest `count` answers, or all of them. */
-  release(count = Infinity): void {
-    for (let left = count; left > 0; left--) {
-      const answer = this.pending.shift();
-      if (answer === undefined) return;
-      answer();
-    }
-  }
-}
-
-interface Outcome {
-  applied?: StoredObject;
-  bytes?: Buffer;
-  durable: boolean;
-  failed?: LockstepError;
-}
-
-const actor = byteStringOf('n1.aa') as Actor;
-const clock = { nowUs: () => 0, wallMs: () => 1000, after: () => ({ cancel: () => undefined }) };
-const siblings: ConflictRules = { allowMult: true, lastWriteWins: false };
-const newest: ConflictRules = { allowMult: false, lastWriteWins: false };
-
-function keyOf(name: string): PackedKey {
-  return objectKey(defaultType, byteStringOf('b'), byteStringOf(name)).packed;
-}
-
-function contentOf(text: string): Content {
-  return {
-    ...tombstone,
-    tombstone: false,
-    contentType: 'text/plain' as ByteString,
-    value: Buffer.from(text),
-  };
-}
-
-function writeOf(key: PackedKey, text: string, more: Partial<LocalWrite> = {}): LocalWrite {
-  const base = { key, token: 7 as Token, seen: emptyVector, ifNoneMatch: false, ifContext: undefined };
-  return { ...base, content: contentOf(text), ...more };
-}
-
-function replicaOver(store: MemoryStore, rules: ConflictRules, name = 'n1.aa'): Replica {
-  return new Replica(store, clock, byteStringOf(name) as Actor, () => rules);
-}
-
-function coordinate(replica: Replica, write: LocalWrite): Outcome {
-  const outcome: Outcome = { durable: false };
-  const sent = replica.coordinate(write, {
-    applied: (object, bytes) => Object.assign(outcome, { applied: object, bytes }),
-    durable: () => Object.assign(outcome, { durable: true }),
-    failed: (error) => Object.assign(outcome, { failed: error }),
-  });
-  if (sent !== 'ok') outcome.failed = new LockstepError('Overloaded');
-  return outcome;
-}
-
-const values = (object: StoredObject | undefined): readonly string[] =>
-  (object?.siblings ?? []).map((sibling) => Buffer.from(sibling.value).toString());
+import type { LocalWrite, Replica } from './replica.ts';
+import type { Outcome } from './replica-harness.fixture.ts';
+import {
+  SlowStore,
+  actor,
+  clock,
+  coordinate,
+  contentOf,
+  keyOf,
+  newest,
+  replicaOver,
+  siblings,
+  values,
+  writeOf,
+} from './replica-harness.fixture.ts';
 
 describe('a replica', () => {
   it('builds each write on the one before it, although that one is not durable yet', () => {
@@ -178,44 +80,6 @@ describe('a replica', () => {
     const gone = coordinate(replica, writeOf(keyOf('new'), 'x', { ifContext: emptyVector }));
     store.release();
     expect(gone.failed?.code).toBe('PreconditionFailed');
-  });
-
-  it('forgets only the exact tombstone, and a late message does not bring back what it replaced', () => {
-    const store = new SlowStore();
-    const replica = replicaOver(store, siblings);
-    const key = keyOf('k');
-    const written = coordinate(replica, writeOf(key, 'old'));
-    store.release();
-    const seen = written.applied?.context ?? emptyVector;
-    coordinate(replica, { ...writeOf(key, ''), seen, content: tombstone });
-    store.release();
-    const deleted = present(store.durable.get(key), 'the tombstone');
-    const forget = (that: Uint8Array): boolean[] => {
-      const gone: boolean[] = [];
-      replica.forget({ key, token: 7 as Token, mark: markOf(that) }, (done) => gone.push(done));
-      store.release();
-      return gone;
-    };
-    expect(forget(Buffer.from('something else'))).toEqual([false]);
-    expect(store.durable.has(key)).toBe(true);
-    const hasForgotten = (that: Uint8Array): boolean =>
-      replica.hasForgotten({ key, token: 7 as Token, mark: markOf(that) });
-    expect(hasForgotten(deleted)).toBe(false);
-    expect(forget(deleted)).toEqual([true]);
-    expect(store.durable.has(key)).toBe(false);
-    expect(hasForgotten(deleted)).toBe(true);
-    // The removed tombstone does not cover what a later deletion replaced, which may still arrive.
-    expect(hasForgotten(Buffer.from('a later deletion'))).toBe(false);
-    for (const late of [present(written.bytes, 'the old value'), deleted]) {
-      let error: LockstepError | undefined | 'no answer' = 'no answer';
-      replica.merge(key, 7 as Token, late, (failure) => (error = failure));
-      store.release();
-      expect(error).toBeUndefined();
-      expect(store.durable.has(key)).toBe(false);
-    }
-    const anew = coordinate(replica, writeOf(key, 'new'));
-    store.release();
-    expect(values(anew.applied)).toEqual(['new']);
   });
 
   it('refuses a context that names own writes that never happened', () => {

@@ -15,6 +15,7 @@ import { LockstepError } from '../base/errors.ts';
 import type { Token } from '../base/ids.ts';
 import type { RequestTimes } from '../base/request-times.ts';
 import type { OpenSpan } from '../base/request-trace.ts';
+import { sometimes } from '../base/sometimes.ts';
 import { NameTable } from '../base/name-table.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { Clock } from '../io/clock.ts';
@@ -179,11 +180,12 @@ export class Replica {
 
   /**
    * Removes the item's tombstone if the key still holds exactly that, and the read gate is open. The replica remembers
-   * it for a while, so that a message under way does not bring back a value that it had replaced.
+   * it for a while, so that a message under way, or a node that has lost its tombstone with a part of its disk, does not
+   * bring back a value that it had replaced.
    */
   forget({ key, token, mark }: ReapItem, done: (gone: boolean) => void): void {
     const isThat = (bytes: Uint8Array): boolean => markOf(bytes) === mark;
-    this.#remove(key, token, isThat, (context) => this.#forgotten.keep(key, mark, context), done);
+    this.#remove(key, token, isThat, (bytes) => this.#forgotten.keep(key, bytes), done);
   }
 
   /**
@@ -203,17 +205,18 @@ export class Replica {
     key: PackedKey,
     token: Token,
     isThat: (bytes: Uint8Array) => boolean,
-    removing: (context: VersionVector) => void,
+    removing: (bytes: Uint8Array) => void,
     done: (gone: boolean) => void,
   ): void {
     let found = false;
     this.#slots.batch([{ key, token }], {
       next: ([newest]) => {
         const current = newest?.lost === true ? undefined : newest?.object;
-        if (current === undefined || this.#gate?.closed(key) === true || !isThat(encodeObject(current)))
-          return undefined;
+        if (current === undefined || this.#gate?.closed(key) === true) return undefined;
+        const bytes = encodeObject(current);
+        if (!isThat(bytes)) return undefined;
         found = true;
-        removing(current.context);
+        removing(bytes);
         if (this.#names.isAhead(current.context)) this.#names.renounce(key);
         return { changes: [undefined], records: [{ key, token, value: undefined }] };
       },
@@ -489,11 +492,22 @@ export class Replica {
     if (current.siblings.length >= siblingsMax) throw tooManySiblings();
   }
 
-  /** With a lost copy, the result is written in any case: it is from then on the newest copy here. */
+  /**
+   * With a lost copy, the result is written in any case: it is from then on the newest copy here.
+   *
+   * If a removed tombstone had replaced what comes in, the tombstone is written again. The node that sent this, or that
+   * still holds it, has missed the deletion, and anti-entropy brings it the tombstone; the reaper then removes it from
+   * all nodes again. The removed tombstone itself is not taken back: its sender's reaper removes it there.
+   */
   #merged(key: PackedKey, { object: current, lost }: Newest, incoming: Change): Change | undefined {
-    if (current === undefined && this.#forgotten.covers(key, incoming.object)) return undefined;
-    const merged = current === undefined ? incoming.object : mergeObjects(current, incoming.object);
+    const reaped = current === undefined ? this.#forgotten.coverOf(key, incoming.object) : undefined;
+    const base = current ?? reaped;
+    const merged = base === undefined ? incoming.object : mergeObjects(base, incoming.object);
     const object = this.#rules(key).allowMult ? merged : resolveToNewest(merged);
+    if (reaped !== undefined) {
+      if (!lost && sameObject(incoming.object, reaped)) return undefined;
+      sometimes('tombstone.stored-again');
+    }
     if (current !== undefined && !lost && sameObject(object, current)) return undefined;
     // Mostly the sender knew everything that is known here: then its bytes are the result's.
     return sameObject(object, incoming.object) ? incoming : { object, bytes: undefined };

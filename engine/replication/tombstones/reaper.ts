@@ -16,7 +16,10 @@
  *
  * Guarantee: no value that the tombstone replaced returns through a message that was under way. For a while a replica
  * remembers which tombstones it removed (`replica/replica.ts`), and connections of an earlier incarnation are closed.
- * Not guaranteed: that a disk restored from a backup older than the grace period brings no value back.
+ * A replica that gets such a value stores the tombstone again. Members that still remember it report `forgotten` in the
+ * next checks, so it is removed again once the sender has it, too.
+ * Not guaranteed: that a disk restored from a backup older than the grace period brings no value back, once no replica
+ * remembers the removed tombstone.
  *
  * The primary of a key starts the protocol. The other replicas take their turn later, so that a remaining tombstone (a
  * replica was down between the two checks) is found by any replica that still holds it.
