@@ -1,7 +1,8 @@
 /**
- * `npm test`: runs the static checks, the longest in parallel with the others, then the tests. All static checks run,
- * so that one run shows all their findings. If one fails, the tests are not started. The last line is `N passed, N
- * failed`: vitest's numbers, plus one failure for every static check, test file or process that failed as a whole.
+ * `npm test`: runs the static checks, then the tests; lint, which takes longest, runs beside both, and its findings are
+ * printed last. All static checks run, so that one run shows all their findings. If one of those before the tests fails,
+ * the tests are not started. The last line is `N passed, N failed`: vitest's numbers, plus one failure for every static
+ * check, test file or process that failed as a whole.
  */
 import { Buffer } from 'node:buffer';
 import { spawn } from 'node:child_process';
@@ -10,9 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { clearTimeout, setTimeout } from 'node:timers';
 
-/** Two lanes of checks that run in parallel. `prepare` builds, unless `npm ci` has just done so. */
-const lanes = [['types', 'arrows', 'format:check', 'prepare'], ['lint']];
-const checkCount = lanes.flat().length;
+/** The checks before the tests. `prepare` builds, unless `npm ci` has just done so. */
+const checksBeforeTests = ['types', 'arrows', 'format:check', 'prepare'];
+const checkCount = checksBeforeTests.length + 1;
 
 /** Tests that take longer have hung. They take seven minutes on two idle cores, and several times that on busy ones. */
 const testMinutesMax = 60;
@@ -37,18 +38,14 @@ function run(command, args, stdio, minutesMax = 20) {
     console.log(`${command} ${args.join(' ')} did not end within ${minutesMax} minutes, and was ended`);
     endGroup();
   }, minutesMax * 60_000);
-  const onSignal = () => {
-    endGroup();
-    process.exit(130);
-  };
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
+  process.once('exit', endGroup);
   const chunks = [];
   child.stdout?.on('data', (chunk) => chunks.push(chunk));
   child.stderr?.on('data', (chunk) => chunks.push(chunk));
   return new Promise((resolve) => {
     const settle = (passed) => {
       clearTimeout(limit);
-      process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+      process.off('exit', endGroup);
       const seconds = ((Date.now() - started) / 1000).toFixed(1);
       resolve({ passed, seconds, output: Buffer.concat(chunks).toString().trim() });
     };
@@ -60,21 +57,22 @@ function run(command, args, stdio, minutesMax = 20) {
   });
 }
 
+/** Runs the checks before the tests, one after the other. Resolves with the number of those that failed. */
 async function runChecks() {
-  const failures = await Promise.all(lanes.map(runLane));
-  return failures.reduce((sum, failed) => sum + failed, 0);
+  let failed = 0;
+  for (const name of checksBeforeTests) failed += printCheck(name, await runCheck(name));
+  return failed;
 }
 
-async function runLane(names) {
-  let failed = 0;
-  for (const name of names) {
-    const { passed, seconds, output } = await run('npm', ['run', '--silent', name], 'pipe');
-    console.log(`${passed ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
-    if (passed) continue;
-    failed += 1;
-    console.log(`${output.replace(/^/gm, '    ')}\n`);
-  }
-  return failed;
+function runCheck(name) {
+  return run('npm', ['run', '--silent', name], 'pipe');
+}
+
+/** Returns the number of failures: 0 or 1. */
+function printCheck(name, { passed, seconds, output }) {
+  console.log(`${passed ? 'ok    ' : 'FAILED'} ${name} (${seconds} s)`);
+  if (!passed) console.log(`${output.replace(/^/gm, '    ')}\n`);
+  return passed ? 0 : 1;
 }
 
 /** vitest's counts; a file that could not even be collected counts as one failure. */
@@ -110,11 +108,14 @@ async function runTests() {
   }
 }
 
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 const started = Date.now();
-const failedChecks = await runChecks();
+const lint = runCheck('lint');
+let failedChecks = await runChecks();
 let counts = { passed: 0, failed: 0, skipped: 0 };
 if (failedChecks > 0) console.log('the tests were not started: the checks above come first');
 else counts = await runTests();
+failedChecks += printCheck('lint', await lint);
 const failed = counts.failed + failedChecks;
 const skipped = counts.skipped > 0 ? `, ${counts.skipped} tests skipped` : '';
 console.log(

@@ -1,6 +1,6 @@
 /**
- * Runs every scenario over a few seeds, each twice, and every kept plan once more. More seeds: `npx lockstep-sim run
- * --seeds 1000`.
+ * Runs every scenario over a few seeds, each twice, and every kept plan, an eighth of them twice. More seeds: `npx
+ * lockstep-sim run --seeds 1000`.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -11,6 +11,7 @@ import { parsePlan } from '../sim/plan/plan-validation.ts';
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { Coverage } from '../sim/coverage/coverage.ts';
 import { judgeRun, planOfSeed } from '../sim/runner/task.ts';
+import type { Twice } from '../sim/runner/twice.ts';
 import { scenarios } from './catalogue.ts';
 
 const seedsPerScenario = 2;
@@ -39,8 +40,8 @@ const seedsOf = ({ name, load }: Scenario): number =>
 const runsMin = 3;
 
 /** Fails with what a person needs: the invariant, the first bad event, and how to replay it. */
-async function expectToPass(plan: Plan, replay: string): Promise<readonly string[]> {
-  const { result, reached } = await judgeRun(plan, () => 0);
+async function expectToPass(plan: Plan, replay: string, twice: Twice): Promise<readonly string[]> {
+  const { result, reached } = await judgeRun(plan, () => 0, [], twice);
   const broken = result.reports.filter((report) => !report.ok);
   const account = broken.map(({ invariant, reasons }) => `${invariant}: ${reasons.join('\n  ')}`).join('\n');
   expect(result.verdict, `${account}\n${result.because}\nreplay: lockstep-sim replay ${replay}`).toBe(
@@ -52,7 +53,7 @@ async function expectToPass(plan: Plan, replay: string): Promise<readonly string
 describe.each(scenarios)('$name: $description', (scenario) => {
   const { name } = scenario;
   it.each(Array.from({ length: seedsOf(scenario) }, (_, index) => index + 1))('seed %i', async (seed) => {
-    coverage.add(await expectToPass(planOfSeed(name, seed), `${name} --seed ${seed}`));
+    coverage.add(await expectToPass(planOfSeed(name, seed), `${name} --seed ${seed}`, 'all'));
   });
 });
 
@@ -76,7 +77,7 @@ describe('kept plans', () => {
 
   it.for(files)('%s', async (file) => {
     const plan = parsePlan(readFileSync(new URL(file, directory), 'utf8'));
-    await expectToPass(plan, `scenarios/regressions/${file}`);
+    await expectToPass(plan, `scenarios/regressions/${file}`, 'eighth');
   });
 
   it('are plans of scenarios that exist', () => {
