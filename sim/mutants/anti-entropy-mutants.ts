@@ -89,9 +89,9 @@ export const antiEntropyMutants: readonly Mutant[] = [
     code: 'M29',
     title: 'a replica keeps the lexically larger object of two, whatever their causality',
     file: 'engine/replica/replica.js',
-    find: 'const merged = current === undefined ? incoming.object : mergeObjects(current, incoming.object);',
+    find: 'const merged = base === undefined ? incoming.object : mergeObjects(base, incoming.object);',
     replace: `const larger = (left, right) => (JSON.stringify(left) > JSON.stringify(right) ? left : right);
-        const merged = current === undefined ? incoming.object : larger(current, incoming.object);`,
+        const merged = base === undefined ? incoming.object : larger(base, incoming.object);`,
     scenario: 'stale-snapshot',
     oracles: ['durable-before-ack', 'causality', 'repair-soundness'],
     seedsMax: 20,
