@@ -13,7 +13,7 @@ export interface BucketAdmin {
   /**
    * The four changes resolve when the change is durable here and every reachable node knows it. They reject with
    * `Conflict` (a change that would hide keys of the bucket, or a type that exists), `NoTargets`, `NotFound`,
-   * `BadRequest`, `TooLarge` or `StorageFailed`.
+   * `BadRequest`, `TooLarge`, `StorageFailed`, or `ShuttingDown` (this node leaves the cluster).
    */
   set(type: ByteString, bucket: ByteString, set: PropertySet): Promise<void>;
   reset(type: ByteString, bucket: ByteString): Promise<void>;

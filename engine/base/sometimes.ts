@@ -81,7 +81,8 @@ export const rareBranches = {
   'recovery.unlisted-set-aside': 'a start keeps an unlisted segment because a listed one is missing',
   'ring-change.continued-after-restart': 'a start continues the ring change of the last incarnation',
   'ring-change.disk-refuses-step': 'the disk does not take a step of a ring change',
-  'ring-change.drain-abandoned': 'a leaving node gives up waiting for its transactions and hints',
+  'ring-change.drain-abandoned':
+    'a leaving node gives up waiting for its transactions, hints and bucket properties',
   'replica.former-epoch-refused': 'a replica refuses a key whose bucket was flushed since',
   'replica.later-epoch-learnt': 'a replica learns that a bucket was flushed from the key of a request',
   'ring-change.range-failed': 'a range cannot be moved and is tried again',

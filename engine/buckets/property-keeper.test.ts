@@ -305,6 +305,37 @@ test('a node that has lost its records does not start when no peer has them; a n
   expect(await outcomeOf(trio.keepers.get(alone)?.catchUp(0))).toBe('done');
 });
 
+test('a leaving node takes no settings, and knows when a member has all of those that it took', async () => {
+  const trio = new Trio();
+  const [n1] = trio.names as [NodeId];
+  const leaving = trio.keeper(n1);
+  expect(leaving.hasSpread).toBe(true);
+  // Set while no other member can be reached.
+  trio.cut.add(n1);
+  expect(await trio.set(0, 'b', { allow_mult: true })).toBe('done');
+  leaving.close();
+  await trio.gossip();
+  expect(leaving.hasSpread).toBe(false);
+  const refused = 'ShuttingDown: n1 leaves the cluster and takes no bucket properties any more';
+  expect(await trio.set(0, 'c', { allow_mult: true })).toContain(refused);
+  expect(await trio.reset(0, 'b')).toContain(refused);
+  expect(await outcomeOf(leaving.createType(byteStringOf('t'), new Map()))).toContain(refused);
+  expect(await outcomeOf(leaving.setType(defaultType, new Map()))).toContain(refused);
+  trio.cut.clear();
+  await trio.gossip();
+  expect([leaving.hasSpread, trio.at(1, 'b').allowMult]).toEqual([true, true]);
+  // What others set meanwhile is theirs to spread.
+  trio.cut.add(n1);
+  await trio.set(1, 'c', { allow_mult: true });
+  expect(leaving.hasSpread).toBe(true);
+  // A new incarnation does not know whether a member has its records.
+  trio.boot(n1);
+  expect(trio.keeper(n1).hasSpread).toBe(false);
+  trio.cut.clear();
+  await trio.gossip();
+  expect(trio.keeper(n1).hasSpread).toBe(true);
+});
+
 const flushed = recordName(defaultType, byteStringOf('b'));
 
 test('a flush is durable at every reachable node when it is answered, and survives their restarts', async () => {

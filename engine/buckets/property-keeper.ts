@@ -26,13 +26,14 @@ import type { Buckets } from './buckets.ts';
 import { datacenterLacking } from './flush-reach.ts';
 import { typeMark } from './buckets.ts';
 import type { BucketProperties, PropertySet, PropertyValue } from './properties.ts';
-import { propertyTable, withProperties } from './properties.ts';
+import { withProperties } from './properties.ts';
 import type { NamedRecord } from './property-codec.ts';
 import { recordName, writeRecord } from './property-codec.ts';
 import type { PropertyAnswer, PropertyQuestion } from './property-messages.ts';
 import { decodeAnswer, decodeQuestion, encodeAnswer, encodeQuestion } from './property-messages.ts';
 import type { Stamp } from './registers.ts';
-import { epochIn, epochRecord, propertyGroups, resetAt, settingOf } from './registers.ts';
+import { epochIn, epochRecord, resetAt, settingOf } from './registers.ts';
+import { completed, routesOtherwise, wholeGroups } from './settings.ts';
 
 /** What a message of peers is called in errors. */
 const about = 'a message about bucket properties';
@@ -118,6 +119,9 @@ export class PropertyKeeper {
   readonly #turns = new Map<string, Promise<unknown>>();
   /** Names whose first record is being written; they count toward `#recordsMax`. */
   readonly #coming = new Set<string>();
+  #closed = false;
+  /** A peer has had all records of this node at once, since this node took its last setting. */
+  #hasSpread = false;
 
   constructor(
     io: Pick<Io, 'clock' | 'log' | 'spawn'>,
@@ -140,11 +144,11 @@ export class PropertyKeeper {
    * Sets properties of a bucket; the caller has validated the values. Resolves when they are durable here and either
    * every reachable peer has them or `spreadUsMax` has passed. Rejects with `Conflict` (the routing would change and a
    * node holds keys of the bucket), `NoTargets` (the routing would change and a node does not answer), `BadRequest`,
-   * `TooLarge`, `StorageFailed`.
+   * `TooLarge`, `StorageFailed`, `ShuttingDown` (`close`).
    */
   set(type: ByteString, bucket: ByteString, given: PropertySet): Promise<void> {
     const name = recordName(type, bucket);
-    return this.#inTurn(name, async () => {
+    return this.#change(name, async () => {
       const before = this.#buckets.of(type, bucket);
       const set = wholeGroups(before, given);
       await this.#checkRouting(type, bucket, before, withProperties(before, set));
@@ -156,7 +160,7 @@ export class PropertyKeeper {
   /** Resets a bucket to the properties of its type. Rejects as `set`. */
   reset(type: ByteString, bucket: ByteString): Promise<void> {
     const name = recordName(type, bucket);
-    return this.#inTurn(name, async () => {
+    return this.#change(name, async () => {
       const before = this.#buckets.of(type, bucket);
       const after = this.#buckets.ofType(type);
       if (after !== undefined) await this.#checkRouting(type, bucket, before, after);
@@ -166,10 +170,10 @@ export class PropertyKeeper {
     });
   }
 
-  /** Creates a bucket type. Rejects with `Conflict` if it exists, `BadRequest`, `TooLarge`, `StorageFailed`. */
+  /** Creates a bucket type. Rejects with `Conflict` if it exists, and as `set`. */
   createType(type: ByteString, given: PropertySet): Promise<void> {
     const name = recordName(type, '' as ByteString);
-    return this.#inTurn(name, async () => {
+    return this.#change(name, async () => {
       if (this.#buckets.knowsType(type))
         throw new LockstepError('Conflict', `the bucket type ${textOf(type)} exists already`);
       const set = new Map<string, PropertyValue>([...completed(given), [typeMark, true]]);
@@ -179,11 +183,11 @@ export class PropertyKeeper {
 
   /**
    * Sets properties of a type, for all of its buckets that have not set them. Rejects with `NotFound` (no such type),
-   * `Conflict` (the routing would change), `BadRequest`, `TooLarge`, `StorageFailed`.
+   * `Conflict` (the routing would change), and as `set`.
    */
   setType(type: ByteString, given: PropertySet): Promise<void> {
     const name = recordName(type, '' as ByteString);
-    return this.#inTurn(name, async () => {
+    return this.#change(name, async () => {
       const before = this.#buckets.ofType(type);
       if (before === undefined)
         throw new LockstepError('NotFound', `there is no bucket type ${textOf(type)}; POST /types makes one`);
@@ -244,6 +248,19 @@ export class PropertyKeeper {
     throw new LockstepError('NoQuorum', detail);
   }
 
+  /** This node leaves the cluster, and its disk with it: it refuses settings with `ShuttingDown` from now on. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  /**
+   * Whether a member has everything that was set on this node. After `close` this stays true once it is. Gossip reports
+   * it, so it may be false for a few rounds.
+   */
+  get hasSpread(): boolean {
+    return this.#hasSpread || this.digest === '';
+  }
+
   /** Digest of the table, which gossip carries. */
   get digest(): string {
     return this.#buckets.table.digest;
@@ -253,6 +270,7 @@ export class PropertyKeeper {
   heard(peer: NodeId, digest: string): void {
     if (digest === this.digest || digest === '') this.#heardFrom.add(peer);
     else this.#hearing(peer);
+    if (digest === this.digest) this.#hasSpread = true;
   }
 
   /**
@@ -405,6 +423,7 @@ export class PropertyKeeper {
     if (isNew) this.#coming.add(record.name);
     try {
       await this.#commit([record]);
+      this.#hasSpread = false;
     } finally {
       this.#coming.delete(record.name);
     }
@@ -524,6 +543,17 @@ export class PropertyKeeper {
     return { counter, node: this.#links.self };
   }
 
+  /** One setting, after those of the same name before it. */
+  #change(name: string, work: () => Promise<void>): Promise<void> {
+    return this.#inTurn(name, async () => {
+      if (this.#closed) {
+        const detail = `${this.#links.self} leaves the cluster and takes no bucket properties any more; set them on another member`;
+        throw new LockstepError('ShuttingDown', detail);
+      }
+      await work();
+    });
+  }
+
   #inTurn(name: string, work: () => Promise<void>): Promise<void> {
     const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work);
     const over = turn
@@ -542,42 +572,6 @@ export function recordsLost(why: string): LockstepError {
     'FileMissing',
     `what was set of buckets (their properties) is lost on this node, and ${why}: start another member of the cluster first, or put the data directory back from a backup; to go on without it, run \`lockstep store forget-properties DIR\``,
   );
-}
-
-/**
- * Completes `given` so that every property group is set whole. A missing property of a group keeps its value of
- * `before`, except that `allow_mult` and `last_write_wins` exclude each other.
- */
-function wholeGroups(before: BucketProperties, given: PropertySet): PropertySet {
-  const set = new Map(completed(given));
-  for (const group of propertyGroups) {
-    if (!group.some((name) => set.has(name))) continue;
-    for (const name of group) if (!set.has(name)) set.set(name, valueOf(before, name));
-  }
-  return set;
-}
-
-/** Turns `allow_mult` off if `last_write_wins` is set, and the reverse. Throws `BadRequest` if both are true. */
-function completed(given: PropertySet): PropertySet {
-  const [siblings, newest] = [given.get('allow_mult'), given.get('last_write_wins')];
-  if (siblings === true && newest === true) {
-    const detail = 'allow_mult and last_write_wins are both true; allowed: at most one of them';
-    throw new LockstepError('BadRequest', detail);
-  }
-  const set = new Map(given);
-  if (siblings === true) set.set('last_write_wins', false);
-  if (newest === true) set.set('allow_mult', false);
-  return set;
-}
-
-function valueOf(properties: BucketProperties, name: string): PropertyValue {
-  const field = propertyTable.get(name)?.field;
-  return field === undefined ? false : properties[field];
-}
-
-function routesOtherwise(before: BucketProperties, after: BucketProperties): boolean {
-  if (before.chashKeyfun !== after.chashKeyfun) return true;
-  return after.chashKeyfun === 'CUSTOM' && before.wasmKeyfun !== after.wasmKeyfun;
 }
 
 function attempted<T>(work: () => T): T | LockstepError {

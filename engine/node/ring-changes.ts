@@ -11,6 +11,7 @@ import type { Plane } from '../peer/plane.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Buckets } from '../buckets/buckets.ts';
+import type { PropertyKeeper } from '../buckets/property-keeper.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
 import type { FamilySource } from '../metrics/family.ts';
@@ -60,17 +61,20 @@ export function transferOptions(config: NodeConfig): TransferOptions {
   };
 }
 
-/** The leave drain: ends this node's transactions and hands on its hints before it leaves. */
+/** The leave drain: ends this node's transactions, and hands on its hints and bucket properties before it leaves. */
 export function leaveDrainOf(
   io: Io,
   config: NodeConfig,
   transactions: Transactions,
   hints: Hints | undefined,
+  keeper: Pick<PropertyKeeper, 'close' | 'hasSpread'>,
 ): LeaveDrain {
   return new LeaveDrain(
     {
       io,
       closeTransactions: () => transactions.close(),
+      closeProperties: () => keeper.close(),
+      propertiesHaveSpread: () => keeper.hasSpread,
       transactions: () => transactions.underWay,
       handOnHints: () => hints?.handOn() ?? Promise.resolve(0),
     },

@@ -550,7 +550,7 @@ function composeRingChanges(
     new Rebuild({ io, self, membership, transfer, mark, ask: askLegacy, onNewCluster }),
   );
   const left = new Deferred<void>();
-  const drain = leaveDrainOf(io, config, transactions, handoff?.hints);
+  const drain = leaveDrainOf(io, config, transactions, handoff?.hints, later.keeper.get());
   const askInheritance = transactions.inheritanceAt.bind(transactions);
   const takeover = later.takeover.set(new ReplacementTakeover({ io, membership, ask: askInheritance }));
   const ringChangeCoordinator = new RingChangeCoordinator(

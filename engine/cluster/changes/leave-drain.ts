@@ -1,7 +1,8 @@
 /**
  * The leave drain: what a leaving node still has when it owns nothing any more. That is the outcomes of transactions
- * that it coordinates or takes part in, and the hints that it keeps for other nodes. The node stays until the
- * transactions are settled and the hints are delivered or handed to another member, but no longer than `patienceUs`.
+ * that it coordinates or takes part in, the hints that it keeps for other nodes, and bucket properties that were set on
+ * it. The node stays until the transactions are settled, the hints are delivered or handed to another member, and
+ * another member has the bucket properties, but no longer than `patienceUs`.
  *
  * A round that began while the node was an owner may still store a hint until its deadline. So the drain waits one more
  * deadline after the last transaction.
@@ -15,6 +16,10 @@ export interface LeaveDrainDependencies {
   readonly io: Pick<Io, 'clock' | 'log'>;
   /** Makes the node refuse new transactions. */
   closeTransactions(): void;
+  /** Makes the node refuse changes of bucket properties, which would go with its disk. */
+  closeProperties(): void;
+  /** Whether another member has all bucket properties that were set on this node. */
+  propertiesHaveSpread(): boolean;
   /** How many transactions under way have a part on this node. */
   transactions(): number;
   /** Delivers the hints kept here, or hands them to another member. Resolves with how many are left. */
@@ -53,9 +58,10 @@ export class LeaveDrain {
     return this.#left;
   }
 
-  /** Makes the node refuse new transactions. */
+  /** Makes the node refuse new transactions and changes of bucket properties. */
   close(): void {
     this.#parts.closeTransactions();
+    this.#parts.closeProperties();
   }
 
   /**
@@ -74,10 +80,11 @@ export class LeaveDrain {
       this.#left = { transactions, hints };
       if (!goOn()) return false;
       const nowUs = io.clock.nowUs();
-      if (hints === 0 && nowUs - busyUs >= this.#options.roundUs) return true;
+      const propertiesSpread = this.#parts.propertiesHaveSpread();
+      if (hints === 0 && propertiesSpread && nowUs - busyUs >= this.#options.roundUs) return true;
       if (nowUs - sinceUs >= this.#options.patienceUs) {
         sometimes('ring-change.drain-abandoned');
-        io.log.event('error', 'transfer.drain.abandoned', { ...this.#left });
+        io.log.event('error', 'transfer.drain.abandoned', { ...this.#left, propertiesSpread });
         return true;
       }
       await sleep(io.clock, retryUs);
