@@ -287,7 +287,7 @@ export class Node {
   async #stop(): Promise<void> {
     const { plane, membership, ringChangeCoordinator, cleanup, transactions, antiEntropy, publisher } =
       this.#services;
-    const { wasm, mapReduce, readBudget, rebuild, snapshots, flushedKeys } = this.#services;
+    const { wasm, mapReduce, readBudget, rebuild, snapshots, flushedKeys, lostRecords } = this.#services;
     const { pbc, redis, driver, store, handoff, reaper } = this.#services;
     const drainMs = this.#config.drainTimeoutMs;
     this.#services.health.stopping();
@@ -308,6 +308,7 @@ export class Node {
       ringChangeCoordinator.stop(),
       rebuild.stop(),
       cleanup.stop(),
+      lostRecords.stop(),
       flushedKeys.stop(),
     ]);
     await membership.stop();

@@ -14,6 +14,7 @@ import type { Buckets } from '../buckets/buckets.ts';
 import type { PropertyKeeper } from '../buckets/property-keeper.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
+import type { Member } from '../cluster/ring/ring.ts';
 import type { FamilySource } from '../metrics/family.ts';
 import { counterBy, counterOf, gaugeBy, gaugeOf } from '../metrics/family.ts';
 import type { StoreDriver } from '../storage/driver.ts';
@@ -28,6 +29,7 @@ import { RangeSource } from '../cluster/changes/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../cluster/changes/range-messages.ts';
 import type { Rebuild } from '../cluster/changes/rebuild.ts';
 import { Cleanup } from '../cluster/changes/cleanup.ts';
+import { LostRecords } from '../cluster/changes/lost-records.ts';
 import type { Transfer, TransferOptions } from '../cluster/changes/transfer.ts';
 import type { Transactions } from '../transactions/transactions.ts';
 import { clientKeysOf } from './tombstone-reaper.ts';
@@ -37,6 +39,7 @@ export interface RingChanges {
   readonly ringChangeCoordinator: RingChangeCoordinator;
   readonly rebuild: Rebuild;
   readonly cleanup: Cleanup;
+  readonly lostRecords: LostRecords;
   readonly transfer: Transfer;
   /** Resolves once this node has left the cluster. */
   readonly left: Promise<void>;
@@ -49,6 +52,7 @@ export function rangeSourceOf(store: Store, driver: StoreDriver, { epochs }: Buc
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
     tokenOf: (key) => store.tokenOf(key),
     tryRead: (key, done) => driver.tryRead(key, done),
+    isSuspicious: () => store.suspicious,
   });
 }
 
@@ -59,6 +63,20 @@ export function transferOptions(config: NodeConfig): TransferOptions {
     bytesPerSecond: config.transferBytesPerSecond,
     timeoutUs: config.peerRequestTimeoutMs * 1000,
   };
+}
+
+/** The fetching of records that this node has lost, before it hands over their ranges. */
+export function lostRecordsOf(
+  io: Io,
+  config: NodeConfig,
+  self: Member,
+  membership: Membership,
+  transfer: Transfer,
+  store: Pick<Store, 'damages'>,
+): LostRecords {
+  const findings = (): number => store.damages.length;
+  const patienceUs = config.leavePatienceSeconds * 1_000_000;
+  return new LostRecords({ io, self, membership, transfer, findings, patienceUs });
 }
 
 /** The leave drain: ends this node's transactions, and hands on its hints and bucket properties before it leaves. */

@@ -66,6 +66,7 @@ import {
   answerTransfer,
   cleanupOf,
   leaveDrainOf,
+  lostRecordsOf,
   rangeSourceOf,
   ringChangeFamilies,
   transferOptions,
@@ -564,7 +565,9 @@ function composeRingChanges(
     () => left.resolve(),
   );
   const cleanup = cleanupOf(io, config, { self, replica, links }, membership, store, buckets);
-  return { ringChangeCoordinator, rebuild, cleanup, transfer, left: left.promise };
+  const lostRecords = lostRecordsOf(io, config, self, membership, transfer, store);
+  source.guard(lostRecords);
+  return { ringChangeCoordinator, rebuild, cleanup, lostRecords, transfer, left: left.promise };
 }
 
 function admissionOf(

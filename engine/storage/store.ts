@@ -168,6 +168,11 @@ export class Store {
     return this.#book.damages;
   }
 
+  /** Whether records of unknown keys may be lost, and `settleDamage` has not ended that. */
+  get suspicious(): boolean {
+    return this.#book.suspicious;
+  }
+
   /** 32 hexadecimal digits, made with the store. */
   get storeId(): string {
     return this.#catalog.identity.storeId.toString('hex');

@@ -128,6 +128,22 @@ function giversOf(ring: Ring, { to }: TokenRange, self: Member, others: readonly
   return [...new Set(owners.filter((member) => member !== self && inOneRack(member, self)))];
 }
 
+/**
+ * What an owner that has lost records of the range reads before it hands the range over, and from which members: so many
+ * other replicas of its datacenter that one of them holds each write that a majority acknowledged. In ring order.
+ */
+export function healingSources(
+  ring: Ring,
+  range: TokenRange,
+  self: Member,
+): readonly (readonly [Member, TokenRange])[] {
+  return splitByPlacement([range], ring).flatMap((part) =>
+    quorumSources(ring, part, self, () => true)
+      .filter(({ datacenter }) => datacenter === self.datacenter)
+      .map((source) => [source, part] as const),
+  );
+}
+
 /** So many other replicas of each datacenter that every majority includes at least one of them. */
 function quorumSources(
   ring: Ring,

@@ -25,6 +25,11 @@ export interface RangeRequest extends TokenRange {
   readonly after: Cursor | undefined;
   /** Bytes of objects that the answer aims at; one object may exceed them. */
   readonly bytesMax: number;
+  /**
+   * The range is answered as it is, although records of it may be lost. Of a node that reads several replicas of the
+   * range, since it has lost records itself.
+   */
+  readonly asIs: boolean;
 }
 
 /** An object in a transfer. `bytes`: the encoded object. */
@@ -44,10 +49,13 @@ export interface RangeAnswer {
 const objectBytesMin = 10;
 
 /** Encodes a request. */
-export function encodeRangeRequest({ from, to, after, bytesMax }: RangeRequest): Buffer {
+export function encodeRangeRequest({ from, to, after, bytesMax, asIs }: RangeRequest): Buffer {
   const writer = new ByteWriter(64);
   writer.u32(from).u32(to).u32(bytesMax);
-  return writeCursor(writer, after).finish();
+  writeCursor(writer, after);
+  // Builds that do not know the flag answer such a request with `BadRequest`.
+  if (asIs) writer.u8(1);
+  return writer.finish();
 }
 
 /** Decodes a request. Throws `BadRequest` for anything but what `encodeRangeRequest` wrote. */
@@ -56,7 +64,8 @@ export function decodeRangeRequest(words: Uint8Array): RangeRequest {
     const from = reader.u32() as Token;
     const to = reader.u32() as Token;
     const bytesMax = reader.u32();
-    return { from, to, bytesMax, after: readCursor(reader) };
+    const after = readCursor(reader);
+    return { from, to, bytesMax, after, asIs: reader.left > 0 && reader.u8() === 1 };
   });
 }
 

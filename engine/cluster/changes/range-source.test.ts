@@ -23,6 +23,7 @@ function keyOf(index: number): PackedKey {
 function storeOf(
   tokens: ReadonlyMap<PackedKey, Token>,
   lost: ReadonlySet<PackedKey> = new Set(),
+  suspicious: () => boolean = () => false,
 ): RangeStore {
   return {
     *keysOfTokens(from, to) {
@@ -30,6 +31,7 @@ function storeOf(
       for (const [key, at] of tokens) if (((at - from) >>> 0 || 2 ** 32) <= span) yield key;
     },
     isFormer: () => false,
+    isSuspicious: () => suspicious(),
     tokenOf: (key) => tokens.get(key),
     tryRead: (key, done) => {
       if (lost.has(key)) done(new LockstepError('Corrupted'), undefined);
@@ -45,11 +47,12 @@ async function readAll(
   from: Token,
   to: Token,
   bytesMax: number,
+  asIs = false,
 ): Promise<readonly string[]> {
   const keys: string[] = [];
   let after: Cursor | undefined;
   do {
-    const request = decodeRangeRequest(encodeRangeRequest({ from, to, after, bytesMax }));
+    const request = decodeRangeRequest(encodeRangeRequest({ from, to, after, bytesMax, asIs }));
     const answer = decodeRangeAnswer(encodeRangeAnswer(await source.read(request)));
     keys.push(...answer.objects.map(({ key }) => key));
     expect(answer.objects.length > 0 || answer.next === undefined).toBe(true);
@@ -83,10 +86,41 @@ describe('a range source', () => {
     );
   });
 
-  it('leaves out objects that this replica has lost', async () => {
-    const store = new Map([keyOf(1), keyOf(2)].map((key) => [key, 5 as Token]));
-    const source = new RangeSource(storeOf(store, new Set([keyOf(1)])));
-    expect(await readAll(source, 0 as Token, 9 as Token, 1)).toEqual([keyOf(2)]);
+  it.each(['a lost object', 'lost records of unknown keys'])(
+    'hands over no range with %s before other replicas were read',
+    async (what) => {
+      const keys = new Map([keyOf(1), keyOf(2)].map((key) => [key, 5 as Token]));
+      const isObject = what === 'a lost object';
+      const lost = new Set(isObject ? [keyOf(1)] : []);
+      const source = new RangeSource(storeOf(keys, lost, () => !isObject));
+      const checked: unknown[] = [];
+      let isFetched = false;
+      source.guard({
+        check: (range) => {
+          checked.push(range);
+          return isFetched ? undefined : new LockstepError('Overloaded', 'they are fetched');
+        },
+      });
+      const read = (asIs: boolean): Promise<readonly string[]> =>
+        readAll(source, 0 as Token, 9 as Token, 1, asIs);
+      await expect(read(false)).rejects.toThrow('they are fetched');
+      expect(checked).toEqual([{ from: 0, to: 9 }]);
+      const left = [keyOf(1), keyOf(2)].filter((key) => !lost.has(key));
+      // Of a node that reads several replicas.
+      expect(await read(true)).toEqual(left);
+      expect(checked.length).toBe(1);
+      // What no replica has is left out.
+      isFetched = true;
+      expect(await read(false)).toEqual(left);
+    },
+  );
+
+  it('takes a request of a build that knows no flag', () => {
+    const request = { from: 0 as Token, to: 9 as Token, after: undefined, bytesMax: 1 };
+    const plain = encodeRangeRequest({ ...request, asIs: false });
+    expect(decodeRangeRequest(plain)).toEqual({ ...request, asIs: false });
+    expect(plain.length).toBe(13);
+    expect(decodeRangeRequest(encodeRangeRequest({ ...request, asIs: true })).asIs).toBe(true);
   });
 
   it('answers a malformed request with BadRequest', () => {

@@ -12,6 +12,7 @@ import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { unpackKey } from '../../base/object-key.ts';
 import type { LocalStore } from '../../replica/key-slots.ts';
+import type { TokenRange } from '../ring/arc.ts';
 import { distance } from '../ring/arc.ts';
 import type { MovedObject, RangeAnswer, RangeRequest } from './range-messages.ts';
 
@@ -23,6 +24,14 @@ export interface RangeStore extends Pick<LocalStore, 'tryRead'> {
   isFormer(key: PackedKey): boolean;
   /** The token of a stored key; undefined if the store does not have it. */
   tokenOf(key: PackedKey): Token | undefined;
+  /** Whether records of unknown keys may be lost. */
+  isSuspicious(): boolean;
+}
+
+/** Decides whether a range with lost records may be handed over (`lost-records.ts`). */
+export interface RangeGuard {
+  /** Undefined if it may; otherwise the error of a caller that must begin the range again. */
+  check(range: TokenRange): LockstepError | undefined;
 }
 
 interface Entry {
@@ -37,16 +46,36 @@ const objectsMax = 4096;
 /** Reads ranges from one node's store. */
 export class RangeSource {
   readonly #store: RangeStore;
+  #lost: RangeGuard | undefined;
 
   constructor(store: RangeStore) {
     this.#store = store;
   }
 
+  /** From now on hands over no range whose lost records were not fetched. */
+  guard(lost: RangeGuard): void {
+    this.#lost = lost;
+  }
+
   /**
    * The next objects of a range, at most 4096. Rejects with the store's error, and with `Overloaded` if its queue is
-   * full. Leaves out objects whose bytes are corrupted.
+   * full, or while records that are lost here are fetched from other replicas: the caller begins the range again. Leaves
+   * out what they do not have either, and with `asIs` all objects that cannot be read.
    */
-  async read({ from, to, after, bytesMax }: RangeRequest): Promise<RangeAnswer> {
+  async read(request: RangeRequest): Promise<RangeAnswer> {
+    if (!request.asIs && this.#store.isSuspicious()) this.#mustBeFetched(request);
+    const answer = await this.#next(request);
+    // Meanwhile a record may have been found lost whose key is unknown.
+    if (!request.asIs && this.#store.isSuspicious()) this.#mustBeFetched(request);
+    return answer;
+  }
+
+  #mustBeFetched({ from, to }: TokenRange): void {
+    const error = this.#lost?.check({ from, to });
+    if (error !== undefined) throw error;
+  }
+
+  async #next({ from, to, after, bytesMax, asIs }: RangeRequest): Promise<RangeAnswer> {
     const span = distance(from, to);
     let reached = after === undefined ? 0 : Math.min(span, distance(from, after.token));
     let skip = after?.key;
@@ -59,7 +88,8 @@ export class RangeSource {
       for (const { key, distance: at } of this.#entries(from, low, high)) {
         if (skip !== undefined && at === reached && key <= skip) continue;
         const object = await this.#object(key);
-        if (object === undefined) continue;
+        if (object === 'lost' && !asIs) this.#mustBeFetched({ from, to });
+        if (object === undefined || object === 'lost') continue;
         objects.push(object);
         bytes += object.bytes.length + key.length;
         if (bytes >= bytesMax || objects.length >= objectsMax) {
@@ -84,16 +114,16 @@ export class RangeSource {
     return entries.sort((left, right) => left.distance - right.distance || (left.key < right.key ? -1 : 1));
   }
 
-  async #object(key: PackedKey): Promise<MovedObject | undefined> {
-    const answer = new Deferred<Uint8Array | undefined>();
+  async #object(key: PackedKey): Promise<MovedObject | undefined | 'lost'> {
+    const answer = new Deferred<Uint8Array | undefined | 'lost'>();
     const outcome = this.#store.tryRead(key, (error, bytes) => {
       if (error === undefined) answer.resolve(bytes);
-      // Other replicas still have what this one has lost.
-      else if (error.code === 'Corrupted') answer.resolve(undefined);
+      else if (error.code === 'Corrupted') answer.resolve('lost');
       else answer.reject(error);
     });
     if (outcome !== 'ok') throw new LockstepError('Overloaded', `the store's queue is ${outcome}`);
     const bytes = await answer.promise;
+    if (bytes === 'lost') return bytes;
     const token = this.#store.tokenOf(key);
     return bytes === undefined || token === undefined ? undefined : { key, token, bytes };
   }

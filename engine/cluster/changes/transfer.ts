@@ -17,7 +17,7 @@ import type { TokenRange } from '../ring/arc.ts';
 import type { Member } from '../ring/ring.ts';
 import type { PeerReply, PeerRequest } from '../../peer/wire/messages.ts';
 import type { RangeSource } from './range-source.ts';
-import type { Cursor, MovedObject } from './range-messages.ts';
+import type { Cursor, MovedObject, RangeRequest } from './range-messages.ts';
 import { decodeRangeAnswer, encodeRangeRequest } from './range-messages.ts';
 
 /** Pace of transfers, from the configuration. */
@@ -68,10 +68,33 @@ export class Transfer {
 
   /**
    * Pulls everything that `from` holds of the range. Resolves with true once it is durable here, and with false as soon
-   * as `goOn` returns false. Rejects with `PeerGone`, `Timeout`, `Overloaded` or `StorageFailed`; the caller may try
-   * again.
+   * as `goOn` returns false. Rejects with `PeerGone`, `Timeout`, `Overloaded` (also while the source fetches records that
+   * it has lost) or `StorageFailed`; the caller may try again.
    */
   async pull(from: Member, range: TokenRange, goOn: () => boolean): Promise<boolean> {
+    const counted = (count: number, bytes: number): void => {
+      this.counts.keysIn += count;
+      this.counts.bytesIn += bytes;
+    };
+    if (!(await this.#read(from, { ...range, asIs: false }, goOn, counted))) return false;
+    await this.#parts.names.pull(from.node, range);
+    return true;
+  }
+
+  /**
+   * Reads the objects of a range that this node owns from another replica of it, which may have lost some itself. They
+   * are not counted. Resolves and rejects as `pull` does, also with `BadRequest`: the source is an earlier build.
+   */
+  fetch(from: Member, range: TokenRange, goOn: () => boolean): Promise<boolean> {
+    return this.#read(from, { ...range, asIs: true }, goOn, () => undefined);
+  }
+
+  async #read(
+    from: Member,
+    range: Pick<RangeRequest, 'from' | 'to' | 'asIs'>,
+    goOn: () => boolean,
+    counted: (count: number, bytes: number) => void,
+  ): Promise<boolean> {
     let after: Cursor | undefined;
     do {
       if (!goOn()) return false;
@@ -81,12 +104,10 @@ export class Transfer {
       const { objects, next } = decodeRangeAnswer(reply.words);
       await Promise.all(objects.map((object) => this.#mergeHere(object)));
       const bytes = sizeOf(objects);
-      this.counts.keysIn += objects.length;
-      this.counts.bytesIn += bytes;
+      counted(objects.length, bytes);
       after = next;
       await this.#rest(bytes);
     } while (after !== undefined);
-    await this.#parts.names.pull(from.node, range);
     return true;
   }
 
@@ -99,7 +120,8 @@ export class Transfer {
     let after: Cursor | undefined;
     do {
       if (!goOn()) return false;
-      const answer = await this.#parts.source.read({ ...range, after, bytesMax: this.#options.batchBytes });
+      const bytesMax = this.#options.batchBytes;
+      const answer = await this.#parts.source.read({ ...range, after, bytesMax, asIs: false });
       const gifts = answer.objects.flatMap((object) =>
         takers(object).map((taker) => this.#mergeThere(taker, object)),
       );
