@@ -22,6 +22,7 @@ import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
 import type { HeldVersion } from './replica-shadow.ts';
+import { FlushHistory } from './flush-history.ts';
 import { ReplicaShadow, entryHash } from './replica-shadow.ts';
 import { ReplacementRule, contextOf, objectOf } from './replacement-rule.ts';
 
@@ -37,6 +38,8 @@ const snapshotHeadBytes = 36;
 /** What two stores hold of the keys that both nodes own. */
 interface Comparison {
   readonly differing: ReadonlySet<string>;
+  /** Keys on which they differ by nothing but objects that were flushed. */
+  readonly flushed: ReadonlySet<string>;
   /** Keys of which one side has removed its record while the other one holds a tombstone. */
   readonly removed: ReadonlySet<string>;
   /** Keys that an incarnation's snapshot does not cover. */
@@ -48,6 +51,7 @@ interface OpenExchange {
   readonly peer: string;
   readonly beganUs: number;
   readonly differing: ReadonlySet<string>;
+  readonly flushed: ReadonlySet<string>;
   readonly sinceSnapshot: ReadonlySet<string>;
   readonly reported: ReportedKey[];
   /** The newest sequence number of each side's store when the exchange began. */
@@ -64,6 +68,7 @@ export class ExchangeObserver {
   readonly #cluster: Cluster;
   readonly #shadows = new Map<string, ReplicaShadow>();
   readonly #rules = new ReplacementRule();
+  readonly #flushes = new FlushHistory();
   readonly #open = new Map<string, OpenExchange>();
   /** The store position of the snapshot that the incarnation loaded; absent when it started without one. */
   readonly #loaded = new Map<string, number>();
@@ -123,6 +128,9 @@ export class ExchangeObserver {
         const { atUs, key } = change;
         this.successions.push({ node: name, atUs, key: nameOfKey(key), fault });
       },
+      ({ key, value }) => {
+        if (value !== 'damaged') this.#flushes.learn(key, value);
+      },
     );
     this.#shadows.set(name, shadow);
     this.#cluster.host(name).disk.watch({
@@ -139,10 +147,11 @@ export class ExchangeObserver {
   }
 
   #began(node: string, peer: string): void {
-    const { differing, sinceSnapshot } = this.#compare(node, peer);
+    const { differing, flushed, sinceSnapshot } = this.#compare(node, peer);
     const beganUs = this.#world.nowUs;
     const positions = [node, peer].map((name) => this.#shadows.get(name)?.seqSeen ?? 0);
-    this.#open.set(node, { node, peer, beganUs, differing, sinceSnapshot, reported: [], positions });
+    const reported: ReportedKey[] = [];
+    this.#open.set(node, { node, peer, beganUs, differing, flushed, sinceSnapshot, reported, positions });
   }
 
   #ended(node: string, end: ExchangeRecord['end'], listed: number, code = ''): void {
@@ -180,23 +189,27 @@ export class ExchangeObserver {
 
   #compare(node: string, peer: string): Comparison {
     const differing = new Set<string>();
+    const present = new Set<string>();
     const removed = new Set<string>();
     const sinceSnapshot = new Set<string>();
     const [mine, theirs] = [this.#shadows.get(node), this.#shadows.get(peer)];
-    if (mine === undefined || theirs === undefined) return { differing, removed, sinceSnapshot };
+    const flushed = new Set<string>();
+    if (mine === undefined || theirs === undefined) return { differing, flushed, removed, sinceSnapshot };
     for (const key of new Set([...mine.keys, ...theirs.keys])) {
       const [left, right] = [mine.newest(key), theirs.newest(key)];
       const token = left?.token ?? right?.token ?? 0;
       if (!this.#share(token, node, peer)) continue;
       if (!isSame(left?.value, right?.value)) {
         differing.add(nameOfKey(key));
+        if (!this.#flushes.isFlushed(key)) present.add(nameOfKey(key));
         if (hasRemovedTombstone(left, right) || hasRemovedTombstone(right, left)) removed.add(nameOfKey(key));
       }
       if (this.#isSinceSnapshot(node, mine, key) || this.#isSinceSnapshot(peer, theirs, key)) {
         sinceSnapshot.add(nameOfKey(key));
       }
     }
-    return { differing, removed, sinceSnapshot };
+    for (const key of differing) if (!present.has(key)) flushed.add(key);
+    return { differing, flushed, removed, sinceSnapshot };
   }
 
   #isSinceSnapshot(name: string, shadow: ReplicaShadow, key: PackedKey): boolean {

@@ -33,12 +33,12 @@ export class StoreDumps {
   }
 }
 
-/** The dumps, with the keys of which a damaged disk holds a tombstone alone. `damaged`: the names of the nodes. */
+/** The dumps, with the keys of a damaged disk that its node may have removed. `damaged`: the names of the nodes. */
 export function withBuriedKeys(
   dumps: readonly ReplicaDump[],
   damaged: ReadonlySet<string>,
 ): readonly ReplicaDump[] {
-  return dumps.map((dump) => (damaged.has(dump.node) ? { ...dump, buried: buriedKeys(dump.values) } : dump));
+  return dumps.map((dump) => (damaged.has(dump.node) ? { ...dump, buried: buriedKeys(dump) } : dump));
 }
 
 /** Per key, the number of its owners whose disks hold a value of it that can be read; counted at the first question. */
@@ -61,12 +61,12 @@ function countIntact(dumps: readonly ReplicaDump[], ownersOf: OwnersOf): Map<str
   return counts;
 }
 
-/** The keys of which only a tombstone is there. */
-function buriedKeys(values: ReplicaDump['values']): ReadonlySet<string> {
+/** The keys of which only a tombstone is there, and those that were flushed. */
+function buriedKeys({ values, flushed = [] }: ReplicaDump): ReadonlySet<string> {
   const buried = [...values].filter(([, { bytes }]) => {
     return bytes !== 'damaged' && liveSiblings(decodeObject(bytes)).length === 0;
   });
-  return new Set(buried.map(([key]) => key));
+  return new Set([...buried.map(([key]) => key), ...flushed]);
 }
 
 interface ReadStore extends Pick<ReplicaDump, 'values'> {
@@ -81,7 +81,7 @@ function readStore(files: ReadonlyMap<string, Buffer>): ReadStore {
   for (const [key, { bytes }] of all)
     if (isPropertyRecord(key) && bytes !== 'damaged') flushes.learn(key, bytes);
   const values = new Map([...all].filter(([key]) => !isSystemKey(key)));
-  const flushed = [...values].filter(([key]) => flushes.isFlushed(key)).map(([, { name }]) => name);
+  const flushed = [...values.keys()].filter((key) => flushes.isFlushed(key));
   return { files, values, flushed };
 }
 

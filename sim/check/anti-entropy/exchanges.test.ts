@@ -19,6 +19,7 @@ const exchange: ExchangeRecord = {
   touchedWithin: new Map(),
   fromElsewhere: new Set(),
   removed: new Set(),
+  flushed: new Set(),
   sinceSnapshot: new Set(),
   skipped: '',
   altered: false,
@@ -40,6 +41,15 @@ describe('exchange-soundness', () => {
   test('breaks for a key that was the same, and for one that was passed over', () => {
     expect(ok({ reported: [repairedK] })).toBe(false);
     expect(ok({ differing: differs })).toBe(false);
+  });
+
+  test('a flushed object that one side still has may be reported, and need not be', () => {
+    const flushed = { differing: differs, flushed: differs };
+    expect(ok(flushed)).toBe(true);
+    expect(ok({ ...flushed, reported: [repairedK] })).toBe(true);
+    const stale = { ...exchange, ...flushed, sinceSnapshot: differs };
+    expect(checkStaleSnapshots([stale]).ok).toBe(true);
+    expect(checkStaleSnapshots([{ ...stale, flushed: new Set() }]).ok).toBe(false);
   });
 
   test('breaks for an exchange whose nodes do not understand each other', () => {

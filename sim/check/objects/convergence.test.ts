@@ -52,6 +52,14 @@ describe('convergence', () => {
     expect(checkConvergence([holds('n1'), value, damaged], owners, none).ok).toBe(false);
   });
 
+  it('skips a flushed object beside nothing on a damaged disk, whose removal the damage may have hit', () => {
+    const others = [holds('n1'), holds('n2')];
+    const dead = { ...holds('n3', ['b/k', 'one']), flushed: ['b/k'] };
+    expect(checkConvergence([...others, dead], owners, none).reasons).toHaveLength(2);
+    const report = checkConvergence([...others, { ...dead, buried: new Set(['b/k']) }], owners, none);
+    expect([report.ok, report.checked, report.skipped]).toEqual([true, 2, 2]);
+  });
+
   it('skips and counts what is in flight', () => {
     const report = checkConvergence([...whole, holds('n3')], owners, new Set(['b/k']));
     expect([report.ok, report.checked, report.skipped]).toEqual([true, 0, 1]);
