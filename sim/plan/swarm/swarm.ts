@@ -78,6 +78,9 @@ const movePercent = 35;
 /** Chance in a hundred that the level of reads, or of writes, is drawn: it concerns every operation. */
 const levelPercent = 45;
 
+/** Chance in a hundred that tokens of nodes are exactly tokens of keys. */
+const edgePercent = 25;
+
 /** Most members of a cluster. */
 const membersMax = 9;
 
@@ -200,6 +203,8 @@ interface Frame {
   readonly moves: boolean;
   /** How many backups an operator takes. */
   readonly backups: number;
+  /** Keys lie exactly on the edges of ranges. */
+  readonly edges: boolean;
 }
 
 /** All scenarios that a seed of `swarm` may be; they keep the name and the description of `base`. */
@@ -224,6 +229,7 @@ function frames(): fc.Arbitrary<Frame> {
     loser: maybe(loserPercent, fc.nat()),
     moves: chance(movePercent),
     backups: fc.constantFrom(0, 0, 0, 0, 1, 2),
+    edges: chance(edgePercent),
   });
 }
 
@@ -275,11 +281,12 @@ function floorOf(name: InvariantName): number {
   return name === 'no-silent-failures' || name === 'determinism' ? 1 : 0;
 }
 
-function settingsOf({ settings: drawn, levels, cluster, credentials, small }: Frame): Settings {
+function settingsOf({ settings: drawn, levels, cluster, credentials, small, edges }: Frame): Settings {
   const limits = small ? soonReached : {};
   const given: Record<string, number | string | boolean> = { ...baseline, ...limits, ...drawn };
   if (cluster.datacenters > 1) Object.assign(given, levels);
   if (credentials) given['credentials'] = 'world';
+  if (edges) given['tokens_at_keys'] = true;
   return given;
 }
 

@@ -10,6 +10,7 @@ import {
   waywardFile,
   waywardId,
 } from '../../workload/work-modules.ts';
+import { tokensAtKeys, tokensAtKeysOf } from './key-tokens.ts';
 
 /** Type of the buckets that keep siblings; the other buckets have the type `default`. */
 export const siblingsType = 'siblings';
@@ -50,7 +51,7 @@ export function fileOf(
   given: Readonly<Record<string, unknown>>,
   addressOf: AddressOf,
 ): string {
-  const { [typesAtRunTime]: makesTypes, ...settings } = given;
+  const { [typesAtRunTime]: makesTypes, ...settings } = withTokensAtKeys(node.name, given);
   const siblings = makesTypes === true ? {} : { [siblingsType]: { allow_mult: true } };
   const file = {
     name: node.name,
@@ -71,11 +72,29 @@ export function fileOf(
       address: addressOf(name, 'peer'),
       // A file that gives its own node tokens must repeat them among the seeds.
       ...(name === node.name && settings['tokens'] !== undefined ? { tokens: settings['tokens'] } : {}),
+      ...(given[tokensAtKeys] === true && name !== node.name
+        ? { tokens: tokensAtKeysOf(name, ownCountOf(given)) }
+        : {}),
       ...(settings['num_tokens'] === undefined ? {} : { num_tokens: settings['num_tokens'] }),
     })),
     ...settings,
   };
   return JSON.stringify({ lockstep: file });
+}
+
+/** The settings with the tokens that `tokensAtKeys` gives the node, unless a replacement gets those of another one. */
+function withTokensAtKeys(
+  name: string,
+  { [tokensAtKeys]: isAtKeys, ...settings }: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  if (isAtKeys !== true) return settings;
+  const { num_tokens: _, ...others } = settings;
+  if (settings['tokens'] !== undefined || settings['replace'] !== undefined) return others;
+  return { ...others, tokens: tokensAtKeysOf(name, ownCountOf(settings)) };
+}
+
+function ownCountOf({ num_tokens: count }: Readonly<Record<string, unknown>>): number | undefined {
+  return typeof count === 'number' ? count : undefined;
 }
 
 /** The settings with which a spare joins, or replaces a member. */
