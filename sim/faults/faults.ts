@@ -172,7 +172,7 @@ export class Faults {
   #strike(fault: PlanFault): void {
     if (this.#calm) return;
     const row = faultKinds[fault.kind];
-    if (!row.strike(fault, this.#context)) {
+    if (!this.#hasHosts(fault) || !row.strike(fault, this.#context)) {
       this.#missed.set(fault, 'there was nothing to strike');
       return;
     }
@@ -181,6 +181,13 @@ export class Faults {
     this.#struck.set(fault.kind, (this.#struck.get(fault.kind) ?? 0) + 1);
     this.#disturbances.push(...(row.disturbs?.(fault, this.#world.nowUs) ?? []));
     this.#onStruck(fault);
+  }
+
+  /** A plan written by hand may aim at the network of a client that its load has not. */
+  #hasHosts({ kind, targets }: PlanFault): boolean {
+    const { aim } = faultKinds[kind];
+    if (aim !== 'link' && aim !== 'side') return true;
+    return targets.every((target) => this.#world.hosts.some(({ name }) => name === target));
   }
 
   #state<State>(make: (context: FaultContext) => State): State {

@@ -13,7 +13,7 @@ import { joinModes } from '../../engine/config/keys.ts';
 import type { StandbyPeriod } from '../check/cluster/standby.ts';
 import type { Cluster, ReturnMode } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
-import type { FaultContext, ForeignStart } from './fault-context.ts';
+import type { FaultCluster, FaultContext, ForeignStart } from './fault-context.ts';
 import type { CommonFaultFamily, FaultFamily } from './fault-row.ts';
 import { targetOf } from './fault.ts';
 
@@ -49,10 +49,8 @@ export const commonMembershipFaults = {
       const { members } = cluster;
       for (const name of members) cluster.crash(name, 'keepAll', 'silent');
       // The targets start at once and alone.
-      for (const name of fault.targets) cluster.start(name);
-      context.later(fault.forUs, `boot ${fault.id}`, () => {
-        for (const name of members) cluster.start(name);
-      });
+      startMembers(cluster, fault.targets);
+      context.later(fault.forUs, `boot ${fault.id}`, () => startMembers(cluster, members));
       return true;
     },
   },
@@ -66,13 +64,17 @@ export const commonMembershipFaults = {
       const { cluster } = context;
       const survival = fault.params['keeps'] === 'synced' ? 'dropAll' : 'keepAll';
       for (const name of fault.targets) cluster.crash(name, survival, 'silent');
-      context.later(fault.forUs, `return ${fault.id}`, () => {
-        for (const name of fault.targets) cluster.start(name);
-      });
+      context.later(fault.forUs, `return ${fault.id}`, () => startMembers(cluster, fault.targets));
       return true;
     },
   },
 } satisfies CommonFaultFamily;
+
+/** Starts those of the nodes that are members: a node that was replaced meanwhile must not come back. */
+function startMembers(cluster: FaultCluster, names: readonly string[]): void {
+  const { members } = cluster;
+  for (const name of names) if (members.includes(name)) cluster.start(name);
+}
 
 /** The rows by name. */
 export const membershipFaults = {

@@ -105,9 +105,9 @@ export class ModuleWork implements ModuleActs {
     }
   }
 
-  /** Swaps a module at the node while jobs use it. Returns false if the node does not serve. */
+  /** Swaps a module at the node while jobs use it. Returns false if the node does not serve, or has no modules. */
   swap(node: string, version: number): boolean {
-    if (!this.#cluster.serves(node)) return false;
+    if (!this.#serves(node)) return false;
     for (const delayUs of jobDelaysUs) this.#runJob(node, delayUs);
     this.#spawn(`swap ${marksId}`, async ({ http }) => {
       const request = { method: 'PUT', path: `/wasm/modules/${marksId}`, body: marksBytes(version) } as const;
@@ -159,12 +159,12 @@ export class ModuleWork implements ModuleActs {
 
   /**
    * Asks the fault's target for a key, or a phase, at which its module fails. Returns false if the target does not
-   * serve.
+   * serve, or has no modules.
    */
   provoke(fault: Fault, { letter, code }: ModuleFailure): boolean {
     const { params } = fault;
     const node = targetOf(fault);
-    if (!this.#cluster.serves(node)) return false;
+    if (!this.#serves(node)) return false;
     const key = `${letter}${String(params['key'])}`;
     const what = String(params['what']);
     const inPhase = what === 'map' || what === 'reduce';
@@ -175,6 +175,10 @@ export class ModuleWork implements ModuleActs {
       this.#provoked.push({ node, atUs, asked, inPhase, expected: code, answered });
     });
     return true;
+  }
+
+  #serves(node: string): boolean {
+    return this.#cluster.serves(node) && this.#cluster.configOf(node).bucketTypes.has(routedType);
   }
 
   async #ask(io: Io, node: string, key: string, what: string): Promise<string | undefined> {
