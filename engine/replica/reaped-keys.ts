@@ -20,9 +20,9 @@ export class ReapedKeys {
   /** The stored bytes of each tombstone. */
   readonly #last = new RecentMap<PackedKey, Uint8Array>(keptMax);
 
-  /** Remembers a removed tombstone by its stored bytes, which must not change. */
+  /** Remembers a removed tombstone by its stored bytes. Copies them: a small Buffer keeps its whole pool in memory. */
   keep(key: PackedKey, bytes: Uint8Array): void {
-    this.#last.set(key, bytes);
+    this.#last.set(key, new Uint8Array(bytes));
   }
 
   /** Whether the key's last removed tombstone has this mark (`reap-messages.ts`). */
