@@ -7,7 +7,8 @@
  * what counts is how often the replica has answered later than that: the hint itself may still have to be delivered,
  * which is one such answer, whatever messages were lost meanwhile.
  *
- * Not judged: a node that owns the key no more. It gives its copy to the owners until all of them have it.
+ * Not judged: a node that owns the key no more, or that keeps a hint of it for a former member. It gives its copy, or
+ * that hint, to the owners until all of them have it.
  */
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import type { SendRecords } from '../check/disks/hints.ts';
@@ -35,7 +36,10 @@ export interface SendTerms {
   readonly hintOf: (host: string, peer: string, key: PackedKey) => StoredHint | undefined;
   /** The node's disk may forget what it has acknowledged: what it lacks again may be sent again. */
   readonly isForgetful: (node: string) => boolean;
-  /** The host has or had a copy of the key and owns it no more: it gives its copy to the owners until they have it. */
+  /**
+   * The host has or had a copy of the key and owns it no more, or keeps a hint of it for a former member: it gives that to
+   * the owners until they have it.
+   */
   readonly handsOver: (host: string, key: PackedKey) => boolean;
 }
 

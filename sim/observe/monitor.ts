@@ -330,7 +330,10 @@ export class Monitor {
       isForgetful: (node) => forgetful.has(node),
       handsOver: (host, key) => {
         const token = this.#objects.tokenAt(host, key);
-        return token !== undefined && !seenBy(host, token).includes(host);
+        if (token !== undefined && !seenBy(host, token).includes(host)) return true;
+        const { names, members } = this.#cluster;
+        const former = names.filter((name) => !members.includes(name));
+        return former.some((name) => this.#objects.hintAt(host, name, key) !== undefined);
       },
     });
   }

@@ -16,8 +16,8 @@
  * remove it.
  *
  * Skipped: writes of coordinators whose disk or processor a fault hinders; expired or unreadable hints (counted as
- * expired), and hints whose replica's context has been pruned; repetitions by a node that owns the key no more, which
- * gives its copy to the owners until all have it; with `sync: N`, the counters: what one incarnation writes may become
+ * expired), and hints whose replica's context has been pruned; repetitions by a node that owns the key no more, or keeps
+ * a hint of it for a former member, which gives that to the owners until all have it; with `sync: N`, the counters: what one incarnation writes may become
  * durable in the next.
  */
 import type { SyncLag } from '../../evidence/sync-lag.ts';
