@@ -293,6 +293,17 @@ export const randomTransactionMutants: readonly Mutant[] = [
     seedsMax: 100,
   },
   {
+    name: 'fence-by-emptied-owner',
+    code: 'M311',
+    title: 'an owner whose lost disk is not rebuilt yet counts among the owners that have fenced a key',
+    file: 'engine/transactions/idempotency/fence.js',
+    find: 'fenced?.leads !== true ||',
+    replace: 'fenced === undefined ||',
+    scenario: 'retries-after-disk-loss',
+    oracles: ['exactly-once'],
+    seedsMax: 8,
+  },
+  {
     name: 'fenced-id-accepted',
     code: 'M113',
     title: 'a prepare request under a fenced idempotency key is carried out',

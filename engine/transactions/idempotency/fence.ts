@@ -6,7 +6,8 @@
  * A primary claims the key at a majority of the owners of each of its keys, and one branch that cannot be applied
  * aborts the whole transaction. So the abort is final if for one key of the transaction
  *
- * - a majority of its owners has fenced the idempotency key (in the datacenter of its primary, as for claims), and
+ * - a majority of its owners has fenced the idempotency key (in the datacenter of its primary, as for claims), without
+ *   owners whose lost disks are not rebuilt yet, and
  * - every claim there is void: it is of the aborted attempt; or its primary has fenced the idempotency key itself, and
  *   so holds no attempt; or its primary can never come back with one; and
  * - the key's primary has fenced the idempotency key, or every owner of that majority would remember a claim of that
@@ -268,7 +269,8 @@ class FenceRound {
    */
   #isVoter({ node }: Member, primary: Member): boolean {
     const fenced = this.#fenced.get(node);
-    if (fenced === undefined || !fenced.claims.every((claim) => this.#isVoid(claim))) return false;
+    // An owner whose lost disk is not rebuilt yet may have lost the record of an attempt that was applied.
+    if (fenced?.leads !== true || !fenced.claims.every((claim) => this.#isVoid(claim))) return false;
     return this.#hasNone(primary.node) || !fenced.unheard.includes(primary.node);
   }
 
