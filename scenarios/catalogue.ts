@@ -41,6 +41,7 @@ import { hintsOutliveDeletions } from './hints-outlive-deletions.ts';
 import { joinUnderLoad } from './join-under-load.ts';
 import { jobsOverMissedWrites } from './jobs-over-missed-writes.ts';
 import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
+import { keysOnEdges } from './keys-on-edges.ts';
 import { listingsInPages } from './listings-in-pages.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
 import { wipedDuringRingChange } from './wiped-during-ring-change.ts';
@@ -278,6 +279,7 @@ export const scenarios: readonly Scenario[] = [
   jobSurvivesNodeCrash,
   jobsOverMissedWrites,
   listingsInPages,
+  keysOnEdges,
   moduleSwappedMidJob,
   modulesMissed,
   unauthenticatedClients,

@@ -288,6 +288,17 @@ export const clusterMutants: readonly Mutant[] = [
     seedsMax: 5,
   },
   {
+    name: 'transfer-leaves-out-edge',
+    code: 'M319',
+    title: 'a transfer of a range leaves out the key that is exactly at the end of it',
+    file: 'engine/cluster/changes/range-source.js',
+    find: 'const high = Math.min(low + sliceTokens, span);',
+    replace: 'const high = Math.min(low + sliceTokens, span - 1);',
+    scenario: 'keys-on-edges',
+    oracles: ['durability', 'convergence', 'causality', 'transfer-soundness'],
+    seedsMax: 8,
+  },
+  {
     name: 'rejoin-held-to-old-tokens',
     code: 'M70',
     title: 'a node that joins again under an old name is held to its former tokens',

@@ -1,6 +1,6 @@
 /**
- * Tokens of nodes that are exactly tokens of the load's keys: such a key lies on the very edge of a range, as the last
- * one of its owner's arc. With tokens derived from names alone, no key of a run ever does.
+ * Tokens of nodes that are exactly tokens of the load's keys, or next to them: such a key lies on the very edge of a
+ * range, as the last one of its owner's arc or as the first. With tokens derived from names alone, no key of a run does.
  */
 import type { NodeId, Token } from '../../../engine/base/ids.ts';
 import { byteStringOf } from '../../../engine/base/ids.ts';
@@ -40,9 +40,10 @@ export function tokensAtKeysOf(node: string, ownCount = ownCountDefault): readon
 
 function edgeTokens(): readonly Token[] {
   const tokens = edgeKeys.flatMap(([bucket, stem, count]) =>
-    Array.from({ length: count }, (_, index) =>
-      routeToken('STD', byteStringOf(bucket), byteStringOf(`${stem}${index}`)),
-    ),
+    Array.from({ length: count }, (_, index) => {
+      const token = routeToken('STD', byteStringOf(bucket), byteStringOf(`${stem}${index}`));
+      return (index % 3 === 2 ? (token - 1) >>> 0 : token) as Token;
+    }),
   );
   return [...new Set([...(extremes as Token[]), ...tokens])];
 }
