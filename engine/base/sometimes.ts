@@ -85,6 +85,8 @@ export const rareBranches = {
     'a leaving node gives up waiting for its transactions, hints and bucket properties',
   'replica.former-epoch-refused': 'a replica refuses a key whose bucket was flushed since',
   'replica.later-epoch-learnt': 'a replica learns that a bucket was flushed from the key of a request',
+  'ring-change.lets-replacement-go-first':
+    'a join or a leave waits, since another member is to replace a dead one',
   'ring-change.lost-records-fetched':
     'a node fetches records that it has lost before it hands over their range',
   'ring-change.range-failed': 'a range cannot be moved and is tried again',

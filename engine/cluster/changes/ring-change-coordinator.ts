@@ -10,7 +10,9 @@
  * One member moves at a time. If two begin at once, each sees the other before either step is agreed, since every
  * member knows both by then. The one whose name is later, or that is not switching yet, steps back. One exception: a
  * joining member waits in its last step for every former primary of its keys (cluster/view/handover.ts), and one of
- * those may have died for good. The replacement of that primary goes on meanwhile, and hands over in its place.
+ * those may have died for good. The replacement of that primary goes on meanwhile, and hands over in its place. And the
+ * replacement of a dead member goes first: a join or a leave that is not switching yet steps back before it, since it may
+ * wait for the dead member itself, to which a leaving node of its rack must give its ranges.
  *
  * An operator's STANDBY is no ring change, since no token changes hands. But neither begins while the other is being
  * saved.
@@ -264,7 +266,8 @@ export class RingChangeCoordinator {
   /** Waits until no other member moves and all members agree with this node's ring view. Returns false if stopped. */
   #turn(): Promise<boolean> {
     return this.#wait(() => {
-      return this.#isAlone() && this.#isAgreed() && !this.#isTaken() && this.#isHandedOver();
+      if (this.#letsReplace() || this.#isTaken()) return false;
+      return this.#isAlone() && this.#isAgreed() && this.#isHandedOver();
     });
   }
 
@@ -275,7 +278,7 @@ export class RingChangeCoordinator {
   }
 
   #goesOn(): boolean {
-    return !this.#stopped && !this.#yields() && !this.#isTaken();
+    return !this.#stopped && !this.#yields() && !this.#isTaken() && !this.#letsReplace();
   }
 
   #isAlone(): boolean {
@@ -317,6 +320,19 @@ export class RingChangeCoordinator {
     const isTaken = this.#membership.isRoutable(replaces) || this.#membership.isReplaced(replaces);
     if (isTaken) sometimes('ring-change.replaced-node-returns');
     return isTaken;
+  }
+
+  /** True if another member waits to replace a dead one, and this node does not itself replace one. */
+  #letsReplace(): boolean {
+    const { self } = this.#membership;
+    if (self.state === 'JOINING' && self.replaces !== undefined) return false;
+    const isThere = (node: NodeId): boolean => this.#membership.isRoutable(node);
+    const waits = this.#membership.members().some(({ node, state, move, replaces }) => {
+      if (replaces === undefined || state !== 'JOINING' || move !== 'queued') return false;
+      return node !== self.node && isThere(node) && !isThere(replaces);
+    });
+    if (waits) sometimes('ring-change.lets-replacement-go-first');
+    return waits;
   }
 
   #isAgreed(): boolean {

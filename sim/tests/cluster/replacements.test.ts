@@ -45,11 +45,15 @@ async function comesInto(
   await room.start(name);
 }
 
-async function diesCopying(room: MemberHarness, name: string): Promise<void> {
+async function becomesCopying(room: MemberHarness, name: string): Promise<void> {
   const copying = async (): Promise<boolean> => (await shown(room, 'n1', name))?.['move'] === 'copying';
   for (let tries = 0; tries < 100 && !(await copying()); tries++) await room.pass(second / 4);
   expect(await copying()).toBe(true);
   await room.pass(second);
+}
+
+async function diesCopying(room: MemberHarness, name: string): Promise<void> {
+  await becomesCopying(room, name);
   await dies(room, name);
 }
 
@@ -83,6 +87,19 @@ test('one that dies while it leaves is replaced', async () => {
   await comesInto(room, 'n8', 'r1', 'n4', 'n4');
   expect(await isIn(room, 'n8')).toBe(true);
   expect(await shown(room, 'n1', 'n4')).toBeUndefined();
+  expect(room.world.failures).toEqual([]);
+});
+
+test('a leave steps back for the replacement of the dead node that is to take its ranges', async () => {
+  const room = await roomWithKeys('rack');
+  expect(room.cluster.change('n4')).toBe(true);
+  await becomesCopying(room, 'n4');
+  await dies(room, 'n1');
+  await comesInto(room, 'n8', 'r1', 'n1', 'n1');
+  expect(await isIn(room, 'n8')).toBe(true);
+  const isThere = async (): Promise<boolean> => (await shown(room, 'n2', 'n4')) !== undefined;
+  for (let tries = 0; tries < 100 && (await isThere()); tries++) await room.pass(second);
+  expect(await isThere()).toBe(false);
   expect(room.world.failures).toEqual([]);
 });
 
