@@ -30,7 +30,7 @@ interface Unread {
   readonly seq: number;
 }
 
-type Source = Pick<Store, 'fingerprints' | 'get'>;
+type Source = Pick<Store, 'fingerprints' | 'get' | 'getDoubted' | 'hasNewest' | 'keepsDoubt'>;
 
 /** Values read at once. */
 const readWindow = 8;
@@ -319,12 +319,13 @@ export class Refresh {
 
   /**
    * Reads and hashes a key's value. The hash is stored with the key if its newest record is still `seq`. Undefined if
-   * the value is absent or unreadable.
+   * the value is absent or unreadable. A value that may lack something counts as it is on the disk.
    */
   async #read(key: PackedKey, seq: number): Promise<RangeHash | undefined> {
     let value: Uint8Array | undefined;
     try {
-      const reading = this.#store.get(key);
+      const isKept = this.#store.keepsDoubt(key) && this.#store.hasNewest(key);
+      const reading = isKept ? this.#store.getDoubted(key) : this.#store.get(key);
       value = reading instanceof Promise ? await reading : reading;
     } catch (error) {
       if (error instanceof LockstepError && error.code === 'Corrupted') return undefined;

@@ -287,7 +287,8 @@ export class Node {
   async #stop(): Promise<void> {
     const { plane, membership, ringChangeCoordinator, cleanup, transactions, antiEntropy, publisher } =
       this.#services;
-    const { wasm, mapReduce, readBudget, rebuild, snapshots, flushedKeys, lostRecords } = this.#services;
+    const { wasm, mapReduce, readBudget, rebuild, snapshots, flushedKeys, lostRecords, lostKeys } =
+      this.#services;
     const { pbc, redis, driver, store, handoff, reaper } = this.#services;
     const drainMs = this.#config.drainTimeoutMs;
     this.#services.health.stopping();
@@ -309,6 +310,7 @@ export class Node {
       rebuild.stop(),
       cleanup.stop(),
       lostRecords.stop(),
+      lostKeys.stop(),
       flushedKeys.stop(),
     ]);
     await membership.stop();

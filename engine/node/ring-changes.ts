@@ -14,7 +14,8 @@ import type { Buckets } from '../buckets/buckets.ts';
 import type { PropertyKeeper } from '../buckets/property-keeper.ts';
 import type { Io } from '../io/io.ts';
 import type { Membership } from '../cluster/membership/membership.ts';
-import type { Member } from '../cluster/ring/ring.ts';
+import type { TokenRange } from '../cluster/ring/arc.ts';
+import { distance } from '../cluster/ring/arc.ts';
 import type { FamilySource } from '../metrics/family.ts';
 import { counterBy, counterOf, gaugeBy, gaugeOf } from '../metrics/family.ts';
 import type { StoreDriver } from '../storage/driver.ts';
@@ -29,6 +30,7 @@ import { RangeSource } from '../cluster/changes/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../cluster/changes/range-messages.ts';
 import type { Rebuild } from '../cluster/changes/rebuild.ts';
 import { Cleanup } from '../cluster/changes/cleanup.ts';
+import { LostKeys } from '../cluster/changes/lost-keys.ts';
 import { LostRecords } from '../cluster/changes/lost-records.ts';
 import type { Transfer, TransferOptions } from '../cluster/changes/transfer.ts';
 import type { Transactions } from '../transactions/transactions.ts';
@@ -40,6 +42,7 @@ export interface RingChanges {
   readonly rebuild: Rebuild;
   readonly cleanup: Cleanup;
   readonly lostRecords: LostRecords;
+  readonly lostKeys: LostKeys;
   readonly transfer: Transfer;
   /** Resolves once this node has left the cluster. */
   readonly left: Promise<void>;
@@ -52,6 +55,8 @@ export function rangeSourceOf(store: Store, driver: StoreDriver, { epochs }: Buc
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
     tokenOf: (key) => store.tokenOf(key),
     tryRead: (key, done) => driver.tryRead(key, done),
+    tryReadDoubted: (key, done) => driver.tryReadDoubted(key, done),
+    hasNewest: (key) => store.hasNewest(key),
     isSuspicious: () => store.suspicious,
   });
 }
@@ -65,18 +70,28 @@ export function transferOptions(config: NodeConfig): TransferOptions {
   };
 }
 
-/** The fetching of records that this node has lost, before it hands over their ranges. */
-export function lostRecordsOf(
+/** The fetching of what this node has lost: of a range before it hands it over, and of keys that are written again. */
+export function lostDataOf(
   io: Io,
   config: NodeConfig,
-  self: Member,
+  { self, replica, links }: Pick<RoundDependencies, 'self' | 'replica'> & { readonly links: PeerLinks },
   membership: Membership,
   transfer: Transfer,
-  store: Pick<Store, 'damages'>,
-): LostRecords {
+  store: Store,
+): Pick<RingChanges, 'lostRecords' | 'lostKeys'> {
+  const fetched = ({ from, to }: TokenRange): void => {
+    for (const key of store.doubtedKeys) {
+      const token = store.tokenOf(key);
+      if (token !== undefined && distance(from, token) <= distance(from, to)) store.endDoubt(key);
+    }
+  };
   const findings = (): number => store.damages.length;
   const patienceUs = config.leavePatienceSeconds * 1_000_000;
-  return new LostRecords({ io, self, membership, transfer, findings, patienceUs });
+  const timeoutUs = config.peerRequestTimeoutMs * 1000;
+  return {
+    lostRecords: new LostRecords({ io, self, membership, transfer, fetched, findings, patienceUs }),
+    lostKeys: new LostKeys({ io, self, ring: () => membership.ring, links, replica, store, timeoutUs }),
+  };
 }
 
 /** The leave drain: ends this node's transactions, and hands on its hints and bucket properties before it leaves. */

@@ -66,7 +66,7 @@ import {
   answerTransfer,
   cleanupOf,
   leaveDrainOf,
-  lostRecordsOf,
+  lostDataOf,
   rangeSourceOf,
   ringChangeFamilies,
   transferOptions,
@@ -565,9 +565,9 @@ function composeRingChanges(
     () => left.resolve(),
   );
   const cleanup = cleanupOf(io, config, { self, replica, links }, membership, store, buckets);
-  const lostRecords = lostRecordsOf(io, config, self, membership, transfer, store);
-  source.guard(lostRecords);
-  return { ringChangeCoordinator, rebuild, cleanup, lostRecords, transfer, left: left.promise };
+  const lostData = lostDataOf(io, config, { self, replica, links }, membership, transfer, store);
+  source.guard(lostData.lostRecords);
+  return { ringChangeCoordinator, rebuild, cleanup, ...lostData, transfer, left: left.promise };
 }
 
 function admissionOf(

@@ -12,7 +12,7 @@
  * on top of a tentative one may contain a part of it. Its `applied` is therefore called only when it is durable, and
  * with it the tentative one.
  */
-import { assert, failAssertion, present } from '../base/assert.ts';
+import { failAssertion, present } from '../base/assert.ts';
 import { BytesError } from '../base/bytes.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -52,6 +52,14 @@ export interface MemoryStore extends LocalStore {
    * one may be lost: the value may be merged, and never served.
    */
   tryReadDoubted(key: PackedKey, done: ReadDone): SendOutcome;
+  /**
+   * The next write of the key, for which `tryRead` answers `Corrupted`, does not end that: it may lack what was lost.
+   */
+  keepDoubt(key: PackedKey): void;
+  /** Whether `keepDoubt` still holds for the key. */
+  keepsDoubt(key: PackedKey): boolean;
+  /** Whether `tryReadDoubted` reads the newest record of the key. */
+  hasNewest(key: PackedKey): boolean;
 }
 
 /** The new object of a key, with its encoded bytes if they are known already. */
@@ -66,10 +74,10 @@ export interface Step {
   /** No other node may learn of the change before it is durable. */
   readonly tentative?: boolean;
   /**
-   * The change from the current object; undefined changes nothing. `lost`: as `Newest.lost`. May throw a
+   * The change from the current object; undefined changes nothing. `lost`, `isNewest`: as in `Newest`. May throw a
    * `LockstepError`.
    */
-  next(current: StoredObject | undefined, lost: boolean): Change | undefined;
+  next(current: StoredObject | undefined, lost: boolean, isNewest: boolean): Change | undefined;
   /** The new object has been passed to the store, and other nodes may learn of it. */
   applied(object: StoredObject, bytes: Uint8Array): void;
   /** Called once: without an error when the change is durable. */
@@ -118,8 +126,10 @@ export interface Newest {
    * nothing may depend on it as the present object.
    */
   readonly object: StoredObject | undefined;
-  /** A newer copy exists, or may exist, and cannot be read. */
+  /** A newer copy exists, or may exist, and cannot be read; or one did, and this copy may lack a part of it. */
   readonly lost: boolean;
+  /** The object is what the newest record of the key holds. Always true unless `lost`. */
+  readonly isNewest: boolean;
 }
 
 interface Slot {
@@ -154,6 +164,7 @@ export class Slots {
   readonly #actors: NameTable;
   readonly #estranged: (key: PackedKey) => void;
   #stored: (key: PackedKey, token: Token, object: StoredObject) => void = () => undefined;
+  #onDoubt: (key: PackedKey, token: Token) => void = () => undefined;
   readonly #slots = new TransientMap<PackedKey, Slot>();
   /** What `jointly` collects. */
   #joint: JointWrite[] | undefined;
@@ -175,6 +186,11 @@ export class Slots {
       other(key, token, object);
       stored(key, token, object);
     };
+  }
+
+  /** Calls `onDoubt` with every key that is written although a newer copy of it is lost, and stays doubtful. */
+  onDoubt(onDoubt: (key: PackedKey, token: Token) => void): void {
+    this.#onDoubt = onDoubt;
   }
 
   /** Keys with changes under way. */
@@ -322,16 +338,17 @@ export class Slots {
   }
 
   /**
-   * The newest copy is lost here. A new value heals the key: it is merged with the newest copy that can be read, since
-   * that may hold writes that the new value lacks. The other replicas keep what neither knows of, since the key's fresh
-   * actor does not claim to know it.
+   * The newest copy is lost here. A new value is merged with the newest copy that can be read, since that may hold
+   * writes that the new value lacks. The other replicas keep what neither knows of, since the key's fresh actor does not
+   * claim to know it. The key stays doubtful until that has been fetched from them (`#keepDoubt`).
    */
   #loadDoubted(key: PackedKey, slot: Slot): void {
-    this.#estranged(key);
     const outcome = this.#store.tryReadDoubted(key, (error, bytes) => {
       const older = decodeStored(bytes, this.#actors);
       const object = older instanceof LockstepError ? undefined : older.object;
-      this.#loaded(key, slot, error ?? { object, lost: true });
+      const isNewest = object !== undefined && this.#store.hasNewest(key);
+      if (!isNewest) this.#estranged(key);
+      this.#loaded(key, slot, error ?? { object, lost: true, isNewest });
     });
     if (outcome !== 'ok') this.#loaded(key, slot, refusal(outcome));
   }
@@ -365,10 +382,10 @@ export class Slots {
   }
 
   #take(key: PackedKey, slot: Slot, step: Step): void {
-    assert(slot.current !== undefined, 'a step is taken on a loaded slot');
+    const current = this.#current(slot);
     let change: Change | undefined;
     try {
-      change = step.next(slot.current.object, slot.current.lost);
+      change = step.next(current.object, current.lost, current.isNewest);
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
       step.done(error);
@@ -377,6 +394,26 @@ export class Slots {
     change ??= unsettled(slot);
     if (change === undefined) step.done(undefined);
     else this.#write(key, slot, step, change);
+  }
+
+  /** What the slot holds. Its doubt may have ended since it was loaded. */
+  #current(slot: Slot): Newest {
+    const current = present(slot.current, 'a loaded slot');
+    if (!current.lost || !current.isNewest || this.#store.keepsDoubt(slot.key)) return current;
+    return (slot.current = { ...current, lost: false });
+  }
+
+  /** The object is passed to the store: it is what the slot holds from now on, and as doubtful as before. */
+  #pass(slot: Slot, token: Token, object: StoredObject): void {
+    const lost = slot.current?.lost === true;
+    slot.current = { object, lost, isNewest: true };
+    if (lost) this.#onDoubt(slot.key, token);
+    this.#stored(slot.key, token, object);
+  }
+
+  /** A write must not end the doubt about a copy that is lost. Called before it is passed to the store. */
+  #keepDoubt({ key, current }: Slot): void {
+    if (current?.lost === true) this.#store.keepDoubt(key);
   }
 
   #write(key: PackedKey, slot: Slot, step: Step, { object, bytes: known }: Change): void {
@@ -392,6 +429,7 @@ export class Slots {
     const tentative = step.tentative === true ? 1 : 0;
     slot.writing += 1;
     slot.tentative += tentative;
+    this.#keepDoubt(slot);
     const outcome = this.#store.tryWrite([{ key, token: step.token, value: bytes }], (error) => {
       slot.writing -= 1;
       slot.tentative -= tentative;
@@ -408,8 +446,7 @@ export class Slots {
       step.done(refusal(outcome));
       return;
     }
-    slot.current = { object, lost: false };
-    this.#stored(key, step.token, object);
+    this.#pass(slot, step.token, object);
     if (!secret) step.applied(object, bytes);
   }
 
@@ -418,6 +455,7 @@ export class Slots {
     const batch: StoreWrite[] = [];
     for (const { slot, step, bytes } of joint) {
       slot.joined = false;
+      this.#keepDoubt(slot);
       batch.push({ key: slot.key, token: step.token, value: bytes });
     }
     const outcome = this.#store.tryWrite(batch, (error) => {
@@ -439,8 +477,7 @@ export class Slots {
       return;
     }
     for (const { slot, step, object, bytes, secret } of joint) {
-      slot.current = { object, lost: false };
-      this.#stored(slot.key, step.token, object);
+      this.#pass(slot, step.token, object);
       if (!secret) step.applied(object, bytes);
     }
   }
@@ -453,7 +490,7 @@ export class Slots {
         failAssertion('slots are in the order of the places', index);
     let next: BatchChange | undefined;
     try {
-      next = step.next(slots.map(({ current }) => present(current, 'a loaded slot')));
+      next = step.next(slots.map((slot) => this.#current(slot)));
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
       step.done(error);
@@ -488,6 +525,7 @@ export class Slots {
     for (const slot of written) {
       slot.writing += 1;
       slot.tentative += tentative;
+      this.#keepDoubt(slot);
     }
     const settle = (): void => {
       for (const slot of written) {
@@ -510,8 +548,7 @@ export class Slots {
     for (let index = 0; index < written.length; index++) {
       const slot = present(written[index], 'a written slot');
       const { object } = present(changes[index], 'its change');
-      slot.current = { object, lost: false };
-      this.#stored(slot.key, present(batch[index], 'its write').token, object);
+      this.#pass(slot, present(batch[index], 'its write').token, object);
     }
     step.applied(bytes);
   }
@@ -545,9 +582,9 @@ function unsettled(slot: Slot): Change | undefined {
 }
 
 function decodeStored(bytes: Uint8Array | undefined, actors: NameTable): Newest | LockstepError {
-  if (bytes === undefined) return { object: undefined, lost: false };
+  if (bytes === undefined) return { object: undefined, lost: false, isNewest: true };
   try {
-    return { object: decodeObject(bytes, actors), lost: false };
+    return { object: decodeObject(bytes, actors), lost: false, isNewest: true };
   } catch (error) {
     if (!(error instanceof BytesError)) throw error;
     return new LockstepError('Corrupted', `a stored object does not decode: ${error.message}`);

@@ -26,6 +26,8 @@ export class SlowStore implements MemoryStore {
   readonly rotten = new Set<PackedKey>();
   /** Those of them of which an older value can be read. */
   readonly doubted = new Set<PackedKey>();
+  /** Those that stay doubtful although they are written. */
+  readonly kept = new Set<PackedKey>();
 
   inMemory(): 'elsewhere' {
     return 'elsewhere';
@@ -34,7 +36,7 @@ export class SlowStore implements MemoryStore {
   tryRead(key: PackedKey, done: ReadDone): SendOutcome {
     if (this.full) return 'full';
     this.pending.push(() => {
-      if (this.rotten.has(key)) done(new LockstepError('Corrupted'), undefined);
+      if (this.rotten.has(key) || this.kept.has(key)) done(new LockstepError('Corrupted'), undefined);
       else done(undefined, this.durable.get(key));
     });
     return 'ok';
@@ -42,8 +44,23 @@ export class SlowStore implements MemoryStore {
 
   tryReadDoubted(key: PackedKey, done: ReadDone): SendOutcome {
     if (this.full) return 'full';
-    this.pending.push(() => done(undefined, this.doubted.has(key) ? this.durable.get(key) : undefined));
+    this.pending.push(() => {
+      const isReadable = this.doubted.has(key) || this.hasNewest(key);
+      done(undefined, isReadable ? this.durable.get(key) : undefined);
+    });
     return 'ok';
+  }
+
+  keepDoubt(key: PackedKey): void {
+    this.kept.add(key);
+  }
+
+  keepsDoubt(key: PackedKey): boolean {
+    return this.kept.has(key);
+  }
+
+  hasNewest(key: PackedKey): boolean {
+    return !this.rotten.has(key) && this.durable.has(key);
   }
 
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
@@ -72,6 +89,13 @@ export class SlowStore implements MemoryStore {
     }
   }
 }
+
+/** A store of which nothing is lost. */
+export const nothingLost: Pick<MemoryStore, 'keepDoubt' | 'keepsDoubt' | 'hasNewest'> = {
+  keepDoubt: () => undefined,
+  keepsDoubt: () => false,
+  hasNewest: () => true,
+};
 
 /** What a coordinated write has reported so far. */
 export interface Outcome {

@@ -240,12 +240,53 @@ describe('a replica', () => {
     store.release();
     expect([merge(present(theirs.bytes, 'bytes')), held()]).toEqual([false, ['ours', 'theirs']]);
     doubt();
-    // What the other replica has is here already, and is written all the same: that ends the doubt.
+    // What the other replica has is here already, and is written all the same: from then on it can be read.
     expect([merge(present(theirs.bytes, 'bytes')), store.rotten.has(key)]).toEqual([false, false]);
     doubt();
     coordinate(replica, writeOf(key, 'third'));
     store.release();
     expect(held()).toEqual(['ours', 'theirs', 'third']);
+  });
+
+  it('goes on doubting a key that is written over a lost copy, until it is said to be whole', () => {
+    const store = new SlowStore();
+    const replica = replicaOver(store, siblings);
+    const key = keyOf('k');
+    const doubted: PackedKey[] = [];
+    replica.onDoubt((one) => doubted.push(one));
+    const read = (): string => {
+      let answer = 'none';
+      replica.read(key, (error, bytes) => {
+        answer = error?.code ?? values(decodeObject(present(bytes, 'an object'))).join(' ');
+      });
+      store.release();
+      return answer;
+    };
+    const write = (text: string, more: Partial<LocalWrite> = {}): Outcome => {
+      const outcome = coordinate(replica, writeOf(key, text, more));
+      store.release();
+      return outcome;
+    };
+    write('lost');
+    expect([read(), doubted.length]).toEqual(['lost', 0]);
+    store.rotten.add(key);
+    const second = write('second');
+    expect([read(), doubted]).toEqual(['Corrupted', [key]]);
+    // Later writes build on it, under the actor that does not claim to know what was lost.
+    const third = write('third');
+    const actorOf = ({ applied }: Outcome): unknown => applied?.siblings.at(-1)?.dot.actor;
+    expect([values(third.applied), actorOf(third)]).toEqual([['second', 'third'], actorOf(second)]);
+    expect(write('x', { ifNoneMatch: true }).failed?.code).toBe('Corrupted');
+    // What is here already need not be written again.
+    const before = store.durable.get(key);
+    replica.merge(key, 7 as Token, present(third.bytes, 'bytes'), () => undefined);
+    store.release();
+    expect([store.durable.get(key) === before, read()]).toEqual([true, 'Corrupted']);
+    store.kept.delete(key);
+    expect([read(), write('x', { ifNoneMatch: true }).failed?.code]).toEqual([
+      'second third',
+      'PreconditionFailed',
+    ]);
   });
 
   it('gives no write a dot that covers a failed write which other replicas may have', () => {

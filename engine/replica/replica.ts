@@ -178,6 +178,11 @@ export class Replica {
     this.#slots.watch(stored);
   }
 
+  /** Calls `onDoubt` with every key that is written although a newer copy of it is lost (`replication/lost-keys.ts`). */
+  onDoubt(onDoubt: (key: PackedKey, token: Token) => void): void {
+    this.#slots.onDoubt(onDoubt);
+  }
+
   /**
    * Removes the item's tombstone if the key still holds exactly that, and the read gate is open. The replica remembers
    * it for a while, so that a message under way, or a node that has lost its tombstone with a part of its disk, does not
@@ -320,8 +325,8 @@ export class Replica {
     let sole = false;
     return this.#slots.submit(key, {
       token,
-      next: (current, lost) => {
-        const change = this.#merged(key, { object: current, lost }, { object: incoming, bytes });
+      next: (current, lost, isNewest) => {
+        const change = this.#merged(key, { object: current, lost, isNewest }, { object: incoming, bytes });
         const after = change?.object ?? (this.#mayHaveBasis() ? current : undefined);
         sole = !lost && after !== undefined && this.#isSole(key, current, incoming, after);
         return change;
@@ -493,22 +498,22 @@ export class Replica {
   }
 
   /**
-   * With a lost copy, the result is written in any case: it is from then on the newest copy here.
+   * If the newest copy cannot be read, the result is written in any case: it is from then on the newest copy here.
    *
    * If a removed tombstone had replaced what comes in, the tombstone is written again. The node that sent this, or that
    * still holds it, has missed the deletion, and anti-entropy brings it the tombstone; the reaper then removes it from
    * all nodes again. The removed tombstone itself is not taken back: its sender's reaper removes it there.
    */
-  #merged(key: PackedKey, { object: current, lost }: Newest, incoming: Change): Change | undefined {
+  #merged(key: PackedKey, { object: current, isNewest }: Newest, incoming: Change): Change | undefined {
     const reaped = current === undefined ? this.#forgotten.coverOf(key, incoming.object) : undefined;
     const base = current ?? reaped;
     const merged = base === undefined ? incoming.object : mergeObjects(base, incoming.object);
     const object = this.#rules(key).allowMult ? merged : resolveToNewest(merged);
     if (reaped !== undefined) {
-      if (!lost && sameObject(incoming.object, reaped)) return undefined;
+      if (isNewest && sameObject(incoming.object, reaped)) return undefined;
       sometimes('tombstone.stored-again');
     }
-    if (current !== undefined && !lost && sameObject(object, current)) return undefined;
+    if (current !== undefined && isNewest && sameObject(object, current)) return undefined;
     // Mostly the sender knew everything that is known here: then its bytes are the result's.
     return sameObject(object, incoming.object) ? incoming : { object, bytes: undefined };
   }

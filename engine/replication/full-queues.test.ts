@@ -22,6 +22,7 @@ import { ClusterDispatcher } from './cluster-dispatcher.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
 import { ReadBudget } from './read-budget.ts';
 import { ReadSpread } from './read-spread.ts';
+import { nothingLost } from '../replica/replica-harness.fixture.ts';
 
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
 
@@ -55,6 +56,7 @@ class Links implements PeerLinks {
       inMemory: () => undefined,
       tryRead: () => 'closed',
       tryReadDoubted: () => 'closed',
+      ...nothingLost,
       tryWrite: () => {
         this.writes += 1;
         return 'ok';

@@ -29,6 +29,7 @@ import { ReadSpread } from './read-spread.ts';
 import type { FoundObject } from './read-many.ts';
 import { decodeReads, FoundObjects, isOfVersion, sameObjectFound, unanswered } from './read-many.ts';
 import { ReadRound } from './read-round.ts';
+import { nothingLost } from '../replica/replica-harness.fixture.ts';
 
 const token = 0 as Token;
 const timeoutUs = 1_000_000;
@@ -118,6 +119,7 @@ class Harness {
             return 'ok' as const;
           },
           tryReadDoubted: () => 'closed' as const,
+          ...nothingLost,
           tryWrite: () => 'closed' as const,
         },
         this.clock,

@@ -27,6 +27,7 @@ import { ReadRound } from './read-round.ts';
 import type { ConsistencyLevel } from './requests.ts';
 import { Replica } from '../replica/replica.ts';
 import type { MemoryStore } from '../replica/key-slots.ts';
+import { nothingLost } from '../replica/replica-harness.fixture.ts';
 
 const token = 0 as Token;
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
@@ -94,6 +95,7 @@ class Far {
       inMemory: () => 'elsewhere',
       tryRead: () => 'closed',
       tryReadDoubted: () => 'closed',
+      ...nothingLost,
       tryWrite: () => 'closed',
     };
     const parts = {

@@ -28,6 +28,7 @@ import { ReadSpread } from './read-spread.ts';
 import { Replica } from '../replica/replica.ts';
 import type { ConsistencyLevel } from './requests.ts';
 import type { MemoryStore } from '../replica/key-slots.ts';
+import { nothingLost } from '../replica/replica-harness.fixture.ts';
 
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
 const timeoutMs = 1_000;
@@ -81,6 +82,7 @@ class Copies implements PeerLinks {
       inMemory: () => 'elsewhere',
       tryRead: () => 'closed',
       tryReadDoubted: () => 'closed',
+      ...nothingLost,
       tryWrite: () => 'closed',
     };
     const view = {

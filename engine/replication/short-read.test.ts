@@ -26,6 +26,7 @@ import { ReadSpread } from './read-spread.ts';
 import { versionToSend } from './read-many.ts';
 import { ReadRound } from './read-round.ts';
 import { isShort, ShortRead } from './short-read.ts';
+import { nothingLost } from '../replica/replica-harness.fixture.ts';
 
 const token = 0 as Token;
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed;
@@ -75,6 +76,7 @@ async function run(
         inMemory: () => 'elsewhere',
         tryRead: () => 'closed',
         tryReadDoubted: () => 'closed',
+        ...nothingLost,
         tryWrite: () => 'closed',
       },
       clock,
@@ -192,6 +194,7 @@ it('tells the peers the version that this node holds, and takes "the same" for i
           return 'ok';
         },
         tryReadDoubted: () => 'closed',
+        ...nothingLost,
         tryWrite: () => 'closed',
       },
       clock,

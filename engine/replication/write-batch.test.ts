@@ -30,6 +30,7 @@ import { ReadBudget } from './read-budget.ts';
 import { ReadSpread } from './read-spread.ts';
 import type { JoinedReplacement } from './requests.ts';
 import { NotReplaced } from './requests.ts';
+import { nothingLost } from '../replica/replica-harness.fixture.ts';
 
 const timeoutMs = 1000;
 const rules = () => defaultProperties;
@@ -62,6 +63,10 @@ class HeldStore implements MemoryStore {
   tryReadDoubted(): 'closed' {
     return 'closed';
   }
+
+  keepDoubt = nothingLost.keepDoubt;
+  keepsDoubt = nothingLost.keepsDoubt;
+  hasNewest = nothingLost.hasNewest;
 
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): 'ok' | 'full' {
     if (this.full) return 'full';

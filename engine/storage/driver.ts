@@ -156,6 +156,21 @@ export class StoreDriver {
     return outcome;
   }
 
+  /** As `Store.keepDoubt`. */
+  keepDoubt(key: PackedKey): void {
+    this.#store.keepDoubt(key);
+  }
+
+  /** As `Store.keepsDoubt`. */
+  keepsDoubt(key: PackedKey): boolean {
+    return this.#store.keepsDoubt(key);
+  }
+
+  /** As `Store.hasNewest`. */
+  hasNewest(key: PackedKey): boolean {
+    return this.#store.hasNewest(key);
+  }
+
   /** What `tryRead` would answer at once, counted as a read; `elsewhere` if it would answer later or with an error. */
   inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
     if (this.#closed || this.#reads.length > 0 || this.#storeReads >= this.#limits.diskReadsMax)

@@ -236,7 +236,8 @@ export class Store {
    * The durable value of a key, or undefined; at once if it is in memory. The bytes are a view that must not be
    * changed.
    *
-   * Throws, or rejects with: `Corrupted` if the newest value is lost or may be (a new write heals the key);
+   * Throws, or rejects with: `Corrupted` if the newest value is lost or may be. A new write heals the key, unless its
+   * writer keeps the doubt (`keepDoubt`).
    * `StorageFailed` if the disk fails; `ShuttingDown` after `close`. A value longer than `bytesMax` is not fetched from
    * the disk: its length is returned instead.
    */
@@ -248,6 +249,7 @@ export class Store {
   ): Uint8Array | undefined | number | Promise<Uint8Array | undefined> {
     if (this.#state === 'closed') throw new LockstepError('ShuttingDown', 'the store is closed');
     this.#commit.applyLanded();
+    if (this.#book.keepsDoubt(key)) throw lostKey();
     const id = this.#keys.find(key);
     if (id === 0) {
       if (this.#isDoubted(key, 0)) throw lostKey();
@@ -279,6 +281,36 @@ export class Store {
     });
   }
 
+  /**
+   * The next write of the key, whose newest value is lost, may lack what was lost. The key stays `Corrupted` until
+   * `endDoubt` or `settleDamage`; `getDoubted` reads what is written meanwhile. Ends with the process.
+   */
+  keepDoubt(key: PackedKey): void {
+    this.#book.keepDoubt(key);
+  }
+
+  /** Whether `keepDoubt` holds for the key. */
+  keepsDoubt(key: PackedKey): boolean {
+    return this.#book.keepsDoubt(key);
+  }
+
+  /** Whether `getDoubted` reads the newest record of the key, as far as is known. */
+  hasNewest(key: PackedKey): boolean {
+    this.#commit.applyLanded();
+    const id = this.#keys.find(key);
+    return id !== 0 && this.#keys.stateOf(id) !== 'damaged' && !this.#isDoubted(key, this.#keys.seqOf(id));
+  }
+
+  /** What was lost of the key has been fetched from other replicas. */
+  endDoubt(key: PackedKey): void {
+    this.#book.endDoubt(key);
+  }
+
+  /** Keys for which `keepDoubt` holds. */
+  get doubtedKeys(): readonly PackedKey[] {
+    return this.#book.doubtedKeys;
+  }
+
   /** Whether a record of the key that is newer than `seq` may be lost. */
   #isDoubted(key: PackedKey, seq: number): boolean {
     return this.#book.suspicious && this.#book.doubts(this.#keys.hashOf(key), seq);
@@ -288,6 +320,7 @@ export class Store {
   inMemory(key: PackedKey): Uint8Array | undefined | 'elsewhere' {
     if (this.#state === 'closed') return 'elsewhere';
     this.#commit.applyLanded();
+    if (this.#book.keepsDoubt(key)) return 'elsewhere';
     const id = this.#keys.find(key);
     if (id !== 0) return this.#cache.get(id) ?? 'elsewhere';
     return this.#book.suspicious ? 'elsewhere' : undefined;

@@ -95,6 +95,9 @@ function memoryStore(): MemoryStore {
       return 'ok';
     },
     tryReadDoubted: () => 'closed',
+    keepDoubt: () => undefined,
+    keepsDoubt: () => false,
+    hasNewest: () => true,
     tryWrite: (batch, done) => {
       for (const { key, value } of batch) {
         if (value === undefined) values.delete(key);

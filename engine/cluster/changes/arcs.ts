@@ -144,6 +144,12 @@ export function healingSources(
   );
 }
 
+/** The members from which a replica that has lost its copy of a key reads it. As `healingSources`. */
+export function keySources(ring: Ring, token: Token, self: Member): readonly Member[] {
+  const sources = quorumSources(ring, { from: token, to: token }, self, () => true);
+  return sources.filter(({ datacenter }) => datacenter === self.datacenter);
+}
+
 /** So many other replicas of each datacenter that every majority includes at least one of them. */
 function quorumSources(
   ring: Ring,

@@ -24,6 +24,8 @@ export interface LostRecordsDependencies {
   readonly self: Member;
   readonly membership: Pick<Membership, 'ring' | 'isRoutable'>;
   readonly transfer: Pick<Transfer, 'fetch'>;
+  /** What was lost of the range is here again, or no reachable replica has it. */
+  readonly fetched: (range: TokenRange) => void;
   /** How many findings of unreadable records the store has made since its start. */
   readonly findings: () => number;
   /** How long replicas that cannot be read are waited for, in microseconds. */
@@ -88,6 +90,7 @@ export class LostRecords implements RangeGuard {
       }
       const level = missing === 0 ? 'info' : 'error';
       io.log.event(level, 'transfer.lost.fetched', { ...range, reads: read.size, missing });
+      this.#parts.fetched(range);
       this.#fetched.set(nameOf(range), found);
       return;
     }

@@ -24,6 +24,7 @@ function storeOf(
   tokens: ReadonlyMap<PackedKey, Token>,
   lost: ReadonlySet<PackedKey> = new Set(),
   suspicious: () => boolean = () => false,
+  written: ReadonlySet<PackedKey> = new Set(),
 ): RangeStore {
   return {
     *keysOfTokens(from, to) {
@@ -32,6 +33,11 @@ function storeOf(
     },
     isFormer: () => false,
     isSuspicious: () => suspicious(),
+    tryReadDoubted: (key, done) => {
+      done(undefined, Buffer.from(`written over ${key.slice(-2)}`));
+      return 'ok';
+    },
+    hasNewest: (key) => written.has(key),
     tokenOf: (key) => tokens.get(key),
     tryRead: (key, done) => {
       if (lost.has(key)) done(new LockstepError('Corrupted'), undefined);
@@ -114,6 +120,13 @@ describe('a range source', () => {
       expect(await read(false)).toEqual(left);
     },
   );
+
+  it('hands over what was written over a lost object', async () => {
+    const [one, two] = [keyOf(1), keyOf(2)];
+    const keys = new Map([one, two].map((key) => [key, 5 as Token]));
+    const store = storeOf(keys, new Set([one, two]), () => false, new Set([two]));
+    expect(await readAll(new RangeSource(store), 0 as Token, 9 as Token, 1)).toEqual([two]);
+  });
 
   it('takes a request of a build that knows no flag', () => {
     const request = { from: 0 as Token, to: 9 as Token, after: undefined, bytesMax: 1 };

@@ -11,13 +11,13 @@ import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { unpackKey } from '../../base/object-key.ts';
-import type { LocalStore } from '../../replica/key-slots.ts';
+import type { MemoryStore } from '../../replica/key-slots.ts';
 import type { TokenRange } from '../ring/arc.ts';
 import { distance } from '../ring/arc.ts';
 import type { MovedObject, RangeAnswer, RangeRequest } from './range-messages.ts';
 
 /** The store as transfers use it. */
-export interface RangeStore extends Pick<LocalStore, 'tryRead'> {
+export interface RangeStore extends Pick<MemoryStore, 'tryRead' | 'tryReadDoubted' | 'hasNewest'> {
   /** The keys with tokens in (from, to], in no particular sequence. */
   keysOfTokens(from: Token, to: Token): Iterable<PackedKey>;
   /** Whether the key's bucket was flushed since, so that its object is gone. */
@@ -87,8 +87,12 @@ export class RangeSource {
       const high = Math.min(low + sliceTokens, span);
       for (const { key, distance: at } of this.#entries(from, low, high)) {
         if (skip !== undefined && at === reached && key <= skip) continue;
-        const object = await this.#object(key);
-        if (object === 'lost' && !asIs) this.#mustBeFetched({ from, to });
+        let object = await this.#object(key);
+        if (object === 'lost') {
+          if (!asIs) this.#mustBeFetched({ from, to });
+          // What was written over a lost copy is no less durable for that.
+          if (this.#store.hasNewest(key)) object = await this.#object(key, 'doubted');
+        }
         if (object === undefined || object === 'lost') continue;
         objects.push(object);
         bytes += object.bytes.length + key.length;
@@ -114,13 +118,15 @@ export class RangeSource {
     return entries.sort((left, right) => left.distance - right.distance || (left.key < right.key ? -1 : 1));
   }
 
-  async #object(key: PackedKey): Promise<MovedObject | undefined | 'lost'> {
+  async #object(key: PackedKey, how?: 'doubted'): Promise<MovedObject | undefined | 'lost'> {
     const answer = new Deferred<Uint8Array | undefined | 'lost'>();
-    const outcome = this.#store.tryRead(key, (error, bytes) => {
+    const done = (error: LockstepError | undefined, bytes: Uint8Array | undefined): void => {
       if (error === undefined) answer.resolve(bytes);
       else if (error.code === 'Corrupted') answer.resolve('lost');
       else answer.reject(error);
-    });
+    };
+    const store = this.#store;
+    const outcome = how === 'doubted' ? store.tryReadDoubted(key, done) : store.tryRead(key, done);
     if (outcome !== 'ok') throw new LockstepError('Overloaded', `the store's queue is ${outcome}`);
     const bytes = await answer.promise;
     if (bytes === 'lost') return bytes;

@@ -4,9 +4,11 @@
  * A lost record with a known key marks that key in the key directory. If the key is unknown, its hash may be known (the
  * xors of a group's head, `log/record.ts`), or nothing. Until the damage is settled, a key that may have been in the
  * lost place, and whose newest known record is older, is answered `Corrupted`: both an old value and "not found" might
- * be wrong. A newer write of the key, or `settle`, ends that.
+ * be wrong. A newer write of the key ends that, unless its writer keeps the doubt, since the write may lack what was
+ * lost. `settle` ends it in any case.
  */
 import type { Token } from '../../base/ids.ts';
+import type { PackedKey } from '../../base/object-key.ts';
 import type { Log } from '../../io/log.ts';
 import { segmentName } from '../log/file-names.ts';
 
@@ -62,6 +64,8 @@ export class Damages {
   readonly #byHash = new Map<number, number>();
   /** The highest sequence number that a lost record of any key may have had; 0 for none. */
   #anySeqMax = 0;
+  /** Keys that were written since their newest value was lost, and may lack a part of it. */
+  readonly #kept = new Set<PackedKey>();
 
   constructor(log: Log, directory: string) {
     this.#log = log;
@@ -97,8 +101,29 @@ export class Damages {
     return seq < Math.max(this.#anySeqMax, this.#byHash.get(hash | 0) ?? 0);
   }
 
+  /** The key stays doubtful although it is written. */
+  keepDoubt(key: PackedKey): void {
+    this.#kept.add(key);
+  }
+
+  /** Whether the key was written and stays doubtful. */
+  keepsDoubt(key: PackedKey): boolean {
+    return this.#kept.size > 0 && this.#kept.has(key);
+  }
+
+  /** The key is as whole as on other replicas. */
+  endDoubt(key: PackedKey): void {
+    this.#kept.delete(key);
+  }
+
+  /** The keys that were written and stay doubtful, oldest first. */
+  get doubtedKeys(): readonly PackedKey[] {
+    return [...this.#kept];
+  }
+
   /** Lost records have been fetched from other replicas or given up: no key is doubtful any more. */
   settle(): void {
+    this.#kept.clear();
     this.#byHash.clear();
     this.#anySeqMax = 0;
   }

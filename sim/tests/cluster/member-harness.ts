@@ -102,9 +102,15 @@ export class MemberHarness {
     return this.moves.filter((move) => move.by === by && move.peer === peer).map((move) => move.text);
   }
 
-  /** A node's answer to a client; with a body the request is one of plain text. */
-  ask(name: string, method: Method, path: string, body?: string): Promise<Answer> {
-    const text = body === undefined ? {} : { headers: { 'content-type': 'text/plain' }, body };
+  /** A node's answer to a client; with a body the request is one of plain text, unless `headers` say otherwise. */
+  ask(
+    name: string,
+    method: Method,
+    path: string,
+    body?: string,
+    headers: Readonly<Record<string, string>> = { 'content-type': 'text/plain' },
+  ): Promise<Answer> {
+    const text = body === undefined ? {} : { headers, body };
     return this.#answer(this.cluster.address(name, 'http'), { method, path, ...text });
   }
 
