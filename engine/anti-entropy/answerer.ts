@@ -13,7 +13,10 @@ import type { TokenRange } from './tree.ts';
 import type { Answer, KeyList, ListRange, Question } from './messages.ts';
 
 const entryBytes = 16;
-/** An exchange that a peer began ends when nothing is heard of it for this long. */
+/**
+ * An exchange that a peer began ends when nothing is heard of it for this long; at once if the peer is unreachable or has
+ * started again.
+ */
 const leaseUs = 10_000_000;
 /** How long an answer may wait for the tree to be recomputed. Then it is `busy`, and the recomputation continues. */
 const patienceUs = 2_000_000;
@@ -21,6 +24,8 @@ const patienceUs = 2_000_000;
 interface Engagement {
   readonly peer: NodeId;
   readonly begunHere: boolean;
+  /** The peer's incarnation number when it was last heard; undefined if it counted as unreachable. */
+  readonly incarnation: number | undefined;
   /** End of the lease; only for exchanges that the peer began. */
   untilUs: number;
 }
@@ -30,11 +35,22 @@ export class Answerer {
   readonly #self: NodeId;
   readonly #clock: Clock;
   readonly #refresh: Refresh;
+  readonly #incarnationOf: (peer: NodeId) => number | undefined;
   readonly #listBytesMax: number;
   #engagement: Engagement | undefined;
 
-  /** `listBytesMax`: approximate limit of the bytes of keys in one answer. */
-  constructor(self: NodeId, clock: Clock, refresh: Refresh, listBytesMax = 512 * 1024) {
+  /**
+   * `incarnationOf`: a peer's incarnation number; undefined while the peer is unreachable. `listBytesMax`: approximate
+   * limit of the bytes of keys in one answer.
+   */
+  constructor(
+    self: NodeId,
+    clock: Clock,
+    refresh: Refresh,
+    incarnationOf: (peer: NodeId) => number | undefined,
+    listBytesMax = 512 * 1024,
+  ) {
+    this.#incarnationOf = incarnationOf;
     this.#self = self;
     this.#clock = clock;
     this.#refresh = refresh;
@@ -44,7 +60,7 @@ export class Answerer {
   /** Claims this node for an exchange with the peer; false if it is in another one. */
   begin(peer: NodeId): boolean {
     if (this.#current() !== undefined) return false;
-    this.#engagement = { peer, begunHere: true, untilUs: 0 };
+    this.#engagement = { peer, begunHere: true, incarnation: undefined, untilUs: 0 };
     return true;
   }
 
@@ -70,7 +86,10 @@ export class Answerer {
 
   #current(): Engagement | undefined {
     const current = this.#engagement;
-    if (current === undefined || current.begunHere || current.untilUs > this.#clock.nowUs()) return current;
+    if (current === undefined || current.begunHere) return current;
+    if (current.untilUs <= this.#clock.nowUs()) return undefined;
+    if (this.#incarnationOf(current.peer) === current.incarnation) return current;
+    sometimes('anti-entropy.exchange-orphaned');
     return undefined;
   }
 
@@ -78,7 +97,8 @@ export class Answerer {
     const current = this.#current();
     if (current !== undefined && current.peer !== from) return false;
     if (current?.begunHere === true && this.#self < from) return false;
-    this.#engagement = { peer: from, begunHere: false, untilUs: this.#clock.nowUs() + leaseUs };
+    const untilUs = this.#clock.nowUs() + leaseUs;
+    this.#engagement = { peer: from, begunHere: false, incarnation: this.#incarnationOf(from), untilUs };
     return true;
   }
 

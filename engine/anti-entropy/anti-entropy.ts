@@ -61,6 +61,8 @@ export interface AntiEntropyDependencies {
   readonly peers: () => readonly PeerIdentity[];
   /** Whether the node can be asked and has the same ring view as this node. */
   readonly isThere: (node: NodeId) => boolean;
+  /** The node's incarnation number; undefined while the node is unreachable. */
+  readonly incarnationOf: (node: NodeId) => number | undefined;
 }
 
 /** The state of anti-entropy with one peer, for operators. */
@@ -121,14 +123,14 @@ export class AntiEntropy {
 
   /** Loads the tree and starts the ticks. The node calls it before anything is written. */
   async start(): Promise<void> {
-    const { io, self, store, metrics } = this.#parts;
+    const { io, self, store, metrics, incarnationOf } = this.#parts;
     const tree = await loadSnapshotWithMetrics(io, this.#shape, store, metrics);
     const refresh = new Refresh(tree, store, this.#throttle, this.#parts.isFormer);
     refresh.onWrongLeaf((segment) => {
       metrics.leafRefuted();
       io.log.event('error', 'aae.leaf.refuted', { segment });
     });
-    const answerer = new Answerer(self, io.clock, refresh, this.#options.listBytesMax);
+    const answerer = new Answerer(self, io.clock, refresh, incarnationOf, this.#options.listBytesMax);
     const scheduler = this.#makeScheduler(refresh, answerer);
     scheduler.installMetrics(metrics);
     metrics.beforeCollect(() => this.#measure(refresh));

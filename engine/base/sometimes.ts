@@ -10,6 +10,7 @@
 export const rareBranches = {
   'anti-entropy.both-begin': 'two nodes begin an exchange with each other at once',
   'anti-entropy.clock-ambiguous': 'causality cannot decide which of two objects is newer',
+  'anti-entropy.exchange-orphaned': 'a peer that began an exchange is gone: another peer may begin one',
   'anti-entropy.list-cut': 'the keys of a segment do not fit into one answer of an exchange',
   'anti-entropy.repair-refused': 'the peer of an exchange does not take a repair',
   'anti-entropy.ring-changed': 'an exchange ends because the ranges of its two nodes have changed',

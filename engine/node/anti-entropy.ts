@@ -48,6 +48,7 @@ export function composeAntiEntropy(
     ring: () => membership.ring,
     peers: () => membership.peers,
     isThere: (node: NodeId) => membership.isRoutable(node) && membership.agrees(node),
+    incarnationOf: (node: NodeId) => (membership.isRoutable(node) ? membership.lifeOf(node) : undefined),
   };
   return new AntiEntropy(parts, antiEntropyOptions(config));
 }
