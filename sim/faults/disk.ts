@@ -448,7 +448,9 @@ export class DiskFaults {
   #restartGivenUp(name: string): void {
     const { cluster } = this.#context;
     if (!cluster.isUp(name) || !this.#givenUp.has(`${name}/${cluster.host(name).lives}`)) return;
-    cluster.beginStop(name, () => cluster.start(name));
+    if (cluster.beginStop(name, () => cluster.start(name))) return;
+    // It has not started yet: its store gave up while it waited for its peers.
+    this.#context.later(restartDelayUs, `restart ${name}`, () => this.#restartGivenUp(name));
   }
 }
 
