@@ -49,6 +49,7 @@ export const rareBranches = {
   'peer.inbound-overloaded': 'a peer sends more requests than this node handles at once',
   'peer.late-reply': 'a reply arrives whose request is over',
   'flush.keys-removed': 'a node removes keys of a former epoch of a flushed bucket',
+  'flush.walk-put-off': 'the removal of flushed keys waits for a write of a former epoch',
   'flush.later-epoch': 'a flush begins again because a member knows a later epoch of the bucket',
   'properties.fetch-refused': 'a node that lacks property records itself is asked for them',
   'properties.records-lost': 'a start has lost its property records and asks its peers',

@@ -4,7 +4,8 @@
  *
  * A walk follows each new epoch, and each write in a former one: what a replica had accepted, or a branch had voted for,
  * before this node knew of the flush. A key that cannot be removed yet (a transaction holds it, or the store is full) is
- * met again by a later walk.
+ * met again by a later walk. A walk meets what the store shows: it begins once no write of a former epoch is on its way
+ * to the disk, and a write that comes later is followed by another walk.
  */
 import { Deferred } from '../base/deferred.ts';
 import type { Token } from '../base/ids.ts';
@@ -25,7 +26,7 @@ export interface FlushedKeysDependencies {
   readonly isFormer: (key: PackedKey) => boolean;
   /** Whether any bucket was ever flushed. */
   readonly isAny: () => boolean;
-  readonly replica: Pick<Replica, 'discard' | 'watch'>;
+  readonly replica: Pick<Replica, 'discard' | 'watch' | 'isWriting'>;
 }
 
 /** Keys that are removed at once, and the pause after them. */
@@ -34,8 +35,8 @@ const restUs = 1000;
 /** Keys that are visited between two pauses, which let other work run. */
 const glanceCount = 1000;
 /**
- * The wait before a walk. Several writes, and several flushes, share one. What was passed to the store before a flush is
- * on the disk by then; a walk that begins sooner after the newest flush or write is followed by another one.
+ * The wait before a walk, and before it is put off again because a write of a former epoch is on its way to the disk.
+ * Several writes, and several flushes, share one walk.
  */
 const gatherUs = 100_000;
 /**
@@ -54,8 +55,6 @@ export class FlushedKeys {
   #isWalking = false;
   /** A walk is wanted that has not begun. */
   #isWanted = false;
-  /** When a walk was last wanted. */
-  #wantedUs = 0;
   #againUs = againUsMin;
   #work: Promise<void> = Promise.resolve();
   /** How many keys were removed. */
@@ -84,7 +83,6 @@ export class FlushedKeys {
   /** A new epoch has begun, or a key of a former one was written: walks the store soon. */
   want(): void {
     this.#isWanted = true;
-    this.#wantedUs = this.#parts.io.clock.nowUs();
     if (this.#isStarted) this.#arm(gatherUs);
   }
 
@@ -92,8 +90,13 @@ export class FlushedKeys {
     if (this.#isStopped || this.#isWalking || this.#timer !== undefined) return;
     this.#timer = this.#parts.io.clock.after(waitUs, () => {
       this.#timer = undefined;
+      if (this.#parts.replica.isWriting(this.#parts.isFormer)) {
+        sometimes('flush.walk-put-off');
+        this.#arm(gatherUs);
+        return;
+      }
       this.#isWalking = true;
-      this.#isWanted = this.#parts.io.clock.nowUs() - this.#wantedUs < gatherUs;
+      this.#isWanted = false;
       const over = new Deferred<void>();
       this.#work = over.promise;
       this.#parts.io.spawn('flush.cleanup', async () => {

@@ -198,6 +198,11 @@ export class Slots {
     return this.#slots.size;
   }
 
+  /** Whether a write that was passed to the store, and is not answered yet, is of a key that `isOne` accepts. */
+  isWriting(isOne: (key: PackedKey) => boolean): boolean {
+    return this.#slots.values().some(({ key, writing }) => writing > 0 && isOne(key));
+  }
+
   /** Takes the step as soon as the key's newest object is known. */
   submit(key: PackedKey, step: Step): SendOutcome {
     const slot = this.#known(key);

@@ -163,6 +163,11 @@ export class Replica {
     return this.#slots.size;
   }
 
+  /** Whether a write of a key that `isOne` accepts is on its way to the disk. */
+  isWriting(isOne: (key: PackedKey) => boolean): boolean {
+    return this.#slots.isWriting(isOne);
+  }
+
   /** A lower bound: later writes of this incarnation have higher counters, under this actor or one derived from it. */
   get mark(): Dot {
     return this.#names.mark;
