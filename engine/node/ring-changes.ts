@@ -90,7 +90,7 @@ export function lostDataOf(
   const timeoutUs = config.peerRequestTimeoutMs * 1000;
   return {
     lostRecords: new LostRecords({ io, self, membership, transfer, fetched, findings, patienceUs }),
-    lostKeys: new LostKeys({ io, self, ring: () => membership.ring, links, replica, store, timeoutUs }),
+    lostKeys: new LostKeys({ io, self, membership, links, replica, store, timeoutUs }),
   };
 }
 

@@ -23,6 +23,7 @@ class Harness {
   readonly clock = new TestClock();
   readonly asked: string[] = [];
   readonly merged: string[] = [];
+  readonly away = new Set<string>();
   readonly doubted = new Set<PackedKey>([key]);
   /** By node; undefined: it cannot be asked. */
   readonly replies = new Map<string, PeerReply | undefined>();
@@ -36,7 +37,7 @@ class Harness {
     this.lostKeys = new LostKeys({
       io: { clock: this.clock, spawn: (_name, task) => void task().catch(() => undefined) },
       self,
-      ring: () => new Ring(members),
+      membership: { ring: new Ring(members), isRoutable: (node) => !this.away.has(node) },
       links: {
         request: (node, _request, _timeoutUs, onReply) => {
           this.asked.push(node);
@@ -83,6 +84,18 @@ test('the doubt ends once every majority includes a replica that has answered', 
   harness.clock.advance(5_000_000);
   await settle();
   expect(harness.asked.length).toBe(4);
+});
+
+test('no replica is asked while one of them is unreachable', async () => {
+  const harness = new Harness(3);
+  for (const node of ['n2', 'n3']) harness.replies.set(node, absent);
+  harness.away.add('n3');
+  await harness.write();
+  expect([harness.asked, harness.doubted.size]).toEqual([[], 1]);
+  harness.away.clear();
+  harness.clock.advance(1_000_000);
+  await settle();
+  expect([harness.asked, harness.doubted.size]).toEqual([['n2', 'n3'], 0]);
 });
 
 test('a replica that has lost its copy, too, is not waited for', async () => {

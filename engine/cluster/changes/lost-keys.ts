@@ -4,8 +4,8 @@
  * copy (`Store.keepDoubt`), asks other replicas for theirs, and merges them. It asks so many replicas of its datacenter
  * that one of them has whatever a majority acknowledged. Then the doubt ends; a full sweep of anti-entropy ends it, too.
  *
- * A replica that has lost its copy as well has nothing to give, and is not waited for. One that does not answer is asked
- * again.
+ * A replica that has lost its copy as well has nothing to give, and is not waited for. None is asked while one of them is
+ * unreachable, and all are asked again if one does not answer.
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { Token } from '../../base/ids.ts';
@@ -22,7 +22,7 @@ import { keySources } from './arcs.ts';
 export interface LostKeysDependencies {
   readonly io: Pick<Io, 'clock' | 'spawn'>;
   readonly self: Member;
-  readonly ring: () => Ring;
+  readonly membership: { readonly ring: Ring; isRoutable(node: Member['node']): boolean };
   readonly links: PeerLinks;
   readonly replica: Pick<Replica, 'merge' | 'onDoubt'>;
   /** As the store's methods of these names. */
@@ -83,10 +83,11 @@ export class LostKeys {
 
   /** Asks the key's replicas once. Resolves with whether the key is in doubt no more. */
   async #fetch(key: PackedKey, token: Token): Promise<boolean> {
-    const { ring, self, store } = this.#parts;
+    const { membership, self, store } = this.#parts;
     if (this.#stopped) return false;
     if (store.keepsDoubt(key)) {
-      const sources = keySources(ring(), token, self);
+      const sources = keySources(membership.ring, token, self);
+      if (!sources.every(({ node }) => membership.isRoutable(node))) return false;
       const answers = await Promise.all(sources.map(({ node }) => this.#merge(node, key, token)));
       if (!answers.every((isMerged) => isMerged)) return false;
       sometimes('replica.lost-key-fetched');
