@@ -26,7 +26,7 @@ const renamedMax = 4096;
 /**
  * If the clock is this many milliseconds behind the counters, it has gone back: otherwise they are never so far ahead.
  */
-const staleMsMin = 2 * clockSkewMsMax;
+export const staleMsMin = 2 * clockSkewMsMax;
 
 /** The actors and counters of one incarnation. */
 export class ActorIds {

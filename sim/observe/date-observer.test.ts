@@ -70,6 +70,15 @@ describe('a version', () => {
     expect(new Scene().told(1, startMs).verdict(written(startMs + day, startMs))).toEqual([false, 1, 0]);
   });
 
+  it('is named ahead of its clock by up to twice what clocks are apart where the clock has gone back', () => {
+    const back = (byMs: number): readonly unknown[] => {
+      const scene = new Scene().told(1, startMs).told(9, startMs - byMs);
+      return scene.verdict(written(startMs + clockSkewMsMax, startMs - byMs));
+    };
+    expect(back(clockSkewMsMax)).toEqual([true, 1, 0]);
+    expect(back(clockSkewMsMax + 1)).toEqual([false, 1, 0]);
+  });
+
   it('of a clock without observed readings is skipped', () => {
     expect(new Scene().verdict(written(startMs, startMs))).toEqual([true, 0, 1]);
   });

@@ -8,6 +8,7 @@
  */
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
+import { staleMsMin } from '../../engine/replica/actor-ids.ts';
 import { clockSkewMsMax } from '../../engine/replica/object/dates.ts';
 import type { Dot } from '../../engine/replica/object/dots.ts';
 import { instantMsOf } from '../../engine/replica/object/dots.ts';
@@ -20,10 +21,11 @@ import { nameOf } from './store-dump.ts';
 const windowUs = 6_000_000;
 const sliceUs = 250_000;
 
-/** Readings of one clock: the latest time in each slice of virtual time, and the earliest time of all. */
+/** Readings of one clock: the latest time in each slice of virtual time, and the earliest and the latest time of all. */
 interface Shown {
   readonly latestMs: Map<number, number>;
   earliestMs: number;
+  everMs: number;
 }
 
 /** What all disks together say of a key. */
@@ -53,9 +55,13 @@ export class DateObserver {
   told(host: string, wallMs: number): void {
     const slice = this.#slice();
     let shown = this.#shown.get(host);
-    if (shown === undefined) this.#shown.set(host, (shown = { latestMs: new Map(), earliestMs: wallMs }));
+    if (shown === undefined) {
+      shown = { latestMs: new Map(), earliestMs: wallMs, everMs: wallMs };
+      this.#shown.set(host, shown);
+    }
     shown.latestMs.set(slice, Math.max(wallMs, shown.latestMs.get(slice) ?? wallMs));
     shown.earliestMs = Math.min(wallMs, shown.earliestMs);
+    shown.everMs = Math.max(wallMs, shown.everMs);
   }
 
   /** The object was written to a disk. */
@@ -85,7 +91,7 @@ export class DateObserver {
     const what = `a version of ${nameOf(key)} by ${host}, whose clock showed ${latestMs} at most`;
     if (lastModifiedMs < shown.earliestMs || lastModifiedMs > latestMs + clockSkewMsMax)
       this.#complain(`${what}, is dated ${lastModifiedMs}`);
-    else if (instantMsOf(dot) > Math.max(latestMs + clockSkewMsMax, keyMs + 1))
+    else if (instantMsOf(dot) > Math.max(latestMs + aheadMsMax(shown, latestMs), keyMs + 1))
       this.#complain(`${what}, is named for ${instantMsOf(dot)}; its key was at ${keyMs}`);
   }
 
@@ -107,6 +113,11 @@ export class DateObserver {
   #slice(): number {
     return Math.floor(this.#nowUs() / sliceUs);
   }
+}
+
+/** How far the dots of a node may be ahead of its clock. One that has gone back is followed only from `staleMsMin` on. */
+function aheadMsMax({ everMs }: Shown, latestMs: number): number {
+  return everMs > latestMs ? staleMsMin : clockSkewMsMax;
 }
 
 /** The host of a dot's actor. An actor is `host.epoch`, with a number where a host has several actors. */

@@ -1,8 +1,8 @@
 /**
  * `timestamp-accuracy` (INV34), dates and clocks. A version carries the time that its coordinator's clock showed at the
- * write, within the allowed clock difference. Its dot is ahead of that clock only where its key was. A wrong clock or a
- * forged context therefore affects no later write elsewhere. Each version is one comparison, when it first lies on a
- * disk.
+ * write, within the allowed clock difference. Its dot is ahead of that clock by more than this only where its key was, or
+ * by up to twice as much where that clock has gone back. A wrong clock or a forged context therefore affects no later
+ * write elsewhere. Each version is one comparison, when it first lies on a disk.
  *
  * Skipped: versions of a coordinator whose clock readings were not observed.
  */
