@@ -65,6 +65,8 @@ export class LostKeys {
         this.#work = undefined;
         over.resolve();
       }
+      // One may have come when the last round was over and the work was not.
+      for (const [wanted, at] of this.#wanted) this.#want(wanted, at);
     });
   }
 
