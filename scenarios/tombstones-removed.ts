@@ -25,6 +25,31 @@ export const tombstonesRemoved: Scenario = {
     { kind: 'power-loss', count: [0, 2], forUs: [500_000, 3_000_000] },
     { kind: 'network-delay', count: [0, 3], forUs: [100_000, 1_500_000] },
     { kind: 'connection-reset', count: [0, 4] },
+    // A replica remembers the tombstones that it removed until it starts again: only from then on could a value come back.
+    {
+      kind: 'network-partition',
+      count: [1, 1],
+      targets: ['n3'],
+      atUs: [800_000, 1_200_000],
+      forUs: [4_600_000, 5_000_000],
+      always: true,
+    },
+    {
+      kind: 'process-crash',
+      count: [1, 1],
+      targets: ['n1'],
+      atUs: [4_800_000, 5_200_000],
+      forUs: [50_000, 150_000],
+      always: true,
+    },
+    {
+      kind: 'process-crash',
+      count: [1, 1],
+      targets: ['n2'],
+      atUs: [4_800_000, 5_200_000],
+      forUs: [50_000, 150_000],
+      always: true,
+    },
   ],
   // Long enough for clients to make progress although two of three nodes are away for most of it.
   stormMs: 9_000,

@@ -68,7 +68,7 @@ export const mutants: readonly Mutant[] = [
     find: "if (holding === 'same' || holding === 'forgotten')",
     replace: "if (holding === undefined || holding === 'same' || holding === 'forgotten')",
     scenario: 'tombstones-removed',
-    oracles: ['durability', 'convergence', 'session-guarantees'],
+    oracles: ['durability', 'convergence', 'session-guarantees', 'repair-soundness'],
     seedsMax: 50,
   },
   {
