@@ -7,6 +7,7 @@ import { compilerFlags } from './sim/runner/pool/compiler-flags.ts';
 /** Files that take longest, so that none of them is left over when the other worker has nothing to do any more. */
 const longest = [
   'scenarios/scenarios.test.ts',
+  'scenarios/kept-plans.test.ts',
   'sim/cli/cli.test.ts',
   'sim/explore/crash-points.test.ts',
   'sim/tests/cluster/detection.test.ts',

@@ -32,7 +32,7 @@ function harnessOf(): {
   };
   const tree = new Tree(4);
   const refresh = new Refresh(tree, store as never, new Throttle(clock, 0));
-  const answerer = new Answerer(self, clock, refresh, (peer) => incarnations.get(peer));
+  const answerer = new Answerer(self, clock, refresh, { incarnationOf: (peer) => incarnations.get(peer) });
   return { clock, incarnations, ask: async (from) => (await answerer.answer(from, question)).kind };
 }
 

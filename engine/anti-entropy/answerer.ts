@@ -30,6 +30,12 @@ interface Engagement {
   untilUs: number;
 }
 
+/** What an embedder may tell and limit. */
+export interface AnswererOptions {
+  readonly incarnationOf?: (peer: NodeId) => number | undefined;
+  readonly listBytesMax?: number;
+}
+
 /** The answering side of one node's exchanges. */
 export class Answerer {
   readonly #self: NodeId;
@@ -40,15 +46,15 @@ export class Answerer {
   #engagement: Engagement | undefined;
 
   /**
-   * `incarnationOf`: a peer's incarnation number; undefined while the peer is unreachable. `listBytesMax`: approximate
-   * limit of the bytes of keys in one answer.
+   * `incarnationOf`: a peer's incarnation number; undefined while the peer is unreachable. Without it the exchange of a
+   * peer that is gone ends with its lease. `listBytesMax`: approximate limit of the bytes of keys in one answer (512 KiB
+   * if absent).
    */
   constructor(
     self: NodeId,
     clock: Clock,
     refresh: Refresh,
-    incarnationOf: (peer: NodeId) => number | undefined,
-    listBytesMax = 512 * 1024,
+    { incarnationOf = () => 0, listBytesMax = 512 * 1024 }: AnswererOptions = {},
   ) {
     this.#incarnationOf = incarnationOf;
     this.#self = self;

@@ -130,7 +130,8 @@ export class AntiEntropy {
       metrics.leafRefuted();
       io.log.event('error', 'aae.leaf.refuted', { segment });
     });
-    const answerer = new Answerer(self, io.clock, refresh, incarnationOf, this.#options.listBytesMax);
+    const { listBytesMax } = this.#options;
+    const answerer = new Answerer(self, io.clock, refresh, { incarnationOf, listBytesMax });
     const scheduler = this.#makeScheduler(refresh, answerer);
     scheduler.installMetrics(metrics);
     metrics.beforeCollect(() => this.#measure(refresh));

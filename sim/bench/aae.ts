@@ -124,7 +124,7 @@ async function openSide(directory: string, name: string): Promise<Side> {
   const node = present(parseNodeId(name), name);
   const throttle = new Throttle(io.clock, 0);
   const refresh = new Refresh(new Tree(16), store, throttle);
-  const answerer = new Answerer(node, io.clock, refresh, () => 1);
+  const answerer = new Answerer(node, io.clock, refresh);
   return { io, node, store, replica, refresh, answerer, throttle };
 }
 
