@@ -38,6 +38,7 @@ export function judgeProcesses(plan: Plan, run: ProcessOutcome): readonly CheckR
       diskLosses,
       redis: load.redis,
       levelReach: levelReach(plan.settings),
+      flushesByKey: false,
       clockErrors: run.clockErrors,
       transactions: undefined,
     }),

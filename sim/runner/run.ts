@@ -455,6 +455,7 @@ class Run {
       pipelineCopies: this.#values,
       flushCopies: this.#flushes,
       levelReach: levelReach(this.#plan.settings),
+      flushesByKey: startsWithOlderBuilds(this.#plan),
       syncLag: syncLagOf(this.#plan.settings, this.#cluster.lives()),
       clockErrors: new Map(
         this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),
@@ -568,9 +569,12 @@ class Run {
 }
 
 /** A cluster whose builds change has begun with the older one: there is no way back from a new cluster's version. */
-function firstBuild({ faults }: Plan): Plan['settings'] {
-  const changes = faults.some(({ kind }) => kind === 'build-change' || kind === 'upgrade');
-  return changes ? { peer_version: messageVersions.min } : {};
+function startsWithOlderBuilds({ faults }: Plan): boolean {
+  return faults.some(({ kind }) => kind === 'build-change' || kind === 'upgrade');
+}
+
+function firstBuild(plan: Plan): Plan['settings'] {
+  return startsWithOlderBuilds(plan) ? { peer_version: messageVersions.min } : {};
 }
 
 function operatorsOf(world: World, cluster: Cluster, plan: Plan, token: string | undefined): OperatorWork {

@@ -34,6 +34,8 @@ export interface SessionEvidence {
   readonly diskLosses: DiskLosses;
   readonly redis: readonly RedisRecord[];
   readonly levelReach: LevelReach;
+  /** A member may know no epochs of buckets: a flush then deletes key by key. */
+  readonly flushesByKey: boolean;
   readonly clockErrors: ClockErrors;
   /** Undefined if nothing observed transactions. */
   readonly transactions: TransactionFindings | undefined;
@@ -48,13 +50,13 @@ export const sessionGuaranteesRow = invariant({
   breach: 'a client sees its own write disappear, or an older value after a newer one',
   needs: [],
   everydayFloor: 10,
-  check: ({ history, diskLosses, redis, levelReach, clockErrors, transactions }: SessionEvidence) =>
+  check: ({ redis, levelReach, transactions, ...evidence }: SessionEvidence) =>
     joinReports(
-      checkSessions(history, diskLosses),
-      checkRedisExpiry(redis, clockErrors, levelReach, transactions?.mixedByOperator),
+      checkSessions(evidence.history, evidence.diskLosses),
+      checkRedisExpiry(redis, evidence.clockErrors, levelReach, transactions?.mixedByOperator),
       checkRedisPages(redis, levelReach),
       checkRedisPipelines(redis, levelReach, transactions?.mixedByOperator),
-      checkRedisFlushes(redis, levelReach, transactions?.mixedByOperator),
+      checkRedisFlushes(redis, levelReach, transactions?.mixedByOperator, evidence.flushesByKey),
     ),
 });
 
