@@ -84,6 +84,8 @@ export class ExchangeObserver {
     const on = (name: string, listener: (event: TraceEvent) => void): void =>
       void world.trace.on(name, listener);
     on('store.opened', ({ host }) => this.#opened(host));
+    // What cannot be read is lost, also where the disk itself is whole; `data-integrity` judges the finding.
+    on('store.damage.found', ({ host }) => this.#rotten.add(host));
     on('aae.snapshot.loaded', ({ host, fields }) => this.#loaded.set(host, Number(fields['position'])));
     on('aae.snapshot.saved', ({ host, atUs }) => this.#saved(host, atUs));
     on('aae.exchange.started', ({ host, fields }) => this.#began(host, String(fields['peer'])));
@@ -182,7 +184,10 @@ export class ExchangeObserver {
     return hurt === undefined ? '' : `${hurt} holds what cannot be read`;
   }
 
-  /** A fault altered a place in the node's log at some time; the observer cannot know whether the node has noticed. */
+  /**
+   * A fault altered a place in the node's log at some time, and the observer cannot know whether the node has noticed; or
+   * the node has found a place that it could not read.
+   */
   isRotten(name: string): boolean {
     return this.#rotten.has(name);
   }
