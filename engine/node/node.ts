@@ -287,9 +287,8 @@ export class Node {
   async #stop(): Promise<void> {
     const { plane, membership, ringChangeCoordinator, cleanup, transactions, antiEntropy, publisher } =
       this.#services;
-    const { wasm, mapReduce, readBudget, rebuild, snapshots, flushedKeys, lostRecords, lostKeys } =
-      this.#services;
-    const { pbc, redis, driver, store, handoff, reaper } = this.#services;
+    const { wasm, mapReduce, coverage, readBudget, rebuild, snapshots, flushedKeys } = this.#services;
+    const { pbc, redis, driver, store, handoff, reaper, lostRecords, lostKeys } = this.#services;
     const drainMs = this.#config.drainTimeoutMs;
     this.#services.health.stopping();
     this.#io.log.event('info', 'node.stopping');
@@ -300,6 +299,7 @@ export class Node {
       ...this.#listeners.map((listener) => listener.close(drainMs)),
     ]);
     mapReduce.stop();
+    coverage.stop();
     readBudget.close();
     transactions.stop();
     reaper.stop();

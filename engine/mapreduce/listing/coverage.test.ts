@@ -187,6 +187,8 @@ function cluster(names: readonly string[]): {
   readonly standby: Set<string>;
   readonly asked: string[];
   readonly failEvery: { at: number };
+  /** While `held`, timers do not fire. */
+  readonly timers: { held: boolean; pending: number };
   readonly epoch: { present: number };
   readonly coverage: (name: string) => Coverage;
   readonly ring: Ring;
@@ -201,6 +203,7 @@ function cluster(names: readonly string[]): {
   const standby = new Set<string>();
   const asked: string[] = [];
   const failEvery = { at: 0 };
+  const timers = { held: false, pending: 0 };
   const epoch = { present: 0 };
   let nowUs = 0;
   const coverages = new Map<string, Coverage>();
@@ -224,6 +227,10 @@ function cluster(names: readonly string[]): {
     nowUs: () => nowUs,
     wallMs: () => 0,
     after: (delayUs: number, fire: () => void) => {
+      if (timers.held) {
+        timers.pending += 1;
+        return { cancel: () => void (timers.pending -= 1) };
+      }
       nowUs += delayUs;
       queueMicrotask(fire);
       return { cancel: () => undefined };
@@ -258,6 +265,7 @@ function cluster(names: readonly string[]): {
     standby,
     asked,
     failEvery,
+    timers,
     epoch,
     ring,
     coverage: (name) => present(coverages.get(name), 'a node'),
@@ -396,6 +404,19 @@ describe('a listing of the cluster', () => {
     await expect(keysOf(coverage('n6'))).rejects.toMatchObject({ code: 'NoTargets' });
     const late = coverage('n1').keys(defaultType, bucketA, { live: true }, 0);
     await expect(late.next()).rejects.toMatchObject({ code: 'Timeout' });
+  });
+
+  test('ends with its node, which leaves no timer of it behind', async () => {
+    const { away, timers, coverage } = cluster(names);
+    for (const name of names) if (name !== 'n6') away.add(name);
+    timers.held = true;
+    const listing = keysOf(coverage('n6'));
+    const outcome = expect(listing).rejects.toMatchObject({ code: 'ShuttingDown' });
+    while (timers.pending === 0) await Promise.resolve();
+    coverage('n6').stop();
+    await outcome;
+    expect(timers.pending).toBe(0);
+    await expect(keysOf(coverage('n6'))).rejects.toMatchObject({ code: 'ShuttingDown' });
   });
 
   test('fetches no more names than its reader needs', async () => {

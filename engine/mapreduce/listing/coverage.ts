@@ -19,7 +19,7 @@ import { bucketPrefix, unpackKey } from '../../base/object-key.ts';
 import type { Asking, RoundDependencies } from '../../replication/round-dependencies.ts';
 import { askPeer, replyError, roundError, troubleError } from '../../replication/round-dependencies.ts';
 import { standbyLast } from '../../replication/plan.ts';
-import { sleep } from '../../io/clock.ts';
+import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import { distance } from '../../cluster/ring/arc.ts';
 import type { Member } from '../../cluster/ring/ring.ts';
@@ -79,6 +79,9 @@ export class Coverage {
   readonly #io: Pick<Io, 'spawn'>;
   readonly #parts: CoverageDependencies;
   readonly #local: LocalListing;
+  /** Pauses between two rounds that are under way. */
+  readonly #rests = new Map<Timer, Deferred<void>>();
+  #stopped = false;
 
   constructor(io: Pick<Io, 'spawn'>, parts: CoverageDependencies, local: LocalListing) {
     this.#io = io;
@@ -89,7 +92,7 @@ export class Coverage {
   /**
    * The keys of a bucket, each with its token, from the first key at or after `first` on. `live`: leaves out deleted
    * keys, otherwise includes those not yet reaped. Iterating rejects with `Timeout` past `deadlineUs` (on the clock's
-   * `nowUs`), and with `NoTargets`, `NoQuorum` or `Timeout` if no replica of some arc answers.
+   * `nowUs`), with `NoTargets`, `NoQuorum` or `Timeout` if no replica of some arc answers, and with `ShuttingDown`.
    *
    * `namesMax` is for a caller that needs few names: a page has about as many, nothing is fetched ahead of the caller,
    * and pages without names are yielded, too, so that the caller can stop there.
@@ -119,6 +122,16 @@ export class Coverage {
       }
       if (fresh.length > 0) yield fresh;
     }
+  }
+
+  /** The node stops: listings wait for no further round, and reject with `ShuttingDown` instead. */
+  stop(): void {
+    this.#stopped = true;
+    for (const [timer, over] of this.#rests) {
+      timer.cancel();
+      over.resolve();
+    }
+    this.#rests.clear();
   }
 
   /** Answers a listing request of a peer. */
@@ -162,13 +175,13 @@ export class Coverage {
 
   /** One page, merged from the answers of enough replicas. */
   async #ask(given: ListingRequest, deadlineUs: number): Promise<ListingAnswer> {
-    const { clock, ring, self } = this.#parts;
+    const { ring, self } = this.#parts;
     let request = this.#inPresentEpoch(given);
     const wanted = Math.floor(ring().rackCount(self.datacenter) / 2) + 1;
     const failures: LockstepError[] = [];
     let answers: readonly ListingAnswer[] = [];
     for (let round = 0; round < roundsMax; round++) {
-      if (round > 0) await sleep(clock, roundRestUs);
+      if (round > 0) await this.#rest();
       request = this.#inPresentEpoch(given);
       const there = this.#replicas(request.to);
       answers = await this.#askSome(there, Math.min(wanted, there.length), request, deadlineUs, failures);
@@ -179,6 +192,19 @@ export class Coverage {
     if (answers.length > 0) return mergeAnswers(request, answers);
     const what = `no replica of the tokens up to ${request.to} lists its keys`;
     throw failures.length === 0 ? new LockstepError('NoTargets', what) : roundError(failures, what);
+  }
+
+  async #rest(): Promise<void> {
+    if (!this.#stopped) {
+      const over = new Deferred<void>();
+      const timer = this.#parts.clock.after(roundRestUs, () => {
+        this.#rests.delete(timer);
+        over.resolve();
+      });
+      this.#rests.set(timer, over);
+      await over.promise;
+    }
+    if (this.#stopped) throw new LockstepError('ShuttingDown', 'the node stops while names are listed');
   }
 
   /** The name behind which the page begins counts in every epoch: else the next page after a flush names it again. */
