@@ -84,8 +84,14 @@ export class ExchangeObserver {
     const on = (name: string, listener: (event: TraceEvent) => void): void =>
       void world.trace.on(name, listener);
     on('store.opened', ({ host }) => this.#opened(host));
-    // What cannot be read is lost, also where the disk itself is whole; `data-integrity` judges the finding.
-    on('store.damage.found', ({ host }) => this.#rotten.add(host));
+    // What cannot be read is lost, also where the disk itself is whole.
+    const failing = new Set<string>();
+    on('disk.failed', ({ host, fields }) => {
+      if (String(fields['what']).startsWith('read store/')) failing.add(host);
+    });
+    on('store.damage.found', ({ host }) => {
+      if (failing.has(host)) this.#rotten.add(host);
+    });
     on('aae.snapshot.loaded', ({ host, fields }) => this.#loaded.set(host, Number(fields['position'])));
     on('aae.snapshot.saved', ({ host, atUs }) => this.#saved(host, atUs));
     on('aae.exchange.started', ({ host, fields }) => this.#began(host, String(fields['peer'])));
@@ -186,7 +192,7 @@ export class ExchangeObserver {
 
   /**
    * A fault altered a place in the node's log at some time, and the observer cannot know whether the node has noticed; or
-   * the node has found a place that it could not read.
+   * the node has taken a place for lost after a read of its log failed.
    */
   isRotten(name: string): boolean {
     return this.#rotten.has(name);

@@ -77,6 +77,8 @@ export class TransactionObserver {
     decision: 0,
     commit: 0,
   };
+  /** The branches of every decision that the incarnation has recovered were on the disk for the observer, too. */
+  #committersKnown = true;
   #lastUs = -1;
   #serves = false;
 
@@ -117,6 +119,7 @@ export class TransactionObserver {
       // After a failed commit the branch waits again, and an operator's decision is dropped without an event.
       oldestKnown: this.#byHand.size === 0 && prepared.every(({ told }) => !told),
       longestUs: { ...this.#longestUs },
+      committersKnown: this.#committersKnown,
       amidst: this.#lastUs === nowUs,
     };
   }
@@ -159,7 +162,9 @@ export class TransactionObserver {
         this.#open.delete(xid);
         return;
       case 'xa.decision.recovered': {
-        const { sinceMs = 0, committers = [] } = this.#records.decision(xid) ?? {};
+        const record = this.#records.decision(xid);
+        this.#committersKnown &&= record?.state !== undefined && record.state !== 'damaged';
+        const { sinceMs = 0, committers = [] } = record ?? {};
         this.#open.set(xid, {
           sinceMs,
           committers: new Set(committers),

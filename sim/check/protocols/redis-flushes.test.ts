@@ -1,29 +1,37 @@
 import { expect, it } from 'vitest';
 
 import { levelReach } from '../../evidence/level-reach.ts';
+import type { DatabaseAct } from '../../evidence/redis-databases.ts';
 import { databaseActOf } from '../../evidence/redis-databases.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import { checkRedisFlushes } from './redis-flushes.ts';
 
-/** A transaction that reads both keys of a pair. */
-function readsPair(left: string, right: string): RedisRecord {
+/** A command of that kind on the database, from `invokedUs` to a microsecond later. */
+function command(kind: DatabaseAct['kind'], invokedUs: number, replies: readonly string[]): RedisRecord {
   for (let number = 0; ; number++) {
     const record: RedisRecord = {
       ...{ id: `q${number}`, kind: 'database', amount: number, client: 'r1', node: 'n1', datacenter: 'dc1' },
-      ...{ key: 0, other: 0, final: false, invokedUs: 0, completedUs: 9, outcome: 'ok', reason: '' },
-      ...{ counted: undefined, balances: [], found: undefined },
-      replies: ['+OK', `*${JSON.stringify([left, right])}`],
+      ...{ key: 0, other: 0, final: false, invokedUs, completedUs: invokedUs + 1, outcome: 'ok', reason: '' },
+      ...{ counted: undefined, balances: [], found: undefined, replies },
     };
-    if (databaseActOf(record, false).kind === 'getPair') return record;
+    if (databaseActOf(record, false).kind === kind) return record;
   }
 }
 
-it('the halves of a pair agree, unless a flush deletes key by key', () => {
-  const halves = (record: RedisRecord, byKey: boolean): readonly [number, number] => {
-    const { reasons, skipped } = checkRedisFlushes([record], levelReach({}), new Set(), byKey);
+it('the halves of a pair agree, unless a flush that deletes key by key may have taken one', () => {
+  const write = command('setPair', 10, []);
+  const flushAt = (invokedUs: number): RedisRecord => command('flush', invokedUs, []);
+  const halves = (left: string, right: string, flush: RedisRecord, byKey: boolean): readonly number[] => {
+    const read = command('getPair', 20, ['+OK', `*${JSON.stringify([left, right])}`]);
+    const records = [write, flush, read];
+    const { reasons, skipped } = checkRedisFlushes(records, levelReach({}), new Set(), byKey);
     return [reasons.filter((reason) => reason.startsWith('half of a transaction')).length, skipped];
   };
-  expect(halves(readsPair('nil', '=q7'), false)).toEqual([1, 0]);
-  expect(halves(readsPair('=q7', '=q7'), false)).toEqual([0, 0]);
-  expect(halves(readsPair('nil', '=q7'), true)).toEqual([0, 1]);
+  const half = `=${write.id}`;
+  expect(halves(half, half, flushAt(15), false)).toEqual([0, 0]);
+  expect(halves('nil', half, flushAt(15), false)).toEqual([1, 0]);
+  expect(halves('nil', half, flushAt(15), true)).toEqual([0, 1]);
+  // The flush was over before the pair was written; both halves are there, and differ.
+  expect(halves('nil', half, flushAt(5), true)).toEqual([1, 0]);
+  expect(halves('=another', half, flushAt(15), true)).toEqual([1, 0]);
 });

@@ -10,7 +10,8 @@
  *   one that was answered before it, unless a flush may have come between.
  *
  * Skipped: where the configured levels let a read miss a write, and keys of transactions that an operator's decision left
- * with two outcomes; pairs, where a member may know no epochs of buckets and a flush deletes key by key.
+ * with two outcomes; pairs over which a flush may have come that deletes key by key, since a member may know no epochs of
+ * buckets.
  */
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import { mustSee } from '../../evidence/level-reach.ts';
@@ -63,7 +64,8 @@ export function checkRedisFlushes(
     }
     for (const pair of pairsIn(record, act)) {
       // The two keys of a pair are of one transaction.
-      if (byKey || pairKeysOf(act).some((key) => isMixedInFlushed(mixed, key))) tally.skip();
+      const mayBeTorn = byKey && isFlushedMeanwhile(pair, record, steps, flushes);
+      if (mayBeTorn || pairKeysOf(act).some((key) => isMixedInFlushed(mixed, key))) tally.skip();
       else checkPair(record, pair, tally);
     }
     if (act.kind === 'incr') checkCount(step, act.key, steps, flushes, tally);
@@ -87,6 +89,19 @@ function lastBefore(flushes: readonly Step[], atUs: number): Step | undefined {
 /** A flush that may have come after the write began and before `untilUs`. */
 function between(flushes: readonly Step[], write: Step, untilUs: number): Step | undefined {
   return flushes.find(({ record, doneUs }) => doneUs > write.record.invokedUs && record.invokedUs < untilUs);
+}
+
+/** One half is gone, and a flush may have come between the write of the other one and the read. */
+function isFlushedMeanwhile(
+  pair: readonly string[],
+  { completedUs }: RedisRecord,
+  steps: readonly Step[],
+  flushes: readonly Step[],
+): boolean {
+  const values = pair.map(valueIn);
+  if (!values.includes(undefined)) return false;
+  const writes = steps.filter(({ record }) => values.includes(record.id));
+  return writes.some((write) => between(flushes, write, completedUs) !== undefined);
 }
 
 function checkFound(

@@ -308,6 +308,8 @@ export interface TransactionTruth {
   readonly oldestKnown: boolean;
   /** The longest duration of each phase so far, in microseconds of the node's own clock. */
   readonly longestUs: Readonly<Record<'prepare' | 'decision' | 'commit', number>>;
+  /** False if a decision was recovered from a damaged disk: a commit may have taken longer than is known. */
+  readonly committersKnown: boolean;
   /** A step was traced at this instant: the node may be between two of its own statements. */
   readonly amidst: boolean;
 }

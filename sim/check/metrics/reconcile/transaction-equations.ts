@@ -160,14 +160,12 @@ function instantEquations(numbers: Numbers): readonly Claim[] {
 
 /** engine/metrics/histogram.test.ts covers percentiles and mean; the observer knows the maximum. */
 function latencyEquations(numbers: Numbers, { truth, moment }: IncarnationAccount): readonly Claim[] {
-  const { longestUs, amidst, unread } = truth.transactions;
+  const { longestUs, amidst, committersKnown } = truth.transactions;
   if (moment === 'crashed' && amidst) return [];
-  // The observer may not know the branches of a decision that the node has read from a damaged disk.
-  const certain = !unread && truth.alteredPlaces === 0;
   return phaseNames.map((phase) => {
     const name = `${latency}, longest ${phase}`;
     const least = longestUs[phase] / 1e6;
-    const most = phase === 'commit' && !certain ? Infinity : least;
+    const most = phase === 'commit' && !committersKnown ? Infinity : least;
     return between(name, numbers.sum(latency, { phase, rollup: 'max' }), least, most);
   });
 }
