@@ -1,28 +1,20 @@
 /** Forwarded writes: the next replica is asked only if the one before has certainly written nothing. */
 import { expect, test } from 'vitest';
 
-import { TestClock } from '../api/testing/test-io.fixture.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { ErrorCode } from '../base/errors.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import { defaultType, objectKey } from '../base/object-key.ts';
-import { Epochs } from '../buckets/epochs.ts';
-import { defaultProperties } from '../buckets/properties.ts';
-import { Router } from '../buckets/router.ts';
 import { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
-import { NodeStats } from '../metrics/node-stats.ts';
 import type { MemoryStore } from '../replica/key-slots.ts';
 import { plainContent } from '../replica/object/content.ts';
-import type { Actor } from '../replica/object/dots.ts';
-import { Replica } from '../replica/replica.ts';
 import { Forwarding } from './forwarding.ts';
 import type { PeerLinks } from './peer-links.ts';
-import { ReadBudget } from './read-budget.ts';
-import { ReadSpread } from './read-spread.ts';
-import type { RoundDependencies } from './round-dependencies.ts';
+import { nothingLost } from '../replica/replica-harness.fixture.ts';
+import { roundPartsOf } from './round-parts.fixture.ts';
 
 function member(node: string, rack: string): Member {
   return { node: node as NodeId, datacenter: 'dc', rack, tokens: [0 as Token] };
@@ -30,67 +22,25 @@ function member(node: string, rack: string): Member {
 
 const n1 = member('n1', 'r1');
 const ring = new Ring([n1, member('n2', 'r2'), member('n3', 'r3')]);
-const view = {
-  self: n1,
-  rackCount: (datacenter: string) => ring.rackCount(datacenter),
-  isRoutable: () => true,
-  isStandby: () => false,
-};
-const rules = (): typeof defaultProperties => defaultProperties;
 const noStore: MemoryStore = {
   inMemory: () => undefined,
   tryRead: () => 'closed',
   tryReadDoubted: () => 'closed',
-  keepDoubt: () => undefined,
-  keepsDoubt: () => false,
-  hasNewest: () => true,
+  ...nothingLost,
   tryWrite: () => 'closed',
 };
-
-function partsWith(plane: PeerLinks): RoundDependencies {
-  const clock = new TestClock();
-  return {
-    self: n1,
-    ring: () => ring,
-    pending: () => [],
-    handedOver: () => true,
-    isFormer: () => false,
-    notReadyReason: () => undefined,
-    unread: () => false,
-    diskFull: () => false,
-    member: (node) => ring.member(node),
-    plane,
-    reads: () => true,
-    queueFull: () => false,
-    replica: new Replica(noStore, clock, byteStringOf('n1') as Actor, rules),
-    readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
-    spread: new ReadSpread(n1, { hedgeMs: 0, repairPercent: 100 }),
-    stats: new NodeStats(),
-    clock,
-    settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 },
-    view,
-    readView: view,
-    rules,
-    router: new Router(rules, undefined, new Epochs()),
-    hints: undefined,
-    ownLife: () => 1,
-    lifeOf: () => 1,
-    peerIndex: () => 1,
-  };
-}
 
 /** Forwards a write while every replica answers with the error; the replicas that are asked, and the client's error. */
 async function forwarded(code: ErrorCode): Promise<{ readonly asked: number; readonly heard: unknown }> {
   let asked = 0;
-  const forwarding = new Forwarding(
-    partsWith({
-      request: (_peer, _request, _timeoutUs, onReply) => {
-        asked += 1;
-        onReply({ kind: 'failed', code, detail: 'for the test' });
-        return 'ok';
-      },
-    }),
-  );
+  const plane: PeerLinks = {
+    request: (_peer, _request, _timeoutUs, onReply) => {
+      asked += 1;
+      onReply({ kind: 'failed', code, detail: 'for the test' });
+      return 'ok';
+    },
+  };
+  const forwarding = new Forwarding(roundPartsOf({ self: n1, ring, plane, store: noStore }));
   const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
   const content = plainContent(Buffer.from('v'), 'text/plain');
   const request = { key, need: 'default', context: [], content } as const;

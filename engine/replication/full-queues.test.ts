@@ -1,28 +1,21 @@
 /** Requests that full queues toward peers would refuse fail before anything is done, with a definite `Overloaded`. */
 import { describe, expect, it } from 'vitest';
 
-import { TestClock } from '../api/testing/test-io.fixture.ts';
 import type { SendOutcome } from '../base/channel.ts';
 import { LockstepError } from '../base/errors.ts';
 import { byteStringOf } from '../base/ids.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import { defaultType, objectKey } from '../base/object-key.ts';
-import { defaultProperties } from '../buckets/properties.ts';
-import { Router } from '../buckets/router.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
-import { NodeStats } from '../metrics/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import { tombstone } from '../replica/object/content.ts';
-import type { Actor } from '../replica/object/dots.ts';
 import { emptyVector } from '../replica/object/dots.ts';
-import { Replica } from '../replica/replica.ts';
 import type { MemoryStore } from '../replica/key-slots.ts';
 import { ClusterDispatcher } from './cluster-dispatcher.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
-import { ReadBudget } from './read-budget.ts';
-import { ReadSpread } from './read-spread.ts';
 import { nothingLost } from '../replica/replica-harness.fixture.ts';
+import { roundPartsOf } from './round-parts.fixture.ts';
 
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
 
@@ -49,9 +42,7 @@ class Links implements PeerLinks {
 
   constructor(self: string, trouble: Trouble) {
     this.#trouble = trouble;
-    const clock = new TestClock();
     const own = ring.member(self as NodeId) ?? member(self, 'r1');
-    const rules = () => defaultProperties;
     const store: MemoryStore = {
       inMemory: () => undefined,
       tryRead: () => 'closed',
@@ -62,40 +53,10 @@ class Links implements PeerLinks {
         return 'ok';
       },
     };
-    const view = {
-      self: own,
-      rackCount: (datacenter: string) => ring.rackCount(datacenter),
-      isRoutable: () => true,
-      isStandby: () => false,
-    };
-    this.dispatcher = new ClusterDispatcher({
-      self: own,
-      ring: () => ring,
-      pending: () => [],
-      handedOver: () => true,
-      isFormer: () => false,
-      notReadyReason: () => undefined,
-      unread: () => false,
-      diskFull: () => false,
-      member: (node) => ring.member(node),
-      plane: this,
-      reads: () => true,
-      queueFull: (peer) => trouble.full?.includes(peer) === true,
-      replica: new Replica(store, clock, byteStringOf(self) as Actor, rules),
-      readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
-      spread: new ReadSpread(own, { hedgeMs: 0, repairPercent: 100 }),
-      stats: new NodeStats(),
-      clock,
-      settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 },
-      view,
-      readView: view,
-      rules,
-      router: new Router(rules),
-      hints: undefined,
-      ownLife: () => 1,
-      lifeOf: () => 1,
-      peerIndex: () => 1,
-    });
+    const queueFull = (peer: NodeId): boolean => trouble.full?.includes(peer) === true;
+    this.dispatcher = new ClusterDispatcher(
+      roundPartsOf({ self: own, ring, plane: this, store }, { queueFull }),
+    );
   }
 
   request(peer: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): SendOutcome {

@@ -16,19 +16,16 @@ import { emptyVector } from '../replica/object/dots.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import { applyWrite, decodeObject, encodeObject, mergeObjects } from '../replica/object/object.ts';
 import { defaultProperties } from '../buckets/properties.ts';
-import { Router } from '../buckets/router.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
 import { NodeStats } from '../metrics/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import { ClusterDispatcher } from './cluster-dispatcher.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
-import { ReadBudget } from './read-budget.ts';
-import { ReadSpread } from './read-spread.ts';
-import { Replica } from '../replica/replica.ts';
 import type { ConsistencyLevel } from './requests.ts';
 import type { MemoryStore } from '../replica/key-slots.ts';
 import { nothingLost } from '../replica/replica-harness.fixture.ts';
+import { roundPartsOf } from './round-parts.fixture.ts';
 
 const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
 const timeoutMs = 1_000;
@@ -77,7 +74,6 @@ class Copies implements PeerLinks {
     );
     const ring = new Ring(members);
     const self = member('reader', 'east', 'r0');
-    const rules = () => ({ ...defaultProperties, allowMult: true });
     const store: MemoryStore = {
       inMemory: () => 'elsewhere',
       tryRead: () => 'closed',
@@ -85,40 +81,14 @@ class Copies implements PeerLinks {
       ...nothingLost,
       tryWrite: () => 'closed',
     };
-    const view = {
-      self,
-      rackCount: (datacenter: string) => ring.rackCount(datacenter),
-      isRoutable: () => true,
-      isStandby: () => false,
-    };
-    this.#dispatcher = new ClusterDispatcher({
-      self,
-      ring: () => ring,
-      pending: () => [],
-      handedOver: () => true,
-      isFormer: () => false,
-      notReadyReason: () => undefined,
-      unread: () => false,
-      diskFull: () => false,
-      member: (node) => ring.member(node),
-      plane: this,
-      queueFull: () => false,
-      reads: () => true,
-      replica: new Replica(store, this.clock, byteStringOf('reader') as Actor, rules),
-      readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
-      spread: new ReadSpread(self, { hedgeMs: 0, repairPercent: 100 }),
-      stats: this.stats,
-      clock: this.clock,
-      settings: { readLevel: level, writeLevel: 'DC_QUORUM', timeoutMs },
-      view,
-      readView: view,
-      rules,
-      router: new Router(rules),
-      hints: undefined,
-      ownLife: () => 1,
-      lifeOf: () => 1,
-      peerIndex: () => 1,
-    });
+    const properties = { ...defaultProperties, allowMult: true };
+    const settings = { readLevel: level, writeLevel: 'DC_QUORUM', timeoutMs } as const;
+    this.#dispatcher = new ClusterDispatcher(
+      roundPartsOf(
+        { self, ring, plane: this, store, clock: this.clock, properties },
+        { stats: this.stats, settings },
+      ),
+    );
   }
 
   request(peer: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): 'ok' {

@@ -13,7 +13,6 @@ import { epochRecord } from '../buckets/registers.ts';
 import { Router } from '../buckets/router.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
-import { NodeStats } from '../metrics/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../peer/wire/messages.ts';
 import { plainContent } from '../replica/object/content.ts';
 import type { Actor } from '../replica/object/dots.ts';
@@ -26,11 +25,10 @@ import { MergeEnds, soleEnd, writtenEnd } from './merge-many.ts';
 import type { Merged } from './merge-many.ts';
 import { decodeReads } from './read-many.ts';
 import type { PeerLinks, ReplyHandler } from './peer-links.ts';
-import { ReadBudget } from './read-budget.ts';
-import { ReadSpread } from './read-spread.ts';
 import type { JoinedReplacement } from './requests.ts';
 import { NotReplaced } from './requests.ts';
 import { nothingLost } from '../replica/replica-harness.fixture.ts';
+import { roundPartsOf } from './round-parts.fixture.ts';
 
 const timeoutMs = 1000;
 const rules = () => defaultProperties;
@@ -104,40 +102,17 @@ class Harness implements PeerLinks {
   readonly #counts = new Map<string, number>();
 
   constructor() {
-    const view = {
-      self: n1,
-      rackCount: (datacenter: string) => ring.rackCount(datacenter),
-      isRoutable: () => true,
-      isStandby: () => false,
-    };
-    this.dispatcher = new ClusterDispatcher({
-      self: n1,
-      ring: () => ring,
-      pending: () => this.pending,
-      handedOver: () => true,
-      isFormer: () => false,
-      notReadyReason: () => undefined,
-      unread: () => false,
-      diskFull: () => false,
-      member: (node) => ring.member(node),
-      plane: this,
-      reads: () => this.readsBatches,
-      queueFull: () => false,
-      replica: new Replica(this.store, this.clock, byteStringOf('n1') as Actor, rules),
-      readBudget: new ReadBudget({ enabled: () => false, event: () => undefined }, 2 ** 20),
-      spread: new ReadSpread(n1, { hedgeMs: 0, repairPercent: 100 }),
-      stats: new NodeStats(),
-      clock: this.clock,
-      settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs },
-      view,
-      readView: view,
-      rules,
-      router: new Router(rules, undefined, this.epochs),
-      hints: { keep: (peer, key) => void this.hinted.push(`${peer} ${short(key)}`) },
-      ownLife: () => 1,
-      lifeOf: () => 1,
-      peerIndex: () => 1,
-    });
+    const parts = roundPartsOf(
+      { self: n1, ring, plane: this, store: this.store, clock: this.clock, properties: rules() },
+      {
+        pending: () => this.pending,
+        reads: () => this.readsBatches,
+        settings: { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs },
+        router: new Router(rules, undefined, this.epochs),
+        hints: { keep: (peer, key) => void this.hinted.push(`${peer} ${short(key)}`) },
+      },
+    );
+    this.dispatcher = new ClusterDispatcher(parts);
   }
 
   request(peer: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): 'ok' {

@@ -11,6 +11,7 @@ import type { MemoryStore } from '../../replica/key-slots.ts';
 import { plainContent } from '../../replica/object/content.ts';
 import type { Actor } from '../../replica/object/dots.ts';
 import { applyWrite, encodeObject } from '../../replica/object/object.ts';
+import { nothingLost } from '../../replica/replica-harness.fixture.ts';
 import { Replica } from '../../replica/replica.ts';
 import type { PrepareRequest } from '../formats/messages.ts';
 import { leftOf, markText } from './redo.ts';
@@ -38,16 +39,14 @@ const order: PrepareRequest = {
 };
 
 /** How many operations are left if the key holds a write of the actor with the counter. */
-async function leftOver(actor: string, counter: number): Promise<number> {
+async function operationsLeft(actor: string, counter: number): Promise<number> {
   const dot = { actor: byteStringOf(actor) as Actor, counter };
   const bytes = encodeObject(applyWrite(undefined, [], content, dot, 1));
   const store: MemoryStore = {
     inMemory: () => bytes,
     tryRead: () => 'closed',
     tryReadDoubted: () => 'closed',
-    keepDoubt: () => undefined,
-    keepsDoubt: () => false,
-    hasNewest: () => true,
+    ...nothingLost,
     tryWrite: () => 'closed',
   };
   const replica = new Replica(
@@ -62,11 +61,11 @@ async function leftOver(actor: string, counter: number): Promise<number> {
 }
 
 test('a key is written again unless it has seen a write of the lost incarnation behind the vote', async () => {
-  expect(await leftOver('n1.5f', 6)).toBe(0);
-  expect(await leftOver('n1.5f+2', 6)).toBe(0);
+  expect(await operationsLeft('n1.5f', 6)).toBe(0);
+  expect(await operationsLeft('n1.5f+2', 6)).toBe(0);
   // The last write before the vote.
-  expect(await leftOver('n1.5f', 5)).toBe(1);
-  expect(await leftOver('n1.5f', 4)).toBe(1);
-  expect(await leftOver('n1.5f0', 6)).toBe(1);
-  expect(await leftOver('n3.5f', 6)).toBe(1);
+  expect(await operationsLeft('n1.5f', 5)).toBe(1);
+  expect(await operationsLeft('n1.5f', 4)).toBe(1);
+  expect(await operationsLeft('n1.5f0', 6)).toBe(1);
+  expect(await operationsLeft('n3.5f', 6)).toBe(1);
 });
