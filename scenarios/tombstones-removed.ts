@@ -34,22 +34,17 @@ export const tombstonesRemoved: Scenario = {
       forUs: [4_600_000, 5_000_000],
       always: true,
     },
-    {
-      kind: 'process-crash',
-      count: [1, 1],
-      targets: ['n1'],
-      atUs: [4_800_000, 5_200_000],
-      forUs: [50_000, 150_000],
-      always: true,
-    },
-    {
-      kind: 'process-crash',
-      count: [1, 1],
-      targets: ['n2'],
-      atUs: [4_800_000, 5_200_000],
-      forUs: [50_000, 150_000],
-      always: true,
-    },
+    ...['n1', 'n2'].map(
+      (node) =>
+        ({
+          kind: 'process-crash',
+          count: [1, 1],
+          targets: [node],
+          atUs: [4_800_000, 5_200_000],
+          forUs: [50_000, 150_000],
+          always: true,
+        }) as const,
+    ),
   ],
   // Long enough for clients to make progress although two of three nodes are away for most of it.
   stormMs: 9_000,

@@ -30,9 +30,14 @@ interface Engagement {
   untilUs: number;
 }
 
-/** What an embedder may tell and limit. */
+/** What an answerer can do without. */
 export interface AnswererOptions {
+  /**
+   * A peer's incarnation number; undefined while the peer is unreachable. Without it the exchange of a peer that is gone
+   * ends with its lease.
+   */
   readonly incarnationOf?: (peer: NodeId) => number | undefined;
+  /** Approximate limit of the bytes of keys in one answer; 512 KiB if absent. */
   readonly listBytesMax?: number;
 }
 
@@ -45,11 +50,6 @@ export class Answerer {
   readonly #listBytesMax: number;
   #engagement: Engagement | undefined;
 
-  /**
-   * `incarnationOf`: a peer's incarnation number; undefined while the peer is unreachable. Without it the exchange of a
-   * peer that is gone ends with its lease. `listBytesMax`: approximate limit of the bytes of keys in one answer (512 KiB
-   * if absent).
-   */
   constructor(
     self: NodeId,
     clock: Clock,

@@ -248,7 +248,7 @@ describe('a replica', () => {
     expect(held()).toEqual(['ours', 'theirs', 'third']);
   });
 
-  it('goes on doubting a key that is written over a lost copy, until it is said to be whole', () => {
+  it('goes on doubting a key that is written over a lost copy, until the doubt is ended', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);
     const key = keyOf('k');

@@ -183,7 +183,7 @@ export class Replica {
     this.#slots.watch(stored);
   }
 
-  /** Calls `onDoubt` with every key that is written although a newer copy of it is lost (`replication/lost-keys.ts`). */
+  /** Calls `onDoubt` with every key that is written although a newer copy of it is lost (`cluster/changes/lost-keys.ts`). */
   onDoubt(onDoubt: (key: PackedKey, token: Token) => void): void {
     this.#slots.onDoubt(onDoubt);
   }

@@ -183,7 +183,7 @@ export class Faults {
     this.#onStruck(fault);
   }
 
-  /** A plan written by hand may aim at the network of a client that its load has not. */
+  /** The author of a plan may aim a fault at the network of a client that its load does not have. */
   #hasHosts({ kind, targets }: PlanFault): boolean {
     const { aim } = faultKinds[kind];
     if (aim !== 'link' && aim !== 'side') return true;

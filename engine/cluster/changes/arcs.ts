@@ -138,9 +138,7 @@ export function healingSources(
   self: Member,
 ): readonly (readonly [Member, TokenRange])[] {
   return splitByPlacement([range], ring).flatMap((part) =>
-    quorumSources(ring, part, self, () => true)
-      .filter(({ datacenter }) => datacenter === self.datacenter)
-      .map((source) => [source, part] as const),
+    keySources(ring, part.to, self).map((source) => [source, part] as const),
   );
 }
 
