@@ -66,10 +66,23 @@ function isHeldBefore(write: WriteOperation, atUs: number): boolean {
 }
 
 /**
- * The tags that the last read after the calm returned; undefined without such a read, or if a later write may have
- * changed them.
+ * What the last read after the calm returned in each datacenter, one list of tags each; undefined without such a read, or
+ * if a later write may have changed them.
+ *
+ * Datacenters may differ: a read asks the replicas of one of them, and an acknowledged write may not have reached the
+ * others. The coordinator has then died before it kept a hint, and anti-entropy is off, or compares the replicas only
+ * after these reads.
  */
-export function shownAfterCalm(history: History): readonly string[] | undefined {
+export function shownAfterCalm(history: History): readonly (readonly string[])[] | undefined {
   if (history.some((one) => isWrite(one) && one.outcome === 'unknown')) return undefined;
-  return history.filter(isRead).findLast((one) => one.final && one.outcome === 'ok')?.values;
+  const shown = new Map<string, readonly string[]>();
+  for (const one of history) {
+    if (isRead(one) && one.final && one.outcome === 'ok') shown.set(one.datacenter, one.values);
+  }
+  return shown.size === 0 ? undefined : [...shown.values()];
+}
+
+/** `«w:c0:1» or nothing`: what reads after the calm showed, for people. */
+export function describeShown(shown: readonly (readonly string[])[]): string {
+  return [...new Set(shown.map((tags) => tags.join(' ') || 'nothing'))].join(' or ');
 }

@@ -22,9 +22,9 @@ function put(id: number, key: string, tag: string, outcome: Operation['outcome']
   return { ...about, ...times, id, key, kind: 'put', tag, contextFrom: undefined, durableCopies: 2, outcome };
 }
 
-function finalRead(id: number, key: string, values: readonly string[]): Operation {
+function finalRead(id: number, key: string, values: readonly string[], datacenter = 'dc1'): Operation {
   const times = { invokedUs: id * 10, completedUs: id * 10 + 5 };
-  return { ...about, ...times, id, key, kind: 'get', values, final: true, outcome: 'ok' };
+  return { ...about, ...times, datacenter, id, key, kind: 'get', values, final: true, outcome: 'ok' };
 }
 
 const history = [
@@ -87,6 +87,22 @@ test('after the calm a job finds the values that reads return, and omits none', 
   expect(brokenBy({ ...whole, found: both.toReversed() })).toEqual([]);
   expect(brokenBy({ ...whole, found: both.slice(0, 1) })[0]).toContain('it left out b/k1');
   expect(brokenBy({ ...whole, found: [...both, ...both] })[0]).toContain('it tells of');
+});
+
+test('after the calm a job finds what the reads of one datacenter return, where a write did not reach the other', () => {
+  const final = { ...asked, final: true, completedUs: 2000 };
+  const brokenIn = (dc2: readonly string[], tags: readonly string[]): readonly string[] => {
+    const found = [{ key: 'b/k0', tags: ['A'] }, ...(tags.length === 0 ? [] : [{ key: 'b/k1', tags }])];
+    const whole = { ...final, kind: 'whole', keys: ['b/'], found } as const;
+    const { reasons } = checkJobs([...history, finalRead(102, 'b/k1', dc2, 'dc2')], [whole]);
+    return reasons;
+  };
+  expect(brokenIn(['B'], ['B'])).toEqual([]);
+  expect(brokenIn(['B'], ['D'])).toEqual([]);
+  expect(brokenIn(['D'], ['B'])[0]).toContain('it found B under b/k1, reads after the calm D');
+  expect(brokenIn(['B'], [])[0]).toContain('it left out b/k1');
+  expect(brokenIn(['B'], ['B', 'D'])[0]).toContain('reads after the calm D or B');
+  expect(brokenIn([], [])).toEqual([]);
 });
 
 test('a node accepts no more than a connection holds from a client that does not read, and answers it later', () => {

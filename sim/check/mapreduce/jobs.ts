@@ -2,7 +2,8 @@
  * `wasm-purity` (INV28), jobs return existing data. A job over named keys reports each key once, in the order in which
  * they were named. Each value that it found was written by some client before the job ended, and that write was not
  * certainly refused. A count equals the number of the inputs. A bucket's job names no key twice. After the calm a job
- * finds exactly the values that the reads after the calm returned. Each job, key and value is one comparison.
+ * finds of each key exactly the values that the reads after the calm returned in one of the datacenters, and omits no key
+ * of which all of them returned a value. Each job, key and value is one comparison.
  *
  * A job finds each key that a majority of a datacenter's replicas had acknowledged before it (`held-keys.ts`).
  *
@@ -15,7 +16,7 @@ import { describeJob } from '../../evidence/jobs.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { JobSurroundings } from './held-keys.ts';
-import { heldThroughout, shownAfterCalm } from './held-keys.ts';
+import { describeShown, heldThroughout, shownAfterCalm } from './held-keys.ts';
 
 /** Checks the jobs against the history of single operations; without `around`, a missing key is judged after the calm alone. */
 export function checkJobs(
@@ -88,17 +89,19 @@ function checkFound({ key, tags }: FoundKey, job: JobRecord, history: History, t
   }
   const shown = job.final ? shownAfterCalm(history) : undefined;
   if (shown === undefined) return;
-  const same = [...tags].sort().join() === [...shown].sort().join();
+  const found = tags.toSorted().join();
+  const same = shown.some((values) => values.toSorted().join() === found);
   tally.compare(same, job.completedUs, () => {
-    return `${describeJob(job)}: it found ${tags.join(' ')} under ${key}, reads after the calm ${shown.join(' ')}`;
+    return `${describeJob(job)}: it found ${tags.join(' ')} under ${key}, reads after the calm ${describeShown(shown)}`;
   });
 }
 
-/** After the calm, a bucket's job omits no key of which reads return a value. */
+/** After the calm, a bucket's job omits no key of which the reads of every datacenter return a value. */
 function checkNothingMissing(job: JobRecord, known: ReadonlyMap<string, History>, tally: Tally): void {
   const names = new Set(job.found.map(({ key }) => key));
   for (const [key, history] of known) {
-    if (!key.startsWith(job.keys[0] ?? '') || (shownAfterCalm(history)?.length ?? 0) === 0) continue;
+    const isShown = shownAfterCalm(history)?.every((values) => values.length > 0) === true;
+    if (!key.startsWith(job.keys[0] ?? '') || !isShown) continue;
     tally.compare(names.has(key), job.completedUs, () => `${describeJob(job)}: it left out ${key}`);
   }
 }

@@ -28,9 +28,9 @@ function put(id: number, key: string, more: Partial<Operation> = {}): Operation 
   return { ...about, ...times, id, key, ...write, ...more } as Operation;
 }
 
-function finalRead(id: number, key: string, values: readonly string[]): Operation {
+function finalRead(id: number, key: string, values: readonly string[], datacenter = 'dc1'): Operation {
   const times = { invokedUs: id * 10, completedUs: id * 10 + 5 };
-  return { ...about, ...times, id, key, kind: 'get', values, final: true, outcome: 'ok' };
+  return { ...about, ...times, datacenter, id, key, kind: 'get', values, final: true, outcome: 'ok' };
 }
 
 const moves = [{ observer: 'n1', life: 1, peer: 'n2', from: 'UNKNOWN', to: 'NORMAL', atUs: 0 }];
@@ -75,4 +75,13 @@ it('names after the calm what reads show, and nothing else', () => {
   expect(isFine(['b/k0'], settled, final)).toBe(true);
   expect(isFine(['b/k0', 'b/k1'], settled, final)).toBe(false);
   expect(isFine([], settled, final)).toBe(false);
+});
+
+it('may name after the calm a key that the reads of one datacenter show, and must name what all of them show', () => {
+  const final = { final: true, invokedUs: 900, completedUs: 910 };
+  const near = [...history.slice(0, 3), finalRead(80, 'b/k0', ['0']), finalRead(81, 'b/k1', [])];
+  const settled = [...near, finalRead(82, 'b/k0', ['0'], 'dc2'), finalRead(83, 'b/k1', ['1'], 'dc2')];
+  expect(isFine(['b/k0'], settled, final)).toBe(true);
+  expect(isFine(['b/k0', 'b/k1'], settled, final)).toBe(true);
+  expect(isFine(['b/k1'], settled, final)).toBe(false);
 });
