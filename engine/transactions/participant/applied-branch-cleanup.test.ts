@@ -8,6 +8,7 @@ import { NodeStats } from '../../metrics/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../../peer/wire/messages.ts';
 import { AppliedBranchCleanup } from './applied-branch-cleanup.ts';
 import { makeXid } from '../formats/xid.fixture.ts';
+import type { BranchPhase } from '../protocol/branch-protocol.ts';
 import type { ReportedState } from '../formats/messages.ts';
 import { decodeRequest, encodeReply } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
@@ -33,7 +34,7 @@ class CleanupHarness {
   readonly #cleanup: AppliedBranchCleanup;
   readonly #clock = new TestClock();
 
-  constructor(count: number, writers: readonly NodeId[] = [n1, n2, n3, n4]) {
+  constructor(count: number, writers: readonly NodeId[] = [n1, n2, n3, n4], phase: BranchPhase = 'applied') {
     const order = {
       coordinator: n1,
       level: 'DC_QUORUM',
@@ -43,7 +44,7 @@ class CleanupHarness {
       operations: [],
     } as const;
     this.branches = Array.from({ length: count }, (_, at) => {
-      return { xid: makeXid(n1, '0123456789ab', at + 1), phase: 'applied' as const, order, askedUs: 0 };
+      return { xid: makeXid(n1, '0123456789ab', at + 1), phase, order, askedUs: 0 };
     });
     const member = (node: NodeId): Member => ({ node, datacenter: 'dc1', rack: 'r1', tokens: [] });
     const settings = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 } as const;
@@ -152,5 +153,19 @@ describe('an applied branch whose coordinator is no longer a member', () => {
     await harness.pass();
     expect(harness.asked).toEqual(['n1 needed']);
     expect(harness.released).toEqual([]);
+  });
+});
+
+describe('a branch that an operator rolled back', () => {
+  const asked = async (phase: BranchPhase): Promise<readonly string[]> => {
+    const harness = new CleanupHarness(1, [n1, n2], phase);
+    harness.over.clear();
+    await harness.pass();
+    return harness.asked;
+  };
+
+  it('asks whether it is needed once it was compared with its coordinator’s commit, and not before', async () => {
+    expect(await asked('heuristicMixed')).toEqual(['n1 needed']);
+    expect(await asked('heuristicRolledBack')).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 /**
- * Applied-branch cleanup: applied branches that wait for their coordinator's forget ask for it.
+ * Applied-branch cleanup: applied branches that wait for their coordinator's forget ask for it. So do branches that an
+ * operator rolled back against their coordinator's commit, once the two were compared.
  *
  * A coordinator says forget when it needs a branch no more. It may have crashed before, and know nothing of the
  * branch; or this node may have crashed before the drop of the record was durable. So a branch that has waited for
@@ -17,6 +18,7 @@ import type { NodeId } from '../../base/ids.ts';
 import { RecentMap } from '../../base/recent-map.ts';
 import { sometimes } from '../../base/sometimes.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
+import { hasCommit } from '../protocol/branch-protocol.ts';
 import type { Branch } from './branch.ts';
 import type { Asker, TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
@@ -125,7 +127,7 @@ export class AppliedBranchCleanup {
     const due = new Map<NodeId, Applied[]>();
     for (const branch of this.#branches.all) {
       const { coordinator } = branch.order;
-      if (branch.phase !== 'applied' || branch.askedUs > dueUs || this.#asking.has(coordinator)) continue;
+      if (!hasCommit(branch.phase) || branch.askedUs > dueUs || this.#asking.has(coordinator)) continue;
       const some = due.get(coordinator) ?? [];
       due.set(coordinator, some);
       if (some.length < Math.min(askedCountMax, options.pageItems)) some.push(branch);

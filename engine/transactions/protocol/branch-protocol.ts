@@ -200,6 +200,14 @@ export function waits(phase: BranchPhase): boolean {
   return phase === 'prepared' || phase === 'heuristicCommitted' || phase === 'heuristicRolledBack';
 }
 
+/**
+ * The branch has its coordinator's commit: applied, or compared with an operator's rollback. The record stays until the
+ * coordinator needs the branch no more.
+ */
+export function hasCommit(phase: BranchPhase): boolean {
+  return phase === 'applied' || phase === 'heuristicMixed';
+}
+
 /** An operator's decision over the branch is durable. */
 export function isHeuristicPending(phase: BranchPhase): boolean {
   return phase === 'heuristicCommitted' || phase === 'heuristicRolledBack' || phase === 'heuristicMixed';

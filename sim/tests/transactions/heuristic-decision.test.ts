@@ -82,6 +82,20 @@ describe('a heuristic decision that is compared with the coordinator’s', () =>
     expect(await openAt(room, 'n2')).toEqual([]);
   });
 
+  it('goes although its node crashed before the drop of its record was durable', async () => {
+    await begin('mixed-drop-lost');
+    await cutOffAtDecision(room, 2_000_000);
+    await decideAt(room, 'n2', 'rollback');
+    while ((await openAt(room, 'n2')).length > 0) await room.pass(20_000);
+    room.cluster.crash('n2', 'dropAll', 'silent');
+    room.cluster.start('n2');
+    await room.pass(200_000);
+    expect(await openAt(room, 'n2')).toMatchObject([{ state: 'heuristicMixed' }]);
+    await room.pass(5_000_000);
+    expect(await openAt(room, 'n2')).toEqual([]);
+    expect(told).toEqual(['n2']);
+  });
+
   it.each([0, 60_000, 120_000, 180_000])('is not mixed where both commit, %i µs later', async (laterUs) => {
     await begin(`agreed${laterUs}`);
     await cutOffAtDecision(room, 2_500_000 + laterUs);
