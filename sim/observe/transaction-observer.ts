@@ -34,6 +34,8 @@ interface Prepared {
   readonly sinceMs: number;
   /** The branch received a commit: whether applying it is in progress or has failed is invisible. */
   told: boolean;
+  /** A commit, or an operator's decision, was to be written: a disk that failed to sync it may hold it. */
+  tried: boolean;
 }
 
 /** Trace events of an incarnation besides the named steps. */
@@ -112,6 +114,7 @@ export class TransactionObserver {
       unread: this.#blind,
       preparedSince: this.#records.preparedSince,
       preparedOnDisk: this.#records.found.prepared,
+      perhapsDecidedOnDisk: prepared.filter(({ tried }) => tried).length,
       prepared: [prepared.filter(({ told }) => !told).length, prepared.length],
       inDoubt: this.#open.size + this.#lost.size,
       locks: [...this.#locks.values()].reduce((sum, keys) => sum + keys.length, 0),
@@ -216,7 +219,8 @@ export class TransactionObserver {
         this.#locks.set(xid, keysIn(fields));
         this.#takenMs.set(xid, wallMs);
         // A decided branch is prepared again, because its record was lost.
-        if (fields['phase'] === 'prepared') this.#prepared.set(xid, { sinceMs: wallMs, told: false });
+        if (fields['phase'] === 'prepared')
+          this.#prepared.set(xid, { sinceMs: wallMs, told: false, tried: false });
         return;
       case 'xa.p.recovery.scan':
         return this.#recovered(xid, fields);
@@ -228,13 +232,13 @@ export class TransactionObserver {
           fields['vote'] === 'commit' ||
           (fields['vote'] === 'readOnly' && this.#records.branch(xid) !== undefined)
         )
-          this.#prepared.set(xid, { sinceMs: this.#takenMs.get(xid) ?? 0, told: false });
+          this.#prepared.set(xid, { sinceMs: this.#takenMs.get(xid) ?? 0, told: false, tried: false });
         return;
       case 'xa.p.decision.recv':
         if (fields['decision'] === 'rollback') {
           this.#prepared.delete(xid);
           this.#byHand.delete(xid);
-        } else if (prepared !== undefined) prepared.told = true;
+        } else if (prepared !== undefined) prepared.told = prepared.tried = true;
         return;
       case 'xa.p.applied.synced':
         this.#prepared.delete(xid);
@@ -258,8 +262,11 @@ export class TransactionObserver {
         return;
       case 'xa.branch.resolving':
       case 'xa.branch.unresolved':
-        // The operator's decision is being written to disk, or that write failed.
-        if (prepared !== undefined) prepared.told = name === 'xa.branch.resolving';
+        // The operator's decision is being written to disk, or that write failed and the branch waits again.
+        if (prepared !== undefined) {
+          prepared.told = name === 'xa.branch.resolving';
+          prepared.tried = true;
+        }
         return;
       case 'xa.branch.decided':
         this.#sums.add(`operator.${String(fields['decision'])}`);
@@ -289,7 +296,7 @@ export class TransactionObserver {
     if (phase.startsWith('heuristic')) this.#byHand.set(xid, sinceMs);
     if (phase !== 'prepared') return;
     this.#locks.set(xid, keysIn(fields));
-    this.#prepared.set(xid, { sinceMs, told: false });
+    this.#prepared.set(xid, { sinceMs, told: false, tried: false });
   }
 
   #voted(vote: string): void {

@@ -297,6 +297,8 @@ export interface TransactionTruth {
   /** Branches whose prepare record this incarnation wrote; branches that lie prepared on the disk now. */
   readonly preparedSince: number;
   readonly preparedOnDisk: number;
+  /** Branches that wait for their outcome, and of which a disk that failed to sync it may hold one. */
+  readonly perhapsDecidedOnDisk: number;
   /** Branches that voted and wait for their outcome, at least and at most. */
   readonly prepared: readonly [least: number, most: number];
   /** Transactions that this node coordinates without a known decision, or not acknowledged by every branch. */

@@ -128,15 +128,22 @@ function operatorEquations(numbers: Numbers, { truth }: IncarnationAccount): rea
 }
 
 function gaugeEquations(numbers: Numbers, { truth, moment }: IncarnationAccount): readonly Claim[] {
-  const { prepared, preparedOnDisk, inDoubt, locks, oldestAgeMs, oldestKnown, amidst } = truth.transactions;
+  const { prepared, preparedOnDisk, perhapsDecidedOnDisk, amidst } = truth.transactions;
+  const { inDoubt, locks, oldestAgeMs, oldestKnown } = truth.transactions;
   if (moment === 'crashed' && amidst) return instantEquations(numbers);
   const [least, most] = prepared;
   const waiting = numbers.sum('svc_transactions_prepared');
   const age = numbers.sum('svc_transaction_oldest_age_seconds');
   return [
     between('svc_transactions_prepared', waiting, least, most),
-    // A branch that received a commit may lie on the disk of a failed store and wait for a resend.
-    between('svc_transactions_prepared, of those on the disk', waiting, 0, preparedOnDisk + most - least),
+    // A branch that received a commit may lie on the disk of a failed store and wait for a resend; so may one that an
+    // operator tried to decide.
+    between(
+      'svc_transactions_prepared, of those on the disk',
+      waiting,
+      0,
+      preparedOnDisk + perhapsDecidedOnDisk,
+    ),
     equal('svc_transactions_in_doubt', numbers.sum('svc_transactions_in_doubt'), inDoubt),
     equal('svc_transaction_locks', numbers.sum('svc_transaction_locks'), locks),
     between(
