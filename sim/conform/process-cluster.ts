@@ -25,7 +25,8 @@ import { workFiles } from '../workload/work-modules.ts';
 import { wallOffsetMsMax, driftPpmMax } from '../world/cluster/cluster.ts';
 import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { configOf, fileOf, spareSettings } from '../world/cluster/node-config.ts';
-import type { Gone } from '../world/cluster/node-slots.ts';
+import type { Gone, Standing } from '../world/cluster/node-slots.ts';
+import { isGone } from '../world/cluster/node-slots.ts';
 import { worldCredentials, worldTokens } from '../world/cluster/world-credentials.ts';
 import type { MachineWorld } from './machine-world.ts';
 
@@ -53,7 +54,7 @@ class ProcessHost implements FaultHost {
   readonly home: string;
   readonly process: NodeProcess;
   readonly clock: ProcessClock;
-  standing: 'member' | 'spare' | 'left' | 'replaced' | 'lost';
+  standing: Standing;
   own: Settings;
   paused = false;
   /** Its process was told to end, or has ended, and no other was started since. */
@@ -310,7 +311,7 @@ export class ProcessCluster implements LoadCluster, FaultCluster {
 
   start(name: string): void {
     const host = this.#host(name);
-    if (host.alive || this.#isOver) return;
+    if (host.alive || this.#isOver || isGone(host.standing)) return;
     host.isDown = false;
     host.paused = false;
     host.leaves = false;
@@ -376,7 +377,9 @@ export class ProcessCluster implements LoadCluster, FaultCluster {
     if (host.standing !== 'spare') return false;
     const { replaces } = host.node;
     if (replaces !== undefined) {
-      this.#host(replaces).standing = 'replaced';
+      const replaced = this.#host(replaces);
+      if (replaced.standing === 'left') return false;
+      replaced.standing = 'replaced';
       this.crash(replaces, 'keepAll', 'silent');
     }
     host.standing = 'member';

@@ -130,13 +130,9 @@ export class ProcessFaults {
   ): boolean {
     const name = targetOf(fault);
     if (!this.#cluster.isUp(name)) return false;
-    const isMember = (): boolean => this.#cluster.members.includes(name);
-    const wasMember = isMember();
     this.#cluster.crash(name, survival, connections);
     const done = Promise.resolve(meanwhile());
     const start = (): void => {
-      // The node may have been lost for good in the meantime.
-      if (!isMember() && wasMember) return;
       const started = done.then(() => this.#cluster.start(name));
       this.#world.follow(`start ${name}`, started);
     };

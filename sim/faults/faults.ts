@@ -203,14 +203,11 @@ export class Faults {
   ): boolean {
     const name = targetOf(fault);
     if (!this.#cluster.isUp(name) || this.#state(diskFaultsOf).isForeign(name)) return false;
-    const isMember = (): boolean => this.#cluster.members.includes(name);
-    const wasMember = isMember();
     this.#cluster.crash(name, survival, connections);
     meanwhile(this.#cluster.host(name).disk);
     this.#appointments.push(
       this.#world.after(fault.forUs, `restart ${fault.id}`, () => {
-        // The node may have been lost for good in the meantime.
-        if (isMember() || !wasMember) this.#cluster.start(name);
+        this.#cluster.start(name);
       }),
     );
     return true;

@@ -49,8 +49,8 @@ export const commonMembershipFaults = {
       const { members } = cluster;
       for (const name of members) cluster.crash(name, 'keepAll', 'silent');
       // The targets start at once and alone.
-      startMembers(cluster, fault.targets);
-      context.later(fault.forUs, `boot ${fault.id}`, () => startMembers(cluster, members));
+      startAll(cluster, fault.targets);
+      context.later(fault.forUs, `boot ${fault.id}`, () => startAll(cluster, members));
       return true;
     },
   },
@@ -64,16 +64,14 @@ export const commonMembershipFaults = {
       const { cluster } = context;
       const survival = fault.params['keeps'] === 'synced' ? 'dropAll' : 'keepAll';
       for (const name of fault.targets) cluster.crash(name, survival, 'silent');
-      context.later(fault.forUs, `return ${fault.id}`, () => startMembers(cluster, fault.targets));
+      context.later(fault.forUs, `return ${fault.id}`, () => startAll(cluster, fault.targets));
       return true;
     },
   },
 } satisfies CommonFaultFamily;
 
-/** Starts those of the nodes that are members: a node that was replaced meanwhile must not come back. */
-function startMembers(cluster: FaultCluster, names: readonly string[]): void {
-  const { members } = cluster;
-  for (const name of names) if (members.includes(name)) cluster.start(name);
+function startAll(cluster: FaultCluster, names: readonly string[]): void {
+  for (const name of names) cluster.start(name);
 }
 
 /** The rows by name. */

@@ -475,6 +475,7 @@ class Run {
         rejections: this.#rejections,
         saves: this.#saves.records,
         damaged: nodesExcepted(this.#plan.faults, 'snapshot-rejection'),
+        gone: new Set(this.#cluster.gone.lost),
       },
       malformedInput: {
         bursts: load.malformedInput,

@@ -2,6 +2,7 @@
  * An operator who takes backups of the running cluster over HTTP, each at its moment, and keeps them on the operator's
  * own disk. Each is read back at once, as a restore would read it.
  */
+import { MembersMissingError } from '../../engine/backup/cut-protocol.ts';
 import { DirectoryStorage } from '../../engine/backup/directory-storage.ts';
 import type { BackupNode } from '../../engine/backup/messages.ts';
 import { HttpBackupNode } from '../../engine/backup/messages.ts';
@@ -95,10 +96,17 @@ export class BackupOperator {
     const lock = await this.#repository.lock();
     try {
       const apartUs = random.chance(1, 2) ? apartUsMax : 1;
-      const pause = (): Promise<void> => sleep(clock, random.below(apartUs));
-      const asked = nodes.map((name) =>
-        timed(this.#duties.watched(this.#node(name)), moment, this.#context.nowUs, pause),
-      );
+      const asked = nodes.map((name) => {
+        const pause = async (): Promise<void> => {
+          await sleep(clock, random.below(apartUs));
+          // The operator sees that a node is gone for good, and does not ask it again and again.
+          if (!this.#context.cluster.members.includes(name))
+            throw new MembersMissingError(
+              `${name} has left, or was replaced: name those that are members now`,
+            );
+        };
+        return timed(this.#duties.watched(this.#node(name)), moment, this.#context.nowUs, pause);
+      });
       await takeBackup(asked, this.#repository, id, clock, { ...backupDefaults, pace });
     } finally {
       await lock.release();

@@ -1,27 +1,42 @@
 import { describe, expect, it } from 'vitest';
 
+import type { CheckReport } from '../report.ts';
 import { checkSnapshotSaves, checkSnapshotRejection } from './snapshot-rejection.ts';
 
 const tamper = { node: 'n1', atUs: 10, verdict: 'Corrupted' } as const;
 const rejection = { node: 'n1', atUs: 20, reason: 'Corrupted' };
 
+const nothing = { tampers: [], rejections: [], damaged: new Set<string>(), gone: new Set<string>() };
+
+function judged(of: Partial<Parameters<typeof checkSnapshotRejection>[0]>): CheckReport {
+  return checkSnapshotRejection({ ...nothing, ...of });
+}
+
 describe('snapshot-rejection', () => {
   it('wants one rejection for each tampered snapshot, for its reason', () => {
-    expect(checkSnapshotRejection([tamper], [rejection])).toMatchObject({ ok: true, checked: 1 });
-    expect(checkSnapshotRejection([tamper], [])).toMatchObject({ ok: false });
-    expect(checkSnapshotRejection([tamper], [{ ...rejection, reason: 'BadShape' }]).ok).toBe(false);
+    expect(judged({ tampers: [tamper], rejections: [rejection] })).toMatchObject({ ok: true, checked: 1 });
+    expect(judged({ tampers: [tamper] })).toMatchObject({ ok: false });
+    expect(judged({ tampers: [tamper], rejections: [{ ...rejection, reason: 'BadShape' }] }).ok).toBe(false);
   });
 
   it('skips what is left over only at a node whose disk other faults have damaged', () => {
-    expect(checkSnapshotRejection([], [rejection]).ok).toBe(false);
+    expect(judged({ rejections: [rejection] }).ok).toBe(false);
     const damaged = new Set(['n1']);
-    expect(checkSnapshotRejection([], [rejection], damaged)).toMatchObject({
+    expect(judged({ rejections: [rejection], damaged })).toMatchObject({
       ok: true,
       checked: 0,
       skipped: 1,
     });
-    expect(checkSnapshotRejection([], [{ ...rejection, node: 'n2' }], damaged).ok).toBe(false);
-    expect(checkSnapshotRejection([tamper], [], damaged).ok).toBe(false);
+    expect(judged({ rejections: [{ ...rejection, node: 'n2' }], damaged }).ok).toBe(false);
+    expect(judged({ tampers: [tamper], damaged }).ok).toBe(false);
+  });
+
+  it('wants no report of a node that is gone for good', () => {
+    const gone = new Set(['n1']);
+    expect(judged({ tampers: [tamper], gone })).toMatchObject({ ok: true, checked: 0, skipped: 1 });
+    const wrong = { ...rejection, reason: 'BadShape' };
+    expect(judged({ tampers: [tamper], rejections: [wrong], gone }).ok).toBe(false);
+    expect(judged({ tampers: [tamper], gone: new Set(['n2']) }).ok).toBe(false);
   });
 });
 

@@ -3,7 +3,8 @@
  * any tampering between two incarnations, the next one reports the rejection once, for the right reason. A sound
  * snapshot is not rejected. Each tampered snapshot and each rejection is one comparison. `metrics-reconcile` checks
  * that rejections are counted once. A node saves its tree no more often than its interval says, except when it stops; the
- * floor counts alterations and rejections alone. Skipped: rejections by nodes whose disks other faults have damaged.
+ * floor counts alterations and rejections alone. Skipped: rejections by nodes whose disks other faults have damaged, and
+ * alterations that nodes did not report which were replaced, or died for good: perhaps they did not start again.
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
@@ -40,6 +41,8 @@ export interface SnapshotEvidence {
   readonly saves: readonly SnapshotSave[];
   /** Nodes whose snapshots other faults may have damaged, too (the contract of faults). */
   readonly damaged: ReadonlySet<string>;
+  /** Nodes that left, were replaced, or died for good. */
+  readonly gone: ReadonlySet<string>;
 }
 
 /** The row of `snapshot-rejection`. */
@@ -51,18 +54,16 @@ export const snapshotRejectionRow = invariant({
   breach: 'a node compares its data by a damaged hash tree',
   needs: [],
   check: ({ snapshots }: { readonly snapshots: SnapshotEvidence }) =>
-    joinReports(
-      checkSnapshotRejection(snapshots.tampers, snapshots.rejections, snapshots.damaged),
-      uncounted(checkSnapshotSaves(snapshots.saves)),
-    ),
+    joinReports(checkSnapshotRejection(snapshots), uncounted(checkSnapshotSaves(snapshots.saves))),
 });
 
 /** Compares alterations with rejections. */
-export function checkSnapshotRejection(
-  tampers: readonly SnapshotTamper[],
-  rejections: readonly SnapshotRejectionRecord[],
-  damaged: ReadonlySet<string> = new Set(),
-): CheckReport {
+export function checkSnapshotRejection({
+  tampers,
+  rejections,
+  damaged,
+  gone,
+}: Omit<SnapshotEvidence, 'saves'>): CheckReport {
   const tally = new Tally('snapshot-rejection');
   const left = [...rejections];
   for (const { node, atUs, verdict } of tampers) {
@@ -70,6 +71,10 @@ export function checkSnapshotRejection(
     const index = left.findIndex((rejection) => rejection.node === node && rejection.atUs >= atUs);
     const reason = left[index]?.reason;
     if (index >= 0) left.splice(index, 1);
+    if (reason === undefined && gone.has(node)) {
+      tally.skip();
+      continue;
+    }
     tally.compare(reason === verdict, atUs, () =>
       reason === undefined
         ? `${node} took a snapshot for sound that is ${verdict}`

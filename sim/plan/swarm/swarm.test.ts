@@ -7,6 +7,7 @@ import { keyOf } from '../../../engine/config/config-key.ts';
 import type { FaultKind } from '../../faults/fault-table.ts';
 import { faultKindNames } from '../../faults/fault-table.ts';
 import { generatePlan } from '../plan-generation.ts';
+import type { Plan } from '../plan.ts';
 import { parsePlan } from '../plan-validation.ts';
 import { formatPlan } from '../plan.ts';
 import { excusesOf, faultContract, nodesExcepted } from './fault-contract.ts';
@@ -43,14 +44,23 @@ it('clusters have one to three datacenters and one to five racks', () => {
   expect([...counts('rack')].toSorted()).toEqual([1, 2, 3, 4, 5]);
 });
 
-it('at most one node loses copies, where three racks or more hold them', () => {
+it('at most one node loses copies, with its disk or with its life, where three racks or more hold them', () => {
   const losing = plans.map((plan) => ({
     racks: new Set(plan.nodes.map(({ rack }) => rack)).size,
-    nodes: nodesExcepted(plan.faults, 'hint-delivery'),
+    nodes: new Set([...nodesExcepted(plan.faults, 'hint-delivery'), ...replacedIn(plan)]),
   }));
   expect(Math.max(...losing.map(({ nodes }) => nodes.size))).toBe(1);
   expect(losing.filter(({ racks, nodes }) => racks < 3 && nodes.size > 0)).toEqual([]);
+  expect(plans.some((plan) => replacedIn(plan).length > 0)).toBe(true);
 });
+
+/** The members that a spare of the plan replaces. */
+function replacedIn({ nodes, faults }: Plan): readonly string[] {
+  const moving = faults.filter(({ kind }) => kind === 'membership-change').flatMap(({ targets }) => targets);
+  return nodes.flatMap(({ name, replaces }) =>
+    replaces !== undefined && moving.includes(name) ? [replaces] : [],
+  );
+}
 
 it('what a run judges is what its shape and its faults leave judgeable', () => {
   const shape = {

@@ -5,6 +5,7 @@
  */
 import fc from 'fast-check';
 
+import { present } from '../../../engine/base/assert.ts';
 import type { ConfigField } from '../../../engine/config/keys.ts';
 import { configKeys } from '../../../engine/config/keys.ts';
 import { keyOf } from '../../../engine/config/config-key.ts';
@@ -25,7 +26,9 @@ import type {
   TransactionLoad,
 } from '../scenario.ts';
 import type { Demand, FaultTerms } from './fault-contract.ts';
+import { nodesOf } from '../plan-generation.ts';
 import { excusesOf, faultContract } from './fault-contract.ts';
+import { jobLoads, objectLoads, redisLoads, transactionLoads } from './swarm-loads.ts';
 
 /** Settings with which replicas become equal within seconds; a drawn value takes the place of one of these. */
 const baseline = {
@@ -70,7 +73,10 @@ const drawnPercent = 15;
 const levelFields: readonly ConfigField[] = ['readConsistency', 'writeConsistency'];
 
 /** Chance in a hundred that a node's disk may lose copies. */
-const loserPercent = 25;
+const lossPercent = 25;
+
+/** Chance in a hundred that a member dies for good and is replaced, where the others hold enough copies. */
+const replacedPercent = 25;
 
 /** Chance in a hundred that the ring changes where there are spares; a kind is else drawn in one run of twenty. */
 const movePercent = 35;
@@ -197,8 +203,12 @@ interface Frame {
   /** The limits are `soonReached`. */
   readonly small: boolean;
   readonly stormMs: number;
-  /** Which member may lose copies, by its place among them; undefined: none. */
-  readonly loser: number | undefined;
+  /** The one member that may lose copies, by its place among them. */
+  readonly loser: number;
+  /** Its disk may lose some. */
+  readonly losing: boolean;
+  /** It dies for good, and a spare takes its place. */
+  readonly replaced: boolean;
   /** A ring change is among the faults, where there are spares. */
   readonly moves: boolean;
   /** How many backups an operator takes. */
@@ -213,7 +223,7 @@ export function swarmOf(base: Pick<Scenario, 'name' | 'description'>): fc.Arbitr
 }
 
 function frames(): fc.Arbitrary<Frame> {
-  return fc.record({
+  const drawn = fc.record({
     cluster: clusters(),
     settings: settings(),
     levels: maybe(levelsPercent, levels()),
@@ -226,11 +236,29 @@ function frames(): fc.Arbitrary<Frame> {
     small: chance(50),
     bucketChanges: fc.constantFrom<Range>([0, 4], [6, 16]),
     stormMs: integerIn([2_000, 6_000]),
-    loser: maybe(loserPercent, fc.nat()),
+    loser: fc.nat(),
+    losing: chance(lossPercent),
+    replaced: chance(replacedPercent),
     moves: chance(movePercent),
     backups: fc.constantFrom(0, 0, 0, 0, 1, 2),
     edges: chance(edgePercent),
   });
+  return drawn.map((frame) =>
+    frame.replaced && spareCopies(frame) ? withReplacement(frame) : { ...frame, replaced: false },
+  );
+}
+
+/** The frame with a spare that takes the place of the member that may lose copies. */
+function withReplacement(frame: Frame): Frame {
+  const { cluster } = frame;
+  const [first = { name: `n${membersOf(cluster) + 1}` }, ...others] = cluster.spares ?? [];
+  const {
+    name: replaces,
+    datacenter,
+    rack,
+  } = present(nodesOf({ ...cluster, spares: [] })[loserOf(frame)], 'the member that is replaced');
+  const spares = [{ name: first.name, datacenter, rack, replaces }, ...others];
+  return { ...frame, cluster: { ...cluster, spares }, moves: true };
 }
 
 function assemble(
@@ -241,6 +269,7 @@ function assemble(
   const { cluster, transactions, redis, jobs, objects, stormMs } = frame;
   const drawn = { ...settingsOf(frame), ...(faults.some(({ kind }) => losesCopies(kind)) ? sweeping : {}) };
   const antiEntropy = drawn['aae_enabled'] !== false;
+  const losing = frame.replaced || faults.some(({ kind }) => losesCopies(kind));
   const excuses = excusesOf({
     transactions: transactions !== undefined,
     redis: redis !== undefined,
@@ -255,7 +284,10 @@ function assemble(
   return {
     ...base,
     cluster,
-    load: { ...objects, ...(transactions === undefined ? {} : { transactions: kept(transactions, faults) }) },
+    load: {
+      ...objects,
+      ...(transactions === undefined ? {} : { transactions: losing ? kept(transactions) : transactions }),
+    },
     ...(redis === undefined ? {} : { redis }),
     ...(jobs === undefined ? {} : { jobs }),
     bucketChanges: frame.bucketChanges,
@@ -272,8 +304,8 @@ function assemble(
 }
 
 /** What a single replica acknowledged is lost with its disk: no transaction may rely on one. */
-function kept(load: TransactionLoad, faults: readonly FaultDraw[]): TransactionLoad {
-  return faults.some(({ kind }) => losesCopies(kind)) ? { ...load, onePercent: 0, forcedPercent: 0 } : load;
+function kept(load: TransactionLoad): TransactionLoad {
+  return { ...load, onePercent: 0, forcedPercent: 0 };
 }
 
 /** A drawn run promises no number of comparisons, except where every run makes one. */
@@ -331,95 +363,6 @@ function levels(): fc.Arbitrary<Settings> {
   return fc.record({ read_consistency: level, write_consistency: level });
 }
 
-function objectLoads(): fc.Arbitrary<LoadShape> {
-  return fc.record({
-    clients: integerIn([2, 6]),
-    operations: integerIn([40, 160]).map((count): Range => [count, count]),
-    keys: integerIn([4, 40]),
-    siblingKeys: integerIn([0, 4]),
-    thinkUs: pauses(),
-    valueBytes: fc.constantFrom<Range>([16, 2_000], [16, 200], [16, 20_000]),
-    kinds: fc.constantFrom(
-      { get: 40, put: 54, delete: 6 },
-      { get: 25, put: 45, delete: 30 },
-      { get: 15, put: 80, delete: 5 },
-    ),
-    needs: fc.constantFrom<LoadShape['needs']>(
-      { quorum: 90, one: 10 },
-      { level: 1 },
-      { level: 55, quorum: 35, one: 5, all: 5 },
-    ),
-    manners: fc.constantFrom(
-      { httpPercent: 0, conditionalPercent: 0 },
-      { httpPercent: 40, conditionalPercent: 30 },
-    ),
-    numbered: fc.constantFrom({ percent: 20, copiesMax: 3 }, { percent: 0, copiesMax: 1 }),
-    readings: fc.constantFrom(
-      { confirmedPercent: 40, ifChangedPercent: 25 },
-      { confirmedPercent: 0, ifChangedPercent: 0 },
-    ),
-    malformedInput: fc.constantFrom<Range>([0, 0], [1, 4]),
-    scrapes: fc.constant<Range>([1, 3]),
-  });
-}
-
-function transactionLoads(): fc.Arbitrary<TransactionLoad> {
-  return fc.record({
-    clients: integerIn([2, 6]),
-    count: integerIn([20, 90]).map((count): Range => [count, count]),
-    thinkUs: pauses(),
-    kinds: fc.constantFrom<TransactionLoad['kinds']>(
-      { transfer: 25, append: 25, twin: 15, stamp: 12, erase: 3, put: 15, look: 20 },
-      { transfer: 10, append: 10, stamp: 10, restamp: 10, erase: 10, put: 20, move: 10, bunch: 20, look: 10 },
-      { transfer: 35, append: 35, twin: 15, stamp: 15, put: 10 },
-    ),
-    structures: fc.constantFrom(
-      { accounts: 5, lists: 5, twins: 3, triples: 4 },
-      { accounts: 3, lists: 4, twins: 1, triples: 2 },
-    ),
-    placesMax: integerIn([2, 4]),
-    forcedPercent: fc.constantFrom(0, 5),
-    namedPercent: fc.constantFrom(40, 95),
-    onePercent: fc.constantFrom(0, 15, 50),
-  });
-}
-
-function redisLoads(): fc.Arbitrary<RedisLoad> {
-  return fc.record({
-    clients: integerIn([2, 4]),
-    operations: integerIn([20, 80]).map((count): Range => [count, count]),
-    counters: integerIn([1, 3]),
-    accounts: integerIn([2, 5]),
-    expiring: integerIn([1, 3]),
-    ttlMs: fc.constant<Range>([50, 2_000]),
-    thinkUs: pauses(),
-    kinds: fc.constantFrom<RedisLoad['kinds']>(
-      {
-        ...{ incr: 25, read: 10, mortal: 15, look: 15, transfer: 20, snapshot: 10, page: 5 },
-        ...{ publish: 12, listen: 5, script: 5, watched: 10 },
-      },
-      // The SETs of a pipeline travel and are stored together.
-      { incr: 15, read: 5, mortal: 10, look: 10, transfer: 10, snapshot: 5, page: 5, pipeline: 30, sets: 10 },
-      // One database is flushed, again and again, while the others go on.
-      { incr: 10, read: 5, transfer: 10, snapshot: 5, pipeline: 10, database: 60 },
-    ),
-  });
-}
-
-function jobLoads(): fc.Arbitrary<JobLoad> {
-  return fc.record({
-    clients: integerIn([1, 2]),
-    count: integerIn([2, 8]).map((count): Range => [count, count]),
-    thinkUs: fc.constant<Range>([0, 500_000]),
-    kinds: fc.constant<JobLoad['kinds']>({ objects: 60, count: 15, whole: 25 }),
-    keysMax: integerIn([3, 12]),
-  });
-}
-
-function pauses(): fc.Arbitrary<Range> {
-  return fc.constantFrom<Range>([0, 40_000], [0, 150_000], [0, 5_000]);
-}
-
 /** A subset of the kinds that can strike in this frame, each at random instants or near an event. */
 function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
   const possible = faultKindNames.filter((kind) => canStrike(kind, frame));
@@ -428,7 +371,7 @@ function faultsIn(frame: Frame): fc.Arbitrary<readonly FaultDraw[]> {
     // Credentials are there for these requests.
     ...(frame.credentials ? (['unauthorized-request'] as const) : []),
     ...(frame.moves ? possible.filter((kind) => kind === 'membership-change') : []),
-    ...losing.slice((frame.loser ?? 0) % Math.max(1, losing.length)).slice(0, 1),
+    ...losing.slice(frame.loser % Math.max(1, losing.length)).slice(0, 1),
   ];
   return fc
     .tuple(
@@ -485,12 +428,28 @@ function drawOf(kind: FaultKind, frame: Frame, after: FaultDraw['after']): Fault
 }
 
 /** Spares join and members leave; every other kind strikes any member. */
-function targetsOf(kind: FaultKind, { cluster, loser }: Frame): readonly string[] | undefined {
-  const { datacenters, racks, nodesPerRack, spares = [] } = cluster;
-  if (losesCopies(kind)) return [`n${1 + ((loser ?? 0) % (datacenters * racks * nodesPerRack))}`];
+function targetsOf(kind: FaultKind, frame: Frame): readonly string[] | undefined {
+  const { cluster } = frame;
+  const { nodesPerRack, spares = [] } = cluster;
+  if (losesCopies(kind)) return [`n${1 + loserOf(frame)}`];
   if (kind !== 'membership-change') return undefined;
-  const leaver = nodesPerRack > 1 ? [`n${datacenters * racks * nodesPerRack}`] : [];
+  const leaver = nodesPerRack > 1 ? [`n${membersOf(cluster)}`] : [];
   return [...spares.map(({ name }) => name), ...leaver];
+}
+
+/** How many nodes are members from the start. */
+function membersOf({ datacenters, racks, nodesPerRack }: ClusterShape): number {
+  return datacenters * racks * nodesPerRack;
+}
+
+/** The place of the one member that may lose copies, from 0. */
+function loserOf({ cluster, loser }: Frame): number {
+  return loser % membersOf(cluster);
+}
+
+/** Whether the other racks hold a majority of the copies without one of them. */
+function spareCopies({ cluster }: Frame): boolean {
+  return cluster.racks >= 3;
 }
 
 function losesCopies(kind: FaultKind): boolean {
@@ -511,11 +470,11 @@ function hasClients(sort: 'c' | 'x' | 'r' | 'j', { transactions, redis, jobs }: 
 }
 
 function isMet(demand: Demand, frame: Frame): boolean {
-  const { datacenters, racks, nodesPerRack, spares = [] } = frame.cluster;
+  const { datacenters, racks, spares = [] } = frame.cluster;
   const drawn = settingsOf(frame);
   switch (demand) {
     case 'peers':
-      return datacenters * racks * nodesPerRack > 1;
+      return membersOf(frame.cluster) > 1;
     case 'racks':
       return datacenters * racks > 1;
     case 'branches':
@@ -531,7 +490,7 @@ function isMet(demand: Demand, frame: Frame): boolean {
     case 'anti-entropy':
       return drawn['aae_enabled'] !== false;
     case 'spare-copies':
-      return frame.loser !== undefined && racks >= 3;
+      return frame.losing && spareCopies(frame);
   }
 }
 

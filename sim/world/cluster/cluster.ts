@@ -31,7 +31,7 @@ import type {
   NodeSlot,
   OrderlyStop,
 } from './node-slots.ts';
-import { memberOf } from './node-slots.ts';
+import { isGone, memberOf } from './node-slots.ts';
 import { worldCredentials } from './world-credentials.ts';
 import type { World } from '../world.ts';
 
@@ -170,7 +170,7 @@ export class Cluster {
 
   /**
    * `membership-change`: a spare joins, in place of a member that dies for good if the spare replaces one; a member
-   * leaves. Returns false if the node is down, already changing, or gone.
+   * leaves. Returns false if the node is down, already changing, or gone; likewise if the one to be replaced has left.
    */
   change(name: string): boolean {
     const slot = this.#slot(name);
@@ -178,7 +178,9 @@ export class Cluster {
     if (slot.standing !== 'spare') return false;
     const { replaces } = slot.node;
     if (replaces !== undefined) {
-      this.#slot(replaces).standing = 'replaced';
+      const replaced = this.#slot(replaces);
+      if (replaced.standing === 'left') return false;
+      replaced.standing = 'replaced';
       this.crash(replaces, 'keepAll', 'silent');
     }
     slot.standing = 'member';
@@ -380,8 +382,12 @@ export class Cluster {
     this.#onRefused.push(listener);
   }
 
-  /** Boots the host and starts the node on it; does nothing if it is up. */
+  /**
+   * Boots the host and starts the node on it; does nothing if it is up, or is gone for good: a fault that meant to start
+   * it again may end after that.
+   */
   start(name: string): void {
+    if (isGone(this.#slot(name).standing) && !this.#returned.has(name)) return;
     this.#start(name, undefined);
   }
 

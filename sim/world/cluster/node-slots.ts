@@ -60,11 +60,18 @@ export interface NodeSlot {
   departed: boolean;
   /** The node was told to leave, and took the order. */
   leaving: boolean;
-  /**
-   * Its place in the cluster. `spare`: not yet a member. `left` and `replaced` nodes start again through
-   * `removed-node-restart` only; a `lost` node, which died for good, never does.
-   */
-  standing: 'member' | 'spare' | 'left' | 'replaced' | 'lost';
+  standing: Standing;
+}
+
+/**
+ * A node's place in the cluster. `spare`: not yet a member. `left` and `replaced` nodes start again through
+ * `removed-node-restart` only; a `lost` node, which died for good, never does.
+ */
+export type Standing = 'member' | 'spare' | 'left' | 'replaced' | 'lost';
+
+/** Whether a node of that standing was a member and is one no more: no end of a fault starts it again. */
+export function isGone(standing: Standing): boolean {
+  return standing === 'left' || standing === 'replaced' || standing === 'lost';
 }
 
 /** Members that are gone. */
