@@ -53,6 +53,7 @@ import { moduleSwappedMidJob } from './module-swapped-mid-job.ts';
 import { singleNodePowerLoss } from './single-node-power-loss.ts';
 import { aloneWithLostRecords } from './alone-with-lost-records.ts';
 import { aloneWithSmallRecords } from './alone-with-small-records.ts';
+import { aloneSyncedAtIntervals } from './alone-synced-at-intervals.ts';
 import { damagedWhileAPeerIsAway } from './damaged-while-a-peer-is-away.ts';
 import { singleCopyKeys } from './single-copy-keys.ts';
 import { oneWrongClock } from './one-wrong-clock.ts';
@@ -198,6 +199,7 @@ export const scenarios: readonly Scenario[] = [
   singleNodePowerLoss,
   aloneWithLostRecords,
   aloneWithSmallRecords,
+  aloneSyncedAtIntervals,
   damagedWhileAPeerIsAway,
   staleSnapshot,
   versionSkew,

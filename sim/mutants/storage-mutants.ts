@@ -156,6 +156,32 @@ export const storageMutants: readonly Mutant[] = [
     seedsMax: 5,
   },
   {
+    name: 'merge-copies-after-its-barrier',
+    code: 'M346',
+    title: 'a merge waits for syncs before it copies, so it drops records whose replacements are not synced',
+    file: 'engine/storage/compaction/merge.js',
+    find: `await copyInputs(context, work, inputs, output);
+        await context.barrier();`,
+    replace: `await context.barrier();
+        await copyInputs(context, work, inputs, output);`,
+    scenario: 'alone-synced-at-intervals',
+    oracles: ['causality', 'durability'],
+    seedsMax: 30,
+  },
+  {
+    name: 'merge-output-not-synced',
+    code: 'M347',
+    title: 'a manifest names the output of a merge before its bytes are synced',
+    file: 'engine/storage/compaction/merge-output.js',
+    find: `await this.#sync(segment);
+        await this.#hint?.finish(segment.length);`,
+    replace: `await undefined;
+        await this.#hint?.finish(segment.length);`,
+    scenario: 'merges-of-removals',
+    oracles: ['causality', 'durability'],
+    seedsMax: 10,
+  },
+  {
     name: 'merge-drops-removals',
     code: 'M302',
     title: 'a merge drops a removal although an older segment outside it holds a record of the key',

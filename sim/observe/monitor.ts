@@ -30,6 +30,7 @@ import type { DiskExceptions, Owners } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
 import { ReadMemoryObserver } from './read-memory-observer.ts';
 import { RouteObserver } from './route-observer.ts';
+import { SyncedRecords } from './synced-records.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 import type { Faults } from '../faults/faults.ts';
@@ -96,6 +97,7 @@ export class Monitor {
   readonly #faults: Faults;
   readonly #dates: DateObserver;
   readonly #objects: ObjectObserver;
+  readonly #synced = new SyncedRecords();
   readonly #handovers: HandoverObserver;
   readonly #pace: CleanupPace;
   readonly #sends: HintSends;
@@ -190,6 +192,7 @@ export class Monitor {
     world.trace.on('store.segments.merged', ({ host }) => {
       if (cluster.names.includes(host)) this.#objects.merged(host, cluster.host(host).disk.copy().files);
     });
+    this.#watchSyncs();
     world.trace.on('store.tail.cut', ({ host, fields }) => {
       if (!cluster.names.includes(host)) return;
       const files = cluster.host(host).disk.durableFiles();
@@ -197,6 +200,26 @@ export class Monitor {
     });
     for (const name of ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping'])
       world.trace.on(name, ({ host }) => this.#objects.ended(host));
+  }
+
+  /** What each disk holds durably, whenever a manifest has become so. */
+  #watchSyncs(): void {
+    const [world, cluster, synced] = [this.#world, this.#cluster, this.#synced];
+    const altered = (host: string, path: string): void => {
+      if (path === '' || path.startsWith('store/') || path.startsWith('hints/')) synced.altered(host);
+    };
+    for (const name of cluster.names) cluster.host(name).disk.watch({ altered });
+    const durable = (host: string): ReadonlyMap<string, Buffer> => cluster.host(host).disk.durableFiles();
+    for (const name of ['host.booted', 'host.crashed', 'host.stopped', 'store.tail.cut'])
+      world.trace.on(name, ({ host }) => synced.ended(host));
+    world.trace.on('store.opened', ({ host }) => {
+      if (cluster.names.includes(host)) synced.opened(host, durable(host));
+    });
+    world.trace.on('disk.directory.synced', ({ host, fields }) => {
+      const what = String(fields['what']);
+      if (cluster.names.includes(host) && (what === 'store' || what === 'hints'))
+        synced.named(host, durable(host), world.nowUs);
+    });
   }
 
   #watchRingChanges(): void {
@@ -286,7 +309,7 @@ export class Monitor {
   evidence(clientsBusy: number): MonitorEvidence {
     const { entries, rests } = this.#readRoom;
     return {
-      dots: this.#objects.dots,
+      dots: this.#synced.added(this.#objects.dots),
       coordinated: this.#objects.coordinated,
       dates: this.#dates.dates,
       readAnswers: this.#routes.answers,

@@ -447,6 +447,7 @@ class Run {
     const load = this.#load;
     const known = new Map(this.#cluster.names.map((name) => [name, boundsOf(this.#cluster.configOf(name))]));
     const { exchanges = [], leaves = [], successions = [], sweeps = [] } = this.#exchanges ?? {};
+    const syncLag = syncLagOf(this.#plan.settings, this.#cluster.lives());
     return {
       ...this.#monitor.evidence(load.idle ? 0 : 1),
       history,
@@ -456,7 +457,7 @@ class Run {
       flushCopies: this.#flushes,
       levelReach: levelReach(this.#plan.settings),
       flushesByKey: startsWithOlderBuilds(this.#plan),
-      syncLag: syncLagOf(this.#plan.settings, this.#cluster.lives()),
+      syncLag,
       clockErrors: new Map(
         this.#cluster.names.map((name) => [name, this.#cluster.host(name).clock.error] as const),
       ),
@@ -466,6 +467,7 @@ class Run {
         this.#disks.losses,
         repairedBy === 'sweeps' && floors.convergence !== undefined,
         intactCopies(this.#dumps, this.#replicas().ownersOf),
+        syncLag,
       ),
       corruption: this.#disks.records(),
       replicas: { ...this.#replicas(), dumps: withBuriedKeys(this.#dumps, this.#disks.damagedNodes) },

@@ -472,7 +472,8 @@ export class Load {
       keys: this.#keys.of(datacenter),
       recorder: this.#recorder,
       durable: this.#durable,
-      syncLagUs: syncLagUs(this.#plan.settings),
+      // Clients wait for the syncs only where the durable copies are compared.
+      syncLagUs: this.#plan.floors['durable-before-ack'] === undefined ? 0 : syncLagUs(this.#plan.settings),
       levels: levelsOf(this.#plan),
       pacing: this.#pacing,
       nowUs: () => this.#world.nowUs,

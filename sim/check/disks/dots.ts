@@ -4,7 +4,8 @@
  * dated the write, it identifies one content per key. No record replaces another of its key unless it holds every value
  * of the other, or covers it by its context. A put of a client that never retries
  * is under one dot: a second one shows that it was applied twice. A merge of a store keeps the newest record of every
- * key, the engine's own included, and lets no record count again that is older than a removal.
+ * key, the engine's own included, and lets no record count again that is older than a removal. No manifest gives up a
+ * durable record whose replacement is not durable.
  *
  * Skipped: replaced values of an incarnation that the new record's context does not know at all (its entry was pruned),
  * a copy that its node has reported as unreadable (the contract of faults has that exception), and records that do not

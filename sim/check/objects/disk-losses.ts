@@ -6,7 +6,12 @@
  * tail. It then answers no key as absent that it may have lost, until every other owner has been asked for it. So a
  * noticed loss excuses an older value, and what no disk holds any more, but no absence while another disk holds the
  * value.
+ *
+ * With `sync: N` a power loss takes what its node acknowledged within the last N milliseconds, and nothing older
+ * (evidence/sync-lag.ts).
  */
+import type { SyncLag } from '../../evidence/sync-lag.ts';
+import { noLag } from '../../evidence/sync-lag.ts';
 
 /** The loss of data that a node's disk held, or had acknowledged. */
 export interface Loss {
@@ -24,6 +29,8 @@ export interface DiskLosses {
   lostBetween(fromUs: number, toUs: number): number;
   /** The number of those nodes that cannot know of a loss. */
   silentlyLostBetween(fromUs: number, toUs: number): number;
+  /** Number of nodes that may have lost a write of these times, not yet synced, until `toUs`. */
+  unsyncedBetween(fromUs: number, ackedUs: number, toUs: number): number;
   /** Number of the key's owners whose disks hold a value of it at the end that can be read; 0 where that is not known. */
   intactOf(key: string): number;
 }
@@ -33,20 +40,25 @@ export const wholeDisks: DiskLosses = {
   healed: false,
   lostBetween: () => 0,
   silentlyLostBetween: () => 0,
+  unsyncedBetween: () => 0,
   intactOf: () => 0,
 };
 
-/** Indexes the losses of a run; `intactOf`: see `DiskLosses`. */
+/** Indexes the losses of a run; `intactOf`: see `DiskLosses`; `lag`: how late nodes sync. */
 export function diskLossesOf(
   losses: readonly Loss[],
   healed: boolean,
   intactOf: (key: string) => number = () => 0,
+  lag: SyncLag = noLag,
 ): DiskLosses {
-  if (losses.length === 0) return wholeDisks;
+  const unsyncedBetween = (fromUs: number, ackedUs: number, toUs: number): number =>
+    lag.lostBetween(fromUs, ackedUs + lag.us, toUs);
+  if (losses.length === 0) return { ...wholeDisks, unsyncedBetween };
   const silent = losses.filter(({ noticed }) => noticed !== true);
   return {
     healed,
     intactOf,
+    unsyncedBetween,
     lostBetween: (fromUs, toUs) => nodesBetween(losses, fromUs, toUs),
     silentlyLostBetween: (fromUs, toUs) => nodesBetween(silent, fromUs, toUs),
   };

@@ -4,6 +4,7 @@ import type { Operation } from '../../evidence/history.ts';
 import type { DiskLosses } from './disk-losses.ts';
 import { diskLossesOf } from './disk-losses.ts';
 import { checkDurability } from './durability.ts';
+import { syncLagOf } from '../../evidence/sync-lag.ts';
 import { deleteAt, newestWins, putAt, readAt } from '../history-fixture.ts';
 
 const final = { final: true } as const;
@@ -149,5 +150,26 @@ describe('durability, a bucket without siblings', () => {
       'an acknowledged write is lost',
     );
     expect(checkDurability(newestWins([putAt(10, 'a'), deleteAt(12), readAt(20, [], final)])).ok).toBe(true);
+  });
+});
+
+describe('durability, nodes that sync late', () => {
+  const ms = 1_000;
+  const lag = (lives: Parameters<typeof syncLagOf>[1]): DiskLosses =>
+    diskLossesOf([], false, () => 0, syncLagOf({ sync: 100 }, lives));
+  const alone = { need: 1, copies: 1 };
+  const history = [putAt(10 * ms, 'a', alone), readAt(900 * ms, [], { ...final, ...alone })];
+
+  it('a power loss excuses what was acknowledged shortly before, and nothing older', () => {
+    const lost = { node: 'n1', lostUnsynced: true };
+    expect(checkDurability(history, lag([{ ...lost, atUs: 150 * ms }])).ok).toBe(true);
+    expect(checkDurability(history, lag([{ ...lost, atUs: 500 * ms }])).ok).toBe(false);
+  });
+
+  it('a process that dies loses nothing, unless the power fails before the next one has synced', () => {
+    const died = { node: 'n1', atUs: 50 * ms };
+    expect(checkDurability(history, lag([died])).ok).toBe(false);
+    const lost = { node: 'n1', atUs: 500 * ms, lostUnsynced: true };
+    expect(checkDurability(history, lag([died, lost])).ok).toBe(true);
   });
 });

@@ -194,11 +194,12 @@ export function mustMeet(
   alone = false,
 ): boolean {
   const readUs = read.completedUs ?? read.invokedUs;
-  const lost = atlas.lostBetween(write.invokedUs, readUs);
+  const unsynced = atlas.unsyncedBetween(write.invokedUs, write.completedUs ?? readUs, readUs);
+  const lost = atlas.lostBetween(write.invokedUs, readUs) + unsynced;
   // By then anti-entropy has copied a remaining replica's version to the others.
   if (write.datacenter === read.datacenter && read.final && atlas.healed)
     return write.need > lost && write.need + read.need > read.copies;
-  const silent = alone ? atlas.silentlyLostBetween(write.invokedUs, readUs) : lost;
+  const silent = alone ? atlas.silentlyLostBetween(write.invokedUs, readUs) + unsynced : lost;
   const meetIn = (datacenter: string): boolean =>
     neededIn(write, datacenter) > lost &&
     neededIn(write, datacenter) + neededIn(read, datacenter) > read.copies + silent;

@@ -13,7 +13,10 @@ export interface IncarnationRecord {
   readonly life: number;
   /** Failed tasks, as the ports counted them. */
   readonly failedTasks: number;
+  /** Its end. */
   readonly atUs: number;
+  /** Its end took what was not synced: its machine lost power. */
+  readonly lostUnsynced?: boolean;
 }
 
 /** All incarnations, and every failure that any of them, or the world, recorded. */

@@ -450,7 +450,7 @@ export class Cluster {
   crash(name: string, survival: Survival, connections: 'silent' | 'reset'): void {
     const slot = this.#slot(name);
     if (slot.life === undefined) return;
-    this.#record(slot, slot.life, 'crashed');
+    this.#record(slot, slot.life, 'crashed', survival !== 'keepAll');
     slot.life = undefined;
     slot.host.crash(survival, connections);
   }
@@ -521,12 +521,12 @@ export class Cluster {
     return [...this.#lives, ...running];
   }
 
-  #record({ host }: NodeSlot, life: SlotIncarnation, how: 'crashed' | 'stopped'): void {
+  #record({ host }: NodeSlot, life: SlotIncarnation, how: 'crashed' | 'stopped', lostUnsynced = false): void {
     for (const listener of this.#endings) listener(host.name, how);
     if (how === 'crashed')
       for (const start of this.#doubleStarts)
         if (start.node === host.name && start.refused === '') start.cutOff = true;
-    this.#lives.push(this.#recordOf(host, life));
+    this.#lives.push({ ...this.#recordOf(host, life), lostUnsynced });
   }
 
   #recordOf(host: Host, { io }: SlotIncarnation): IncarnationRecord {
