@@ -130,7 +130,9 @@ export class Monitor {
     const owners: Owners = {
       replacing: (peer, token) => {
         if (cluster.members.includes(peer) && !this.#left.has(peer)) return undefined;
-        const present = cluster.owners().members.filter(({ node }) => !this.#left.has(node));
+        const present = cluster
+          .owners()
+          .members.filter(({ node }) => !this.#left.has(node) && this.#hasJoined(node));
         return new Ring(present).placement(token as Token).map(({ node }) => node);
       },
       seenBy: (host, token) =>
@@ -220,6 +222,12 @@ export class Monitor {
       if (cluster.names.includes(host) && (what === 'store' || what === 'hints'))
         synced.named(host, durable(host), world.nowUs);
     });
+  }
+
+  /** Whether the node owns its ranges; one that replaces another node takes over that one's when it starts. */
+  #hasJoined(node: string): boolean {
+    const isReplacement = this.#cluster.memberOf(node) === undefined;
+    return isReplacement || this.#rings.get(node)?.members.some((one) => one.node === node) !== false;
   }
 
   #watchRingChanges(): void {

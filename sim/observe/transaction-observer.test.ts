@@ -45,3 +45,9 @@ test('a commit that the disk failed to sync may be there, although an operatorâ€
   const later = ['branch.resolving rollback', 'branch.unresolved rollback'];
   expect(expectedAfter('p.decision.recv commit', ...later)).toEqual({ waiting: [1, 1], decided: 1 });
 });
+
+test('a branch waits on when its coordinator rolls back while an operatorâ€™s decision is on its way to the disk', () => {
+  const heard = ['branch.resolving rollback', 'p.decision.recv rollback'];
+  expect(expectedAfter(...heard).waiting).toEqual([0, 1]);
+  expect(expectedAfter(...heard, 'branch.decided rollback').waiting).toEqual([0, 0]);
+});

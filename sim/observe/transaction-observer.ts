@@ -236,6 +236,8 @@ export class TransactionObserver {
         return;
       case 'xa.p.decision.recv':
         if (fields['decision'] === 'rollback') {
+          // It waits until the operator's decision, on its way to the disk, is written or is given up.
+          if (prepared?.told === true) return;
           this.#prepared.delete(xid);
           this.#byHand.delete(xid);
         } else if (prepared !== undefined) prepared.told = prepared.tried = true;
