@@ -2,7 +2,8 @@
 import type { LockstepError } from '../../base/errors.ts';
 import { textOf } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
-import { unpackKey } from '../../base/object-key.ts';
+import { epochOf, hasEpoch, unpackKey } from '../../base/object-key.ts';
+import type { LogFields } from '../../io/log.ts';
 import type { LocalWrite } from '../../replica/replica.ts';
 import type { Place } from '../../replica/key-slots.ts';
 import { mergeVectors } from '../../replica/object/dots.ts';
@@ -135,4 +136,13 @@ export function redone(order: PrepareRequest): PrepareRequest {
 export function describeKey(key: PackedKey): string {
   const name = unpackKey(key);
   return name === undefined ? 'a key' : `${textOf(name.bucket)}/${textOf(name.key)}`;
+}
+
+/**
+ * The fields of a step that names locked keys: their names and, if a bucket among theirs was flushed before, the epochs
+ * in which they are locked. A key of a former epoch is another key.
+ */
+export function keyFields(keys: readonly PackedKey[]): LogFields {
+  const names = { keys: keys.map(describeKey).join(' ') };
+  return keys.some(hasEpoch) ? { ...names, epochs: keys.map(epochOf).join(' ') } : names;
 }

@@ -33,7 +33,7 @@ import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 import type { BranchVote, Operation, TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
 import { saidBy } from '../formats/outcomes.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
-import { describeKey, votedFailure } from '../formats/prepare-request.ts';
+import { describeKey, keyFields, votedFailure } from '../formats/prepare-request.ts';
 import { mark, markBegin } from '../formats/steps.ts';
 import type { Xid } from '../formats/xid.ts';
 import { certainly } from '../participant/branch.ts';
@@ -274,7 +274,7 @@ class PutWriting implements WriteListener {
     this.#spans = ReplicaSpans.of(span, io.clock);
     const { key } = this.#write;
     if (io.log.enabled('trace'))
-      mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys: describeKey(key) });
+      mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', ...keyFields([key]) });
     const outcome = parts.replica.coordinate(this.#write, this);
     this.#fresh = false;
     if (outcome !== 'ok') this.failed(refusal(outcome));
@@ -415,8 +415,8 @@ class BatchWriting implements BatchListener {
     this.#spans = ReplicaSpans.of(span, io.clock);
     const { writes } = this.#batch;
     if (io.log.enabled('trace')) {
-      const keys = writes.map(({ key }) => describeKey(key)).join(' ');
-      mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', keys });
+      const keys = keyFields(writes.map(({ key }) => key));
+      mark(io, 'p.locks.taken', this.#xid, { phase: 'committing', ...keys });
     }
     parts.replica.coordinateAll(writes, [], this);
     this.#fresh = false;

@@ -21,7 +21,7 @@ import { encodeName, writeClient } from '../formats/idempotency-records.ts';
 import type { TransactionContext } from '../context.ts';
 import type { Followed } from '../recovery/transaction-log.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
-import { conditionalWritesOf, describeKey, isReadOnly } from '../formats/prepare-request.ts';
+import { conditionalWritesOf, isReadOnly, keyFields } from '../formats/prepare-request.ts';
 import { withOperations, writesOf } from '../formats/prepare-request.ts';
 import type { BranchState } from '../formats/records.ts';
 import { writeBranch } from '../formats/records.ts';
@@ -134,7 +134,7 @@ export function markPlaces(
   { xid, phase, places }: Branch,
 ): void {
   if (!io.log.enabled('trace')) return;
-  mark(io, step, xid, { phase, keys: places.map(({ key }) => describeKey(key)).join(' ') });
+  mark(io, step, xid, { phase, ...keyFields(places.map(({ key }) => key)) });
 }
 
 /** Counts and marks a vote. */

@@ -3,7 +3,8 @@
  * other transaction takes one of its keys on its node. This also holds after a restart of the node, and, after a lost
  * disk or a replacement, before the branch is restored. A disk that has silently lost its newest records promises only
  * the branches that its node finds again. An applied transaction has released no key before it had taken
- * its last one (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write.
+ * its last one (two-phase locking: Eswaran, Gray, Lorie, Traiger, 1976), whatever a branch had to write. A key of a
+ * bucket that was flushed is another key than the one of the same name before the flush.
  */
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
@@ -66,8 +67,7 @@ export function checkLocks(
           for (const place of places(node, xid)) if (held.get(place) === xid) held.delete(place);
           break;
         }
-        const keys = String(fields['keys'] ?? '').split(' ');
-        keysOf.set(`${node} ${xid}`, keys);
+        keysOf.set(`${node} ${xid}`, lockedKeys(fields));
         for (const place of places(node, xid)) {
           forgotten.taken(place, event);
           const holder = held.get(place) ?? xid;
@@ -87,6 +87,17 @@ export function checkLocks(
     }
   }
   return tally.report();
+}
+
+/**
+ * The keys that a step names, each with the epoch of its bucket if that was flushed before. A flush begins a new epoch, in
+ * which the same name is another key: a branch that voted before may still hold the old one.
+ */
+function lockedKeys({ keys = '', epochs = '' }: TransactionStep['fields']): readonly string[] {
+  const epochOf = String(epochs).split(' ');
+  return String(keys)
+    .split(' ')
+    .map((key, index) => [key, epochOf[index] ?? ''].filter((part) => part !== '' && part !== '0').join('@'));
 }
 
 /**

@@ -204,6 +204,17 @@ describe('locks (lock-exclusivity)', () => {
     expect(checkLocks(story(restarted)).ok).toBe(false);
   });
 
+  it('hold for a key of a bucket that was flushed, beside the key of that name before the flush', () => {
+    const isFine = (before: string, after: string): boolean => {
+      const held = `n2 p.recovery.scan t1 phase=prepared ${before}`;
+      return checkLocks(story(`${held}\nn2 p.locks.taken t2 ${after}`)).ok;
+    };
+    expect(isFine('keys=k', 'keys=k epochs=7')).toBe(true);
+    expect(isFine('keys=j,k epochs=0,7', 'keys=i,k epochs=0,8')).toBe(true);
+    expect(isFine('keys=j,k epochs=0,7', 'keys=i,k epochs=0,7')).toBe(false);
+    expect(isFine('keys=j,k epochs=0,7', 'keys=j')).toBe(false);
+  });
+
   it('break when a key is let go before the last one is taken, and not when the transaction does not happen', () => {
     const late = `
       n2 p.locks.taken t1 keys=k
