@@ -84,7 +84,7 @@ export class NodeSnapshots {
 
   /**
    * Holds the node's writes back for the backup `id`, for at most `leaseMs`. Resolves once nothing becomes durable any
-   * more. Throws `Conflict` if another backup holds them, `BadRequest` for a lease that is not allowed.
+   * more. Throws `Conflict` if another backup holds them, `BadRequest` for a lease that is not allowed, `ShuttingDown`.
    */
   async hold(id: string, leaseMs: number): Promise<HoldAnswer> {
     const { io, store, facts } = this.#parts;
@@ -95,7 +95,7 @@ export class NodeSnapshots {
         'Conflict',
         `the backup ${this.#hold.id} holds this node's writes; try again later`,
       );
-    if (store.state === 'closed') throw new LockstepError('ShuttingDown', 'the node is stopping');
+    this.#mustGoOn();
     const lease = io.clock.after(leaseMs * 1000, () => this.#expire(id));
     const hold: Hold = { id, lease, isHeld: false };
     this.#hold = hold;
@@ -218,6 +218,12 @@ export class NodeSnapshots {
     if (this.#hold !== undefined) this.#resume();
     for (const id of [...this.#pins.keys()]) this.end(id);
     await Promise.all(this.#checks);
+  }
+
+  /** A listener answers for a moment longer than this takes part in backups. */
+  #mustGoOn(): void {
+    if (this.#isStopped || this.#parts.store.state === 'closed')
+      throw new LockstepError('ShuttingDown', 'the node is stopping');
   }
 
   #expire(id: string): void {
