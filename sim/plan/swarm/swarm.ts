@@ -248,7 +248,11 @@ function frames(): fc.Arbitrary<Frame> {
   );
 }
 
-/** The frame with a spare that takes the place of the member that may lose copies. */
+/**
+ * The frame with a spare that takes the place of the member that may lose copies. Where transactions run, it is the one
+ * ring change: a join or a leave in its last step waits for transactions whose coordinator has died, and the replacement
+ * of that one for the join, until an operator decides them (engine/docs/members.md).
+ */
 function withReplacement(frame: Frame): Frame {
   const { cluster } = frame;
   const [first = { name: `n${membersOf(cluster) + 1}` }, ...others] = cluster.spares ?? [];
@@ -257,7 +261,7 @@ function withReplacement(frame: Frame): Frame {
     datacenter,
     rack,
   } = present(nodesOf({ ...cluster, spares: [] })[loserOf(frame)], 'the member that is replaced');
-  const spares = [{ name: first.name, datacenter, rack, replaces }, ...others];
+  const spares = [{ name: first.name, datacenter, rack, replaces }, ...(hasBranches(frame) ? [] : others)];
   return { ...frame, cluster: { ...cluster, spares }, moves: true };
 }
 
@@ -423,8 +427,19 @@ function drawOf(kind: FaultKind, frame: Frame, after: FaultDraw['after']): Fault
     ...(choices === undefined ? {} : { choices }),
     ...(group === undefined ? {} : { group }),
     ...(targets === undefined ? {} : { targets }),
-    ...(after === undefined || faultKinds[kind].aim === 'client' ? {} : { after }),
+    ...(after === undefined || faultKinds[kind].aim === 'client'
+      ? {}
+      : { after: seenBy(kind, frame, after) }),
   };
+}
+
+/** Nothing happens at a spare before it joins: its moment is one of a member. */
+function seenBy(
+  kind: FaultKind,
+  frame: Frame,
+  after: NonNullable<FaultDraw['after']>,
+): NonNullable<FaultDraw['after']> {
+  return kind === 'membership-change' ? { ...after, host: `n${1 + loserOf(frame)}` } : after;
 }
 
 /** Spares join and members leave; every other kind strikes any member. */
@@ -433,7 +448,8 @@ function targetsOf(kind: FaultKind, frame: Frame): readonly string[] | undefined
   const { nodesPerRack, spares = [] } = cluster;
   if (losesCopies(kind)) return [`n${1 + loserOf(frame)}`];
   if (kind !== 'membership-change') return undefined;
-  const leaver = nodesPerRack > 1 ? [`n${membersOf(cluster)}`] : [];
+  const isAlone = frame.replaced && hasBranches(frame);
+  const leaver = nodesPerRack > 1 && !isAlone ? [`n${membersOf(cluster)}`] : [];
   return [...spares.map(({ name }) => name), ...leaver];
 }
 
@@ -450,6 +466,11 @@ function loserOf({ cluster, loser }: Frame): number {
 /** Whether the other racks hold a majority of the copies without one of them. */
 function spareCopies({ cluster }: Frame): boolean {
   return cluster.racks >= 3;
+}
+
+/** Whether transactions have branches: those of clients, and commands of Redis. */
+function hasBranches({ transactions, redis }: Pick<Frame, 'transactions' | 'redis'>): boolean {
+  return transactions !== undefined || redis !== undefined;
 }
 
 function losesCopies(kind: FaultKind): boolean {
@@ -478,7 +499,7 @@ function isMet(demand: Demand, frame: Frame): boolean {
     case 'racks':
       return datacenters * racks > 1;
     case 'branches':
-      return frame.transactions !== undefined || frame.redis !== undefined;
+      return hasBranches(frame);
     case 'transactions':
       return frame.transactions !== undefined;
     case 'modules':
