@@ -3,6 +3,7 @@ import { assert } from '../engine/base/assert.ts';
 import { presentNameOf } from '../sim/plan/former-names.ts';
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { bitRot } from './bit-rot.ts';
+import { backupsAmidDecisions } from './backups-amid-decisions.ts';
 import { backupsUnderFaults } from './backups-under-faults.ts';
 import { calm } from './calm.ts';
 import { clientRetriesWithId } from './client-retries-with-id.ts';
@@ -236,6 +237,7 @@ export const scenarios: readonly Scenario[] = [
   upgradeFinalized,
   credentialsChanged,
   backupsUnderFaults,
+  backupsAmidDecisions,
   backupsAbandoned,
   tombstonesRemoved,
   mergesOfRemovals,

@@ -15,6 +15,8 @@ export interface BackupContents {
   readonly transactionKeys: readonly SeenKey[];
   /** Transactions whose outcome the backup does not say. */
   readonly inDoubt: readonly string[];
+  /** Transactions that were prepared at a node and count as aborted. */
+  readonly aborted: readonly string[];
   /** Keys of which no copy could be read. */
   readonly unreadable: number;
 }

@@ -170,4 +170,15 @@ export const operatorMutants: readonly Mutant[] = [
     oracles: ['atomicity'],
     seedsMax: 20,
   },
+  {
+    name: 'backup-ignores-operators',
+    code: 'M348',
+    title: 'a backup counts a branch that an operator has committed as no commit',
+    file: 'engine/backup/restored-state.js',
+    find: "if (state === 'applied' || state === 'heuristicCommitted')",
+    replace: "if (state === 'applied' /* alone */)",
+    scenario: 'backups-amid-decisions',
+    oracles: ['backup-consistency'],
+    seedsMax: 20,
+  },
 ];

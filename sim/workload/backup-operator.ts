@@ -147,6 +147,7 @@ export class BackupOperator {
         return { key, value: value === undefined ? undefined : parseValue(value) };
       }),
       inDoubt: state.decided.inDoubt,
+      aborted: state.decided.aborted,
       unreadable: state.unreadable.keys,
     };
   }

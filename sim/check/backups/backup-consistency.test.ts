@@ -8,7 +8,13 @@ import { wholeDisks } from '../objects/disk-losses.ts';
 import { transactionFindings } from '../transactions/transactions.ts';
 import { checkBackups } from './backup-consistency.ts';
 
-const empty: BackupContents = { objects: [], transactionKeys: [], inDoubt: [], unreadable: 0 };
+const empty: BackupContents = {
+  objects: [],
+  transactionKeys: [],
+  inDoubt: [],
+  aborted: [],
+  unreadable: 0,
+};
 
 /** A backup whose moment lies between 100 and 110. */
 function backup(contents: Partial<BackupContents>, over: Partial<BackupRecord> = {}): BackupRecord {
@@ -108,4 +114,54 @@ it('a backup that is over holds no writes, taken or not', () => {
   const held = { leftBehind: ['no call let n1 (k0-1) go on'] };
   expect(complaint(backup(of('old'), held))).toContain('n1 (k0-1)');
   expect(complaint(backup({}, { ...held, outcome: 'fail', contents: undefined }))).toContain('is over');
+});
+
+describe('a branch that an operator has committed', () => {
+  const decided = {
+    atUs: 50,
+    node: 'n2',
+    step: 'branch.decided',
+    xid: 'n1-1',
+    fields: { decision: 'commit' },
+  };
+  const aborted: Partial<BackupContents> = { aborted: ['n1-1'] };
+  const broken = (
+    steps: readonly (typeof decided)[],
+    contents: Partial<BackupContents> = aborted,
+  ): boolean => {
+    const transactions = transactionFindings({
+      ...{
+        history: [],
+        heard: [],
+        steps,
+        accounts: 0,
+        firstBalance: 0,
+        answerUsMax: 1,
+        lost: [],
+        missed: [],
+      },
+      ...{
+        replacements: new Map(),
+        wipes: [],
+        shortened: [],
+        forgetful: [],
+        dangling: [],
+        liveness: [],
+        left: [],
+      },
+    });
+    return !checkBackups({ backups: [backup(contents)], history: [], diskLosses: wholeDisks, transactions })
+      .ok;
+  };
+
+  it('makes its transaction committed in the backup', () => {
+    expect(broken([decided])).toBe(true);
+    expect(broken([decided], {})).toBe(false);
+    expect(broken([{ ...decided, fields: { decision: 'rollback' } }])).toBe(false);
+  });
+
+  it('says nothing before it is durable, nor once its coordinator has been heard', () => {
+    expect(broken([{ ...decided, atUs: 105 }])).toBe(false);
+    expect(broken([decided, { ...decided, atUs: 80, step: 'branch.mixed' }])).toBe(false);
+  });
 });

@@ -7,7 +7,9 @@
  *   nothing replaced is back, nothing is there that no client wrote;
  * - the keys of transactions as `strict-serializability` judges a transaction that reads them all, and as `atomicity`
  *   judges what they hold in the end: all of a transaction or nothing;
- * - of no transaction is the outcome unknown, and the backup, and every key in it, can be read.
+ * - of no transaction is the outcome unknown, and the backup, and every key in it, can be read;
+ * - a transaction of which an operator has committed a branch counts as committed, until that branch hears its
+ *   coordinator.
  *
  * Taken or not, a backup that is over has asked each node to let its writes go on and to release what it had pinned, and
  * a node that has answered lets them.
@@ -91,7 +93,9 @@ export function checkBackups({
     });
     for (const { key, values } of contents.objects)
       checkObject(readIn(backup, key, values, sinceUs), operations.get(key) ?? [], diskLosses, tally);
-    if (transactions !== undefined) parts.push(...checkTransactions(backup, sinceUs, transactions));
+    if (transactions === undefined) continue;
+    parts.push(...checkTransactions(backup, sinceUs, transactions));
+    checkOperatorCommits(backup, transactions.steps, diskLosses, tally);
   }
   return joinReports(tally.report(), ...parts);
 }
@@ -168,6 +172,38 @@ function checkTransactions(
   const isolation = checkIsolation([...history, look], excused);
   const values = checkTransactionValues([...earlier, look], accounts, firstBalance, excused);
   return [isolation, values].map((report) => ({ ...report, invariant: 'backup-consistency' }));
+}
+
+/** Steps after which a node no longer holds an operator's decision over its branch. */
+const endsOfDecisions: readonly string[] = [
+  'branch.mixed',
+  'branch.forgotten',
+  'p.decision.recv',
+  'p.ack.sent',
+];
+
+/** What an operator has committed durably before the cut is committed in it, whatever other branches know. */
+function checkOperatorCommits(
+  { id, nodes, heldUs, releasedUs, completedUs, contents }: Readable,
+  steps: TransactionFindings['steps'],
+  losses: DiskLosses,
+  tally: Tally,
+): void {
+  for (const { step, node, xid, atUs, fields } of steps) {
+    if (step !== 'branch.decided' || fields['decision'] !== 'commit') continue;
+    if (atUs >= heldUs || !nodes.includes(node)) continue;
+    const isOver = steps.some(
+      (one) =>
+        one.node === node && one.xid === xid && one.atUs <= releasedUs && endsOfDecisions.includes(one.step),
+    );
+    if (isOver || losses.lostBetween(atUs, releasedUs) > 0) {
+      tally.skip();
+      continue;
+    }
+    tally.compare(![...contents.aborted, ...contents.inDoubt].includes(xid), completedUs, () => {
+      return `backup ${id} leaves out ${xid}, of which an operator had committed the branch at ${node}`;
+    });
+  }
 }
 
 /** What is known of a transaction then: it is certain only if its client had the answer. */
