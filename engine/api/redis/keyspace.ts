@@ -3,6 +3,7 @@
  * listing: a key that was written or deleted a moment ago may or may not be included. Every key is included whose write
  * was answered at a quorum before the command began.
  */
+import { LockstepError } from '../../base/errors.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { Io } from '../../io/io.ts';
 import { tombstone } from '../../replica/object/content.ts';
@@ -144,25 +145,40 @@ export class Keyspace {
   /**
    * Deletes every key of the database: FLUSHDB for a cluster in which a member may know no epochs of buckets. A deletion
    * is a tombstone that includes what a majority held, so that no replica, hint or repair brings the value back. A key
-   * that is written meanwhile may stay. After an error, some keys are deleted and some are not.
+   * that is written meanwhile may stay. After an error, some keys are deleted and some are not, if `progress` says that
+   * it has begun; nothing is deleted any more.
    */
-  async deleteAll(): Promise<void> {
+  async deleteAll(progress: { isBegun: boolean }): Promise<void> {
     const deadlineUs = this.#io.clock.nowUs() + flushTimeoutMs * 1000;
     for await (const { names } of this.#list(firstToken, deadlineUs)) {
       let next = 0;
       const deleteOn = async (): Promise<void> => {
-        for (let one = names[next++]; one !== undefined; one = names[next++]) await this.#delete(one.name);
+        try {
+          for (let one = names[next++]; one !== undefined; one = names[next++])
+            await this.#delete(one.name, progress);
+        } finally {
+          // The others stop, too, if this one has failed.
+          next = names.length;
+        }
       };
-      await Promise.all(Array.from({ length: Math.min(deletionsMax, names.length) }, deleteOn));
+      const lanes = Array.from({ length: Math.min(deletionsMax, names.length) }, deleteOn);
+      await Promise.allSettled(lanes);
+      await Promise.all(lanes);
     }
   }
 
-  async #delete(name: ByteString): Promise<void> {
+  async #delete(name: ByteString, progress: { isBegun: boolean }): Promise<void> {
     const { dispatcher, timeoutMs } = this.#parts;
     const key = keyOf(this.#parts, Buffer.from(name, 'latin1'));
     const { object } = await dispatcher.get({ key, need: editNeed(this.#parts), timeoutMs });
     if (object === undefined || liveSiblings(object).length === 0) return;
-    await dispatcher.put({ key, need: 'default', context: object.context, content: tombstone, timeoutMs });
+    try {
+      await dispatcher.put({ key, need: 'default', context: object.context, content: tombstone, timeoutMs });
+      progress.isBegun = true;
+    } catch (error) {
+      if (!(error instanceof LockstepError && error.definite)) progress.isBegun = true;
+      throw error;
+    }
   }
 
   /** The first key at or after a random token. */

@@ -68,8 +68,17 @@ export function unread(read: LockstepError): LockstepError {
  * count, so the error leaves the outcome open, whatever the failure says of its own step.
  */
 export function unreplaced(why: string, cause?: LockstepError): LockstepError {
+  return leftOpen(`the write is not known to be the newest: ${why}`, cause);
+}
+
+/** Some steps of a command are done and a further one failed, which says nothing of those. */
+export function halfDone(cause: LockstepError): LockstepError {
+  return leftOpen(`a part of it is done, and may not be the whole: ${cause.message}`, cause);
+}
+
+function leftOpen(detail: string, cause: LockstepError | undefined): LockstepError {
   const code = cause === undefined || errorTable[cause.code].definite ? 'NoQuorum' : cause.code;
-  return new LockstepError(code, `the write is not known to be the newest: ${why}`, cause && { cause });
+  return new LockstepError(code, detail, cause && { cause });
 }
 
 /**

@@ -496,6 +496,32 @@ test('before every member knows epochs, FLUSHDB deletes every key with a tombsto
   expect(redis.dispatcher.puts.every(({ context }) => context.length > 0)).toBe(true);
 });
 
+test('a FLUSHDB key by key that fails half-way leaves its outcome open, and deletes nothing more', async () => {
+  for (const [deleted, answer] of [
+    [1, '-NOQUORUM a part of it is done, and may not be the whole: 1 of 2 replicas\r\n'],
+    [0, '-ABORTED no_quorum: 1 of 2 replicas\r\n'],
+  ] as const) {
+    const redis = await TestingRedis.start();
+    redis.hasEpochs = false;
+    const peer = redis.join();
+    await peer.ask('MSET', 'a', '1', 'b', '2', 'c', '3');
+    redis.listed = ['a', 'b', 'c'].map((name, index) => ({
+      name: byteStringOf(name),
+      token: index as Token,
+    }));
+    const { dispatcher } = redis;
+    dispatcher.puts.length = 0;
+    const put = dispatcher.put.bind(dispatcher);
+    dispatcher.put = async (request) => {
+      if (dispatcher.puts.length >= deleted)
+        throw new LockstepError('NoQuorum', '1 of 2 replicas', { definite: true });
+      return put(request);
+    };
+    expect(await peer.ask('FLUSHDB')).toBe(answer);
+    expect(dispatcher.puts.length).toBe(deleted);
+  }
+});
+
 test('each database has its own keys, and a transaction or a watch stays in one', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();

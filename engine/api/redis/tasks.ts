@@ -8,7 +8,7 @@ import type { Conversation } from './conversation.ts';
 import type { Exchange, Task } from './exchange.ts';
 import { keyOf } from './listener-dependencies.ts';
 import { answerPubsub } from './messages/pubsub-command.ts';
-import { Refusal, refusalText, writeRefusalText } from './refusals.ts';
+import { halfDone, Refusal, refusalText, writeRefusalText } from './refusals.ts';
 import { arrayReply, errorReply, integerReply, nilArrayReply, okReply } from './replies.ts';
 import type { Database, SessionDependencies } from './session-dependencies.ts';
 
@@ -28,7 +28,13 @@ async function flush(databases: readonly Database[]): Promise<Buffer> {
   if (first === undefined) return okReply;
   const { type, beginEpochs } = first.parts;
   const buckets = databases.map(({ parts }) => parts.bucket);
-  if (!(await beginEpochs(type, buckets))) for (const { keyspace } of databases) await keyspace.deleteAll();
+  if (await beginEpochs(type, buckets)) return okReply;
+  const progress = { isBegun: false };
+  try {
+    for (const { keyspace } of databases) await keyspace.deleteAll(progress);
+  } catch (error) {
+    throw progress.isBegun && error instanceof LockstepError ? halfDone(error) : error;
+  }
   return okReply;
 }
 
