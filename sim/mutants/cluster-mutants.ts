@@ -457,4 +457,16 @@ export const harmlessEdits: readonly Mutant[] = [
     oracles: ['transfer-soundness'],
     seedsMax: 4,
   },
+  {
+    name: 'ranges-come-from-primaries',
+    code: 'M349',
+    title: 'a member that joins takes each range from its first primary, not from the owner in its own rack',
+    file: 'engine/cluster/changes/arcs.js',
+    find: 'const placement = ring.placement(range.to).filter((member) => member.node !== taker.node);',
+    replace:
+      'const placement = ring.placement(range.to).slice(0, 1).filter((member) => member.node !== taker.node);',
+    scenario: 'join-under-load',
+    oracles: ['transfer-soundness'],
+    seedsMax: 10,
+  },
 ];

@@ -60,6 +60,7 @@ export class HandoverObserver {
       if (seen.has(key)) continue;
       seen.add(key);
       const former = ring.placement(token as Token);
+      this.#judgeMajority(member, key, former, next.placement(token as Token), begunUs);
       for (const owner of next.placement(token as Token)) {
         if (former.some(({ node }) => node === owner.node)) continue;
         const near = former.filter(({ datacenter }) => datacenter === owner.datacenter);
@@ -68,6 +69,43 @@ export class HandoverObserver {
           forgets: true,
         });
       }
+    }
+  }
+
+  /**
+   * What a majority of the former owners in one datacenter has held throughout, a majority of the next ones there holds:
+   * a write that a quorum acknowledged is met by every quorum, though one owner has missed it.
+   */
+  #judgeMajority(
+    { node: changing, datacenter }: Member,
+    key: PackedKey,
+    former: readonly Member[],
+    next: readonly Member[],
+    begunUs: number,
+  ): void {
+    const [before, after] = [former, next].map((owners) =>
+      owners.filter((one) => one.datacenter === datacenter),
+    );
+    if (before === undefined || after === undefined || before.length !== after.length) return;
+    if ([...before, ...after].some(({ node }) => this.#forgetful.has(node))) return;
+    if (after.every((one) => before.includes(one))) return;
+    for (const { node } of before) {
+      const copy = this.#copies.copyAt(node, key);
+      if (copy === undefined || copy.atUs > begunUs) continue;
+      const holders = before.filter((one) => {
+        const held = this.#copies.copyAt(one.node, key);
+        return (
+          held !== undefined && held.atUs <= begunUs && this.#copies.has(one.node, key, copy.object) === 'all'
+        );
+      });
+      if (holders.length * 2 <= before.length) continue;
+      const verdicts = after.map((one) => this.#copies.has(one.node, key, copy.object, true));
+      this.#compared += 1;
+      if (verdicts.filter((verdict) => verdict === 'all' || verdict === 'unknown').length * 2 > after.length)
+        continue;
+      const text = `${changing} has moved its ranges, and less than a majority of ${after.map((one) => one.node).join(' ')} holds ${describeObject(copy.object)} of ${nameOf(key)}; ${holders.map((one) => one.node).join(' ')} held it throughout`;
+      this.#lost.push({ atUs: this.#nowUs(), text });
+      return;
     }
   }
 

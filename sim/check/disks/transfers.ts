@@ -2,7 +2,8 @@
  * `transfer-soundness` (INV39): a ring change loses no copy. The evidence is on the disks.
  *
  * - When a member has moved its ranges (it has pulled them to join, or pushed them to leave), each new owner of a key
- *   holds every version that all former owners in its datacenter have held since before the move began.
+ *   holds every version that all former owners in its datacenter have held since before the move began. What a majority
+ *   of them has held, a majority of the new ones holds.
  * - When a member that lost its disk has rebuilt it, and at each ring that it has afterwards, it holds every version
  *   that all other owners in its datacenter have held since before it started.
  * - A node gives up a live copy of a key only where it owns the key no more, by the ring that it has, and after the
