@@ -20,7 +20,10 @@ const members = ['n1', 'n2', 'n3'].map((node, index) => ({
 const n1 = present(members[0], 'a member');
 const ring = new Ring(members);
 
-function watched(holders: ReadonlyMap<string, number>): {
+function watched(
+  holders: ReadonlyMap<string, number>,
+  forgetful: ReadonlySet<string> = new Set(['n1']),
+): {
   readonly observer: HandoverObserver;
   clock: number;
 } {
@@ -37,7 +40,7 @@ function watched(holders: ReadonlyMap<string, number>): {
     has: (node: string): 'all' | 'too few' => (holders.has(node) ? 'all' : 'too few'),
   };
   const state = { clock: 0 };
-  const observer = new HandoverObserver(() => state.clock, copies, new Set(['n1']));
+  const observer = new HandoverObserver(() => state.clock, copies, forgetful);
   return Object.assign(state, { observer });
 }
 
@@ -46,6 +49,30 @@ const heldEarly = new Map([
   ['n2', 5],
   ['n3', 6],
 ]);
+
+/** It takes the place of n3 in its rack. */
+const joining = { node: 'n4' as NodeId, datacenter: 'dc1', rack: 'r3', tokens: [2 as Token] };
+
+describe('a member that has joined', () => {
+  it('leaves no majority without what a majority held throughout', () => {
+    for (const [n4AtUs, n3AtUs, lost] of [
+      [undefined, 5, 1],
+      [15, 5, 0],
+      // A single owner held it, or one of two only since the move began.
+      [undefined, undefined, 0],
+      [undefined, 12, 0],
+    ] as const) {
+      const held = Object.entries({ n2: 5, n3: n3AtUs, n4: n4AtUs });
+      const holders = new Map(held.flatMap(([node, atUs]) => (atUs === undefined ? [] : [[node, atUs]])));
+      const run = watched(holders, new Set());
+      run.clock = 10;
+      run.observer.began('n4');
+      run.clock = 20;
+      run.observer.ended(joining, ring);
+      expect(run.observer.records.lost).toHaveLength(lost);
+    }
+  });
+});
 
 describe('a member that has rebuilt its disk', () => {
   it('lacks what the other owners have held since before it started', () => {

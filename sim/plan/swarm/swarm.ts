@@ -300,7 +300,8 @@ function assemble(
     faults,
     stormMs,
     calmMs: 3_000,
-    settleMsMax: 40_000,
+    // A replacement begins once the members call the dead node DOWN: with rare heartbeats, that takes longest of all.
+    settleMsMax: frame.replaced ? 120_000 : 40_000,
     ...(frame.sweeps && antiEntropy ? { repairedBy: 'sweeps' as const } : {}),
     settings: drawn,
     invariants: Object.fromEntries(judged.map((name) => [name, floorOf(name)])),
