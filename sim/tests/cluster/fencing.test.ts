@@ -60,7 +60,7 @@ test('a node that has left does not start again on what it held then', async () 
   await room.pass(10 * second);
   expect(room.cluster.change('n4')).toBe(true);
   expect(await room.until(() => !room.cluster.isUp('n4'), 60 * second)).toBe(true);
-  room.cluster.start('n4');
+  expect(room.cluster.returns('n4', 'joining')).toBe('left');
   await room.pass(5 * second);
   expect(refused).toEqual(['n4 StoreForeign']);
   expect(room.cluster.serves('n4')).toBe(false);
