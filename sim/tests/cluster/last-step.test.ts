@@ -70,7 +70,7 @@ describe('a node that leaves', () => {
     room.cluster.start('n4');
     await expectGone(room);
     expect(said).toEqual(['membership.left', 'membership.started', 'membership.departed']);
-    room.cluster.start('n4');
+    expect(room.cluster.returns('n4', 'joining')).toBe('left');
     await room.pass(second);
     expect(room.cluster.refusedStarts).toMatchObject([{ node: 'n4', code: 'StoreForeign', departed: true }]);
   });
