@@ -48,6 +48,10 @@ export function composeTransactions(
     own: () => membership.self.generation,
     of: (node: NodeId) => membership.lifeOf(node),
     isOver: (node: NodeId) => membership.lifeOf(node) > 0 && !members().some((one) => speaksFor(one, node)),
+    isCopying: () =>
+      members().some(
+        ({ state, move, replaces }) => move === 'copying' && (state === 'LEAVING' || replaces === undefined),
+      ),
   };
   const memories = (): ReturnType<Memories> => {
     const { began, notReadyReason } = rebuild();

@@ -20,6 +20,7 @@ import { adopt, BatchReplication } from './one-phase/batch-replication.ts';
 import type { Branch } from './participant/branch.ts';
 import type { DoubtfulAttempt } from './participant/finished-branches.ts';
 import { Branches } from './participant/branches.ts';
+import { waits } from './protocol/branch-protocol.ts';
 import { IdempotencyKeys } from './idempotency/idempotency-keys.ts';
 import type { TransactionContext, TransactionOptions } from './context.ts';
 import { askNode } from './context.ts';
@@ -184,6 +185,10 @@ export class Transactions implements TransactionService {
    * - the new primary does not have its writes yet, or
    * - too few owners know its idempotency key.
    *
+   * It is also listed if it holds a key that a member which joins or leaves is about to take over or give away, and its
+   * coordinator is away. Such a change could not end before the coordinator is back, and once it is in its last step, the
+   * coordinator could not be replaced either.
+   *
    * Recovered branches are listed until their writes were sent again, since until then no node knows which replicas
    * have them. Calls `released` whenever a transaction may have left the list.
    */
@@ -195,6 +200,7 @@ export class Transactions implements TransactionService {
     this.#handed.onSettled(released);
     return () => [
       ...locks.holdersOf(({ token }) => !this.#leads(token)),
+      ...locks.holdersOf(({ token }) => this.#mayMove(token)).filter((xid) => this.#lacksCoordinator(xid)),
       ...this.#unspread(),
       ...this.#spread.astray((token) => this.#leads(token)),
       ...this.#handed.astray((token) => this.#leads(token)),
@@ -451,6 +457,24 @@ export class Transactions implements TransactionService {
     for (const { xid, places } of this.#recovered)
       if (places.some(({ token }) => !this.#leads(token))) xids.push(xid);
     return xids;
+  }
+
+  /** True if a member that joins or leaves copies what it takes over or gives away, and the token has new owners then. */
+  #mayMove(token: Token): boolean {
+    const { parts, lives } = this.#context;
+    return lives.isCopying() && parts.pending(token).length > 0;
+  }
+
+  /** True if the branch waits for a coordinator that may come back, or may be replaced, and is not there. */
+  #lacksCoordinator(xid: Xid): boolean {
+    const { parts, lives } = this.#context;
+    const branch = this.#branches.find(xid);
+    if (branch === undefined || !waits(branch.phase)) return false;
+    const { coordinator } = branch.order;
+    const member = parts.member(coordinator);
+    const isThere =
+      coordinator === parts.self.node || (member !== undefined && parts.view.isRoutable(member));
+    return !isThere && !lives.isOver(coordinator);
   }
 
   /** True if this node is the token's primary by the current ring. */

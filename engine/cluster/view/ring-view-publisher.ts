@@ -1,6 +1,7 @@
 /**
  * Publishes this node's ring view to its peers: never a view that a crash could take back, and no new view while
- * something is under way here by the old ring. Peers use a new ring together only with nodes that have published it
+ * something is under way here by the old ring, or is known to last into the next one
+ * (transactions/transactions.ts, `givenAway`). Peers use a new ring together only with nodes that have published it
  * (ring-view-agreement.ts). What holds a new view back for long is logged again and again.
  *
  * An incarnation publishes nothing before it has read from its log what is under way: the ring on its disk may be newer
