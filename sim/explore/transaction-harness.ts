@@ -4,8 +4,10 @@
  */
 import { present } from '../../engine/base/assert.ts';
 import { Deferred } from '../../engine/base/deferred.ts';
+import type { NodeId } from '../../engine/base/ids.ts';
 import { byteStringOf } from '../../engine/base/ids.ts';
-import { routeToken } from '../../engine/cluster/ring/token.ts';
+import { Ring } from '../../engine/cluster/ring/ring.ts';
+import { routeToken, tokensOfNode } from '../../engine/cluster/ring/token.ts';
 import type { HttpClientResponse } from '../world/http/http-client.ts';
 import { Cluster } from '../world/cluster/cluster.ts';
 import type { Subscription, TraceEvent } from '../world/core/trace.ts';
@@ -83,6 +85,18 @@ export class TransactionHarness {
   /** The `index`th key of a node. */
   key(node: HarnessNode, index = 0): string {
     return present(this.keysOf(node)[index], 'a key of the node');
+  }
+
+  /** A key of n1 that `joiner`, a node with its default tokens, leads once it has joined n1's rack. */
+  keyTakenBy(joiner: string): string {
+    const node = joiner as NodeId;
+    const joined = { node, datacenter: 'dc1', rack: 'r1', tokens: tokensOfNode(node, 16) };
+    const after = new Ring([...this.cluster.ring.members, joined]);
+    const led = this.keysOf('n1').find((key) => {
+      const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+      return after.placement(token)[0]?.node === node;
+    });
+    return present(led, `a key that ${joiner} will lead`);
   }
 
   async start(names: readonly HarnessNode[] = labNodes): Promise<void> {

@@ -4,26 +4,9 @@
  */
 import { expect, it } from 'vitest';
 
-import { present } from '../../../engine/base/assert.ts';
-import type { NodeId } from '../../../engine/base/ids.ts';
-import { byteStringOf } from '../../../engine/base/ids.ts';
-import { Ring } from '../../../engine/cluster/ring/ring.ts';
-import { routeToken, tokensOfNode } from '../../../engine/cluster/ring/token.ts';
-import { bucket, put, TransactionHarness } from '../../explore/transaction-harness.ts';
+import { put, TransactionHarness } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
-
-/** A key of n1 that n5 leads once it has joined. */
-function movingKey(room: TransactionHarness): string {
-  const tokens = tokensOfNode('n5' as NodeId, 16);
-  const joining = { node: 'n5' as NodeId, datacenter: 'dc1', rack: 'r1', tokens };
-  const after = new Ring([...room.cluster.ring.members, joining]);
-  const led = room.keysOf('n1').find((key) => {
-    const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
-    return after.placement(token)[0]?.node === 'n5';
-  });
-  return present(led, 'a key that n5 will lead');
-}
 
 it('a join lets the replacement of a dead coordinator go first, although it has begun to copy', async () => {
   const room = new TransactionHarness('blocked', { phi_threshold_milli: 3_000, gossip_interval_ms: 200 });
@@ -37,7 +20,7 @@ it('a join lets the replacement of a dead coordinator go first, although it has 
   room.onStep('c.decision.beforeLog', ({ host }) => {
     if (host === 'n2') room.cluster.lose('n2');
   });
-  const keys = [movingKey(room), room.key('n3')];
+  const keys = [room.keyTakenBy('n5'), room.key('n3')];
   const operations = keys.map((key) => put(key, 'decided'));
   const answer = room.ask('n2', 'POST', '/transactions', { operations });
   await room.pass(10 * second);

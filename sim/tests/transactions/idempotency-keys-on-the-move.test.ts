@@ -4,16 +4,11 @@
  */
 import { describe, expect, it } from 'vitest';
 
-import { present } from '../../../engine/base/assert.ts';
-import type { NodeId } from '../../../engine/base/ids.ts';
-import { byteStringOf } from '../../../engine/base/ids.ts';
-import { Ring } from '../../../engine/cluster/ring/ring.ts';
-import { routeToken, tokensOfNode } from '../../../engine/cluster/ring/token.ts';
 import { requestKinds } from '../../../engine/peer/wire/kinds.ts';
 import { constantLatency } from '../../world/core/latency.ts';
 import type { Lasting } from '../../world/world.ts';
 import type { HarnessAnswer } from '../../explore/transaction-harness.ts';
-import { TransactionHarness, bucket, labNodes, put } from '../../explore/transaction-harness.ts';
+import { TransactionHarness, labNodes, put } from '../../explore/transaction-harness.ts';
 
 const second = 1_000_000;
 /** Only the ring change itself brings a node what it lacks. */
@@ -28,22 +23,6 @@ function commit(
   return room.call(node, 'POST', '/transactions', { id: 'mine', operations: [put(key, '1')], ...more });
 }
 
-/** A key of n1 of which n4 becomes the primary once it has joined. */
-function movingKey(room: TransactionHarness): string {
-  const joiner = {
-    node: 'n4' as NodeId,
-    datacenter: 'dc1',
-    rack: 'r1',
-    tokens: tokensOfNode('n4' as NodeId, 16),
-  };
-  const after = new Ring([...room.cluster.ring.members, joiner]);
-  const led = room.keysOf('n1').find((key) => {
-    const token = routeToken('STD', byteStringOf(bucket), byteStringOf(key));
-    return after.placement(token)[0]?.node === 'n4';
-  });
-  return present(led, 'a key that n4 will lead');
-}
-
 async function joinN4(room: TransactionHarness): Promise<void> {
   room.cluster.add({ name: 'n4', datacenter: 'dc1', rack: 'r1' }, { join: 'joining' });
   room.cluster.start('n4');
@@ -56,7 +35,7 @@ describe('an id of a client', () => {
     it(`is known to a joined node that becomes the primary of its key, with ${copies} of each key`, async () => {
       const room = new TransactionHarness('names', alone, copies);
       await room.start();
-      const key = movingKey(room);
+      const key = room.keyTakenBy('n4');
       const first = await commit(room, 'n2', key);
       expect(first?.body).toMatchObject({ outcome: 'committed', branches: [{ node: 'n1' }] });
       await joinN4(room);
@@ -81,7 +60,7 @@ describe('an id of a client', () => {
     // No further notification for a while.
     const room = new TransactionHarness('names', { ...alone, transaction_inquiry_ms: 60_000 });
     await room.start();
-    const key = movingKey(room);
+    const key = room.keyTakenBy('n4');
     const losing = (frames: readonly number[]): Lasting => room.losing('n1', ['n2', 'n3', 'n4'], frames);
     let first: Promise<HarnessAnswer | undefined> | undefined;
     let gossip: Lasting | undefined;
