@@ -57,7 +57,7 @@ export class HandoverObserver {
     const next = new Ring(leaves ? others : [...others, member]);
     const seen = new Set<PackedKey>();
     for (const [, key, { token }] of this.#copies.copies()) {
-      if (seen.has(key)) continue;
+      if (seen.has(key) || this.#copies.flushes.isFlushed(key)) continue;
       seen.add(key);
       const former = ring.placement(token as Token);
       this.#judgeMajority(member, key, former, next.placement(token as Token), begunUs);

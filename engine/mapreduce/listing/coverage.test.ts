@@ -192,12 +192,16 @@ function cluster(names: readonly string[]): {
   readonly epoch: { present: number };
   readonly coverage: (name: string) => Coverage;
   readonly ring: Ring;
+  /** The rings of the node that lists, and of the others; called before each request, and before each pause. */
+  readonly rings: { here: Ring; others: Ring; onAsk: () => void; onPause: () => void };
 } {
   const members = names.map((name, index): Member => {
     const node = name as NodeId;
     return { node, datacenter: 'dc1', rack: `r${index % 3}`, tokens: tokensOfNode(node, 4) };
   });
   const ring = new Ring(members);
+  const nothing = (): void => undefined;
+  const rings = { here: ring, others: ring, onAsk: nothing, onPause: nothing };
   const stores = new Map(names.map((name) => [name, new MapStore()]));
   const away = new Set<string>();
   const standby = new Set<string>();
@@ -214,6 +218,7 @@ function cluster(names: readonly string[]): {
     onReply: ReplyHandler,
   ): SendOutcome => {
     asked.push(peer);
+    rings.onAsk();
     if (away.has(peer)) return 'closed';
     if (message.kind !== 'listNames') throw new Error(message.kind);
     if (failEvery.at > 0 && asked.length % failEvery.at === 0) {
@@ -231,6 +236,7 @@ function cluster(names: readonly string[]): {
         timers.pending += 1;
         return { cancel: () => void (timers.pending -= 1) };
       }
+      rings.onPause();
       nowUs += delayUs;
       queueMicrotask(fire);
       return { cancel: () => undefined };
@@ -245,7 +251,7 @@ function cluster(names: readonly string[]): {
     };
     const parts = {
       self,
-      ring: () => ring,
+      ring: () => (self === members[0] ? rings.here : rings.others),
       view,
       clock,
       plane: { request },
@@ -268,6 +274,7 @@ function cluster(names: readonly string[]): {
     timers,
     epoch,
     ring,
+    rings,
     coverage: (name) => present(coverages.get(name), 'a node'),
   };
 }
@@ -340,6 +347,22 @@ describe('a listing of the cluster', () => {
     }
     expect(seen.length).toBe(100);
     expect(new Set(seen).size).toBe(100);
+  });
+
+  test('goes on with the owners of the moment when a joining node has split an arc', async () => {
+    const { stores, asked, coverage, ring, rings } = cluster(names);
+    const former = new Ring(ring.members.slice(0, -1));
+    const keys = fill(stores, former, 300);
+    fill(stores, ring, 300);
+    Object.assign(rings, { here: former, others: former });
+    // The others hear of the new member amid the listing, the node that lists only while it waits to ask them again.
+    rings.onAsk = () => {
+      if (asked.length === 20) rings.others = ring;
+    };
+    rings.onPause = () => {
+      rings.here = ring;
+    };
+    expect((await keysOf(coverage('n1'))).sort()).toEqual([...keys].sort());
   });
 
   test('begins at the given token', async () => {

@@ -49,6 +49,11 @@ export interface ListedPage {
   readonly reached: Token;
 }
 
+/** One page of an arc; without `next` it holds all names up to `end`. */
+interface ArcPage extends ListingAnswer {
+  readonly end: Token;
+}
+
 /** What a listing of keys includes, and how it proceeds. */
 export interface KeyListing {
   readonly live: boolean;
@@ -163,33 +168,31 @@ export class Coverage {
   ): AsyncGenerator<ListedPage, void, undefined> {
     let at: ListingCursor | undefined = { from, skip: undefined };
     while (at !== undefined) {
-      const bound = this.#parts.ring().sharedBoundAfter(at.from);
-      const end: Token = distance(at.from, bound) < distance(at.from, to) ? bound : to;
-      const answer: ListingAnswer = await this.#ask({ ...listing, ...at, to: end }, deadlineUs);
-      if (answer.names.length > 0 || listing.namesMax !== undefined) {
-        yield { names: answer.names, reached: answer.next?.from ?? end };
+      const page = await this.#ask({ ...listing, ...at, to }, deadlineUs);
+      if (page.names.length > 0 || listing.namesMax !== undefined) {
+        yield { names: page.names, reached: page.next?.from ?? page.end };
       }
-      at = answer.next ?? (end === to ? undefined : { from: end, skip: undefined });
+      at = page.next ?? (page.end === to ? undefined : { from: page.end, skip: undefined });
     }
   }
 
-  /** One page, merged from the answers of enough replicas. */
-  async #ask(given: ListingRequest, deadlineUs: number): Promise<ListingAnswer> {
+  /** One page, merged from the answers of enough replicas; it ends where the arc of the first token ends. */
+  async #ask(given: ListingRequest, deadlineUs: number): Promise<ArcPage> {
     const { ring, self } = this.#parts;
-    let request = this.#inPresentEpoch(given);
+    let request = this.#ofPresentArc(given);
     const wanted = Math.floor(ring().rackCount(self.datacenter) / 2) + 1;
     const failures: LockstepError[] = [];
     let answers: readonly ListingAnswer[] = [];
     for (let round = 0; round < roundsMax; round++) {
       if (round > 0) await this.#rest();
-      request = this.#inPresentEpoch(given);
+      request = this.#ofPresentArc(given);
       const there = this.#replicas(request.to);
       answers = await this.#askSome(there, Math.min(wanted, there.length), request, deadlineUs, failures);
       // The bucket was flushed meanwhile: what was found in the former epoch is gone.
       if (this.#inPresentEpoch(given).epoch !== request.epoch) answers = [];
       if (answers.length > 0 && answers.length >= Math.min(wanted, there.length)) break;
     }
-    if (answers.length > 0) return mergeAnswers(request, answers);
+    if (answers.length > 0) return { ...mergeAnswers(request, answers), end: request.to };
     const what = `no replica of the tokens up to ${request.to} lists its keys`;
     throw failures.length === 0 ? new LockstepError('NoTargets', what) : roundError(failures, what);
   }
@@ -205,6 +208,16 @@ export class Coverage {
       await over.promise;
     }
     if (this.#stopped) throw new LockstepError('ShuttingDown', 'the node stops while names are listed');
+  }
+
+  /**
+   * The part of the request that the owners of its first token can answer. A new member may have split the arc since
+   * the last round: then no node owns the rest of the former one.
+   */
+  #ofPresentArc(given: ListingRequest): ListingRequest {
+    const bound = this.#parts.ring().sharedBoundAfter(given.from);
+    const isShorter = distance(given.from, bound) < distance(given.from, given.to);
+    return this.#inPresentEpoch(isShorter ? { ...given, to: bound } : given);
   }
 
   /** The name behind which the page begins counts in every epoch: else the next page after a flush names it again. */
