@@ -120,16 +120,18 @@ export function resolved(operation: BranchOperation, current: StoredObject | und
 }
 
 /**
- * A committed request whose record was lost, to be applied again. A write with `ifMatch` has seen the version that it
- * named.
+ * An operation of a committed branch whose record was lost, as it must be written again; `current`: what the key holds.
+ * A write with `ifMatch` has seen the version that it named, one with `ifAbsent` the tombstones, and a deletion without
+ * a context all that was there. Without these in its context it would count as older than what it has replaced.
  */
-export function redone(order: PrepareRequest): PrepareRequest {
-  const operations = order.operations.map((operation) => {
-    const { check, context, ifMatch } = operation;
-    if (check || ifMatch === undefined) return operation;
-    return { ...operation, context: mergeVectors(context ?? [], ifMatch) };
-  });
-  return withOperations(order, operations);
+export function redone(operation: BranchOperation, current: StoredObject | undefined): BranchOperation {
+  const { content, context, ifMatch, ifAbsent, check } = operation;
+  if (check) return operation;
+  if (ifMatch !== undefined) return { ...operation, context: mergeVectors(context ?? [], ifMatch) };
+  if (current === undefined) return operation;
+  // A value under a key that had to be absent was written since: it stays.
+  const saw = ifAbsent ? liveSiblings(current).length === 0 : content.tombstone && context === undefined;
+  return saw ? { ...operation, context: mergeVectors(context ?? [], current.context) } : operation;
 }
 
 /** The bucket and key as text for people. */

@@ -32,7 +32,7 @@ import {
   reportRefusal,
 } from './rejection-checks.ts';
 import type { CommitReply, Ended, Voted } from '../formats/prepare-request.ts';
-import { isReadOnly, placesOf, redone } from '../formats/prepare-request.ts';
+import { isReadOnly, placesOf } from '../formats/prepare-request.ts';
 import { votedAbort, votedFailure, votedReadOnly } from '../formats/prepare-request.ts';
 import { confirm, leftOf } from '../recovery/redo.ts';
 import type { BranchRecord, LocalBranch } from '../formats/records.ts';
@@ -222,7 +222,7 @@ export class Branches {
     if (!this.#table.has(xid)) {
       const rejection = ownershipRejection(this.#context, this.locks, left);
       if (rejection !== undefined) return new LockstepError('Conflict', rejection.detail);
-      this.#enter(xid, redone(left), 'prepared');
+      this.#enter(xid, left, 'prepared');
     }
     return this.commit(xid);
   }

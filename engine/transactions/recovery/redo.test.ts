@@ -8,12 +8,13 @@ import type { NodeId, Token } from '../../base/ids.ts';
 import { defaultType, objectKey } from '../../base/object-key.ts';
 import { defaultProperties } from '../../buckets/properties.ts';
 import type { MemoryStore } from '../../replica/key-slots.ts';
-import { plainContent } from '../../replica/object/content.ts';
-import type { Actor } from '../../replica/object/dots.ts';
+import { plainContent, tombstone } from '../../replica/object/content.ts';
+import type { Actor, Dot } from '../../replica/object/dots.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
 import { applyWrite, encodeObject } from '../../replica/object/object.ts';
 import { nothingLost } from '../../replica/replica-harness.fixture.ts';
 import { Replica } from '../../replica/replica.ts';
-import type { PrepareRequest } from '../formats/messages.ts';
+import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 import { leftOf, markText } from './redo.ts';
 
 const content = plainContent(Buffer.from('v'), 'text/plain');
@@ -38,10 +39,12 @@ const order: PrepareRequest = {
   ],
 };
 
-/** How many operations are left if the key holds a write of the actor with the counter. */
-async function operationsLeft(actor: string, counter: number): Promise<number> {
-  const dot = { actor: byteStringOf(actor) as Actor, counter };
-  const bytes = encodeObject(applyWrite(undefined, [], content, dot, 1));
+/** What is left of the request at a disk that holds the object. */
+async function leftAt(
+  object: StoredObject,
+  operation: Partial<BranchOperation> = {},
+): Promise<readonly BranchOperation[]> {
+  const bytes = encodeObject(object);
   const store: MemoryStore = {
     inMemory: () => bytes,
     tryRead: () => 'closed',
@@ -55,9 +58,19 @@ async function operationsLeft(actor: string, counter: number): Promise<number> {
     byteStringOf('n1.7a') as Actor,
     () => defaultProperties,
   );
-  const left = await leftOf({ replica, unread: () => false }, order, markText({ actor: life, counter: 5 }));
+  const given = { ...order, operations: order.operations.map((one) => ({ ...one, ...operation })) };
+  const left = await leftOf({ replica, unread: () => false }, given, markText({ actor: life, counter: 5 }));
   if (left instanceof LockstepError) throw left;
-  return left.operations.length;
+  return left.operations;
+}
+
+function dotOf(actor: string, counter: number): Dot {
+  return { actor: byteStringOf(actor) as Actor, counter };
+}
+
+/** How many operations are left if the key holds a write of the actor with the counter. */
+async function operationsLeft(actor: string, counter: number): Promise<number> {
+  return (await leftAt(applyWrite(undefined, [], content, dotOf(actor, counter), 1))).length;
 }
 
 test('a key is written again unless it has seen a write of the lost incarnation behind the vote', async () => {
@@ -68,4 +81,21 @@ test('a key is written again unless it has seen a write of the lost incarnation 
   expect(await operationsLeft('n1.5f', 4)).toBe(1);
   expect(await operationsLeft('n1.5f0', 6)).toBe(1);
   expect(await operationsLeft('n3.5f', 6)).toBe(1);
+});
+
+test('a write that is done again has seen what it had to see when it was decided', async () => {
+  const deleted = applyWrite(undefined, [], tombstone, dotOf('n3.1', 4), 1);
+  const written = applyWrite(undefined, [], content, dotOf('n3.1', 4), 1);
+  const contextAt = async (object: StoredObject, operation: Partial<BranchOperation>): Promise<unknown> =>
+    (await leftAt(object, operation))[0]?.context;
+  // The key was absent: a tombstone is all that it may have held.
+  expect(await contextAt(deleted, { ifAbsent: true })).toEqual(deleted.context);
+  expect(await contextAt(written, { ifAbsent: true })).toBeUndefined();
+  // A deletion without a context removes what is there, one with a context what its client had read.
+  expect(await contextAt(written, { content: tombstone })).toEqual(written.context);
+  expect(await contextAt(written, { content: tombstone, context: [] })).toEqual([]);
+  expect(await contextAt(written, { ifMatch: [dotOf('n3.1', 3)] })).toEqual([dotOf('n3.1', 3)]);
+  // A plain write has seen nothing, a condition writes nothing.
+  expect(await contextAt(written, {})).toBeUndefined();
+  expect(await contextAt(deleted, { ifAbsent: true, check: true })).toBeUndefined();
 });

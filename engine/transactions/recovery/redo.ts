@@ -21,7 +21,7 @@ import { Branch, namedOf } from '../participant/branch.ts';
 import { writeClient } from '../formats/idempotency-records.ts';
 import type { TransactionContext } from '../context.ts';
 import type { Ended } from '../formats/prepare-request.ts';
-import { placesOf, withOperations } from '../formats/prepare-request.ts';
+import { placesOf, redone, withOperations } from '../formats/prepare-request.ts';
 import { spreadBranch } from '../coordinator/branch-requests.ts';
 import { mark } from '../formats/steps.ts';
 import type { PrepareRequest } from '../formats/messages.ts';
@@ -33,8 +33,8 @@ export function markText({ actor, counter }: Dot): string {
 }
 
 /**
- * The operations of the prepare request that must be applied again. `told`: the mark of the vote, empty for none.
- * Resolves with an error while this node cannot tell yet.
+ * The operations of the prepare request that must be applied again, each as it must be written. `told`: the mark of the
+ * vote, empty for none. Resolves with an error while this node cannot tell yet.
  */
 export async function leftOf(
   { replica, unread }: Pick<RoundDependencies, 'replica' | 'unread'>,
@@ -44,18 +44,19 @@ export async function leftOf(
   if (unread()) sometimes('transaction.redo-while-rebuilding');
   if (unread()) return new LockstepError('Overloaded', 'the disk is being filled again; try again later');
   const [life = '', last = ''] = told.split(' ');
-  if (life === '') return order;
   const found = new Deferred<readonly (StoredObject | undefined)[] | LockstepError>();
   replica.newest(placesOf(order), (error, objects) => found.resolve(error ?? objects));
   const objects = await found.promise;
   if (objects instanceof LockstepError) return objects;
   const isOfThatLife = (actor: Actor): boolean => actor === life || actor.startsWith(`${life}+`);
   const isDone = (object: StoredObject | undefined): boolean =>
-    object?.context.some(({ actor, counter }) => counter > Number(last) && isOfThatLife(actor)) ?? false;
-  return withOperations(
-    order,
-    order.operations.filter((_, index) => !isDone(objects[index])),
-  );
+    life !== '' &&
+    (object?.context.some(({ actor, counter }) => counter > Number(last) && isOfThatLife(actor)) ?? false);
+  const left = order.operations.flatMap((operation, index) => {
+    const current = objects[index];
+    return isDone(current) ? [] : [redone(operation, current)];
+  });
+  return withOperations(order, left);
 }
 
 /**
