@@ -58,6 +58,7 @@ import { consoleSource } from './console.ts';
 import type { Health } from './health.ts';
 import type { RedisListener } from './redis-listener.ts';
 import { buildRedis } from './redis-listener.ts';
+import { OverloadGate } from '../api/session/overload-gate.ts';
 import { epochsSince, objectFormat2Since } from '../peer/wire/versions.ts';
 import { recordName } from '../buckets/property-codec.ts';
 import type { RedisDependencies } from '../api/redis/listener-dependencies.ts';
@@ -118,24 +119,23 @@ export interface ClientListeners {
   readonly http: HttpService;
   readonly pbc: PbcServer;
   readonly redis: RedisListener;
+  /** Stopped once all listeners are closed. */
+  readonly overload: OverloadGate;
 }
 
 /** Composes the client listeners, and registers their metrics families. */
 export function composeListeners(parts: ListenerDependencies): ClientListeners {
-  const { io, config, gate, stats, buckets, store } = parts;
-  const { membership, ringChangeCoordinator, rebuild, transfer, keeper, wasm } = parts;
-  const check = admissionCheck(io, config, membership);
+  const { io, config, gate, stats, buckets, store, keeper, wasm } = parts;
+  const { membership, ringChangeCoordinator, rebuild, transfer } = parts;
+  const overload = new OverloadGate(io.clock, config.clientWaitMsMax);
+  const check = admissionCheck(membership, overload);
   // The listeners count the requests that they answer, so the dispatcher must not count them again.
   const dispatcher = openDispatcher(parts.dispatcher.uncounted, check);
   const transactions = openTransactions(parts.transactions, check);
   const coverage = openLister(parts.coverage, check);
   const mapReduce = openJobs(parts.mapReduce, check);
-  const terms = {
-    datacenter: config.datacenter,
-    rack: config.rack,
-    readLevel: config.readConsistency,
-    writeLevel: config.writeConsistency,
-  };
+  const { datacenter, rack, readConsistency: readLevel, writeConsistency: writeLevel } = config;
+  const terms = { datacenter, rack, readLevel, writeLevel };
   const observer = countClients(stats, terms, new SlowRequests(io.log, config.slowRequestMs), parts.tracer);
   const requests = new RequestBudget(config.clientRequestBytesMax);
   for (const family of requests.families()) stats.register(family);
@@ -145,8 +145,8 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     requests,
     limits: contentLimits(config),
     terms: {
-      readLevel: config.readConsistency,
-      writeLevel: config.writeConsistency,
+      readLevel,
+      writeLevel,
       replicaCount: () => membership.ring.rackCount(config.datacenter),
     },
     knowsType: (type: ByteString) => buckets.knowsType(type),
@@ -199,7 +199,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const mayReplace = (): boolean => parts.version.minimum >= objectFormat2Since;
   const services = { ...shared, dispatcher, transactions, observer, beginEpochs, mayReplace };
   const messaging = { publications: parts.publications, admit: check };
-  return { http, pbc, redis: buildRedis(services, config, stats, coverage, parts, messaging) };
+  return { http, pbc, redis: buildRedis(services, config, stats, coverage, parts, messaging), overload };
 }
 
 /** The operator's endpoints, and the console over them. */

@@ -288,7 +288,7 @@ export class Node {
     const { plane, membership, ringChangeCoordinator, cleanup, transactions, antiEntropy, publisher } =
       this.#services;
     const { wasm, mapReduce, coverage, readBudget, rebuild, snapshots, flushedKeys } = this.#services;
-    const { pbc, redis, driver, store, handoff, reaper, lostRecords, lostKeys } = this.#services;
+    const { pbc, redis, overload, driver, store, handoff, reaper, lostRecords, lostKeys } = this.#services;
     const drainMs = this.#config.drainTimeoutMs;
     this.#services.health.stopping();
     this.#io.log.event('info', 'node.stopping');
@@ -298,6 +298,7 @@ export class Node {
       redis.stop(drainMs),
       ...this.#listeners.map((listener) => listener.close(drainMs)),
     ]);
+    overload.stop();
     mapReduce.stop();
     coverage.stop();
     readBudget.close();

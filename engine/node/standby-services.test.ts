@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 
+import { OverloadGate } from '../api/session/overload-gate.ts';
 import { TestClock } from '../api/testing/test-io.fixture.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId } from '../base/ids.ts';
@@ -112,7 +113,7 @@ test('services refuse with Overloaded while requests wait too long, and go on be
   const clock = new TestClock();
   clock.holdsTurns = true;
   const membership = { self, isStandby: () => false };
-  const admitted = admissionCheck({ clock }, { clientWaitMsMax: 100 }, membership);
+  const admitted = admissionCheck(membership, new OverloadGate(clock, 100));
   const dispatcher = openDispatcher(behindDispatcher, admitted);
   const outcomes = new Map<string, number>();
   for (let turn = 0; turn < 10; turn++) {

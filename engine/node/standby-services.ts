@@ -5,9 +5,7 @@
  * do not pass through these wrappers.
  */
 import { asLockstepError, LockstepError } from '../base/errors.ts';
-import { OverloadGate } from '../api/session/overload-gate.ts';
-import type { NodeConfig } from '../config/config.ts';
-import type { Io } from '../io/io.ts';
+import type { OverloadGate } from '../api/session/overload-gate.ts';
 import type { NameLister } from '../api/name-lister.ts';
 import type { MapReduceAdmin } from '../api/map-reduce-answers.ts';
 import type { Dispatcher } from '../replication/requests.ts';
@@ -19,12 +17,10 @@ export type AdmissionCheck = () => void;
 
 /** All checks of a new request of a client: this node is not in STANDBY, and requests do not wait too long here. */
 export function admissionCheck(
-  { clock }: Pick<Io, 'clock'>,
-  { clientWaitMsMax }: Pick<NodeConfig, 'clientWaitMsMax'>,
   membership: Pick<Membership, 'self' | 'isStandby'>,
+  { admit }: Pick<OverloadGate, 'admit'>,
 ): AdmissionCheck {
   const checkStandby = standbyCheck(membership);
-  const { admit } = new OverloadGate(clock, clientWaitMsMax);
   return () => {
     checkStandby();
     admit();

@@ -31,8 +31,8 @@ export class LeaseOperator {
   readonly #context: LeaseOperatorContext;
   /** When each backup's hold ended, by node and id. */
   readonly #resumed = new Map<string, number>();
-  /** Nodes that stood still, each with the last instant at which one began or ended. */
-  readonly #still = new Map<string, number>();
+  /** When each node last stood still, went on, or began to stop, which ends its holds. */
+  readonly #disturbed = new Map<string, number>();
 
   constructor(context: LeaseOperatorContext) {
     this.#context = context;
@@ -40,8 +40,8 @@ export class LeaseOperator {
     trace.on('backup.writes.resumed', ({ host, atUs, fields }) => {
       this.#resumed.set(`${host} ${String(fields['id'])}`, atUs);
     });
-    for (const name of ['host.paused', 'host.resumed'])
-      trace.on(name, ({ host, atUs }) => void this.#still.set(host, atUs));
+    for (const name of ['host.paused', 'host.resumed', 'node.stopping'])
+      trace.on(name, ({ host, atUs }) => void this.#disturbed.set(host, atUs));
   }
 
   /** Holds the writes of the node for `leaseUs`, and vanishes. */
@@ -60,7 +60,7 @@ export class LeaseOperator {
     const released = await this.#post(node, 'release', { id }, io);
     const next = await this.#next(id, node, io);
     if (cuts) await this.#post(node, 'end', { id }, io);
-    const isSteady = (this.#still.get(node) ?? -1) < invokedUs && !cluster.host(node).paused;
+    const isSteady = (this.#disturbed.get(node) ?? -1) < invokedUs && !cluster.host(node).paused;
     const lived = cluster.serves(node) && cluster.host(node).lives === life && isSteady;
     this.leases.push({
       ...{ id, node, invokedUs, heldUs, leaseUs, resumedUs, lookedUs, lived, next },

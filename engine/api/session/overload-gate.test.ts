@@ -130,3 +130,22 @@ test('with 0 nothing is ever refused', () => {
   loop.offer(costUs / 3, 2_000_000);
   expect(loop.refused).toBe(0);
 });
+
+test('a turn that is being measured leaves no timer behind once the gate stops', () => {
+  const armed = new Set<object>();
+  const clock = {
+    nowUs: () => 0,
+    wallMs: () => 0,
+    after: () => {
+      const timer = { cancel: () => void armed.delete(timer) };
+      armed.add(timer);
+      return timer;
+    },
+  };
+  const gate = new OverloadGate(clock, waitMs);
+  gate.stop();
+  gate.admit();
+  expect(armed.size).toBe(1);
+  gate.stop();
+  expect(armed.size).toBe(0);
+});

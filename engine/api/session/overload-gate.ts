@@ -13,7 +13,7 @@
  * The gate measures nothing while no request comes, and costs one reading of the clock per request.
  */
 import { LockstepError } from '../../base/errors.ts';
-import type { Clock } from '../../io/clock.ts';
+import type { Clock, Timer } from '../../io/clock.ts';
 
 /**
  * Requests that each turn begins, however long it takes: a few clients that wait for their answers are no overload,
@@ -30,6 +30,8 @@ export class OverloadGate {
   readonly #waitUsMax: number;
   /** When the present turn began, or its first request; undefined while no turn is measured. */
   #beganUs: number | undefined;
+  /** Fires when the present turn ends. */
+  #turnEnd: Timer | undefined;
   /** Requests that the present turn has begun, and when the first of them came. */
   #begun = 0;
   #firstUs = 0;
@@ -58,6 +60,11 @@ export class OverloadGate {
     this.#begun += 1;
   };
 
+  /** No request comes any more. */
+  stop(): void {
+    this.#turnEnd?.cancel();
+  }
+
   #isLate(nowUs: number): boolean {
     return this.#begun >= requestsMin && nowUs - this.#firstUs > this.#waitUsMax;
   }
@@ -69,7 +76,7 @@ export class OverloadGate {
 
   #measure(nowUs: number): void {
     this.#beganUs = nowUs;
-    this.#clock.after(0, this.#turnEnded);
+    this.#turnEnd = this.#clock.after(0, this.#turnEnded);
   }
 
   readonly #turnEnded = (): void => {
