@@ -152,7 +152,7 @@ export function countPeers(stats: NodeStats, place: Place, onLinked: (node: Node
   const { datacenter, rack } = place;
   const trouble = new PeerFailures();
   for (const family of trouble.families) stats.register(family);
-  const isLocal = (peer: PeerTarget): boolean => peer.datacenter === datacenter;
+  const isLocal = (peer: Pick<PeerTarget, 'datacenter'>): boolean => peer.datacenter === datacenter;
   return {
     linkOpened: () => undefined,
     linkClosed: (peer, cause) => {

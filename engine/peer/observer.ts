@@ -43,7 +43,7 @@ export interface PeerObserver {
    */
   requestSent(peer: PeerTarget, frameBytes: number, queueWaitUs: number, unanswered: number): void;
   /** A request was not accepted: the outbox was full, or there is no link. */
-  requestDropped(peer: PeerTarget, outcome: Exclude<SendOutcome, 'ok'>): void;
+  requestDropped(peer: Pick<PeerTarget, 'node' | 'datacenter'>, outcome: Exclude<SendOutcome, 'ok'>): void;
   /** A request's deadline passed. `sent`: after it was sent. */
   requestTimedOut(peer: PeerTarget, sent: boolean): void;
   /** An answer to a request under way arrived. `roundTripUs`: since the request was sent. */

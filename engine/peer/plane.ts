@@ -144,8 +144,9 @@ export class Plane {
   request(peer: NodeId, request: PeerRequest, timeoutUs: number, onReply: ReplyHandler): SendOutcome {
     const link = this.#links.get(peer);
     if (link === undefined) {
-      const left = this.#left.get(peer);
-      if (left !== undefined) this.#drop(left, request, 'closed');
+      // A peer that never had a link is the member that this node replaces: of its own datacenter.
+      const { datacenter } = this.#context.hello;
+      this.#drop(this.#left.get(peer) ?? { node: peer, datacenter }, request, 'closed');
       return 'closed';
     }
     const outcome = link.request(request, timeoutUs, onReply);
@@ -257,7 +258,11 @@ export class Plane {
     return this.#stopped !== undefined;
   }
 
-  #drop(target: PeerTarget, { kind }: PeerRequest, outcome: Exclude<SendOutcome, 'ok'>): void {
+  #drop(
+    target: Pick<PeerTarget, 'node' | 'datacenter'>,
+    { kind }: PeerRequest,
+    outcome: Exclude<SendOutcome, 'ok'>,
+  ): void {
     const { io, observer } = this.#context;
     observer.requestDropped(target, outcome);
     // Dropped requests may come in floods, so the fields are built only if the level is on.

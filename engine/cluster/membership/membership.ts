@@ -124,6 +124,8 @@ export class Membership {
     // If another node is configured with the same tokens, the dead node was itself a replacement. Gossip reports both.
     if (dead !== undefined && this.#table.placeFault(dead) === undefined) this.#table.expect(dead);
     this.#indexes = numbered([settings.self, ...settings.seeds]);
+    // The dead node is asked for its votes before it is met.
+    if (dead !== undefined) this.#number(dead.node);
     // Configurations may still name nodes that were replaced.
     for (const record of met)
       if (this.#table.isSuperseded(record)) this.#table.evict(record.node);
@@ -450,11 +452,15 @@ export class Membership {
     this.#links.introduce({ generation, joining: state === 'JOINING', view: this.view, address });
   }
 
+  #number(node: NodeId): void {
+    if (!this.#indexes.has(node)) this.#indexes.set(node, this.#indexes.size);
+  }
+
   /** Adds the peer or updates its address, and returns it. */
   #meet({ node, address, datacenter, rack }: MemberRecord): KnownPeer {
     const before = this.#peers.get(node);
     if (before?.address === address) return before;
-    if (!this.#indexes.has(node)) this.#indexes.set(node, this.#indexes.size);
+    this.#number(node);
     const peer = { node, address, datacenter, rack, index: this.indexOf(node) };
     this.#peers.set(node, peer);
     if (before === undefined) this.#observer.appeared(peer);
