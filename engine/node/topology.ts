@@ -20,6 +20,7 @@ export function planeOptions(config: NodeConfig, peers: readonly PeerTarget[], h
     hello,
     listen: config.peerListen,
     peers,
+    replaces: config.replace,
     limits: {
       ...defaultPeerLimits,
       frameBytesMax: config.frameBytesMax,

@@ -71,6 +71,8 @@ export interface PlaneOptions {
   readonly listen: Address;
   /** The other nodes that are known at the start, each once, without this one. */
   readonly peers: readonly PeerTarget[];
+  /** The dead member whose place this node takes. It is of this node's datacenter, and may never be among the peers. */
+  readonly replaces?: NodeId | undefined;
   readonly limits: PeerLimits;
   readonly timeouts: PeerTimeouts;
   readonly backoff: PeerBackoff;

@@ -144,9 +144,10 @@ export class Plane {
   request(peer: NodeId, request: PeerRequest, timeoutUs: number, onReply: ReplyHandler): SendOutcome {
     const link = this.#links.get(peer);
     if (link === undefined) {
-      // A peer that never had a link is the member that this node replaces: of its own datacenter.
-      const { datacenter } = this.#context.hello;
-      this.#drop(this.#left.get(peer) ?? { node: peer, datacenter }, request, 'closed');
+      const { options, hello } = this.#context;
+      const replaced = peer === options.replaces ? { node: peer, datacenter: hello.datacenter } : undefined;
+      const target = this.#left.get(peer) ?? replaced;
+      if (target !== undefined) this.#drop(target, request, 'closed');
       return 'closed';
     }
     const outcome = link.request(request, timeoutUs, onReply);

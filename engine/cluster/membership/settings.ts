@@ -58,8 +58,7 @@ export function expectedRecord(seed: Member & { readonly address: Address }): Me
 /**
  * The record of the dead member whose place this node is to take; it owns its part until then. If the other nodes know
  * the dead one by their configurations alone, gossip does not report it. Its rack and tokens are those that this node
- * takes over. Undefined if this node replaces none, or has done so. No request goes to it, so it has this node's
- * address.
+ * takes over. Undefined if this node replaces none, or has done so. No link goes to it, so it has this node's address.
  */
 export function replacedRecord(
   { self, address }: MembershipSettings,
