@@ -84,6 +84,17 @@ export const clientMutants: readonly Mutant[] = [
     seedsMax: 10,
   },
   {
+    name: 'idempotency-key-claimed-at-first-object',
+    code: 'M351',
+    title: 'a primary claims an idempotency key at the owners of its first object alone',
+    file: 'engine/transactions/idempotency/lookup.js',
+    find: 'const tokens = new Set(operations.map(({ token }) => token));',
+    replace: 'const tokens = new Set(operations.slice(0, 1).map(({ token }) => token));',
+    scenario: 'retries-during-ring-change',
+    oracles: ['exactly-once'],
+    seedsMax: 5,
+  },
+  {
     name: 'idempotency-keys-not-transferred',
     code: 'M90',
     title:

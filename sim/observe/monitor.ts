@@ -20,6 +20,7 @@ import { needsAny } from '../check/invariants.ts';
 import type { ReadTerms } from '../check/protocols/redis-reads.ts';
 import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, hinderedInReads, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
+import { ClaimObserver } from './claim-observer.ts';
 import { CleanupPace } from './cleanup-pace.ts';
 import { DateObserver } from './date-observer.ts';
 import { GreetingObserver } from './greeting-observer.ts';
@@ -87,6 +88,7 @@ export type MonitorEvidence = Pick<
   | 'hints'
   | 'hintBalances'
   | 'transfers'
+  | 'claims'
 >;
 
 /** Follows one run from its start and records the facts that its checks need. */
@@ -102,6 +104,7 @@ export class Monitor {
   readonly #pace: CleanupPace;
   readonly #sends: HintSends;
   readonly #greetings: GreetingObserver;
+  readonly #claims: ClaimObserver;
   readonly #routes: RouteObserver;
   readonly #readRoom: ReadMemoryObserver;
   readonly #moves: OpinionMove[] = [];
@@ -157,15 +160,15 @@ export class Monitor {
     const sends = needsAny(plan.floors, 'disk-records') ? this.#sends : undefined;
     this.#greetings = new GreetingObserver(nowUs, (host) => cluster.host(host).disk);
     const isNode = (host: string): boolean => cluster.names.includes(host);
-    this.#routes = new RouteObserver(nowUs, isNode, this.#greetings, sends);
+    this.#claims = new ClaimObserver(nowUs, (host) => this.#rings.get(host) ?? cluster.ring);
+    const listeners = { greetings: this.#greetings, sends, claims: this.#claims };
+    this.#routes = new RouteObserver(nowUs, isNode, listeners);
     this.#readRoom = new ReadMemoryObserver(world, cluster);
     this.#followQuestions();
     if (!observed) return;
     if (needsAny(plan.floors, 'dates')) this.#watchClocks();
-    if (needsAny(plan.floors, 'disk-records')) {
-      this.#watchDisks();
-      this.#watchRingChanges();
-    }
+    if (needsAny(plan.floors, 'disk-records')) this.#watchDisks();
+    if (needsAny(plan.floors, 'disk-records', 'routes')) this.#watchRingChanges();
     if (needsAny(plan.floors, 'routes')) this.#watchRoutes();
     this.#listen();
   }
@@ -174,6 +177,11 @@ export class Monitor {
     const altered = (host: string, path: string): void => this.#greetings.altered(host, path);
     for (const name of this.#cluster.names) this.#cluster.host(name).disk.watch({ altered });
     this.#world.network.watch(this.#routes.watcher);
+    const { trace } = this.#world;
+    trace.on('xa.p.vote.sent', ({ host, fields }) => {
+      if (fields['vote'] === 'commit') this.#claims.promised(host, String(fields['xid']));
+    });
+    trace.on('xa.p.applied', ({ host, fields }) => this.#claims.promised(host, String(fields['xid'])));
   }
 
   #watchDisks(): void {
@@ -337,6 +345,7 @@ export class Monitor {
       standbyPeriods: this.#standbyPeriods(),
       hints: { ...this.#objects.hints, sends: this.#sends.records },
       hintBalances: this.#balances,
+      claims: this.#claims.records,
       transfers: joined(joined(this.#objects.cleanups, this.#handovers.records), this.#pace.records),
     };
   }

@@ -1,7 +1,8 @@
 /**
  * Records from the wire of the peer plane which node answered which: the replicas' answers to reads
  * (`quorum-intersection`; for large objects, `resource-bounds`), the incarnation that sent each answer
- * (`node-identity`), and the hints that were sent (`hint-delivery`, see `hint-sends.ts`).
+ * (`node-identity`), the hints that were sent (`hint-delivery`, see `hint-sends.ts`), and the claims of idempotency keys
+ * (`exactly-once`, see `claim-observer.ts`).
  */
 import type { Frame } from '../../engine/peer/wire/frames.ts';
 import { FrameDecoder, FrameError } from '../../engine/peer/wire/frames.ts';
@@ -11,6 +12,7 @@ import { decodeKeyed, decodeObjectReply } from '../../engine/peer/wire/object-bo
 import type { AnswerRecord } from '../check/cluster/identity.ts';
 import type { ReadAnswer } from '../evidence/read-answers.ts';
 import type { LargeAnswer } from '../check/bounds/read-memory.ts';
+import type { ClaimObserver } from './claim-observer.ts';
 import type { GreetingObserver } from './greeting-observer.ts';
 import type { HintSends, SentHint } from './hint-sends.ts';
 import { clusterPorts } from '../world/cluster/node-config.ts';
@@ -35,39 +37,40 @@ class Side {
   readonly reads = new Map<number, Read>();
   /** Unanswered messages that carry a hint, by request number. */
   readonly hints = new Map<number, { readonly hint: SentHint; readonly sentUs: number }>();
+  /** Transactions of unanswered claims, by request number. */
+  readonly claims = new Map<number, string>();
   /** The name and incarnation id that the other side's greeting claimed. */
   claim: { readonly name: string; readonly epoch: string } | undefined;
   /** Malformed bytes arrived: the rest of the stream is ignored. */
   cut = false;
 }
 
-/** Collects the evidence of answers between nodes for three checks. */
+/** Who else receives what goes over the wire. */
+export interface RouteListeners {
+  /** Receives every greeting that a node sends. */
+  readonly greetings: Pick<GreetingObserver, 'greeted'>;
+  /** Receives every object that a node sends to another one. */
+  readonly sends?: HintSends | undefined;
+  /** Receives requests about transactions, and the answers to claims. */
+  readonly claims?: Pick<ClaimObserver, 'heard' | 'claimIn' | 'answered'> | undefined;
+}
+
+/** Collects the evidence of answers between nodes for four checks. */
 export class RouteObserver {
   readonly answers: ReadAnswer[] = [];
   readonly largeAnswers: LargeAnswer[] = [];
   readonly identities: AnswerRecord[] = [];
   readonly #nowUs: () => number;
   readonly #isNode: (host: string) => boolean;
-  readonly #greetings: Pick<GreetingObserver, 'greeted'>;
-  readonly #sends: HintSends | undefined;
+  readonly #listeners: RouteListeners;
   readonly #sides = new Map<number, Side>();
   /** Per incarnation of a node and name of a peer: the peer's incarnation that greeted last. */
   readonly #newest = new Map<string, string>();
 
-  /**
-   * `greetings`: receives every greeting that a node sends. `sends`: receives every object that a node sends to another
-   * one.
-   */
-  constructor(
-    nowUs: () => number,
-    isNode: (host: string) => boolean,
-    greetings: Pick<GreetingObserver, 'greeted'>,
-    sends?: HintSends,
-  ) {
+  constructor(nowUs: () => number, isNode: (host: string) => boolean, listeners: RouteListeners) {
     this.#nowUs = nowUs;
     this.#isNode = isNode;
-    this.#greetings = greetings;
-    this.#sends = sends;
+    this.#listeners = listeners;
   }
 
   get watcher(): ConnectionWatcher {
@@ -104,14 +107,18 @@ export class RouteObserver {
 
   #greets({ host, life }: ConnectionEnd, frame: Frame): void {
     const greeting = decodeGreeting(frame);
-    if (greeting.kind === 'hello') this.#greetings.greeted(host, life, greeting.hello.generation);
+    if (greeting.kind === 'hello') this.#listeners.greetings.greeted(host, life, greeting.hello.generation);
   }
 
-  #asks(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', { kind, id, body }: Frame): void {
+  #asks(end: ConnectionEnd, side: Side, way: 'wrote' | 'heard', frame: Frame): void {
+    const { kind, id, body } = frame;
+    const { sends, claims } = this.#listeners;
     if (way === 'wrote') {
-      if (kind === requestKinds.mergeObject && this.#sends !== undefined) {
+      const claimed = kind === requestKinds.transact ? claims?.claimIn(frame) : undefined;
+      if (claimed !== undefined) side.claims.set(id, claimed);
+      if (kind === requestKinds.mergeObject && sends !== undefined) {
         const { key, object = nothing } = decodeKeyed(body);
-        const hint = this.#sends.sent(end.host, end.life, end.peer, key, object);
+        const hint = sends.sent(end.host, end.life, end.peer, key, object);
         if (hint !== undefined) side.hints.set(id, { hint, sentUs: this.#nowUs() });
       }
       if (kind !== requestKinds.readObject) return;
@@ -122,7 +129,12 @@ export class RouteObserver {
     const sent = side.hints.get(id);
     if (sent !== undefined && isReplyKind(kind)) {
       side.hints.delete(id);
-      if (kind === replyKinds.written) this.#sends?.taken(sent.hint, sent.sentUs);
+      if (kind === replyKinds.written) sends?.taken(sent.hint, sent.sentUs);
+    }
+    const claimed = side.claims.get(id);
+    if (claimed !== undefined && isReplyKind(kind)) {
+      side.claims.delete(id);
+      claims?.answered(end.host, end.peer, claimed, frame);
     }
     const read = side.reads.get(id);
     if (read === undefined || !isReplyKind(kind)) return;
@@ -142,6 +154,7 @@ export class RouteObserver {
     const { kind } = frame;
     if (way === 'heard') {
       if (kind === greetingKinds.hello) side.claim = claimOf(frame);
+      if (kind === requestKinds.transact) this.#listeners.claims?.heard(end.host, frame);
       return;
     }
     if (side.claim === undefined) return;

@@ -31,6 +31,8 @@ import {
   decidedHeuristically,
   mixedHeuristically,
 } from './operator-decisions.ts';
+import type { ClaimRecords } from './claims.ts';
+import { checkClaims } from './claims.ts';
 import { checkTransactionValues } from './transaction-values.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import type { ForgottenAnswer, RecordsKept } from './remembered.ts';
@@ -412,6 +414,7 @@ export function keysOf(steps: readonly TransactionStep[], xids: ReadonlySet<stri
 export interface OnceEvidence extends TransactionEvidence {
   readonly redis: readonly RedisRecord[];
   readonly levelReach: LevelReach;
+  readonly claims: ClaimRecords;
 }
 
 /** The row of `exactly-once`. */
@@ -421,10 +424,11 @@ export const exactlyOnceRow = invariant({
   promise: 'a write takes effect once, however often sent',
   gravity: 'data',
   breach: 'a retry is carried out a second time, or a definite answer about it is wrong',
-  needs: [],
-  check: ({ transactions, redis, levelReach }: OnceEvidence) =>
+  needs: ['routes'],
+  check: ({ transactions, redis, levelReach, claims }: OnceEvidence) =>
     joinReports(
       checkRedisCounters(redis, levelReach, transactions?.mixedByOperator),
+      checkClaims(claims),
       transactions && checkOnce(transactions.steps),
       transactions && checkRetries(transactions.history),
       transactions && checkFinality(transactions.steps, transactions.history),

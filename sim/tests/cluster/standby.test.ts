@@ -15,7 +15,9 @@ let routes: RouteObserver;
 beforeEach(async () => {
   room = new MemberHarness('standby', 3, { aae_enabled: false, gossip_interval_ms: 200 });
   const isNode = (host: string): boolean => room.cluster.names.includes(host);
-  routes = new RouteObserver(() => room.world.nowUs, isNode, { greeted: () => undefined });
+  routes = new RouteObserver(() => room.world.nowUs, isNode, {
+    greetings: { greeted: () => undefined },
+  });
   room.world.network.watch(routes.watcher);
   await room.startAll();
 });
