@@ -452,6 +452,9 @@ export class Hints {
     if (delivery === undefined) return failAssertion('a hint is ended only by its delivery');
     // A later write for the key is queued behind the removal.
     const isRemoved = !delivery.overtaken && (await this.#remove(hintKey));
+    // Only the delivery notes that a write has overtaken the removal.
+    if (this.#deliveries.get(hintKey) !== delivery)
+      failAssertion('a delivery lasts until its hint is removed');
     if (isRemoved) {
       this.counts[end] += 1;
       this.#unremoved.delete(hintKey);
