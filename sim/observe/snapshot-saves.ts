@@ -1,4 +1,4 @@
-/** Records when nodes saved their hash trees while they ran; a node that stops saves its tree once more. */
+/** Records when nodes saved their hash trees, and of which state. */
 import type { SnapshotSave } from '../check/anti-entropy/snapshot-rejection.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
@@ -13,10 +13,17 @@ export class SnapshotSaves {
     world.trace.on('node.stopping', ({ host }) => {
       if (cluster.names.includes(host)) stopping.add(incarnationOf(host));
     });
-    world.trace.on('aae.snapshot.saved', ({ host, atUs }) => {
-      if (!cluster.names.includes(host) || stopping.has(incarnationOf(host))) return;
-      const intervalUs = cluster.configOf(host).aaeSnapshotIntervalSeconds * 1_000_000;
-      this.records.push({ incarnation: incarnationOf(host), atUs, intervalUs });
+    world.trace.on('aae.snapshot.saved', ({ host, atUs, fields }) => {
+      if (!cluster.names.includes(host)) return;
+      const incarnation = incarnationOf(host);
+      this.records.push({
+        incarnation,
+        atUs,
+        stopping: stopping.has(incarnation),
+        position: Number(fields['position']),
+        dirtyCount: Number(fields['dirty']),
+        intervalUs: cluster.configOf(host).aaeSnapshotIntervalSeconds * 1_000_000,
+      });
     });
   }
 }

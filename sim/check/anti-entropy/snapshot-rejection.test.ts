@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { CheckReport } from '../report.ts';
+import type { SnapshotSave } from './snapshot-rejection.ts';
 import { checkSnapshotSaves, checkSnapshotRejection } from './snapshot-rejection.ts';
 
 const tamper = { node: 'n1', atUs: 10, verdict: 'Corrupted' } as const;
@@ -40,10 +41,23 @@ describe('snapshot-rejection', () => {
   });
 });
 
-it('a node saves its tree no more often than its interval says', () => {
-  const save = { incarnation: 'n1, life 1', intervalUs: 1_000_000 };
-  const saved = (...atUs: readonly number[]): boolean =>
-    checkSnapshotSaves(atUs.map((one) => ({ ...save, atUs: one }))).ok;
-  expect(saved(5, 1_000_005, 2_500_000)).toBe(true);
-  expect(saved(5, 1_000_005, 1_500_000)).toBe(false);
+describe('saves of trees', () => {
+  const save = { incarnation: 'n1, life 1', intervalUs: 1_000_000, stopping: false, dirtyCount: 0 };
+
+  it('come no more often than the interval says, except at a stop', () => {
+    const saved = (...atUs: readonly number[]): SnapshotSave[] =>
+      atUs.map((one) => ({ ...save, atUs: one, position: one }));
+    expect(checkSnapshotSaves(saved(5, 1_000_005, 2_500_000)).ok).toBe(true);
+    expect(checkSnapshotSaves(saved(5, 1_000_005, 1_500_000)).ok).toBe(false);
+    const last = { ...save, atUs: 1_500_000, position: 9, stopping: true };
+    expect(checkSnapshotSaves([...saved(5, 1_000_005), last]).ok).toBe(true);
+  });
+
+  it('are not repeated while nothing changes', () => {
+    const saved = (dirtyCount: number, positions: readonly number[]): SnapshotSave[] =>
+      positions.map((position, index) => ({ ...save, atUs: 2_000_000 * index, position, dirtyCount }));
+    expect(checkSnapshotSaves(saved(0, [7, 8])).ok).toBe(true);
+    expect(checkSnapshotSaves(saved(1, [7, 7])).ok).toBe(true);
+    expect(checkSnapshotSaves(saved(0, [7, 7])).ok).toBe(false);
+  });
 });

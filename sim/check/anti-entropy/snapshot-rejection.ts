@@ -2,7 +2,8 @@
  * `snapshot-rejection` (INV13): a snapshot of the hash tree that differs from what the node saved is rejected. After
  * any tampering between two incarnations, the next one reports the rejection once, for the right reason. A sound
  * snapshot is not rejected. Each tampered snapshot and each rejection is one comparison. `metrics-reconcile` checks
- * that rejections are counted once. A node saves its tree no more often than its interval says, except when it stops; the
+ * that rejections are counted once. A node saves its tree no more often than its interval says, except when it stops.
+ * It saves no tree twice: after one without dirty segments, it saves the next once its store has a newer record. The
  * floor counts alterations and rejections alone. Skipped: rejections by nodes whose disks other faults have damaged, and
  * alterations that nodes did not report which were replaced, or died for good: perhaps they did not start again.
  */
@@ -25,11 +26,17 @@ export interface SnapshotRejectionRecord {
   readonly reason: string;
 }
 
-/** A node saved its tree while it ran. */
+/** A node saved its tree. */
 export interface SnapshotSave {
   /** The node and its incarnation, for people. */
   readonly incarnation: string;
   readonly atUs: number;
+  /** The node was being stopped: it saves its tree once more, whenever it saved it last. */
+  readonly stopping: boolean;
+  /** The store's newest record when the tree was saved. */
+  readonly position: number;
+  /** Segments of the saved tree that have to be derived again. */
+  readonly dirtyCount: number;
   /** The shortest time between two saves, as the node is configured. */
   readonly intervalUs: number;
 }
@@ -95,16 +102,21 @@ export function checkSnapshotRejection({
 const driftPart = 0.001;
 const earlyUsMax = 10_000;
 
-/** Compares the time between saves with the interval. */
+/** Compares the time between saves with the interval, and each saved tree with the one before it. */
 export function checkSnapshotSaves(saves: readonly SnapshotSave[]): CheckReport {
   const tally = new Tally('snapshot-rejection');
-  const last = new Map<string, number>();
-  for (const { incarnation, atUs, intervalUs } of saves) {
+  const last = new Map<string, SnapshotSave>();
+  for (const save of saves) {
+    const { incarnation, atUs, intervalUs, position } = save;
     const before = last.get(incarnation);
-    last.set(incarnation, atUs);
+    last.set(incarnation, save);
     if (before === undefined) continue;
-    tally.compare(atUs - before >= intervalUs * (1 - driftPart) - earlyUsMax, atUs, () => {
-      return `${incarnation}, saved its tree ${atUs - before} us after it had, and ${intervalUs} us is its interval`;
+    const tookUs = atUs - before.atUs;
+    tally.compare(save.stopping || tookUs >= intervalUs * (1 - driftPart) - earlyUsMax, atUs, () => {
+      return `${incarnation}, saved its tree ${tookUs} us after it had, and ${intervalUs} us is its interval`;
+    });
+    tally.compare(before.dirtyCount > 0 || before.position !== position, atUs, () => {
+      return `${incarnation}, saved its tree of record ${position} again, and nothing has changed since`;
     });
   }
   return tally.report();
