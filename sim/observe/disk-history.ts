@@ -16,6 +16,8 @@ import type { Cluster } from '../world/cluster/cluster.ts';
 import type { FaultId } from '../world/core/fault-log.ts';
 import type { World } from '../world/world.ts';
 import { DiskComplaints } from './disk-complaints.ts';
+import type { WrongStart } from './served-starts.ts';
+import { ServedStarts } from './served-starts.ts';
 import { StartChanges } from './start-changes.ts';
 
 /** Files whose damage can cost data; damage to any other file costs a start or a read alone. */
@@ -70,12 +72,17 @@ export class DiskHistory {
   readonly #world: World;
   readonly #complaints: DiskComplaints;
   readonly #starts: StartChanges;
+  readonly #served: ServedStarts;
 
   /** Follows the disks of `names` only. */
   constructor(world: World, cluster: Cluster, names: readonly string[] = cluster.names) {
     this.#world = world;
     this.#cluster = cluster;
-    this.#starts = new StartChanges(world.trace, (host) => world.mustGetHost(host).lives);
+    const lifeOf = (host: string): number => world.mustGetHost(host).lives;
+    this.#starts = new StartChanges(world.trace, lifeOf);
+    this.#served = new ServedStarts(world.trace, lifeOf, (host, path) => {
+      return names.includes(host) ? cluster.host(host).disk.durableFile(path) : undefined;
+    });
     for (const name of names) this.#watch(name);
     world.trace.on('host.booted', ({ host: node, atUs }) => {
       if (this.#shortenedNow.delete(node) || this.#liars.has(node)) this.shortened.push({ node, atUs });
@@ -116,6 +123,11 @@ export class DiskHistory {
     return this.#starts.changed(node, life);
   }
 
+  /** What nodes did wrong in starts that served. */
+  get wrongStarts(): readonly WrongStart[] {
+    return this.#served.wrong;
+  }
+
   isTroubled(node: string, life: number): boolean {
     return this.#troubled.has(`${node}/${life}`);
   }
@@ -153,6 +165,7 @@ export class DiskHistory {
   #alter(range: FileRange, kind: FaultId): void {
     const { node, path, from, atUs } = range;
     this.#altered.push(range);
+    this.#served.altered(node, path);
     if (damageKinds.includes(kind)) this.damagedNodes.add(node);
     if (kind === 'bit-rot') this.#rotten.add(`${node}:${path}@${from}`);
     if (!isLoss(path, kind)) return;

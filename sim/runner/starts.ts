@@ -36,7 +36,18 @@ export function startsOf(
     troubled: false,
     left: [],
   }));
-  return [...refused, ...wrong];
+  const broken = disks.wrongStarts.map(({ node, life, atUs, text }) => ({
+    node,
+    life,
+    atUs,
+    refused: undefined,
+    served: true,
+    foreign: false,
+    troubled: false,
+    left: [],
+    broke: text,
+  }));
+  return [...refused, ...wrong, ...broken];
 }
 
 /** The life is one of those that this disk was mounted for. */

@@ -355,7 +355,9 @@ export class Membership {
       this.#introduce();
     }
     const { state, generation, epoch } = this.#table.self;
-    this.#io.log.event('info', 'membership.started', { state, generation, epoch, address });
+    const known = this.#table.peers().filter((peer) => peer.generation > 0);
+    const members = known.map((peer) => `${peer.node}=${peer.generation}`).join(' ');
+    this.#io.log.event('info', 'membership.started', { state, generation, epoch, address, members });
     if (state === 'JOINING') {
       const detail = 'this node owns nothing until its part of the ring has been moved to it';
       this.#io.log.event('warn', 'membership.join.waiting', { detail });

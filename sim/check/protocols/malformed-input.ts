@@ -7,7 +7,9 @@
  * it left, is refused as `StoreForeign`. A start is refused as `StorageFailed` or `Corrupted` only if its disk failed
  * or returned altered bytes, and as `FormatUnsupported` only if its build is older than a finalized upgrade. A refused
  * start leaves no resource behind, and one that refuses its store leaves the store as it was. Each such start is one
- * comparison.
+ * comparison. A start that serves knows the members that its member file names, syncs a store's
+ * directory before it changes a name there, and moves an unreadable store aside in steps that a power loss may interrupt:
+ * each breach is one comparison.
  *
  * Skipped: bursts that never reached their node (it was down, or the network lost them), connection ends that a fault
  * explains, and starts that did not complete.
@@ -59,6 +61,8 @@ export interface StartRecord {
   readonly left: readonly string[];
   /** The first file of its store that the start changed before the store was open; absent: none. */
   readonly changed?: string | undefined;
+  /** What a start that served did wrong; absent: nothing. */
+  readonly broke?: string;
 }
 
 /** Bursts, the nodes' answers after the settling, and starts that were refused or must have been. */
@@ -121,8 +125,9 @@ function checkStart(start: StartRecord, tally: Tally): void {
   tally.compare(right && left.length === 0 && isAsItWas, atUs, () => describeStart(start));
 }
 
-function describeStart({ node, life, refused, foreign, left, changed }: StartRecord): string {
+function describeStart({ node, life, refused, foreign, left, changed, broke }: StartRecord): string {
   const what = `${node}, life ${life}, ${foreign ? 'on a disk that is not its own (any more), ' : ''}`;
+  if (broke !== undefined) return `${what}${broke}`;
   if (refused === undefined) return `${what}served`;
   if (left.length > 0) return `${what}refused its start and left behind: ${left.join(', ')}`;
   if (changed !== undefined) return `${what}refused its start as ${refused}, and has changed ${changed}`;
