@@ -82,21 +82,12 @@ export class MapStage {
       this.#context.check();
       const { groups, stranded } = this.#grouped(pending);
       if (groups.length === 0) {
-        if (this.#task.kind === 'wasm' && this.#failures.some(({ code }) => code === 'NotFound')) {
-          // The replicas no longer hold the job's version of the module. This node does: it reads their objects and
-          // runs it.
-          pending = await this.#runGroup(
-            { member: this.#context.parts.self, entries: stranded.map(asLast) },
-            results,
-            progress,
-            clusterStore(this.#context),
-          );
-          continue;
-        }
+        pending = await this.#runHere(stranded, results, progress);
+        if (pending.length < stranded.length) continue;
         rounds += 1;
-        if (rounds >= roundsMax) throw this.#strandedError(stranded);
+        if (rounds >= roundsMax) throw this.#strandedError(pending);
         await this.#context.orEnd(sleep(this.#context.parts.clock, roundRestUs));
-        for (const one of stranded) one.tried.clear();
+        for (const one of pending) one.tried.clear();
         continue;
       }
       const left = await Promise.all(groups.map((group) => this.#runGroup(group, results, progress)));
@@ -104,6 +95,21 @@ export class MapStage {
     }
     const reduced = this.#reduce !== undefined;
     return { values: results.flat(), bytes: progress.bytes, reduced };
+  }
+
+  /**
+   * Runs inputs that no replica runs, if the replicas no longer hold the job's version of the module. This node does, so
+   * it reads their objects. Returns the inputs that still have no result.
+   */
+  async #runHere(
+    stranded: readonly Pending[],
+    results: (readonly Json[])[],
+    progress: { bytes: number },
+  ): Promise<readonly Pending[]> {
+    const lackModule = this.#task.kind === 'wasm' && this.#failures.some(({ code }) => code === 'NotFound');
+    if (!lackModule) return stranded;
+    const here = { member: this.#context.parts.self, entries: stranded.map(asLast) };
+    return this.#runGroup(here, results, progress, clusterStore(this.#context));
   }
 
   #pendingOf({ type, bucket, key, keydata }: Input, place: number): Pending {
