@@ -5,7 +5,7 @@
  * A host's clocks outlive its incarnations. Each incarnation sees monotonic time from an origin of its own, so that
  * comparing readings of two incarnations cannot work by luck.
  */
-import { assert } from '../../../engine/base/assert.ts';
+import { assert, failAssertion } from '../../../engine/base/assert.ts';
 import type { Clock, Timer } from '../../../engine/io/clock.ts';
 import type { Ticket } from './agenda.ts';
 import type { WorldContext } from './world-context.ts';
@@ -22,6 +22,8 @@ const contractEarlyUs = 1000;
 const earlyUsMax = 990;
 const driftPpmMax = 10_000;
 const originUsMax = 1_000_000_000;
+/** An incarnation that reads its clock more often in one event goes round in a loop that waits for nothing. */
+const readingsMax = 1_000_000;
 
 /** How far a host's wall clock was from the world's time, in milliseconds: below 0 behind, above 0 ahead. */
 export interface ClockError {
@@ -158,6 +160,9 @@ export class IncarnationClock implements Clock {
   readonly #originUs: number;
   readonly #jitterSalt: number;
   #diedAtUs: number | undefined;
+  /** The event of the last reading, and how many readings there were before it. */
+  #event = -1;
+  #readingsBefore = 0;
 
   constructor(life: Incarnation, host: HostClock) {
     const random = life.ground.random.fork(`clock/${life.host}/${life.number}`);
@@ -168,14 +173,31 @@ export class IncarnationClock implements Clock {
   }
 
   nowUs(): number {
-    this.#life.clockReadings += 1;
+    this.#countReading();
     if (!this.#life.alive) return (this.#diedAtUs ??= this.#host.localUs + this.#originUs);
     return this.#host.localUs + this.#originUs;
   }
 
   wallMs(): number {
-    this.#life.clockReadings += 1;
+    this.#countReading();
     return this.#host.tellWallMs();
+  }
+
+  /**
+   * Fails, as an assertion of the engine does, if the node's code goes round in promises that are resolved already: no
+   * event of the world would ever come again, and on a machine the node would answer nobody.
+   */
+  #countReading(): void {
+    const { count } = this.#life.ground.timeline;
+    const readings = (this.#life.clockReadings += 1);
+    if (count !== this.#event) {
+      this.#event = count;
+      this.#readingsBefore = readings;
+    } else if (readings - this.#readingsBefore > readingsMax) {
+      // What ends the node reads the clock, too.
+      this.#readingsBefore = readings;
+      failAssertion('a node waits for something between a million readings of its clock', this.#life.host);
+    }
   }
 
   after(delayUs: number, fire: () => void): Timer {

@@ -65,6 +65,23 @@ describe('a failure', () => {
     expect(host.alive).toBe(false);
   });
 
+  it('of code that goes round without waiting for anything ends the process', async () => {
+    const world = new World({ seed: 1 });
+    const host = world.addHost('n1');
+    const { clock } = host.boot();
+    world.onFailedAssertion((name) => world.mustGetHost(name).crash('keepAll', 'reset'));
+    const goRound = async (): Promise<void> => {
+      for (;;) {
+        clock.nowUs();
+        await Promise.resolve();
+      }
+    };
+    clock.after(700, () => void goRound().catch(() => undefined));
+    await world.run({ untilUs: 5000 });
+    expect(world.failures).toMatchObject([{ atUs: 700, host: 'n1', what: 'assertion' }]);
+    expect(host.alive).toBe(false);
+  });
+
   it('of a listener does not reach the engine', async () => {
     const world = new World({ seed: 1 });
     const io = world.addHost('n1').boot();
