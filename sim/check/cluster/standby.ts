@@ -6,11 +6,12 @@
  *   answer it. Not compared: reads that need equal answers (two different ones require a third), reads that need more
  *   copies than the others have, and reads near a disturbance: a node that is not NORMAL, or any fault of a node or the
  *   network less than `troubleUs` ago;
- * - a node that has returned answers a client or a read again.
+ * - a node that has returned answers a client or a read again. Skipped if no client asks it then, and no read waits for
+ *   a second replica.
  *
  * A disk that loses data may lose that its node was in STANDBY: such a period ends with the next start.
  */
-import type { History, ReadOperation } from '../../evidence/history.ts';
+import type { History, Operation, ReadOperation } from '../../evidence/history.ts';
 import { describeOperation, isRead } from '../../evidence/history.ts';
 import type { DetectorDisturbance } from './failure-detector.ts';
 import type { Opinions } from '../../evidence/opinions.ts';
@@ -101,6 +102,9 @@ function checkReturned(
   tally: Tally,
 ): void {
   if (toUs === Infinity || forgotten === true) return tally.skip();
+  const mayBeAsked = (one: Operation): boolean =>
+    one.invokedUs > toUs && (one.node === node || (isRead(one) && one.need > 1));
+  if (!history.some(mayBeAsked)) return tally.skip();
   const isServing =
     answers.some(({ peer, askedUs }) => peer === node && askedUs > toUs) ||
     history.some((operation) => {
