@@ -83,3 +83,18 @@ it('a start syncs the directory of a store before it changes a name there', () =
     expect(early).toHaveLength(1);
   }
 });
+
+it('a node that gives up the file of its hash tree does so durably before it serves', () => {
+  const removed = (trace: Trace): void =>
+    trace.happened(worldEvents.nameRemoved, 0, 1, 0, 'aae/tree.snapshot');
+  const started = (trace: Trace): void => trace.logged(0, 'info', 'membership.started', { members: 'n2=3' });
+  const wrong = (between: (trace: Trace) => void): readonly string[] =>
+    wrongIn((trace) => {
+      removed(trace);
+      between(trace);
+      started(trace);
+    });
+  expect(wrong((trace) => trace.happened(worldEvents.directorySynced, 0, 1, 0, 'aae'))).toEqual([]);
+  expect(wrong((trace) => trace.logged(0, 'error', 'aae.snapshot.kept', {}))).toEqual([]);
+  expect(wrong(() => undefined)).toHaveLength(1);
+});

@@ -5,6 +5,8 @@
  *   process with that member's name and an empty disk, or know too few of the members to reach the others.
  * - A store's directory must be synced before a name in it is changed. Else a power loss may undo a change of the last
  *   incarnation, such as a new manifest, on which the change of this one depends.
+ * - A hash tree's file that the start gives up must be gone durably before the node serves. Else it may come back after
+ *   the store has written records with the numbers of those that it lost, and the tree counts those as known.
  * - A store that is moved aside loses its manifest first, durably. Else a power loss may leave the manifest with only some
  *   of the files that it names, and the next start opens what it should have moved aside.
  */
@@ -27,6 +29,8 @@ const memberFile = 'members';
 const headBytes = 12;
 /** The directories of the stores. */
 const stores: readonly string[] = ['store', 'hints'];
+/** The directory of the hash tree's file. */
+const treeDirectory = 'aae';
 /** What the name of a file ends with that was moved aside. */
 const aside = '.unread';
 
@@ -42,6 +46,8 @@ export class ServedStarts {
   readonly #synced = new Set<string>();
   /** Directories whose manifest was moved aside, not yet durably. */
   readonly #undurable = new Set<string>();
+  /** By host, the name in the hash tree's directory that the start has changed, not yet durably. */
+  readonly #tree = new Map<string, string>();
 
   /** `fileOf`: the bytes of a host's file that every crash would leave; undefined without one. */
   constructor(
@@ -53,10 +59,18 @@ export class ServedStarts {
     trace.on('host.booted', ({ host }) => {
       for (const places of [this.#synced, this.#undurable])
         for (const place of [...places]) if (place.startsWith(`${host}:`)) places.delete(place);
+      this.#tree.delete(host);
       const bytes = this.#altered.has(host) ? undefined : fileOf(host, memberFile);
       this.#named.set(host, bytes === undefined ? new Map() : generationsIn(bytes));
     });
-    trace.on('membership.started', (event) => this.#compare(event));
+    trace.on('membership.started', (event) => {
+      this.#compare(event);
+      const path = this.#tree.get(event.host);
+      if (path !== undefined)
+        this.#report(event, `serves before it is durable that it gave up the hash tree (${path})`);
+    });
+    // The disk refused it, or refused to make it durable.
+    trace.on('aae.snapshot.kept', ({ host }) => void this.#tree.delete(host));
     trace.on('disk.name.renamed', (event) => {
       this.#renames(event);
       this.#changes(event);
@@ -66,6 +80,7 @@ export class ServedStarts {
       const place = `${host}:${String(fields['what'])}`;
       this.#synced.add(place);
       this.#undurable.delete(place);
+      if (fields['what'] === treeDirectory) this.#tree.delete(host);
     });
   }
 
@@ -74,36 +89,40 @@ export class ServedStarts {
     if (path === '' || path === memberFile || path === `${memberFile}.new`) this.#altered.add(host);
   }
 
-  #compare({ host, atUs, fields }: TraceEvent): void {
-    const known = new Map(String(fields['members']).split(' ').map(pairOf));
+  #compare(event: TraceEvent): void {
+    const { host } = event;
+    const known = new Map(String(event.fields['members']).split(' ').map(pairOf));
     for (const [node, generation] of this.#named.get(host) ?? []) {
       const found = known.get(node) ?? 0;
       // The node's own number is that of its identity file.
       if (found >= generation || this.#altered.has(host) || node === host) continue;
       const text = `knows ${node} as incarnation ${found}, and its member file names ${generation}`;
-      this.wrong.push({ node: host, life: this.#lifeOf(host), atUs, text });
+      this.#report(event, text);
     }
   }
 
-  #changes({ host, atUs, fields }: TraceEvent): void {
-    const path = String(fields['what']);
+  #report({ host, atUs }: TraceEvent, text: string): void {
+    this.wrong.push({ node: host, life: this.#lifeOf(host), atUs, text });
+  }
+
+  #changes(event: TraceEvent): void {
+    const { host } = event;
+    const path = String(event.fields['what']);
+    if (directoryOf(path) === treeDirectory) this.#tree.set(host, path);
     const place = `${host}:${directoryOf(path)}`;
     if (!stores.includes(directoryOf(path)) || this.#synced.has(place)) return;
     // One report of each incarnation is enough.
     this.#synced.add(place);
-    const text = `changes the name ${path} before the names that it found there are durable`;
-    this.wrong.push({ node: host, life: this.#lifeOf(host), atUs, text });
+    this.#report(event, `changes the name ${path} before the names that it found there are durable`);
   }
 
-  #renames({ host, atUs, fields }: TraceEvent): void {
-    const path = String(fields['what']);
+  #renames(event: TraceEvent): void {
+    const path = String(event.fields['what']);
     if (!path.endsWith(aside)) return;
-    const place = `${host}:${directoryOf(path)}`;
+    const place = `${event.host}:${directoryOf(path)}`;
     if (path === `${directoryOf(path)}/${manifestName}${aside}`) this.#undurable.add(place);
-    else if (this.#undurable.has(place)) {
-      const text = `moves ${path} aside before it is durable that the manifest is moved`;
-      this.wrong.push({ node: host, life: this.#lifeOf(host), atUs, text });
-    }
+    else if (this.#undurable.has(place))
+      this.#report(event, `moves ${path} aside before it is durable that the manifest is moved`);
   }
 }
 
