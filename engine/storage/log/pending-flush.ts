@@ -3,6 +3,7 @@
  * no further batch joins it. All writers of a flush are answered together or not at all, so a crash that takes a whole
  * group loses nothing that was answered. A head and a checksum less saves a fifth of the bytes of a small write.
  */
+import { failAssertion } from '../../base/assert.ts';
 import type { Chunk, Chunks } from './chunks.ts';
 import type { GroupSums, SegmentIdentity, StoreWrite, WriteDone } from './record.ts';
 import { encodeRecords, groupHeadBytes, sealGroup } from './record.ts';
@@ -59,6 +60,8 @@ export function sealLastGroup(gathering: PendingFlush, durableBefore: number): v
   if (group === undefined) return;
   const { chunk, position, at, firstSeq, count, hashXor, tokenXor } = group;
   const { view, used } = chunk;
+  // A start takes what is unreadable below that offset for damage, and above it for what a crash left.
+  if (durableBefore > at) failAssertion('a group calls durable only what lies before it', durableBefore, at);
   sealGroup(view, position, used, identity.salt, at, count, firstSeq, durableBefore, hashXor, tokenXor);
   gathering.group = undefined;
 }
