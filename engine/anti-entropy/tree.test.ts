@@ -2,7 +2,18 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import type { RangeHash, TokenRange } from './tree.ts';
-import { Tree, addHashes, divide, fanout, isLeafRange, nothing, sameHash, wholeRing } from './tree.ts';
+import {
+  Tree,
+  addHashes,
+  divide,
+  fanout,
+  isLeafRange,
+  nothing,
+  sameHash,
+  wholeRing,
+  segmentBitsMax,
+  segmentBitsMin,
+} from './tree.ts';
 
 const token = fc.integer({ min: 0, max: 0xffffffff });
 const hash = fc.record({ high: token, low: token });
@@ -185,4 +196,10 @@ describe('a divided range', () => {
       }),
     );
   });
+});
+
+test('a tree is as small and as large as the configuration allows, and no other', () => {
+  for (const bits of [segmentBitsMin, segmentBitsMax]) expect(new Tree(bits).segmentCount).toBe(2 ** bits);
+  for (const bits of [segmentBitsMin - 1, segmentBitsMax + 1])
+    expect(() => new Tree(bits)).toThrow('a tree of a reasonable size');
 });
