@@ -7,7 +7,7 @@
  *   copies than the others have, and reads near a disturbance: a node that is not NORMAL, or any fault of a node or the
  *   network less than `troubleUs` ago;
  * - a node that has returned answers a client or a read again. Skipped if no client asks it then, and no read waits for
- *   a second replica.
+ *   all replicas.
  *
  * A disk that loses data may lose that its node was in STANDBY: such a period ends with the next start.
  */
@@ -103,7 +103,7 @@ function checkReturned(
 ): void {
   if (toUs === Infinity || forgotten === true) return tally.skip();
   const mayBeAsked = (one: Operation): boolean =>
-    one.invokedUs > toUs && (one.node === node || (isRead(one) && one.need > 1));
+    one.invokedUs > toUs && (one.node === node || (isRead(one) && one.need >= one.copies));
   if (!history.some(mayBeAsked)) return tally.skip();
   const isServing =
     answers.some(({ peer, askedUs }) => peer === node && askedUs > toUs) ||
