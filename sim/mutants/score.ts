@@ -58,6 +58,14 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
     'no segment is opened while a flush to another one is in flight; the engine asserts it since',
   'wrong-identity-25499e03':
     'a member file that names a member which has not left names its own node, or that node has left and the file says so',
+  'swap-check-and-await-df6361da':
+    'a stop, or a reason to step back, may come during that wait anyway, and is heeded as late then',
+  'wrong-identity-d363e30c': 'a sweep goes on with its next peer at the next tick instead of after a pause',
+  'boundary-9718f22e': 'every put takes the general way, which promises the same',
+  'drop-error-15170416':
+    'a replica answers an object that an encoder has made: its record and the frame of the answer have checksums',
+  'drop-clean-up-881987b4':
+    'an exchange that begins during the farewell ends with the links, and the close stops the scheduler and waits for it',
 };
 
 /** One mutant that was tried. */
