@@ -53,6 +53,15 @@ describe('an agreement', () => {
     expect(agreement.agrees(n2)).toBe(false);
   });
 
+  it('refuses what waits when the node stops, and what comes after, and leaves no timer', () => {
+    const { agreement, heard, armed } = harness();
+    const wait = (): void => agreement.await(n2, false, (error) => void heard.push(error?.code ?? 'ok'));
+    wait();
+    agreement.stop();
+    wait();
+    expect([heard, armed()]).toEqual([['ShuttingDown', 'ShuttingDown'], 0]);
+  });
+
   it('runs what waits for it, whichever side catches up, and asks the peer once meanwhile', () => {
     const { agreement, heard, asked, see, armed } = harness();
     const wait = (peer: NodeId): void => {

@@ -34,6 +34,7 @@ export class Agreement {
   readonly #views = new Map<NodeId, string>();
   readonly #waiting = new Map<NodeId, Set<Waiting>>();
   readonly #askedUs = new Map<NodeId, number>();
+  #stopped = false;
 
   /** `view`: this node's own ring view. `reconcile`: starts a round of gossip with a peer. */
   constructor(clock: Clock, view: () => string, reconcile: (peer: NodeId) => void) {
@@ -60,9 +61,14 @@ export class Agreement {
 
   /**
    * Calls the listener as soon as the peer agrees, at once if it does now. Calls it with `Overloaded` after a second
-   * without agreement, or if too many requests wait. Listeners with `haste` are called before the others.
+   * without agreement, or if too many requests wait, and with `ShuttingDown` after `stop`. Listeners with `haste` are
+   * called before the others.
    */
   await(peer: NodeId, haste: boolean, listener: AgreementListener): void {
+    if (this.#stopped) {
+      listener(new LockstepError('ShuttingDown'));
+      return;
+    }
     const waiting = this.#waiting.get(peer) ?? new Set<Waiting>();
     if (waiting.size >= waitingMax) {
       listener(disagreement(peer));
@@ -80,8 +86,9 @@ export class Agreement {
     this.#settle(peer);
   }
 
-  /** Refuses every waiting request with `ShuttingDown`. */
+  /** Refuses every waiting request with `ShuttingDown`, and all that come after. */
   stop(): void {
+    this.#stopped = true;
     for (const waiting of this.#waiting.values()) {
       for (const { listener, timer } of waiting) {
         timer.cancel();

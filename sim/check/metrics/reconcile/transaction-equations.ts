@@ -53,7 +53,8 @@ function outcomeEquations(numbers: Numbers, { truth, moment }: IncarnationAccoun
   const answered = Object.values(ended).reduce((sum, count) => sum + count, 0);
   const all = numbers.sum(outcomes);
   const { begun } = truth.transactions;
-  const over = moment === 'settled' || moment === 'stopped';
+  // The removal of an expired value begins at any time.
+  const over = moment === 'stopped' || (moment === 'settled' && !truth.redis.mortal);
   return [
     ...outcomeNames.map((outcome) => {
       const count = ended[outcome] ?? 0;
