@@ -29,6 +29,15 @@ describe('a call', () => {
     expect(complaint({ calls: [refused], settled: all(7) })).toContain('the minimum 7');
   });
 
+  it('counts for what members state after it', () => {
+    expect(complaint({ settled: all(3) })).toContain('7 is right');
+    const late = { ...finalized, invokedUs: 950, completedUs: 960 };
+    expect(complaint({ calls: [late], settled: all(3) })).toBe('');
+    expect(complaint({ calls: [late], settled: all(7) })).toContain('3 is right');
+    const amid = { ...finalized, completedUs: 960 };
+    for (const minimum of [3, 7]) expect(complaint({ calls: [amid], settled: all(minimum) })).toBe('');
+  });
+
   it('without a definite answer leaves either minimum, at every member', () => {
     const open = { ...refused, outcome: 'unknown', lacking: [] } as const;
     expect(complaint({ calls: [open], settled: all(7) })).toBe('');

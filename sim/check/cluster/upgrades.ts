@@ -4,8 +4,8 @@
  * - A call that finalizes succeeds only if every member runs a build that speaks the version. If one member was down, or
  *   ran an older build, from the call to its answer, the call is refused and changes nothing.
  * - Once a call has succeeded, no build starts that speaks less, whatever happens to the process or the power.
- * - After the calm all members state the same minimum: that of the last success, or, if every call was refused, the one
- *   from the start.
+ * - After the calm all members state the same minimum: that of the last success before, or, if every call was refused,
+ *   the one from the start.
  * - With every member on today's build, an operator who repeats the call finalizes, and all members state today's version.
  *
  * Skipped: starts on disks that may forget, and the value (not the agreement) where a call has no definite answer.
@@ -65,10 +65,16 @@ function compareStarts({ starts, calls, forgetful }: UpgradeEvidence, tally: Tal
 }
 
 function compareSettled({ settled, calls, first, forgetful }: UpgradeEvidence, tally: Tally): void {
-  const done = calls.flatMap(({ outcome, minimum }) => (outcome === 'finalized' ? [minimum ?? 0] : []));
-  const isOpen = calls.some(({ outcome }) => outcome === 'partly' || outcome === 'unknown');
+  // An operator who restarts all members first may call only after they have stated it.
+  const before = calls.filter(({ invokedUs }) => settled.some(({ atUs }) => invokedUs <= atUs));
+  const isOver = (completedUs: number): boolean => settled.every(({ atUs }) => completedUs <= atUs);
+  const done = before.filter(({ outcome, completedUs }) => outcome === 'finalized' && isOver(completedUs));
+  const isOpen = before.some(
+    ({ outcome, completedUs }) =>
+      outcome === 'partly' || outcome === 'unknown' || (outcome === 'finalized' && !isOver(completedUs)),
+  );
   const stated = settled.find(({ minimum }) => minimum !== undefined)?.minimum;
-  const least = Math.max(first, ...done);
+  const least = Math.max(first, ...done.map(({ minimum }) => minimum ?? 0));
   if (isOpen || forgetful.length > 0) {
     compareAll(settled, Math.max(stated ?? least, least), 'settled', tally);
   } else compareAll(settled, least, 'settled', tally);
