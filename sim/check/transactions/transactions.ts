@@ -457,12 +457,16 @@ function namesIn(steps: readonly TransactionStep[]): ReadonlyMap<string, string>
   return named;
 }
 
-/** Of all transactions with one idempotency key, one is applied. */
+/**
+ * Of all transactions with one idempotency key, one is applied. Not compared: those that an operator's decision left with
+ * two outcomes, which a repetition may carry out whole.
+ */
 function checkNames(steps: readonly TransactionStep[], tally: Tally): void {
   const named = namesIn(steps);
+  const mixed = mixedHeuristically(steps, decidedIn(steps));
   const done = new Map<string, string>();
   for (const { step, xid, atUs } of steps) {
-    const name = step === 'p.applied.synced' ? named.get(xid) : undefined;
+    const name = step === 'p.applied.synced' && !mixed.has(xid) ? named.get(xid) : undefined;
     if (name === undefined) continue;
     const first = done.get(name) ?? xid;
     done.set(name, first);
