@@ -75,6 +75,11 @@ export class ExchangeObserver {
   /** Nodes whose tree has an altered leaf. */
   readonly #altered = new Set<string>();
   readonly #rotten = new Set<string>();
+  /**
+   * By node whose store takes no writes any more: keys whose newest record may belong to the write that failed. The disk
+   * may have taken it whole; the node does not count it before its next start.
+   */
+  readonly #doubted = new Map<string, ReadonlySet<string>>();
   #moving = false;
 
   constructor(world: World, cluster: Cluster) {
@@ -83,7 +88,13 @@ export class ExchangeObserver {
     for (const name of cluster.names) this.#watch(name);
     const on = (name: string, listener: (event: TraceEvent) => void): void =>
       void world.trace.on(name, listener);
-    on('store.opened', ({ host }) => this.#opened(host));
+    on('store.opened', ({ host }) => {
+      this.#doubted.delete(host);
+      this.#opened(host);
+    });
+    on('store.failed', ({ host, atUs }) => {
+      this.#doubted.set(host, new Set(this.#touched(host, host, atUs - slackUs).keys()));
+    });
     // What cannot be read is lost, also where the disk itself is whole.
     const failing = new Set<string>();
     on('disk.failed', ({ host, fields }) => {
@@ -244,6 +255,7 @@ export class ExchangeObserver {
         const key = nameOfKey(change.key);
         touched.set(key, (touched.get(key) ?? 0) + 1);
       }
+      for (const key of this.#doubted.get(name) ?? []) touched.set(key, (touched.get(key) ?? 0) + 1);
     }
     return touched;
   }
