@@ -2,6 +2,7 @@
  * The context that every driver of transactions works with: the services below, the node's settings, and how one node
  * asks another.
  */
+import type { Pauses } from '../io/pauses.ts';
 import { BytesError } from '../base/bytes.ts';
 import { Deferred } from '../base/deferred.ts';
 import type { ErrorCode } from '../base/errors.ts';
@@ -84,6 +85,8 @@ export interface TransactionContext {
    * That is so if the disk had an earlier incarnation, and this incarnation is younger than `retentionMs`.
    */
   mayHaveGoneBack(): boolean;
+  /** Pauses between attempts to ask another node; they end when the node stops. */
+  readonly pauses: Pauses;
 }
 
 /**

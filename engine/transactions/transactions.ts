@@ -3,6 +3,7 @@
  * resolve one by an operator's decision. Ties the coordinator, the branches, the inquiries and the recovery together,
  * and drives all of them with one timer.
  */
+import { Pauses } from '../io/pauses.ts';
 import { BytesError } from '../base/bytes.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
@@ -116,7 +117,17 @@ export class Transactions implements TransactionService {
     const batches = new BatchReplication(io, parts, options.pageItems);
     const retention = new RetentionClock(io.clock);
     const drivers = { names, retention, spread, batches };
-    this.#context = { io, parts, log, metrics, options, lives, ...drivers, mayHaveGoneBack };
+    this.#context = {
+      io,
+      parts,
+      log,
+      metrics,
+      options,
+      lives,
+      ...drivers,
+      mayHaveGoneBack,
+      pauses: new Pauses(io.clock),
+    };
     this.#spread = spread;
     this.#handed = batches;
     this.names = new IdempotencyService(this.#context, spread, {
@@ -212,6 +223,7 @@ export class Transactions implements TransactionService {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#coordinator.stop();
+    this.#context.pauses.stop();
     this.#context.log.flush();
     this.#branches.locks.close();
   }

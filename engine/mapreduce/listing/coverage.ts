@@ -13,13 +13,13 @@
 import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
+import { Pauses } from '../../io/pauses.ts';
 import type { ByteString, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import { bucketPrefix, unpackKey } from '../../base/object-key.ts';
 import type { Asking, RoundDependencies } from '../../replication/round-dependencies.ts';
 import { askPeer, replyError, roundError, troubleError } from '../../replication/round-dependencies.ts';
 import { standbyLast } from '../../replication/plan.ts';
-import type { Timer } from '../../io/clock.ts';
 import type { Io } from '../../io/io.ts';
 import { distance } from '../../cluster/ring/arc.ts';
 import type { Member } from '../../cluster/ring/ring.ts';
@@ -84,14 +84,14 @@ export class Coverage {
   readonly #io: Pick<Io, 'spawn'>;
   readonly #parts: CoverageDependencies;
   readonly #local: LocalListing;
-  /** Pauses between two rounds that are under way. */
-  readonly #rests = new Map<Timer, Deferred<void>>();
-  #stopped = false;
+  /** Pauses between two rounds. */
+  readonly #pauses: Pauses;
 
   constructor(io: Pick<Io, 'spawn'>, parts: CoverageDependencies, local: LocalListing) {
     this.#io = io;
     this.#parts = parts;
     this.#local = local;
+    this.#pauses = new Pauses(parts.clock);
   }
 
   /**
@@ -131,12 +131,7 @@ export class Coverage {
 
   /** The node stops: listings wait for no further round, and reject with `ShuttingDown` instead. */
   stop(): void {
-    this.#stopped = true;
-    for (const [timer, over] of this.#rests) {
-      timer.cancel();
-      over.resolve();
-    }
-    this.#rests.clear();
+    this.#pauses.stop();
   }
 
   /** Answers a listing request of a peer. */
@@ -198,16 +193,9 @@ export class Coverage {
   }
 
   async #rest(): Promise<void> {
-    if (!this.#stopped) {
-      const over = new Deferred<void>();
-      const timer = this.#parts.clock.after(roundRestUs, () => {
-        this.#rests.delete(timer);
-        over.resolve();
-      });
-      this.#rests.set(timer, over);
-      await over.promise;
-    }
-    if (this.#stopped) throw new LockstepError('ShuttingDown', 'the node stops while names are listed');
+    const over = new Deferred<boolean>();
+    this.#pauses.take(roundRestUs, (stopped) => over.resolve(stopped));
+    if (await over.promise) throw new LockstepError('ShuttingDown', 'the node stops while names are listed');
   }
 
   /**

@@ -54,6 +54,7 @@ export function claimName(
   const answer = new Deferred<Voted | undefined>();
   const nodes = new Set(quorums.flatMap((quorum) => [...quorum.nodes]));
   const { clock } = context.io;
+  const { pauses } = context;
   const beganUs = clock.nowUs();
   const mayHaveGoneBack = context.mayHaveGoneBack();
   const timeoutUs = Math.floor(context.parts.settings.timeoutMs * 250);
@@ -69,7 +70,7 @@ export function claimName(
     if (awaited === 0) end(enough ? undefined : unknown());
     else if (enough && !mayHaveGoneBack) end(undefined);
     else if (enough && unlinked === 0)
-      grace ??= clock.after(Math.max(graceUsMin, clock.nowUs() - beganUs), () => end(undefined));
+      grace ??= pauses.take(Math.max(graceUsMin, clock.nowUs() - beganUs), () => end(undefined));
   };
   const hear = (node: NodeId, reply: BranchReply | NoAnswer): void => {
     awaited -= 1;
@@ -96,9 +97,10 @@ export function claimName(
       clock.nowUs() + retryUs < beganUs + timeoutUs
     ) {
       unlinked += 1;
-      clock.after(retryUs, () => {
+      pauses.take(retryUs, (stopped) => {
         unlinked -= 1;
-        ask(node, request);
+        if (stopped) hear(node, unsent);
+        else ask(node, request);
       });
     } else hear(node, unsent);
   };
