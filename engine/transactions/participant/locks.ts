@@ -47,6 +47,7 @@ export class Locks implements ReadGate {
   readonly #readWaitUs: number;
   readonly #locks = new TransientMap<PackedKey, Lock>();
   #released: () => void = () => undefined;
+  #closed = false;
 
   /** `readWaitUs`: how long a reader waits for a key, in microseconds. */
   constructor(clock: Clock, readWaitUs: number) {
@@ -168,6 +169,10 @@ export class Locks implements ReadGate {
       proceed(undefined);
       return;
     }
+    if (this.#closed) {
+      proceed(new LockstepError('ShuttingDown'));
+      return;
+    }
     const timer = this.#clock.after(this.#readWaitUs, () => {
       lock.readers?.delete(reader);
       proceed(new LockstepError('Timeout', `the key waits for the outcome of the transaction ${lock.xid}`));
@@ -177,8 +182,9 @@ export class Locks implements ReadGate {
     lock.readers.add(reader);
   }
 
-  /** The node stops: every reader goes on with `ShuttingDown`. */
+  /** The node stops: every reader goes on with `ShuttingDown`, and every later one at once. */
   close(): void {
+    this.#closed = true;
     for (const lock of this.#locks.values()) {
       for (const reader of lock.readers ?? []) {
         reader.timer.cancel();
