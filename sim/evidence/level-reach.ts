@@ -1,4 +1,4 @@
-/** What the consistency levels of a plan's settings make a read see. */
+/** What the consistency levels of a plan's settings make a read see, and how late a request may take effect. */
 
 /** An operation, as far as levels are concerned. */
 interface Asked {
@@ -15,12 +15,21 @@ export interface LevelReach {
   readonly meets: boolean;
   /** A write is acknowledged once a majority of every datacenter has it. */
   readonly everywhere: boolean;
+  /** How long a node works on a request, in microseconds; its client may give up sooner. */
+  readonly requestUsMax: number;
 }
+
+/** `request_timeout_ms` of a plan that does not set it. */
+const requestMsUsual = 5_000;
 
 /** The reach of a plan's settings. Levels that are not set are `DC_QUORUM`. */
 export function levelReach(settings: Readonly<Record<string, unknown>>): LevelReach {
-  const { read_consistency: read, write_consistency: write } = settings;
-  return { meets: read !== 'DC_ONE' && write !== 'DC_ONE', everywhere: write === 'DC_EACH_SAFE_QUORUM' };
+  const { read_consistency: read, write_consistency: write, request_timeout_ms: requestMs } = settings;
+  return {
+    meets: read !== 'DC_ONE' && write !== 'DC_ONE',
+    everywhere: write === 'DC_EACH_SAFE_QUORUM',
+    requestUsMax: (typeof requestMs === 'number' ? requestMs : requestMsUsual) * 1000,
+  };
 }
 
 /** Whether a read must see a write that was acknowledged before it began. */

@@ -67,6 +67,21 @@ it('the errors of clocks excuse what they explain, and no more', () => {
   expect(reasonsOf(look(60, undefined), ahead)[0]).toContain('has not lived its time');
 });
 
+it('a write that its client gave up may be carried out as long as its node works on it', () => {
+  const clocks = new Map([
+    ['n1', exact],
+    ['n2', exact],
+  ]);
+  const given = (atMs: number, outcome: RedisRecord['outcome']): readonly string[] => {
+    const read = { ...look(atMs, 'q1'), final: true };
+    return checkRedisExpiry([record({ outcome }), read], clocks, levelReach({ request_timeout_ms: 500 }))
+      .reasons;
+  };
+  expect(given(550, 'unknown')).toEqual([]);
+  expect(given(700, 'unknown')[0]).toContain('outlived');
+  expect(given(550, 'ok')[0]).toContain('outlived');
+});
+
 it('a value of another datacenter may not have come yet, unless writes wait for every datacenter', () => {
   const clocks = new Map([
     ['n1', exact],

@@ -40,7 +40,7 @@ export function checkRedisExpiry(
   for (const look of looks) {
     if (isMixed(mixed, `m${look.key}`)) tally.skip();
     else if (look.found === undefined) checkMissed(look, writes, clocks, reach, tally);
-    else checkFound(look, writes, clocks, tally);
+    else checkFound(look, writes, clocks, reach, tally);
   }
   for (const record of records) if (record.kind === 'watched') checkWatched(record, clocks, reach, tally);
   return tally.report();
@@ -50,6 +50,7 @@ function checkFound(
   look: RedisRecord,
   writes: readonly RedisRecord[],
   clocks: ClockErrors,
+  { requestUsMax }: LevelReach,
   tally: Tally,
 ): void {
   const write = writes.find(({ id, key }) => id === look.found && key === look.key);
@@ -64,7 +65,11 @@ function checkFound(
   }
   // Dated by a clock that is ahead, compared with one that is behind.
   const lateMs = errorAt(write, clocks).mostMs - errorAt(look, clocks).leastMs;
-  const endUs = write.completedUs + (write.amount + lateMs) * 1000 + roundingUs;
+  const doneUs =
+    write.outcome === 'unknown'
+      ? Math.max(write.completedUs, write.invokedUs + requestUsMax)
+      : write.completedUs;
+  const endUs = doneUs + (write.amount + lateMs) * 1000 + roundingUs;
   tally.compare(look.invokedUs <= endUs, look.completedUs, () => {
     return `it has outlived its time: ${describeRedis(look)}, written by ${describeRedis(write)}`;
   });
