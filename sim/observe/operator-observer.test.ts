@@ -48,6 +48,8 @@ describe('an operator’s decision', () => {
     const agreed = 'branch.decided commit\np.decision.recv rollback\nbranch.mixed';
     expect(mixedAfter(agreed, ['t1'])).toBe(0);
     expect(mixedAfter('branch.decided rollback\np.decision.recv rollback', [])).toBe(0);
+    // A branch with nothing to write, whose coordinator has forgotten the transaction.
+    expect(mixedAfter('branch.decided rollback\np.decision.recv rollback', ['t1'])).toBe(0);
     expect(mixedAfter('p.decision.recv commit\nbranch.mixed', ['t1'])).toBe(0);
   });
 });

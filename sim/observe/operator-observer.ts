@@ -79,6 +79,8 @@ export class OperatorObserver {
     if (word === undefined) return;
     this.#words.delete(xid);
     const decided = this.#committed.has(xid) ? 'commit' : 'rollback';
-    if (word !== decided) this.#owed.set(xid, { atUs, told });
+    // A branch with nothing to write has no second phase: once its coordinator has forgotten the transaction, it hears of
+    // a rollback, which is what its operator decided.
+    if (word !== decided && word !== told) this.#owed.set(xid, { atUs, told });
   }
 }
