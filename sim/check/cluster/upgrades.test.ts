@@ -35,7 +35,9 @@ describe('a call', () => {
     expect(complaint({ calls: [late], settled: all(3) })).toBe('');
     expect(complaint({ calls: [late], settled: all(7) })).toContain('3 is right');
     const amid = { ...finalized, completedUs: 960 };
-    for (const minimum of [3, 7]) expect(complaint({ calls: [amid], settled: all(minimum) })).toBe('');
+    const [before, after] = [all(3), all(7)].map((stated) => stated.slice(0, 1));
+    const settled = [before, after].flatMap((one) => one ?? []);
+    expect(complaint({ calls: [amid], settled })).toBe('');
   });
 
   it('without a definite answer leaves either minimum, at every member', () => {

@@ -69,10 +69,10 @@ function compareSettled({ settled, calls, first, forgetful }: UpgradeEvidence, t
   const before = calls.filter(({ invokedUs }) => settled.some(({ atUs }) => invokedUs <= atUs));
   const isOver = (completedUs: number): boolean => settled.every(({ atUs }) => completedUs <= atUs);
   const done = before.filter(({ outcome, completedUs }) => outcome === 'finalized' && isOver(completedUs));
-  const isOpen = before.some(
-    ({ outcome, completedUs }) =>
-      outcome === 'partly' || outcome === 'unknown' || (outcome === 'finalized' && !isOver(completedUs)),
-  );
+  const isOpen = before.some(({ outcome }) => outcome === 'partly' || outcome === 'unknown');
+  // Some members state it before a call that finalizes meanwhile, and some after.
+  if (before.some(({ outcome, completedUs }) => outcome === 'finalized' && !isOver(completedUs)))
+    return tally.skip();
   const stated = settled.find(({ minimum }) => minimum !== undefined)?.minimum;
   const least = Math.max(first, ...done.map(({ minimum }) => minimum ?? 0));
   if (isOpen || forgetful.length > 0) {
