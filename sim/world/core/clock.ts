@@ -185,7 +185,7 @@ export class IncarnationClock implements Clock {
 
   /**
    * Fails, as an assertion of the engine does, if the node's code goes round in promises that are resolved already: no
-   * event of the world would ever come again, and on a machine the node would answer nobody.
+   * event of the world would ever come again, and on a machine the node would answer no request.
    */
   #countReading(): void {
     const { count } = this.#life.ground.timeline;
