@@ -3,7 +3,9 @@ import { expect, it } from 'vitest';
 import type { NodeId, Token } from '../../engine/base/ids.ts';
 import { encodeGossip } from '../../engine/cluster/membership/gossip-codec.ts';
 import { expectedRecord } from '../../engine/cluster/membership/settings.ts';
-import { Trace, worldEvents } from '../world/core/trace.ts';
+import type { Trace } from '../world/core/trace.ts';
+import { worldEvents } from '../world/core/trace.ts';
+import { traceOfNode } from './node-trace.fixture.ts';
 import { ServedStarts } from './served-starts.ts';
 
 /** A member file that names `n2` by its third incarnation. */
@@ -15,14 +17,7 @@ function memberFile(): Buffer {
 
 /** What `n1` does wrong in a start with these steps. */
 function wrongIn(steps: (trace: Trace, starts: ServedStarts) => void): readonly string[] {
-  const trace = new Trace(
-    () => 0,
-    undefined,
-    (name, error) => {
-      throw new Error(name, { cause: error });
-    },
-  );
-  trace.addHost('n1');
+  const trace = traceOfNode();
   const starts = new ServedStarts(
     trace,
     () => 1,

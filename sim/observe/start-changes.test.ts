@@ -1,18 +1,13 @@
 import { expect, it } from 'vitest';
 
-import { Trace, worldEvents } from '../world/core/trace.ts';
+import type { Trace } from '../world/core/trace.ts';
+import { worldEvents } from '../world/core/trace.ts';
+import { traceOfNode } from './node-trace.fixture.ts';
 import { StartChanges } from './start-changes.ts';
 
 /** What the first incarnation of `n1` changes in its store before it is open, of these steps. */
 function changedBy(steps: (trace: Trace, changes: StartChanges) => void): string | undefined {
-  const trace = new Trace(
-    () => 0,
-    undefined,
-    (name, error) => {
-      throw new Error(name, { cause: error });
-    },
-  );
-  trace.addHost('n1');
+  const trace = traceOfNode();
   const changes = new StartChanges(trace, () => 1);
   trace.happened(worldEvents.hostBooted, 0, 1);
   steps(trace, changes);
