@@ -47,7 +47,8 @@ export interface DiskWatcher {
   writes?(host: string, life: number, path: string, chunks: readonly Uint8Array[], offset: number): void;
   /**
    * Bytes have been written. `content` is the file up to the end of those bytes, `whole` is all of it (a later write
-   * may have been answered before). Both are views that must not be kept.
+   * may have been answered before). Both are views that must not be kept. Once a write has gone elsewhere
+   * (`misdirected-io`), both show what the writer believes to be in the file.
    */
   wrote?(host: string, life: number, path: string, content: Buffer, from: number, whole: Buffer): void;
   /** An incarnation learns that an operation failed. */

@@ -265,6 +265,32 @@ describe('a disk fault', () => {
     expect(room.world.ledger.total({ kind: 'misdirected-io', effect: 'writeMisdirected' })).toBe(1);
   });
 
+  it('of aim shows watchers the file as its writer believes it to be', async () => {
+    const room = diskRoom(1);
+    const seen: Buffer[] = [];
+    room.host.disk.watch({
+      wrote: (_host, _life, _path, _content, _from, whole) => void seen.push(Buffer.from(whole)),
+    });
+    const bytes = await room.run(async (disk) => {
+      const file = await appended(disk, 'log', [Buffer.from('head')]);
+      room.host.disk.inject({ kind: 'misdirected-io', count: 1 });
+      await file.writeAt([Buffer.alloc(600, 1)], 512);
+      await file.writeAt([Buffer.from('tail')], 1112);
+      await file.truncate(1114);
+      await file.writeAt([Buffer.from('!')], 1114);
+      return (await readFile(disk, 'log', 99_999)) ?? Buffer.alloc(0);
+    });
+    const believed = Buffer.concat([
+      Buffer.from('head'),
+      Buffer.alloc(508),
+      Buffer.alloc(600, 1),
+      Buffer.from('tail'),
+    ]);
+    expect(seen[2]).toEqual(believed);
+    expect(seen[3]).toEqual(Buffer.concat([believed.subarray(0, 1114), Buffer.from('!')]));
+    expect(bytes.subarray(0, 4)).toEqual(Buffer.alloc(4, 1));
+  });
+
   it('between two lives wipes, rolls back, swaps or cuts', async () => {
     const room = diskRoom(1);
     await room.run(async (disk) => {

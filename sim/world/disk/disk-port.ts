@@ -13,7 +13,8 @@ import type { Holding, Incarnation } from '../cluster/incarnation.ts';
 import type { TimelineEvent } from '../core/timeline.ts';
 import { worldEvents } from '../core/trace.ts';
 import type { DiskWatcher } from '../core/watchers.ts';
-import type { OpenFile, Write } from './pending-writes.ts';
+import { IntendedContent } from './intended-content.ts';
+import type { OpenFile, Write, Written } from './pending-writes.ts';
 
 /** The disk port of one incarnation. */
 export class IncarnationDisk implements Disk {
@@ -157,6 +158,8 @@ class LifeFile implements DiskFile, Holding {
   readonly #file: OpenFile;
   readonly #writable: boolean;
   readonly path: string;
+  /** Undefined while every write has gone where it was aimed. */
+  #intended: IntendedContent | undefined;
   #closed = false;
 
   constructor(disk: IncarnationDisk, file: OpenFile, writable: boolean) {
@@ -234,30 +237,23 @@ class LifeFile implements DiskFile, Holding {
     host.beginWrite(write);
   }
 
-  #finishWrite(write: Write): { readonly count: number; readonly at: number } {
+  #finishWrite(write: Write): Written {
     const { life, host } = this.#disk;
     const written = host.finishWrite(write);
-    const { offset } = write;
-    const { count, at } = written;
+    const { chunks, offset } = write;
+    const { count, before } = written;
+    if (before !== undefined) this.#intended ??= new IntendedContent(before);
+    this.#intended?.write(chunks, offset, count);
     if (host.watchers.some(hearsOfWrites)) {
       const { image } = this.#file;
-      const aimed = at === offset;
-      const content = aimed ? image.view(0, offset + count) : this.#asAimed(write, count);
-      const whole = aimed ? image.view(0, image.length) : content;
+      const whole = this.#intended?.view() ?? image.view(0, image.length);
+      const content = whole.subarray(0, offset + count);
       for (const watcher of host.watchers) {
         watcher.wrote?.(life.host, life.number, this.path, content, offset, whole);
       }
     }
     this.#happened(worldEvents.fileWritten, count, this.#file.image.view(offset, offset + count));
     return written;
-  }
-
-  /** The file as the writer of a misdirected write believes it to be. */
-  #asAimed({ chunks, offset }: Write, count: number): Buffer {
-    const content = Buffer.alloc(offset + count);
-    this.#file.image.view(0, offset).copy(content);
-    Buffer.concat(chunks).copy(content, offset, 0, count);
-    return content;
   }
 
   sync(): Promise<void> {
@@ -275,6 +271,7 @@ class LifeFile implements DiskFile, Holding {
     if (!this.#writable) return this.#refuse('truncate');
     return this.#operate('truncate', this.#tuning.nameLatency, () => {
       this.#disk.host.truncate(this.#file, length);
+      this.#intended?.truncate(length);
       this.#happened(worldEvents.fileTruncated, length);
     });
   }

@@ -19,7 +19,7 @@ import type { Incarnation } from '../cluster/incarnation.ts';
 import { Directory, Names } from './directory-entries.ts';
 import type { WorldRandom } from '../core/random.ts';
 import type { DiskWatcher } from '../core/watchers.ts';
-import type { OpenFile, Write } from './pending-writes.ts';
+import type { OpenFile, Write, Written } from './pending-writes.ts';
 import { WritesUnderWay } from './pending-writes.ts';
 
 /** The disk of one host. */
@@ -241,11 +241,10 @@ export class HostDisk {
     );
   }
 
-  /** Returns how many bytes were written, and where (`misdirected-io`). */
-  finishWrite(write: Write): { readonly count: number; readonly at: number } {
+  finishWrite(write: Write): Written {
     const { file, chunks, offset, bytes } = write;
     this.#writes.end(write);
-    if (bytes === 0) return { count: 0, at: offset };
+    if (bytes === 0) return { count: 0, at: offset, before: undefined };
     this.#failWrite(write);
     const room = this.#room(file, offset, bytes);
     if (room === 0) {
@@ -254,9 +253,10 @@ export class HostDisk {
     }
     const count = this.#drawTransfer(Math.min(bytes, room), 'write-error', file.path);
     const at = this.#aim(file, offset);
+    const before = at === offset ? undefined : Buffer.from(file.image.view(0, file.image.length));
     file.image.write(chunks, at, count);
     if (at !== offset) this.#noteMisdirected(file, offset, at, count);
-    return { count, at };
+    return { count, at, before };
   }
 
   /** Makes the bytes of a durable write durable, just after they were written. Returns how many are. */

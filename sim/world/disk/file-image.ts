@@ -380,7 +380,8 @@ function eachSector(ranges: readonly number[], see: (from: number, to: number) =
 }
 
 /** A larger buffer for at least `bytes`: the first `used` copied, the rest zeros. */
-function grown(buffer: Buffer, used: number, bytes: number): Buffer<ArrayBuffer> {
+/** A buffer of at least `bytes` bytes that begins with the first `used` bytes of `buffer`. */
+export function grown(buffer: Buffer, used: number, bytes: number): Buffer<ArrayBuffer> {
   const room = Buffer.alloc(Math.max(bytes, buffer.length * 2, 4096));
   buffer.copy(room, 0, 0, used);
   return room;

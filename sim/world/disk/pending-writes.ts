@@ -17,6 +17,16 @@ export interface Write {
   readonly bytes: number;
 }
 
+/** What became of a write. */
+export interface Written {
+  /** Bytes that were written. */
+  readonly count: number;
+  /** Where they went: elsewhere than aimed only with `misdirected-io`. */
+  readonly at: number;
+  /** A copy of the file before a write that went elsewhere. */
+  readonly before: Buffer | undefined;
+}
+
 /** The unanswered writes of one disk. */
 export class WritesUnderWay {
   /** In the order of their calls. */
