@@ -88,6 +88,7 @@ export const rareBranches = {
   'replica.former-epoch-refused': 'a replica refuses a key whose bucket was flushed since',
   'replica.lost-key-fetched': 'a key that is written over a lost copy is fetched from the other replicas',
   'replica.later-epoch-learnt': 'a replica learns that a bucket was flushed from the key of a request',
+  'ring-change.joins-without-a-link': 'a joining node begins although a member has no link to it yet',
   'ring-change.lets-replacement-go-first':
     'a join or a leave waits, since another member is to replace a dead one',
   'ring-change.lost-records-fetched':

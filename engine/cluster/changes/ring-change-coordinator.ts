@@ -14,6 +14,9 @@
  * replacement of a dead member goes first: a join or a leave that is not switching yet steps back before it, since it may
  * wait for the dead member itself, to which a leaving node of its rack must give its ranges.
  *
+ * A joining node begins to copy once every member that is not DOWN has a link to it, or two seconds after all else is
+ * ready. Writes go to it from that step on, and a member without a link could not send it its copy.
+ *
  * An operator's STANDBY is no ring change, since no token changes hands. But neither begins while the other is being
  * saved.
  *
@@ -45,6 +48,8 @@ import type { Transfer } from './transfer.ts';
 const lookUs = 50_000;
 /** How long a failed range waits before it is tried again. */
 const retryUs = 200_000;
+/** How long a joining node waits for the links of members that it does not know to be DOWN. */
+const linkPatienceUs = 2_000_000;
 /** How long the coordinator waits before it retries a step that the disk did not take. */
 const diskRestUs = 1_000_000;
 
@@ -263,11 +268,30 @@ export class RingChangeCoordinator {
     return false;
   }
 
-  /** Waits until no other member moves and all members agree with this node's ring view. Returns false if stopped. */
+  /**
+   * Waits until no other member moves and all members agree with this node's ring view; a joining node waits for their
+   * links as well. Returns false if stopped.
+   */
   #turn(): Promise<boolean> {
+    let readyUs: number | undefined;
     return this.#wait(() => {
       if (this.#letsReplace() || this.#isTaken()) return false;
-      return this.#isAlone() && this.#isAgreed() && this.#isHandedOver();
+      if (!this.#isAlone() || !this.#isAgreed() || !this.#isHandedOver()) return false;
+      if (this.#isLinked()) return true;
+      readyUs ??= this.#io.clock.nowUs();
+      const isLate = this.#io.clock.nowUs() - readyUs >= linkPatienceUs;
+      if (isLate) sometimes('ring-change.joins-without-a-link');
+      return isLate;
+    });
+  }
+
+  /** True for a settled member, and for a joining node to which every member has a link that is not DOWN. */
+  #isLinked(): boolean {
+    const { replaces, state } = this.#membership.self;
+    if (state !== 'JOINING') return true;
+    return this.#membership.ring.members.every(({ node }) => {
+      if (node === this.#self.node || node === replaces || this.#membership.hasLinked(node)) return true;
+      return this.#membership.state(node) === 'DOWN';
     });
   }
 

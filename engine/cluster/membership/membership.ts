@@ -80,6 +80,8 @@ export class Membership {
   readonly #indexes: Map<NodeId, number>;
   readonly #peers = new Map<NodeId, KnownPeer>();
   readonly #news = new PeerNews();
+  /** Peers that have sent this process a gossip request. */
+  readonly #callers = new Set<NodeId>();
   readonly #departure = new Departure();
   /** Members that have left, until this node's disk has that. */
   readonly #departing = new Set<NodeId>();
@@ -307,6 +309,11 @@ export class Membership {
     return [this.#table.self, ...this.#table.peers()].filter((record) => !record.left);
   }
 
+  /** True if the peer has had a link to this process: it has sent a gossip request on it. */
+  hasLinked(node: NodeId): boolean {
+    return this.#callers.has(node);
+  }
+
   /** Whether the node declares that it joins. */
   isJoining(node: NodeId): boolean {
     return this.members().some((record) => record.node === node && record.state === 'JOINING');
@@ -398,6 +405,7 @@ export class Membership {
 
   /** Answers a peer's gossip message. Throws `BadRequest` if it does not decode. */
   answer(from: NodeId, words: Uint8Array): Uint8Array {
+    this.#callers.add(from);
     return this.#gossip.answer(from, words);
   }
 

@@ -181,7 +181,7 @@ const disagreements: readonly string[] = [
 
 function silence(
   numbers: Numbers,
-  { clients, redis, shortReadWait, ringChanges }: IncarnationAccount['truth'],
+  { clients, redis, shortReadWait }: IncarnationAccount['truth'],
 ): readonly Claim[] {
   // A reader gives up on a key whose transaction outlasts `transaction_read_wait_ms`.
   const late = shortReadWait
@@ -193,18 +193,16 @@ function silence(
   const refused = numbers.sum('svc_read_disagreements_total', { outcome: 'refused' });
   // One refused read may stand for several commands of a pipeline, and an MGET for several refused reads.
   const disagreed = sumOf(redis.readErrors, disagreements) + sumOf(redis.writeErrors, disagreements);
-  // A member that hears of a joining node with that node's first step has no link to it yet, so a write of that instant
-  // lacks its copy. A transaction that was decided before a flush is refused by the replicas that know of the flush.
-  const unmet = redis.flushes || ringChanges > 0 ? sumOf(redis.writeErrors, ['NOQUORUM']) : 0;
   return [
     ...silentPool.map((field) => isNone(field, numbers.pool(field))),
     // Copies differ while a write is in progress, and a read at a SAFE level is then refused: a client's, or the one
-    // that a client's conditional write or Redis command begins with.
+    // that a client's conditional write or Redis command begins with. A transaction that was decided before a flush is
+    // refused by the replicas that know of the flush, so its level is not met.
     between(
       'client_non_quorum_r_responses and client_non_quorum_w_responses but for disagreements, with no fault injected',
       numbers.pool('client_non_quorum_r_responses') + numbers.pool('client_non_quorum_w_responses') - refused,
       disagreed > 0 ? -refused : 0,
-      late + Math.max(0, disagreed - 1) + unmet,
+      late + Math.max(0, disagreed - 1) + (redis.flushes ? sumOf(redis.writeErrors, ['NOQUORUM']) : 0),
     ),
     between(`${timeouts}, with no fault injected`, numbers.sum(timeouts), 0, late),
     ...silentServer.map((field) => isNone(field, numbers.server(field))),
