@@ -28,6 +28,15 @@ export const startsOnFailingDisks: Scenario = {
       choices: { role: ['any', 'objects', 'hints', 'identity', 'members', 'manifest'] },
       always: true,
     },
+    // Starts that have read the head of their open segment cannot read on.
+    {
+      kind: 'read-error',
+      count: [3, 5],
+      forUs: [1_000_000, 2_500_000],
+      params: { oneIn: [1, 2] },
+      choices: { role: ['log-records'] },
+      always: true,
+    },
     ...(['write-error', 'sync-error'] as const).map((kind) => ({
       kind,
       count: [1, 3] as const,

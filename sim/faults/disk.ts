@@ -5,6 +5,7 @@
  * When the disk of a node is healed whose store gave up writing (after a failed write or sync), the node is restarted
  * in order, as its operator would do. A node whose disk was full must notice by itself that there is space again.
  */
+import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
 import { playsRole } from '../plan/file-roles.ts';
 import type { Wipe } from '../check/transactions/transactions.ts';
 import type { Survival } from '../world/cluster/host.ts';
@@ -20,11 +21,13 @@ import { targetOf } from './fault.ts';
 const ms = 1000;
 
 /** Which of a node's files a disk fault touches (`plan/file-roles.ts` maps roles to paths). */
-const role: ParameterRange = {
+const role = {
   kind: 'choice',
   of: ['any', 'log', 'hint', 'manifest', 'identity', 'members', 'snapshot'],
   named: ['objects', 'hints'],
-};
+} as const satisfies ParameterRange;
+/** All of a log but its head: a start that has found a log to be its own cannot go on to read it. */
+const logRecords = 'log-records';
 /** One in so many operations is struck. */
 const oneIn: ParameterRange = { kind: 'integer', min: 1, max: 50 };
 
@@ -47,7 +50,7 @@ export const diskFaults = {
     description: 'some reads of a disk fail',
     aim: 'node',
     lasting: true,
-    params: { oneIn, role },
+    params: { oneIn, role: { ...role, named: [...role.named, logRecords] } },
     strike: (fault, context) =>
       context.state(diskFaultsOf).last(fault, { ...ruleOf(fault), kind: 'read-error' }),
   },
@@ -479,7 +482,9 @@ function cutNewestLog(disk: HostDisk, permille: number): void {
 }
 
 /** Strikes one in `oneIn` operations on files of the role. */
-function ruleOf({ params }: Fault): Pick<DiskFault, 'chance' | 'matches'> {
+function ruleOf({ params }: Fault): Pick<DiskFault, 'chance' | 'matches' | 'fromOffset'> {
   const role = String(params['role']);
-  return { chance: [1, Number(params['oneIn'])], matches: (path) => playsRole(path, role) };
+  const chance = [1, Number(params['oneIn'])] as const;
+  if (role !== logRecords) return { chance, matches: (path) => playsRole(path, role) };
+  return { chance, matches: (path) => playsRole(path, 'log'), fromOffset: segmentHeadBytes };
 }

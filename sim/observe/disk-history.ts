@@ -152,6 +152,7 @@ export class DiskHistory {
       failed: (node, life, operation, path, failure) => {
         if (failure === 'fault' || failure === 'noSpace') this.#troubled.add(`${node}/${life}`);
         if (failure !== 'fault' || operation !== 'read') return;
+        this.#served.refusedRead(node, path);
         const key = `${node}/${life}:${path}`;
         if (!this.#failedReads.has(key))
           this.#failedReads.set(key, { node, life, path, atUs: this.#world.nowUs });

@@ -147,7 +147,9 @@ export class Monitor {
       owners,
       needsAny(plan.floors, 'dates') ? this.#dates : undefined,
       {
-        mayRot: nodesExcepted(plan.faults, 'causality').size > 0,
+        mayBeUnreadable:
+          nodesExcepted(plan.faults, 'causality').size > 0 ||
+          plan.faults.some(({ kind }) => kind === 'read-error'),
         forgetful: nodesExcepted(plan.faults, 'hint-delivery'),
         hintAges: this.#hintAges(),
         removed: (host, bytes) => this.#pace.removed(host, bytes),

@@ -46,7 +46,7 @@ class HintFile {
   /** Hints written before this instant, in milliseconds, are too old. */
   oldBeforeMs = 0;
   readonly witness = new ObjectObserver(() => 0, undefined, undefined, {
-    mayRot: false,
+    mayBeUnreadable: false,
     forgetful: new Set(['n9']),
     hintAges: {
       began: () => undefined,
@@ -121,11 +121,11 @@ class LogFile {
   #seq = 1;
 
   /** Without `observer`: one of its own. */
-  constructor(mayRot: boolean, observer?: ObjectObserver) {
+  constructor(mayBeUnreadable: boolean, observer?: ObjectObserver) {
     this.observer =
       observer ??
       new ObjectObserver(() => 0, undefined, undefined, {
-        mayRot,
+        mayBeUnreadable,
         forgetful: new Set(),
         hintAges: { began: () => undefined, isTooOld: () => false },
       });

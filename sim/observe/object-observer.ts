@@ -107,8 +107,8 @@ const noOwners: Owners = { replacing: () => undefined, seenBy: () => [] };
 
 /** What the contract of faults excepts in a run. */
 export interface DiskExceptions {
-  /** Bytes may rot: records are followed through merges, for `damaged`. */
-  readonly mayRot: boolean;
+  /** Bytes may rot, or the disk may refuse to read them: records are followed through merges, for `damaged`. */
+  readonly mayBeUnreadable: boolean;
   /** Nodes whose disks may forget what they had acknowledged. */
   readonly forgetful: ReadonlySet<string>;
   /** Which hints a host may give up because they are too old (`hint_age_seconds_max`). */
@@ -163,7 +163,7 @@ export class ObjectObserver {
     owners: Owners = noOwners,
     dates?: DateObserver,
     exceptions: DiskExceptions = {
-      mayRot: false,
+      mayBeUnreadable: false,
       forgetful: new Set(),
       hintAges: { began: () => undefined, isTooOld: () => false },
     },
@@ -335,7 +335,7 @@ export class ObjectObserver {
     const room = segmentPath.exec(path)?.[1];
     const tail = room === undefined ? undefined : this.#tailOf(`${host}:${path}`, content);
     this.#spread?.judge(this.#nowUs());
-    if (tail === undefined || (tail.head.merge && !this.#exceptions.mayRot)) return;
+    if (tail === undefined || (tail.head.merge && !this.#exceptions.mayBeUnreadable)) return;
     tail.read(content, from, (record) => {
       if (tail.head.merge) return this.#copied(host, path, record);
       this.#merges.wrote(host, room ?? '', record);

@@ -93,3 +93,15 @@ it('a node that gives up the file of its hash tree does so durably before it ser
   expect(wrong((trace) => trace.logged(0, 'error', 'aae.snapshot.kept', {}))).toEqual([]);
   expect(wrong(() => undefined)).toHaveLength(1);
 });
+
+it('a start cuts nothing from a log of which it was refused a read', () => {
+  const cut = (trace: Trace, path: string): void => trace.logged(0, 'warn', 'store.tail.cut', { path });
+  const wrong = wrongIn((trace, starts) => {
+    starts.refusedRead('n1', 'store/00000001.log');
+    cut(trace, 'store/00000002.log');
+    cut(trace, 'store/00000001.log');
+    trace.happened(worldEvents.hostBooted, 0, 1);
+    cut(trace, 'store/00000001.log');
+  });
+  expect(wrong).toEqual(['cuts the end of store/00000001.log, of which the disk has refused it a read']);
+});

@@ -9,6 +9,8 @@
  *   the store has written records with the numbers of those that it lost, and the tree counts those as known.
  * - A store that is moved aside loses its manifest first, durably. Else a power loss may leave the manifest with only some
  *   of the files that it names, and the next start opens what it should have moved aside.
+ * - A start that the disk refuses to read a log cuts nothing from it. The unread bytes may be acknowledged records, so the
+ *   start has to give up.
  */
 import { decodeGossip } from '../../engine/cluster/membership/gossip-codec.ts';
 import { LockstepError } from '../../engine/base/errors.ts';
@@ -46,6 +48,8 @@ export class ServedStarts {
   readonly #synced = new Set<string>();
   /** Directories whose manifest was moved aside, not yet durably. */
   readonly #undurable = new Set<string>();
+  /** Files, as `n1:store/00000001.log`, of which the disk has refused the host's incarnation a read. */
+  readonly #refused = new Set<string>();
   /** By host, the name in the hash tree's directory that the start has changed, not yet durably. */
   readonly #tree = new Map<string, string>();
 
@@ -57,7 +61,7 @@ export class ServedStarts {
   ) {
     this.#lifeOf = lifeOf;
     trace.on('host.booted', ({ host }) => {
-      for (const places of [this.#synced, this.#undurable])
+      for (const places of [this.#synced, this.#undurable, this.#refused])
         for (const place of [...places]) if (place.startsWith(`${host}:`)) places.delete(place);
       this.#tree.delete(host);
       const bytes = this.#altered.has(host) ? undefined : fileOf(host, memberFile);
@@ -68,6 +72,11 @@ export class ServedStarts {
       const path = this.#tree.get(event.host);
       if (path !== undefined)
         this.#report(event, `serves before it is durable that it gave up the hash tree (${path})`);
+    });
+    trace.on('store.tail.cut', (event) => {
+      const path = String(event.fields['path']);
+      if (this.#refused.has(`${event.host}:${path}`))
+        this.#report(event, `cuts the end of ${path}, of which the disk has refused it a read`);
     });
     // The disk refused it, or refused to make it durable.
     trace.on('aae.snapshot.kept', ({ host }) => void this.#tree.delete(host));
@@ -87,6 +96,11 @@ export class ServedStarts {
   /** A fault has altered the file at the path; the empty path: the whole disk. */
   altered(host: string, path: string): void {
     if (path === '' || path === memberFile || path === `${memberFile}.new`) this.#altered.add(host);
+  }
+
+  /** The disk has refused the host's incarnation to read the file at the path. */
+  refusedRead(host: string, path: string): void {
+    this.#refused.add(`${host}:${path}`);
   }
 
   #compare(event: TraceEvent): void {

@@ -8,8 +8,9 @@
  * or returned altered bytes, and as `FormatUnsupported` only if its build is older than a finalized upgrade. A refused
  * start leaves no resource behind, and one that refuses its store leaves the store as it was. Each such start is one
  * comparison. A start that serves knows the members that its member file names. It syncs a store's directory before it
- * changes a name there, gives up the file of its hash tree durably before the node serves, and moves an unreadable store
- * aside in steps that a power loss may interrupt. Each breach is one comparison.
+ * changes a name there, gives up the file of its hash tree durably before the node serves, moves an unreadable store
+ * aside in steps that a power loss may interrupt, and cuts nothing from a log that the disk refused to read. Each breach
+ * is one comparison.
  *
  * Skipped: bursts that never reached their node (it was down, or the network lost them), connection ends that a fault
  * explains, and starts that did not complete.

@@ -20,6 +20,8 @@ export interface DiskFault {
   readonly pathPrefix?: string;
   /** Only files for whose path this returns true. Default: all. */
   readonly matches?: (path: string) => boolean;
+  /** `read-error`: only reads at this offset or beyond it. Default: all. */
+  readonly fromOffset?: number;
   /** In how many of how many cases. Default: always. */
   readonly chance?: readonly [numerator: number, denominator: number];
   /** Strikes at most this often. Default: no limit. */
@@ -63,11 +65,18 @@ export class DiskFaults {
     this.#rules.length = 0;
   }
 
-  /** The fault of this kind that strikes an operation on a file now; undefined if none does. */
-  strike(kind: DiskFaultKind, path: string, operation?: DiskOperation): DiskFault | undefined {
+  /** The fault of this kind that strikes an operation on a file now, at `offset`; undefined if none does. */
+  strike(
+    kind: DiskFaultKind,
+    path: string,
+    operation?: DiskOperation,
+    offset = Infinity,
+  ): DiskFault | undefined {
     if (this.#rules.length === 0) return undefined;
     const concerns = ({ fault }: Rule): boolean =>
-      fault.kind === kind && (operation === undefined || (fault.operations ?? ['write']).includes(operation));
+      fault.kind === kind &&
+      (operation === undefined || (fault.operations ?? ['write']).includes(operation)) &&
+      offset >= (fault.fromOffset ?? 0);
     return this.#rules.find((rule) => concerns(rule) && this.#strikes(rule, path))?.fault;
   }
 

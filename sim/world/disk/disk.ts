@@ -221,7 +221,7 @@ export class HostDisk {
 
   read(file: OpenFile, into: Uint8Array, offset: number): number {
     const place = `${this.#host}:${file.path}`;
-    if (this.#faults.strike('read-error', file.path) !== undefined) {
+    if (this.#faults.strike('read-error', file.path, undefined, offset) !== undefined) {
       this.#ground.ledger.enter('read-error', place, 'operationFailed');
       throw new DiskError('fault', 'read', file.path);
     }
