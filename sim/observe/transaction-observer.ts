@@ -74,6 +74,8 @@ export class TransactionObserver {
   readonly #prepared = new Map<string, Prepared>();
   /** Branches that an operator decided, with the time of the decision. */
   readonly #byHand = new Map<string, number>();
+  /** Those that were rolled back and have heard of the commit: they stay until their coordinator says forget. */
+  readonly #mixed = new Set<string>();
   readonly #longestUs: Record<'prepare' | 'decision' | 'commit', number> = {
     prepare: 0,
     decision: 0,
@@ -235,12 +237,8 @@ export class TransactionObserver {
           this.#prepared.set(xid, { sinceMs: this.#takenMs.get(xid) ?? 0, told: false, tried: false });
         return;
       case 'xa.p.decision.recv':
-        if (fields['decision'] === 'rollback') {
-          // It waits until the operator's decision, on its way to the disk, is written or is given up.
-          if (prepared?.told === true) return;
-          this.#prepared.delete(xid);
-          this.#byHand.delete(xid);
-        } else if (prepared !== undefined) prepared.told = prepared.tried = true;
+        if (fields['decision'] === 'rollback') this.#rolledBack(xid);
+        else if (prepared !== undefined) prepared.told = prepared.tried = true;
         return;
       case 'xa.p.applied.synced':
         this.#prepared.delete(xid);
@@ -275,6 +273,9 @@ export class TransactionObserver {
         this.#byHand.set(xid, prepared?.sinceMs ?? 0);
         this.#prepared.delete(xid);
         return;
+      case 'xa.branch.mixed':
+        if (fields['decision'] === 'commit') this.#mixed.add(xid);
+        return;
       case 'xa.branch.forgotten':
         this.#sums.add('operator.abandon');
         this.#byHand.delete(xid);
@@ -292,10 +293,19 @@ export class TransactionObserver {
     }
   }
 
+  #rolledBack(xid: string): void {
+    // It waits until the operator's decision, on its way to the disk, is written or is given up.
+    if (this.#prepared.get(xid)?.told === true) return;
+    this.#prepared.delete(xid);
+    // Once every branch has acknowledged the commit, the coordinator answers a late inquiry by presumed abort.
+    if (!this.#mixed.has(xid)) this.#byHand.delete(xid);
+  }
+
   #recovered(xid: string, fields: Fields): void {
     const phase = String(fields['phase']);
     const sinceMs = this.#records.branch(xid)?.sinceMs ?? 0;
     if (phase.startsWith('heuristic')) this.#byHand.set(xid, sinceMs);
+    if (phase === 'heuristicMixed') this.#mixed.add(xid);
     if (phase !== 'prepared') return;
     this.#locks.set(xid, keysIn(fields));
     this.#prepared.set(xid, { sinceMs, told: false, tried: false });
