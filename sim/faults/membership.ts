@@ -159,26 +159,33 @@ export class Restarts {
 /** How often the operator repeats the request, in microseconds. */
 const retryUs = 300_000;
 
-/** Injects `node-standby` and records when nodes were in STANDBY. */
+/**
+ * Injects `node-standby` and records when nodes were in STANDBY.
+ *
+ * A node may carry out the operator's request later: it was paused then, or its disk is slow. It may even declare it only
+ * after a restart, if it crashed once its disk had it. The operator who wants the node to serve takes it back then, too.
+ */
 export class StandbyFaults {
   readonly #world: World;
   readonly #cluster: Cluster;
   readonly #ended: StandbyPeriod[] = [];
   /** Since when each node has been in STANDBY, as it declared itself. */
   readonly #since = new Map<string, number>();
+  /** Nodes that the operator wants to serve, and was asked to take back. */
+  readonly #wanted = new Set<string>();
   readonly #returning = new Set<string>();
+  #calm = false;
 
   constructor({ world, cluster }: FaultContext) {
     this.#world = world;
     this.#cluster = cluster;
     world.trace.on('membership.move.declared', ({ host, atUs, fields }) => {
       if (!cluster.names.includes(host)) return;
-      const fromUs = this.#since.get(host);
-      if (fields['state'] === 'STANDBY') this.#since.set(host, fromUs ?? atUs);
-      else if (fromUs !== undefined) {
-        this.#since.delete(host);
-        this.#ended.push({ node: host, fromUs, toUs: atUs });
-      }
+      if (fields['state'] === 'STANDBY') this.#isInStandby(host, atUs);
+      else this.#isBack(host, atUs);
+    });
+    world.trace.on('membership.started', ({ host, atUs, fields }) => {
+      if (cluster.names.includes(host) && fields['state'] === 'STANDBY') this.#isInStandby(host, atUs);
     });
   }
 
@@ -190,19 +197,36 @@ export class StandbyFaults {
 
   /** Puts the node in STANDBY. Returns false if it is down or refuses. */
   strike(name: string): boolean {
+    this.#wanted.delete(name);
     return this.#cluster.standby(name, false);
   }
 
   /** The operator asks until the node has returned. */
   return(name: string): void {
+    this.#wanted.add(name);
     if (this.#returning.has(name)) return;
     this.#returning.add(name);
     this.#ask(name);
   }
 
-  /** Every node that is in STANDBY returns. */
+  /** Every node that is in STANDBY, or will be, returns. */
   calm(): void {
+    this.#calm = true;
     for (const name of this.#since.keys()) this.return(name);
+  }
+
+  #isInStandby(name: string, atUs: number): void {
+    this.#since.set(name, this.#since.get(name) ?? atUs);
+    if (!this.#calm && !this.#wanted.has(name)) return;
+    // Not in the event by which the node declares itself.
+    this.#world.after(0, `return ${name}`, () => this.return(name));
+  }
+
+  #isBack(name: string, atUs: number): void {
+    const fromUs = this.#since.get(name);
+    if (fromUs === undefined) return;
+    this.#since.delete(name);
+    this.#ended.push({ node: name, fromUs, toUs: atUs });
   }
 
   #ask(name: string): void {
