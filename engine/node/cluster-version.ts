@@ -5,9 +5,10 @@
  *
  *     node/version    u8 format | u32 minimum
  *
- * It grows only. A node learns it from the node that finalizes, and from the greeting of any member that knows it; the
- * record in the store is durable before the node's own greeting states it. A node whose record asks for more than its
- * build speaks does not start.
+ * It grows only. A node learns it from the node that finalizes, and from the greeting or the gossip of any member that
+ * knows it; the record in the store is durable before the node's own greeting and gossip state it. Gossip reaches a member
+ * that missed the call that finalized and had greeted the others before they recorded it. A node whose record asks for
+ * more than its build speaks does not start.
  *
  * A new cluster holds nothing that an older build could not read: it begins with what its first nodes speak.
  */
@@ -20,7 +21,7 @@ import type { NodeId, Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { systemKey } from '../base/object-key.ts';
 import { version } from '../base/version.ts';
-import type { Membership } from '../cluster/membership/membership.ts';
+import type { Membership, Topics } from '../cluster/membership/membership.ts';
 import type { Io } from '../io/io.ts';
 import type { PeerReply } from '../peer/wire/messages.ts';
 import type { VersionRange } from '../peer/wire/versions.ts';
@@ -68,6 +69,8 @@ export class ClusterVersion {
   #store: Pick<LocalStore, 'tryWrite'> | undefined;
   #onRaised: () => void = () => undefined;
   #log: Io['log'] | undefined;
+  /** The highest minimum that is being recorded because a member stated it. */
+  #recording = 0;
   /** Writes of the record, one after another. */
   #writing: Promise<void> = Promise.resolve();
 
@@ -79,7 +82,7 @@ export class ClusterVersion {
   /**
    * Reads the record. `max`: the highest version that this node speaks. Rejects with `FormatUnsupported` if the cluster
    * was finalized beyond that, and with `StorageFailed` if the disk cannot be read. A damaged record counts as none: any
-   * member's greeting repairs it.
+   * member's greeting or gossip repairs it.
    */
   static async open(store: Pick<Store, 'get'>, max: number): Promise<ClusterVersion> {
     const ours = { min: messageVersions.min, max };
@@ -99,17 +102,35 @@ export class ClusterVersion {
     return { min: this.#minimum, max: this.#ours.max };
   }
 
-  /** Writes to `store` from now on. `onRaised` is called once a higher minimum is durable. */
-  writeTo(store: Pick<LocalStore, 'tryWrite'>, log: Io['log'], onRaised: () => void): void {
+  /**
+   * Writes to `store` from now on, and states the minimum in gossip, which `topics` spreads. `onRaised` is called once a
+   * higher minimum is durable.
+   */
+  writeTo(
+    store: Pick<LocalStore, 'tryWrite'>,
+    log: Io['log'],
+    topics: Pick<Topics, 'add'>,
+    onRaised: () => void,
+  ): void {
     this.#store = store;
     this.#log = log;
     this.#onRaised = onRaised;
+    topics.add('version', {
+      digest: () => String(this.#minimum),
+      heard: (_, digest) => this.heard(Number(digest)),
+    });
   }
 
-  /** A member's greeting states the minimum that it knows. */
-  heard({ min }: VersionRange): void {
-    if (min <= this.#minimum || min > this.#ours.max) return;
-    this.#raise(min).catch((error: unknown) => this.#logUnrecorded(min, error));
+  /** A member's greeting or gossip states the minimum that it has recorded. Records it here, too. */
+  heard(min: number): void {
+    const isNew = Number.isInteger(min) && min > this.#minimum && min > this.#recording;
+    if (!isNew || min > this.#ours.max) return;
+    this.#recording = min;
+    this.#raise(min)
+      .catch((error: unknown) => this.#logUnrecorded(min, error))
+      .finally(() => {
+        this.#recording = 0;
+      });
   }
 
   /**
@@ -134,7 +155,7 @@ export class ClusterVersion {
     return [];
   }
 
-  /** The next greeting states the minimum again. */
+  /** The next round of gossip states the minimum again. */
   #logUnrecorded(minimum: number, error: unknown): void {
     const { code, message: detail } = asLockstepError(error);
     this.#log?.event('warn', 'upgrade.version.unrecorded', { minimum, code, detail });
@@ -165,7 +186,7 @@ export class ClusterVersion {
   /**
    * Raises the cluster's minimum to what this node speaks. Every member must be reached and speak it before any member
    * raises its own: rejects with `Conflict` otherwise, and nothing has changed. If a member fails after that, rejects with
-   * `NoQuorum`: some have raised theirs, the others learn of it by greetings, and the call may be repeated.
+   * `NoQuorum`: some have raised theirs, the others learn of it by gossip, and the call may be repeated.
    */
   async finalize(parts: VersionDependencies): Promise<readonly MemberVersion[]> {
     const wanted = this.#ours.max;

@@ -526,7 +526,7 @@ function composePlane(
     admissionOf(membership, fencing, version, () => rebuild.get().notReadyReason !== undefined),
     tracedHandler(tracer, io.clock, whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers)))),
   );
-  version.writeTo(driver, io.log, () => plane.introduce(hello(rebuild.get().unread)));
+  version.writeTo(driver, io.log, membership.topics, () => plane.introduce(hello(rebuild.get().unread)));
   return plane;
 }
 
@@ -579,7 +579,7 @@ function admissionOf(
   return {
     judge: (hello, rival) => membership.judge(hello, rival),
     admitted: (hello) => {
-      version.heard(hello.messages);
+      version.heard(hello.messages.min);
       membership.admitted(hello);
     },
     refused: (by, { reason, generation, tokens }) => {
