@@ -188,6 +188,7 @@ export class ExchangeObserver {
       differingAtEnd,
       touched: this.#touched(node, peer, beganUs - slackUs),
       touchedWithin: this.#touched(node, peer, beganUs),
+      doubted: new Set([node, peer].flatMap((name) => [...(this.#doubted.get(name) ?? [])])),
       fromElsewhere: this.#fromElsewhere(open),
       removed,
       skipped: this.#whySkipped(node, peer),
@@ -255,7 +256,6 @@ export class ExchangeObserver {
         const key = nameOfKey(change.key);
         touched.set(key, (touched.get(key) ?? 0) + 1);
       }
-      for (const key of this.#doubted.get(name) ?? []) touched.set(key, (touched.get(key) ?? 0) + 1);
     }
     return touched;
   }

@@ -17,6 +17,7 @@ const exchange: ExchangeRecord = {
   differingAtEnd: new Set(),
   touched: new Map(),
   touchedWithin: new Map(),
+  doubted: new Set(),
   fromElsewhere: new Set(),
   removed: new Set(),
   flushed: new Set(),
@@ -36,6 +37,7 @@ describe('exchange-soundness', () => {
     expect(ok({ reported: [repairedK], touched: new Map([['k', 1]]) })).toBe(true);
     expect(ok({ differing: differs, touched: new Map([['k', 1]]) })).toBe(true);
     expect(ok({ differing: differs, end: 'aborted' })).toBe(true);
+    expect(ok({ differing: differs, doubted: differs })).toBe(true);
   });
 
   test('breaks for a key that was the same, and for one that was passed over', () => {
@@ -89,6 +91,7 @@ describe('repair-soundness', () => {
     const unwritten = { ...repair, differingAtEnd: differs, touchedWithin: new Map() };
     expect(ok(unwritten)).toBe(false);
     expect(ok({ ...unwritten, removed: differs })).toBe(true);
+    expect(ok({ ...repair, differingAtEnd: differs, doubted: differs })).toBe(true);
   });
 
   test('breaks for a sweep that begins before its interval is over', () => {

@@ -51,6 +51,8 @@ export interface ExchangeRecord {
    */
   readonly touched: ReadonlyMap<string, number>;
   readonly touchedWithin: ReadonlyMap<string, number>;
+  /** Keys whose newest record on either side may belong to the write that its store has failed at. */
+  readonly doubted: ReadonlySet<string>;
   /** Keys of which a side received, during the exchange, a version that neither side had at its begin. */
   readonly fromElsewhere: ReadonlySet<string>;
   /**
@@ -144,15 +146,15 @@ export function checkExchanges(
 }
 
 function compareExchange(exchange: ExchangeRecord, tally: Tally): void {
-  const { differing, flushed, touched, reported, endedUs, end } = exchange;
+  const { differing, flushed, touched, doubted, reported, endedUs, end } = exchange;
   for (const { key } of reported) {
-    tally.compare(differing.has(key) || touched.has(key), endedUs, () => {
+    tally.compare(differing.has(key) || touched.has(key) || doubted.has(key), endedUs, () => {
       return `${between(exchange)} reported ${key}, which was the same on both`;
     });
   }
   if (end !== 'finished') return;
   const found = new Set(reported.map(({ key }) => key));
-  const open = [...differing].filter((key) => !flushed.has(key));
+  const open = [...differing].filter((key) => !flushed.has(key) && !doubted.has(key));
   const missed = open.filter((key) => !touched.has(key) && !found.has(key));
   tally.compare(missed.length === 0, endedUs, () => {
     return `${between(exchange)} finished without a word of ${missed.join(', ')}, which differed all the time`;
@@ -188,10 +190,10 @@ export function checkRepairs(
 }
 
 function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
-  const { differing, differingAtEnd, touched, touchedWithin, fromElsewhere } = exchange;
+  const { differing, differingAtEnd, touched, touchedWithin, fromElsewhere, doubted } = exchange;
   const { reported, listed, endedUs, altered, removed } = exchange;
   for (const { key, outcome } of reported) {
-    if (outcome !== 'repaired' || !differing.has(key) || fromElsewhere.has(key)) continue;
+    if (outcome !== 'repaired' || !differing.has(key) || fromElsewhere.has(key) || doubted.has(key)) continue;
     // The repair itself writes the key; a second write may be a third party's.
     const writes = touchedWithin.get(key) ?? 0;
     if (writes > 1 || (writes === 0 && removed.has(key))) continue;
@@ -199,7 +201,7 @@ function compareRepairs(exchange: ExchangeRecord, tally: Tally): void {
       return `${between(exchange)} repaired ${key}, which differs all the same`;
     });
   }
-  if (differing.size > 0 || touched.size > 0 || altered) return;
+  if (differing.size > 0 || touched.size > 0 || doubted.size > 0 || altered) return;
   tally.compare(listed === 0 && reported.length === 0, endedUs, () => {
     return `${between(exchange)} listed ${listed} keys and reported ${reported.length}, though all were equal`;
   });
@@ -242,9 +244,9 @@ export function checkStaleSnapshots(exchanges: readonly ExchangeRecord[]): Check
     if (exchange.skipped !== '' || exchange.end !== 'finished') continue;
     const found = new Set(exchange.reported.map(({ key }) => key));
     for (const key of exchange.sinceSnapshot) {
-      const { differing, flushed, touched } = exchange;
+      const { differing, flushed, touched, doubted } = exchange;
       const differs = differing.has(key) && !flushed.has(key);
-      const silent = differs && !touched.has(key) && !found.has(key);
+      const silent = differs && !touched.has(key) && !doubted.has(key) && !found.has(key);
       tally.compare(!silent, exchange.endedUs, () => {
         return `${between(exchange)} called ${key} equal, which changed after the snapshot and differs`;
       });
