@@ -21,6 +21,16 @@ export const staleSnapshot: Scenario = {
     },
     { kind: 'process-crash', count: [1, 3], forUs: [10_000, 800_000], atUs: hasSnapshot, always: true },
     { kind: 'power-loss', count: [0, 2], forUs: [10_000, 800_000], atUs: hasSnapshot },
+    // What is left of the log is older than the tree.
+    {
+      kind: 'log-truncation',
+      count: [1, 1],
+      targets: ['n3'],
+      forUs: [10_000, 500_000],
+      params: { permille: [0, 500] },
+      atUs: hasSnapshot,
+      always: true,
+    },
     { kind: 'network-partition', count: [1, 3], forUs: [300_000, 2_000_000], sideMax: 1, always: true },
   ],
   stormMs: 9_000,
