@@ -28,6 +28,12 @@ export const redisKinds = [
 /** One kind of Redis operation. */
 export type RedisKind = (typeof redisKinds)[number];
 
+/** The calls of SCAN over a database, from cursor 0 until it returns 0. */
+export interface KeyWalk {
+  readonly keys: readonly string[];
+  readonly ended: boolean;
+}
+
 /** One Redis operation: what the client sent, and what it was answered. */
 export interface RedisRecord {
   /** The operation's id in the plan, or `final …` for a read after the calm. */
@@ -70,6 +76,8 @@ export interface RedisRecord {
   readonly repliedUs?: readonly number[];
   /** For a publisher: which of the client's connections it was, counted from 1. */
   readonly connection?: number;
+  /** For an audit of a flushed database: the keys that SCAN named, call by call, and whether that came to an end. */
+  readonly walked?: KeyWalk;
   /** For a listener: when it sent its commands to unsubscribe, if it did. */
   readonly leftUs?: number;
   readonly final: boolean;

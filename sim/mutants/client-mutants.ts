@@ -321,4 +321,15 @@ export const clientMutants: readonly Mutant[] = [
     oracles: ['session-guarantees'],
     seedsMax: 3,
   },
+  {
+    name: 'scan-cursor-truncated',
+    code: 'M292',
+    title: 'SCAN returns only the lower 31 bits of its cursor',
+    file: 'engine/api/redis/keyspace.js',
+    find: 'textReply(String(cursor))',
+    replace: 'textReply(String(cursor % 2 ** 31))',
+    scenario: 'flush-under-faults',
+    oracles: ['session-guarantees'],
+    seedsMax: 4,
+  },
 ];

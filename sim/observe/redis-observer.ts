@@ -40,6 +40,7 @@ const fields: Readonly<Record<string, string>> = {
   unwatch: 'other',
   echo: 'other',
   keys: 'keys',
+  scan: 'scan',
   eval: 'other',
   publish: 'other',
 };
@@ -57,6 +58,7 @@ const purposes: Readonly<Record<string, Purpose>> = {
   eval: 'write',
   watch: 'read',
   dbsize: 'read',
+  scan: 'read',
   flushdb: 'write',
   flushall: 'write',
 };
@@ -337,7 +339,7 @@ const commandAlone: readonly (readonly [string, number])[] = [['commands', 1]];
 /** Those on several keys do not wait for all others, but for more than this can tell. */
 const alone: readonly string[] = [
   ...['exec', 'watch', 'unwatch', 'mget', 'mset'],
-  ...['dbsize', 'flushdb', 'flushall', 'select'],
+  ...['dbsize', 'scan', 'flushdb', 'flushall', 'select'],
 ];
 const manyKeys: Readonly<Record<string, number>> = { mget: 1, mset: 2 };
 

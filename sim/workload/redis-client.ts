@@ -9,13 +9,18 @@ import type { Io } from '../../engine/io/io.ts';
 import { pick } from '../../engine/io/random.ts';
 import type { Outcome } from '../evidence/history.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
-import type { RedisKind, RedisRecord } from '../evidence/redis.ts';
+import type { KeyWalk, RedisKind, RedisRecord } from '../evidence/redis.ts';
 import { indefiniteErrors } from '../evidence/redis.ts';
 import type { PageCommand } from '../evidence/redis-pages.ts';
 import { pageCommands } from '../evidence/redis-pages.ts';
 import { listenPlan, publishCommands } from '../evidence/redis-messages.ts';
 import type { DatabaseAct } from '../evidence/redis-databases.ts';
-import { databaseActOf, databaseCommands, isDatabaseWrite } from '../evidence/redis-databases.ts';
+import {
+  databaseActOf,
+  databaseCommands,
+  flushedDatabase,
+  isDatabaseWrite,
+} from '../evidence/redis-databases.ts';
 import { pipelineCommands } from '../evidence/redis-pipelines.ts';
 import {
   commandsOfWatch,
@@ -54,6 +59,7 @@ interface Seen {
   readonly repliedUs?: readonly number[];
   readonly connection?: number;
   readonly leftUs?: number;
+  readonly walked?: KeyWalk;
 }
 
 /** One simulated Redis client. */
@@ -199,7 +205,33 @@ export class RedisClient {
     // EXEC answers nothing if it was given up, without a watch never.
     const isGivenUp = purpose === 'write' && exchange.answer.some(({ kind }) => kind === 'nothing');
     if (isGivenUp) return { outcome: 'fail', reason: 'the transaction was given up' };
-    return { outcome: 'ok', reason: '', replies: exchange.answer.map(shown) };
+    const replies = exchange.answer.map(shown);
+    if (act.kind !== 'audit') return { outcome: 'ok', reason: '', replies };
+    return { ...(await this.#walk(connection)), replies };
+  }
+
+  /** Names all keys of the flushed database by SCAN, a few at a time. */
+  async #walk(connection: RedisConnection): Promise<Seen> {
+    const keys: string[] = [];
+    let cursor = '0';
+    for (let calls = 0; calls < walkCallsMax; calls++) {
+      const exchange = await this.#ask(connection, [
+        ['SELECT', String(flushedDatabase)],
+        ['SCAN', cursor, 'COUNT', walkCount],
+        ['SELECT', '0'],
+      ]);
+      const failure = failureOf(exchange, 'read');
+      if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
+      const page = exchange.answer[1];
+      const [next, names] = page?.kind === 'array' ? page.items : [];
+      if (next?.kind !== 'bulk' && next?.kind !== 'text')
+        return { outcome: 'fail', reason: 'SCAN returns no cursor' };
+      cursor = next.kind === 'bulk' ? next.bytes.toString() : next.text;
+      for (const name of names?.kind === 'array' ? names.items : [])
+        if (name.kind === 'bulk') keys.push(name.bytes.toString());
+      if (cursor === '0') return { outcome: 'ok', reason: '', walked: { keys, ended: true } };
+    }
+    return { outcome: 'ok', reason: '', walked: { keys, ended: false } };
   }
 
   /** Publishes messages; those that were answered before the connection was lost count, too. */
@@ -291,6 +323,10 @@ export class RedisClient {
     return exchange;
   }
 }
+
+/** COUNT of a walk, and the calls after which it would have ended many times. */
+const walkCount = 2;
+const walkCallsMax = 200;
 
 const neverSent: Seen = { outcome: 'fail', reason: 'no connection could be made' };
 

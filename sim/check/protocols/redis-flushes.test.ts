@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import { levelReach } from '../../evidence/level-reach.ts';
 import type { DatabaseAct } from '../../evidence/redis-databases.ts';
-import { databaseActOf } from '../../evidence/redis-databases.ts';
+import { audited, databaseActOf } from '../../evidence/redis-databases.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import { checkRedisFlushes } from './redis-flushes.ts';
 
@@ -34,4 +34,19 @@ it('the halves of a pair agree, unless a flush that deletes key by key may have 
   // The flush was over before the pair was written; both halves are there, and differ.
   expect(halves('nil', half, flushAt(5), true)).toEqual([1, 0]);
   expect(halves('=another', half, flushAt(15), true)).toEqual([1, 0]);
+});
+
+it('SCAN comes to an end, and names each key that no flush may have taken', () => {
+  const write = command('set', 10, []);
+  const { key } = databaseActOf(write, false) as { readonly key: string };
+  const found = audited.keys.map((one) => (one === key ? `=${write.id}` : 'nil'));
+  const audit: RedisRecord = { ...command('size', 20, ['+OK', ...found]), amount: 0 };
+  const faults = (keys: readonly string[], ended: boolean, flushUs: number): readonly string[] => {
+    const records = [write, command('flush', flushUs, []), { ...audit, walked: { keys, ended } }];
+    return checkRedisFlushes(records, levelReach({})).reasons;
+  };
+  expect(faults([key], true, 5)).toEqual([]);
+  expect(faults([], true, 5)).toEqual([expect.stringContaining(`${key} is not there`)]);
+  expect(faults([], true, 15)).not.toContainEqual(expect.stringContaining(`${key} is not there`));
+  expect(faults([key], false, 5)).toEqual([expect.stringContaining('SCAN comes to no end')]);
 });

@@ -5,6 +5,7 @@
  * - Nothing comes back: no read finds a value, and no DBSIZE counts a key, whose write was answered before an acknowledged
  *   flush began that ended before the read.
  * - Nothing else is lost: a read finds a key that was written, unless a flush may have come between.
+ *   So do the calls of SCAN that follow an audit, and they come to an end.
  * - Whole or gone: of two keys that transactions always set together, a transaction reads both with the same value.
  * - Counters begin anew: an increment is at most one above the increments that a flush may have spared, and above every
  *   one that was answered before it, unless a flush may have come between.
@@ -62,6 +63,10 @@ export function checkRedisFlushes(
       if (isMixedInFlushed(mixed, found.key)) tally.skip();
       else checkFound(found, steps, flushes, reach, tally);
     }
+    if (record.walked !== undefined)
+      tally.compare(record.walked.ended, record.completedUs, () => {
+        return `SCAN comes to no end: ${describeRedis(record)}`;
+      });
     for (const pair of pairsIn(record, act)) {
       // The two keys of a pair are of one transaction.
       const mayBeTorn = byKey && isFlushedMeanwhile(pair, record, steps, flushes);
@@ -229,7 +234,14 @@ function foundBy(record: RedisRecord, act: DatabaseAct): readonly Found[] {
       at(left, pairs[index]?.[0]),
       at(right, pairs[index]?.[1]),
     ]),
+    ...unnamedIn(record).map((key) => at(key, undefined)),
   ];
+}
+
+/** The keys that an audit did not meet when it walked over all of them. */
+function unnamedIn({ walked }: RedisRecord): readonly string[] {
+  if (walked === undefined) return [];
+  return [...audited.keys, ...audited.pairs.flat()].filter((key) => !walked.keys.includes(key));
 }
 
 /** The replies to the two GETs of each transaction that reads a pair. */
