@@ -54,8 +54,8 @@ export function renderRun(result: RunResult, paint: ChalkInstance): string {
 /** One line that names the violation and its place, for a log or above a progress bar. */
 export function renderFailureLine(result: RunResult): string {
   const broken = brokenInvariant(result);
-  const first = broken?.firstBad === undefined ? '' : ` ${oneLine(broken.firstBad.text)}`;
-  return `${failureSentence(result, broken)}${first}`;
+  const first = broken?.firstBad?.text ?? (result.outOfMemory === true ? broken?.reasons[0] : undefined);
+  return `${failureSentence(result, broken)}${first === undefined ? '' : ` ${oneLine(first)}`}`;
 }
 
 /** One line with the faults of the plan that were not injected, and why; empty if all were. */
@@ -181,7 +181,8 @@ export function renderFailure(failure: Failure, paint: ChalkInstance): string {
     for (const reason of (broken?.reasons ?? []).slice(broken?.firstBad === undefined ? 0 : 1, 3))
       head.push(...cutTo(2, fillLines(`then: ${reason}`, '  ')).map((line) => paint.dim(line)));
   }
-  const tail = [...renderProgress(result).split('\n'), ...renderOthers(failure), ...renderFiles(failure)];
+  const progress = result.outOfMemory === true ? [] : renderProgress(result).split('\n');
+  const tail = [...progress, ...renderOthers(failure), ...renderFiles(failure)];
   tail.push(`replay: ${commandLine(replay)}`);
   const room = screenLinesMax - head.length - tail.length;
   const plan = shrunk === undefined ? [] : [...renderShrunk(shrunk), ...renderPlan(shrunk.plan, room - 2)];

@@ -1,4 +1,5 @@
 /** Tests the built command line, as a user calls it. `npm test` builds before it tests. */
+import type { SpawnSyncReturns } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -51,6 +52,29 @@ function call(...words: readonly string[]): Called {
     env: outsideGithub,
   });
   return { status, out: stdout.trimEnd(), err: stderr };
+}
+
+/**
+ * Runs a campaign on one thread with a small heap. `module`: a user's module without its imports, which defines `check`,
+ * the check of its only invariant, and exports `scenarios`.
+ */
+function withLittleMemory(module: string, ...words: readonly string[]): SpawnSyncReturns<string> {
+  const file = join(directory, 'little-memory.mjs');
+  const imports = `import { scenarios as tiny } from ${JSON.stringify(stories)};`;
+  const exports = "export const invariants = [{ name: 'all-is-well', check }];";
+  writeFileSync(file, [imports, module, exports].join('\n'));
+  const all = [
+    '--max-old-space-size=120',
+    '--max-semi-space-size=2',
+    program,
+    'run',
+    ...words,
+    '--jobs',
+    '1',
+    '--scenarios',
+    file,
+  ];
+  return spawnSync(process.execPath, all, { encoding: 'utf8', cwd: directory, env: outsideGithub });
 }
 
 describe('lockstep-sim', () => {
@@ -317,6 +341,41 @@ describe('lockstep-sim', () => {
     expect(stderr).toContain('lockstep-sim: the simulator itself failed at calm, seed 3: Cannot read');
     // Where it happened, though that was in a worker.
     expect(stderr).toMatch(/at Run\.storm .*run\.js:/);
+  });
+
+  it('goes on after a run that exhausts the memory of its thread, which is a failed one, and keeps its plan', () => {
+    // What an earlier run of the thread has left there fails no run.
+    const { status, stdout, stderr } = withLittleMemory(
+      `const of = (name, kinds) => ({ ...tiny[0], name, load: { ...tiny[0].load, kinds } });
+      export const scenarios = [of('hungry', { get: 1 }), ...tiny, of('thrifty', { put: 1 })];
+      let isUsed = false;
+      const check = ({ operations }, tally) => {
+        const kinds = operations.filter(({ final }) => !final).map(({ kind }) => kind);
+        const isHungry = !kinds.includes('put') || (isUsed && !kinds.includes('get'));
+        for (const all = []; isHungry; ) all.push(new Array(50_000).fill(all.length + 0.5));
+        isUsed = true;
+        tally.compare(true, 0, () => '');
+      };`,
+      ...['hungry', 'tiny-crashes', 'thrifty', '--seeds', '1', '--out', 'hungry', '--json'],
+    );
+    expect([status, stderr]).toEqual([1, expect.not.stringContaining('fault of the simulator')]);
+    const { scenarios } = JSON.parse(stdout) as { scenarios: readonly Record<string, unknown>[] };
+    const sums = scenarios.map(({ name, passed, failed }) => [name, passed, failed]);
+    expect(sums).toEqual([
+      ['hungry', 0, 1],
+      ['tiny-crashes', 1, 0],
+      ['thrifty', 1, 0],
+    ]);
+    expect(scenarios[0]).toMatchObject({
+      failed_seeds: [1],
+      failure: {
+        seed: 1,
+        invariant: 'resource-bounds',
+        reason: expect.stringContaining('no memory left'),
+        replay: expect.stringContaining('replay hungry/hungry-1.json --scenarios'),
+      },
+    });
+    expect(readdirSync(join(directory, 'hungry'))).toContain('hungry-1.json');
   });
 
   it('detects the mutant ack-before-sync within 50 seeds, and its last line replays the smallest plan', () => {

@@ -78,7 +78,9 @@ export class FailureFiles {
       replay: ['replay', small, ...this.#added],
       ...(page === undefined ? {} : { page }),
       ...(kept === undefined ? {} : { kept }),
-      ...(shrunk?.minimal === true ? {} : { shrinks: ['shrink', small, ...this.#added] }),
+      ...(shrunk?.minimal === true || result.outOfMemory === true
+        ? {}
+        : { shrinks: ['shrink', small, ...this.#added] }),
     };
   }
 }

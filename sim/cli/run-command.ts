@@ -223,7 +223,14 @@ async function runSeeds(campaign: Campaign, names: readonly string[]): Promise<v
   const tasks =
     forMs === undefined ? seedTasks(names, options, wanted) : tasksWithin(names, options, wanted, endMs);
   const isNew = ({ scenario, seed }: SeedTask): boolean => findings.get(scenario)?.seeds.has(seed) !== true;
+  const plans: Promise<void>[] = [];
   const onAnswer = (scenario: string, result: RunResult): void => {
+    if (result.outOfMemory === true) {
+      const written = writePlanOf(campaign, result);
+      // It is awaited at the end; until then a failure of it must not count as one that nothing handles.
+      written.catch(() => undefined);
+      plans.push(written);
+    }
     const found = findings.get(scenario);
     if (found !== undefined) {
       found.seeds.add(result.seed);
@@ -247,6 +254,7 @@ async function runSeeds(campaign: Campaign, names: readonly string[]): Promise<v
         onAnswer(task.scenario, answer.result);
       }),
     );
+    await Promise.all(plans);
   } finally {
     progress.stop();
   }
@@ -269,9 +277,7 @@ function shrinkMeanwhile(campaign: Campaign, found: Findings, result: RunResult)
   const leftMs = (campaign.endMs - performance.now()) / 2;
   if (!Number.isFinite(campaign.endMs) || leftMs <= 0) return;
   const msMax = Math.min(campaign.options.shrinkMs, leftMs);
-  const shrunk = filesOf(campaign, result)
-    .writeWhole(planOfSeed(result.scenario, result.seed, campaign.own))
-    .then(() => shrink(campaign, result, msMax));
+  const shrunk = writePlanOf(campaign, result).then(() => shrink(campaign, result, msMax));
   // `explain` awaits it and learns of its failure; until then that must not count as one that nothing handles.
   shrunk.catch(() => undefined);
   found.shrinking = { result, shrunk };
@@ -345,7 +351,8 @@ async function lookInto(
   const { options, own, endMs, interruption } = campaign;
   const files = filesOf(campaign, result);
   const whole = planOfSeed(result.scenario, result.seed, own);
-  if (shrinkableInvariant(result) === undefined) return files.unshrinkable(result);
+  if (shrinkableInvariant(result) === undefined && result.outOfMemory !== true)
+    return files.unshrinkable(result);
   await files.writeWhole(whole);
   const mayShrink = shrinking === undefined && performance.now() < endMs && !interruption.hasCome;
   const shrunk =
@@ -354,6 +361,10 @@ async function lookInto(
   const failure = await files.writeFailure(result, whole, shrunk, hasTime);
   campaign.hasPage ||= failure.page !== undefined;
   return failure;
+}
+
+function writePlanOf(campaign: Campaign, result: RunResult): Promise<void> {
+  return filesOf(campaign, result).writeWhole(planOfSeed(result.scenario, result.seed, campaign.own));
 }
 
 function filesOf({ options, own }: Campaign, { scenario, seed }: RunResult): FailureFiles {

@@ -43,6 +43,12 @@ export async function shrinkCommand(what: string, options: ShrinkCommandOptions)
     const answer = await pool.perform({ kind: 'plan', plan });
     const result = answer.kind === 'ran' ? answer.result : undefined;
     const invariant = result === undefined ? undefined : shrinkableInvariant(result);
+    if (result?.outOfMemory === true) {
+      throw new LockstepError(
+        'BadRequest',
+        `the run of ${what} runs out of memory: its plan cannot be shrunk`,
+      );
+    }
     if (result === undefined || invariant === undefined) {
       throw new LockstepError('BadRequest', `${what} breaks no invariant: there is nothing to shrink`);
     }

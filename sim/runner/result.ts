@@ -51,6 +51,8 @@ export interface RunResult {
   readonly missed: readonly MissedFault[];
   /** Why the verdict is `unknown`; empty otherwise. */
   readonly because: string;
+  /** The run's thread ran out of memory (out-of-memory.ts): nothing else of the run is known. */
+  readonly outOfMemory?: true;
 }
 
 /** The result of shrinking a failing plan. */

@@ -30,8 +30,12 @@ export interface ShrinkLimits {
   readonly onProgress?: (progress: ShrinkProgress) => void;
 }
 
-/** The invariant whose breach shrinking keeps; undefined where there is none: the run compared too little. */
+/**
+ * The invariant whose breach shrinking keeps; undefined where there is none: the run compared too little, or ran out of
+ * memory, which every smaller plan that did so too would take as long to do.
+ */
 export function shrinkableInvariant(result: RunResult): ReportedInvariant | undefined {
+  if (result.outOfMemory === true) return undefined;
   const broken = brokenInvariant(result);
   return broken === undefined || broken.vacuous ? undefined : broken.invariant;
 }

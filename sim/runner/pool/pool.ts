@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 
 import { LockstepError } from '../../../engine/base/errors.ts';
+import { isOutOfMemory, outOfMemoryResult } from '../out-of-memory.ts';
 import { SimulatorFault } from '../simulator-fault.ts';
 import type { Task, TaskAnswer } from '../task.ts';
 import { describePoint } from '../../explore/crash-points.ts';
@@ -29,6 +30,8 @@ export class Pool {
   /** All that were started. A worker starts when a task finds no idle one, so few tasks start few threads. */
   readonly #workers = new Set<Worker>();
   readonly #idle: Worker[] = [];
+  /** Those that have performed a task. */
+  readonly #used = new WeakSet<Worker>();
   /** Tasks that wait for a worker, in the order of their coming. */
   readonly #waiting: ((worker: Worker) => void)[] = [];
 
@@ -73,13 +76,34 @@ export class Pool {
     await Promise.all(Array.from({ length: this.#workersMax }, drain));
   }
 
-  /** Runs one task as soon as a worker is free. Rejects with what the run throws. */
+  /**
+   * Runs one task as soon as a worker is free. Rejects with what the run throws. A seed or a plan whose thread runs out of
+   * memory is a failed run.
+   */
   async perform(task: Task): Promise<TaskAnswer> {
     const worker = await this.#freeWorker();
+    let answer: TaskAnswer | undefined;
     try {
-      return await answerTo(worker, task);
+      answer = await this.#answerOf(worker, task);
     } finally {
       this.#release(worker);
+    }
+    return answer ?? this.perform(task);
+  }
+
+  /** Undefined if the worker ran out of memory, and what earlier tasks left in it may be the cause. */
+  async #answerOf(worker: Worker, task: Task): Promise<TaskAnswer | undefined> {
+    const isNew = !this.#used.has(worker);
+    this.#used.add(worker);
+    const startMs = performance.now();
+    try {
+      return await answerTo(worker, task);
+    } catch (error) {
+      const run = runOf(task);
+      const cause = error instanceof SimulatorFault ? error.cause : undefined;
+      if (run === undefined || !isOutOfMemory(cause)) throw error;
+      if (!isNew) return undefined;
+      return { kind: 'ran', result: outOfMemoryResult(run, cause, performance.now() - startMs), reached: [] };
     }
   }
 
@@ -139,4 +163,10 @@ function describeTask(task: Task): string {
   if (task.kind === 'durableStep') return `${task.at.subject} ${describeSubjectPoint(task.at)}`;
   const { scenario, seed } = task.kind === 'seed' ? task : task.plan;
   return `${scenario}, seed ${seed}`;
+}
+
+/** The run that the task judges; undefined for other tasks. */
+function runOf(task: Task): { readonly scenario: string; readonly seed: number } | undefined {
+  if (task.kind === 'seed') return task;
+  return task.kind === 'plan' ? task.plan : undefined;
 }
