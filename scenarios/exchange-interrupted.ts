@@ -33,6 +33,6 @@ export const exchangeInterrupted: Scenario = {
   calmMs: 4_000,
   settleMsMax: 30_000,
   repairedBy: 'sweeps',
-  settings: { ...mendingAlone, aae_throttle: 200 },
+  settings: { ...mendingAlone, aae_throttle: 50 },
   invariants: mendingInvariants,
 };

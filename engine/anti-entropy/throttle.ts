@@ -2,6 +2,7 @@
  * Limits how fast anti-entropy works: keys read or sent per second, over the whole node. The budget is granted in
  * intervals of a tenth of a second, so that client requests run in between.
  */
+import { assert } from '../base/assert.ts';
 import type { Clock } from '../io/clock.ts';
 import { sleep } from '../io/clock.ts';
 
@@ -15,6 +16,8 @@ export class Throttle {
   /** Keys that may still be handled in this interval, which ends at `#untilUs`. Negative: keys owed. */
   #left = 0;
   #untilUs = 0;
+  /** When this interval was granted. */
+  #grantedUs = -Infinity;
 
   /** `keysPerSecond` 0: no limit. */
   constructor(clock: Clock, keysPerSecond: number) {
@@ -35,6 +38,8 @@ export class Throttle {
     const nowUs = this.#clock.nowUs();
     // Another task may have begun the interval while this one slept.
     if (nowUs < this.#untilUs) return;
+    assert(nowUs - this.#grantedUs >= secondUs / stretchesPerSecond, 'an interval is granted once');
+    this.#grantedUs = nowUs;
     this.#untilUs = nowUs + secondUs / stretchesPerSecond;
     const grant = Math.max(1, Math.floor(this.#keysPerSecond / stretchesPerSecond));
     this.#left = Math.min(this.#left + grant, grant);

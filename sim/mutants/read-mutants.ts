@@ -159,4 +159,15 @@ export const readMutants: readonly Mutant[] = [
     oracles: ['quorum-intersection'],
     seedsMax: 20,
   },
+  {
+    name: 'standby-counts-as-failover',
+    code: 'M293',
+    title: 'asking a replica in STANDBY for want of others counts as a failover to another datacenter',
+    file: 'engine/replication/read-round.js',
+    find: 'if (away && isFar)',
+    replace: 'if (away)',
+    scenario: 'standby-and-return',
+    oracles: ['metrics-reconcile'],
+    seedsMax: 3,
+  },
 ];

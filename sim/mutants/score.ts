@@ -66,6 +66,9 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
     'a replica answers an object that an encoder has made: its record and the frame of the answer have checksums',
   'drop-clean-up-881987b4':
     'an exchange that begins during the farewell ends with the links, and the close stops the scheduler and waits for it',
+  'boundary-87149748':
+    'where a node alone owns an object, its quorum lacks nothing and names nobody who would be asked',
+  'boundary-40218916': 'the incarnation number of a node that runs is 1 or more',
 };
 
 /** One mutant that was tried. */

@@ -156,6 +156,18 @@ export const storageMutants: readonly Mutant[] = [
     seedsMax: 5,
   },
   {
+    name: 'refused-read-is-torn-tail',
+    code: 'M294',
+    title:
+      'a start takes records of its open segment that the disk refuses to read for a torn tail, and cuts them',
+    file: 'engine/storage/recovery/scan.js',
+    find: 'if (!(error instanceof DiskError) || !this.#sealed)',
+    replace: 'if (!(error instanceof DiskError) || offset < 0)',
+    scenario: 'starts-on-failing-disks',
+    oracles: ['causality', 'input-robustness', 'durability'],
+    seedsMax: 8,
+  },
+  {
     name: 'merge-copies-after-its-barrier',
     code: 'M346',
     title: 'a merge waits for syncs before it copies, so it drops records whose replacements are not synced',

@@ -3,6 +3,7 @@
  * that stay. It rests between slices, in proportion to the time of the slice, so that reads and writes are hardly
  * delayed. A job that fails changes nothing; it is tried again after the next segment is sealed.
  */
+import { assert } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { sometimes } from '../../base/sometimes.ts';
@@ -37,6 +38,7 @@ export class Housekeeping {
   #stopping = false;
   #stopped: Deferred<void> | undefined;
   #hurried = false;
+  #resting = false;
   #sliceBeganUs = 0;
   #mergeCount = 0;
 
@@ -116,6 +118,7 @@ export class Housekeeping {
     try {
       const windowBytes = this.#options.merge.sliceBytes;
       await scanSegment(file, segment.identity, visitor, { sealedLength: segment.length, windowBytes, rest });
+      assert(!this.#resting, 'a job waits for its rest');
       // A damaged segment gets no hint: every start scans it and reports the damage.
       if (isDamaged(segment)) {
         await hint.abandon();
@@ -240,7 +243,10 @@ export class Housekeeping {
     const { restPercent } = this.#options.merge;
     if (restPercent > 0 && !this.#hurried && !this.#stopping) {
       const tookUs = this.#io.clock.nowUs() - this.#sliceBeganUs;
+      assert(!this.#resting, 'a job rests before it goes on');
+      this.#resting = true;
       await sleep(this.#io.clock, Math.floor((tookUs * restPercent) / 100));
+      this.#resting = false;
     }
     this.#sliceBeganUs = this.#io.clock.nowUs();
   }
