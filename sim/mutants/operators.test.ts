@@ -112,7 +112,7 @@ it.each([
  * The published score may only rise: raise this with it. It fell twice, when the sample grew from 15 to 20 mutants and
  * from 38 to 56.
  */
-const publishedPercentMin = 68;
+const publishedPercentMin = 76;
 
 it('the published score is the sum of its entries, and has not fallen', () => {
   const published = JSON.parse(readFileSync(new URL('score.json', import.meta.url), 'utf8')) as Score;
