@@ -98,14 +98,45 @@ export const indefiniteErrors: readonly string[] = [
   'INTERNAL',
 ];
 
-/** `SET m3 PX 250`: the commands of a value that expires, and of what looks at it; of others the kind and the key. */
-function wordsOf({ kind, key, amount }: RedisRecord): string {
+/**
+ * The commands that write the value `id`, which lives for `ttlMs`. By that number, a plain SET, or the steps of one
+ * transaction: APPEND and SETRANGE must keep the time to live, and of several PEXPIRE only the one whose condition holds
+ * has an effect (a key without an expiry counts as the one that expires last).
+ */
+export function mortalCommands(
+  name: string,
+  id: string,
+  ttlMs: number,
+): readonly (readonly (string | number)[])[] {
+  switch (ttlMs % 6) {
+    case 1:
+    case 5:
+      return [['MULTI'], ['SET', name, '', 'PX', ttlMs], ['APPEND', name, id], ['EXEC']];
+    case 3:
+      return [['MULTI'], ['SET', name, '-', 'PX', ttlMs], ['SETRANGE', name, 0, id], ['EXEC']];
+    case 4: {
+      const expiries = [
+        [1, 'GT'],
+        [1, 'XX'],
+        [ttlMs, 'NX'],
+        [1, 'NX'],
+        [1, 'GT'],
+        [2 * ttlMs, 'LT'],
+      ] as const;
+      const steps = expiries.map(([ms, condition]) => ['PEXPIRE', name, ms, condition]);
+      return [['MULTI'], ['SET', name, id], ...steps, ['EXEC']];
+    }
+    default:
+      return [['SET', name, id, 'PX', ttlMs]];
+  }
+}
+
+/** `SET m3 o7 PX 250`: the commands of a value that expires, and of what looks at it; of others the kind and the key. */
+function wordsOf({ id, kind, key, amount }: RedisRecord): string {
   if (kind === 'look') return `GET m${key}`;
   if (kind !== 'mortal') return `${kind} ${key}`;
-  // The client's choice by the time to live (workload/redis-client.ts).
-  return amount % 2 === 0
-    ? `SET m${key} PX ${amount}`
-    : `MULTI, SET m${key} PX ${amount}, APPEND m${key}, EXEC`;
+  const commands = mortalCommands(`m${key}`, id, amount);
+  return commands.map((words) => words.join(' ')).join(', ');
 }
 
 /** One line for people: `#o7 c1 incr c3 at n2: ok 17`. */

@@ -31,6 +31,7 @@ const fields: Readonly<Record<string, string>> = {
   getdel: 'set',
   mset: 'set',
   append: 'set',
+  setrange: 'set',
   incr: 'incr_decr',
   del: 'del',
   auth: 'other',
@@ -53,6 +54,8 @@ const purposes: Readonly<Record<string, Purpose>> = {
   mset: 'write',
   expire: 'write',
   append: 'write',
+  setrange: 'write',
+  pexpire: 'write',
   incr: 'write',
   del: 'write',
   eval: 'write',
@@ -345,7 +348,7 @@ const manyKeys: Readonly<Record<string, number>> = { mget: 1, mset: 2 };
 
 /** Whether the command gives a value a time to live. */
 function isMortal(name: string, request: readonly Buffer[]): boolean {
-  return name === 'expire' || (name === 'set' && request.length > 3);
+  return name === 'expire' || name === 'pexpire' || (name === 'set' && request.length > 3);
 }
 
 /** The node still reads commands from the connection. */

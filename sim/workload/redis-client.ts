@@ -10,7 +10,7 @@ import { pick } from '../../engine/io/random.ts';
 import type { Outcome } from '../evidence/history.ts';
 import type { PlanRedisOperation } from '../plan/plan.ts';
 import type { KeyWalk, RedisKind, RedisRecord } from '../evidence/redis.ts';
-import { indefiniteErrors } from '../evidence/redis.ts';
+import { indefiniteErrors, mortalCommands } from '../evidence/redis.ts';
 import type { PageCommand } from '../evidence/redis-pages.ts';
 import { pageCommands } from '../evidence/redis-pages.ts';
 import { listenPlan, publishCommands } from '../evidence/redis-messages.ts';
@@ -349,12 +349,6 @@ function seenOf(exchange: RedisExchange, purpose: 'read' | 'write'): Seen {
   const failure = failureOf(exchange, purpose);
   if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
   return { outcome: 'ok', reason: '', counted: numberOf(exchange.answer[0]) };
-}
-
-/** Every second value is written in two steps of one transaction: APPEND must keep the time to live. */
-function mortalCommands(name: string, id: string, ttlMs: number): readonly RedisCommand[] {
-  if (ttlMs % 2 === 0) return [['SET', name, id, 'PX', ttlMs]];
-  return [['MULTI'], ['SET', name, '', 'PX', ttlMs], ['APPEND', name, id], ['EXEC']];
 }
 
 function lookOf(exchange: RedisExchange): Seen {
