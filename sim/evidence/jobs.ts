@@ -8,8 +8,8 @@ import type { Outcome } from './history.ts';
  * - `whole`: every key of one bucket that holds a value.
  */
 export const jobKinds = ['objects', 'count', 'whole'] as const;
-/** One kind of job. */
-export type JobKind = (typeof jobKinds)[number];
+/** One kind of job; `links`: as `objects`, by the links of the values. Plans have none: it follows one of `objects`. */
+export type JobKind = (typeof jobKinds)[number] | 'links';
 
 /** An object as a job found it: its key (`bucket/key`) and the tags of its values; no tags if it was not found. */
 export interface FoundKey {

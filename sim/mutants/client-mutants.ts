@@ -4,6 +4,28 @@ import type { Mutant } from './mutant.ts';
 /** Mutants that scenarios with these clients must detect. */
 export const clientMutants: readonly Mutant[] = [
   {
+    name: 'links-of-one-sibling',
+    code: 'M352',
+    title: 'a link phase follows the links of the first sibling alone',
+    file: 'engine/mapreduce/phase-worker.js',
+    find: 'siblings.flatMap((sibling) => sibling.links)',
+    replace: '(siblings[0]?.links ?? [])',
+    scenario: 'job-survives-node-crash',
+    oracles: ['wasm-purity'],
+    seedsMax: 3,
+  },
+  {
+    name: 'node-confirms-ignored',
+    code: 'M353',
+    title: 'a put that names node_confirms does not wait for so many replicas',
+    file: 'engine/replication/needs.js',
+    find: 'for (const other of [second, third, fourth])',
+    replace: 'for (const other of [second, third])',
+    scenario: 'crash-and-restart',
+    oracles: ['durable-before-ack'],
+    seedsMax: 10,
+  },
+  {
     name: 'expiry-despite-gt',
     code: 'M354',
     title: 'EXPIRE with GT gives an expiry to a key that has none',

@@ -25,7 +25,7 @@ export type NeedWord = (typeof needNames)[number];
 
 /**
  * A number of copies instead of `need` (`r`, `w`, for a deletion `rw`), or in addition to it: as primaries (`pr`, `pw`)
- * or as durable copies (`dw`; for a read `node_confirms`).
+ * or as durable copies (`dw`; for a read, and for a put of every second key, `node_confirms`).
  */
 export const quorumForms = ['number', 'primaries', 'durable'] as const;
 

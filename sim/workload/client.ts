@@ -28,6 +28,7 @@ import type { Completion, HistoryRecorder, Invocation } from './history-recorder
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
 import { makeValue, readTag, tagOf } from './traced-value.ts';
+import { linkHeader, linksOf } from '../evidence/value-links.ts';
 
 /** A node that a client can connect to. */
 export interface ClientTarget {
@@ -81,6 +82,8 @@ export interface ClientSetup {
   readonly nowUs: () => number;
   /** The consistency levels of the nodes. */
   readonly levels: ClientLevels;
+  /** Whether values have links, for jobs that follow them. */
+  readonly linked: boolean;
   /** How long a client waits for a connection and for an answer, in microseconds. */
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
@@ -260,7 +263,8 @@ export class Client {
   async #writeHttp({ operation, where, tag, seen, condition, excluded }: Written): Promise<Ended> {
     const query = { ...queryOf(operation), timeout: String(this.#serverTimeoutMs()) };
     const context = seen === undefined ? {} : { 'X-Riak-Vclock': Buffer.from(seen.bytes).toString('base64') };
-    const headers = { ...context, ...conditionHeader(condition, seen, excluded) };
+    const links = this.#setup.linked ? linkHeader(where.place, tag) : {};
+    const headers = { ...context, ...links, ...conditionHeader(condition, seen, excluded) };
     const request =
       operation.kind === 'delete'
         ? deleteRequest(where.place, query, context)
@@ -322,12 +326,23 @@ export class Client {
         message: { type, bucket, key, ...rw, ...raisedBy(quorum), timeout, vclock: context },
       };
     }
-    const content = { value: makeValue(tag, operation.valueBytes) };
+    const links = this.#setup.linked ? linksOf(where.place, tag) : [];
+    const value = makeValue(tag, operation.valueBytes);
+    const content = links.length === 0 ? { value } : { value, links: [...links] };
     const w = quorum?.as === 'number' ? quorum.count : named;
     return {
       kind: 'put',
       message: {
-        ...{ type, bucket, key, w, ...raisedBy(quorum), timeout, vclock: context, content },
+        ...{
+          type,
+          bucket,
+          key,
+          w,
+          ...raisedBy(quorum, isByNodes(operation.kind, operation.key)),
+          timeout,
+          vclock: context,
+          content,
+        },
         ...(condition === 'absent' ? { if_none_match: true } : {}),
         ...(condition === 'unchanged' ? { if_not_modified: true } : {}),
       },
@@ -407,10 +422,19 @@ export class Client {
 
 const neverSent: PbExchange = { kind: 'lost', reason: 'no connection could be made' };
 
-/** The fields for `pw` and `dw`. */
-function raisedBy(quorum: PlanQuorum | undefined): { readonly pw?: number; readonly dw?: number } {
+/** The fields for `pw` and `dw`; `byNodes`: for `node_confirms` instead of `dw`. */
+function raisedBy(
+  quorum: PlanQuorum | undefined,
+  byNodes = false,
+): { readonly pw?: number; readonly dw?: number; readonly node_confirms?: number } {
   if (quorum?.as === 'primaries') return { pw: quorum.count };
-  return quorum?.as === 'durable' ? { dw: quorum.count } : {};
+  if (quorum?.as !== 'durable') return {};
+  return byNodes ? { node_confirms: quorum.count } : { dw: quorum.count };
+}
+
+/** Reads, and puts of every second key, count durable copies by `node_confirms`: here both names mean the same. */
+function isByNodes(kind: Wanted['kind'], key = 0): boolean {
+  return kind === 'get' || (kind === 'put' && key % 2 === 1);
 }
 
 /** How many copies of its datacenter the operation waits for, as promised to the client. */
@@ -489,7 +513,10 @@ function conditionHeader(
 }
 
 /** The parameters of a request over HTTP for what the operation demands. */
-function queryOf({ absence, ...wanted }: Wanted): Readonly<Record<string, string>> {
+function queryOf({
+  absence,
+  ...wanted
+}: Wanted & { readonly key?: number }): Readonly<Record<string, string>> {
   return {
     ...needQuery(wanted),
     ...(absence === undefined ? {} : { notfound_ok: 'false' }),
@@ -497,14 +524,19 @@ function queryOf({ absence, ...wanted }: Wanted): Readonly<Record<string, string
   };
 }
 
-function needQuery({ kind, need, quorum }: Wanted): Readonly<Record<string, string>> {
+function needQuery({
+  kind,
+  need,
+  quorum,
+  key,
+}: Omit<Wanted, 'absence'> & { readonly key?: number }): Readonly<Record<string, string>> {
   const named = kind === 'get' ? 'r' : kind === 'put' ? 'w' : 'rw';
   const word = need === 'level' ? {} : { [named]: need };
   if (quorum === undefined) return word;
   const count = String(quorum.count);
   if (quorum.as === 'number') return { [named]: count };
   if (quorum.as === 'primaries') return { ...word, [kind === 'get' ? 'pr' : 'pw']: count };
-  return { ...word, [kind === 'get' ? 'node_confirms' : 'dw']: count };
+  return { ...word, [isByNodes(kind, key) ? 'node_confirms' : 'dw']: count };
 }
 
 function httpReason(exchange: HttpExchange): string {

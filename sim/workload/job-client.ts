@@ -12,6 +12,7 @@ import type { KeyPlace } from './http-objects.ts';
 import { Impatience } from './impatient-client.ts';
 import { PbConnection } from './pb-connection.ts';
 import { tagAt } from './traced-value.ts';
+import { valueTagOf } from '../evidence/value-links.ts';
 
 /** What a job client needs. */
 export interface JobClientSetup {
@@ -27,7 +28,7 @@ export interface JobClientSetup {
   readonly answerTimeoutUs: number;
 }
 
-type Asked = Pick<PlanJob, 'id' | 'kind' | 'keys'>;
+type Asked = Pick<PlanJob, 'id' | 'keys'> & { readonly kind: JobKind };
 
 /** The values that a job returned, or why it failed. */
 type Heard = { readonly values: readonly unknown[] } | { readonly reason: string };
@@ -50,6 +51,7 @@ export class JobClient {
       await sleep(this.#setup.io.clock, job.thinkUs);
       if (stopped()) break;
       await this.run(job, false);
+      if (job.kind === 'objects') await this.run({ ...job, id: `${job.id} links`, kind: 'links' }, false);
       const [first] = job.keys;
       if (first !== undefined) await this.list(first, index % 2 === 0 ? 'pbc' : 'http', false);
     }
@@ -71,11 +73,18 @@ export class JobClient {
     const heard = await this.#ask(requestOf(job, this.#setup.keys));
     const ok = 'values' in heard;
     const values = ok ? heard.values : [];
+    const keys = namesOf(job, this.#setup.keys);
+    const found =
+      job.kind === 'links'
+        ? linkedIn(values, ok ? keys : [])
+        : job.kind === 'count'
+          ? []
+          : values.map(foundIn);
     records.push({
-      ...{ id: job.id, client: name, node, kind: job.kind, keys: namesOf(job, this.#setup.keys) },
+      ...{ id: job.id, client: name, node, kind: job.kind, keys },
       ...{ invokedUs, completedUs: nowUs(), outcome: ok ? 'ok' : 'fail', reason: ok ? '' : heard.reason },
       ...{
-        found: job.kind === 'count' ? [] : values.map(foundIn),
+        found,
         counted: job.kind === 'count' ? values : [],
       },
       final,
@@ -196,6 +205,7 @@ function requestOf({ kind, keys }: Asked, all: readonly ClientKey[]): unknown {
     return { inputs: [textOf(place.type), textOf(place.bucket)], query: [identity] };
   }
   const inputs = places.map(({ type, bucket, key }) => [textOf(bucket), textOf(key), null, textOf(type)]);
+  if (kind === 'links') return { inputs, query: [{ link: { keep: true } }] };
   const first = keys.length % 2 === 0 ? identity : asTheyAre;
   return { inputs, query: kind === 'count' ? [first, counting] : [identity] };
 }
@@ -224,6 +234,20 @@ function foundIn(value: unknown): FoundKey {
     ({ data }) => tagAt(Buffer.from(data), 0) ?? `(no tag: ${data.slice(0, 16)})`,
   );
   return { key: `${found.bucket}/${found.key}`, tags };
+}
+
+/**
+ * The links that a link phase returned, by the key to which they lead, which is the one that holds them. Keys without
+ * links have no tags; other keys than `asked` come last.
+ */
+function linkedIn(values: readonly unknown[], asked: readonly string[]): readonly FoundKey[] {
+  const tags = new Map<string, string[]>(asked.map((key) => [key, []]));
+  for (const value of values) {
+    const [bucket, key, tag] = value as readonly string[];
+    const name = `${bucket ?? ''}/${key ?? ''}`;
+    tags.set(name, [...(tags.get(name) ?? []), valueTagOf(tag ?? '')]);
+  }
+  return [...tags].map(([key, found]) => ({ key, tags: found }));
 }
 
 function textOf(bytes: Uint8Array): string {

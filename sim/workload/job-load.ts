@@ -59,6 +59,7 @@ export class JobLoad {
     const wholes = [first, other].filter((key) => key >= 0);
     const asked: readonly { readonly kind: JobKind; readonly keys: readonly number[] }[] = [
       { kind: 'objects', keys: all },
+      { kind: 'links', keys: all },
       { kind: 'count', keys: all },
       ...wholes.map((key) => ({ kind: 'whole', keys: [key] }) as const),
     ];

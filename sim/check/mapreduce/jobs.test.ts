@@ -131,3 +131,18 @@ test('a job finds a key that a majority held throughout, unless its node missed 
   const deletion: Operation = { ...put(2, 'b/k0', '', 'unknown'), kind: 'delete' } as Operation;
   expect(checkJobs([...history, deletion], [none], around('NORMAL')).ok).toBe(true);
 });
+
+test('a job that follows links after the calm finds those of exactly the values that reads showed', () => {
+  const [even, odd, other] = ['«w:c0:2»', '«w:c0:3»', '«w:c1:5»'];
+  const writes = [even, odd, other].map((tag, id) => put(id, 'b/k0', tag));
+  const shown = [...writes, finalRead(100, 'b/k0', [even, odd, other])];
+  const judged = (tags: readonly string[]): readonly string[] => {
+    const found = [{ key: 'b/k0', tags }];
+    const job: JobRecord = { ...asked, kind: 'links', keys: ['b/k0'], completedUs: 200, final: true, found };
+    return checkJobs(shown, [job]).reasons;
+  };
+  // Values of even numbers have no links.
+  expect(judged([odd, other])).toEqual([]);
+  expect(judged([odd])[0]).toContain('reads after the calm');
+  expect(judged([odd, other, '«w:c1:7»'])[0]).toContain('which nobody wrote');
+});

@@ -3,7 +3,8 @@
  * they were named. Each value that it found was written by some client before the job ended, and that write was not
  * certainly refused. A count equals the number of the inputs. A bucket's job names no key twice. After the calm a job
  * finds of each key exactly the values that the reads after the calm returned in one of the datacenters, and omits no key
- * of which all of them returned a value. Each job, key and value is one comparison.
+ * of which all of them returned a value. A job that follows links finds those of exactly these values
+ * (`value-links.ts`). Each job, key and value is one comparison.
  *
  * A job finds each key that a majority of a datacenter's replicas had acknowledged before it (`held-keys.ts`).
  *
@@ -13,6 +14,7 @@ import type { History } from '../../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../../evidence/history.ts';
 import type { FoundKey, JobRecord } from '../../evidence/jobs.ts';
 import { describeJob } from '../../evidence/jobs.ts';
+import { linkTagOf } from '../../evidence/value-links.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { JobSurroundings } from './held-keys.ts';
@@ -68,7 +70,7 @@ function checkJob(job: JobRecord, known: ReadonlyMap<string, History>, tally: Ta
   }
   const names = found.map(({ key }) => key);
   const whole =
-    kind === 'objects'
+    kind === 'objects' || kind === 'links'
       ? names.join() === keys.join()
       : new Set(names).size === names.length && names.every((name) => name.startsWith(keys[0] ?? ''));
   tally.compare(whole, completedUs, () => {
@@ -90,7 +92,9 @@ function checkFound({ key, tags }: FoundKey, job: JobRecord, history: History, t
   const shown = job.final ? shownAfterCalm(history) : undefined;
   if (shown === undefined) return;
   const found = tags.toSorted().join();
-  const same = shown.some((values) => values.toSorted().join() === found);
+  const wanted = (values: readonly string[]): readonly string[] =>
+    job.kind === 'links' ? values.filter((tag) => linkTagOf(tag) !== undefined) : values;
+  const same = shown.some((values) => wanted(values).toSorted().join() === found);
   tally.compare(same, job.completedUs, () => {
     return `${describeJob(job)}: it found ${tags.join(' ')} under ${key}, reads after the calm ${describeShown(shown)}`;
   });
