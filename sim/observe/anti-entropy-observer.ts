@@ -172,7 +172,7 @@ export class AntiEntropyObserver {
 
   /** The snapshot on the disk at the incarnation's start decides whether it must load or reject it. */
   #find({ sums }: Book, host: string): void {
-    const bytes = this.#cluster.host(host).disk.durableFiles().get(snapshotPath);
+    const bytes = this.#cluster.host(host).disk.currentFile(snapshotPath);
     // A node has two stores; its snapshot is found once.
     if (this.#segments === 0 || bytes === undefined || sums.get('found') > 0) return;
     sums.add('found');

@@ -152,6 +152,15 @@ export class HostDisk {
     return this.#names.durableFile(path)?.durable;
   }
 
+  /**
+   * The file as the running system sees it; undefined if there is none. It differs from `durableFile` after a process has
+   * died, for example, whose last rename was not synced. A view that must not be kept.
+   */
+  currentFile(path: string): Buffer | undefined {
+    const image = this.#names.file(path);
+    return image?.view(0, image.length);
+  }
+
   /** Calls `listener` for every run of bytes at the moment it becomes durable under a durable name. */
   onDurable(listener: DurableListener): void {
     this.#durableRuns.listen(listener);
