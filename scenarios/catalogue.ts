@@ -44,6 +44,7 @@ import { jobsOverMissedWrites } from './jobs-over-missed-writes.ts';
 import { jobSurvivesNodeCrash } from './job-survives-node-crash.ts';
 import { keysOnEdges } from './keys-on-edges.ts';
 import { listingsInPages } from './listings-in-pages.ts';
+import { listingsOfRoutedKeys } from './listings-of-routed-keys.ts';
 import { leaveUnderLoad } from './leave-under-load.ts';
 import { wipedDuringRingChange } from './wiped-during-ring-change.ts';
 import { largeReads } from './large-reads.ts';
@@ -283,6 +284,7 @@ export const scenarios: readonly Scenario[] = [
   jobSurvivesNodeCrash,
   jobsOverMissedWrites,
   listingsInPages,
+  listingsOfRoutedKeys,
   keysOnEdges,
   moduleSwappedMidJob,
   modulesMissed,

@@ -227,6 +227,17 @@ export const oracleMutants: readonly Mutant[] = [
     seedsMax: 3,
   },
   {
+    name: 'cursors-equal-within-a-token',
+    code: 'M365',
+    title: 'of two pages that end at keys of one token, either may decide how far a listing has come',
+    file: 'engine/mapreduce/listing/merge-answers.js',
+    find: "(left === right && (one.skip ?? '') < (other.skip ?? ''))",
+    replace: "(left === right && (one.skip ?? '') < '')",
+    scenario: 'listings-of-routed-keys',
+    oracles: ['listings'],
+    seedsMax: 5,
+  },
+  {
     name: 'digest-of-modules-too-early',
     code: 'M276',
     title: 'a node that is saving a module goes on to state the digest of what it knew before',
