@@ -10,10 +10,10 @@ export const conditionalPuts: Scenario = {
     ...everyday,
     operations: [200, 300],
     keys: 8,
-    siblingKeys: 4,
+    siblingKeys: 8,
     thinkUs: [0, 15_000],
     kinds: { get: 40, put: 50, delete: 10 },
-    manners: { httpPercent: 50, conditionalPercent: 60 },
+    manners: { httpPercent: 70, conditionalPercent: 60 },
   },
   faults: [
     { kind: 'process-crash', count: [0, 2], forUs: [100_000, 600_000] },

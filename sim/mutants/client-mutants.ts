@@ -4,6 +4,17 @@ import type { Mutant } from './mutant.ts';
 /** Mutants that scenarios with these clients must detect. */
 export const clientMutants: readonly Mutant[] = [
   {
+    name: 'tag-of-one-sibling-ignored',
+    code: 'M359',
+    title: 'If-None-Match of a put does not compare the entity tags of single siblings',
+    file: 'engine/api/http/conditions.js',
+    find: "comparison === 'weak' ? [...current.tags, ...(current.valueTags ?? [])] : current.tags",
+    replace: '[...current.tags]',
+    scenario: 'conditional-puts',
+    oracles: ['conditional-puts'],
+    seedsMax: 10,
+  },
+  {
     name: 'links-of-one-sibling',
     code: 'M352',
     title: 'a link phase follows the links of the first sibling alone',

@@ -26,6 +26,8 @@ export function objectLoads(): fc.Arbitrary<LoadShape> {
     manners: fc.constantFrom(
       { httpPercent: 0, conditionalPercent: 0 },
       { httpPercent: 40, conditionalPercent: 30 },
+      // A client that reads siblings over HTTP states a condition about one of them next.
+      { httpPercent: 80, conditionalPercent: 60 },
     ),
     numbered: fc.constantFrom({ percent: 20, copiesMax: 3 }, { percent: 0, copiesMax: 1 }),
     readings: fc.constantFrom(
