@@ -32,7 +32,7 @@ export const siblingsAfterPartition: Scenario = {
   calmMs: 3_000,
   settleMsMax: 40_000,
   repairedBy: 'sweeps',
-  settings: mending,
+  settings: { ...mending, sibling_contexts: '1 2 2 6' },
   invariants: {
     ...invariants,
     durability: 30,

@@ -4,6 +4,17 @@ import type { Mutant } from './mutant.ts';
 /** Mutants that scenarios with conditional puts, hints and jobs must detect. */
 export const oracleMutants: readonly Mutant[] = [
   {
+    name: 'young-entries-pruned',
+    code: 'M360',
+    title: 'young_vclock counts as milliseconds where a context is pruned',
+    file: 'engine/replica/object/prune.js',
+    find: 'ageMs < limits.youngVclock * 1000',
+    replace: 'ageMs < 1 * limits.youngVclock',
+    scenario: 'siblings-after-partition',
+    oracles: ['causality'],
+    seedsMax: 3,
+  },
+  {
     name: 'condition-on-older-context',
     code: 'M125',
     title: 'a put on condition of a context passes although the key has had further writes since',

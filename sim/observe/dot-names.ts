@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
-import type { Dot } from '../../engine/replica/object/dots.ts';
-import { instantMsOf } from '../../engine/replica/object/dots.ts';
+import type { Dot, VersionVector } from '../../engine/replica/object/dots.ts';
+import { covers, instantMsOf } from '../../engine/replica/object/dots.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
 
 /** Contents longer than this many bytes are represented by their hashes. */
@@ -42,4 +42,9 @@ export function isUnderNewName(host: string, old: StoredObject, now: StoredObjec
   return now.siblings.some(({ dot: { actor } }) => {
     return textOf(actor).startsWith(`${host}.`) && old.context.every((known) => known.actor !== actor);
   });
+}
+
+/** Whether the context knows all versions of the object. */
+export function isCovered({ siblings }: StoredObject, context: VersionVector | undefined): boolean {
+  return context !== undefined && siblings.every(({ dot }) => covers(context, dot));
 }

@@ -21,6 +21,7 @@ import type { ReadTerms } from '../check/protocols/redis-reads.ts';
 import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, hinderedInReads, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { ClaimObserver } from './claim-observer.ts';
+import { contextLimitsOf } from './context-pruning.ts';
 import { CleanupPace } from './cleanup-pace.ts';
 import { DateObserver } from './date-observer.ts';
 import { GreetingObserver } from './greeting-observer.ts';
@@ -153,6 +154,7 @@ export class Monitor {
         forgetful: nodesExcepted(plan.faults, 'hint-delivery'),
         hintAges: this.#hintAges(),
         removed: (host, bytes) => this.#pace.removed(host, bytes),
+        limitsOf: (host, key) => contextLimitsOf(key, cluster.configOf(host).bucketTypes),
         ...this.#spread(),
       },
     );

@@ -14,6 +14,7 @@ import type { Dot, VersionVector } from '../../engine/replica/object/dots.ts';
 import { covers } from '../../engine/replica/object/dots.ts';
 import { encodeContent } from '../../engine/replica/object/content.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
+import type { ContextLimits } from '../../engine/replica/object/prune.ts';
 import { describeObject, encodeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import { hintKeyOf } from '../../engine/replication/hints/hint-codec.ts';
 import type { DotRecords } from '../check/disks/dots.ts';
@@ -25,12 +26,13 @@ import type { DiskWatcher } from '../world/core/watchers.ts';
 import type { DateObserver } from './date-observer.ts';
 import type { LogRecord, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';
+import { judgePruning } from './context-pruning.ts';
 import { isOfObjectLoad, isOfSpreadLoad } from './load-keys.ts';
 import { tagAt } from '../workload/traced-value.ts';
 import { MergeObserver } from './merge-observer.ts';
 import { newestRecords, objectOf, storeNames } from './newest-records.ts';
 import { logsInUse } from './segments-in-use.ts';
-import { isUnderNewName, nameOfDot, placeOfDot, sameDot, tellingOf } from './dot-names.ts';
+import { isCovered, isUnderNewName, nameOfDot, placeOfDot, sameDot, tellingOf } from './dot-names.ts';
 import type { HintAges } from './hint-ages.ts';
 import type { ReadHint } from './hint-records.ts';
 import { readHint, readHintObject } from './hint-records.ts';
@@ -115,6 +117,8 @@ export interface DiskExceptions {
   readonly hintAges: Pick<HintAges, 'began' | 'isTooOld'>;
   /** Called for each live copy that a host has removed, with the bytes that it has sent before. */
   readonly removed?: (host: string, bytes: number) => void;
+  /** The limits of a key's causal context, as the host's buckets have them. Undefined: not judged. */
+  readonly limitsOf?: (host: string, key: PackedKey) => ContextLimits;
   /** Undefined: a coordinator may keep no hint of a replica that it missed. */
   readonly spread?: Pick<SpreadTerms, 'patienceUs' | 'isHindered' | 'ownersOf'>;
 }
@@ -431,6 +435,10 @@ export class ObjectObserver {
       this.#skipped += old.siblings.length;
       return;
     }
+    const pruned = judgePruning(old, now, this.#exceptions.limitsOf?.(host, key));
+    if (pruned !== undefined) this.#compared += 1;
+    if (pruned !== undefined && pruned !== 'allowed')
+      this.#lost.push({ atUs: this.#nowUs(), text: `${host} prunes ${nameOf(key)}: ${pruned}` });
     for (const { dot } of old.siblings) {
       const kept = now.siblings.some((sibling) => sameDot(sibling.dot, dot));
       if (!kept && now.context.every(({ actor }) => actor !== dot.actor)) {
@@ -556,7 +564,7 @@ export class ObjectObserver {
 
   /**
    * Whether the owner holds all versions that another node gives up. `unknown`: its disk may have forgotten them (unless
-   * `forgets` is false), or its context knows their actors no longer (pruned).
+   * `forgets` is false), or its context, of enough entries, knows their actors no longer (pruned).
    */
   has(owner: string, key: PackedKey, given: StoredObject, forgets = true): 'all' | 'unknown' | 'too few' {
     const place = `${owner} ${key}`;
@@ -566,10 +574,9 @@ export class ObjectObserver {
     if (missing.length === 0) return 'all';
     // The exception of `hint-delivery` and of `transfer-soundness` in the contract of faults.
     if (forgets && this.#exceptions.forgetful.has(owner)) return 'unknown';
-    const isPruned = missing.every(
-      ({ dot }) => held?.context.every((one) => one.actor !== dot.actor) === true,
-    );
-    return isPruned ? 'unknown' : 'too few';
+    const small = this.#exceptions.limitsOf?.(owner, key).smallVclock ?? 0;
+    const isPruned = missing.every(({ dot }) => held?.context.every((one) => one.actor !== dot.actor));
+    return isPruned && (held?.context.length ?? 0) >= small ? 'unknown' : 'too few';
   }
 
   #heldAt(
@@ -585,11 +592,6 @@ export class ObjectObserver {
     const held = this.#held.get(`${owner} ${key}`)?.object;
     return held === undefined ? 'nothing' : describeObject(held);
   }
-}
-
-/** Whether the context knows all versions of the object. */
-function isCovered({ siblings }: StoredObject, context: VersionVector | undefined): boolean {
-  return context !== undefined && siblings.every(({ dot }) => covers(context, dot));
 }
 
 function describeWrite({ key, content }: NamedWrite): string {

@@ -87,6 +87,9 @@ const levelPercent = 45;
 /** Chance in a hundred that tokens of nodes are exactly tokens of keys. */
 const edgePercent = 25;
 
+/** Chance in a hundred that contexts of siblings are pruned, or would be if they were old enough. */
+const contextsPercent = 40;
+
 /** Most members of a cluster. */
 const membersMax = 9;
 
@@ -215,6 +218,8 @@ interface Frame {
   readonly backups: number;
   /** Keys lie exactly on the edges of ranges. */
   readonly edges: boolean;
+  /** The limits of the causal contexts of siblings; undefined: the engine's own, which no run reaches. */
+  readonly contexts: string | undefined;
 }
 
 /** All scenarios that a seed of `swarm` may be; they keep the name and the description of `base`. */
@@ -242,6 +247,7 @@ function frames(): fc.Arbitrary<Frame> {
     moves: chance(movePercent),
     backups: fc.constantFrom(0, 0, 0, 0, 1, 2),
     edges: chance(edgePercent),
+    contexts: maybe(contextsPercent, contexts()),
   });
   return drawn.map((frame) =>
     frame.replaced && spareCopies(frame) ? withReplacement(frame) : { ...frame, replaced: false },
@@ -318,12 +324,21 @@ function floorOf(name: InvariantName): number {
   return name === 'no-silent-failures' || name === 'determinism' ? 1 : 0;
 }
 
-function settingsOf({ settings: drawn, levels, cluster, credentials, small, edges }: Frame): Settings {
+function settingsOf({
+  settings: drawn,
+  levels,
+  cluster,
+  credentials,
+  small,
+  edges,
+  contexts,
+}: Frame): Settings {
   const limits = small ? soonReached : {};
   const given: Record<string, number | string | boolean> = { ...baseline, ...limits, ...drawn };
   if (cluster.datacenters > 1) Object.assign(given, levels);
   if (credentials) given['credentials'] = 'world';
   if (edges) given['tokens_at_keys'] = true;
+  if (contexts !== undefined) given['sibling_contexts'] = contexts;
   return given;
 }
 
@@ -360,6 +375,13 @@ function settings(): fc.Arbitrary<Settings> {
     drawn.push(maybe(percent, value).map((one) => one ?? {}));
   }
   return fc.tuple(...drawn).map((all) => Object.assign({}, ...all) as Settings);
+}
+
+/** `small_vclock`, `big_vclock`, `young_vclock` and `old_vclock`: few entries, and seconds that a run reaches. */
+function contexts(): fc.Arbitrary<string> {
+  return fc
+    .tuple(integerIn([1, 5]), integerIn([0, 5]), integerIn([0, 3]), integerIn([1, 17]))
+    .map(([small, more, young, longer]) => [small, small + more, young, young + longer].join(' '));
 }
 
 /** Levels that other datacenters have a part in, more often than the others. */

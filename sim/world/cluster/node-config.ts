@@ -1,4 +1,5 @@
 /** The configurations of the nodes of a simulated cluster, as an operator's files would give them. */
+import { present } from '../../../engine/base/assert.ts';
 import type { NodeConfig } from '../../../engine/config/config.ts';
 import { parseConfig } from '../../../engine/config/config.ts';
 import type { PlanNode } from '../../plan/plan-node.ts';
@@ -17,6 +18,13 @@ export const siblingsType = 'siblings';
 
 /** With this setting no configuration names `siblingsType`: an operator creates it once the cluster has started. */
 export const typesAtRunTime = 'types_at_run_time';
+
+/**
+ * The value of this setting gives buckets of `siblingsType` the limits of their causal contexts, in this order:
+ * `small_vclock`, `big_vclock`, `young_vclock` and `old_vclock`, as in `2 3 1 5`. With the engine's own limits no
+ * context of a run is ever pruned.
+ */
+export const siblingContexts = 'sibling_contexts';
 
 /** Type of the buckets whose keys a module routes, in plans with the setting `features_wasm`. */
 export const routedType = 'routed';
@@ -51,8 +59,13 @@ export function fileOf(
   given: Readonly<Record<string, unknown>>,
   addressOf: AddressOf,
 ): string {
-  const { [typesAtRunTime]: makesTypes, ...settings } = withTokensAtKeys(node.name, given);
-  const siblings = makesTypes === true ? {} : { [siblingsType]: { allow_mult: true } };
+  const {
+    [typesAtRunTime]: makesTypes,
+    [siblingContexts]: limits,
+    ...settings
+  } = withTokensAtKeys(node.name, given);
+  const siblings =
+    makesTypes === true ? {} : { [siblingsType]: { allow_mult: true, ...contextLimits(limits) } };
   const file = {
     name: node.name,
     datacenter: node.datacenter,
@@ -80,6 +93,18 @@ export function fileOf(
     ...settings,
   };
   return JSON.stringify({ lockstep: file });
+}
+
+/** The bucket properties that a value of `siblingContexts` states; none without a value. */
+function contextLimits(given: unknown): Readonly<Record<string, number>> {
+  if (typeof given !== 'string') return {};
+  const [small_vclock, big_vclock, young_vclock, old_vclock] = given.split(' ').map(Number);
+  return Object.fromEntries(
+    Object.entries({ small_vclock, big_vclock, young_vclock, old_vclock }).map(([name, value]) => [
+      name,
+      present(value, `${name} in the setting ${siblingContexts}`),
+    ]),
+  );
 }
 
 /** The settings with the tokens that `tokensAtKeys` gives the node, unless a replacement gets those of another one. */
