@@ -105,6 +105,7 @@ import { incarnationsUnsaved } from './incarnations-unsaved.ts';
 import { credentialsChanged } from './credentials-changed.ts';
 import { backupsAbandoned } from './backups-abandoned.ts';
 import { operatorDecides } from './operator-decides.ts';
+import { unequalDatacenters } from './unequal-datacenters.ts';
 import { upgradeFinalized } from './upgrade-finalized.ts';
 import { typesChanged } from './types-changed.ts';
 import { siblingsAfterPartition } from './siblings-after-partition.ts';
@@ -223,6 +224,7 @@ export const scenarios: readonly Scenario[] = [
   replacedAfterAnOutage,
   replacedNodeReturns,
   partitionBetweenDcs,
+  unequalDatacenters,
   rackLoss,
   dcLoss,
   slowPeerFillsChannel,

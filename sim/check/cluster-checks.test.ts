@@ -77,9 +77,9 @@ describe('quorum-intersection', () => {
   });
 
   it('breaks when a write is acknowledged with too few copies in another datacenter', () => {
-    const both = putAt(1, 'a', { far: 2, farCopies: 2 });
-    expect(verdict(checkQuorums([both], [], noOpinions, []))).toEqual([true, 2, 0]);
-    expect(checkQuorums([{ ...both, farCopies: 1 }], [], noOpinions, []).ok).toBe(false);
+    const both = putAt(1, 'a', { far: { dc2: 2, dc3: 1 }, farCopies: { dc2: 2, dc3: 1 } });
+    expect(verdict(checkQuorums([both], [], noOpinions, []))).toEqual([true, 3, 0]);
+    expect(checkQuorums([{ ...both, farCopies: { dc2: 1, dc3: 1 } }], [], noOpinions, []).ok).toBe(false);
   });
 
   it('breaks when a write is acknowledged with too few copies; deletions and newest-wins are skipped', () => {

@@ -34,7 +34,7 @@ function clusterWords({ cluster, levels }: Scenario): readonly string[] {
     `${datacenter}/${rack}${replaces === undefined ? '' : `, replaces ${replaces}`}`;
   return [
     many(datacenters, 'datacenter'),
-    `${many(racks, 'rack')} each`,
+    typeof racks === 'number' ? `${many(racks, 'rack')} each` : `${racks.join(' and ')} racks`,
     `${many(nodesPerRack, 'node')} per rack`,
     ...spares.map((spare) => `spare ${spare.name} (${where(spare)})`),
     ...(levels === undefined

@@ -8,6 +8,9 @@
 /** `fail`: it certainly did not happen. `unknown`: it may have happened, or may still happen. */
 export type Outcome = 'ok' | 'fail' | 'unknown';
 
+/** Numbers of replicas, by datacenter. */
+export type ByDatacenter = Readonly<Record<string, number>>;
+
 interface OperationBase {
   /** Place in the history, in order of invocation. */
   readonly id: number;
@@ -22,8 +25,8 @@ interface OperationBase {
   /** How many replicas the key has in that datacenter, and how many of them the operation waits for. */
   readonly copies: number;
   readonly need: number;
-  /** How many replicas it waits for in every other datacenter; absent for none. */
-  readonly far?: number;
+  /** How many replicas it waits for in each other datacenter; absent for none. */
+  readonly far?: ByDatacenter;
   /** Whether the copies that answer a read must be equal. */
   readonly agree?: boolean;
   /** Microseconds of virtual time. `completedUs` is undefined while the client has no answer. */
@@ -61,11 +64,8 @@ export interface WriteOperation extends OperationBase {
   readonly excluded?: string;
   /** How many replicas of the key in that datacenter certainly keep the tag on disk at the moment of `ok`. */
   readonly durableCopies: number;
-  /**
-   * The same in the other datacenter with the fewest, of a write that waits for replicas there (`far`). Absent: it does
-   * not.
-   */
-  readonly farCopies?: number;
+  /** The same in each other datacenter, of a write that waits for replicas there (`far`). Absent: it does not. */
+  readonly farCopies?: ByDatacenter;
 }
 
 /** One operation of a client on one key. */

@@ -30,10 +30,12 @@ export interface WrittenKey {
   /** Undefined for a deletion. */
   readonly value: TransactionValue | undefined;
   /**
-   * How many replicas' disks certainly keep the tag at the moment of `ok`; undefined while the protocol does not
-   * promise that yet.
+   * How many replicas' disks certainly keep the tag at the moment of `ok`, in the datacenter that lacks most of those
+   * that the level names; undefined while the protocol does not promise that yet.
    */
   durableCopies: number | undefined;
+  /** How many the level promises there; absent: as many as for all keys of the transaction (`need`). */
+  owed?: number;
 }
 
 /** A retry under the client's idempotency key was answered "aborted", and the answer leaves no doubt. */

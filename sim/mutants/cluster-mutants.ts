@@ -469,4 +469,16 @@ export const harmlessEdits: readonly Mutant[] = [
     oracles: ['transfer-soundness'],
     seedsMax: 10,
   },
+  {
+    name: 'far-quorum-of-local-racks',
+    code: 'M358',
+    title:
+      'a rebuild reads in another datacenter only so many replicas as every majority of the local number of copies meets',
+    file: 'engine/cluster/changes/arcs.js',
+    find: '        const copies = ring.rackCount(datacenter);',
+    replace: '        const copies = ring.rackCount(self.datacenter);',
+    scenario: 'unequal-datacenters',
+    oracles: ['transfer-soundness'],
+    seedsMax: 5,
+  },
 ];

@@ -127,6 +127,18 @@ export const readMutants: readonly Mutant[] = [
     seedsMax: 10,
   },
   {
+    name: 'each-quorum-of-local-racks',
+    code: 'M357',
+    title:
+      'DC_EACH_SAFE_QUORUM waits in every datacenter for a majority of as many copies as the local one has',
+    file: 'engine/replication/plan.js',
+    find: 'const needed = majority(view.rackCount(datacenter));',
+    replace: 'const needed = majority(view.rackCount(local));',
+    scenario: 'unequal-datacenters',
+    oracles: ['quorum-intersection', 'durability'],
+    seedsMax: 3,
+  },
+  {
     name: 'standby-replica-read',
     code: 'M121',
     title: 'a read asks replicas in STANDBY like any others of its datacenter',

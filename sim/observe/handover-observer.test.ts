@@ -112,6 +112,29 @@ describe('a member that has rebuilt its disk', () => {
     }
   });
 
+  it('lacks what a majority of another datacenter has held, whichever of its owners holds it', () => {
+    const far = ['n4', 'n5', 'n6'].map((node, index) => ({
+      node: node as NodeId,
+      datacenter: 'dc2',
+      rack: `r${index + 1}`,
+      tokens: [(index + 4) as Token],
+    }));
+    for (const [held, lost] of [
+      [{ n5: 5, n6: 6 }, 2],
+      [{ n5: 5, n6: 6, n1: 12 }, 0],
+      // One of three, and two of which one holds it only since the start.
+      [{ n6: 6 }, 0],
+      [{ n5: 5, n6: 15 }, 0],
+    ] as const) {
+      const run = watched(new Map(Object.entries(held)));
+      run.clock = 10;
+      run.observer.started('n1');
+      run.clock = 20;
+      run.observer.rebuilt(n1, new Ring([n1, ...far]));
+      expect(run.observer.records.lost).toHaveLength(lost);
+    }
+  });
+
   it('holds what it has read back', () => {
     const run = watched(
       new Map([

@@ -2,7 +2,7 @@
  * Follows the ranges that ring changes move, and those that a member reads back after it has lost its disk
  * (`transfer-soundness`). When a member has moved its ranges, the new owners of each key hold what all former owners
  * have held since before the move began. When a member has rebuilt its disk, it holds what all other owners have held
- * since before it started.
+ * since before it started, and what a majority of another datacenter has.
  */
 import type { Token } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
@@ -92,12 +92,7 @@ export class HandoverObserver {
     for (const { node } of before) {
       const copy = this.#copies.copyAt(node, key);
       if (copy === undefined || copy.atUs > begunUs) continue;
-      const holders = before.filter((one) => {
-        const held = this.#copies.copyAt(one.node, key);
-        return (
-          held !== undefined && held.atUs <= begunUs && this.#copies.has(one.node, key, copy.object) === 'all'
-        );
-      });
+      const holders = this.#holdersOf(key, copy, before, begunUs);
       if (holders.length * 2 <= before.length) continue;
       const verdicts = after.map((one) => this.#copies.has(one.node, key, copy.object, true));
       this.#compared += 1;
@@ -119,6 +114,7 @@ export class HandoverObserver {
   rebuilt(member: Member, ring: Ring): void {
     this.#rebuilt.add(member.node);
     this.#judgeRebuilt(member, ring);
+    this.#judgeFar(member, ring);
   }
 
   /** The member has another ring. If it lost its disk amid the change, no other member may give it what it owns now. */
@@ -140,6 +136,44 @@ export class HandoverObserver {
       const near = owners.filter((one) => one.datacenter === member.datacenter && one.node !== member.node);
       this.#judge(key, near, member.node, startedUs, terms);
     }
+  }
+
+  /** A quorum of another datacenter may have acknowledged what a majority there holds. */
+  #judgeFar(member: Member, ring: Ring): void {
+    const startedUs = this.#startedUs.get(member.node);
+    if (startedUs === undefined) return;
+    const seen = new Set<PackedKey>();
+    for (const [, key, { token }] of this.#copies.copies()) {
+      if (seen.has(key) || this.#copies.flushes.isFlushed(key)) continue;
+      seen.add(key);
+      const owners = ring.placement(token as Token);
+      if (!owners.some(({ node }) => node === member.node)) continue;
+      for (const place of ring.datacenters) {
+        if (place === member.datacenter) continue;
+        const far = owners.filter(({ datacenter }) => datacenter === place);
+        this.#judgeQuorum(key, far, member.node, startedUs);
+      }
+    }
+  }
+
+  #judgeQuorum(key: PackedKey, far: readonly Member[], owner: string, startedUs: number): void {
+    if (far.some(({ node }) => this.#forgetful.has(node))) return;
+    const terms = { did: `${owner} has rebuilt its disk`, forgets: false };
+    // Some may hold a newer version than the others: each one's is judged.
+    for (const one of far) {
+      const copy = this.#copies.copyAt(one.node, key);
+      if (copy === undefined || copy.atUs > startedUs) continue;
+      const others = this.#holdersOf(key, copy, far, startedUs).filter((holder) => holder !== one);
+      if ((others.length + 1) * 2 > far.length) this.#judge(key, [one, ...others], owner, startedUs, terms);
+    }
+  }
+
+  /** Those of the owners that have held the copy, or a newer one, since then. */
+  #holdersOf(key: PackedKey, copy: HeldCopy, owners: readonly Member[], sinceUs: number): readonly Member[] {
+    return owners.filter(({ node }) => {
+      const held = this.#copies.copyAt(node, key);
+      return held !== undefined && held.atUs <= sinceUs && this.#copies.has(node, key, copy.object) === 'all';
+    });
   }
 
   #judge(

@@ -110,15 +110,23 @@ export function planArbitrary(scenario: Scenario, seed: number): fc.Arbitrary<Pl
  */
 export function nodesOf(shape: ClusterShape): readonly PlanNode[] {
   const nodes: PlanNode[] = [];
+  const racks = racksOf(shape);
   for (let turn = 0; turn < shape.nodesPerRack; turn++) {
-    for (let rack = 1; rack <= shape.racks; rack++) {
-      for (let datacenter = 1; datacenter <= shape.datacenters; datacenter++) {
+    for (let rack = 1; rack <= Math.max(...racks); rack++) {
+      for (const [index, own] of racks.entries()) {
+        if (rack > own) continue;
+        const datacenter = index + 1;
         nodes.push({ name: `n${nodes.length + 1}`, datacenter: `dc${datacenter}`, rack: `r${rack}` });
       }
     }
   }
   assert(nodes.length > 0, 'a cluster has at least one node');
   return [...nodes, ...(shape.spares ?? []).map((spare) => ({ ...spare, spare: true as const }))];
+}
+
+/** How many racks each datacenter has, from `dc1` on. */
+export function racksOf({ datacenters, racks }: ClusterShape): readonly number[] {
+  return typeof racks === 'number' ? Array.from({ length: datacenters }, () => racks) : racks;
 }
 
 type Unnamed<T> = Omit<T, 'id'>;

@@ -121,8 +121,10 @@ function readScenario(field: Field, taken: readonly string[]): Plan['floors'] {
 
 function readCluster(field: Field): void {
   const shape = readObject(field, ['datacenters', 'racks', 'nodesPerRack'], ['spares']);
-  const counts = [shape.datacenters, shape.racks, shape.nodesPerRack];
-  const nodes = counts.reduce((product, one) => product * readInteger(one, 1, planLimits.nodesMax), 1);
+  const [datacenters, perRack] = [shape.datacenters, shape.nodesPerRack].map((one) =>
+    readInteger(one, 1, planLimits.nodesMax),
+  ) as [number, number];
+  const nodes = readRacks(shape.racks, datacenters) * perRack;
   if (nodes > planLimits.nodesMax)
     refuse(field, `${nodes} nodes; at most ${planLimits.nodesMax} are allowed`);
   if (shape.spares === undefined) return;
@@ -131,6 +133,14 @@ function readCluster(field: Field): void {
     const spare = readObject(item, ['name', 'datacenter', 'rack'], ['replaces']);
     return readNodeName(spare.name, taken);
   });
+}
+
+/** Returns the number of racks in all datacenters. */
+function readRacks(field: Field, datacenters: number): number {
+  if (!Array.isArray(field.value)) return datacenters * readInteger(field, 1, planLimits.nodesMax);
+  const racks = readList(field, planLimits.nodesMax, (item) => readInteger(item, 1, planLimits.nodesMax));
+  if (racks.length !== datacenters) refuse(field, `${racks.length} numbers for ${datacenters} datacenters`);
+  return racks.reduce((sum, one) => sum + one, 0);
 }
 
 function readLoad(field: Field): void {

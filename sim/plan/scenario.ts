@@ -19,8 +19,8 @@ export type Range = readonly [least: number, most: number];
 /** The shape of the cluster at the start. */
 export interface ClusterShape {
   readonly datacenters: number;
-  /** Racks per datacenter; every rack holds one copy of every key. */
-  readonly racks: number;
+  /** Racks of every datacenter, or of each one in turn; every rack holds one copy of every key. */
+  readonly racks: number | readonly number[];
   readonly nodesPerRack: number;
   /** Nodes that `membership-change` makes join. */
   readonly spares?: readonly Omit<PlanNode, 'spare'>[];

@@ -36,7 +36,13 @@ function clientKey(
     },
     replicas,
     holders: holdersIn(datacenter),
-    far: ring.datacenters.filter((other) => other !== datacenter).map(holdersIn),
+    far: ring.datacenters
+      .filter((other) => other !== datacenter)
+      .map((place) => ({
+        datacenter: place,
+        copies: replicasIn(ring, token, place).length,
+        holders: holdersIn(place),
+      })),
   };
 }
 

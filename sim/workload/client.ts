@@ -15,7 +15,7 @@ import type { Address } from '../../engine/io/network.ts';
 import { ConnectError } from '../../engine/io/network.ts';
 import { pick } from '../../engine/io/random.ts';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
-import type { Operation, Outcome, WriteOperation } from '../evidence/history.ts';
+import type { ByDatacenter, Operation, Outcome, WriteOperation } from '../evidence/history.ts';
 import type { NeedWord, PlanOperation, PlanQuorum } from '../plan/plan.ts';
 import type { HttpClientRequest } from '../world/http/http-client.ts';
 import { HttpClient } from '../world/http/http-client.ts';
@@ -51,8 +51,15 @@ export interface ClientKey {
   readonly replicas: readonly string[];
   /** The replicas, and the nodes that may hold a copy during a ring change. */
   readonly holders: readonly string[];
-  /** The same of every other datacenter. */
-  readonly far: readonly (readonly string[])[];
+  /** The same of every other datacenter, and how many of them are replicas. */
+  readonly far: readonly FarCopies[];
+}
+
+/** Who holds a key in a datacenter that is not the client's. */
+interface FarCopies {
+  readonly datacenter: string;
+  readonly copies: number;
+  readonly holders: readonly string[];
 }
 
 /** The consistency levels that the nodes are configured with. */
@@ -225,8 +232,8 @@ export class Client {
     const completedUs = this.#setup.nowUs();
     if (outcome === 'ok' && syncLagUs > 0) await sleep(io.clock, syncLagUs);
     const copies = outcome === 'ok' ? durable.copies(tag, where.holders) : 0;
-    const isFar = outcome === 'ok' && (this.#invocation(where, operation).far ?? 0) > 0;
-    const far = isFar ? Math.min(...where.far.map((holders) => durable.copies(tag, holders))) : undefined;
+    const isFar = outcome === 'ok' && this.#invocation(where, operation).far !== undefined;
+    const far = isFar ? numbersIn(where.far, ({ holders }) => durable.copies(tag, holders)) : undefined;
     this.#setup.recorder.endWrite(id, { completedUs, ...end }, copies, far);
     return outcome;
   }
@@ -401,10 +408,9 @@ export class Client {
       datacenter: this.#target.datacenter,
       copies,
       need: waitedFor(wanted, level, copies),
-      far:
-        levels.several && wanted.need === 'level' && level === 'DC_EACH_SAFE_QUORUM' && !byNumber
-          ? needCount('quorum', copies)
-          : 0,
+      ...(levels.several && wanted.need === 'level' && level === 'DC_EACH_SAFE_QUORUM' && !byNumber
+        ? { far: numbersIn(where.far, (one) => needCount('quorum', one.copies)) }
+        : {}),
       agree: wanted.kind === 'get' && (level === 'DC_SAFE_QUORUM' || level === 'DC_EACH_SAFE_QUORUM'),
       invokedUs: this.#setup.nowUs(),
     };
@@ -435,6 +441,10 @@ function raisedBy(
 /** Reads, and puts of every second key, count durable copies by `node_confirms`: here both names mean the same. */
 function isByNodes(kind: Wanted['kind'], key = 0): boolean {
   return kind === 'get' || (kind === 'put' && key % 2 === 1);
+}
+
+function numbersIn(far: readonly FarCopies[], numberOf: (one: FarCopies) => number): ByDatacenter {
+  return Object.fromEntries(far.map((one) => [one.datacenter, numberOf(one)]));
 }
 
 /** How many copies of its datacenter the operation waits for, as promised to the client. */

@@ -2,7 +2,7 @@
  * Records the history while it happens. An operation is opened at its invocation and closed at its end; one that is
  * never closed stays unknown.
  */
-import type { History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
+import type { ByDatacenter, History, Operation, ReadOperation, WriteOperation } from '../evidence/history.ts';
 
 /** What is known at the invocation. */
 export type Invocation = Pick<
@@ -51,7 +51,7 @@ export class HistoryRecorder {
   }
 
   /** `farCopies`: as in `WriteOperation`. */
-  endWrite(id: number, completion: Completion, durableCopies: number, farCopies?: number): void {
+  endWrite(id: number, completion: Completion, durableCopies: number, farCopies?: ByDatacenter): void {
     const operation = this.#operations[id];
     if (operation === undefined || operation.kind === 'get') return;
     complete(operation, completion);
@@ -71,7 +71,7 @@ function begun(id: number, invocation: Invocation) {
     datacenter: invocation.datacenter,
     copies: invocation.copies,
     need: invocation.need,
-    far: invocation.far ?? 0,
+    ...(invocation.far === undefined ? {} : { far: invocation.far }),
     agree: invocation.agree ?? false,
     invokedUs: invocation.invokedUs,
     completedUs: undefined,

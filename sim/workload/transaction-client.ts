@@ -265,7 +265,10 @@ export class TransactionClient {
     node?: string,
   ): Promise<void> {
     record.writes = wanted.map(({ where, value }) => ({ key: where.name, value, durableCopies: undefined }));
-    record.need = planned.level === 'DC_ONE' ? 1 : Math.min(...wanted.map(({ where }) => where.majority));
+    record.need =
+      planned.level === 'DC_ONE'
+        ? 1
+        : Math.min(...wanted.flatMap(({ where }) => [...where.majorities.values()]));
     const asked = new Set<string>();
     record.clientId = planned.named ? `${this.#setup.name}/${record.id}` : '';
     const message: LockTransactionReq = {
@@ -333,26 +336,32 @@ export class TransactionClient {
       const promised = level === 'DC_ONE' || !where.primaries.some((node) => unconfirmed.includes(node));
       const { value } = write;
       if (value === undefined || !promised || unconfirmed.includes(anyBranch)) return write;
-      const counted = this.#countedIn(level, record.node, where.keepers);
-      const copies = counted.map((nodes) => this.#setup.durable.copies(value.tag, nodes));
-      return { ...write, durableCopies: Math.min(...copies) };
+      const counted = this.#countedIn(level, record.node, where).map(({ nodes, owed }) => ({
+        durableCopies: this.#setup.durable.copies(value.tag, nodes),
+        owed,
+      }));
+      const lackOf = (one: { readonly durableCopies: number; readonly owed: number }): number =>
+        one.owed - one.durableCopies;
+      return { ...write, ...counted.reduce((most, one) => (lackOf(one) > lackOf(most) ? one : most)) };
     });
   }
 
   /**
-   * The groups of nodes each of which must hold the copies that the level names: those of the datacenter of the node
-   * that was asked, or of every datacenter. DC_ONE counts them together.
+   * The groups of nodes each of which must hold the copies that the level names, and how many: those of the datacenter
+   * of the node that was asked, or of every datacenter. DC_ONE counts them together.
    */
   #countedIn(
     level: PlanTransaction['level'],
     node: string,
-    keepers: readonly string[],
-  ): readonly (readonly string[])[] {
+    { keepers, majorities }: TransactionKey,
+  ): readonly { readonly nodes: readonly string[]; readonly owed: number }[] {
     const { datacenterOf } = this.#setup;
-    if (level === 'DC_ONE') return [keepers];
-    const all = new Set(keepers.map(datacenterOf));
-    const named = level === 'DC_QUORUM' ? [datacenterOf(node)] : [...all];
-    return named.map((datacenter) => keepers.filter((keeper) => datacenterOf(keeper) === datacenter));
+    if (level === 'DC_ONE') return [{ nodes: keepers, owed: 1 }];
+    const named = level === 'DC_QUORUM' ? [datacenterOf(node)] : [...majorities.keys()];
+    return named.map((datacenter) => ({
+      nodes: keepers.filter((keeper) => datacenterOf(keeper) === datacenter),
+      owed: majorities.get(datacenter) ?? 0,
+    }));
   }
 
   async #ask(

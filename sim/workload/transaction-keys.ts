@@ -23,8 +23,8 @@ export interface TransactionKey {
   readonly holders: readonly string[];
   /** The holders, and the nodes that may hold a copy during a ring change. */
   readonly keepers: readonly string[];
-  /** The copies that a majority of each datacenter has; the smallest such number. */
-  readonly majority: number;
+  /** By datacenter: the copies that a majority has. */
+  readonly majorities: ReadonlyMap<string, number>;
 }
 
 /** The keys of one plan's structures. */
@@ -107,7 +107,7 @@ export class TransactionKeys {
       primaries: [primary, ...this.#laterHolders],
       holders,
       keepers: [...new Set([...holders, ...this.#laterHolders])],
-      majority: Math.floor(Math.min(...copies.values()) / 2) + 1,
+      majorities: new Map([...copies].map(([place, count]) => [place, Math.floor(count / 2) + 1])),
     };
   }
 }

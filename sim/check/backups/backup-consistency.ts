@@ -153,7 +153,8 @@ function checkObject(
     return;
   }
   const { siblings, datacenter, copies } = first;
-  const whole = { ...read, siblings, datacenter, copies, need: copies, far: copies };
+  const far = Object.fromEntries(operations.map((one) => [one.datacenter, one.copies]));
+  const whole = { ...read, siblings, datacenter, copies, need: copies, far };
   const acknowledged = operations.filter(
     (one): one is WriteOperation => isWrite(one) && one.outcome === 'ok',
   );

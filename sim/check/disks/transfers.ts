@@ -5,7 +5,8 @@
  *   holds every version that all former owners in its datacenter have held since before the move began. What a majority
  *   of them has held, a majority of the new ones holds.
  * - When a member that lost its disk has rebuilt it, and at each ring that it has afterwards, it holds every version
- *   that all other owners in its datacenter have held since before it started.
+ *   that all other owners in its datacenter have held since before it started. When it has rebuilt it, also every
+ *   version that a majority of the owners in another datacenter has held so long: a quorum there may have acknowledged it.
  * - A node gives up a live copy of a key only where it owns the key no more, by the ring that it has, and after the
  *   disks of all owners hold every version of the copy. A tombstone that an owner has removed covers what it replaced.
  * - After each such removal it rests for as long as `transfer_bytes_per_second` allows for the bytes sent before.

@@ -202,11 +202,12 @@ export function mustMeet(
   const silent = alone ? atlas.silentlyLostBetween(write.invokedUs, readUs) + unsynced : lost;
   const meetIn = (datacenter: string): boolean =>
     neededIn(write, datacenter) > lost &&
-    neededIn(write, datacenter) + neededIn(read, datacenter) > read.copies + silent;
+    neededIn(write, datacenter) + neededIn(read, datacenter) >
+      (datacenter === write.datacenter ? write : read).copies + silent;
   return meetIn(write.datacenter) || meetIn(read.datacenter);
 }
 
-/** Number of copies for which an operation waits in a datacenter; every datacenter has equally many racks. */
-function neededIn({ datacenter: own, need, far = 0 }: Operation, datacenter: string): number {
-  return own === datacenter ? need : far;
+/** Number of copies for which an operation waits in a datacenter. */
+function neededIn({ datacenter: own, need, far }: Operation, datacenter: string): number {
+  return own === datacenter ? need : (far?.[datacenter] ?? 0);
 }

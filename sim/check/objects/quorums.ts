@@ -101,8 +101,8 @@ export function checkQuorums(
  */
 function checkReadable(history: History, hindered: ReadonlySet<string>, tally: Tally): void {
   for (const operation of history) {
-    const { kind, node, copies, need, far = 0, agree, outcome, reason, invokedUs } = operation;
-    if (kind !== 'get' || far > 0 || agree === true || hindered.has(node)) continue;
+    const { kind, node, copies, need, far, agree, outcome, reason, invokedUs } = operation;
+    if (kind !== 'get' || far !== undefined || agree === true || hindered.has(node)) continue;
     if (need > copies - hindered.size) continue;
     tally.compare(outcome === 'ok' || !lackOfAnswers.test(reason), invokedUs, () => {
       const others = hindered.size === 0 ? 'no node' : `none but ${[...hindered].join(' ')}`;
@@ -117,15 +117,17 @@ function checkAnswered(
   lasting: ReadonlySet<number>,
   tally: Tally,
 ): void {
-  const { kind, node, key, need, far = 0, invokedUs, completedUs } = operation;
+  const { kind, node, key, need, far = {}, invokedUs, completedUs } = operation;
   if (kind !== 'get' && !(operation.siblings && lasting.has(operation.id))) return tally.skip();
   const endUs = completedUs ?? invokedUs;
   if (kind !== 'get') {
-    const { farCopies } = operation;
-    if (farCopies !== undefined)
-      tally.compare(farCopies >= far, endUs, () => {
-        return `${describeOperation(operation)}: another datacenter keeps ${farCopies} copies, ${far} are needed`;
+    const { farCopies = {} } = operation;
+    for (const [datacenter, kept] of Object.entries(farCopies)) {
+      const enough = far[datacenter] ?? 0;
+      tally.compare(kept >= enough, endUs, () => {
+        return `${describeOperation(operation)}: ${datacenter} keeps ${kept} copies, ${enough} are needed`;
       });
+    }
     tally.compare(operation.durableCopies >= need, endUs, () => {
       return `${describeOperation(operation)}: ${operation.durableCopies} replicas keep it, ${need} are needed`;
     });
@@ -135,8 +137,9 @@ function checkAnswered(
     ({ askedUs, heardUs }) => askedUs >= invokedUs && heardUs <= endUs,
   );
   const replicas = new Set([node, ...heard.map(({ peer }) => peer)]);
-  tally.compare(replicas.size >= need + far, endUs, () => {
-    return `${describeOperation(operation)}: ${need + far} replicas are needed, and only ${[...replicas].join(' ')} can have answered`;
+  const all = Object.values(far).reduce((sum, one) => sum + one, need);
+  tally.compare(replicas.size >= all, endUs, () => {
+    return `${describeOperation(operation)}: ${all} replicas are needed, and only ${[...replicas].join(' ')} can have answered`;
   });
 }
 

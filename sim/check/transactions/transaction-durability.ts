@@ -47,8 +47,9 @@ export function checkTransactionDurability(
   const startsUs = steps.filter(({ step }) => step === shortened).map(({ atUs }) => atUs);
   for (const record of history) {
     if (record.outcome !== 'ok') continue;
-    const owed = record.need - lostBetween(record.invokedUs, record.completedUs ?? record.invokedUs);
-    for (const { key, value, durableCopies } of record.writes) {
+    const lost = lostBetween(record.invokedUs, record.completedUs ?? record.invokedUs);
+    for (const { key, value, durableCopies, owed: promised = record.need } of record.writes) {
+      const owed = promised - lost;
       const enough = durableCopies !== undefined && durableCopies >= owed;
       const replaced = (): boolean =>
         (writers.get(key) ?? []).some((other) => mayStandForIt(other, record, key, value?.tag)) ||

@@ -44,15 +44,34 @@ it('clusters have one to three datacenters and one to five racks', () => {
   expect([...counts('rack')].toSorted()).toEqual([1, 2, 3, 4, 5]);
 });
 
+it('some clusters have datacenters with different numbers of racks, most have equally many', () => {
+  const several = plans.filter(({ nodes }) => new Set(nodes.map(({ datacenter }) => datacenter)).size > 1);
+  const unequal = several.filter(({ nodes }) => new Set(racksIn(nodes).values()).size > 1);
+  expect(unequal.length).toBeGreaterThan(several.length / 6);
+  expect(unequal.length).toBeLessThan(several.length / 2);
+  expect(Math.max(...unequal.map(({ nodes }) => nodes.filter(({ spare }) => spare !== true).length))).toBe(9);
+});
+
 it('at most one node loses copies, with its disk or with its life, where three racks or more hold them', () => {
   const losing = plans.map((plan) => ({
-    racks: new Set(plan.nodes.map(({ rack }) => rack)).size,
+    racks: racksIn(plan.nodes),
+    places: new Map(plan.nodes.map(({ name, datacenter }) => [name, datacenter])),
     nodes: new Set([...nodesExcepted(plan.faults, 'hint-delivery'), ...replacedIn(plan)]),
   }));
   expect(Math.max(...losing.map(({ nodes }) => nodes.size))).toBe(1);
-  expect(losing.filter(({ racks, nodes }) => racks < 3 && nodes.size > 0)).toEqual([]);
+  const copiesOf = ({ racks, places }: (typeof losing)[number], node: string): number =>
+    racks.get(places.get(node) ?? '') ?? 0;
+  expect(losing.filter((one) => [...one.nodes].some((node) => copiesOf(one, node) < 3))).toEqual([]);
   expect(plans.some((plan) => replacedIn(plan).length > 0)).toBe(true);
 });
+
+/** How many racks each datacenter has. */
+function racksIn(nodes: Plan['nodes']): ReadonlyMap<string, number> {
+  const racks = new Map<string, Set<string>>();
+  for (const { datacenter, rack } of nodes)
+    racks.set(datacenter, (racks.get(datacenter) ?? new Set()).add(rack));
+  return new Map([...racks].map(([datacenter, names]) => [datacenter, names.size]));
+}
 
 /** The members that a spare of the plan replaces. */
 function replacedIn({ nodes, faults }: Plan): readonly string[] {

@@ -26,7 +26,7 @@ import type {
   TransactionLoad,
 } from '../scenario.ts';
 import type { Demand, FaultTerms } from './fault-contract.ts';
-import { nodesOf } from '../plan-generation.ts';
+import { nodesOf, racksOf } from '../plan-generation.ts';
 import { excusesOf, faultContract } from './fault-contract.ts';
 import { jobLoads, objectLoads, redisLoads, transactionLoads } from './swarm-loads.ts';
 
@@ -352,16 +352,45 @@ function clusters(): fc.Arbitrary<ClusterShape> {
     place: fc.nat(),
   });
   return shape.map(({ datacenters, racks, nodesPerRack, spares, place }) => {
-    const within = Math.max(1, Math.min(nodesPerRack, Math.floor(membersMax / (datacenters * racks))));
     const fitting = Math.min(racks, Math.floor(membersMax / datacenters));
-    const members = datacenters * fitting * within;
-    const added = Array.from({ length: spares }, (_, index) => ({
-      name: `n${members + index + 1}`,
-      datacenter: `dc${((place + index) % datacenters) + 1}`,
-      rack: `r${((place + index) % fitting) + 1}`,
-    }));
-    return { datacenters, racks: fitting, nodesPerRack: within, ...(spares === 0 ? {} : { spares: added }) };
+    const each = racksEach(datacenters, fitting, place);
+    const all = each.reduce((sum, one) => sum + one, 0);
+    const within = Math.max(1, Math.min(nodesPerRack, Math.floor(membersMax / all)));
+    const added = Array.from({ length: spares }, (_, index) => {
+      const at = (place + index) % datacenters;
+      const rack = ((place + index) % present(each[at], 'the racks of a datacenter')) + 1;
+      return { name: `n${all * within + index + 1}`, datacenter: `dc${at + 1}`, rack: `r${rack}` };
+    });
+    const isEven = each.every((one) => one === fitting);
+    return {
+      datacenters,
+      racks: isEven ? fitting : each,
+      nodesPerRack: within,
+      ...(spares === 0 ? {} : { spares: added }),
+    };
   });
+}
+
+/**
+ * How many racks each datacenter has: `first` of them, or, in a third of the clusters of several datacenters, another
+ * number in each but the first. Both come from `place`, so that no other draw of the seed depends on them.
+ */
+function racksEach(datacenters: number, first: number, place: number): readonly number[] {
+  // The last digits of `place` choose the racks of spares.
+  let draws = Math.floor(place / 1_000);
+  const next = (count: number): number => {
+    const draw = draws % count;
+    draws = Math.floor(draws / count);
+    return draw;
+  };
+  const isEven = next(3) !== 0;
+  const racks = [first];
+  for (let left = datacenters - 1; left > 0; left--) {
+    const room = membersMax - racks.reduce((sum, one) => sum + one, 0) - (left - 1);
+    const others = [1, 2, 3, 4, 5].filter((count) => count !== first && count <= room);
+    racks.push(isEven ? first : (others[next(others.length)] ?? first));
+  }
+  return racks;
 }
 
 /** Some of the keys that have a trial, each with one of its values. */
@@ -477,18 +506,26 @@ function targetsOf(kind: FaultKind, frame: Frame): readonly string[] | undefined
 }
 
 /** How many nodes are members from the start. */
-function membersOf({ datacenters, racks, nodesPerRack }: ClusterShape): number {
-  return datacenters * racks * nodesPerRack;
+function membersOf(cluster: ClusterShape): number {
+  return racksIn(cluster) * cluster.nodesPerRack;
+}
+
+function racksIn(cluster: ClusterShape): number {
+  return racksOf(cluster).reduce((sum, one) => sum + one, 0);
 }
 
 /** The place of the one member that may lose copies, from 0. */
-function loserOf({ cluster, loser }: Frame): number {
+function loserOf({ cluster, loser }: Pick<Frame, 'cluster' | 'loser'>): number {
   return loser % membersOf(cluster);
 }
 
-/** Whether the other racks hold a majority of the copies without one of them. */
-function spareCopies({ cluster }: Frame): boolean {
-  return cluster.racks >= 3;
+/** Whether the other racks of its datacenter hold a majority of the copies without the member that may lose some. */
+function spareCopies(frame: Pick<Frame, 'cluster' | 'loser'>): boolean {
+  const { cluster } = frame;
+  const nodes = nodesOf({ ...cluster, spares: [] });
+  const { datacenter } = present(nodes[loserOf(frame)], 'the member that may lose copies');
+  const near = nodes.filter((node) => node.datacenter === datacenter);
+  return new Set(near.map(({ rack }) => rack)).size >= 3;
 }
 
 /** Whether transactions have branches: those of clients, and commands of Redis. */
@@ -514,13 +551,13 @@ function hasClients(sort: 'c' | 'x' | 'r' | 'j', { transactions, redis, jobs }: 
 }
 
 function isMet(demand: Demand, frame: Frame): boolean {
-  const { datacenters, racks, spares = [] } = frame.cluster;
+  const { spares = [] } = frame.cluster;
   const drawn = settingsOf(frame);
   switch (demand) {
     case 'peers':
       return membersOf(frame.cluster) > 1;
     case 'racks':
-      return datacenters * racks > 1;
+      return racksIn(frame.cluster) > 1;
     case 'branches':
       return hasBranches(frame);
     case 'transactions':
