@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Operation } from '../../evidence/history.ts';
+import type { ByDatacenter, Operation } from '../../evidence/history.ts';
 import type { DiskLosses } from './disk-losses.ts';
 import { diskLossesOf } from './disk-losses.ts';
 import { checkDurability } from './durability.ts';
@@ -46,6 +46,16 @@ describe('durability, a bucket with siblings', () => {
     const history = [putAt(10, 'a'), readAt(20, ['a']), deleteAt(30, { contextFrom: 20 })];
     expect(broken([...history, readAt(40, ['a'], final)])).toContain('a replaced value is back');
     expect(checkDurability([...history, readAt(40, [], final)]).ok).toBe(true);
+  });
+
+  it('counts the copies of the datacenter in which a read and a write meet', () => {
+    const far = { datacenter: 'dc2', copies: 5, need: 3 };
+    const verdictOf = (written: ByDatacenter, read: ByDatacenter): boolean => {
+      const history = [putAt(10, 'a', { far: written }), readAt(20, [], { ...far, far: read })];
+      return checkDurability([...history, readAt(30, ['a'], final)]).ok;
+    };
+    expect([verdictOf({}, { dc1: 1 }), verdictOf({}, { dc1: 2 })]).toEqual([true, false]);
+    expect([verdictOf({ dc2: 2 }, {}), verdictOf({ dc2: 3 }, {})]).toEqual([true, false]);
   });
 
   it('accepts a write of unknown outcome both ways', () => {
