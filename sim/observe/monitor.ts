@@ -193,7 +193,8 @@ export class Monitor {
     for (const name of cluster.names) cluster.host(name).disk.watch(this.#objects.watcher);
     world.trace.on('host.booted', ({ host }) => {
       if (!cluster.names.includes(host)) return;
-      this.#objects.relearn(host, cluster.host(host).disk.durableFiles());
+      // What a process that died has not synced is there still, and what it has cut off is gone.
+      this.#objects.relearn(host, cluster.host(host).disk.copy().files);
       this.#handovers.started(host);
       this.#pace.started(host);
     });
@@ -209,7 +210,7 @@ export class Monitor {
     this.#watchSyncs();
     world.trace.on('store.tail.cut', ({ host, fields }) => {
       if (!cluster.names.includes(host)) return;
-      const files = cluster.host(host).disk.durableFiles();
+      const { files } = cluster.host(host).disk.copy();
       this.#objects.cut(host, String(fields['path']), Number(fields['offset']), files);
     });
     for (const name of ['host.crashed', 'host.stopped', 'host.paused', 'node.stopping'])
