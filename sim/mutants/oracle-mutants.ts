@@ -44,7 +44,7 @@ export const oracleMutants: readonly Mutant[] = [
     find: 'if (!isUnreadable(error) || placement.length === 1)',
     replace: "if (error.code === 'PreconditionFailed' || placement.length === 1)",
     scenario: 'conditional-puts',
-    oracles: ['causality'],
+    oracles: ['causality', 'durability'],
     seedsMax: 10,
   },
   {
