@@ -12,7 +12,7 @@ export const unequalDatacenters: Scenario = {
     write: { DC_QUORUM: 35, DC_EACH_SAFE_QUORUM: 65 },
   },
   faults: [
-    // The first rack of dc2 misses writes, and nobody brings it what it has missed before n1 loses its disk.
+    // n2, in the first rack of dc2, misses writes; no exchange repairs it before n1 loses its disk.
     {
       kind: 'process-crash',
       count: [1, 2],

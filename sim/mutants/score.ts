@@ -67,7 +67,7 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
   'drop-clean-up-881987b4':
     'an exchange that begins during the farewell ends with the links, and the close stops the scheduler and waits for it',
   'boundary-87149748':
-    'where a node alone owns an object, its quorum lacks nothing and names nobody who would be asked',
+    'where a node alone owns an object, its quorum lacks nothing, and there is no other owner to ask',
   'boundary-40218916': 'the incarnation number of a node that runs is 1 or more',
 };
 

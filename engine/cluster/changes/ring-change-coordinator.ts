@@ -285,7 +285,7 @@ export class RingChangeCoordinator {
     });
   }
 
-  /** True for a settled member, and for a joining node to which every member has a link that is not DOWN. */
+  /** True for a settled member, and for a joining node to which every member that is not DOWN has a link. */
   #isLinked(): boolean {
     const { replaces, state } = this.#membership.self;
     if (state !== 'JOINING') return true;

@@ -39,7 +39,7 @@ describe('objects of a backup', () => {
     expect(complaint(backup(of('old', 'new')))).toBe('');
     expect(complaint(backup(of('new')))).toContain('an acknowledged write is lost');
     expect(complaint(backup(of()))).toContain('an acknowledged write is lost');
-    expect(complaint(backup(of('old', 'ghost')))).toContain('nobody wrote');
+    expect(complaint(backup(of('old', 'ghost')))).toContain('which no client wrote');
   });
 
   it('show no write without what was acknowledged before it began', () => {

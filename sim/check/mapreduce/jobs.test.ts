@@ -64,7 +64,9 @@ test('a job reports each of its inputs once, in their order, with a value that a
     { key: 'b/k1', tags: [tag] },
   ];
   for (const tag of ['A', 'C', 'D', 'X']) {
-    expect(brokenBy({ found: with1(tag) })[0]).toContain(`found ${tag} under b/k1, which nobody wrote`);
+    expect(brokenBy({ found: with1(tag) })[0]).toContain(
+      `found ${tag} under b/k1, which no client had written`,
+    );
   }
 });
 
@@ -144,5 +146,5 @@ test('a job that follows links after the calm finds those of exactly the values 
   // Values of even numbers have no links.
   expect(judged([odd, other])).toEqual([]);
   expect(judged([odd])[0]).toContain('reads after the calm');
-  expect(judged([odd, other, '«w:c1:7»'])[0]).toContain('which nobody wrote');
+  expect(judged([odd, other, '«w:c1:7»'])[0]).toContain('which no client had written');
 });

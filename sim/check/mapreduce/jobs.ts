@@ -86,7 +86,7 @@ function checkFound({ key, tags }: FoundKey, job: JobRecord, history: History, t
     const write = writes.find((one) => one.tag === tag);
     const possible = write !== undefined && write.outcome !== 'fail' && write.invokedUs <= job.completedUs;
     tally.compare(possible, job.completedUs, () => {
-      return `${describeJob(job)}: it found ${tag} under ${key}, which nobody wrote there by then`;
+      return `${describeJob(job)}: it found ${tag} under ${key}, which no client had written there by then`;
     });
   }
   const shown = job.final ? shownAfterCalm(history) : undefined;

@@ -67,7 +67,7 @@ describe('durability, a bucket with siblings', () => {
   it('accuses a value whose write was certainly refused, and one that no client wrote (negative control)', () => {
     const refused = putAt(10, 'a', { outcome: 'fail' });
     expect(broken([refused, readAt(20, ['a'], final)])).toContain('told that it did not happen');
-    expect(broken([readAt(20, ['ghost'], final)])).toContain('nobody wrote');
+    expect(broken([readAt(20, ['ghost'], final)])).toContain('which no client wrote');
   });
 
   it('accuses a deletion of hiding only what it cannot have seen (negative control)', () => {

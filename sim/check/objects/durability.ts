@@ -110,7 +110,7 @@ function checkOrigin(read: ReadOperation, causality: Causality, tally: Tally): v
     tally.compare(fine, read.completedUs ?? read.invokedUs, () => {
       const why =
         write === undefined
-          ? 'which nobody wrote'
+          ? 'which no client wrote'
           : `whose writer was told that it did not happen: ${describeOperation(write)}`;
       return `${describeOperation(read)}: it shows ${tag}, ${why}`;
     });

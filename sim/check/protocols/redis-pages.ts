@@ -71,7 +71,7 @@ function checkFreshness(
       () => {
         const over =
           later === undefined
-            ? 'which nobody wrote'
+            ? 'which no client wrote'
             : `though ${describeRedis(later.record)} wrote ${later.text}`;
         return `${page} read as ${reply}, ${over}: command ${index} of ${describeRedis(record)}`;
       },
