@@ -8,7 +8,7 @@ import { isSystemKey, systemKey } from '../../engine/base/object-key.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
 import { clientBucket } from '../../engine/transactions/formats/idempotency-records.ts';
 import { branchBucket, decisionBucket } from '../../engine/transactions/formats/records.ts';
-import { readRecords, segmentHeadOf } from '../observe/log-records.ts';
+import { readRecords } from '../observe/log-records.ts';
 import { logsInUse } from '../observe/segments-in-use.ts';
 import { roleOf } from '../plan/file-roles.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
@@ -75,10 +75,8 @@ function foundIn(disk: ReadonlyMap<string, Buffer>): ReadonlySet<string> {
     if (files.includes(name)) found.add(name);
   }
   for (const room of ['store', 'hints'] as const) {
-    for (const [, content] of logsInUse(disk, room)) {
-      const head = segmentHeadOf(content);
-      if (head === undefined) continue;
-      readRecords(content, segmentHeadBytes, head.salt, ({ key, value }) => {
+    for (const [, content, { salt }] of logsInUse(disk, room)) {
+      readRecords(content, segmentHeadBytes, salt, ({ key, value }) => {
         found.add(room === 'hints' ? 'hint' : kindOf(key, value === undefined));
       });
     }

@@ -49,7 +49,7 @@ export interface SegmentHead {
   readonly merge: boolean;
 }
 
-/** Decodes the head; undefined while it has not been written. */
+/** The head as the file has it, sound or not; undefined while the file has no room for one. */
 export function segmentHeadOf(content: Buffer): SegmentHead | undefined {
   if (content.length < segmentHeadBytes) return undefined;
   const storeId = content.subarray(storeIdAt, numberAt);
@@ -61,13 +61,18 @@ export function segmentHeadOf(content: Buffer): SegmentHead | undefined {
 
 /**
  * Returns a reader for a file that is read repeatedly: the known one, or a new one when the file's head has changed.
+ * `stated`: how to read the file, where more is known than the file's own head tells.
  */
-export function tailOf(content: Buffer, known: SegmentTail | undefined): SegmentTail | undefined {
+export function tailOf(
+  content: Buffer,
+  known: SegmentTail | undefined,
+  stated?: SegmentHead,
+): SegmentTail | undefined {
   if (known !== undefined && content.length >= segmentHeadBytes) {
     const { bytes } = known.head;
     if (content.compare(bytes, 0, bytes.length, storeIdAt, headEnd) === 0) return known;
   }
-  const head = segmentHeadOf(content);
+  const head = stated ?? segmentHeadOf(content);
   if (head === undefined || head.salt === known?.head.salt) return known;
   return new SegmentTail(head);
 }

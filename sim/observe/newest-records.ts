@@ -4,7 +4,7 @@ import type { PackedKey } from '../../engine/base/object-key.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
 import { decodeObject } from '../../engine/replica/object/object.ts';
 import type { LogRecord } from './log-records.ts';
-import { SegmentTail, segmentHeadOf } from './log-records.ts';
+import { SegmentTail } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 
 /** The stores of a node, by their directories. */
@@ -16,9 +16,7 @@ export function newestRecords(
 ): readonly (readonly [room: string, key: PackedKey, record: LogRecord, path: string])[] {
   const newest = new Map<string, readonly [string, PackedKey, LogRecord, string]>();
   for (const room of storeNames) {
-    for (const [path, content] of logsInUse(files, room)) {
-      const head = segmentHeadOf(content);
-      if (head === undefined) continue;
+    for (const [path, content, head] of logsInUse(files, room)) {
       new SegmentTail(head).read(content, 0, (record) => {
         const place = `${room} ${record.key}`;
         if (record.seq > (newest.get(place)?.[2].seq ?? -1))

@@ -24,7 +24,7 @@ import type { TransferRecords } from '../check/disks/transfers.ts';
 import type { BadEvent } from '../check/report.ts';
 import type { DiskWatcher } from '../world/core/watchers.ts';
 import type { DateObserver } from './date-observer.ts';
-import type { LogRecord, SegmentTail } from './log-records.ts';
+import type { LogRecord, SegmentHead, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';
 import { judgePruning } from './context-pruning.ts';
 import { isOfObjectLoad, isOfSpreadLoad } from './load-keys.ts';
@@ -298,8 +298,8 @@ export class ObjectObserver {
     }
     this.#exceptions.hintAges.began(host, this.#newestHintMs(host));
     for (const room of storeNames) {
-      for (const [path, content] of logsInUse(files, room))
-        this.#tailOf(`${host}:${path}`, content)?.read(content, 0, () => undefined);
+      for (const [path, content, head] of logsInUse(files, room))
+        this.#tailOf(`${host}:${path}`, content, head)?.read(content, 0, () => undefined);
     }
   }
 
@@ -354,9 +354,9 @@ export class ObjectObserver {
     if (held?.seq === seq) held.places.push({ path, from: at, to: at + bytes });
   }
 
-  #tailOf(name: string, content: Buffer): SegmentTail | undefined {
+  #tailOf(name: string, content: Buffer, head?: SegmentHead): SegmentTail | undefined {
     const known = this.#segments.get(name);
-    const tail = tailOf(content, known);
+    const tail = tailOf(content, known, head);
     if (tail !== undefined && tail !== known) this.#segments.set(name, tail);
     return tail;
   }

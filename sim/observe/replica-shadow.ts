@@ -8,7 +8,7 @@ import { hash } from 'node:crypto';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { isSystemKey } from '../../engine/base/object-key.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
-import type { LogRecord, SegmentTail } from './log-records.ts';
+import type { LogRecord, SegmentHead, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 
@@ -75,8 +75,8 @@ export class ReplicaShadow {
     this.#tails.clear();
     this.seqSeen = 0;
     this.storeId = undefined;
-    for (const [path, content] of logsInUse(files, 'store')) {
-      this.#read(path, content, 0, (record) => this.#enter(record));
+    for (const [path, content, head] of logsInUse(files, 'store')) {
+      this.#read(path, content, 0, (record) => this.#enter(record), head);
     }
     this.seqAtOpen = this.seqSeen;
   }
@@ -117,10 +117,16 @@ export class ReplicaShadow {
     return this.#keys.keys();
   }
 
-  #read(path: string, content: Buffer, from: number, take: (record: LogRecord) => void): void {
+  #read(
+    path: string,
+    content: Buffer,
+    from: number,
+    take: (record: LogRecord) => void,
+    head?: SegmentHead,
+  ): void {
     if (content.length < segmentHeadBytes) return;
     const known = this.#tails.get(path);
-    const tail = tailOf(content, known);
+    const tail = tailOf(content, known, head);
     if (tail === undefined) return;
     this.storeId = tail.head.storeId;
     if (tail !== known) this.#tails.set(path, tail);

@@ -14,7 +14,7 @@ import {
 } from '../../engine/transactions/formats/records.ts';
 import type { TransactionRecordsFound } from '../check/metrics/reconcile/account.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
-import type { LogRecord, SegmentTail } from './log-records.ts';
+import type { LogRecord, SegmentHead, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';
 import { logsInUse } from './segments-in-use.ts';
 
@@ -50,7 +50,7 @@ export class TransactionRecords {
     this.#held.clear();
     this.#tails.clear();
     this.#preparedOnce.clear();
-    for (const [path, content] of logsInUse(files, 'store')) this.#read(path, content, 0);
+    for (const [path, content, head] of logsInUse(files, 'store')) this.#read(path, content, 0, head);
     this.#preparedOnce.clear();
   }
 
@@ -87,10 +87,10 @@ export class TransactionRecords {
     return this.#held.get(decisionPrefix + byteStringOf(xid));
   }
 
-  #read(path: string, content: Buffer, from: number): void {
+  #read(path: string, content: Buffer, from: number, head?: SegmentHead): void {
     if (content.length < segmentHeadBytes) return;
     const known = this.#tails.get(path);
-    const tail = tailOf(content, known);
+    const tail = tailOf(content, known, head);
     if (tail === undefined) return;
     if (tail !== known) this.#tails.set(path, tail);
     tail.read(content, from, (record) => this.#take(record));
