@@ -19,6 +19,7 @@ import { checkIsolation } from '../check/transactions/isolation.ts';
 import { checkTransactionValues } from '../check/transactions/transaction-values.ts';
 import { checkNothingDangles, checkRetries } from '../check/transactions/transactions.ts';
 import type { Plan } from '../plan/plan.ts';
+import { isRepairedFirst } from '../plan/plan.ts';
 import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
 import { answerTimeoutUs } from '../workload/workload.ts';
 import type { ProcessOutcome } from './process-run.ts';
@@ -29,7 +30,8 @@ const answerUsMax = (attemptsMax + 4) * 2 * answerTimeoutUs;
 /** The reports of all checks that apply to the plan. */
 export function judgeProcesses(plan: Plan, run: ProcessOutcome): readonly CheckReport[] {
   const { load, history } = run;
-  const isHealed = plan.repairedBy === 'sweeps' && plan.floors.convergence !== undefined;
+  const isHealed = isRepairedFirst(plan);
+  const reach = levelReach(plan.settings, isHealed);
   const diskLosses = diskLossesOf(run.faults.wipes, isHealed);
   const reports: (CheckReport | undefined)[] = [
     checkDurability(history, diskLosses),
@@ -37,14 +39,14 @@ export function judgeProcesses(plan: Plan, run: ProcessOutcome): readonly CheckR
       history,
       diskLosses,
       redis: load.redis,
-      levelReach: levelReach(plan.settings),
+      levelReach: reach,
       flushesByKey: false,
       clockErrors: run.clockErrors,
       transactions: undefined,
     }),
     checkStatsAgreement(load.scrapes),
     checkMalformedInput(load.malformedInput, load.pings),
-    checkRedisCounters(load.redis, levelReach(plan.settings)),
+    checkRedisCounters(load.redis, reach),
     accessControlRow.check?.({
       unauthorized: {
         requests: load.unauthorized.records,

@@ -15,6 +15,8 @@ export interface LevelReach {
   readonly meets: boolean;
   /** A write is acknowledged once a majority of every datacenter has it. */
   readonly everywhere: boolean;
+  /** All replicas are equal before the reads after the calm: these see every acknowledged write. */
+  readonly isRepaired: boolean;
   /** How long a node works on a request, in microseconds; its client may give up sooner. */
   readonly requestUsMax: number;
 }
@@ -22,14 +24,23 @@ export interface LevelReach {
 /** `request_timeout_ms` of a plan that does not set it. */
 const requestMsUsual = 5_000;
 
-/** The reach of a plan's settings. Levels that are not set are `DC_QUORUM`. */
-export function levelReach(settings: Readonly<Record<string, unknown>>): LevelReach {
+/**
+ * The reach of a plan's settings. Levels that are not set are `DC_QUORUM`. `isRepaired`: the plan lets all replicas
+ * become equal before the reads after the calm.
+ */
+export function levelReach(settings: Readonly<Record<string, unknown>>, isRepaired = false): LevelReach {
   const { read_consistency: read, write_consistency: write, request_timeout_ms: requestMs } = settings;
   return {
     meets: read !== 'DC_ONE' && write !== 'DC_ONE',
     everywhere: write === 'DC_EACH_SAFE_QUORUM',
+    isRepaired,
     requestUsMax: (typeof requestMs === 'number' ? requestMs : requestMsUsual) * 1000,
   };
+}
+
+/** Whether a read after the calm must see an acknowledged write. */
+export function mustSeeAtLast(reach: LevelReach, write: Asked, read: Asked): boolean {
+  return reach.isRepaired || mustSee(reach, write, read);
 }
 
 /** Whether a read must see a write that was acknowledged before it began. */

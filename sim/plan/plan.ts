@@ -275,6 +275,11 @@ export function withoutRecord({ recorded: _, ...plan }: Plan): Plan {
   return plan;
 }
 
+/** Whether all replicas have become equal before the reads after the calm. */
+export function isRepairedFirst({ repairedBy, floors }: Pick<Plan, 'repairedBy' | 'floors'>): boolean {
+  return repairedBy === 'sweeps' && floors.convergence !== undefined;
+}
+
 /** The buckets of the single-key load. */
 export const objectBuckets: readonly string[] = ['siblings', 'newest'];
 

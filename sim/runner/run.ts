@@ -11,6 +11,7 @@ import { diskLossesOf } from '../check/objects/disk-losses.ts';
 import { seedNameOf } from '../plan/former-names.ts';
 import { boundsOf, bytesHeldMax } from './bounds.ts';
 import type { Plan } from '../plan/plan.ts';
+import { isRepairedFirst } from '../plan/plan.ts';
 import { mustLeaveMembers } from '../plan/survivors.ts';
 import { nodesExcepted, sparesConnections } from '../plan/swarm/fault-contract.ts';
 import { DurableTags } from '../workload/durable-tags.ts';
@@ -443,7 +444,6 @@ class Run {
   /** Everything that the checks read. */
   #evidence(): RunEvidence {
     const { history } = this.#recorder;
-    const { floors, repairedBy } = this.#plan;
     const load = this.#load;
     const known = new Map(this.#cluster.names.map((name) => [name, boundsOf(this.#cluster.configOf(name))]));
     const { exchanges = [], leaves = [], successions = [], sweeps = [] } = this.#exchanges ?? {};
@@ -455,7 +455,7 @@ class Run {
       redis: load.redis,
       pipelineCopies: this.#values,
       flushCopies: this.#flushes,
-      levelReach: levelReach(this.#plan.settings),
+      levelReach: levelReach(this.#plan.settings, isRepairedFirst(this.#plan)),
       flushesByKey: startsWithOlderBuilds(this.#plan),
       syncLag,
       clockErrors: new Map(
@@ -465,7 +465,7 @@ class Run {
       listings: load.listings,
       diskLosses: diskLossesOf(
         this.#disks.losses,
-        repairedBy === 'sweeps' && floors.convergence !== undefined,
+        isRepairedFirst(this.#plan),
         intactCopies(this.#dumps, this.#replicas().ownersOf),
         syncLag,
       ),

@@ -56,9 +56,32 @@ it('an increment must count every one that was answered, in whatever datacenter'
 
 it('more than was sent is noticed, and less at the end', () => {
   expect(reasons(record('incr', 3, 0))).toContain('1 increments at most');
-  expect(reasons(record('incr', 1, 0), record('read', 0, 50, { ...elsewhere, final: true }))).toContain(
+  expect(reasons(record('incr', 1, 0), record('read', 0, 50, { final: true }))).toContain(
     'were acknowledged',
   );
+});
+
+it('another datacenter shows every increment once the replicas are equal', () => {
+  const records = [record('incr', 1, 0), record('read', 0, 50, { ...elsewhere, final: true })];
+  expect(checkRedisCounters(records, levelReach({})).reasons).toEqual([]);
+  expect(checkRedisCounters(records, levelReach({}, true)).reasons.join()).toContain('were acknowledged');
+  const everywhere = levelReach({ write_consistency: 'DC_EACH_SAFE_QUORUM' });
+  expect(checkRedisCounters(records, everywhere).reasons.join()).toContain('were acknowledged');
+});
+
+it('nodes tell the same balances at the end, those of another datacenter once the replicas are equal', () => {
+  const snapshot = (balances: readonly number[], over: Partial<RedisRecord> = {}): RedisRecord => ({
+    ...record('read', undefined, 50, over),
+    ...{ kind: 'snapshot', balances, final: true },
+  });
+  const [here, beside, away] = [
+    snapshot([1, -1]),
+    snapshot([2, -2], { node: 'n2' }),
+    snapshot([2, -2], elsewhere),
+  ];
+  expect(reasons(here, beside)).toContain('other balances');
+  expect(reasons(here, away)).toBe('');
+  expect(checkRedisCounters([here, away], levelReach({}, true)).reasons.join()).toContain('other balances');
 });
 
 it('WATCH keeps a script from running between MULTI and EXEC, and no other one', () => {

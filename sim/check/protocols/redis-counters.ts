@@ -1,9 +1,12 @@
 /**
  * `exactly-once` (INV8), exactly once, over Redis counters. Every acknowledged increment counts once, one of unknown
- * outcome at most once, and a failed one never. The final value therefore lies between the number of acknowledged
- * increments and that number plus the unknown ones. No two acknowledged increments returned the same number. An
- * increment that began after another was answered reflects it; so does a read that was answered in the same datacenter
- * (levels count replicas of the client's datacenter), unless the levels let a read miss a write.
+ * outcome at most once, and a failed one never. The value that a read after the calm answers therefore lies between the
+ * number of acknowledged increments that it must see and the number of all that were acknowledged or are unknown. It
+ * must see those of its own datacenter, and all of them once the replicas have become equal: a level waits for no other
+ * datacenter, and with hints, anti-entropy and read repair off nothing carries an increment to a replica that could not
+ * store it. No two acknowledged increments returned the same number. An increment that began after another was answered
+ * reflects it; so does a read that was answered in the same datacenter (levels count replicas of the client's
+ * datacenter), unless the levels let a read miss a write.
  *
  * A script (EVAL) that increments a counter and moves an amount between accounts counts as an increment; one that never
  * ends fails, and so must not count.
@@ -12,11 +15,13 @@
  * does not, once its own client has written that key since.
  *
  * Likewise for amounts moved between accounts: whatever the outcome of each transfer, the balances add up to zero in
- * every snapshot and at the end, on every node.
+ * every snapshot and at the end, on every node. The nodes of one datacenter answer the same balances at the end; all
+ * nodes do once the replicas have become equal.
  *
  * Skipped: counters, and all balances, of transactions that an operator's decision left with two outcomes.
  */
 import type { LevelReach } from '../../evidence/level-reach.ts';
+import { mustSeeAtLast } from '../../evidence/level-reach.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import { describeRedis, isIncrement } from '../../evidence/redis.ts';
 import { watchedOf } from '../../evidence/redis-watches.ts';
@@ -37,7 +42,7 @@ export function checkRedisCounters(
   }
   checkWatches(records, tally);
   if (hasMixedAccounts(mixed)) tally.skip();
-  else checkBalances(records, tally);
+  else checkBalances(records, reach, tally);
   return tally.report();
 }
 
@@ -74,8 +79,9 @@ function checkCounter(history: readonly RedisRecord[], reach: LevelReach, tally:
   for (const record of history) {
     if (!record.final || record.outcome !== 'ok') continue;
     const value = record.counted ?? 0;
-    tally.compare(value >= done.length && value <= most, record.completedUs, () => {
-      return `${done.length} increments were acknowledged and ${doubtful} are unknown: ${describeRedis(record)}`;
+    const least = done.filter((increment) => mustSeeAtLast(reach, increment, record)).length;
+    tally.compare(value >= least && value <= most, record.completedUs, () => {
+      return `${least} increments that it must see were acknowledged and ${doubtful} are unknown: ${describeRedis(record)}`;
     });
   }
 }
@@ -132,7 +138,7 @@ function checkWatches(records: readonly RedisRecord[], tally: Tally): void {
   }
 }
 
-function checkBalances(records: readonly RedisRecord[], tally: Tally): void {
+function checkBalances(records: readonly RedisRecord[], reach: LevelReach, tally: Tally): void {
   const snapshots = records.filter(({ kind, outcome }) => kind === 'snapshot' && outcome === 'ok');
   for (const record of snapshots) {
     const total = record.balances.reduce((sum, balance) => sum + balance, 0);
@@ -140,9 +146,11 @@ function checkBalances(records: readonly RedisRecord[], tally: Tally): void {
       return `the balances add up to ${total}: ${describeRedis(record)}`;
     });
   }
-  const [first, ...others] = snapshots.filter(({ final }) => final);
-  for (const record of others) {
-    tally.compare(record.balances.join() === first?.balances.join(), record.completedUs, () => {
+  const finals = snapshots.filter(({ final }) => final);
+  for (const [index, record] of finals.entries()) {
+    const first = finals.slice(0, index).find((earlier) => mustSeeAtLast(reach, earlier, record));
+    if (first === undefined) continue;
+    tally.compare(record.balances.join() === first.balances.join(), record.completedUs, () => {
       return `two nodes tell other balances: ${describeRedis(record)}`;
     });
   }
