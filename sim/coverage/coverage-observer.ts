@@ -7,6 +7,7 @@ import { MessageStates, messageTable } from './messages.ts';
 import type { OperationsDone } from './operations.ts';
 import { operationCells, operationTable } from './operations.ts';
 import { rareBranchTable } from './tables.ts';
+import { RequestFields, requestTable } from './request-fields.ts';
 import { Recoveries, recoveryTable } from './recoveries.ts';
 import { RingChanges, ringChangeCells, ringChangeTable } from './ring-changes.ts';
 import { settingCells, settingTable } from './settings.ts';
@@ -26,6 +27,7 @@ export class CoverageObserver {
   readonly #ringChanges: RingChanges;
   readonly #messages: MessageStates;
   readonly #recoveries: Recoveries;
+  readonly #requests: RequestFields;
   readonly #struckCells: string[] = [];
 
   constructor(world: World, cluster: Cluster, recorder: { readonly history: History }) {
@@ -36,6 +38,7 @@ export class CoverageObserver {
     this.#ringChanges = new RingChanges(world);
     this.#messages = new MessageStates(world);
     this.#recoveries = new Recoveries(world, cluster);
+    this.#requests = new RequestFields(world);
   }
 
   /** The fault has just struck. */
@@ -60,6 +63,7 @@ export class CoverageObserver {
       ...idsOf(settingTable, settingCells(plan)),
       ...idsOf(messageTable, this.#messages.cells),
       ...idsOf(recoveryTable, this.#recoveries.cells),
+      ...idsOf(requestTable, this.#requests.cells(plan)),
       ...idsOf(
         rareBranchTable,
         [...this.#world.rareBranches].map((name) => [name]),

@@ -2,6 +2,7 @@
 import { messageTable } from './messages.ts';
 import { operationTable } from './operations.ts';
 import { recoveryTable } from './recoveries.ts';
+import { requestTable } from './request-fields.ts';
 import { ringChangeTable } from './ring-changes.ts';
 import { settingTable } from './settings.ts';
 import { stepTable } from './steps-in-flight.ts';
@@ -25,5 +26,6 @@ export const coverageTables: readonly CoverageTable[] = [
   settingTable,
   ringChangeTable,
   recoveryTable,
+  requestTable,
   rareBranchTable,
 ];

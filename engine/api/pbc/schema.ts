@@ -108,6 +108,8 @@ export const quorumNames = {
 export interface MessageKind<T> {
   readonly code: number;
   readonly name: string;
+  /** Its fields, and those of the messages in them; undefined for a message without fields. */
+  readonly codec: Declared['codec'] | undefined;
   /** The whole frame, ready to be written. */
   encode(message: T): Buffer;
   /** Throws `BadRequest` that names the message and what is wrong with it. */
@@ -172,6 +174,7 @@ function kindOf<M extends Declared>(code: number, name: string, { codec }: M): M
   return {
     code,
     name,
+    codec,
     encode: (message) => finishFrame(codec.encode(message, beginFrame()), code),
     decode: (body) => {
       try {
@@ -202,6 +205,7 @@ function byHand<M extends Declared>(
   return {
     code,
     name,
+    codec: declared.codec,
     encode: (message) => hand.encode(message, code) ?? kind.encode(message),
     decode: (body) => hand.decode?.(body) ?? kind.decode(body),
   };
@@ -209,5 +213,6 @@ function byHand<M extends Declared>(
 
 /** A message with an empty body; the decoder ignores any content. */
 function emptyKind(code: number, name: string): MessageKind<Empty> {
-  return { code, name, encode: () => finishFrame(beginFrame(), code), decode: () => ({}) };
+  const encode = (): Buffer => finishFrame(beginFrame(), code);
+  return { code, name, codec: undefined, encode, decode: () => ({}) };
 }
