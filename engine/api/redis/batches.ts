@@ -68,6 +68,8 @@ interface Loaded {
   readonly name: ByteString;
   readonly key: ObjectKey;
   readonly object: StoredObject | undefined;
+  /** Whether `object` has its values. */
+  readonly value: boolean;
 }
 
 /** A batch from its submission to its result. */
@@ -246,9 +248,9 @@ export class Batches {
     span: OpenSpan | undefined,
   ): Promise<readonly Loaded[]> {
     const objects = await loadKeys(this.#parts, [...names.values()], timeoutMs, span);
-    return [...names].map(([name, { key }], index) => {
+    return [...names].map(([name, { key, value }], index) => {
       const before = watched.find((one) => one.key.packed === key.packed);
-      return { name, key, object: mergedWith(before?.object, objects[index]) };
+      return { name, key, object: mergedWith(before?.object, objects[index]), value };
     });
   }
 
@@ -265,7 +267,7 @@ export class Batches {
   #workingSet(loaded: readonly Loaded[]): WorkingKeys {
     const nowMs = this.#parts.io.clock.wallMs();
     const working = new WorkingKeys();
-    for (const { name, object } of loaded) working.add(name, entryOf(object, nowMs));
+    for (const { name, object, value } of loaded) working.add(name, entryOf(object, nowMs), value);
     return working;
   }
 

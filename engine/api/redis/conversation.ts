@@ -147,7 +147,8 @@ export class Conversation {
       const why = text.startsWith('ERR ') ? text.slice(4) : text;
       return errorReply(`EXECABORT Transaction discarded because of: ${why}`);
     }
-    if (name !== 'multi' && name !== 'watch') this.spoil();
+    // Redis refuses these two when it carries them out, and every other command before that.
+    if (text !== texts.nestedMulti && text !== texts.watchInside) this.spoil();
     return errorReply(text);
   }
 
@@ -183,7 +184,7 @@ export class Conversation {
   #planTransactional(name: string): Plan {
     switch (name) {
       case 'multi':
-        if (this.#multi !== undefined) throw new Refusal('ERR MULTI calls can not be nested');
+        if (this.#multi !== undefined) throw new Refusal(texts.nestedMulti);
         this.#multi = { steps: [], spoilt: false, bytes: 0 };
         return answer(okReply);
       case 'discard':
@@ -191,7 +192,7 @@ export class Conversation {
         this.#forgetTransaction();
         return answer(okReply);
       case 'watch':
-        if (this.#multi !== undefined) throw new Refusal('ERR WATCH inside MULTI is not allowed');
+        if (this.#multi !== undefined) throw new Refusal(texts.watchInside);
         return { kind: 'alone', task: 'watch', purpose: 'read' };
       case 'unwatch':
         // An earlier WATCH may still be under way.

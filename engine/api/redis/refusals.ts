@@ -28,6 +28,8 @@ export const texts = {
   helloNoAuth:
     'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time',
   noMulti: 'ERR EXEC without MULTI',
+  nestedMulti: 'ERR MULTI calls can not be nested',
+  watchInside: 'ERR WATCH inside MULTI is not allowed',
   execAbort: 'EXECABORT Transaction discarded because of previous errors.',
   tryAgain: 'TRYAGAIN others change the same keys all the time; nothing was done',
 } as const;

@@ -246,6 +246,23 @@ test('EXEC whose own read fails says that nothing was done', async () => {
   expect(await peer.ask('EXEC')).toBe('-ABORTED read_no_quorum: too few\r\n');
 });
 
+test('MULTI and WATCH inside a transaction spoil it only by a wrong number of arguments', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.send('MULTI\r\nSET a 1\r\n');
+  expect(await peer.send('MULTI\r\nWATCH a\r\nEXEC\r\n')).toBe(
+    '-ERR MULTI calls can not be nested\r\n-ERR WATCH inside MULTI is not allowed\r\n*1\r\n+OK\r\n',
+  );
+  for (const wrong of ['MULTI now', 'WATCH']) {
+    await peer.send('MULTI\r\nSET a 2\r\n');
+    const name = wrong.split(' ')[0]?.toLowerCase() ?? '';
+    expect(await peer.send(`${wrong}\r\nEXEC\r\n`)).toBe(
+      `-ERR wrong number of arguments for '${name}' command\r\n-EXECABORT Transaction discarded because of previous errors.\r\n`,
+    );
+  }
+  expect(await peer.ask('GET', 'a')).toBe('$1\r\n1\r\n');
+});
+
 test('a value expires by the clock of the node that the client asked', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();

@@ -9,8 +9,8 @@ import type { Entry } from './entries.ts';
 
 /** The entries of a command's keys. */
 export interface WorkingSet {
-  /** Whether the key was loaded; the other methods fail for one that was not. */
-  has(key: Buffer): boolean;
+  /** Whether the key was loaded, and `withValue` with its value; the other methods fail for one that was not loaded. */
+  has(key: Buffer, withValue: boolean): boolean;
   /** Remembers all entries; the function that it returns restores them. */
   save(): () => void;
   /** The present entry; undefined if the key is absent. */
@@ -85,12 +85,15 @@ export class WorkingKey implements WorkingSet {
 /** Several keys. Every method but `add` fails for a key that was not added. */
 export class WorkingKeys implements WorkingSet {
   readonly #keys = new Map<ByteString, WorkingKey>();
+  /** Keys that were loaded without their values: their entries show an empty value. */
+  readonly #valueless = new Set<ByteString>();
   /** Bytes of all values that were set, including those replaced again. */
   writtenBytes = 0;
 
-  /** Adds a key with its present entry. */
-  add(key: ByteString, entry: Entry | undefined): void {
+  /** Adds a key with its present entry. `withValue`: false if the entry was loaded without its value. */
+  add(key: ByteString, entry: Entry | undefined, withValue = true): void {
     this.#keys.set(key, new WorkingKey(entry));
+    if (!withValue) this.#valueless.add(key);
   }
 
   /** The state of a key that was added. */
@@ -98,8 +101,9 @@ export class WorkingKeys implements WorkingSet {
     return present(this.#keys.get(key), 'a key that was loaded');
   }
 
-  has(key: Buffer): boolean {
-    return this.#keys.has(byteStringFrom(key));
+  has(key: Buffer, withValue: boolean): boolean {
+    const name = byteStringFrom(key);
+    return this.#keys.has(name) && !(withValue && this.#valueless.has(name));
   }
 
   save(): () => void {

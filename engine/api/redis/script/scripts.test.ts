@@ -71,6 +71,25 @@ test('a key that a script names only by a command is loaded, and the script runs
   expect((await peer.ask('EVAL', script, '1', 'next')) + (await peer.turn())).toBe('$1\r\na\r\n');
 });
 
+test.each([
+  ['a command that needs no value', 'MULTI\r\nEXISTS k', ':1\r\n'],
+  ['WATCH', 'WATCH k\r\nMULTI', ''],
+])('a script reads the whole value of a key that %s has named already', async (_, before, reply) => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.send('SET k long PX 60000\r\n');
+  await peer.send(`${before}\r\n`);
+  const wire = [
+    `EVAL "return redis.call('get', 'k')" 0`,
+    `EVAL "return redis.call('append', 'k', 'er')" 0`,
+    `EVAL "return redis.call('persist', 'k')" 0`,
+  ];
+  await peer.send(wire.map((line) => `${line}\r\n`).join(''));
+  const answer = await peer.ask('EXEC');
+  expect(answer).toBe(`*${reply === '' ? 3 : 4}\r\n${reply}$4\r\nlong\r\n:6\r\n:1\r\n`);
+  expect(await peer.ask('GET', 'k')).toBe('$6\r\nlonger\r\n');
+});
+
 test('scripts behind writes of a pipeline see them', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();

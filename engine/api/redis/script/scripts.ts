@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { RecentMap } from '../../../base/recent-map.ts';
 import type { Log } from '../../../io/log.ts';
-import { commands, hasArity, keysOf } from '../commands.ts';
+import { commands, hasArity, keysOf, looksAtValues } from '../commands.ts';
 import { Refusal, texts } from '../refusals.ts';
 import { arrayReply, bulkReply, errorReply, nilReply, pongReply, textReply } from '../replies.ts';
 import type { CommandContext, ScriptRequest, ScriptRunner } from '../value-commands.ts';
@@ -154,7 +154,9 @@ function callCommand(
     return errorReply('ERR Write commands are not allowed from read-only scripts.');
   }
   if (request.some((one) => one.length > context.valueBytesMax)) return errorReply(texts.tooLong);
-  const missing = [...keysOf(command, request)].filter((key) => !keys.has(key));
+  // Another command of the step may have named the key without needing its value.
+  const wantsValue = looksAtValues(command, request);
+  const missing = [...keysOf(command, request)].filter((key) => !keys.has(key, wantsValue));
   if (missing.length > 0) throw new MissingKeys(missing);
   try {
     return command.apply(keys, request, { ...context, version: 2 });
