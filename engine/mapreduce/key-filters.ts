@@ -149,12 +149,14 @@ function tokenize(args: readonly Json[], where: string): Step {
     return refuse(where, 'tokenize takes the separators and the number of a part');
   if (typeof number !== 'number' || !Number.isInteger(number) || number < 1)
     return refuse(where, `the number of a part must be 1 or more, not ${describe(number)}`);
+  // By code points: half of a surrogate pair separates nothing.
   const split = new Set(separators);
+  const [end = ''] = split;
   return (term) => {
     if (typeof term !== 'string') return undefined;
     let part = '';
     let seen = 0;
-    for (const character of [...term, separators.slice(0, 1)]) {
+    for (const character of [...term, end]) {
       if (!split.has(character)) part += character;
       else if (part !== '') {
         seen += 1;

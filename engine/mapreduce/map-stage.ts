@@ -188,8 +188,11 @@ export class MapStage {
     return entries.map(({ pending }) => pending);
   }
 
-  #checkFailure({ failure }: WorkDone, input: Pending | undefined): void {
+  #checkFailure({ failure, results }: WorkDone, input: Pending | undefined): void {
     if (failure === undefined) return;
+    // The next phase's function has failed, over the results of several inputs.
+    if (this.#reduce !== undefined && results.length === 0)
+      throw new PhaseError(failure.code, this.#index + 1, failure.detail);
     const name = input === undefined ? undefined : nameJson(input.item);
     throw new PhaseError(failure.code, this.#index, failure.detail, name);
   }

@@ -225,6 +225,14 @@ describe('key filters', () => {
       ['x', 'a'],
     ],
     [
+      [
+        ['tokenize', '\u{1f600}', 2],
+        ['eq', 'x'],
+      ],
+      ['a\u{1f600}x', 'a\u{1f600}x\u{1f600}b'],
+      ['x', 'a\u{1f601}x'],
+    ],
+    [
       [['string_to_int'], ['greater_than', 9]],
       ['10', '+11'],
       ['9', 'x', '1.5'],

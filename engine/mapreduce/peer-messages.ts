@@ -57,7 +57,7 @@ export interface WorkDone {
   readonly count: number;
   /** Positions of answered items that this replica lacks. */
   readonly missing: readonly number[];
-  /** Results of each item (none for missing ones), or one list if `reduce` was given. */
+  /** Results of each item (none for missing ones), or one list if `reduce` was given; no list if `reduce` failed. */
   readonly results: readonly (readonly Json[])[];
   /** Approximate size of the results as JSON, in bytes. */
   readonly resultBytes: number;

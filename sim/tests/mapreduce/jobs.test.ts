@@ -143,8 +143,17 @@ describe('MapReduce over a cluster', () => {
       type: 'PhaseFailed',
     });
     expect(await room.run('n2', failing)).toEqual({ status: 500, text });
-    const mixed = { inputs: [['words', 'k1']], query: [json, { reduce: { name: 'Riak.reduceSum' } }] };
-    expect(await room.run('n2', mixed)).toMatchObject({ status: 500 });
+    // Replicas sum at once what the coordinator sums where the map phase's own results are wanted, too.
+    for (const keep of [false, true]) {
+      const map = { map: { ...json.map, keep } };
+      const mixed = { inputs: [['words', 'k1']], query: [map, { reduce: { name: 'Riak.reduceSum' } }] };
+      const { status, text: failed } = (await room.run('n2', mixed)) as { status: number; text: string };
+      expect([keep, status, JSON.parse(failed)]).toEqual([
+        keep,
+        500,
+        { phase: 1, error: expect.stringContaining('a sum is of numbers'), type: 'PhaseFailed' },
+      ]);
+    }
   });
 
   it('refuses what is no job, with the place and the rule', async () => {
