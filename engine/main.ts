@@ -7,6 +7,7 @@ import type { Dirent } from 'node:fs';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { flushed } from './cli/flushed.ts';
 import type * as Program from './cli/program.ts';
 import { BundledCode } from './real/bundled-code.ts';
 
@@ -18,8 +19,10 @@ const { runLockstep } = (
   isCurrent() ? new BundledCode(bundle).load(entry) : await import('./cli/program.ts')
 ) as typeof Program;
 
-// All outputs are flushed and the ports are closed by now. Remaining handles must not keep the process alive.
-process.exit(await runLockstep(process.argv));
+const code = await runLockstep(process.argv);
+await Promise.all([flushed(process.stdout), flushed(process.stderr)]);
+// The ports are closed by now. Remaining handles must not keep the process alive.
+process.exit(code);
 
 /** Whether the bundle can be used. In a checkout the compiler alone may have run since it was made. */
 function isCurrent(): boolean {

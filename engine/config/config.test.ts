@@ -229,8 +229,9 @@ describe('values', () => {
     expect(faultLines({ name: 'n1', [key]: given }).join('\n')).toMatch(problem);
   });
 
-  it('the variable of the commands’ token is no key, although it has the prefix', () => {
-    expect(configOf({ name: 'n1' }, { LOCKSTEP_TOKEN: 'secret' }).name).toBe('n1');
+  it('variables of commands are no keys, although they have the prefix', () => {
+    for (const name of ['LOCKSTEP_TOKEN', 'LOCKSTEP_S3_ADDRESSING'])
+      expect(configOf({ name: 'n1' }, { [name]: 'path' }).name).toBe('n1');
   });
 
   it('listeners that share an address are refused', () => {

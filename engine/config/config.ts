@@ -8,7 +8,7 @@ import { readDocument, readValue } from './document.ts';
 import type { ConfigFault } from './faults.ts';
 import { FaultList, unknownKey } from './faults.ts';
 import type { ConfigField, ConfigFields } from './keys.ts';
-import { environmentPrefix, keyOf, tokenVariable, variableOf } from './config-key.ts';
+import { environmentPrefix, keyOf, otherVariables, variableOf } from './config-key.ts';
 import { configFields, configKeys } from './keys.ts';
 import { nodeName, resolveTokens } from './members.ts';
 import { spelledOut } from './aliases.ts';
@@ -92,7 +92,7 @@ function gatherFromEnvironment(
   faults: FaultList,
 ): void {
   for (const [name, words] of Object.entries(environment)) {
-    if (!name.startsWith(environmentPrefix) || words === undefined || name === tokenVariable) continue;
+    if (!name.startsWith(environmentPrefix) || words === undefined || otherVariables.includes(name)) continue;
     const field = configFields.find((candidate) => variableOf(candidate) === name);
     const read = readValue(words);
     if (field === undefined) {

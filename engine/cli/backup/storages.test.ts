@@ -227,6 +227,16 @@ describe('a bucket', () => {
       pathStyle: true,
       sessionToken: 't',
     });
+    // As in the AWS tools, an empty variable is one that is not set.
+    const empty = [
+      'AWS_REGION',
+      'AWS_ENDPOINT_URL_S3',
+      'AWS_ENDPOINT_URL',
+      'AWS_PROFILE',
+      'AWS_SESSION_TOKEN',
+    ];
+    const blank = Object.fromEntries(empty.map((name) => [name, '']));
+    expect(s3SettingsOf('s3://shop', { ...keys, ...blank })).toEqual(s3SettingsOf('s3://shop', keys));
     for (const url of ['s3://', 's3://A', 's3://shop/..']) expect(() => s3SettingsOf(url, keys)).toThrow(url);
     expect(() => s3SettingsOf('s3://shop', { HOME: '/none' })).toThrow('AWS_ACCESS_KEY_ID');
   });

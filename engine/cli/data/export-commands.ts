@@ -6,7 +6,6 @@
  * writes each object as a client would, so a node of any version takes it, and a bucket of another type too.
  */
 import { createReadStream, openSync, closeSync, fsyncSync, renameSync, writeSync } from 'node:fs';
-import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { foldedHelp } from '../help-text.ts';
 import type { ExitCode } from '../exit-codes.ts';
@@ -236,8 +235,19 @@ async function* objectsIn(file: string): AsyncGenerator<ExportedObject, void, un
   }
 }
 
-function linesOf(file: string): AsyncIterable<string> {
-  return createInterface({ input: createReadStream(file), crlfDelay: Infinity });
+/** The lines of the file. Names may hold other separators of lines, at which `node:readline` of newer versions divides. */
+async function* linesOf(file: string): AsyncGenerator<string, void, undefined> {
+  let held: string[] = [];
+  for await (const chunk of createReadStream(file, { encoding: 'utf8' }) as AsyncIterable<string>) {
+    const [first = '', ...others] = chunk.split('\n');
+    held.push(first);
+    for (const next of others) {
+      yield held.join('');
+      held = [next];
+    }
+  }
+  const last = held.join('');
+  if (last !== '') yield last;
 }
 
 /**

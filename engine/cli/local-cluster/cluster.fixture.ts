@@ -8,7 +8,8 @@ import { createInterface } from 'node:readline';
 
 import { present } from '../../base/assert.ts';
 
-const main = join(import.meta.dirname, '../../../dist/engine/main.js');
+/** The built command. */
+export const main = join(import.meta.dirname, '../../../dist/engine/main.js');
 
 /** One node of the cluster, with its addresses as `host:port`. */
 export interface TestingNode {

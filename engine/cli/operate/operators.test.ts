@@ -1,10 +1,12 @@
 /** The operators' commands that read and write data, against a cluster of three real processes. */
+import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { TestingCluster } from '../local-cluster/cluster.fixture.ts';
+import { main, TestingCluster } from '../local-cluster/cluster.fixture.ts';
 import { lockstep } from './operators.fixture.ts';
 
 let cluster: TestingCluster | undefined;
@@ -55,6 +57,29 @@ test('objects are written, read, listed and deleted, and a transaction is whole'
   expect((await lockstep('del', 'accounts/bob', ...node)).code).toBe(0);
   const gone = await lockstep('get', 'accounts/bob', ...node);
   expect([gone.code, gone.err]).toEqual([1, 'lockstep: there is no accounts/bob\n']);
+});
+
+test('a value that is larger than a pipe arrives whole, however late its reader begins', async () => {
+  await put('/buckets/large/keys/k', 'x'.repeat(1_000_000), { 'Content-Type': 'text/plain' });
+  const child = spawn(process.execPath, [main, 'get', 'large/k', ...node], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await sleep(1500);
+  let bytes = 0;
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) bytes += chunk.length;
+  expect(bytes).toBe(1_000_000);
+  expect((await lockstep('del', 'large/k', ...node)).code).toBe(0);
+});
+
+test('names with every kind of line separator are exported and imported', async () => {
+  const file = join(directory, 'lines.jsonl');
+  const keys = ['a\u2028b', 'a\u2029b', 'a\u0085b', 'a\nb', 'a\r\nb'];
+  for (const key of keys)
+    await put(`/buckets/lines/keys/${encodeURIComponent(key)}`, key, { 'Content-Type': 'text/plain' });
+  expect((await lockstep('export', '--bucket', 'lines', '--out', file, ...node)).code).toBe(0);
+  const { code, out } = await lockstep('import', file, '--json', ...node);
+  expect([code, JSON.parse(out)]).toMatchObject([0, { objects: keys.length, whole: true }]);
+  for (const key of keys) expect((await lockstep('del', key, '--bucket', 'lines', ...node)).code).toBe(0);
 });
 
 test('an export holds all siblings and metadata, and an import proves that it wrote all of it', async () => {

@@ -11,6 +11,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 import { LockstepError } from '../../base/errors.ts';
+import { s3AddressingVariable } from '../../config/config-key.ts';
 
 /** A bucket, a prefix of names in it, and how it is asked. */
 export interface S3Settings {
@@ -35,7 +36,9 @@ export function isS3Url(place: string): boolean {
 }
 
 /** Reads `s3://bucket/prefix` and the environment. Throws `ConfigInvalid`, with what is missing. */
-export function s3SettingsOf(url: string, env: Environment): S3Settings {
+export function s3SettingsOf(url: string, environment: Environment): S3Settings {
+  // An empty variable is one that is not set, as the AWS tools have it.
+  const env = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const [, bucket = '', rest = ''] = /^s3:\/\/([^/]*)(.*)$/.exec(url) ?? [];
   if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket))
     throw invalid(
@@ -58,8 +61,8 @@ export function s3SettingsOf(url: string, env: Environment): S3Settings {
 }
 
 function stylesOf(env: Environment, isPathUsual: boolean): boolean {
-  const style = env['LOCKSTEP_S3_ADDRESSING'] ?? '';
-  if (!['', 'path', 'virtual'].includes(style)) throw invalid('LOCKSTEP_S3_ADDRESSING is path or virtual');
+  const style = env[s3AddressingVariable] ?? '';
+  if (!['', 'path', 'virtual'].includes(style)) throw invalid(`${s3AddressingVariable} is path or virtual`);
   return style === '' ? isPathUsual : style === 'path';
 }
 
