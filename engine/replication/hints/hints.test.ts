@@ -319,6 +319,24 @@ describe('hints', () => {
     expect(bench.hints.counts).toEqual({ stored: 2, delivered: 1, handedOn: 0, expired: 0, dropped: 0 });
   });
 
+  it('are no older for an older write of their key that another node hands over', async () => {
+    for (const isKept of [true, false]) {
+      const bench = new Bench();
+      const writes = writesOf(2);
+      const [older, newer] = [present(writes[0], 'a write'), present(writes[1], 'a write')];
+      const ageMs = options.ageMsMax - 10;
+      const handed = { peer, key, token: 7 as Token, ageMs, object: encodeObject(older) };
+      bench.keep(newer);
+      if (isKept) await bench.answer('writes');
+      bench.hints.adopt(handed, (error) => expect(error).toBeUndefined());
+      for (const queue of ['reads', 'writes', 'writes'] as const) await bench.answer(queue);
+      bench.clock.pass((options.ageMsMax - 1) * 1_000);
+      await bench.drainAll();
+      expect([isKept, bench.hints.counts]).toMatchObject([isKept, { delivered: 1, expired: 0 }]);
+      expect(bench.replica.held).toEqual(mergeObjects(older, newer));
+    }
+  });
+
   it('are removed only when their replica has every write added, in any order of answers', async () => {
     const others = fc.constantFrom('drain', 'reads', 'writes', 'replies', 'late');
     const step = fc.oneof(fc.nat(7), others);

@@ -98,6 +98,8 @@ interface Change {
   waiting: Missed[] | undefined;
   /** The newest object passed to the store, or found in it. */
   object: Uint8Array | undefined;
+  /** When the newest write in `object` was made, by the retention clock. */
+  writtenMs: number;
   /** Writes that the store has not answered. */
   writing: number;
 }
@@ -333,7 +335,7 @@ export class Hints {
 
   /** Starts the changes of a key's hint: reads the stored hint before it is overwritten. */
   #begin(hintKey: PackedKey, missed: Missed): void {
-    const change: Change = { waiting: undefined, object: undefined, writing: 0 };
+    const change: Change = { waiting: undefined, object: undefined, writtenMs: 0, writing: 0 };
     this.#changes.set(hintKey, change);
     if (!this.#store.has(hintKey)) {
       this.#write(hintKey, change, missed);
@@ -359,7 +361,10 @@ export class Hints {
       return;
     }
     const hint = bytes === undefined ? undefined : decodeHint(bytes);
-    if (hint !== undefined && !this.#isTooOld(hint)) change.object = hint.object;
+    if (hint !== undefined && !this.#isTooOld(hint)) {
+      change.object = hint.object;
+      change.writtenMs = hint.writtenMs;
+    }
     change.writing += 1;
     for (const missed of waiting) this.#write(hintKey, change, missed);
     change.writing -= 1;
@@ -369,7 +374,8 @@ export class Hints {
   #write(hintKey: PackedKey, change: Change, missed: Missed): void {
     const { token, ageMs } = missed;
     const object = change.object === undefined ? missed.object : merged(change.object, missed.object);
-    const writtenMs = Math.max(0, this.#ages.nowMs - ageMs);
+    // An older write that another node hands over makes the newer one no older.
+    const writtenMs = Math.max(change.writtenMs, this.#ages.nowMs - ageMs);
     const value = encodeHint({ token, writtenMs, object });
     const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
       // The write may still reach the disk, and must not be removed unseen: a further write behind it confirms it.
@@ -388,6 +394,7 @@ export class Hints {
     if (outcome === 'ok') {
       change.writing += 1;
       change.object = value.subarray(value.length - object.length);
+      change.writtenMs = writtenMs;
     } else {
       this.#drop(missed, refusal(outcome));
       this.#retire(hintKey, change);
