@@ -1,4 +1,4 @@
-/** Tests what the client of the data commands says when a node refuses. */
+/** Tests what the client of the data commands asks, and what it says when a node refuses. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
@@ -16,6 +16,28 @@ test('a put that a node refuses names the reason, although the answer to its fir
     const client = new ObjectClient(new NodeClient(`127.0.0.1:${port}`, {}, {}), agent);
     await expect(client.contextOf(objectNameOf('other/x', {}))).rejects.toThrow(
       `http://127.0.0.1:${port} refused: till is limited to shop:*`,
+    );
+  } finally {
+    agent.close();
+    server.close();
+  }
+});
+
+test.each(['', '/behind'])('names of one and two dots stand in the path of a request to %j', async (prefix) => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer(({ url }, response) => {
+    asked.push(url);
+    response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const agent = new KeptConnections(1);
+  try {
+    const { port } = server.address() as AddressInfo;
+    const origin = `http://127.0.0.1:${port}${prefix}`;
+    const client = new ObjectClient(new NodeClient(origin, {}, {}), agent);
+    for (const name of ['b/..', 'b/.', '../k', 'b/a/../b']) await client.get(objectNameOf(name, {}));
+    expect(asked).toEqual(
+      ['b/keys/..', 'b/keys/.', '../keys/k', 'b/keys/a%2F..%2Fb'].map((path) => `${prefix}/buckets/${path}`),
     );
   } finally {
     agent.close();

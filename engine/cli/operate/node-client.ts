@@ -179,7 +179,9 @@ export class NodeClient {
     failed: (error: Error) => void,
     answered: (response: IncomingMessage) => void,
   ): ClientRequest {
-    const url = new URL(this.#origin + path);
+    const url = new URL(this.#origin);
+    // As it is: a URL has no segments of one or two dots, which names of buckets and keys may be.
+    const target = url.pathname.replace(/\/$/, '') + path;
     const headers = {
       ...(this.#token === undefined ? {} : { Authorization: `Bearer ${this.#token}` }),
       ...(body === undefined ? {} : { 'Content-Length': body.length }),
@@ -189,9 +191,10 @@ export class NodeClient {
     const secure = url.protocol === 'https:';
     const kept = agent === undefined ? false : secure ? agent.secure : agent.plain;
     const fail = (error: Error): void =>
-      failed(new Error(`${url.href} cannot be asked: ${reasonOf(error)}`, { cause: error }));
+      failed(new Error(`${this.#origin}${path} cannot be asked: ${reasonOf(error)}`, { cause: error }));
     const send = secure ? secureRequest : plainRequest;
-    const request = send(url, { method, headers, timeout: timeoutMs, agent: kept, ...tls }, (response) => {
+    const options = { method, path: target, headers, timeout: timeoutMs, agent: kept, ...tls };
+    const request = send(url, options, (response) => {
       response.on('error', fail);
       answered(response);
     });

@@ -82,6 +82,19 @@ test('names with every kind of line separator are exported and imported', async 
   for (const key of keys) expect((await lockstep('del', key, '--bucket', 'lines', ...node)).code).toBe(0);
 });
 
+test('keys that are called . and .. are objects like others', async () => {
+  const file = join(directory, 'dots.jsonl');
+  for (const key of ['.', '..']) {
+    expect((await lockstep('put', `dots/${key}`, `at ${key}`, ...node)).code).toBe(0);
+    expect((await lockstep('get', `dots/${key}`, ...node)).out).toBe(`at ${key}`);
+  }
+  expect((await lockstep('export', '--bucket', 'dots', '--out', file, ...node)).code).toBe(0);
+  for (const key of ['.', '..']) expect((await lockstep('del', `dots/${key}`, ...node)).code).toBe(0);
+  const { code, out } = await lockstep('import', file, '--json', ...node);
+  expect([code, JSON.parse(out)]).toMatchObject([0, { objects: 2, whole: true }]);
+  for (const key of ['.', '..']) expect((await lockstep('del', `dots/${key}`, ...node)).code).toBe(0);
+});
+
 test('an export holds all siblings and metadata, and an import proves that it wrote all of it', async () => {
   const headers = {
     'Content-Type': 'text/plain; charset=utf-8',
