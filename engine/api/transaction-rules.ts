@@ -55,6 +55,7 @@ export class BatchError extends LockstepError {
 }
 
 const clientIdCharsMax = 128;
+const loneSurrogate = /\p{Surrogate}/u;
 
 /** The name of a bucket or a key as a listener decoded it. */
 export type Name = ByteString | Uint8Array;
@@ -131,11 +132,12 @@ export function timeoutOf(given: unknown): number | undefined {
 
 /**
  * The idempotency key that a client sent; undefined if it sent none. Throws `BatchError` unless it is a text of 1 to
- * 128 characters.
+ * 128 characters that UTF-8 can hold: what it cannot hold would become another character, the same for several keys.
  */
 export function clientIdOf(given: unknown): string | undefined {
   if (given === undefined) return undefined;
-  if (typeof given === 'string' && given.length >= 1 && given.length <= clientIdCharsMax) return given;
+  const isText = typeof given === 'string' && !loneSurrogate.test(given);
+  if (isText && given.length >= 1 && given.length <= clientIdCharsMax) return given;
   throw refused('id', `id is a text of 1 to ${clientIdCharsMax} characters`);
 }
 

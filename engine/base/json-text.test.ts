@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { jsonDepthMax, parseFlat } from './json-text.ts';
+import { inexactNumberIn, jsonDepthMax, parseFlat } from './json-text.ts';
 
 /** Lists and objects nested `depth` levels deep around a text that holds brackets of its own. */
 function nested(openings: readonly ('[' | '{')[], text: string): string {
@@ -35,5 +35,24 @@ describe('JSON from clients', () => {
       expect(parseFlat(deep)).toEqual(JSON.parse(deep));
       expect(() => parseFlat(`[${deep}]`)).toThrow('JSON nests deeper than 64');
     }
+  });
+
+  it('shows the whole numbers that it would change', () => {
+    for (const text of [
+      '{"a":9007199254740993}',
+      '[1, -9007199254740993]',
+      '{"\\"9":12345678901234567890,"b":1}',
+      `[${'9'.repeat(400)}]`,
+    ]) {
+      const changed = inexactNumberIn(text) ?? '';
+      expect(text).toContain(changed);
+      expect(JSON.stringify(JSON.parse(text))).not.toContain(changed);
+    }
+    for (const text of [
+      '{"a":9007199254740992,"b":-9007199254740991}',
+      '["9007199254740993","\\"9007199254740993"]',
+      '[10000000000000000000000, 1e300, 0.12345678901234567, 9007199254740993.5]',
+    ])
+      expect(inexactNumberIn(text)).toBe(undefined);
   });
 });

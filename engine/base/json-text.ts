@@ -16,6 +16,39 @@ export function parseFlat(text: string, depthMax = jsonDepthMax): unknown {
   return JSON.parse(text);
 }
 
+/**
+ * The first whole number in the JSON `text` that `JSON.parse` turns into another one, since it is beyond 2^53; undefined
+ * if there is none.
+ */
+export function inexactNumberIn(text: string): string | undefined {
+  if (!/\d{16}/.test(text)) return undefined;
+  let inText = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (inText) {
+      if (code === backslash) at += 1;
+      else if (code === quote) inText = false;
+    } else if (code === quote) inText = true;
+    else if (isNumeral(code)) {
+      const from = at;
+      while (isNumeral(text.charCodeAt(at + 1))) at += 1;
+      const number = text.slice(from, at + 1);
+      if (/^-?\d{16,}$/.test(number) && !isExact(number)) return number;
+    }
+  }
+  return undefined;
+}
+
+function isExact(digits: string): boolean {
+  const number = Number(digits);
+  return Number.isFinite(number) && BigInt(number) === BigInt(digits);
+}
+
+/** Whether the character may be part of a number. */
+function isNumeral(code: number): boolean {
+  return (code >= 0x30 && code <= 0x39) || '+-.eE'.includes(String.fromCharCode(code));
+}
+
 function checkDepth(text: string, depthMax: number): void {
   // With so few opening brackets of each kind the text cannot nest deeper.
   if (opensAtMost(text, '{', depthMax / 2) && opensAtMost(text, '[', depthMax / 2)) return;

@@ -5,7 +5,7 @@
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
-import { parseFlat } from '../../base/json-text.ts';
+import { inexactNumberIn, parseFlat } from '../../base/json-text.ts';
 import type { Content, Link } from '../../replica/object/content.ts';
 import { tombstone } from '../../replica/object/content.ts';
 import type { VersionVector } from '../../replica/object/dots.ts';
@@ -44,10 +44,12 @@ export function parseTransaction(
   place: BucketOfPath | undefined,
   limits: TransactionLimits,
 ): TransactionRequest {
-  const batch = parseJson(body);
+  const text = textOf(body);
+  const batch = parseJson(text);
   knownFields(batch, batchFields, undefined);
   const { operations: given } = batch;
   if (!Array.isArray(given)) throw refused('operations', 'operations is a list of puts and deletes');
+  if (given.some(hasJsonValue)) mustBeExact(text);
   checkCount(given.length, limits);
   const operations = given.map((one: unknown, index) => parseOperation(one, index, place, limits));
   checkTogether(operations, limits);
@@ -60,16 +62,41 @@ export function parseTransaction(
   };
 }
 
-function parseJson(body: Uint8Array): Json {
+function textOf(body: Uint8Array): string {
+  try {
+    return decoder.decode(body);
+  } catch (error) {
+    throw noJson(error);
+  }
+}
+
+function parseJson(text: string): Json {
   let value: unknown;
   try {
-    value = parseFlat(decoder.decode(body));
+    value = parseFlat(text);
   } catch (error) {
     if (error instanceof LockstepError) throw refused('json', error.message);
-    throw refused('json', `the body is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw noJson(error);
   }
   if (!isObject(value)) throw refused('json', 'the body is a JSON object with the field operations');
   return value;
+}
+
+function noJson(error: unknown): LockstepError {
+  return refused('json', `the body is no JSON: ${error instanceof Error ? error.message : String(error)}`);
+}
+
+/** Whether the operation's value is written as JSON in the body, which is then stored as its text. */
+function hasJsonValue(operation: unknown): boolean {
+  return isObject(operation) && typeof operation['value'] === 'object';
+}
+
+/** Refuses a number that would be stored as another one. */
+function mustBeExact(text: string): void {
+  const changed = inexactNumberIn(text);
+  if (changed === undefined) return;
+  const detail = `the number ${changed.slice(0, 60)} is beyond 2^53, and would be stored as another one: give the value as a string, or as base64`;
+  throw refused('value', detail);
 }
 
 function parseOperation(

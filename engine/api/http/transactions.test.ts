@@ -14,7 +14,8 @@ import { transactionRoutes } from './transaction-routes.ts';
 const typed = { path: '/types/:type/buckets/:bucket/transactions', params: { type: 'maps', bucket: 'b%2f' } };
 const plain = { path: '/buckets/:bucket/transactions', params: { bucket: 'b%2f' } };
 
-async function post(at: typeof typed | typeof plain, operation: object): Promise<string> {
+/** The packed key that the transaction names, or the refusal. What stands between `~` in a text goes out bare. */
+async function post(at: typeof typed | typeof plain, operation: object, batch: object = {}): Promise<string> {
   const transactions = new ScriptedTransactions();
   const routes = transactionRoutes({
     io: { clock: new TestClock(), log: new TestLog() },
@@ -34,7 +35,11 @@ async function post(at: typeof typed | typeof plain, operation: object): Promise
     path: at.path,
     query: new URLSearchParams(),
     headers: {},
-    body: Buffer.from(JSON.stringify({ operations: [{ op: 'delete', key: 'k', ...operation }] })),
+    body: Buffer.from(
+      JSON.stringify({ operations: [{ op: 'delete', key: 'k', ...operation }], ...batch })
+        .replaceAll('"~', '')
+        .replaceAll('~"', ''),
+    ),
     remote: '127.0.0.1:1',
     onGone: () => undefined,
   };
@@ -75,4 +80,18 @@ test('a lone surrogate is refused with its operation, and a whole pair is accept
   for (const operation of wrong)
     expect(await post(plain, operation)).toMatch(/operation 0: \w+ holds half of a surrogate pair/);
   expect(await post(plain, { op: 'put', value: '\ud83d\ude00' })).toBe(keyOf('default'));
+});
+
+test('a value in JSON is refused if one of its numbers would be stored as another one', async () => {
+  for (const number of ['9007199254740993', '-12345678901234567890'])
+    expect(await post(plain, { op: 'put', value: { id: [`~${number}~`] } })).toContain(
+      `the number ${number} is beyond 2^53`,
+    );
+  for (const value of [{ id: '9007199254740993' }, { id: '~9007199254740992~' }, '9007199254740993'])
+    expect(await post(plain, { op: 'put', value })).toBe(keyOf('default'));
+});
+
+test('an idempotency key that UTF-8 cannot hold is refused', async () => {
+  expect(await post(plain, {}, { id: '\ud83d' })).toContain('id is a text of 1 to 128 characters');
+  expect(await post(plain, {}, { id: '\ud83d\ude00' })).toBe(keyOf('default'));
 });

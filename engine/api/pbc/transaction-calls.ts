@@ -138,7 +138,7 @@ function requestOf(message: LockTransactionReq, limits: TransactionLimits): Tran
     forceAbort: message.force_abort === true,
     level: levelOf(consistency === undefined ? undefined : text(consistency)),
     timeoutMs: timeoutOf(timeout),
-    clientId: clientIdOf(id === undefined ? undefined : text(id)),
+    clientId: id === undefined ? undefined : clientIdOf(exactText(id)),
   };
 }
 
@@ -230,6 +230,12 @@ function entryOf({ xid, role, state, coordinator, branches, lost, ageMs }: InDou
 /** Names of nodes, xids and the product's constants: all are ASCII. */
 function bytes(word: string): Uint8Array {
   return Buffer.from(word, 'latin1');
+}
+
+/** The text of these bytes; null if they are not UTF-8. */
+function exactText(given: Uint8Array): string | null {
+  const decoded = text(given);
+  return Buffer.from(decoded).equals(given) ? decoded : null;
 }
 
 function text(given: Uint8Array): string {

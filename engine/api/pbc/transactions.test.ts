@@ -68,6 +68,20 @@ test('a transaction carries what its JSON form carries', async () => {
   ]);
 });
 
+test('an idempotency key of bytes that are no text is refused: other bytes would stand for it, too', async () => {
+  const testing = await TestingServer.start();
+  const peer = testing.join();
+  for (const id of [Buffer.from([0, 0xfe]), Buffer.from([0, 0xff])])
+    expect(wordsOf(await ask(peer, transaction([put('k', 'v')], { id })))).toContain(
+      'id is a text of 1 to 128',
+    );
+  expect(testing.transactions.requests).toEqual([]);
+  const id = utf8('\ufffd');
+  expect(wordsOf(await ask(peer, transaction([put('k', 'v')], { id })))).toMatchObject({
+    outcome: 'committed',
+  });
+});
+
 test('a retry is answered with all operations, whichever node answers it', async () => {
   const testing = await TestingServer.start();
   const peer = testing.join();
