@@ -36,14 +36,21 @@ export function tlsFaults(configFile: string, { tls, peerTls }: NodeConfig): rea
   return [...faultsOf('clients', tls), ...faultsOf('peers', peerTls)];
 }
 
-/** Reads the files again and replaces the identities. Throws as `tlsOf`; an identity not yet replaced stays. */
-export function renewTls(
+/** For each identity a function that reads its files again and replaces it. It throws as `tlsOf`; the identity stays. */
+export function renewals(
   { clients, peers }: NodeTls,
   configFile: string,
   { tls, peerTls }: NodeConfig,
-): void {
-  if (tls !== undefined) clients?.replace(materialOf(configFile, tls));
-  if (peerTls !== undefined) peers?.replace(materialOf(configFile, peerTls));
+): readonly (() => void)[] {
+  return [
+    () => tls !== undefined && clients?.replace(materialOf(configFile, tls)),
+    () => peerTls !== undefined && peers?.replace(materialOf(configFile, peerTls)),
+  ];
+}
+
+/** Reads the files again and replaces the identities. Throws as `tlsOf`; an identity not yet replaced stays. */
+export function renewTls(tls: NodeTls, configFile: string, config: NodeConfig): void {
+  for (const renew of renewals(tls, configFile, config)) renew();
 }
 
 type Reader = () => TlsMaterial['cert'];

@@ -16,10 +16,11 @@ import { credentialsOf } from '../files/credentials-file.ts';
 import { fitConnections } from './descriptors.ts';
 import { tieToCluster } from './cluster-ties.ts';
 import type { NodeTls } from '../files/tls-files.ts';
-import { renewTls, tlsOf } from '../files/tls-files.ts';
+import { tlsOf } from '../files/tls-files.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, named } from '../exit-codes.ts';
 import { onReloadRequest, stopRequests } from './signals.ts';
+import { reloadSecrets } from './reload.ts';
 import { runRenewed } from './renewed.ts';
 
 /**
@@ -108,18 +109,12 @@ function secretsOf(file: string, config: NodeConfig): NodeSecrets {
   return credentials === undefined ? {} : { credentials };
 }
 
-/** Reads certificates and credentials again. On an error it logs it, and the node keeps what it had. */
+/** Reads certificates and credentials again. Logs what is wrong; of that the node keeps what it had. */
 function reload(running: Running, file: string, config: NodeConfig): void {
   const { node, io, tls } = running;
   running.reloadMissed = node === undefined;
-  try {
-    renewTls(tls, file, config);
-    const credentials = credentialsOf(file, config);
-    if (credentials !== undefined) node?.replaceCredentials(credentials);
-  } catch (error) {
-    if (!(error instanceof LockstepError)) throw error;
-    io.log.event('error', 'node.reload.refused', { detail: error.message });
-  }
+  const faults = reloadSecrets(tls, file, config, (credentials) => node?.replaceCredentials(credentials));
+  for (const { message: detail } of faults) io.log.event('error', 'node.reload.refused', { detail });
 }
 
 /** For example `n1 serves HTTP on 127.0.0.1:8098, …`, without the listeners that are off. */
