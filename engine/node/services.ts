@@ -25,7 +25,7 @@ import { PeerService, notKnowingSole } from '../replication/peer-service.ts';
 import { ReadBudget } from '../replication/read-budget.ts';
 import { ReadSpread } from '../replication/read-spread.ts';
 import type { FlushedKeys } from '../replica/flushed-keys.ts';
-import { Replica } from '../replica/replica.ts';
+import type { Replica } from '../replica/replica.ts';
 import type { MapReduce } from '../mapreduce/mapreduce.ts';
 import { ReplacementTakeover } from '../cluster/changes/replacement-takeover.ts';
 import { RingChangeCoordinator } from '../cluster/changes/ring-change-coordinator.ts';
@@ -73,7 +73,6 @@ import {
 } from './ring-changes.ts';
 import type { RingChanges } from './ring-changes.ts';
 import type { ClusterVersion } from './cluster-version.ts';
-import { objectFormat2Since } from '../peer/wire/versions.ts';
 import type { Hello } from '../peer/wire/messages.ts';
 import { answerInTask } from '../peer/wire/answer.ts';
 import type { DurableFiles } from './durable-files.ts';
@@ -86,6 +85,7 @@ import { composeReaper, isEmpty } from './tombstone-reaper.ts';
 import { answerProperties, composeProperties, followEpochs } from './bucket-properties.ts';
 import { composePublications, publicationFamilies } from './publications.ts';
 import { planeOptions } from './topology.ts';
+import { composeReplica } from './replica.ts';
 import type { RequestHandlers } from './peer-requests.ts';
 import { handlerOf, heardLinks, whenAgreed, whenHeard } from './peer-requests.ts';
 import { composeListings, composeMapReduce } from './map-reduce.ts';
@@ -151,13 +151,7 @@ export function composeServices(
   const epoch = io.random.fork('epoch').bytes(6).toString('hex');
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
   const buckets = new Buckets(config.bucketTypes, opened.properties.remembered);
-  const replica = new Replica(
-    driver,
-    io.clock,
-    actor,
-    (key) => buckets.ofKey(key),
-    () => opened.version.minimum >= objectFormat2Since,
-  );
+  const replica = composeReplica(io, driver, actor, buckets, opened.version);
   const source = rangeSourceOf(store, driver, buckets);
   const foundation = { ...opened, stats, buckets, replica, driver, source, epoch, tracer };
   const dispatch = composeDispatch(io, config, foundation);

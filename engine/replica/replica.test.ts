@@ -55,6 +55,26 @@ describe('a replica', () => {
     expect(values(aware.applied)).toEqual(['blind', 'aware']);
   });
 
+  it('tells which entries a write prunes from the context, and how many are left', () => {
+    const limits = { smallVclock: 1, bigVclock: 1, youngVclock: 0, oldVclock: 0 };
+    const [old, older] = [nextCounter(0, 600), nextCounter(0, 500)];
+    const seen = [
+      { actor: byteStringOf('n8.aa') as Actor, counter: old },
+      { actor: byteStringOf('n9.aa') as Actor, counter: older },
+    ];
+    const told: unknown[] = [];
+    for (const rules of [siblings, { ...siblings, ...limits }]) {
+      const store = new SlowStore();
+      const replica = replicaOver(store, rules);
+      replica.onPruned((...pruned) => told.push(pruned));
+      const aware = coordinate(replica, writeOf(keyOf('k'), 'aware', { seen }));
+      store.release();
+      expect(aware.applied?.context).toHaveLength(rules === siblings ? 3 : 1);
+    }
+    const dot = { actor, counter: nextCounter(0, clock.wallMs()) };
+    expect(told).toEqual([[keyOf('k'), dot, seen, 1]]);
+  });
+
   it('answers a merge that changes nothing only when the current object is durable', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, newest);

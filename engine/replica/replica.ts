@@ -36,8 +36,8 @@ import {
   sameObject,
   siblingsMax,
 } from './object/object.ts';
-import type { ContextLimits } from './object/prune.ts';
-import { pruneContext } from './object/prune.ts';
+import type { ContextLimits, OnPruned } from './object/prune.ts';
+import { entriesGone, pruneContext } from './object/prune.ts';
 import type { StoreWrite } from '../storage/store.ts';
 import { ActorIds } from './actor-ids.ts';
 import { ReapedKeys } from './reaped-keys.ts';
@@ -141,6 +141,7 @@ export class Replica {
     lost: boolean,
   ): StoredObject => this.#written(write, current, lost);
   #gate: ReadGate | undefined;
+  #onPruned: OnPruned = nothing;
 
   /** `mayHaveBasis`: whether all nodes read objects whose writes have a basis (`basisOf`). */
   constructor(
@@ -176,6 +177,11 @@ export class Replica {
   /** Installs the gate for which reads of its keys wait from now on. */
   guard(gate: ReadGate): void {
     this.#gate = gate;
+  }
+
+  /** Calls `onPruned` whenever a write that this replica coordinates prunes a context. */
+  onPruned(onPruned: OnPruned): void {
+    this.#onPruned = onPruned;
   }
 
   /** Calls `stored` with every object that is on its way to the disk. */
@@ -559,7 +565,9 @@ export class Replica {
       object = applyWrite(current, seen, write.content, dot, dateMs, basis);
       if (!rules.allowMult) object = resolveToNewest(object);
     } else object = (rules.allowMult ? applyWrite : replaceWith)(current, seen, write.content, dot, dateMs);
-    return hasLimits(rules) ? pruneContext(object, rules, nowMs) : object;
+    const kept = hasLimits(rules) ? pruneContext(object, rules, nowMs) : object;
+    if (kept !== object) this.#onPruned(write.key, dot, entriesGone(object, kept), kept.context.length);
+    return kept;
   }
 }
 
@@ -584,5 +592,5 @@ function decodeIncoming(bytes: Uint8Array, actors: NameTable): StoredObject | Lo
 }
 
 function nothing(): void {
-  // The caller only waits for the result to be durable.
+  // Nobody follows what is pruned, or the caller only waits for the result to be durable.
 }

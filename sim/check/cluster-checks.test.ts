@@ -1,11 +1,12 @@
 /** Tests the checks of the cluster layer: each accepts correct evidence and rejects the faults that it must detect. */
 import { describe, expect, it } from 'vitest';
 
-import { diskLossesOf } from './objects/disk-losses.ts';
+import { diskLossesOf, wholeDisks } from './objects/disk-losses.ts';
 import { checkDots } from './disks/dots.ts';
 import type { DetectorTruth } from './cluster/failure-detector.ts';
 import { checkDetector } from './cluster/failure-detector.ts';
 import { checkHints } from './disks/hints.ts';
+import { pruningsOf } from '../evidence/prunings.ts';
 import type { Operation } from '../evidence/history.ts';
 import { deleteAt, newestWins, putAt, readAt } from './history-fixture.ts';
 import { checkIdentity } from './cluster/identity.ts';
@@ -186,6 +187,21 @@ describe('session-guarantees', () => {
     const over = putAt(20, 'b', { contextFrom: 10 });
     const history = [putAt(1, 'a'), readAt(10, ['a']), over, readAt(30, ['a', 'b'], { need: 1 })];
     expect(checkSessions(history).ok).toBe(false);
+  });
+
+  it('a value whose entry was pruned may be back beside what was written over it, which may not vanish', () => {
+    const dots = new Map([['a', { actor: 'n1.aa', counter: 5 }]]);
+    const entry = { node: 'n2', key: 'b/k', actor: 'n1.aa', counter: 5, atUs: 25 };
+    const history = [putAt(1, 'a'), readAt(10, ['a']), putAt(20, 'b', { contextFrom: 10 })];
+    const isFine = (values: readonly string[], atUs = 25): boolean =>
+      checkSessions([...history, readAt(30, values)], wholeDisks, pruningsOf([{ ...entry, atUs }], dots)).ok;
+    expect([isFine(['a', 'b']), isFine(['b']), isFine(['a']), isFine([])]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(isFine(['a', 'b'], 35)).toBe(false);
   });
 
   it('skips quorums that need not meet, also because a disk was lost between', () => {

@@ -18,6 +18,7 @@ import type { CheckReport } from '../check/report.ts';
 import { checkIsolation } from '../check/transactions/isolation.ts';
 import { checkTransactionValues } from '../check/transactions/transaction-values.ts';
 import { checkNothingDangles, checkRetries } from '../check/transactions/transactions.ts';
+import { nothingPruned } from '../evidence/prunings.ts';
 import type { Plan } from '../plan/plan.ts';
 import { isRepairedFirst } from '../plan/plan.ts';
 import { attemptsMax, firstBalance } from '../workload/transaction-client.ts';
@@ -38,6 +39,7 @@ export function judgeProcesses(plan: Plan, run: ProcessOutcome): readonly CheckR
     sessionGuaranteesRow.check?.({
       history,
       diskLosses,
+      prunings: nothingPruned,
       redis: load.redis,
       levelReach: reach,
       flushesByKey: false,

@@ -15,6 +15,17 @@ export const oracleMutants: readonly Mutant[] = [
     seedsMax: 3,
   },
   {
+    name: 'pruning-drops-siblings',
+    code: 'M295',
+    title: 'a write that prunes a context drops the siblings that it has not seen',
+    file: 'engine/replica/object/prune.js',
+    find: 'return { context: kept, siblings };',
+    replace: 'return { context: kept, siblings: siblings.slice(-1) };',
+    scenario: 'siblings-after-partition',
+    oracles: ['durability'],
+    seedsMax: 10,
+  },
+  {
     name: 'condition-on-older-context',
     code: 'M125',
     title: 'a put on condition of a context passes although the key has had further writes since',

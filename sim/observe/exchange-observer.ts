@@ -21,6 +21,7 @@ import type {
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { TraceEvent } from '../world/core/trace.ts';
 import type { World } from '../world/world.ts';
+import { contextLimitsOf } from './context-pruning.ts';
 import type { HeldVersion } from './replica-shadow.ts';
 import { FlushHistory } from './flush-history.ts';
 import { ReplicaShadow, entryHash } from './replica-shadow.ts';
@@ -143,8 +144,9 @@ export class ExchangeObserver {
     const shadow = new ReplicaShadow(
       () => this.#world.nowUs,
       (change) => {
-        const fault = shadow.blind || this.isRotten(name) ? '' : this.#rules.faultOf(change);
         const { atUs, key } = change;
+        const limits = contextLimitsOf(key, this.#cluster.configOf(name).bucketTypes);
+        const fault = shadow.blind || this.isRotten(name) ? '' : this.#rules.faultOf(change, limits);
         this.successions.push({ node: name, atUs, key: nameOfKey(key), fault });
       },
       ({ key, value }) => {

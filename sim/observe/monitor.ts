@@ -17,11 +17,14 @@ import type { IncarnationStart, OpinionMove } from '../evidence/opinions.ts';
 import { Opinions } from '../evidence/opinions.ts';
 import type { RunEvidence } from '../check/invariants.ts';
 import { needsAny } from '../check/invariants.ts';
+import { pruningsOf } from '../evidence/prunings.ts';
+import { siblingContexts } from '../world/cluster/node-config.ts';
+import { readTermsOf } from './read-terms.ts';
 import type { ReadTerms } from '../check/protocols/redis-reads.ts';
 import type { Plan } from '../plan/plan.ts';
 import { hidesAnswers, hinderedInReads, hinderedNodes, nodesExcepted } from '../plan/swarm/fault-contract.ts';
 import { ClaimObserver } from './claim-observer.ts';
-import { contextLimitsOf } from './context-pruning.ts';
+import { PrunedEntries } from './context-pruning.ts';
 import { CleanupPace } from './cleanup-pace.ts';
 import { DateObserver } from './date-observer.ts';
 import { GreetingObserver } from './greeting-observer.ts';
@@ -70,6 +73,7 @@ export type MonitorEvidence = Pick<
   RunEvidence,
   | 'dots'
   | 'coordinated'
+  | 'prunings'
   | 'dates'
   | 'readAnswers'
   | 'opinions'
@@ -101,6 +105,7 @@ export class Monitor {
   readonly #dates: DateObserver;
   readonly #objects: ObjectObserver;
   readonly #synced = new SyncedRecords();
+  readonly #pruned: PrunedEntries;
   readonly #handovers: HandoverObserver;
   readonly #pace: CleanupPace;
   readonly #sends: HintSends;
@@ -143,6 +148,7 @@ export class Monitor {
         (this.#rings.get(host) ?? cluster.ring).placement(token as Token).map(({ node }) => node),
     };
     this.#pace = new CleanupPace(nowUs, (host) => cluster.configOf(host).transferBytesPerSecond);
+    this.#pruned = new PrunedEntries((host) => cluster.configOf(host).bucketTypes);
     this.#objects = new ObjectObserver(
       nowUs,
       owners,
@@ -154,7 +160,7 @@ export class Monitor {
         forgetful: nodesExcepted(plan.faults, 'hint-delivery'),
         hintAges: this.#hintAges(),
         removed: (host, bytes) => this.#pace.removed(host, bytes),
-        limitsOf: (host, key) => contextLimitsOf(key, cluster.configOf(host).bucketTypes),
+        pruned: this.#pruned,
         ...this.#spread(),
       },
     );
@@ -171,8 +177,10 @@ export class Monitor {
     this.#followQuestions();
     if (!observed) return;
     if (needsAny(plan.floors, 'dates')) this.#watchClocks();
-    if (needsAny(plan.floors, 'disk-records')) this.#watchDisks();
-    if (needsAny(plan.floors, 'disk-records', 'routes')) this.#watchRingChanges();
+    // Where contexts are pruned, the checks of values read need to know which.
+    const follows = needsAny(plan.floors, 'disk-records') || siblingContexts in plan.settings;
+    if (follows) this.#watchDisks();
+    if (follows || needsAny(plan.floors, 'routes')) this.#watchRingChanges();
     if (needsAny(plan.floors, 'routes')) this.#watchRoutes();
     this.#listen();
   }
@@ -207,6 +215,7 @@ export class Monitor {
     world.trace.on('store.segments.merged', ({ host }) => {
       if (cluster.names.includes(host)) this.#objects.merged(host, cluster.host(host).disk.copy().files);
     });
+    world.trace.on('replica.context.pruned', (event) => this.#pruned.logged(event));
     this.#watchSyncs();
     world.trace.on('store.tail.cut', ({ host, fields }) => {
       if (!cluster.names.includes(host)) return;
@@ -330,8 +339,9 @@ export class Monitor {
   evidence(clientsBusy: number): MonitorEvidence {
     const { entries, rests } = this.#readRoom;
     return {
-      dots: this.#synced.added(this.#objects.dots),
+      dots: this.#pruned.added(this.#synced.added(this.#objects.dots)),
       coordinated: this.#objects.coordinated,
+      prunings: pruningsOf(this.#pruned.entries, this.#objects.coordinated),
       dates: this.#dates.dates,
       readAnswers: this.#routes.answers,
       opinions: new Opinions(this.#moves, this.#begins),
@@ -440,29 +450,9 @@ export class Monitor {
     return isPrompt ? hinderedInReads(this.#plan, this.#cluster.names) : undefined;
   }
 
-  /**
-   * Undefined if the level asks more than a majority of the replicas.
-   */
   #redisReads(): ReadTerms | undefined {
     const hindered = this.#hinderedInReads();
-    if (hindered === undefined) return undefined;
-    const racks = new Map<string, Map<string, boolean>>();
-    let level = 'DC_QUORUM';
-    for (const name of this.#cluster.members) {
-      const config = this.#cluster.configOf(name);
-      const { datacenter, rack, readConsistency } = config;
-      level = readConsistency;
-      const ables = racks.get(datacenter) ?? new Map<string, boolean>();
-      racks.set(datacenter, ables);
-      // Every key has one replica in the rack: any node of it.
-      ables.set(rack, (ables.get(rack) ?? true) && !hindered.has(name));
-    }
-    if (level !== 'DC_QUORUM' && level !== 'DC_ONE') return undefined;
-    const termsOf = (ables: ReadonlyMap<string, boolean>): { able: number; need: number } => ({
-      able: [...ables.values()].filter(Boolean).length,
-      need: level === 'DC_ONE' ? 1 : Math.floor(ables.size / 2) + 1,
-    });
-    return { hindered, datacenters: new Map([...racks].map(([name, ables]) => [name, termsOf(ables)])) };
+    return hindered === undefined ? undefined : readTermsOf(this.#cluster, hindered);
   }
 
   #watchClocks(): void {

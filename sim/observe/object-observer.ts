@@ -14,11 +14,10 @@ import type { Dot, VersionVector } from '../../engine/replica/object/dots.ts';
 import { covers } from '../../engine/replica/object/dots.ts';
 import { encodeContent } from '../../engine/replica/object/content.ts';
 import type { StoredObject } from '../../engine/replica/object/object.ts';
-import type { ContextLimits } from '../../engine/replica/object/prune.ts';
 import { describeObject, encodeObject, liveSiblings } from '../../engine/replica/object/object.ts';
 import { hintKeyOf } from '../../engine/replication/hints/hint-codec.ts';
 import type { DotRecords } from '../check/disks/dots.ts';
-import type { CoordinatedAt } from '../check/objects/conditional-puts.ts';
+import type { CoordinatedAt } from '../evidence/prunings.ts';
 import type { HintBalance, HintRecords, SpreadRecords } from '../check/disks/hints.ts';
 import type { TransferRecords } from '../check/disks/transfers.ts';
 import type { BadEvent } from '../check/report.ts';
@@ -26,6 +25,7 @@ import type { DiskWatcher } from '../world/core/watchers.ts';
 import type { DateObserver } from './date-observer.ts';
 import type { LogRecord, SegmentHead, SegmentTail } from './log-records.ts';
 import { tailOf } from './log-records.ts';
+import type { PrunedEntries } from './context-pruning.ts';
 import { judgePruning } from './context-pruning.ts';
 import { isOfObjectLoad, isOfSpreadLoad } from './load-keys.ts';
 import { tagAt } from '../workload/traced-value.ts';
@@ -117,8 +117,8 @@ export interface DiskExceptions {
   readonly hintAges: Pick<HintAges, 'began' | 'isTooOld'>;
   /** Called for each live copy that a host has removed, with the bytes that it has sent before. */
   readonly removed?: (host: string, bytes: number) => void;
-  /** The limits of a key's causal context, as the host's buckets have them. Undefined: not judged. */
-  readonly limitsOf?: (host: string, key: PackedKey) => ContextLimits;
+  /** What nodes have pruned from causal contexts, and the limits of that. Undefined: not judged. */
+  readonly pruned?: Pick<PrunedEntries, 'limitsOf' | 'covers'>;
   /** Undefined: a coordinator may keep no hint of a replica that it missed. */
   readonly spread?: Pick<SpreadTerms, 'patienceUs' | 'isHindered' | 'ownersOf'>;
 }
@@ -435,7 +435,7 @@ export class ObjectObserver {
       this.#skipped += old.siblings.length;
       return;
     }
-    const pruned = judgePruning(old, now, this.#exceptions.limitsOf?.(host, key));
+    const pruned = judgePruning(old, now, this.#exceptions.pruned?.limitsOf(host, key));
     if (pruned !== undefined) this.#compared += 1;
     if (pruned !== undefined && pruned !== 'allowed')
       this.#lost.push({ atUs: this.#nowUs(), text: `${host} prunes ${nameOf(key)}: ${pruned}` });
@@ -505,11 +505,12 @@ export class ObjectObserver {
     this.#forgotten.push({ atUs: this.#nowUs(), text });
   }
 
-  /** The node's disk holds the version, or something that replaced it. */
+  /** The node's disk holds the version, or something that replaced it, as far as contexts that were pruned can tell. */
   #holds(node: string, key: PackedKey, dot: Dot): boolean {
     const place = `${node} ${key}`;
     const known = [this.#held.get(place)?.object?.context, this.#reaped.get(place)];
-    return known.some((context) => context !== undefined && covers(context, dot));
+    if (known.some((context) => context !== undefined && covers(context, dot))) return true;
+    return known[0] !== undefined && this.#exceptions.pruned?.covers(key, dot) === true;
   }
 
   /** Some disk holds a hint of the version for the peer. */
@@ -564,7 +565,7 @@ export class ObjectObserver {
 
   /**
    * Whether the owner holds all versions that another node gives up. `unknown`: its disk may have forgotten them (unless
-   * `forgets` is false), or its context, of enough entries, knows their actors no longer (pruned).
+   * `forgets` is false), or a coordinator has pruned the entries that covered them.
    */
   has(owner: string, key: PackedKey, given: StoredObject, forgets = true): 'all' | 'unknown' | 'too few' {
     const place = `${owner} ${key}`;
@@ -574,9 +575,8 @@ export class ObjectObserver {
     if (missing.length === 0) return 'all';
     // The exception of `hint-delivery` and of `transfer-soundness` in the contract of faults.
     if (forgets && this.#exceptions.forgetful.has(owner)) return 'unknown';
-    const small = this.#exceptions.limitsOf?.(owner, key).smallVclock ?? 0;
-    const isPruned = missing.every(({ dot }) => held?.context.every((one) => one.actor !== dot.actor));
-    return isPruned && (held?.context.length ?? 0) >= small ? 'unknown' : 'too few';
+    const isPruned = missing.every(({ dot }) => this.#exceptions.pruned?.covers(key, dot));
+    return held !== undefined && isPruned ? 'unknown' : 'too few';
   }
 
   #heldAt(

@@ -60,6 +60,7 @@ const clauses: Readonly<Record<string, string>> = {
   'peer.request.dropped': 'does not send %kind|to %peer|(its channel: %outcome)',
   'dispatch.peer.refused': 'cannot send %kind|to %peer|(its channel: %outcome)',
   'dispatch.tombstone.reaped': 'reaps a tombstone',
+  'replica.context.pruned': 'prunes %entries of the context of %key|(entries left: %left)',
   'peer.reply.mismatched': 'receives an answer of %peer that it no longer waits for',
   'api.request.slow': 'takes %ms ms for a %operation|in %bucket',
   'xa.branch.learned': 'learns by inquiry that %xid is %outcome',

@@ -11,6 +11,7 @@
  * not received the key since before the pruned entry was made, which was at least `youngVclock` ago. Such a value may
  * come back as a sibling (or, where one write wins, lose again).
  */
+import type { PackedKey } from '../../base/object-key.ts';
 import type { Dot, VersionVector } from './dots.ts';
 import { compareDots, instantMsOf } from './dots.ts';
 import type { StoredObject } from './object.ts';
@@ -24,6 +25,12 @@ export interface ContextLimits {
   readonly youngVclock: number;
   readonly oldVclock: number;
 }
+
+/**
+ * Called as a write of the key prunes its context: with the write's dot, the entries that go, and how many entries stay.
+ * The write may still fail.
+ */
+export type OnPruned = (key: PackedKey, dot: Dot, gone: VersionVector, left: number) => void;
 
 /** The object with its context pruned to the limits; the same object if nothing is pruned. `nowMs`: the wall clock. */
 export function pruneContext(object: StoredObject, limits: ContextLimits, nowMs: number): StoredObject {
@@ -42,6 +49,11 @@ export function pruneContext(object: StoredObject, limits: ContextLimits, nowMs:
   if (pruned.size === 0) return object;
   const kept: VersionVector = context.filter((entry) => !pruned.has(entry));
   return { context: kept, siblings };
+}
+
+/** The entries of an object's context that `pruneContext` has left out. */
+export function entriesGone({ context }: StoredObject, pruned: StoredObject): VersionVector {
+  return context.filter((entry) => !pruned.context.includes(entry));
 }
 
 /** Oldest first; ties by actor, so that every replica prunes alike. */

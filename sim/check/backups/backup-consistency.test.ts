@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { BackupContents, BackupRecord } from '../../evidence/backups.ts';
 import type { TransactionRecord, TransactionValue } from '../../evidence/transactions.ts';
+import { nothingPruned } from '../../evidence/prunings.ts';
 import { blankTransaction } from '../../evidence/transaction-fixture.ts';
 import { putAt } from '../history-fixture.ts';
 import { wholeDisks } from '../objects/disk-losses.ts';
@@ -29,7 +30,10 @@ const of = (...values: string[]): Pick<BackupContents, 'objects'> => ({ objects:
 
 /** The first reason, or an empty text. */
 function complaint(record: BackupRecord, history = [putAt(10, 'old'), putAt(105, 'new')]): string {
-  const evidence = { backups: [record], history, diskLosses: wholeDisks, transactions: undefined };
+  const evidence = {
+    ...{ backups: [record], history, diskLosses: wholeDisks, prunings: nothingPruned },
+    transactions: undefined,
+  };
   return checkBackups(evidence).reasons[0] ?? '';
 }
 
@@ -93,7 +97,13 @@ describe('transactions of a backup', () => {
       ...{ wipes: [], shortened: [], forgetful: [] },
     });
     const backups = [backup({ transactionKeys })];
-    return !checkBackups({ backups, history: [], diskLosses: wholeDisks, transactions }).ok;
+    return !checkBackups({
+      backups,
+      history: [],
+      diskLosses: wholeDisks,
+      prunings: nothingPruned,
+      transactions,
+    }).ok;
   }
 
   it('are there whole, if they were committed before', () => {
@@ -150,8 +160,11 @@ describe('a branch that an operator has committed', () => {
         left: [],
       },
     });
-    return !checkBackups({ backups: [backup(contents)], history: [], diskLosses: wholeDisks, transactions })
-      .ok;
+    return !checkBackups({
+      ...{ history: [], diskLosses: wholeDisks, prunings: nothingPruned },
+      backups: [backup(contents)],
+      transactions,
+    }).ok;
   };
 
   it('makes its transaction committed in the backup', () => {

@@ -4,7 +4,7 @@
  * that the backup shows. So the backup is judged as if one client had read everything at that moment:
  *
  * - each object as `durability` judges a read of all copies: every write acknowledged before is there or was replaced,
- *   nothing replaced is back, nothing is there that no client wrote;
+ *   nothing replaced is back (but for what pruned contexts excuse), nothing is there that no client wrote;
  * - the keys of transactions as `strict-serializability` judges a transaction that reads them all, and as `atomicity`
  *   judges what they hold in the end: all of a transaction or nothing;
  * - of no transaction is the outcome unknown, and the backup, and every key in it, can be read;
@@ -22,6 +22,7 @@ import type { LeaseRecord } from '../../evidence/backup-leases.ts';
 import type { BackupContents, BackupRecord } from '../../evidence/backups.ts';
 import { byKey, isWrite } from '../../evidence/history.ts';
 import type { History, Operation, ReadOperation, WriteOperation } from '../../evidence/history.ts';
+import type { Prunings } from '../../evidence/prunings.ts';
 import type { TransactionHistory, TransactionRecord } from '../../evidence/transactions.ts';
 import type { DiskLosses } from '../objects/disk-losses.ts';
 import { causalityOf } from '../objects/causality.ts';
@@ -41,6 +42,7 @@ export interface BackupEvidence {
   readonly leases: readonly LeaseRecord[];
   readonly history: History;
   readonly diskLosses: DiskLosses;
+  readonly prunings: Prunings;
   readonly transactions: TransactionFindings | undefined;
 }
 
@@ -63,6 +65,7 @@ export function checkBackups({
   backups,
   history,
   diskLosses,
+  prunings,
   transactions,
 }: Omit<BackupEvidence, 'leases'>): CheckReport {
   const tally = new Tally('backup-consistency');
@@ -91,8 +94,9 @@ export function checkBackups({
     tally.compare(sinceUs <= backup.releasedUs, completedUs, () => {
       return `backup ${id} shows a write that began at ${sinceUs} us, after its nodes went on at ${backup.releasedUs} us`;
     });
+    const excuses = { diskLosses, prunings };
     for (const { key, values } of contents.objects)
-      checkObject(readIn(backup, key, values, sinceUs), operations.get(key) ?? [], diskLosses, tally);
+      checkObject(readIn(backup, key, values, sinceUs), operations.get(key) ?? [], excuses, tally);
     if (transactions === undefined) continue;
     parts.push(...checkTransactions(backup, sinceUs, transactions));
     checkOperatorCommits(backup, transactions.steps, diskLosses, tally);
@@ -142,7 +146,7 @@ type Placing = Pick<Operation, 'siblings' | 'datacenter' | 'copies' | 'need' | '
 function checkObject(
   read: Omit<ReadOperation, keyof Placing>,
   operations: History,
-  losses: DiskLosses,
+  { diskLosses, prunings }: Pick<BackupEvidence, 'diskLosses' | 'prunings'>,
   tally: Tally,
 ): void {
   const [first] = operations;
@@ -158,7 +162,8 @@ function checkObject(
   const acknowledged = operations.filter(
     (one): one is WriteOperation => isWrite(one) && one.outcome === 'ok',
   );
-  checkRead(whole, acknowledged, causalityOf(operations), operations.filter(isWrite), losses, tally);
+  const terms = { causality: causalityOf(operations), writes: operations.filter(isWrite), prunings };
+  checkRead(whole, acknowledged, terms, diskLosses, tally);
 }
 
 /** The backup as a transaction that read every key, and as the last look at all of them. */

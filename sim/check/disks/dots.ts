@@ -7,8 +7,8 @@
  * key, the engine's own included, and lets no record count again that is older than a removal. No manifest gives up a
  * durable record whose replacement is not durable.
  *
- * A context loses entries only where a coordinator prunes them, by the limits of the bucket
- * (observe/context-pruning.ts).
+ * A context loses entries only where a coordinator prunes them, by the limits of the bucket: both what disks show and
+ * what nodes log is judged (observe/context-pruning.ts).
  *
  * Skipped: replaced values of an incarnation that the new record's context does not know at all (its entry was pruned),
  * a copy that its node has reported as unreadable (the contract of faults has that exception), and records that do not

@@ -6,12 +6,14 @@
 import type { History, WriteOperation } from '../../evidence/history.ts';
 import { isRead, isWrite } from '../../evidence/history.ts';
 import type { Opinions } from '../../evidence/opinions.ts';
+import type { Prunings } from '../../evidence/prunings.ts';
 
-/** What the nodes of a run thought of each other, and which disks lost data. */
+/** What the nodes of a run thought of each other, which disks lost data, and what was pruned from contexts. */
 export interface JobSurroundings {
   readonly nodes: readonly string[];
   readonly opinions: Pick<Opinions, 'between'>;
   readonly diskLosses: { lostBetween(fromUs: number, toUs: number): number };
+  readonly prunings: Prunings;
   /** Disturbances of a node, or (`node` empty) of the network. */
   readonly disturbances: readonly { readonly node: string; readonly fromUs: number; readonly toUs: number }[];
 }
@@ -80,6 +82,19 @@ export function shownAfterCalm(history: History): readonly (readonly string[])[]
     if (isRead(one) && one.final && one.outcome === 'ok') shown.set(one.datacenter, one.values);
   }
   return shown.size === 0 ? undefined : [...shown.values()];
+}
+
+/**
+ * Tells which values of a key are there for good: not those that were replaced, and that a pruned context may bring back
+ * or replace again (evidence/prunings.ts) between the reads after the calm and the request.
+ */
+export function staysUntil(
+  completedUs: number,
+  operations: History,
+  prunings: Prunings,
+): (tag: string) => boolean {
+  const writes = operations.filter(isWrite);
+  return (tag) => !writes.some((write) => write.tag === tag && prunings.mayBeBack(write, completedUs));
 }
 
 /** `«w:c0:1» or nothing`: what reads after the calm showed, for people. */

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 
 import type { Operation } from '../../evidence/history.ts';
 import type { JobRecord } from '../../evidence/jobs.ts';
+import { nothingPruned } from '../../evidence/prunings.ts';
 import type { SlowReading } from '../../evidence/slow-reading.ts';
 import { checkJobs } from './jobs.ts';
 import { checkSlowReaders } from '../bounds/slow-readers.ts';
@@ -107,6 +108,23 @@ test('after the calm a job finds what the reads of one datacenter return, where 
   expect(brokenIn([], [])).toEqual([]);
 });
 
+test('after the calm a job may find, or not, a value that a pruned context may bring back', () => {
+  const found = [
+    { key: 'b/k0', tags: ['A'] },
+    { key: 'b/k1', tags: ['B', 'D'] },
+  ];
+  const around = {
+    ...{ nodes: ['n1'], opinions: { between: () => new Set(['NORMAL']) }, disturbances: [] },
+    diskLosses: { lostBetween: () => 0 },
+  };
+  const isFine = (back: string): boolean => {
+    const prunings = { mayBeBack: ({ tag }: { readonly tag: string }) => tag === back };
+    return checkJobs(history, [{ ...asked, final: true, completedUs: 2000, found }], { ...around, prunings })
+      .ok;
+  };
+  expect([isFine('B'), isFine('C')]).toEqual([true, false]);
+});
+
 test('a node accepts no more than a connection holds from a client that does not read, and answers it later', () => {
   const reading: SlowReading = {
     ...{ node: 'n1', atUs: 1, askedBytes: 1000, takenBytes: 500, asked: 10, answered: 10 },
@@ -126,6 +144,7 @@ test('a job finds a key that a majority held throughout, unless its node missed 
     opinions: { between: () => new Set(states) },
     diskLosses: { lostBetween: () => 0 },
     disturbances: [],
+    prunings: nothingPruned,
   });
   expect(checkJobs(history, [none], around('NORMAL')).ok).toBe(false);
   expect(checkJobs(history, [asked], around('NORMAL')).ok).toBe(true);

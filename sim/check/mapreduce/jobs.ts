@@ -3,8 +3,8 @@
  * they were named. Each value that it found was written by some client before the job ended, and that write was not
  * certainly refused. A count equals the number of the inputs. A bucket's job names no key twice. After the calm a job
  * finds of each key exactly the values that the reads after the calm returned in one of the datacenters, and omits no key
- * of which all of them returned a value. A job that follows links finds those of exactly these values
- * (`value-links.ts`). Each job, key and value is one comparison.
+ * of which all of them returned a value, but for values that a pruned context may have brought back
+ * (evidence/prunings.ts). A job that follows links finds those of exactly these values (`value-links.ts`). Each job, key and value is one comparison.
  *
  * A job finds each key that a majority of a datacenter's replicas had acknowledged before it (`held-keys.ts`).
  *
@@ -15,10 +15,12 @@ import { byKey, describeOperation, isWrite } from '../../evidence/history.ts';
 import type { FoundKey, JobRecord } from '../../evidence/jobs.ts';
 import { describeJob } from '../../evidence/jobs.ts';
 import { linkTagOf } from '../../evidence/value-links.ts';
+import type { Prunings } from '../../evidence/prunings.ts';
+import { nothingPruned } from '../../evidence/prunings.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { JobSurroundings } from './held-keys.ts';
-import { describeShown, heldThroughout, shownAfterCalm } from './held-keys.ts';
+import { describeShown, heldThroughout, shownAfterCalm, staysUntil } from './held-keys.ts';
 
 /** Checks the jobs against the history of single operations; without `around`, a missing key is judged after the calm alone. */
 export function checkJobs(
@@ -33,7 +35,7 @@ export function checkJobs(
       tally.skip();
       continue;
     }
-    checkJob(job, known, tally);
+    checkJob(job, known, around?.prunings ?? nothingPruned, tally);
     if (around !== undefined && job.kind === 'objects') checkHeld(job, known, around, tally);
   }
   return tally.report();
@@ -60,7 +62,12 @@ function checkHeld(
   }
 }
 
-function checkJob(job: JobRecord, known: ReadonlyMap<string, History>, tally: Tally): void {
+function checkJob(
+  job: JobRecord,
+  known: ReadonlyMap<string, History>,
+  prunings: Prunings,
+  tally: Tally,
+): void {
   const { kind, keys, completedUs, counted, found } = job;
   if (kind === 'count') {
     tally.compare(counted.length === 1 && counted[0] === keys.length, completedUs, () => {
@@ -76,11 +83,17 @@ function checkJob(job: JobRecord, known: ReadonlyMap<string, History>, tally: Ta
   tally.compare(whole, completedUs, () => {
     return `${describeJob(job)}: asked for ${keys.join(' ')}, it tells of ${names.join(' ')}`;
   });
-  for (const one of found) checkFound(one, job, known.get(one.key) ?? [], tally);
-  if (job.final && kind === 'whole') checkNothingMissing(job, known, tally);
+  for (const one of found) checkFound(one, job, known.get(one.key) ?? [], prunings, tally);
+  if (job.final && kind === 'whole') checkNothingMissing(job, known, prunings, tally);
 }
 
-function checkFound({ key, tags }: FoundKey, job: JobRecord, history: History, tally: Tally): void {
+function checkFound(
+  { key, tags }: FoundKey,
+  job: JobRecord,
+  history: History,
+  prunings: Prunings,
+  tally: Tally,
+): void {
   const writes = history.filter(isWrite);
   for (const tag of tags) {
     const write = writes.find((one) => one.tag === tag);
@@ -91,20 +104,27 @@ function checkFound({ key, tags }: FoundKey, job: JobRecord, history: History, t
   }
   const shown = job.final ? shownAfterCalm(history) : undefined;
   if (shown === undefined) return;
-  const found = tags.toSorted().join();
+  const stays = staysUntil(job.completedUs, history, prunings);
+  const found = tags.filter(stays).toSorted().join();
   const wanted = (values: readonly string[]): readonly string[] =>
     job.kind === 'links' ? values.filter((tag) => linkTagOf(tag) !== undefined) : values;
-  const same = shown.some((values) => wanted(values).toSorted().join() === found);
+  const same = shown.some((values) => wanted(values).filter(stays).toSorted().join() === found);
   tally.compare(same, job.completedUs, () => {
     return `${describeJob(job)}: it found ${tags.join(' ')} under ${key}, reads after the calm ${describeShown(shown)}`;
   });
 }
 
 /** After the calm, a bucket's job omits no key of which the reads of every datacenter return a value. */
-function checkNothingMissing(job: JobRecord, known: ReadonlyMap<string, History>, tally: Tally): void {
+function checkNothingMissing(
+  job: JobRecord,
+  known: ReadonlyMap<string, History>,
+  prunings: Prunings,
+  tally: Tally,
+): void {
   const names = new Set(job.found.map(({ key }) => key));
   for (const [key, history] of known) {
-    const isShown = shownAfterCalm(history)?.every((values) => values.length > 0) === true;
+    const stays = staysUntil(job.completedUs, history, prunings);
+    const isShown = shownAfterCalm(history)?.every((values) => values.some(stays)) === true;
     if (!key.startsWith(job.keys[0] ?? '') || !isShown) continue;
     tally.compare(names.has(key), job.completedUs, () => `${describeJob(job)}: it left out ${key}`);
   }

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 
 import type { Operation } from '../../evidence/history.ts';
 import type { ListingRecord } from '../../evidence/jobs.ts';
+import { nothingPruned } from '../../evidence/prunings.ts';
 import { Opinions } from '../../evidence/opinions.ts';
 import type { JobSurroundings } from './held-keys.ts';
 import { checkListings } from './listings.ts';
@@ -39,6 +40,7 @@ const around: JobSurroundings = {
   opinions: new Opinions(moves, [{ observer: 'n1', atUs: 0 }]),
   diskLosses: { lostBetween: () => 0 },
   disturbances: [],
+  prunings: nothingPruned,
 };
 
 const history = [put(0, 'b/k0'), put(1, 'b/k1'), put(2, 'other/k2'), put(3, 'b/k3', { outcome: 'fail' })];
@@ -84,4 +86,15 @@ it('may name after the calm a key that the reads of one datacenter show, and mus
   expect(isFine(['b/k0'], settled, final)).toBe(true);
   expect(isFine(['b/k0', 'b/k1'], settled, final)).toBe(true);
   expect(isFine(['b/k1'], settled, final)).toBe(false);
+});
+
+it('may name after the calm a key that holds nothing but what a pruned context may bring back', () => {
+  const listed = (names: readonly string[], shown: readonly string[], back: string): boolean => {
+    const prunings = { mayBeBack: ({ tag }: { readonly tag: string }) => tag === back };
+    const settled = [...history.slice(0, 3), finalRead(80, 'b/k0', ['0']), finalRead(81, 'b/k1', shown)];
+    const final = { ...asked, names, final: true, invokedUs: 900, completedUs: 910 };
+    return checkListings(settled, [final], { ...around, prunings }).ok;
+  };
+  expect([listed(['b/k0', 'b/k1'], [], '1'), listed(['b/k0'], ['1'], '1')]).toEqual([true, true]);
+  expect([listed(['b/k0', 'b/k1'], [], '2'), listed(['b/k0'], ['1'], '2')]).toEqual([false, false]);
 });

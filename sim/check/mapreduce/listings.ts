@@ -3,7 +3,8 @@
  * bucket that some client had put by then, by a put that was not certainly refused. A listing names every key that a
  * majority of a datacenter's replicas had acknowledged before it, with the exceptions that jobs have (`held-keys.ts`).
  * After the calm it names exactly the keys of which reads return a value; a key of which only the reads of some datacenters
- * return one may be named.
+ * return one may be named. So may one that holds nothing but values that a pruned context may bring back
+ * (evidence/prunings.ts).
  *
  * Skipped: failed listings, and after the calm keys with a write of unknown outcome.
  */
@@ -15,7 +16,7 @@ import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { JobSurroundings } from './held-keys.ts';
-import { describeShown, heldThroughout, shownAfterCalm } from './held-keys.ts';
+import { describeShown, heldThroughout, shownAfterCalm, staysUntil } from './held-keys.ts';
 
 /** The listings of clients, and what they are compared with. */
 export interface ListingEvidence extends JobSurroundings {
@@ -75,7 +76,11 @@ function checkListing(
     if (!key.startsWith(bucket)) continue;
     const shown = final ? shownAfterCalm(operations) : undefined;
     if (shown !== undefined) {
-      const isRight = shown.some((values) => listed.has(key) === values.length > 0);
+      const stays = staysUntil(completedUs, operations, around.prunings);
+      const mayBeBack = operations.some((one) => isWrite(one) && one.kind === 'put' && !stays(one.tag));
+      const isRight = shown.some(
+        (values) => listed.has(key) === values.length > 0 || (mayBeBack && !values.some(stays)),
+      );
       tally.compare(isRight, completedUs, () => {
         const how = listed.has(key) ? 'names' : 'leaves out';
         return `${describeListing(listing)}: it ${how} ${key}, reads after the calm show ${describeShown(shown)}`;

@@ -14,17 +14,12 @@
  */
 import type { History, WriteOperation } from '../../evidence/history.ts';
 import { byKey, describeOperation, isWrite } from '../../evidence/history.ts';
+import type { CoordinatedAt } from '../../evidence/prunings.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
-
-/** The dot of a put: the incarnation that coordinated it, and its place among that incarnation's writes. */
-export interface CoordinatedAt {
-  readonly actor: string;
-  readonly counter: number;
-}
 
 /** What clients did, and by tag the dot of each put that reached a disk. */
 export interface ConditionalEvidence {

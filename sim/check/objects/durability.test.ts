@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 
 import type { ByDatacenter, Operation } from '../../evidence/history.ts';
 import type { DiskLosses } from './disk-losses.ts';
-import { diskLossesOf } from './disk-losses.ts';
+import { diskLossesOf, wholeDisks } from './disk-losses.ts';
 import { checkDurability } from './durability.ts';
+import { pruningsOf } from '../../evidence/prunings.ts';
 import { syncLagOf } from '../../evidence/sync-lag.ts';
 import { deleteAt, newestWins, putAt, readAt } from '../history-fixture.ts';
 
@@ -181,5 +182,44 @@ describe('durability, nodes that sync late', () => {
     expect(checkDurability(history, lag([died])).ok).toBe(false);
     const lost = { node: 'n1', atUs: 500 * ms, lostUnsynced: true };
     expect(checkDurability(history, lag([died, lost])).ok).toBe(true);
+  });
+});
+
+describe('durability, where contexts are pruned', () => {
+  const coordinated = new Map([
+    ['a', { actor: 'n1.aa', counter: 5 }],
+    ['b', { actor: 'n2.bb', counter: 9 }],
+  ]);
+  /** Puts `a`, and `b` over it. */
+  const replaced = [putAt(10, 'a'), readAt(20, ['a']), putAt(30, 'b', { contextFrom: 20 })];
+  const deleted = [putAt(10, 'a'), readAt(20, ['a']), deleteAt(30, { contextFrom: 20 })];
+
+  /** At 40 n2 prunes the entry of `a`'s coordinator up to `counter`. */
+  function complaint(history: readonly Operation[], counter = 5, actor = 'n1.aa'): string | undefined {
+    const entry = { node: 'n2', key: 'b/k', actor, counter, atUs: 40 };
+    return checkDurability(history, wholeDisks, pruningsOf([entry], coordinated)).firstBad?.text;
+  }
+
+  it('a replaced value may be back beside its replacement, or after its deletion', () => {
+    expect(complaint([...replaced, readAt(50, ['a', 'b'], final)])).toBeUndefined();
+    expect(complaint([...deleted, readAt(50, ['a'], final)])).toBeUndefined();
+  });
+
+  it('it may not be back before, nor where another entry was pruned (negative control)', () => {
+    const back = 'a replaced value is back';
+    expect(complaint([...replaced, readAt(35, ['a', 'b'], final)])).toContain(back);
+    expect(complaint([...replaced, readAt(50, ['a', 'b'], final)], 4)).toContain(back);
+    expect(complaint([...replaced, readAt(50, ['a', 'b'], final)], 9, 'n2.bb')).toContain(back);
+  });
+
+  it('its replacement does not vanish, nor a sibling that nothing has replaced (negative control)', () => {
+    const lost = 'an acknowledged write is lost';
+    expect(complaint([...replaced, readAt(50, ['a'], final)])).toContain(lost);
+    expect(complaint([...replaced, putAt(45, 'c'), readAt(50, ['b'], final)])).toContain(lost);
+    expect(complaint([putAt(10, 'a'), putAt(30, 'b'), readAt(50, ['b'], final)])).toContain(lost);
+  });
+
+  it('no value is there that no client wrote (negative control)', () => {
+    expect(complaint([...replaced, readAt(50, ['b', 'z'], final)])).toContain('which no client wrote');
   });
 });

@@ -7,6 +7,10 @@
  * - a bucket without siblings shows no value that the write had surely seen, and nothing at all only after a deletion;
  * - in both, no value returns that the write had surely replaced.
  *
+ * The last statement does not hold of a value from the time on when a coordinator has rightly pruned the entry that
+ * covers it (evidence/prunings.ts): it may be back beside the write, or alone after a deletion. Everything else holds of
+ * such a key, too: above all the read shows the write, or something that may have seen it.
+ *
  * Every value that is read was written by a client that was not told that its write certainly failed. After the calm,
  * every key with an acknowledged write can be read; so can, after damage to disks and a sweep, a key of which enough
  * disks still hold a value. Writes of unknown outcome are accepted both ways. Skipped: pairs
@@ -16,6 +20,8 @@
  */
 import type { History, Operation, ReadOperation, WriteOperation } from '../../evidence/history.ts';
 import { byKey, describeOperation, isRead, isWrite } from '../../evidence/history.ts';
+import type { Prunings } from '../../evidence/prunings.ts';
+import { nothingPruned } from '../../evidence/prunings.ts';
 import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
 import type { Causality } from './causality.ts';
@@ -24,10 +30,19 @@ import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { Tally } from '../report.ts';
 
-/** What clients did with single objects, and what lost disks excuse. */
+/** What clients did with single objects, and what excuses a missing value, or one that is back. */
 export interface HistoryEvidence {
   readonly history: History;
   readonly diskLosses: DiskLosses;
+  readonly prunings: Prunings;
+}
+
+/** What the operations of a key are judged by. */
+export interface KeyTerms {
+  readonly causality: Causality;
+  /** All writes of the key. */
+  readonly writes: readonly WriteOperation[];
+  readonly prunings: Prunings;
 }
 
 /** The row of `durability`. */
@@ -39,41 +54,45 @@ export const durabilityRow = invariant({
   breach: 'an acknowledged write is lost, or something deleted or replaced is back',
   needs: [],
   everydayFloor: 30,
-  check: ({ history, diskLosses }: HistoryEvidence) => checkDurability(history, diskLosses),
+  check: ({ history, diskLosses, prunings }: HistoryEvidence) =>
+    checkDurability(history, diskLosses, prunings),
 });
 
 /** Checks a history key by key; `atlas` says which disks lost data, and when. */
-export function checkDurability(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
+export function checkDurability(
+  history: History,
+  atlas: DiskLosses = wholeDisks,
+  prunings: Prunings = nothingPruned,
+): CheckReport {
   const tally = new Tally('durability');
-  for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
+  for (const operations of byKey(history).values()) checkKey(operations, atlas, prunings, tally);
   return tally.report();
 }
 
-function checkKey(operations: History, atlas: DiskLosses, tally: Tally): void {
-  const causality = causalityOf(operations);
+function checkKey(operations: History, atlas: DiskLosses, prunings: Prunings, tally: Tally): void {
   const writes = operations.filter(isWrite);
+  const terms = { causality: causalityOf(operations), writes, prunings };
   const acknowledged = writes.filter((write) => write.outcome === 'ok');
   const reads = operations.filter(isRead);
   checkReadable(acknowledged, reads, atlas, tally);
-  for (const read of reads)
-    if (read.outcome === 'ok') checkRead(read, acknowledged, causality, writes, atlas, tally);
+  for (const read of reads) if (read.outcome === 'ok') checkRead(read, acknowledged, terms, atlas, tally);
 }
 
-/** Compares an answered read with the acknowledged writes of its key that it must meet; `writes`: all of the key. */
+/** Compares an answered read with the acknowledged writes of its key that it must meet. */
 export function checkRead(
   read: ReadOperation,
   acknowledged: readonly WriteOperation[],
-  causality: Causality,
-  writes: readonly WriteOperation[],
+  terms: KeyTerms,
   atlas: DiskLosses,
   tally: Tally,
 ): void {
-  checkOrigin(read, causality, tally);
+  const { writes } = terms;
+  checkOrigin(read, terms.causality, tally);
   const readUs = read.completedUs ?? read.invokedUs;
   const begun = writes.filter(({ outcome, invokedUs }) => outcome !== 'fail' && invokedUs <= readUs).length;
   for (const write of acknowledged) {
     if (!isBefore(write, read)) continue;
-    if (mustMeet(write, read, atlas, begun === 1)) checkPair(write, read, writes, causality, tally);
+    if (mustMeet(write, read, atlas, begun === 1)) checkPair(write, read, terms, tally);
     else tally.skip();
   }
 }
@@ -117,14 +136,8 @@ function checkOrigin(read: ReadOperation, causality: Causality, tally: Tally): v
   }
 }
 
-function checkPair(
-  write: WriteOperation,
-  read: ReadOperation,
-  writes: readonly WriteOperation[],
-  causality: Causality,
-  tally: Tally,
-): void {
-  const verdict = judge(write, read, writes, causality);
+function checkPair(write: WriteOperation, read: ReadOperation, terms: KeyTerms, tally: Tally): void {
+  const verdict = judge(write, read, terms);
   tally.compare(verdict === 'kept', read.completedUs ?? read.invokedUs, () => {
     return `${describeOperation(read)}: ${verdict}: ${describeOperation(write)}`;
   });
@@ -138,11 +151,11 @@ type Verdict =
 function judge(
   write: WriteOperation,
   read: ReadOperation,
-  writes: readonly WriteOperation[],
-  causality: Causality,
+  { causality, writes, prunings }: KeyTerms,
 ): Verdict {
+  const readUs = read.completedUs ?? read.invokedUs;
   const values = read.values.flatMap((tag) => causality.writeOf(tag) ?? []);
-  if (values.some((value) => causality.surely(write, value))) {
+  if (values.some((value) => causality.surely(write, value) && !prunings.mayBeBack(value, readUs))) {
     return 'a replaced value is back after its replacement was acknowledged';
   }
   if (write.kind === 'delete') return 'kept';
@@ -173,13 +186,8 @@ function isBefore(write: WriteOperation, read: ReadOperation): boolean {
 }
 
 /** The read shows the write, or something that is not older. */
-export function isKept(
-  write: WriteOperation,
-  read: ReadOperation,
-  writes: readonly WriteOperation[],
-  causality: Causality,
-): boolean {
-  return judge(write, read, writes, causality) === 'kept';
+export function isKept(write: WriteOperation, read: ReadOperation, terms: KeyTerms): boolean {
+  return judge(write, read, terms) === 'kept';
 }
 
 /**

@@ -7,15 +7,21 @@
  * - writes follow reads, monotonic writes: at any level, a client that is shown a write is not shown what that write's
  *   own client had seen when it wrote it.
  *
+ * A value may be back beside what replaced it from the time on when a coordinator has rightly pruned the entry that
+ * covers it (evidence/prunings.ts). A read still shows what its client has written or seen, or what may have seen that.
+ *
  * Skipped: pairs whose quorums need not meet.
  */
 import type { LevelReach } from '../../evidence/level-reach.ts';
 import type { History, ReadOperation, WriteOperation } from '../../evidence/history.ts';
 import { byKey, describeOperation, isRead, isWrite } from '../../evidence/history.ts';
+import type { Prunings } from '../../evidence/prunings.ts';
+import { nothingPruned } from '../../evidence/prunings.ts';
 import type { Causality } from './causality.ts';
 import { causalityOf } from './causality.ts';
 import type { DiskLosses } from './disk-losses.ts';
 import { wholeDisks } from './disk-losses.ts';
+import type { KeyTerms } from './durability.ts';
 import { isKept, mustMeet } from './durability.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';
 import type { TransactionFindings } from '../transactions/transactions.ts';
@@ -28,10 +34,11 @@ import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { joinReports, Tally } from '../report.ts';
 
-/** What clients did with single objects and by Redis commands, and what lost disks excuse. */
+/** What clients did with single objects and by Redis commands, and what lost disks and pruned contexts excuse. */
 export interface SessionEvidence {
   readonly history: History;
   readonly diskLosses: DiskLosses;
+  readonly prunings: Prunings;
   readonly redis: readonly RedisRecord[];
   readonly levelReach: LevelReach;
   /** A member may know no epochs of buckets: a flush then deletes key by key. */
@@ -52,7 +59,7 @@ export const sessionGuaranteesRow = invariant({
   everydayFloor: 10,
   check: ({ redis, levelReach, transactions, ...evidence }: SessionEvidence) =>
     joinReports(
-      checkSessions(evidence.history, evidence.diskLosses),
+      checkSessions(evidence.history, evidence.diskLosses, evidence.prunings),
       checkRedisExpiry(redis, evidence.clockErrors, levelReach, transactions?.mixedByOperator),
       checkRedisPages(redis, levelReach),
       checkRedisPipelines(redis, levelReach, transactions?.mixedByOperator),
@@ -61,22 +68,26 @@ export const sessionGuaranteesRow = invariant({
 });
 
 /** Checks a history key by key; `atlas` says which disks lost data, and when. */
-export function checkSessions(history: History, atlas: DiskLosses = wholeDisks): CheckReport {
+export function checkSessions(
+  history: History,
+  atlas: DiskLosses = wholeDisks,
+  prunings: Prunings = nothingPruned,
+): CheckReport {
   const tally = new Tally('session-guarantees');
-  for (const operations of byKey(history).values()) checkKey(operations, atlas, tally);
+  for (const operations of byKey(history).values()) checkKey(operations, atlas, prunings, tally);
   return tally.report();
 }
 
-function checkKey(operations: History, atlas: DiskLosses, tally: Tally): void {
+function checkKey(operations: History, atlas: DiskLosses, prunings: Prunings, tally: Tally): void {
   const causality = causalityOf(operations);
-  const writes = operations.filter(isWrite);
+  const terms = { causality, writes: operations.filter(isWrite), prunings };
   for (const read of operations.filter(isRead)) {
     if (read.outcome !== 'ok') continue;
-    checkFollows(read, operations, causality, tally);
+    checkFollows(read, operations, terms, tally);
     for (const write of knownTo(read, operations, causality)) {
       if (!mustMeet(write, read, atlas)) tally.skip();
       else
-        tally.compare(isKept(write, read, writes, causality), read.completedUs ?? read.invokedUs, () => {
+        tally.compare(isKept(write, read, terms), read.completedUs ?? read.invokedUs, () => {
           return `${describeOperation(read)}: its client had written or seen ${describeOperation(write)}`;
         });
     }
@@ -103,13 +114,21 @@ function isAcknowledgedBefore(write: WriteOperation, read: ReadOperation): boole
 }
 
 /** A read does not show a write beside the values that this write replaced. */
-function checkFollows(read: ReadOperation, operations: History, causality: Causality, tally: Tally): void {
+function checkFollows(
+  read: ReadOperation,
+  operations: History,
+  { causality, prunings }: KeyTerms,
+  tally: Tally,
+): void {
+  const readUs = read.completedUs ?? read.invokedUs;
   for (const tag of read.values) {
     const write = causality.writeOf(tag);
     const seen = operations.find((one) => one.id === write?.contextFrom);
     if (seen === undefined || !isRead(seen)) continue;
     for (const old of seen.values) {
-      tally.compare(!read.values.includes(old), read.completedUs ?? read.invokedUs, () => {
+      const replaced = causality.writeOf(old);
+      const mayBeBack = replaced !== undefined && prunings.mayBeBack(replaced, readUs);
+      tally.compare(mayBeBack || !read.values.includes(old), readUs, () => {
         return `${describeOperation(read)}: it shows ${old} beside ${tag}, which was written over it`;
       });
     }

@@ -99,3 +99,12 @@ it('what a run judges is what its shape and its faults leave judgeable', () => {
   expect(Object.keys(excusesOf({ ...shape, kinds: ['disk-rollback'] }))).toContain('atomicity');
   expect(excusesOf({ ...shape, kinds: ['membership-change'] })).toEqual({});
 });
+
+it('contexts of siblings are limited in some runs, and in half of those they are pruned', () => {
+  const limits = plans.flatMap(({ settings }) => settings['sibling_contexts'] ?? []).map(String);
+  const young = limits.map((given) => Number(given.split(' ')[2]));
+  expect(limits.length).toBeGreaterThan(plans.length / 4);
+  const pruning = young.filter((seconds) => seconds < 10).length;
+  expect(pruning).toBeGreaterThan(limits.length / 3);
+  expect(young.length - pruning).toBeGreaterThan(limits.length / 3);
+});

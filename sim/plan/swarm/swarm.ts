@@ -28,6 +28,8 @@ import type {
 import type { Demand, FaultTerms } from './fault-contract.ts';
 import { nodesOf, racksOf } from '../plan-generation.ts';
 import { excusesOf, faultContract } from './fault-contract.ts';
+import type { ContextDraw } from './swarm-contexts.ts';
+import { contexts, loadFor } from './swarm-contexts.ts';
 import { jobLoads, objectLoads, redisLoads, transactionLoads } from './swarm-loads.ts';
 
 /** Settings with which replicas become equal within seconds; a drawn value takes the place of one of these. */
@@ -87,10 +89,8 @@ const levelPercent = 45;
 /** Chance in a hundred that tokens of nodes are exactly tokens of keys. */
 const edgePercent = 25;
 
-/** Chance in a hundred that contexts of siblings are pruned, or would be if they were old enough. */
+/** Chance in a hundred that contexts of siblings have few entries at most; in half of these runs they are pruned. */
 const contextsPercent = 40;
-/** `young_vclock` of these contexts, at least. */
-const youngSeconds = 600;
 
 /** Most members of a cluster. */
 const membersMax = 9;
@@ -221,7 +221,7 @@ interface Frame {
   /** Keys lie exactly on the edges of ranges. */
   readonly edges: boolean;
   /** The limits of the causal contexts of siblings; undefined: the engine's own, which no run reaches. */
-  readonly contexts: string | undefined;
+  readonly contexts: ContextDraw | undefined;
 }
 
 /** All scenarios that a seed of `swarm` may be; they keep the name and the description of `base`. */
@@ -278,7 +278,7 @@ function assemble(
   frame: Frame,
   faults: readonly FaultDraw[],
 ): Scenario {
-  const { cluster, transactions, redis, jobs, objects, stormMs } = frame;
+  const { cluster, transactions, redis, jobs, stormMs } = frame;
   const drawn = { ...settingsOf(frame), ...(faults.some(({ kind }) => losesCopies(kind)) ? sweeping : {}) };
   const antiEntropy = drawn['aae_enabled'] !== false;
   const losing = frame.replaced || faults.some(({ kind }) => losesCopies(kind));
@@ -297,7 +297,7 @@ function assemble(
     ...base,
     cluster,
     load: {
-      ...objects,
+      ...loadFor(frame.contexts, frame.objects),
       ...(transactions === undefined ? {} : { transactions: losing ? kept(transactions) : transactions }),
     },
     ...(redis === undefined ? {} : { redis }),
@@ -340,7 +340,7 @@ function settingsOf({
   if (cluster.datacenters > 1) Object.assign(given, levels);
   if (credentials) given['credentials'] = 'world';
   if (edges) given['tokens_at_keys'] = true;
-  if (contexts !== undefined) given['sibling_contexts'] = contexts;
+  if (contexts !== undefined) given['sibling_contexts'] = contexts.limits;
   return given;
 }
 
@@ -406,19 +406,6 @@ function settings(): fc.Arbitrary<Settings> {
     drawn.push(maybe(percent, value).map((one) => one ?? {}));
   }
   return fc.tuple(...drawn).map((all) => Object.assign({}, ...all) as Settings);
-}
-
-/**
- * `small_vclock`, `big_vclock`, `young_vclock` and `old_vclock`: few entries, and more seconds than a run lasts. So
- * nothing may be pruned yet: after that a replaced value may rightly come back beside its replacement, and `durability`
- * would take it for a lost write. `siblings-after-partition` prunes.
- */
-function contexts(): fc.Arbitrary<string> {
-  return fc
-    .tuple(integerIn([1, 5]), integerIn([0, 5]), integerIn([0, 3]), integerIn([1, 17]))
-    .map(([small, more, young, longer]) =>
-      [small, small + more, youngSeconds + young, youngSeconds + young + longer].join(' '),
-    );
 }
 
 /** Levels that other datacenters have a part in, more often than the others. */
