@@ -262,6 +262,7 @@ export class Node {
       await keeper.fetched(fetchedUsMax);
     }
     noteAcquainted(antiEntropy, store, membership);
+    transactions.acquainted();
     await rebuild.start();
     this.#addresses = {
       peer: peerAddress,

@@ -48,6 +48,7 @@ export function composeTransactions(
     own: () => membership.self.generation,
     of: (node: NodeId) => membership.lifeOf(node),
     isOver: (node: NodeId) => membership.lifeOf(node) > 0 && !members().some((one) => speaksFor(one, node)),
+    hasLeft: () => membership.self.left,
     isCopying: () =>
       members().some(
         ({ state, move, replaces }) => move === 'copying' && (state === 'LEAVING' || replaces === undefined),

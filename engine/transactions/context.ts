@@ -61,8 +61,15 @@ export interface NameFollower {
  * (transactions/one-phase/batch-replication.ts).
  */
 export interface BatchFollower {
-  /** Called when the transaction was applied here. `round` sends the batch to the other replicas. */
-  follow(xid: Xid, round: Pick<BatchRound, 'isCalm' | 'items' | 'holders' | 'spread'>): void;
+  /**
+   * Called when the transaction was applied here. `round` sends the batch to the other replicas. `isRecovered`: an
+   * earlier incarnation applied it, and owners may have changed since.
+   */
+  follow(
+    xid: Xid,
+    round: Pick<BatchRound, 'isCalm' | 'items' | 'holders' | 'spread'>,
+    isRecovered?: boolean,
+  ): void;
 }
 
 /** The services of one node's transactions. `Transactions` builds it once and hands it to every driver. */

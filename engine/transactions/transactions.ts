@@ -3,8 +3,10 @@
  * resolve one by an operator's decision. Ties the coordinator, the branches, the inquiries and the recovery together,
  * and drives all of them with one timer.
  */
+import { assert } from '../base/assert.ts';
 import { Pauses } from '../io/pauses.ts';
 import { BytesError } from '../base/bytes.ts';
+import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
@@ -92,6 +94,8 @@ export class Transactions implements TransactionService {
   readonly #handed: BatchReplication;
   /** Applied branches of an earlier incarnation that this incarnation has not yet sent to the other replicas again. */
   readonly #recovered = new Set<Branch>();
+  /** Resolves once this node has heard its peers, has waited for that, or stops. */
+  readonly #acquainted = new Deferred<void>();
   #released: () => void = () => undefined;
   #timer: Timer | undefined;
   #stopped = false;
@@ -160,25 +164,31 @@ export class Transactions implements TransactionService {
       if (branch.phase === 'applied' || branch.phase === 'heuristicCommitted') this.#recovered.add(branch);
   }
 
-  /** Starts the timer, and sends recovered branches to the other replicas. */
+  /** Starts the timer. Recovered branches wait for `acquainted`. */
   start(): void {
     for (const branch of this.#recovered)
       this.#context.io.spawn('xa.spread', () => this.#spreadAgain(branch));
     this.#arm();
   }
 
-  /**
-   * Sends the branch's writes to the other replicas again. Repeats that while the owners change: the first ring of this
-   * incarnation may be an old one.
-   */
+  /** This node has heard its peers, or waited for that: sends recovered branches to the other replicas. */
+  acquainted(): void {
+    this.#acquainted.resolve();
+  }
+
+  /** Sends the branch's writes to the other replicas again. Repeats that while the owners change. */
   async #spreadAgain(branch: Branch): Promise<void> {
-    let owners: string;
-    do {
+    let owners = '';
+    let isSent: boolean;
+    const onBegun = (): void => {
       owners = this.#ownersOf(branch);
-      await spreadBranch(this.#context, branch);
-    } while (owners !== this.#ownersOf(branch) && !this.#stopped);
-    this.#recovered.delete(branch);
-    this.#released();
+      if (this.#recovered.delete(branch)) this.#released();
+    };
+    do {
+      const { promise: acquainted } = this.#acquainted;
+      isSent = await spreadBranch(this.#context, branch, { acquainted, onBegun });
+    } while (isSent && owners !== this.#ownersOf(branch) && !this.#stopped);
+    onBegun();
   }
 
   /** The nodes that are to hold what the branch wrote, as one comparable string. */
@@ -200,7 +210,7 @@ export class Transactions implements TransactionService {
    * coordinator is away. Such a change could not end before the coordinator is back, and once it is in its last step, the
    * coordinator could not be replaced either.
    *
-   * Recovered branches are listed until their writes were sent again, since until then no node knows which replicas
+   * Recovered branches are listed until their writes are sent again, since until then no node knows which replicas
    * have them. Calls `released` whenever a transaction may have left the list.
    */
   givenAway(released: () => void): () => readonly Xid[] {
@@ -221,6 +231,7 @@ export class Transactions implements TransactionService {
   /** Cancels every timer and releases every waiting reader. What is in doubt stays in the log. */
   stop(): void {
     this.#stopped = true;
+    this.#acquainted.resolve();
     this.#timer?.cancel();
     this.#coordinator.stop();
     this.#context.pauses.stop();
@@ -255,6 +266,7 @@ export class Transactions implements TransactionService {
 
   run(request: TransactionRequest): Promise<TransactionOutcome> {
     if (this.#stopped || this.#closed) return Promise.reject(new LockstepError('ShuttingDown'));
+    assert(!this.#context.lives.hasLeft(), 'a node that has left begins no transaction');
     return this.#coordinator.run(request);
   }
 

@@ -8,7 +8,7 @@
  * Invariants: a peer's `index` stays for the life of the process. Every change of a peer's state is reported once. A
  * greater generation, each step of a ring change, and the departure are durable before any peer hears of them.
  */
-import { failAssertion, present } from '../../base/assert.ts';
+import { assert, failAssertion, present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import { asLockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -283,6 +283,7 @@ export class Membership {
   }
 
   async #declare(change: Partial<MemberRecord>, stands: () => boolean = () => true): Promise<boolean> {
+    assert(Object.keys(this.#intended).length === 0, 'a member declares one step at a time');
     this.#intended = change;
     const saved = await this.#fileWriter.save();
     this.#intended = {};

@@ -18,17 +18,27 @@ import type { CommitReply, Voted } from '../formats/prepare-request.ts';
 import type { PrepareRequest, BranchReply, BranchRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** How a branch that a start has found in the log is sent again. */
+export interface RecoveredSpread {
+  /** Resolves once this node has heard its peers: until then it sends them nothing, and may know an old ring. */
+  readonly acquainted: Promise<void>;
+  /** Called when the round begins, once the next primaries are sure to get the batch. */
+  readonly onBegun: () => void;
+}
+
 /**
  * Sends the writes of an applied branch to the other replicas again: the node may have crashed before the first time.
- * Resolves once the round is over.
+ * Resolves once the round is over, with false if none of them is here any more.
  */
 export async function spreadBranch(
   { parts, retention, spread, batches }: TransactionContext,
   branch: Branch,
-): Promise<void> {
+  recovered?: RecoveredSpread,
+): Promise<boolean> {
   const met = new Deferred<boolean>();
   // A coordinator that repeats its commit hears from now on whether the level is met now.
   branch.applying = met.promise;
+  if (recovered !== undefined) await recovered.acquainted;
   const done = new Deferred<readonly (StoredObject | undefined)[]>();
   parts.replica.newest(branch.places, (_, objects) => done.resolve(objects));
   const objects = await done.promise;
@@ -36,7 +46,7 @@ export async function spreadBranch(
   const bytes = objects.filter((object) => object !== undefined).map(encodeObject);
   if (places.length === 0) {
     met.resolve(branch.places.length === 0);
-    return;
+    return false;
   }
   const named = namedOf(branch, retention.nowMs);
   const clientName = named === undefined ? undefined : encodeName(named);
@@ -44,8 +54,10 @@ export async function spreadBranch(
   round.send(parts.settings.timeoutMs * 1000);
   round.durableHere();
   if (named !== undefined) spread.follow(named, round);
-  batches.follow(branch.xid, round);
+  batches.follow(branch.xid, round, recovered !== undefined);
+  recovered?.onBegun();
   await Promise.all([round.met.then((value) => met.resolve(value)), round.spread]);
+  return true;
 }
 
 /** The branches' methods that apply a decided branch. */

@@ -11,9 +11,9 @@ import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
 import { TransientMap } from '../../base/transient-map.ts';
+import { Deferred } from '../../base/deferred.ts';
 import type { OpenSpan, TraceContext } from '../../base/request-trace.ts';
 import { sometimes } from '../../base/sometimes.ts';
-import { sleep } from '../../io/clock.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
 import type { Branches } from '../participant/branches.ts';
 import type { NoAnswer, TransactionContext } from '../context.ts';
@@ -74,7 +74,6 @@ export class Coordinator {
   readonly #xids: XidSource;
   readonly #active = new TransientMap<Xid, Active>();
   #running = 0;
-  #isStopped = false;
 
   constructor(
     context: TransactionContext,
@@ -157,14 +156,20 @@ export class Coordinator {
       const leftUs = timeoutUs - (io.clock.nowUs() - startUs) - waitUs;
       // Late in the client's time the coordinator answers with what it has.
       if (leftUs < timeoutUs / 2) return outcome;
-      await sleep(io.clock, waitUs);
-      if (this.#isStopped) return outcome;
+      if (await this.#pause(waitUs)) return outcome;
       sometimes('transaction.attempted-again');
       if (io.log.enabled('trace')) io.log.event('trace', 'xa.attempt.repeated', { xid: outcome.xid });
       const again = { ...request, timeoutMs: Math.floor(leftUs / 1000) };
       outcome = await this.#attempt(again, level, io.clock.nowUs(), span);
     }
     return outcome;
+  }
+
+  /** Waits, until the node stops at most; resolves with true if it does. */
+  #pause(us: number): Promise<boolean> {
+    const over = new Deferred<boolean>();
+    this.#context.pauses.take(us, (stopped) => over.resolve(stopped));
+    return over.promise;
   }
 
   /** Whether a primary has refused what this node takes for possible now. */
@@ -324,7 +329,6 @@ export class Coordinator {
 
   /** Cancels the clients' timers and answers each waiting client with what is certain. */
   stop(): void {
-    this.#isStopped = true;
     for (const active of this.#active.values()) this.#runOut(active);
     this.singles.stop();
   }

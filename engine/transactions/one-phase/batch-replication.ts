@@ -75,8 +75,9 @@ export class BatchReplication implements BatchFollower {
     this.#settled = settled;
   }
 
-  follow(xid: Xid, round: Followed): void {
-    if (round.isCalm) return;
+  follow(xid: Xid, round: Followed, isRecovered = false): void {
+    // While this node was away, a new owner may have become the primary without the batch.
+    if (round.isCalm && !isRecovered) return;
     const { items } = round;
     const bytes = items.reduce((sum, item) => sum + item.bytes.length, 0);
     const carried: Carried = { xid, items, bytes, holders: new Set(), spreading: true, telling: false };

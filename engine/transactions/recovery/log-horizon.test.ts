@@ -36,7 +36,7 @@ const xidOf = (life: number): Xid => `${nameOf(life)}-7` as Xid;
 async function liveOn(disk: Disk, life: number): Promise<LogHorizon> {
   const memory = new LogHorizon(
     new TransactionLog(disk),
-    { own: () => life, of: () => 0, isOver: () => false, isCopying: () => false },
+    { own: () => life, of: () => 0, isOver: () => false, hasLeft: () => false, isCopying: () => false },
     nameOf(life),
   );
   await memory.recover();

@@ -40,6 +40,8 @@ export interface Incarnations {
    * comes back, it remembers nothing.
    */
   isOver(node: NodeId): boolean;
+  /** True if this node has declared that it leaves for good. */
+  hasLeft(): boolean;
   /** True if a member that joins, not in place of another one, or that leaves is in the step in which keys are copied. */
   isCopying(): boolean;
 }
