@@ -36,6 +36,17 @@ test('sets, ranges and escapes', () => {
   expect(matches('[ab', 'a')).toBe(true);
 });
 
+test('a dash before the end of a set, and one behind an escape, mean what they mean to redis-server 7.0.15', () => {
+  const names = ['a', 'b', 'z', '-', ']', '[', '^', '\\', 'a-', 'b-', 'z-', ']-', '--', '^-'];
+  const named = (pattern: string): string[] => names.filter((name) => matches(pattern, name));
+  expect(named('[[^bb-]')).toEqual(['a', 'b', ']', '[', '^']);
+  expect(named('[[-]z-')).toEqual(['z', '-', ']', '[', '\\']);
+  expect(named('[baz-]-')).toEqual(['a', 'b', 'z', '-', ']', '^']);
+  expect(named(String.raw`[-\z-*`)).toEqual(['z', '-']);
+  expect(named(String.raw`[\z-\^?`)).toEqual(['z', '-', '^']);
+  expect(named(String.raw`b[\\-z`)).toEqual(['b-']);
+});
+
 test('a pattern of many stars takes at most pattern times name steps', () => {
   expect(matches('*a'.repeat(30) + 'b', 'a'.repeat(5000))).toBe(false);
 });

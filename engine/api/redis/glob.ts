@@ -32,19 +32,26 @@ function stepsOf(pattern: Buffer): readonly Step[] {
 }
 
 /**
- * A set of characters. One that is not closed extends to the end, as in Redis. `end`: the offset of its last character.
+ * A set of characters. One that is not closed extends to the end, as in Redis. So do its other oddities: a dash makes a
+ * range of what is before and behind it, `]` included, unless a backslash is before it. `end`: the offset of the set's
+ * last character.
  */
 function classAt(pattern: Buffer, from: number): { matches: (code: number) => boolean; end: number } {
   const negated = pattern[from] === caret;
   const ranges: (readonly [number, number])[] = [];
   let at = negated ? from + 1 : from;
-  for (; at < pattern.length && pattern[at] !== closeBracket; at++) {
-    if (pattern[at] === backslash && at + 1 < pattern.length) at += 1;
+  for (; at < pattern.length; at++) {
     const first = pattern[at] ?? 0;
-    if (pattern[at + 1] === dash && at + 2 < pattern.length && pattern[at + 2] !== closeBracket) {
-      const last = pattern[at + 2] ?? 0;
-      ranges.push([Math.min(first, last), Math.max(first, last)]);
+    const left = pattern.length - at;
+    if (first === backslash && left >= 2) {
+      at += 1;
+      const literal = pattern[at] ?? 0;
+      ranges.push([literal, literal]);
+    } else if (first === closeBracket) break;
+    else if (left >= 3 && pattern[at + 1] === dash) {
       at += 2;
+      const last = pattern[at] ?? 0;
+      ranges.push([Math.min(first, last), Math.max(first, last)]);
     } else ranges.push([first, first]);
   }
   const inside = (code: number): boolean => ranges.some(([low, high]) => code >= low && code <= high);
