@@ -99,6 +99,7 @@ export function buildRedis(
     // An answer with one value must always fit.
     answerBytesMax: Math.max(config.redisAnswerBytesMax, bytesMax),
     keyCountMax: config.transactionOperationsMax,
+    epochOf: (type, bucket) => local.buckets.epochs.of(type, bucket),
     scripts: new Scripts(shared.io.log),
     subscribersOf: (message) => publications.subscriptions.reachOf(message),
     serverInfo: { node: config.name, version },

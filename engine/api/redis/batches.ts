@@ -55,6 +55,8 @@ export interface Watched {
   readonly object: StoredObject | undefined;
   /** Whether the key held a value. */
   readonly present: boolean;
+  /** The epoch of the key's bucket before the read. */
+  readonly epoch: number;
 }
 
 /** The result of a batch: one reply per step, or the line of an error. `notes`: messages to publish, in order. */
@@ -100,12 +102,14 @@ export class Batches {
     if (keys.length > 1) this.#parts.observer.fragmented(keys.length);
     // A later read under the watch may not be older than the value read here.
     const wanted = keys.map((key) => ({ key, value: true }));
+    const epochs = keys.map(({ type, bucket }) => this.#parts.epochOf(type, bucket));
     const objects = await loadKeys(this.#parts, wanted, this.#parts.timeoutMs);
     const nowMs = this.#parts.io.clock.wallMs();
     return objects.map((object, index) => ({
       key: present(keys[index], 'a key'),
       object,
       present: entryOf(object, nowMs) !== undefined,
+      epoch: present(epochs[index], 'an epoch'),
     }));
   }
 
@@ -250,7 +254,7 @@ export class Batches {
     const objects = await loadKeys(this.#parts, [...names.values()], timeoutMs, span);
     return [...names].map(([name, { key, value }], index) => {
       const before = watched.find((one) => one.key.packed === key.packed);
-      return { name, key, object: mergedWith(before?.object, objects[index]), value };
+      return { name, key, object: noOlder(this.#parts, before, objects[index]), value };
     });
   }
 
@@ -302,10 +306,13 @@ export class Batches {
 
 const done: Ending = { kind: 'done' };
 
-/** The merge of two reads of a key. */
-export function mergedWith(
-  before: StoredObject | undefined,
+/** What a read of a key returned, but no older than WATCH saw it. What has been flushed since is gone. */
+export function noOlder(
+  { epochOf }: Pick<RedisDependencies, 'epochOf'>,
+  before: Watched | undefined,
   now: StoredObject | undefined,
 ): StoredObject | undefined {
-  return before === undefined || now === undefined ? (now ?? before) : mergeObjects(before, now);
+  if (before?.object === undefined || epochOf(before.key.type, before.key.bucket) !== before.epoch)
+    return now;
+  return now === undefined ? before.object : mergeObjects(before.object, now);
 }

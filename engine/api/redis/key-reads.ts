@@ -5,7 +5,7 @@ import { asLockstepError } from '../../base/errors.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
 import type { JoinedRead } from '../../replication/requests.ts';
 import type { Watched } from './batches.ts';
-import { mergedWith } from './batches.ts';
+import { noOlder } from './batches.ts';
 import { entryOf } from './entries.ts';
 import type { Edit } from './key-queue.ts';
 import { applyCommand } from './key-queue.ts';
@@ -35,7 +35,7 @@ export class KeyReads {
    */
   begin(edit: Edit, key: ObjectKey, watched: readonly Watched[]): void {
     const before = watched.length === 0 ? undefined : watched.find((one) => one.key.packed === key.packed);
-    if (this.#begun.push(new KeyRead(this, edit, key, before?.object)) === 1)
+    if (this.#begun.push(new KeyRead(this, edit, key, before)) === 1)
       this.parts.io.spawn('redis.read', () => this.#read());
   }
 
@@ -56,11 +56,11 @@ class KeyRead implements JoinedRead, EndedCommand {
   readonly #reads: KeyReads;
   readonly #edit: Edit;
   /** What WATCH saw. */
-  readonly #before: StoredObject | undefined;
+  readonly #before: Watched | undefined;
   #object: StoredObject | undefined;
   #failure: unknown;
 
-  constructor(reads: KeyReads, edit: Edit, key: ObjectKey, before: StoredObject | undefined) {
+  constructor(reads: KeyReads, edit: Edit, key: ObjectKey, before: Watched | undefined) {
     this.key = key;
     this.timeoutMs = reads.parts.timeoutMs;
     this.times = edit.times;
@@ -95,10 +95,11 @@ class KeyRead implements JoinedRead, EndedCommand {
   }
 
   #reply(): Buffer {
-    const { io, limits, answerBytesMax, scripts } = this.#reads.parts;
+    const { parts } = this.#reads;
+    const { io, limits, answerBytesMax, scripts } = parts;
     const { command, request, version } = this.#edit;
     const nowMs = io.clock.wallMs();
-    const working = new WorkingKey(entryOf(mergedWith(this.#before, this.#object), nowMs));
+    const working = new WorkingKey(entryOf(noOlder(parts, this.#before, this.#object), nowMs));
     const { valueBytesMax } = limits;
     return applyCommand(command, request, working, {
       nowMs,

@@ -135,6 +135,7 @@ export class TestingRedis {
         this.flushed.push(...buckets);
         return true;
       },
+      epochOf: () => this.flushed.length,
       mayReplace: () => this.mayReplace,
       type: defaultType,
       bucket: byteStringOf('redis'),
