@@ -62,13 +62,73 @@ export interface ListenerState {
   connections(): Iterable<ConnectionState>;
 }
 
+/** The subcommands of each command that has some, with their arity as Redis states it. */
+const subcommands: ReadonlyMap<string, ReadonlyMap<string, number>> = new Map([
+  [
+    'client',
+    new Map([
+      ['setname', 3],
+      ['getname', 2],
+      ['id', 2],
+      ['setinfo', 4],
+      ['info', 2],
+      ['list', -2],
+      ['no-evict', 3],
+      ['no-touch', 3],
+      ['reply', 3],
+      ['help', 2],
+    ]),
+  ],
+  [
+    'command',
+    new Map([
+      ['count', 2],
+      ['docs', -2],
+      ['info', -2],
+      ['list', -2],
+    ]),
+  ],
+  [
+    'config',
+    new Map([
+      ['get', -3],
+      ['resetstat', 2],
+      ['rewrite', 2],
+      ['set', -4],
+    ]),
+  ],
+  [
+    'script',
+    new Map([
+      ['exists', -3],
+      ['flush', -2],
+      ['help', 2],
+      ['kill', 2],
+      ['load', 3],
+    ]),
+  ],
+]);
+
+/** Refuses an unknown subcommand, and one with a wrong number of arguments. Throws `Refusal`. */
+export function checkSubcommand({ name }: Command, request: Request): void {
+  const known = subcommands.get(name);
+  if (known === undefined || request.length === 1) return;
+  const given = argument(request, 1).toString('latin1');
+  const arity = known.get(given.toLowerCase());
+  if (arity === undefined) throw unknownSubcommand(name.toUpperCase(), given);
+  if (arity >= 0 ? request.length === arity : request.length >= -arity) return;
+  throw wrongArity(`${name}|${given.toLowerCase()}`);
+}
+
 /** Answers a connection command. Throws `Refusal`. The session carries out QUIT, RESET and AUTH. */
 export function answerConnection(
-  { name }: Command,
+  command: Command,
   request: Request,
   state: ConnectionState,
   listener: ListenerState,
 ): Buffer {
+  checkSubcommand(command, request);
+  const { name } = command;
   switch (name) {
     case 'ping':
       if (request.length > 2) throw wrongArity('ping');
@@ -163,7 +223,6 @@ function answerConfig(request: Request, { version }: ConnectionState, { settings
   const given = argument(request, 1).toString('latin1');
   switch (given.toUpperCase()) {
     case 'GET': {
-      if (request.length < 3) throw wrongArity('config|get');
       const patterns = request
         .slice(2)
         .map((one) => compileGlob(Buffer.from(one.toString('latin1').toLowerCase())));
@@ -193,14 +252,7 @@ function mustBeName(bytes: Buffer): string {
 }
 
 function answerClient(request: Request, state: ConnectionState, listener: ListenerState): Buffer {
-  const given = argument(request, 1).toString('latin1');
-  const subcommand = given.toUpperCase();
-  const arity = clientArities.get(subcommand);
-  if (arity === undefined) throw unknownSubcommand('CLIENT', given);
-  if (arity >= 0 ? request.length !== arity : request.length < -arity) {
-    throw wrongArity(`client|${given.toLowerCase()}`);
-  }
-  switch (subcommand) {
+  switch (argument(request, 1).toString('latin1').toUpperCase()) {
     case 'SETNAME':
       state.name = mustBeName(argument(request, 2));
       return okReply;
@@ -229,19 +281,6 @@ function answerClient(request: Request, state: ConnectionState, listener: Listen
       return arrayReply(clientHelp.map((line) => simpleReply(line)));
   }
 }
-
-const clientArities: ReadonlyMap<string, number> = new Map([
-  ['SETNAME', 3],
-  ['GETNAME', 2],
-  ['ID', 2],
-  ['SETINFO', 4],
-  ['INFO', 2],
-  ['LIST', -2],
-  ['NO-EVICT', 3],
-  ['NO-TOUCH', 3],
-  ['REPLY', 3],
-  ['HELP', 2],
-]);
 
 const clientHelp: readonly string[] = [
   'CLIENT <subcommand> [<arg> ...]. Subcommands are:',

@@ -12,7 +12,7 @@ import type { Step, Watched } from './batches.ts';
 import type { Command } from './commands.ts';
 import { hasArity, keysOf } from './commands.ts';
 import type { ConnectionState } from './connection-commands.ts';
-import { answerConnection, helloOptions, helloReply } from './connection-commands.ts';
+import { answerConnection, checkSubcommand, helloOptions, helloReply } from './connection-commands.ts';
 import type { Purpose, Task } from './exchange.ts';
 import type { Message } from './messages/message.ts';
 import { messageOf } from './messages/message.ts';
@@ -236,8 +236,12 @@ export class Conversation {
     if (['keyspace', 'subscription'].includes(command.kind) || notInMulti.includes(command.name)) {
       throw new Refusal('ERR Command not allowed inside a transaction');
     }
-    if (command.name === 'select') this.#checkQueuedSelect(request);
+    // A transaction has one database. Later commands would otherwise run in the wrong one.
+    if (command.name === 'select' && this.#selectsAnother(request)) {
+      throw new Refusal('ERR SELECT of another database is not supported inside a transaction');
+    }
     if (command.name === 'object') checkObject(request);
+    checkSubcommand(command, request);
     this.#checkSizes(command, request);
     if (command.kind === 'publish') messageOf(request, this.#valueBytesMax);
     for (const key of keysOf(command, request)) keyOf(parts, key);
@@ -307,7 +311,7 @@ export class Conversation {
         this.#identity = undefined;
         return simpleReply('RESET');
       case 'select':
-        if (this.#multi === undefined && this.watched.length > 0) {
+        if (this.#multi === undefined && this.watched.length > 0 && this.#selectsAnother(request)) {
           throw new Refusal('ERR SELECT is not supported while keys are watched; send UNWATCH first');
         }
         break;
@@ -319,12 +323,11 @@ export class Conversation {
     return answerConnection(command, request, this.state, this.#dependencies.listener);
   }
 
-  /** A transaction has one database. Later commands would otherwise run in the wrong one. */
-  #checkQueuedSelect(request: Request): void {
+  /** Whether SELECT names a database that there is, and another one than is selected. */
+  #selectsAnother(request: Request): boolean {
     const index = readInteger(request[1] ?? noBytes);
     const known = index !== undefined && this.#dependencies.databases[Number(index)] !== undefined;
-    if (!known || Number(index) === this.state.database) return;
-    throw new Refusal('ERR SELECT of another database is not supported inside a transaction');
+    return known && Number(index) !== this.state.database;
   }
 
   #authenticate(request: Request): Buffer {

@@ -1,6 +1,6 @@
 /** EVAL, EVALSHA and their forms: the arguments of a script, as pure functions over a working set, and SCRIPT. */
 import { readInteger } from './numbers.ts';
-import { Refusal, texts, unknownSubcommand, wrongArity } from './refusals.ts';
+import { Refusal, texts, unknownSubcommand } from './refusals.ts';
 import { arrayReply, integerReply, okReply, simpleReply, textReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
 import type { Apply, ScriptRunner } from './value-commands.ts';
@@ -60,14 +60,10 @@ const help: readonly string[] = [
 /** SCRIPT: the cache of the node. Throws `Refusal`. */
 export function answerScript(request: Request, scripts: ScriptRunner): Buffer {
   const given = argument(request, 1).toString('latin1');
-  const subcommand = given.toUpperCase();
-  const wrong = (): Refusal => wrongArity(`script|${given.toLowerCase()}`);
-  switch (subcommand) {
+  switch (given.toUpperCase()) {
     case 'LOAD':
-      if (request.length !== 3) throw wrong();
       return textReply(scripts.load(argument(request, 2)));
     case 'EXISTS':
-      if (request.length < 3) throw wrong();
       return arrayReply(
         request.slice(2).map((hash) => integerReply(scripts.has(hash.toString('latin1')) ? 1 : 0)),
       );

@@ -263,6 +263,23 @@ test('MULTI and WATCH inside a transaction spoil it only by a wrong number of ar
   expect(await peer.ask('GET', 'a')).toBe('$1\r\n1\r\n');
 });
 
+test('an unknown subcommand and a wrong one spoil a transaction', async () => {
+  const peer = (await TestingRedis.start()).join();
+  const refusals = [
+    ['CLIENT NAME x', "unknown subcommand 'NAME'. Try CLIENT HELP."],
+    ['CLIENT SETNAME', "wrong number of arguments for 'client|setname' command"],
+    ['CONFIG GET', "wrong number of arguments for 'config|get' command"],
+    ['COMMAND FOO', "unknown subcommand 'FOO'. Try COMMAND HELP."],
+    ['SCRIPT EXISTS', "wrong number of arguments for 'script|exists' command"],
+  ];
+  for (const [wrong, text] of refusals) {
+    expect(await peer.send(`MULTI\r\nSET a 1\r\n${wrong}\r\nEXEC\r\n`)).toBe(
+      `+OK\r\n+QUEUED\r\n-ERR ${text}\r\n-EXECABORT Transaction discarded because of previous errors.\r\n`,
+    );
+  }
+  expect(await peer.ask('GET', 'a')).toBe('$-1\r\n');
+});
+
 test('a value expires by the clock of the node that the client asked', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
@@ -344,6 +361,19 @@ test('a watched key is read no older than WATCH saw it', async () => {
   redis.dispatcher.get = () => Promise.resolve(stale);
   expect(await peer.ask('GET', 'a')).toBe('$3\r\nnew\r\n');
   expect(await peer.ask('MGET', 'a', 'a')).toBe('*2\r\n$3\r\nnew\r\n$3\r\nnew\r\n');
+});
+
+test('a watched key that has been flushed is read as it is now', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const gone = await redis.dispatcher.get({ key: keyOf('a'), need: 'default' });
+  await peer.ask('SET', 'a', 'old');
+  await peer.ask('WATCH', 'a');
+  expect(await peer.ask('FLUSHALL')).toBe('+OK\r\n');
+  // No request names what has been flushed.
+  redis.dispatcher.get = () => Promise.resolve(gone);
+  expect(await peer.ask('GET', 'a')).toBe('$-1\r\n');
+  expect(await peer.ask('MGET', 'a', 'a')).toBe('*2\r\n$-1\r\n$-1\r\n');
 });
 
 test('RESP3 encodes nil, maps and texts in its own way', async () => {
@@ -549,6 +579,9 @@ test('each database has its own keys, and a transaction or a watch stays in one'
   expect(redis.dispatcher.stored(other.packed)).toBeDefined();
   expect(await peer.send('MULTI\r\nSELECT 0\r\nSELECT 15\r\nDISCARD\r\n')).toBe(
     '+OK\r\n+QUEUED\r\n-ERR SELECT of another database is not supported inside a transaction\r\n+OK\r\n',
+  );
+  expect(await peer.send('WATCH a\r\nSELECT 0\r\nSELECT 99\r\nSELECT x\r\nUNWATCH\r\n')).toBe(
+    '+OK\r\n+OK\r\n-ERR DB index is out of range\r\n-ERR value is not an integer or out of range\r\n+OK\r\n',
   );
   expect(await peer.send('WATCH a\r\nSELECT 1\r\n')).toBe(
     '+OK\r\n-ERR SELECT is not supported while keys are watched; send UNWATCH first\r\n',
