@@ -24,6 +24,7 @@
  * The primary of a key starts the protocol. The other replicas take their turn later, so that a remaining tombstone (a
  * replica was down between the two checks) is found by any replica that still holds it.
  */
+import { assert } from '../../base/assert.ts';
 import { BytesError } from '../../base/bytes.ts';
 import { tryDecode } from '../../base/decoding.ts';
 import { Deferred } from '../../base/deferred.ts';
@@ -111,6 +112,8 @@ export class Reaper {
   #timer: Timer | undefined;
   #restTimer: Timer | undefined;
   #resting: Deferred<void> | undefined;
+  /** A page of tombstones is being checked or removed. */
+  #isActing = false;
   #stopped = false;
   /** Tombstones that this node has removed. */
   reaped = 0;
@@ -229,7 +232,13 @@ export class Reaper {
 
   async #each(due: readonly PackedKey[], act: (keys: readonly PackedKey[]) => Promise<void>): Promise<void> {
     for (let from = 0; from < due.length && !this.#stopped; from += reapItemsMax) {
-      await act(due.slice(from, from + reapItemsMax));
+      assert(!this.#isActing, 'tombstones are checked or removed one page at a time');
+      this.#isActing = true;
+      try {
+        await act(due.slice(from, from + reapItemsMax));
+      } finally {
+        this.#isActing = false;
+      }
     }
   }
 
