@@ -116,7 +116,8 @@ export async function deleteObject(
     parts.dispatcher,
     task.key,
     task.query.writing,
-    seen ?? object.context,
+    // The read may show writes that the coordinating replica lacks. Who states a context has not seen them.
+    seen ?? unchanged ?? object.context,
     task.patience,
     conditional,
   );

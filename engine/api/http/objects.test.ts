@@ -204,6 +204,20 @@ test('a timeout bounds the whole request: the second step gets what the first le
   expect(client.dispatcher.puts.at(-1)?.timeoutMs).toBe(300);
 });
 
+test('a deletion on condition of a context deletes what that context names, whatever the read shows', async () => {
+  const client = new TestingClient();
+  const target = '/buckets/b/keys/k';
+  const headers = { 'Content-Type': 'text/plain' };
+  await client.call({ method: 'PUT', target, headers, body: 'one' });
+  const { headers: shown } = await client.call({ method: 'GET', target });
+  await client.call({ method: 'PUT', target, headers, body: 'two' });
+  const context = shown['X-Riak-Vclock'] ?? '';
+  await client.call({ method: 'DELETE', target, headers: { 'X-Riak-If-Not-Modified': context } });
+  const deletion = client.dispatcher.puts.at(-1);
+  expect(deletion?.content.tombstone).toBe(true);
+  expect(deletion?.context).toEqual(deletion?.ifContext);
+});
+
 test('a deletion on condition is written on condition that the object is what was read', async () => {
   const client = new TestingClient();
   const target = '/buckets/b/keys/k';
