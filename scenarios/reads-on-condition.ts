@@ -13,4 +13,6 @@ export const readsOnCondition: Scenario = {
     needs: { quorum: 60, one: 40 },
     readings: { confirmedPercent: 40, ifChangedPercent: 40 },
   },
+  // Half of the conditions are about keys that nothing has read yet; deletions do not count.
+  invariants: { ...conditionalPuts.invariants, 'conditional-puts': 10 },
 };

@@ -56,7 +56,7 @@ export interface WriteOperation extends OperationBase {
   /** Id of the read whose context the write carried; undefined if it carried none. */
   readonly contextFrom: number | undefined;
   /**
-   * The condition of a put: the key holds nothing (`absent`), its context is that of the read `contextFrom`
+   * The condition of a write: the key holds nothing (`absent`), its context is that of the read `contextFrom`
    * (`unchanged`), or its entity tag is (`tag`), or the key does not hold the value `excluded` (`differs`). Absent: none.
    */
   readonly condition?: 'absent' | 'unchanged' | 'tag' | 'differs';

@@ -4,6 +4,28 @@ import type { Mutant } from './mutant.ts';
 /** Mutants that scenarios with these clients must detect. */
 export const clientMutants: readonly Mutant[] = [
   {
+    name: 'charset-dropped',
+    code: 'M366',
+    title: 'a put over the binary protocol does not store the charset of the value',
+    file: 'engine/api/pbc/contents.js',
+    find: 'charset: stringOf(message.charset)',
+    replace: 'charset: empty',
+    scenario: 'job-survives-node-crash',
+    oracles: ['durability'],
+    seedsMax: 3,
+  },
+  {
+    name: 'deletion-despite-if-match',
+    code: 'M367',
+    title: 'a deletion whose If-Match does not hold is carried out',
+    file: 'engine/api/http/object-handlers.js',
+    find: 'const verdict = judge(request, current, parts.io.clock.wallMs());',
+    replace: "const verdict = { kind: 'proceed' };",
+    scenario: 'conditional-puts',
+    oracles: ['durability'],
+    seedsMax: 10,
+  },
+  {
     name: 'tag-of-one-sibling-ignored',
     code: 'M359',
     title: 'If-None-Match of a put does not compare the entity tags of single siblings',

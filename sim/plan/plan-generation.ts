@@ -156,7 +156,7 @@ function numbered({ numbered: some }: LoadShape, operation: Drawn): Drawn {
   return either.map(([drawn, chance, more]) => (chance < some.percent ? { ...drawn, quorum: more } : drawn));
 }
 
-/** Some operations go over HTTP, and some puts have a condition. */
+/** Some operations go over HTTP, and some puts and deletions have a condition. */
 function mannered({ manners }: LoadShape, operation: Drawn): Drawn {
   if (manners === undefined) return operation;
   const percent = fc.integer({ min: 0, max: 99 });
@@ -164,7 +164,7 @@ function mannered({ manners }: LoadShape, operation: Drawn): Drawn {
   return drawn.map(([one, http, chance, condition]) => ({
     ...one,
     ...(http < manners.httpPercent ? { over: 'http' as const } : {}),
-    ...(one.kind === 'put' && chance < manners.conditionalPercent ? { condition } : {}),
+    ...(one.kind !== 'get' && chance < manners.conditionalPercent ? { condition } : {}),
   }));
 }
 

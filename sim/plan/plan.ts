@@ -65,8 +65,9 @@ export interface PlanOperation {
   /** Over HTTP; absent: over the binary protocol. */
   readonly over?: 'http';
   /**
-   * Absent: the put is unconditional. `differs`: the key does not hold a value that the client last read, which only
-   * HTTP can state; elsewhere it counts as `unchanged`. Without an earlier read, `unchanged` is no condition.
+   * Absent: the write is unconditional. `differs`: the key does not hold a value that the client last read, which only
+   * HTTP can state; elsewhere it counts as `unchanged`. Without an earlier read, `unchanged` is no condition. Deletions
+   * state conditions over HTTP alone, and only `unchanged`.
    */
   readonly condition?: (typeof conditionNames)[number];
   /** The read has `notfound_ok=false`. Absent: the first answers decide. */

@@ -19,6 +19,13 @@ import type { ByDatacenter, Operation, Outcome, WriteOperation } from '../eviden
 import type { NeedWord, PlanOperation, PlanQuorum } from '../plan/plan.ts';
 import type { HttpClientRequest } from '../world/http/http-client.ts';
 import { HttpClient } from '../world/http/http-client.ts';
+import {
+  describedContent,
+  describedHeaders,
+  readDescribedTag,
+  seenInContent,
+  seenInHeaders,
+} from './described-values.ts';
 import type { DurableTags } from './durable-tags.ts';
 import type { HttpExchange, KeyPlace } from './http-objects.ts';
 import { deleteRequest, failureOf, objectOf, putRequest, readRequest } from './http-objects.ts';
@@ -28,7 +35,6 @@ import type { Completion, HistoryRecorder, Invocation } from './history-recorder
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
 import { makeValue, readTag, tagOf } from './traced-value.ts';
-import { linkHeader, linksOf } from '../evidence/value-links.ts';
 
 /** A node that a client can connect to. */
 export interface ClientTarget {
@@ -89,8 +95,8 @@ export interface ClientSetup {
   readonly nowUs: () => number;
   /** The consistency levels of the nodes. */
   readonly levels: ClientLevels;
-  /** Whether values have links, for jobs that follow them. */
-  readonly linked: boolean;
+  /** Whether values have links, for jobs that follow them, and metadata beside them. */
+  readonly described: boolean;
   /** How long a client waits for a connection and for an answer, in microseconds. */
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
@@ -181,7 +187,7 @@ export class Client {
     if (exchange.kind === 'answered' && exchange.answer.kind === 'got') {
       const { message } = exchange.answer;
       if (message.unchanged === true && seen !== undefined) return this.#endUnchanged(id, seen);
-      const values = tagsOf(message);
+      const values = tagsOf(message, this.#setup.described);
       this.#remember(key, { read: id, tag: undefined, values, valueTags: [] }, message.vclock);
       const confirmed = absenceNeed(wanted, message.vclock, recorder.history[id]);
       recorder.endRead(id, this.#completion('ok', ''), values, confirmed);
@@ -260,7 +266,10 @@ export class Client {
       recorder.endRead(id, this.#completion('fail', httpReason(exchange)), []);
       return 'fail';
     }
-    const values = object.values.map((value) => readTag(value));
+    const { described } = this.#setup;
+    const values = object.values.map((value, index) =>
+      described ? readDescribedTag(value, seenInHeaders(object.headers[index] ?? {})) : readTag(value),
+    );
     this.#remember(key, { read: id, tag: object.tag, values, valueTags: object.valueTags }, object.context);
     const confirmed = absenceNeed(wanted, object.context, recorder.history[id]);
     recorder.endRead(id, this.#completion('ok', ''), values, confirmed);
@@ -270,11 +279,11 @@ export class Client {
   async #writeHttp({ operation, where, tag, seen, condition, excluded }: Written): Promise<Ended> {
     const query = { ...queryOf(operation), timeout: String(this.#serverTimeoutMs()) };
     const context = seen === undefined ? {} : { 'X-Riak-Vclock': Buffer.from(seen.bytes).toString('base64') };
-    const links = this.#setup.linked ? linkHeader(where.place, tag) : {};
-    const headers = { ...context, ...links, ...conditionHeader(condition, seen, excluded) };
+    const beside = this.#setup.described ? describedHeaders(where.place, tag) : {};
+    const headers = { ...context, ...beside, ...conditionHeader(condition, seen, excluded) };
     const request =
       operation.kind === 'delete'
-        ? deleteRequest(where.place, query, context)
+        ? deleteRequest(where.place, query, deletionHeaders(operation, condition, seen, context))
         : putRequest(where.place, query, headers, makeValue(tag, operation.valueBytes));
     const exchange = await this.#askHttp(request);
     if (exchange.kind !== 'answered')
@@ -333,9 +342,8 @@ export class Client {
         message: { type, bucket, key, ...rw, ...raisedBy(quorum), timeout, vclock: context },
       };
     }
-    const links = this.#setup.linked ? linksOf(where.place, tag) : [];
     const value = makeValue(tag, operation.valueBytes);
-    const content = links.length === 0 ? { value } : { value, links: [...links] };
+    const content = this.#setup.described ? { value, ...describedContent(where.place, tag) } : { value };
     const w = quorum?.as === 'number' ? quorum.count : named;
     return {
       kind: 'put',
@@ -491,16 +499,18 @@ function isRefused(exchange: PbExchange, code: ErrorCode): boolean {
   return exchange.answer.code === code;
 }
 
-/** The condition that a put states: without a context there is nothing to compare. */
+/** The condition that a put or a deletion states: without a context there is nothing to compare. */
 function conditionOf(
   { kind, condition }: Pick<PlanOperation, 'kind' | 'condition'>,
   seen: SeenContext | undefined,
   isOverHttp: boolean,
 ): WriteOperation['condition'] {
-  if (kind !== 'put' || condition === undefined) return undefined;
-  if (condition === 'absent') return condition;
+  // A deletion states a condition over HTTP alone, and finds nothing to delete where it would state `absent`.
+  if (condition === undefined || (kind !== 'put' && !isOverHttp)) return undefined;
+  if (condition === 'absent') return kind === 'put' ? condition : undefined;
   if (seen === undefined) return undefined;
-  if (condition === 'differs' && isOverHttp && excludedOf(seen) !== undefined) return condition;
+  if (condition === 'differs' && kind === 'put' && isOverHttp && excludedOf(seen) !== undefined)
+    return condition;
   return isOverHttp && seen.tag !== undefined ? 'tag' : 'unchanged';
 }
 
@@ -508,6 +518,17 @@ function conditionOf(
 function excludedOf(seen: SeenContext | undefined): Excluded | undefined {
   const [tag, entityTag] = [seen?.values.at(-1), seen?.valueTags.at(-1)];
   return tag === undefined || entityTag === undefined || entityTag === '' ? undefined : { tag, entityTag };
+}
+
+/** On a condition, deletions of every second key leave out the context: what they may delete is what it names. */
+function deletionHeaders(
+  { key }: Pick<PlanOperation, 'key'>,
+  condition: WriteOperation['condition'],
+  seen: SeenContext | undefined,
+  context: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  if (condition === undefined) return context;
+  return { ...(key % 2 === 0 ? {} : context), ...conditionHeader(condition, seen, undefined) };
 }
 
 function conditionHeader(
@@ -563,7 +584,9 @@ function describeReply(reply: ClientReply): string {
 }
 
 /** Tags of the values in an answer; deletions have none. */
-function tagsOf({ content = [] }: RpbGetResp): readonly string[] {
+function tagsOf({ content = [] }: RpbGetResp, described: boolean): readonly string[] {
   // The history keeps this list; `filter` and `map` give it exactly the capacity it needs.
-  return content.filter((one) => one.deleted !== true).map((one) => readTag(one.value));
+  return content
+    .filter((one) => one.deleted !== true)
+    .map((one) => (described ? readDescribedTag(one.value, seenInContent(one)) : readTag(one.value)));
 }

@@ -25,12 +25,14 @@ export interface HttpObject {
   readonly tag: string | undefined;
   /** The entity tag of each of `values`, as `If-None-Match` states it; empty if the answer shows none. */
   readonly valueTags: readonly string[];
+  /** The headers that describe each of `values`, by name in lower case. */
+  readonly headers: readonly Readonly<Record<string, string>>[];
 }
 
 /** One value of an object with siblings. */
 interface Part {
   readonly value: Buffer;
-  readonly tag: string;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /** What an error answer says. */
@@ -89,14 +91,24 @@ export function objectOf({ status, headers, body }: HttpClientResponse): HttpObj
     tag: headers['etag'],
   };
   if (status === 404 && headers['x-lockstep-error'] === 'NotFound')
-    return { values: [], valueTags: [], ...shared };
+    return { values: [], valueTags: [], headers: [], ...shared };
   if (status === 200)
-    return { values: [body], valueTags: shared.tag === undefined ? [] : [shared.tag], ...shared };
+    return {
+      values: [body],
+      valueTags: shared.tag === undefined ? [] : [shared.tag],
+      headers: [headers],
+      ...shared,
+    };
   if (status !== 300) return undefined;
   const boundary = /boundary=(\S+)/.exec(headers['content-type'] ?? '')?.[1];
   if (boundary === undefined) return undefined;
   const parts = partsOf(body, boundary);
-  return { values: parts.map(({ value }) => value), valueTags: parts.map(({ tag }) => tag), ...shared };
+  return {
+    values: parts.map(({ value }) => value),
+    valueTags: parts.map((part) => part.headers['etag'] ?? ''),
+    headers: parts.map((part) => part.headers),
+    ...shared,
+  };
 }
 
 /** What an error answer says. */
@@ -120,8 +132,10 @@ function partsOf(body: Buffer, boundary: string): readonly Part[] {
     const part = body.subarray(at + mark.length + 2, next);
     const end = part.indexOf('\r\n\r\n');
     const head = part.subarray(0, end).toString('latin1');
-    const tag = /^etag: (\S+)$/im.exec(head)?.[1] ?? '';
-    if (!/^x-riak-deleted: true$/im.test(head)) values.push({ value: part.subarray(end + 4), tag });
+    const lines = head.split('\r\n').map((line) => /^([^:]+): ?(.*)$/.exec(line) ?? []);
+    const described = Object.fromEntries(lines.map(([, name = '', text = '']) => [name.toLowerCase(), text]));
+    if (described['x-riak-deleted'] !== 'true')
+      values.push({ value: part.subarray(end + 4), headers: described });
     at = next;
   }
   return values;

@@ -475,7 +475,7 @@ export class Load {
       // Clients wait for the syncs only where the durable copies are compared.
       syncLagUs: this.#plan.floors['durable-before-ack'] === undefined ? 0 : syncLagUs(this.#plan.settings),
       levels: levelsOf(this.#plan),
-      linked: (this.#plan.jobs ?? []).length > 0,
+      described: (this.#plan.jobs ?? []).length > 0,
       pacing: this.#pacing,
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,

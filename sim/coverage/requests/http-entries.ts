@@ -43,21 +43,23 @@ export const httpEntries: readonly RequestEntry[] = [
     request: `PUT ${objects}`,
     sent: {
       'workload/client':
-        '(itself) /types ?w ?pw ?dw ?node_confirms ?timeout Content-Type Link X-Riak-Vclock X-Riak-If-Not-Modified If-Match If-None-Match',
+        '(itself) /types ?w ?pw ?dw ?node_confirms ?timeout Content-Type X-Riak-Vclock X-Riak-If-Not-Modified If-Match If-None-Match',
+      'workload/described-values': 'Content-Encoding Link X-Riak-Meta-* X-Riak-Index-*',
     },
     unsent: {
       'not tried yet: the answer with the object': '?returnbody Accept',
       'refused unless it changes nothing': '?asis ?sync_on_write',
       [unconditional]: 'If-Unmodified-Since',
-      'the engine’s own tests compare what is stored': 'Content-Encoding X-Riak-Meta-* X-Riak-Index-*',
     },
   },
   unsent(`POST ${objects}`, 'the same handler as PUT'),
   {
     request: `DELETE ${objects}`,
-    sent: { 'workload/client': '(itself) /types ?rw ?pw ?dw ?timeout X-Riak-Vclock' },
+    sent: {
+      'workload/client': '(itself) /types ?rw ?pw ?dw ?timeout X-Riak-Vclock X-Riak-If-Not-Modified If-Match',
+    },
     unsent: {
-      [unconditional]: 'If-Match If-None-Match If-Unmodified-Since X-Riak-If-Not-Modified',
+      [unconditional]: 'If-None-Match If-Unmodified-Since',
       'Riak’s old name for both needs is sent instead': '?r ?w ?pr ?node_confirms',
     },
   },

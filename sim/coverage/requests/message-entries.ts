@@ -41,15 +41,15 @@ export const messageEntries: readonly RequestEntry[] = [
     request: 'RpbPutReq',
     sent: {
       'workload/client':
-        '(itself) bucket key vclock content content.value content.links content.links.bucket content.links.key content.links.tag w dw pw if_not_modified if_none_match timeout type node_confirms',
+        '(itself) bucket key vclock content content.value w dw pw if_not_modified if_none_match timeout type node_confirms',
+      'workload/described-values':
+        'content.content_type content.charset content.content_encoding content.links content.links.bucket content.links.key content.links.tag content.usermeta content.usermeta.key content.usermeta.value content.indexes content.indexes.key content.indexes.value',
     },
     unsent: {
       [noQuorumOfOthers]: 'sloppy_quorum n_val',
       [answersOnly]: 'content.vtag content.last_mod content.last_mod_usecs content.deleted',
       'refused unless false: every write gets a version of its own': 'asis',
       'not tried yet: the answer with the object': 'return_body return_head',
-      [checkedByTests]:
-        'content.content_type content.charset content.content_encoding content.usermeta content.usermeta.key content.usermeta.value content.indexes content.indexes.key content.indexes.value',
     },
   },
   {
