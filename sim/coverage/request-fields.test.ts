@@ -45,14 +45,14 @@ const everyClient: Scenario = {
   },
   redis: {
     clients: 3,
-    operations: [240, 240],
+    operations: [400, 400],
     counters: 3,
     accounts: 3,
     expiring: 3,
     ttlMs: [50, 500],
     thinkUs: [0, 5_000],
     kinds: {
-      ...{ incr: 5, read: 5, mortal: 20, look: 10, transfer: 10, snapshot: 5, page: 10 },
+      ...{ incr: 5, read: 5, mortal: 120, look: 10, transfer: 10, snapshot: 5, page: 10 },
       ...{ script: 5, watched: 10, pipeline: 20, publish: 5, listen: 5, database: 40, flushall: 2 },
     },
   },

@@ -99,9 +99,9 @@ export const indefiniteErrors: readonly string[] = [
 ];
 
 /**
- * The commands that write the value `id`, which lives for `ttlMs`. By that number, a plain SET, or the steps of one
- * transaction: APPEND and SETRANGE must keep the time to live, and of several PEXPIRE only the one whose condition holds
- * has an effect (a key without an expiry counts as the one that expires last).
+ * The commands that write the value `id`, which lives for `ttlMs`. By that number, a plain SET, PSETEX, or the steps of
+ * one transaction: APPEND and SETRANGE must keep the time to live, and of several PEXPIRE only the one whose condition
+ * holds has an effect (a key without an expiry counts as the one that expires last).
  */
 export function mortalCommands(
   name: string,
@@ -127,7 +127,43 @@ export function mortalCommands(
       return [['MULTI'], ['SET', name, id], ...steps, ['EXEC']];
     }
     default:
-      return [['SET', name, id, 'PX', ttlMs]];
+      return otherExpiries(name, id, ttlMs);
+  }
+}
+
+/** Seconds since the epoch; later than any node's clock. */
+const distant = 4_102_444_800;
+
+/**
+ * Other commands that give an expiry or take it away. Where they do what they should, the PEXPIRE behind them applies:
+ * NX to a key that has no expiry any more, XX to one that has got one.
+ */
+function otherExpiries(name: string, id: string, ttlMs: number): readonly (readonly (string | number)[])[] {
+  const set = ['SET', name, id] as const;
+  const within = (
+    ...steps: readonly (readonly (string | number)[])[]
+  ): readonly (readonly (string | number)[])[] => [['MULTI'], ...steps, ['EXEC']];
+  const onlyNow = ['PEXPIRE', name, ttlMs, 'NX'];
+  const onlyMore = ['PEXPIRE', name, ttlMs, 'XX'];
+  switch (Math.floor(ttlMs / 6) % 10) {
+    case 0:
+      return [['PSETEX', name, ttlMs, id]];
+    case 1:
+      return within(['DEL', name], ['SETNX', name, id], ['SETNX', name, '-'], onlyNow);
+    case 2:
+      return within(set, ['GETEX', name, 'PX', ttlMs]);
+    case 3:
+      return within([...set, 'EX', 1], ['GETEX', name, 'PERSIST'], onlyNow);
+    case 4:
+      return within([...set, 'EX', 1], ['PERSIST', name], onlyNow);
+    case 5:
+      return within([...set, 'EXAT', distant], onlyMore);
+    case 6:
+      return within(set, ['PEXPIREAT', name, distant * 1000], onlyMore);
+    case 7:
+      return within([...set, 'PXAT', distant * 1000], ['GETEX', name, 'EXAT', distant + 1], onlyMore);
+    default:
+      return [[...set, 'PX', ttlMs]];
   }
 }
 

@@ -4,6 +4,17 @@ import type { Mutant } from './mutant.ts';
 /** Mutants that scenarios with these clients must detect. */
 export const clientMutants: readonly Mutant[] = [
   {
+    name: 'persist-keeps-expiry',
+    code: 'M368',
+    title: 'PERSIST answers that it has removed the expiry, and keeps it',
+    file: 'engine/api/redis/key-commands.js',
+    find: 'keys.set(key, { ...entry, expiresAtMs: 0 });',
+    replace: 'keys.set(key, { ...entry });',
+    scenario: 'redis-expiry',
+    oracles: ['session-guarantees'],
+    seedsMax: 10,
+  },
+  {
     name: 'charset-dropped',
     code: 'M366',
     title: 'a put over the binary protocol does not store the charset of the value',

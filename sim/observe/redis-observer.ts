@@ -30,6 +30,9 @@ const fields: Readonly<Record<string, string>> = {
   getset: 'set',
   getdel: 'set',
   mset: 'set',
+  psetex: 'set',
+  setnx: 'set',
+  getex: 'set',
   append: 'set',
   setrange: 'set',
   incr: 'incr_decr',
@@ -52,6 +55,7 @@ const purposes: Readonly<Record<string, Purpose>> = {
   getset: 'write',
   getdel: 'write',
   mset: 'write',
+  psetex: 'write',
   expire: 'write',
   append: 'write',
   setrange: 'write',
@@ -348,7 +352,8 @@ const manyKeys: Readonly<Record<string, number>> = { mget: 1, mset: 2 };
 
 /** Whether the command gives a value a time to live. */
 function isMortal(name: string, request: readonly Buffer[]): boolean {
-  return name === 'expire' || name === 'pexpire' || (name === 'set' && request.length > 3);
+  const expires = ['expire', 'pexpire', 'pexpireat', 'psetex'].includes(name);
+  return expires || ((name === 'set' || name === 'getex') && request.length > 3);
 }
 
 /** The node still reads commands from the connection. */

@@ -22,12 +22,11 @@ function sent(module: string, commands: string): readonly RequestEntry[] {
 export const commandEntries: readonly RequestEntry[] = [
   ...sent(
     'workload/redis-client',
-    'GET MGET GETSET GETDEL APPEND SETRANGE MSET INCR DEL EVAL DBSIZE WATCH UNWATCH MULTI EXEC SELECT ECHO PUBLISH SPUBLISH',
+    'GET MGET GETSET GETDEL APPEND SETRANGE MSET INCR DEL EVAL DBSIZE WATCH UNWATCH MULTI EXEC SELECT ECHO PUBLISH SPUBLISH PSETEX SETNX PERSIST',
   ),
   {
     request: 'SET',
-    sent: { 'workload/redis-client': '(itself) EX PX KEEPTTL GET NX XX' },
-    unsent: { 'not tried yet': 'EXAT PXAT' },
+    sent: { 'workload/redis-client': '(itself) EX PX EXAT PXAT KEEPTTL GET NX XX' },
   },
   {
     request: 'EXPIRE',
@@ -35,7 +34,17 @@ export const commandEntries: readonly RequestEntry[] = [
     unsent: { 'PEXPIRE is sent with them': 'NX XX GT LT' },
   },
   { request: 'PEXPIRE', sent: { 'workload/redis-client': '(itself) NX XX GT LT' } },
-  ...unsent('EXPIREAT PEXPIREAT', 'not tried yet: clients do not know the clocks of nodes', 'NX XX GT LT'),
+  ...unsent('EXPIREAT', 'PEXPIREAT is sent: seconds become milliseconds first', 'NX XX GT LT'),
+  {
+    request: 'PEXPIREAT',
+    sent: { 'workload/redis-client': '(itself)' },
+    unsent: { 'PEXPIRE is sent with them': 'NX XX GT LT' },
+  },
+  {
+    request: 'GETEX',
+    sent: { 'workload/redis-client': '(itself) PX EXAT PERSIST' },
+    unsent: { 'SET is sent with them': 'EX PXAT' },
+  },
   {
     request: 'SCAN',
     sent: { 'workload/redis-client': '(itself) COUNT' },
@@ -53,9 +62,8 @@ export const commandEntries: readonly RequestEntry[] = [
   ...unsent('OBJECT', constant, 'ENCODING IDLETIME REFCOUNT FREQ HELP'),
   ...unsent('BITCOUNT BITPOS', readsAlike, 'BYTE BIT'),
   ...unsent('LCS', readsAlike, 'IDX LEN WITHMATCHLEN MINMATCHLEN'),
-  ...unsent('SETNX SETEX PSETEX MSETNX INCRBY DECR DECRBY INCRBYFLOAT UNLINK SETBIT', alike),
-  ...unsent('GETEX', alike, 'EX PX EXAT PXAT PERSIST'),
-  ...unsent('PERSIST RENAME RENAMENX', alike),
+  ...unsent('SETEX MSETNX INCRBY DECR DECRBY INCRBYFLOAT UNLINK SETBIT', alike),
+  ...unsent('RENAME RENAMENX', alike),
   ...unsent('COPY', alike, 'REPLACE DB'),
   ...unsent('EVALSHA EVAL_RO EVALSHA_RO', 'EVAL is sent: the others run the same script'),
   ...unsent('KEYS RANDOMKEY', 'it reads the pages that SCAN reads'),

@@ -54,7 +54,8 @@ describe('every request that the engine accepts has an entry with exactly its fi
     const others =
       'ARGV CLIENT COMMAND CONFIG DISKFULL ERR INDOUBT KEYS NOPERM OBJECT PUBSUB RESET SCRIPT TRYAGAIN';
     const words = accepted.flatMap(([, field]) => (/^[A-Z]/.test(field) ? [field] : []));
-    expect(sorted([...words, ...others.split(' ')])).toEqual(sources.wordsOfCommands());
+    const found = sources.wordsOfCommands().filter((word) => !others.split(' ').includes(word));
+    expect(found).toEqual(sorted(words));
   });
 
   it('of HTTP, by the table of routes', () => {
