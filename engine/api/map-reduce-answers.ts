@@ -63,7 +63,7 @@ export function failureJson(error: LockstepError): string {
  */
 export async function gatherResults(
   { phases }: Job,
-  batches: AsyncIterable<Batch>,
+  batches: AsyncIterable<Batch> & Pick<RunningJob, 'end'>,
   bytesMax: number,
 ): Promise<readonly Json[]> {
   const kept = new Map<number, Json[]>();
@@ -75,7 +75,10 @@ export async function gatherResults(
     bytes += sizeOf(values);
     if (bytes > bytesMax) {
       const detail = `the results have more than ${bytesMax} bytes; take them in chunks (?chunked=true), or reduce them`;
-      throw new LockstepError('TooLarge', detail);
+      const error = new LockstepError('TooLarge', detail);
+      // Else the end of the loop would end the job as one that its client has left.
+      batches.end(error);
+      throw error;
     }
     for (const value of values) list?.push(value);
   }

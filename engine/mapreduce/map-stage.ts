@@ -98,8 +98,8 @@ export class MapStage {
   }
 
   /**
-   * Runs inputs that no replica runs, if the replicas no longer hold the job's version of the module. This node does, so
-   * it reads their objects. Returns the inputs that still have no result.
+   * Runs inputs that no replica runs, if the replicas no longer hold the job's version of the module, or cannot use it.
+   * This node can, so it reads their objects. Returns the inputs that still have no result.
    */
   async #runHere(
     stranded: readonly Pending[],

@@ -211,7 +211,7 @@ export class RunningJob implements AsyncIterableIterator<Batch, void, undefined>
   /** Ends the job early; a pending `next` rejects with `why`. */
   end(why: LockstepError = cancelled()): void {
     if (this.#done) return;
-    this.#finish('cancelled');
+    this.#finish(isCancelled(why) ? 'cancelled' : 'failed');
     this.#abandon(why);
   }
 

@@ -137,12 +137,22 @@ function applier(task: Task, modules: PhaseModuleFinder): Apply {
 }
 
 function moduleOf(modules: PhaseModuleFinder, id: string, version: string): PhaseModule {
-  const module = modules.find(id, version);
+  const module = found(modules, id, version);
   if (module !== undefined) return module;
   throw new LockstepError(
     'NotFound',
-    `the Wasm module ${id} is not here in the version that the job began with`,
+    `the Wasm module ${id} is not here, or not usable, in the version that the job began with`,
   );
+}
+
+/** Undefined also for a module that exceeds the limits of this node, which may be lower than the coordinator's. */
+function found(modules: PhaseModuleFinder, id: string, version: string): PhaseModule | undefined {
+  try {
+    return modules.find(id, version);
+  } catch (error) {
+    if (!(error instanceof LockstepError)) throw error;
+    return undefined;
+  }
 }
 
 /** An answer under construction. */

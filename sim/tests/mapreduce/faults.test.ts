@@ -76,6 +76,16 @@ describe('a job', () => {
     for (const node of jobNodes) expect(room.counted(node, 'svc_mapred_jobs_running')).toBe(0);
   });
 
+  it('fails if its results are too many to be collected, and is not counted as one whose client has gone', async () => {
+    const room = await filled('collected', { mapred_bytes_max: 1024 });
+    const whole = { inputs: 'things', query: [{ map: { name: 'map_identity' } }] };
+    expect(await room.run('n1', whole)).toMatchObject({ status: 413 });
+    const counted = (outcome: string): number => room.counted('n1', jobs, { outcome });
+    await room.pass(1_500_000);
+    expect(['failed', 'cancelled', 'completed'].map(counted)).toEqual([1, 0, 0]);
+    expect(room.counted('n1', 'svc_mapred_jobs_running')).toBe(0);
+  });
+
   it('is counted by how it ended, and leaves nothing behind', async () => {
     const completed = room.counted('n5', jobs, { outcome: 'completed' });
     await room.run('n5', job);
@@ -120,6 +130,29 @@ describe('a job with a Wasm phase', () => {
     expect(seen.size).toBeGreaterThan(1);
     const reduced = { inputs: 'things', query: [{ reduce: { language: 'wasm', module: 'marks' } }] };
     expect(((await room.run('n2', reduced)) as number[]).length).toBeGreaterThan(0);
+    expect(room.world.failures).toEqual([]);
+  });
+
+  it('runs at its coordinator where the limits of the replicas do not allow the module', async () => {
+    const room = new JobHarness('low limits', { gossip_interval_ms: 200 });
+    const low = { wasm_module_bytes_max: 1024 };
+    await room.start({ n2: low, n3: low, n4: low, n5: low, n6: low });
+    await room.fill('things', 20, (index) => JSON.stringify({ n: index }));
+    // A custom section makes the module too large for the others.
+    const section = Buffer.concat([Buffer.of(0, 0xd1, 0x0f, 0), Buffer.alloc(2000)]);
+    const address = room.cluster.address('n1', 'http');
+    const registered = room.world
+      .httpClient(room.visitor)
+      .request(
+        address,
+        { method: 'PUT', path: '/wasm/modules/marks', body: Buffer.concat([marksBytes(1), section]) },
+        20_000_000,
+      );
+    await room.world.runUntil(registered, 20_000_000);
+    expect((await registered).status).toBe(201);
+    expect(await room.run('n1', { inputs: 'things', query: [marks] })).toEqual(
+      Array.from({ length: 20 }, () => 1),
+    );
     expect(room.world.failures).toEqual([]);
   });
 

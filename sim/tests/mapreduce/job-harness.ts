@@ -14,6 +14,10 @@ export const jobNodes = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6'] as const;
 const startUsMax = 20_000_000;
 const answerUsMax = 60_000_000;
 
+function nodeAt(index: number, name: string): { name: string; datacenter: string; rack: string } {
+  return { name, datacenter: 'dc1', rack: `r${(index % 3) + 1}` };
+}
+
 /** An HTTP answer to a job. */
 export interface JobAnswer {
   readonly status: number;
@@ -30,13 +34,18 @@ export class JobHarness {
 
   constructor(seed: string | number, settings: Readonly<Record<string, unknown>> = {}) {
     this.world = new World({ seed });
-    const nodes = jobNodes.map((name, index) => ({ name, datacenter: 'dc1', rack: `r${(index % 3) + 1}` }));
+    const nodes = jobNodes.map((name, index) => nodeAt(index, name));
     this.cluster = new Cluster(this.world, nodes, { request_timeout_ms: 2000, ...settings });
     this.visitor = this.world.addHost('c1');
   }
 
-  async start(): Promise<void> {
+  /** Starts all nodes; those of `own` have settings of their own. */
+  async start(own: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {}): Promise<void> {
     this.visitor.boot();
+    for (const [index, name] of jobNodes.entries()) {
+      const settings = own[name];
+      if (settings !== undefined) this.cluster.reconfigure(nodeAt(index, name), settings);
+    }
     for (const name of jobNodes) this.cluster.start(name);
     await this.world.runUntil(() => jobNodes.every((name) => this.cluster.serves(name)), startUsMax);
     await this.pass(500_000);
