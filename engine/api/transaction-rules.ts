@@ -15,6 +15,7 @@ import type { Content } from '../replica/object/content.ts';
 import type { VersionVector } from '../replica/object/dots.ts';
 import type {
   AbortReason,
+  Knowledge,
   Operation,
   OperatorDecision,
   TransactionOutcome,
@@ -157,6 +158,11 @@ export function xidOf(text: string): Xid {
   const hint =
     'names are those that transaction_id says; one sent under an id of your own is found by sending it again';
   throw new LockstepError('BadRequest', `${JSON.stringify(text)} is not a transaction id: ${hint}`);
+}
+
+/** What a client learns that is limited to some buckets: the detail of an abort may name a key that is out of its reach. */
+export function withoutDetail(known: Knowledge): Knowledge {
+  return known.kind === 'aborted' ? { ...known, detail: '' } : known;
 }
 
 /** The `NotFound` for a transaction that this node has no record of, with the possible reasons. */

@@ -27,6 +27,7 @@ import {
   noBranchOf,
   noRecordOf,
   observeOutcome,
+  withoutDetail,
   xidOf,
 } from '../transaction-rules.ts';
 import { percentDecode } from './percent.ts';
@@ -212,11 +213,6 @@ function knowledgeBody(known: Knowledge): Readonly<Record<string, unknown>> {
         branch: { node: known.node },
       };
   }
-}
-
-/** The detail of an abort may name a key, perhaps of a bucket out of reach. */
-function withoutDetail(known: Knowledge): Knowledge {
-  return known.kind === 'aborted' ? { ...known, detail: '' } : known;
 }
 
 function entryBody({ xid, role, state, coordinator, branches, lost, ageMs }: InDoubtEntry): object {

@@ -3,11 +3,20 @@ import type { Permit } from '../../auth/permit.ts';
 import type { Access } from '../../auth/role.ts';
 import type { NameLister } from '../name-lister.ts';
 import { reachable } from '../name-lister.ts';
+import type { MapReduceAdmin } from '../map-reduce-answers.ts';
 import { withinReach } from '../map-reduce-answers.ts';
 import type { Call } from './calls.ts';
 
-/** The call, limited to what its client may reach. Throws `Forbidden` if it names a bucket out of reach. */
-export function judged(call: Call, needed: Access, permit: Permit): Call {
+/**
+ * The call, limited to what its client may reach. Throws `Forbidden` if it names a bucket out of reach; `jobs` counts a
+ * job that does.
+ */
+export function judged(
+  call: Call,
+  needed: Access,
+  permit: Permit,
+  jobs: Pick<MapReduceAdmin, 'refused'>,
+): Call {
   if (!permit.isLimited) return call;
   switch (call.kind) {
     case 'get':
@@ -30,7 +39,14 @@ export function judged(call: Call, needed: Access, permit: Permit): Call {
       permit.mustReach([call.object]);
       return call;
     case 'mapReduce':
-      return { ...call, job: withinReach(call.job, permit) };
+      try {
+        return { ...call, job: withinReach(call.job, permit) };
+      } catch (error) {
+        jobs.refused();
+        throw error;
+      }
+    case 'transactionGet':
+      return { ...call, hidesDetail: true };
     default:
       if (needed === 'admin') permit.mustReachAll();
       return call;

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 
 import { limitedCredential, limitedToken } from '../../auth/credentials.fixture.ts';
 import type { Credential } from '../../auth/credentials.ts';
+import { scriptedXid } from '../testing/scripted-transactions.fixture.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import type { PbcPeer } from './peer.fixture.ts';
 import { TestingServer } from './server.fixture.ts';
@@ -70,6 +71,7 @@ test('every message that names a bucket out of reach is refused, wherever it nam
   expect(testing.dispatcher.puts).toEqual([]);
   expect(testing.transactions.requests).toEqual([]);
   expect(testing.jobs.started).toEqual([]);
+  expect(testing.jobs.refusals).toBe(2);
 });
 
 test('what is in reach is served', async () => {
@@ -95,6 +97,19 @@ test('a phase may not name inputs out of reach for the next one, and that counts
   for (let time = 0; time < 2; time++)
     expect(refusalOf?.({ ...input, bucket: 'other' } as never)?.code).toBe('Forbidden');
   expect(testing.gate.family.collect().map(({ value }) => value)).toContain(1);
+});
+
+test('why a transaction was aborted is not said, since it may name a key out of reach', async () => {
+  const { testing, peer } = await joined(limitedCredential('read', 'bucket=shop:*'));
+  const detail = 'other/k has changed';
+  testing.transactions.known.set(scriptedXid, {
+    ...{ kind: 'aborted', xid: scriptedXid, reason: 'precondition_failed', detail },
+  });
+  await peer.request({ kind: 'transactionGet', message: { transaction_id: Buffer.from(scriptedXid) } });
+  await peer.turn();
+  const [reply] = peer.replies();
+  expect(reply).toMatchObject({ message: { reason: Buffer.from('precondition_failed') } });
+  expect(reply).not.toHaveProperty('message.detail', Buffer.from(detail));
 });
 
 test('a request beyond the rate gets an error answer, and the connection goes on', async () => {

@@ -119,7 +119,7 @@ export class Session extends ClientSession<Call, Exchange> {
         this.#caller.admit(code);
         const { permit } = this.#caller;
         const call = parseCall(frame, this.#parts);
-        return permit.isLimited ? judged(call, accessOf(code), permit) : call;
+        return permit.isLimited ? judged(call, accessOf(code), permit, this.#parts.mapReduce) : call;
       } catch (caught) {
         const error = asLockstepError(caught);
         if (!framed) {

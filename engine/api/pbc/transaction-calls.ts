@@ -33,6 +33,7 @@ import {
   observeOutcome,
   refused,
   timeoutOf,
+  withoutDetail,
   xidOf,
 } from '../transaction-rules.ts';
 import { contentOf, stringOf } from './contents.ts';
@@ -49,7 +50,7 @@ import type {
 /** A decoded call about a transaction. */
 export type TransactionCall =
   | { readonly kind: 'transaction'; readonly request: TransactionRequest }
-  | { readonly kind: 'transactionGet'; readonly xid: Xid }
+  | { readonly kind: 'transactionGet'; readonly xid: Xid; readonly hidesDetail?: boolean }
   | { readonly kind: 'transactionList' }
   | { readonly kind: 'transactionResolve'; readonly xid: Xid; readonly decision: OperatorDecision };
 
@@ -99,7 +100,9 @@ export async function answerTransactionCall(
     case 'transactionGet': {
       const known = await transactions.find(call.xid);
       if (known === undefined) throw noRecordOf(call.xid);
-      return messages.transactionGetResp.encode(answerOf(known));
+      return messages.transactionGetResp.encode(
+        answerOf(call.hidesDetail === true ? withoutDetail(known) : known),
+      );
     }
     case 'transactionList':
       return messages.transactionListResp.encode({ transactions: transactions.inDoubt().map(entryOf) });
