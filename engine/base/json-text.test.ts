@@ -43,6 +43,9 @@ describe('JSON from clients', () => {
       '[1, -9007199254740993]',
       '{"\\"9":12345678901234567890,"b":1}',
       `[${'9'.repeat(400)}]`,
+      '{"a":[1e400]}',
+      '[-1E+309]',
+      '[2.5e0400]',
     ]) {
       const changed = inexactNumberIn(text) ?? '';
       expect(text).toContain(changed);

@@ -17,11 +17,11 @@ export function parseFlat(text: string, depthMax = jsonDepthMax): unknown {
 }
 
 /**
- * The first whole number in the JSON `text` that `JSON.parse` turns into another one, since it is beyond 2^53; undefined
- * if there is none.
+ * The first number in the JSON `text` that `JSON.parse` turns into another one: a whole number beyond 2^53, or a number
+ * beyond all that it can hold, which would become `null`. Undefined if there is none.
  */
 export function inexactNumberIn(text: string): string | undefined {
-  if (!/\d{16}/.test(text)) return undefined;
+  if (!/\d{16}|\d[eE]\+?\d{3}/.test(text)) return undefined;
   let inText = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
@@ -33,7 +33,7 @@ export function inexactNumberIn(text: string): string | undefined {
       const from = at;
       while (isNumeral(text.charCodeAt(at + 1))) at += 1;
       const number = text.slice(from, at + 1);
-      if (/^-?\d{16,}$/.test(number) && !isExact(number)) return number;
+      if (/^-?\d{16,}$/.test(number) ? !isExact(number) : !Number.isFinite(Number(number))) return number;
     }
   }
   return undefined;

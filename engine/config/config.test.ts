@@ -373,6 +373,11 @@ describe('an unquoted text that YAML reads as a number', () => {
     },
   );
 
+  it('is given twice if two spellings of one map mean it', () => {
+    const yaml = 'pool:\n  name: n1\n  bucket_types: {7: {w: one}, "7": {w: all}}\n';
+    expect(faultsOf(yaml)).toEqual([expect.objectContaining({ key: 'bucket_types.7' })]);
+  });
+
   it('is kept if it is quoted, if its spelling is the number’s, and if it is no number', () => {
     const names = ['"0x1F"', '"012"', '7', 'on', 'no', '1_000', '0b11', '1.2.3', 'null-1'];
     for (const written of names) {

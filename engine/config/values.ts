@@ -145,7 +145,10 @@ export function mapOf<T>(
         const at = `${path}.${showKey(key)}`;
         const readName = name.read(key, at, report);
         const read = kind.read(value, at, report);
-        if (readName !== undefined && read !== undefined) values.set(readName.value, read.value);
+        if (readName === undefined || read === undefined) continue;
+        // To YAML 7 and "7" are two keys.
+        if (values.has(readName.value)) report(at, 'is given twice; names must be different');
+        values.set(readName.value, read.value);
       }
       return values.size === given.size ? { value: values } : undefined;
     },

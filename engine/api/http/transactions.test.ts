@@ -87,6 +87,7 @@ test('a value in JSON is refused if one of its numbers would be stored as anothe
     expect(await post(plain, { op: 'put', value: { id: [`~${number}~`] } })).toContain(
       `the number ${number} is beyond 2^53`,
     );
+  expect(await post(plain, { op: 'put', value: { id: '~1e400~' } })).toContain('the number 1e400 is beyond');
   for (const value of [{ id: '9007199254740993' }, { id: '~9007199254740992~' }, '9007199254740993'])
     expect(await post(plain, { op: 'put', value })).toBe(keyOf('default'));
 });
