@@ -15,6 +15,7 @@ export class Refusal extends Error {
 export const texts = {
   syntax: 'ERR syntax error',
   notInteger: 'ERR value is not an integer or out of range',
+  noScript: 'NOSCRIPT No matching script. Please use EVAL.',
   notFloat: 'ERR value is not a valid float',
   overflow: 'ERR increment or decrement would overflow',
   decrementOverflow: 'ERR decrement would overflow',

@@ -6,6 +6,8 @@ import type { Request } from './request-reader.ts';
 import type { Apply, ScriptRunner } from './value-commands.ts';
 import { argument } from './value-commands.ts';
 
+/** The length of a SHA-1 in hexadecimal digits. */
+const hashChars = 40;
 /** The place of the number of keys among the arguments; the keys follow. */
 export const keyCountAt = 2;
 
@@ -26,6 +28,8 @@ export function scriptKeyCount(request: Request): number {
 
 function run(isHash: boolean, isReadOnly: boolean): Apply {
   return (keys, request, context) => {
+    // Redis looks at the length of a hash first.
+    if (isHash && argument(request, 1).length !== hashChars) throw new Refusal(texts.noScript);
     const count = readKeyCount(request);
     if (typeof count === 'string') throw new Refusal(count);
     const first = keyCountAt + 1;

@@ -2,7 +2,8 @@
 import { expect, it } from 'vitest';
 
 import type { Entry } from './entries.ts';
-import { Refusal } from './refusals.ts';
+import { Refusal, texts } from './refusals.ts';
+import { evaluateHash } from './script-commands.ts';
 import type { CommandContext } from './value-commands.ts';
 import { isBlindSet, set } from './value-commands.ts';
 import { WorkingKey } from './working-set.ts';
@@ -50,4 +51,13 @@ it('KEEPTTL keeps the expiry of the old value, and a plain SET ends it', () => {
     );
   expect(left('KEEPTTL')).toMatchObject({ left: { expiresAtMs: 9_000 } });
   expect(left()).toMatchObject({ left: { expiresAtMs: 0 } });
+});
+
+it('EVALSHA looks at the length of a hash before it counts keys, as Redis does', () => {
+  for (const hash of ['', 'abc', 'f'.repeat(41)]) {
+    const request = ['EVALSHA', hash, 'many'].map((word) => Buffer.from(word));
+    expect(() => evaluateHash(undefined as never, request, context)).toThrow(texts.noScript);
+  }
+  const request = ['EVALSHA', 'f'.repeat(40), 'many'].map((word) => Buffer.from(word));
+  expect(() => evaluateHash(undefined as never, request, context)).toThrow(texts.notInteger);
 });

@@ -63,7 +63,7 @@ export class Scripts implements ScriptRunner {
     const { script, isHash } = request;
     const hash = isHash ? script.toString('latin1').toLowerCase() : hashOf(script);
     const known = this.#cache.get(hash);
-    if (known === undefined && isHash) throw new Refusal(noScript);
+    if (known === undefined && isHash) throw new Refusal(texts.noScript);
     // A script that is in use stays in the cache.
     if (known !== undefined) this.#cache.set(hash, known);
     const parsed = known ?? this.#parse(hash, script);
@@ -117,7 +117,6 @@ export class Scripts implements ScriptRunner {
   }
 }
 
-const noScript = 'NOSCRIPT No matching script. Please use EVAL.';
 
 function hashOf(text: Buffer): string {
   return createHash('sha1').update(text).digest('hex');
