@@ -3,12 +3,14 @@ import { readFileSync } from 'node:fs';
 
 import type { Command } from 'commander';
 
+import { errorCodes, errorTable } from '../../base/errors.ts';
 import { foldedHelp, gather } from '../help-text.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes, UsageError } from '../exit-codes.ts';
 import type { NamedNodeOptions } from '../operate/named-node.ts';
 import { clientOf, withNamedNode } from '../operate/named-node.ts';
-import { KeptConnections } from '../operate/node-client.ts';
+import type { WholeAnswer } from '../operate/node-client.ts';
+import { isUnsent, KeptConnections } from '../operate/node-client.ts';
 import type { SiblingValue } from './object-client.ts';
 import { ObjectClient } from './object-client.ts';
 import type { PlaceOptions } from './object-name.ts';
@@ -200,9 +202,19 @@ function ls(bucket: string | undefined, { type = defaultTypeName, json = false, 
 function transact({ json = false, ...options }: TransactionOptions): Promise<ExitCode> {
   const body = transactionBody(options);
   return withObjects(options, async (objects) => {
-    const answer = await objects.transact(body);
+    let answer: WholeAnswer;
+    try {
+      answer = await objects.transact(body);
+    } catch (error) {
+      if (isUnsent(error)) throw error;
+      return unknownOutcome(error);
+    }
     const text = answer.body.toString('utf8').trimEnd();
-    if (![200, 202, 409].includes(answer.status)) throw clientOf(options).refusal(answer.status, text);
+    if (![200, 202, 409].includes(answer.status)) {
+      const refusal = clientOf(options).refusal(answer.status, text);
+      if (isDefinite(answer)) throw refusal;
+      return unknownOutcome(refusal);
+    }
     const { outcome, reason, detail, transaction_id: id } = JSON.parse(text) as Readonly<Record<string, string>>;
     if (outcome === undefined) throw clientOf(options).refusal(answer.status, text);
     if (json) console.log(text);
@@ -210,6 +222,21 @@ function transact({ json = false, ...options }: TransactionOptions): Promise<Exi
     if (outcome === 'committed') return exitCodes.done;
     return outcome === 'in_doubt' ? exitCodes.unknown : exitCodes.failed;
   });
+}
+
+/** Whether the refusal says that the transaction certainly did not happen. */
+function isDefinite({ status, headers }: WholeAnswer): boolean {
+  const code = errorCodes.find((one) => one === headers['x-lockstep-error']);
+  if (headers['x-lockstep-definite'] === 'true') return true;
+  return code === undefined ? status < 500 : errorTable[code].definite;
+}
+
+/** The node may have run the transaction, or may run it still. */
+function unknownOutcome(error: unknown): ExitCode {
+  const reason = error instanceof Error ? error.message : String(error);
+  const next = 'the same command with the same --id asks again; without one, see what the keys hold';
+  console.error(`lockstep: ${reason}; whether it was committed is not known: ${next}`);
+  return exitCodes.unknown;
 }
 
 function transactionBody({ file, put: puts, delete: deletions, type, id }: TransactionOptions): Buffer {

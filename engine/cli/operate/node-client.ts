@@ -229,6 +229,16 @@ export function isNobody({ cause }: Error): boolean {
   return code === 'ECONNREFUSED' || code === 'ECONNRESET';
 }
 
+const unsentCodes =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|CERT_|ERR_TLS)/;
+
+/** Whether an error of a request means that nothing of it has reached a node. */
+export function isUnsent(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  // Every failure of a request that was begun has a cause.
+  return !(cause instanceof Error) || ('code' in cause && unsentCodes.test(String(cause.code)));
+}
+
 /** The error's message, with what to do next if the message alone does not say it. */
 function reasonOf(error: Error): string {
   const code = 'code' in error ? String(error.code) : '';
