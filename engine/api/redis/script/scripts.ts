@@ -117,7 +117,6 @@ export class Scripts implements ScriptRunner {
   }
 }
 
-
 function hashOf(text: Buffer): string {
   return createHash('sha1').update(text).digest('hex');
 }
