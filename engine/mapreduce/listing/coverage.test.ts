@@ -324,6 +324,43 @@ describe('a listing of the cluster', () => {
     expect(await keysOf(coverage('n3'))).toEqual(calm);
   });
 
+  test('lists a key with a value beside a deletion that another replica knows alone, whoever answers first', async () => {
+    const { stores, coverage, ring } = cluster(names);
+    const key = objectKey(defaultType, bucketA, byteStringOf('k'));
+    const at = routeToken('STD', key.bucket, key.key);
+    const replicas = ring.placement(at).map(({ node }) => node as string);
+    const content = plainContent(Buffer.from('v'), 'text/plain');
+    const value = applyWrite(
+      undefined,
+      emptyVector,
+      content,
+      { actor: byteStringOf('a') as Actor, counter: 1 },
+      0,
+    );
+    const both = applyWrite(
+      value,
+      emptyVector,
+      tombstone,
+      { actor: byteStringOf('b') as Actor, counter: 2 },
+      0,
+    );
+    const alone = applyWrite(
+      undefined,
+      emptyVector,
+      tombstone,
+      { actor: byteStringOf('b') as Actor, counter: 2 },
+      0,
+    );
+    for (const behind of replicas) {
+      for (const node of replicas) {
+        const bytes = encodeObject(node === behind ? alone : both);
+        present(stores.get(node), 'a store').objects.set(key.packed, { token: at, bytes });
+      }
+      for (const node of names)
+        expect([behind, node, await keysOf(coverage(node))]).toEqual([behind, node, ['k']]);
+    }
+  });
+
   test('names no key twice that is written again after a flush between two pages', async () => {
     const { stores, coverage, epoch, ring } = cluster(names);
     fill(stores, ring, 100);

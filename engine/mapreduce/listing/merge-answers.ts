@@ -1,11 +1,12 @@
 /**
  * Merges several replicas' pages of one span: the names known to any of them, up to the position that all have reached.
- * Of a key the newest knowledge wins; a key that is deleted by it is left out. Pure.
+ * Of a key the newest knowledge wins; a key that is deleted by it is left out. Where two know the same newest write and
+ * only one of them knows a value beside it, that value is a concurrent write, and the key exists. Pure.
  */
 import type { ByteString, Token } from '../../base/ids.ts';
 import { bucketPrefix } from '../../base/object-key.ts';
 import { distance } from '../../cluster/ring/arc.ts';
-import type { ListedName, ListingAnswer, ListingCursor, ListingRequest } from './listing-messages.ts';
+import type { Known, ListedName, ListingAnswer, ListingCursor, ListingRequest } from './listing-messages.ts';
 
 /** Merges answers (at least one) to one request. */
 export function mergeAnswers(request: ListingRequest, answers: readonly ListingAnswer[]): ListingAnswer {
@@ -23,12 +24,16 @@ export function mergeAnswers(request: ListingRequest, answers: readonly ListingA
     for (const name of names) {
       if (next !== undefined && isBeyond(request.from, name, prefix, next)) continue;
       const other = newest.get(name.name);
-      if (other === undefined || (name.known?.counter ?? 0) > (other.known?.counter ?? 0))
-        newest.set(name.name, name);
+      if (other === undefined || isNewer(name.known, other.known)) newest.set(name.name, name);
     }
   }
   const names = [...newest.values()].filter(({ known }) => known?.deleted !== true);
   return { names: names.sort((left, right) => compare(request.from, left, right)), next };
+}
+
+function isNewer(one: Known | undefined, other: Known | undefined): boolean {
+  const ahead = (one?.counter ?? 0) - (other?.counter ?? 0);
+  return ahead > 0 || (ahead === 0 && one?.deleted === false && other?.deleted === true);
 }
 
 /** Whether the cursor `one` stops before `other`. */
