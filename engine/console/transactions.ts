@@ -19,8 +19,8 @@ const knowledgeTexts: Readonly<Record<string, string>> = {
   committed: 'that it is committed',
   aborted: 'that it is aborted',
   undecided: 'that it is not decided yet, or holds a prepared branch of it',
-  unknown: 'nothing of it',
-  forgotten: 'that it has ended; the outcome is forgotten',
+  unknown: 'nothing: it has no record of it',
+  forgotten: 'that its record may be lost',
   unreachable: '(it does not answer)',
 };
 
