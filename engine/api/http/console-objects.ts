@@ -159,7 +159,7 @@ async function showObject(parts: HttpDependencies, request: HttpRequest): Promis
       parts.buckets.of(place.type, place.bucket),
     );
     const object = await readObject(dispatcher, named, reading, terms, new Patience(io.clock, timeoutMs));
-    if (object === undefined) throw new LockstepError('NotFound', 'no replica asked holds the key');
+    if (object === undefined) return absent();
     const { context, siblings } = object;
     const answer: ConsoleObject = {
       type: shownName(place.type),
@@ -176,6 +176,14 @@ async function showObject(parts: HttpDependencies, request: HttpRequest): Promis
   } finally {
     observer.answered(io.clock.nowUs() - startUs, 'http', 'read', undefined, requestIdOf(request));
   }
+}
+
+/** As for every read, the answer that there is no such object is no failure. */
+function absent(): HttpResponse {
+  const { status, headers, body } = problemAnswer(
+    new LockstepError('NotFound', 'no replica asked holds the key'),
+  );
+  return { status, headers, body };
 }
 
 /** The bucket of the path. Throws `NotFound` for an unknown type and `BadRequest` for a name that no bucket can have. */

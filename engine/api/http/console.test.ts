@@ -84,6 +84,12 @@ test('siblings are shown with their dots, the context, and bounded previews', as
   expect((await get(client, '/console/types/default/buckets/b/keys/absent')).status).toBe(404);
 });
 
+test('a key that is absent is no failure', async () => {
+  const client = new TestingClient();
+  const answer = await get(client, '/console/types/default/buckets/b/keys/k');
+  expect([answer.status, client.observer.describe()]).toEqual([404, 'read 1']);
+});
+
 test('a preview is text, or digits of what is no text, and never longer than its limit', () => {
   expect(previewOf(Buffer.from('<b>ä\n</b>'))).toEqual({ form: 'text', shown: '<b>ä\n</b>', bytes: 10 });
   expect(previewOf(Uint8Array.of(0, 255))).toEqual({ form: 'hex', shown: '00ff', bytes: 2 });

@@ -26,6 +26,7 @@ import { emptyAnswer, errorAnswer, plainText } from './answers.ts';
 import { forbidsAny, hasWriteConditions, judge, namesVersion } from './conditions.ts';
 import { base64Header, contentOf } from './content-headers.ts';
 import type { HttpDependencies } from './http-dependencies.ts';
+import type { View } from './object-answers.ts';
 import { notFoundAnswer, notModifiedAnswer, objectAnswer, viewOf } from './object-answers.ts';
 import { keyPath } from './place.ts';
 import type { Place } from './place.ts';
@@ -59,7 +60,7 @@ export async function getObject(
   const verdict = judge(request, view.current, nowMs);
   if (verdict.kind === 'failed') return errorAnswer('PreconditionFailed', verdict.detail);
   if (verdict.kind === 'notModified') return notModifiedAnswer(view, nowMs);
-  if (request.method !== 'HEAD') tellPayload(parts.observer, object);
+  if (request.method !== 'HEAD') tellPayload(parts.observer, view);
   return objectAnswer(view, place, parts.io);
 }
 
@@ -208,7 +209,7 @@ async function orModified<T>(write: Promise<T>): Promise<T> {
 function bodyAnswer(task: Task, object: StoredObject, status: number): HttpResponse {
   const view = viewOf(object, undefined, task.request.headers['accept']);
   if (view === undefined) return notFoundAnswer(object);
-  tellPayload(task.parts.observer, object);
+  tellPayload(task.parts.observer, view);
   return objectAnswer(view, task.place, task.parts.io, status);
 }
 
@@ -217,6 +218,9 @@ function contextHeader(request: HttpRequest, name: string): VersionVector | unde
   return bytes === undefined ? undefined : parseContext(bytes, name);
 }
 
-function tellPayload(observer: ClientObserver, object: StoredObject): void {
-  for (const sibling of object.siblings) observer.payload(sibling.value.length);
+/** Reports the values that the answer holds: a list of tags holds none. */
+function tellPayload(observer: ClientObserver, view: View): void {
+  if (view.kind === 'one') observer.payload(view.sibling.value.length);
+  else if (view.form === 'parts')
+    for (const sibling of view.object.siblings) observer.payload(sibling.value.length);
 }

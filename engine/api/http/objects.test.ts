@@ -254,6 +254,20 @@ test('requests, errors, latencies and values are reported to the observer', asyn
   expect(client.observer.latencies.length).toBe(5);
 });
 
+test('only the values that an answer holds are reported: of siblings those of its parts, or the one that was named', async () => {
+  const client = new TestingClient();
+  const target = '/types/maps/buckets/b/keys/k';
+  const headers = { 'Content-Type': 'text/plain' };
+  for (const body of ['one', 'three']) await client.call({ method: 'PUT', target, headers, body });
+  const list = await client.call({ method: 'GET', target });
+  const [, first = ''] = textOfAnswer(list).trim().split('\n');
+  expect([list.status, client.observer.payloads]).toEqual([300, [3, 5]]);
+  await client.call({ method: 'GET', target, headers: { Accept: 'multipart/mixed' } });
+  expect(client.observer.payloads).toEqual([3, 5, 3, 5]);
+  const one = await client.call({ method: 'GET', target: `${target}?vtag=${first}` });
+  expect(client.observer.payloads.slice(4)).toEqual([textOfAnswer(one).length]);
+});
+
 test('a value beyond the limit is refused by handler and listener alike', async () => {
   const client = new TestingClient();
   const headers = { 'Content-Type': 'text/plain' };
