@@ -229,6 +229,7 @@ export class Housekeeping {
       length: segment.length,
       liveBytes: segment.liveBytes,
       removalBytes: segment.removalBytes,
+      sealed: segment.sealed,
       mergeable: isMergeable(segment),
     }));
   }

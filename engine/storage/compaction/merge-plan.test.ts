@@ -8,7 +8,8 @@ const segmentBytes = 1000;
 const options = { ...mergeDefaults, smallCountMin: 3, copyBytesMax: 1500 };
 
 function segment(number: number, live: number, removal = 0, length = 1000): SegmentFigures {
-  return { number, kind: 'log', length, liveBytes: live, removalBytes: removal, mergeable: true };
+  const bytes = { length, liveBytes: live, removalBytes: removal };
+  return { number, kind: 'log', ...bytes, sealed: true, mergeable: true };
 }
 
 /** The youngest log segment, without garbage. */
@@ -73,7 +74,9 @@ describe('planMerge', () => {
 
   it('never merges a segment that is not mergeable, nor removals beside one', () => {
     const damaged = { ...segment(1, 0), mergeable: false };
-    const open = { ...segment(9, 0), mergeable: false };
+    const open = { ...segment(9, 0), sealed: false, mergeable: false };
     expect(planMerge([damaged, segment(2, 100, 800), open], options, segmentBytes)).toBeUndefined();
+    expect(planMerge([damaged, segment(2, 100, 800)], options, segmentBytes)).toBeUndefined();
+    expect(planMerge([segment(2, 100, 800), open], options, segmentBytes)?.numbers).toEqual([2]);
   });
 });

@@ -22,6 +22,8 @@ export interface SegmentFigures {
   readonly length: number;
   readonly liveBytes: number;
   readonly removalBytes: number;
+  /** False for the open segment of the log. */
+  readonly sealed: boolean;
   /** Sealed, sound, and not merged yet. Other segments are left alone. */
   readonly mergeable: boolean;
 }
@@ -62,13 +64,17 @@ export function decaying(
   return isDead(youngest) ? undefined : youngest;
 }
 
-/** Merges everything except the open segment, if removals make up the share that triggers a merge. */
+/**
+ * Merges everything except the open segment, if removals make up the share that triggers a merge. A sealed segment that
+ * stays may hold older records, also where no segment is open yet after a start: the removals would be copied in vain,
+ * again and again.
+ */
 function planRemovals(
   segments: readonly SegmentFigures[],
   mergeable: readonly SegmentFigures[],
   options: MergeOptions,
 ): MergePlan | undefined {
-  if (segments.length - mergeable.length > 1) return undefined;
+  if (segments.some((segment) => segment.sealed && !segment.mergeable)) return undefined;
   const length = mergeable.reduce((sum, segment) => sum + segment.length, 0);
   const gone = mergeable.reduce((sum, segment) => sum + segment.removalBytes + garbageBytes(segment), 0);
   const removals = mergeable.reduce((sum, segment) => sum + segment.removalBytes, 0);

@@ -46,3 +46,29 @@ it('damage that a merge finds makes its keys lost and their tokens dirty, and th
   expect(path.startsWith(storeDirectory)).toBe(true);
   await store.close();
 });
+
+it('removals beside a damaged segment are not merged again and again before the first write after a start', async () => {
+  const disk = new JournalDisk();
+  const random = WorldRandom.root('merge-damage-removals');
+  const first = await openStore(makeStoreHarness(disk, random), options);
+  for (let key = 0; key < 9; key++) await writeBatch(first, [{ key, value: Buffer.alloc(60, key) }]);
+  await first.close();
+  const second = await openStore(makeStoreHarness(disk, random), options);
+  for (let key = 3; key < 9; key++) await writeBatch(second, [{ key, value: undefined }]);
+  await second.close();
+  const image = new Map([...disk.image()].filter(([name]) => !name.endsWith('.hint')));
+  for (const [path, bytes] of image) {
+    const place = bytes.indexOf(Buffer.alloc(60, 2));
+    if (place < 0) continue;
+    const flipped = Buffer.from(bytes);
+    flipped[place] = 77;
+    image.set(path, flipped);
+  }
+
+  const merging = { ...options, merge: { ...options.merge, enabled: true } };
+  const store = await openStore(makeStoreHarness(new JournalDisk(image), random), merging);
+  expect(store.damages).toMatchObject([{ kind: 'value', keyCount: 1 }]);
+  await store.settle();
+  expect(store.mergeCount).toBeLessThan(4);
+  await store.close();
+});
