@@ -48,7 +48,8 @@ export function ordersOf(
   }
   const branches: BranchName[] = [];
   for (const [node, operations] of byNode) {
-    const writes = operations.some(({ content, check }) => check || !content.tombstone);
+    // A check writes nothing, and a deletion of an absent key becomes one.
+    const writes = operations.some(({ content, check }) => !check && !content.tombstone);
     branches.push({ node, writes, life: node === self.node ? lives.own() : lives.of(node) });
   }
   const { clientId = '' } = request;
