@@ -320,10 +320,20 @@ export class IdempotencyService implements NameKeeper {
     const kept = fresh.map((named) => ({ ...named, sinceMs }));
     const error = await log.force(kept.map(writeClient));
     if (error !== undefined) throw error;
+    const applied: NamedRecord[] = [];
     for (const named of kept) {
+      const known = names.get(named.clientId, this.#untilMs);
+      // A transaction was applied under the key meanwhile. Its record may be on the disk before the one just written.
+      if (isFence(named) && known !== undefined && !isFence(known)) {
+        applied.push(known);
+        continue;
+      }
       names.enter(named);
       if (!isFence(named)) this.#claims.end(named.clientId);
     }
+    if (applied.length === 0) return;
+    const failure = await log.force(applied.map(writeClient));
+    if (failure !== undefined) throw failure;
   }
 
   /**
