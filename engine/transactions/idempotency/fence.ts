@@ -81,7 +81,7 @@ export class Fences {
   readonly #context: TransactionContext;
   readonly #local: Local;
   readonly #remembered: Outcomes;
-  /** Oldest first. */
+  /** The one that was fenced last is last. */
   readonly #unsettled = new Map<Xid, Unsettled>();
   readonly #running = new Set<Xid>();
 
@@ -138,7 +138,7 @@ export class Fences {
   tick(): void {
     const { io, options, parts } = this.#context;
     let count = 0;
-    for (const [xid, unsettled] of this.#unsettled) {
+    for (const [xid, unsettled] of [...this.#unsettled]) {
       if (this.#running.has(xid)) continue;
       if (io.clock.nowUs() - unsettled.sinceUs > options.retentionMs * 1000) {
         this.#unsettled.delete(xid);
@@ -146,6 +146,9 @@ export class Fences {
       }
       if (count === triedCountMax) return;
       count += 1;
+      // The next tick begins with another one: some may stay in doubt for as long as a member is away.
+      this.#unsettled.delete(xid);
+      this.#unsettled.set(xid, unsettled);
       sometimes('idempotency.fence-repeated');
       io.spawn('xa.fence', async () => {
         const { attempt, told } = unsettled;
