@@ -55,10 +55,14 @@ class Harness implements PeerLinks {
   #bytes: Uint8Array | undefined;
   #counter = 0;
   oldestRequestUs: number | undefined;
+  /** What the next reads of the key find, once it resolves; undefined: what is stored. */
+  reading: Promise<Uint8Array> | undefined;
   /** The failure of a spawned task. */
   failure: unknown;
 
-  constructor() {
+  /** `found`: the walk over the keys of an earlier incarnation reads this. */
+  constructor(found?: Promise<Uint8Array>) {
+    this.reading = found;
     const ring = new Ring(members);
     const [self = member('', '')] = members;
     const parts = {
@@ -72,9 +76,9 @@ class Harness implements PeerLinks {
       view: { isRoutable: ({ node }: Member) => !this.away.has(node) },
       hints: undefined,
       oldestRequestUs: () => this.oldestRequestUs,
-      keys: () => [],
+      keys: () => (found === undefined ? [] : [key]),
       tokenOf: () => token,
-      bytesOf: () => this.#bytes,
+      bytesOf: () => this.reading ?? this.#bytes,
       io: {
         clock: this.clock,
         log: new TestLog(),
@@ -100,6 +104,10 @@ class Harness implements PeerLinks {
 
   get isThere(): boolean {
     return this.#bytes !== undefined;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes ?? new Uint8Array();
   }
 
   get mark(): string {
@@ -212,6 +220,20 @@ describe('the starting member', () => {
     expect(await harness.rounds(4)).toEqual([]);
     harness.clock.aheadMs = 60_000;
     harness.store(tombstone);
+    expect(await harness.rounds(graceMs / 1000)).toEqual([]);
+    expect(await harness.rounds(2)).toEqual([...first, ...second, ...orders]);
+  });
+
+  it('gives a tombstone its grace that replaces an older one while the walk reads that', async () => {
+    const earlier = new Harness();
+    earlier.clock.aheadMs = -60_000;
+    earlier.store(tombstone);
+    let read = (_: Uint8Array): void => undefined;
+    harness = new Harness(new Promise((resolve) => (read = resolve)));
+    harness.store(tombstone);
+    read(earlier.bytes);
+    await settle();
+    harness.reading = undefined;
     expect(await harness.rounds(graceMs / 1000)).toEqual([]);
     expect(await harness.rounds(2)).toEqual([...first, ...second, ...orders]);
   });

@@ -207,7 +207,8 @@ export class Reaper {
       if (token === undefined || this.#known.has(key)) continue;
       const bytes = await this.#read(key);
       const object = bytes === undefined ? undefined : tryDecode(() => decodeObject(bytes));
-      if (object !== undefined) this.#stored(key, token, object);
+      // A tombstone that was stored while this one was read is younger.
+      if (object !== undefined && !this.#known.has(key)) this.#stored(key, token, object);
       count += 1;
       if (count % walkCount === 0) await this.#rest();
       if (this.#stopped) return;
