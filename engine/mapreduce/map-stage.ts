@@ -98,16 +98,18 @@ export class MapStage {
   }
 
   /**
-   * Runs inputs that no replica runs, if the replicas no longer hold the job's version of the module, or cannot use it.
-   * This node can, so it reads their objects. Returns the inputs that still have no result.
+   * Runs inputs that no replica runs, if the replicas no longer hold the job's version of the module or cannot use it, or
+   * if their results are too large for a message. This node can, so it reads their objects. Returns the inputs that still
+   * have no result.
    */
   async #runHere(
     stranded: readonly Pending[],
     results: (readonly Json[])[],
     progress: { bytes: number },
   ): Promise<readonly Pending[]> {
-    const lackModule = this.#task.kind === 'wasm' && this.#failures.some(({ code }) => code === 'NotFound');
-    if (!lackModule) return stranded;
+    const isWasm = this.#task.kind === 'wasm';
+    const canHere = this.#failures.some(({ code }) => code === 'TooLarge' || (isWasm && code === 'NotFound'));
+    if (!canHere) return stranded;
     const here = { member: this.#context.parts.self, entries: stranded.map(asLast) };
     return this.#runGroup(here, results, progress, clusterStore(this.#context));
   }

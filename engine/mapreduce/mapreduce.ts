@@ -30,6 +30,8 @@ export interface MapReduceOptions {
   readonly bytesMax: number;
   /** Most values that a reduce function sees at once, besides its own earlier results. */
   readonly batchMax: number;
+  /** Most bytes of the results that one message to a coordinator holds. */
+  readonly answerBytesMax: number;
 }
 
 /** MapReduce of one node, as coordinator and as replica. */
@@ -92,11 +94,19 @@ export class MapReduce {
         const done = await this.#worker.work(decodeWork(asked));
         this.counts.batchesServed += 1;
         this.counts.mapped += done.count;
-        return { kind: 'phaseMapped', words: encodeWorkDone(done) };
+        return { kind: 'phaseMapped', words: this.#fitting(encodeWorkDone(done)) };
       } finally {
         this.counts.phaseUs.map += this.#io.clock.nowUs() - fromUs;
       }
     });
+  }
+
+  /** Throws `TooLarge`, after which the coordinator runs the inputs itself. */
+  #fitting(results: Buffer): Buffer {
+    const { answerBytesMax } = this.#options;
+    if (results.length <= answerBytesMax) return results;
+    const detail = `the results have ${results.length} bytes; a message holds at most ${answerBytesMax}`;
+    throw new LockstepError('TooLarge', detail);
   }
 
   /** Ends all jobs with `ShuttingDown` and refuses further ones. */

@@ -4,6 +4,7 @@ import type { ByteString } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { bucketPrefix } from '../base/object-key.ts';
 import type { NodeConfig } from '../config/config.ts';
+import { frameOverheadBytes } from '../config/cross-field-checks.ts';
 import type { CoverageDependencies } from '../mapreduce/listing/coverage.ts';
 import { Coverage } from '../mapreduce/listing/coverage.ts';
 import type { ListingStore } from '../mapreduce/listing/local-listing.ts';
@@ -42,6 +43,7 @@ export function composeMapReduce(io: Io, config: NodeConfig, below: MapReduceDep
     jobCountMax: config.mapredJobsMax,
     bytesMax: config.mapredBytesMax,
     batchMax: Math.min(reducedMax, config.peerPageItems),
+    answerBytesMax: config.frameBytesMax - frameOverheadBytes,
   });
   for (const family of mapReduce.counts.families()) parts.stats.register(family);
   return mapReduce;

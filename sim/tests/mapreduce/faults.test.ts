@@ -86,6 +86,22 @@ describe('a job', () => {
     expect(room.counted('n1', 'svc_mapred_jobs_running')).toBe(0);
   });
 
+  it('gives results that are too large for a message between nodes, whichever node is asked', async () => {
+    const room = new JobHarness('large', {
+      ...{ gossip_interval_ms: 200, value_bytes_max: 65_536, frame_bytes_max: 327_680 },
+    });
+    await room.start();
+    // As JSON each of them has six times as many bytes.
+    const value = (index: number): string => `${index}`.padEnd(60_000, '\u0001');
+    await room.fill('large', 4, value);
+    const whole = { inputs: 'large', query: [{ map: { name: 'Riak.mapValues' } }] };
+    for (const node of jobNodes) {
+      const values = (await room.run(node, whole)) as readonly string[];
+      expect([node, [...values].sort()]).toEqual([node, [0, 1, 2, 3].map(value)]);
+    }
+    expect(room.world.failures).toEqual([]);
+  });
+
   it('is counted by how it ended, and leaves nothing behind', async () => {
     const completed = room.counted('n5', jobs, { outcome: 'completed' });
     await room.run('n5', job);
