@@ -5,6 +5,7 @@
 import { answerInTask } from '../peer/wire/answer.ts';
 import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import type { NodeConfig } from '../config/config.ts';
+import { frameOverheadBytes } from '../config/cross-field-checks.ts';
 import type { Hints } from '../replication/hints/hints.ts';
 import type { Reply } from '../replication/peer-service.ts';
 import type { Plane } from '../peer/plane.ts';
@@ -26,6 +27,7 @@ import type {
   MoveWait,
   RingChangeCoordinator,
 } from '../cluster/changes/ring-change-coordinator.ts';
+import type { RangeStore } from '../cluster/changes/range-source.ts';
 import { RangeSource } from '../cluster/changes/range-source.ts';
 import { decodeRangeRequest, encodeRangeAnswer } from '../cluster/changes/range-messages.ts';
 import type { Rebuild } from '../cluster/changes/rebuild.ts';
@@ -49,8 +51,13 @@ export interface RingChanges {
 }
 
 /** The source that reads token ranges from the store for peers. */
-export function rangeSourceOf(store: Store, driver: StoreDriver, { epochs }: Buckets): RangeSource {
-  return new RangeSource({
+export function rangeSourceOf(
+  config: NodeConfig,
+  store: Store,
+  driver: StoreDriver,
+  { epochs }: Buckets,
+): RangeSource {
+  const source = {
     isFormer: (key) => epochs.isFormer(key),
     keysOfTokens: (from, to) => store.keysOfTokens(from, to),
     tokenOf: (key) => store.tokenOf(key),
@@ -58,7 +65,8 @@ export function rangeSourceOf(store: Store, driver: StoreDriver, { epochs }: Buc
     tryReadDoubted: (key, done) => driver.tryReadDoubted(key, done),
     hasNewest: (key) => store.hasNewest(key),
     isSuspicious: () => store.suspicious,
-  });
+  } satisfies RangeStore;
+  return new RangeSource(source, config.frameBytesMax - frameOverheadBytes);
 }
 
 /** The configured batch size, rate and timeout of transfers. */

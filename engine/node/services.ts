@@ -152,7 +152,7 @@ export function composeServices(
   const actor = byteStringOf(`${config.name}.${epoch}`) as Actor;
   const buckets = new Buckets(config.bucketTypes, opened.properties.remembered);
   const replica = composeReplica(io, driver, actor, buckets, opened.version);
-  const source = rangeSourceOf(store, driver, buckets);
+  const source = rangeSourceOf(config, store, driver, buckets);
   const foundation = { ...opened, stats, buckets, replica, driver, source, epoch, tracer };
   const dispatch = composeDispatch(io, config, foundation);
   provideGauges(stats, driver, dispatch.plane);

@@ -65,6 +65,8 @@ const recordToken = 0 as Token;
 const moduleBucket = byteStringOf('wasm');
 /** The approximate bytes of modules in one message, far below the limit of a frame. */
 const messageBytesMax = 4 * 1024 * 1024;
+/** The most bytes of a message with one module besides its content. */
+const entryBytesMax = 4096;
 
 /** Composes the modules; they are loaded when `start` is called. Registers their metrics families and gossip topic. */
 export function composeWasm(parts: WasmDependencies): WasmServices {
@@ -133,7 +135,8 @@ const withoutWasm: WasmServices = {
 
 function limitsOf(config: NodeConfig): WasmLimits {
   return {
-    moduleBytesMax: config.wasmModuleBytesMax,
+    // A module travels as one message.
+    moduleBytesMax: Math.min(config.wasmModuleBytesMax, config.frameBytesMax - entryBytesMax),
     memoryBytesMax: config.wasmMemoryBytesMax,
     fuelMax: config.wasmFuelMax,
     moduleCountMax: config.wasmModulesMax,
@@ -141,7 +144,8 @@ function limitsOf(config: NodeConfig): WasmLimits {
 }
 
 function spreadOptions(config: NodeConfig): SpreadOptions {
-  return { timeoutUs: config.peerRequestTimeoutMs * 1000, messageBytesMax };
+  const bytesMax = Math.min(messageBytesMax, Math.floor(config.frameBytesMax / 2));
+  return { timeoutUs: config.peerRequestTimeoutMs * 1000, messageBytesMax: bytesMax };
 }
 
 function deskOf(modules: Modules): ModuleAdmin {

@@ -92,6 +92,24 @@ describe('a range source', () => {
     );
   });
 
+  it('gives no batch of several objects that is too large for a message, whatever is asked for', async () => {
+    const keys = Array.from({ length: 9 }, (_, index) => keyOf(index));
+    const store = storeOf(new Map(keys.map((key, index) => [key, index as Token])));
+    const source = new RangeSource(store, 200);
+    const whole = {
+      from: tokenMax as Token,
+      to: 20 as Token,
+      after: undefined,
+      bytesMax: 1_000_000,
+      asIs: false,
+    };
+    const { objects, next } = await source.read(whole);
+    const bytes = objects.reduce((sum, { key, bytes: { length } }) => sum + key.length + length, 0);
+    expect([bytes <= 200, objects.length > 1, next === undefined]).toEqual([true, true, false]);
+    expect(await readAll(source, whole.from, whole.to, 1_000_000)).toEqual(keys);
+    expect(await readAll(new RangeSource(store, 1), whole.from, whole.to, 1_000_000)).toEqual(keys);
+  });
+
   it.each(['a lost object', 'lost records of unknown keys'])(
     'hands over no range with %s before other replicas were read',
     async (what) => {

@@ -46,10 +46,13 @@ const objectsMax = 4096;
 /** Reads ranges from one node's store. */
 export class RangeSource {
   readonly #store: RangeStore;
+  readonly #batchBytesMax: number;
   #lost: RangeGuard | undefined;
 
-  constructor(store: RangeStore) {
+  /** `batchBytesMax`: no batch of several objects has more bytes, whatever a request asks for. */
+  constructor(store: RangeStore, batchBytesMax = Infinity) {
     this.#store = store;
+    this.#batchBytesMax = batchBytesMax;
   }
 
   /** From now on hands over no range whose lost records were not fetched. */
@@ -94,8 +97,13 @@ export class RangeSource {
           if (this.#store.hasNewest(key)) object = await this.#object(key, 'doubted');
         }
         if (object === undefined || object === 'lost') continue;
+        const size = object.bytes.length + key.length;
+        const last = objects.at(-1);
+        // A batch travels as one message: an object that is too much for it begins the next one.
+        if (last !== undefined && bytes + size > this.#batchBytesMax)
+          return { objects, next: { token: last.token, key: last.key } };
         objects.push(object);
-        bytes += object.bytes.length + key.length;
+        bytes += size;
         if (bytes >= bytesMax || objects.length >= objectsMax) {
           return { objects, next: { token: object.token, key } };
         }
