@@ -13,6 +13,8 @@ function plain(header: string): { token: string; name?: string } | undefined {
 test('a bearer token is the token, in any case of its scheme', () => {
   expect(plain('Bearer abc-._~+/1=')).toEqual({ token: 'abc-._~+/1=' });
   expect(plain('bEARER  abc ')).toEqual({ token: 'abc' });
+  // `lockstep credentials add --token-file` takes such tokens, and commands send them in this form.
+  expect(plain('Bearer p@ss:w0rd,!"=#')).toEqual({ token: 'p@ss:w0rd,!"=#' });
 });
 
 test('basic credentials are a name and a token, which may hold colons', () => {
@@ -33,6 +35,7 @@ test.each([
   'Bearer a, Bearer b',
   'Digest abc',
   'Basic YWJj',
+  'Basic YTpi!',
   'abc',
   `Bearer ${'a'.repeat(5000)}`,
 ])('%j holds no credentials', (header) => {

@@ -228,7 +228,8 @@ const headerLengthMax = 4096;
 /** The credentials in the value of an Authorization header; undefined if it has another form or is too long. */
 export function readAuthorization(header: string): GivenCredentials | undefined {
   if (header.length > headerLengthMax) return undefined;
-  const [, scheme = '', words = ''] = /^ *([A-Za-z]+) +([A-Za-z0-9._~+/-]+=*) *$/.exec(header) ?? [];
+  // A token of an operator's own may have any visible characters, not only those of RFC 6750.
+  const [, scheme = '', words = ''] = /^ *([A-Za-z]+) +([!-~]+) *$/.exec(header) ?? [];
   switch (scheme.toLowerCase()) {
     case 'bearer':
       return { token: words };
@@ -241,6 +242,7 @@ export function readAuthorization(header: string): GivenCredentials | undefined 
 
 /** Parses base64 of `name:token`. The token is everything after the first colon. */
 function namedPair(words: string): GivenCredentials | undefined {
+  if (!/^[A-Za-z0-9+/_-]+=*$/.test(words)) return undefined;
   const bytes = Buffer.from(words, 'base64');
   const colon = bytes.indexOf(':');
   if (colon < 0) return undefined;
