@@ -30,7 +30,8 @@ interface RestoreOptions extends NamedNodeOptions {
   readonly json?: boolean;
 }
 
-const answerBytesMax = 1024 * 1024;
+/** A node lists all of its bucket types. */
+const answerBytesMax = 16 * 1024 * 1024;
 const timeoutMs = 60_000;
 const attemptsMax = 8;
 

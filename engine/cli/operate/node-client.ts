@@ -9,7 +9,8 @@ import { UsageError } from '../exit-codes.ts';
 import { readOpenFile } from '../files/secret-files.ts';
 
 const defaultTimeoutMs = 10_000;
-const answerBytesMax = 1024 * 1024;
+/** A node lists all of its transactions in doubt, and all bucket types. */
+const answerBytesMax = 16 * 1024 * 1024;
 const caBytesMax = 1024 * 1024;
 
 /** Options of a request to a node: the file of the token, and the CA certificate to trust. */
@@ -114,7 +115,7 @@ export class NodeClient {
     throw this.refusal(status, text);
   }
 
-  /** Sends a request with the body `json`. Rejects, with the reason, if no answer of at most 1 MiB arrives. */
+  /** Sends a request with the body `json`. Rejects, with the reason, if no answer of at most 16 MiB arrives. */
   async ask(method: 'GET' | 'POST', path: string, json?: string): Promise<NodeAnswer> {
     const sent =
       json === undefined ? {} : { headers: { 'Content-Type': 'application/json' }, body: Buffer.from(json) };

@@ -56,3 +56,19 @@ test('without a terminal nothing is decided, except with --yes, after the table 
   ]);
   expect(decided.said).toContain('that it is committed');
 });
+
+test('as many transactions as there may be in doubt are listed', async () => {
+  const one = { role: 'branch', state: 'prepared', coordinator: 'n1', branches: ['n1', 'n2'], age_ms: 1 };
+  const transactions = Array.from({ length: 12_000 }, (_, at) => ({ transaction_id: `n1-0-${at}`, ...one }));
+  const server = createServer((_, response) => response.end(JSON.stringify({ transactions })));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
+  let said = '';
+  vi.spyOn(console, 'log').mockImplementation((text: unknown) => void (said += String(text)));
+  const words = ['transactions', 'list', '--json', '--node', `127.0.0.1:${port}`];
+  expect(await runLockstep(['node', 'lockstep', ...words])).toBe(0);
+  server.close();
+  expect(JSON.parse(said)).toEqual({ transactions });
+});
