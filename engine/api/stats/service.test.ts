@@ -163,6 +163,14 @@ describe('the stats listener', () => {
     expect(textOfAnswer(response)).toContain('"code":"MethodNotAllowed"');
   });
 
+  it('names why a request reached no handler', () => {
+    const { service } = setting();
+    const codes = [400, 408, 413, 431, 503].map(
+      (status) => service.refused(status, '').headers['X-Lockstep-Error'],
+    );
+    expect(codes).toEqual(['BadRequest', 'Timeout', 'TooLarge', 'BadRequest', 'Overloaded']);
+  });
+
   it('counts every request, whatever the answer', async () => {
     const { stats, service, get } = setting();
     for (const path of ['/', '/metrics', '/ping', '/cluster_describe', '/nowhere']) await get(path);

@@ -46,6 +46,14 @@ type Answer = HttpResponse | Promise<HttpResponse>;
 const paths = ['/', '/info', '/stats', '/metrics'];
 const jsonType = 'application/json; charset=utf-8';
 
+/** The codes of requests that reach no handler, by status; others are malformed. */
+const refusalCodes: Readonly<Record<number, ErrorCode>> = {
+  408: 'Timeout',
+  413: 'TooLarge',
+  500: 'Internal',
+  503: 'Overloaded',
+};
+
 /** The most connections: scrapers and a few people. */
 const connectionCountMax = 64;
 
@@ -91,7 +99,7 @@ export function statsService(options: StatsServiceOptions): HttpService {
       const detail = `${path} does not offer ${method}; it offers ${allowed}`;
       return counted(stats, problem(405, 'MethodNotAllowed', detail, { Allow: allowed }));
     },
-    refused: (status, reason) => problem(status, status === 413 ? 'TooLarge' : 'BadRequest', reason),
+    refused: (status, reason) => problem(status, refusalCodes[status] ?? 'BadRequest', reason),
     observer: countConnections(stats),
   };
   return guardService(service, {
