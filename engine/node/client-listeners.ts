@@ -69,7 +69,7 @@ import {
   openTransactions,
   admissionCheck,
 } from './standby-services.ts';
-import { contentLimits, requestBytesMax } from './topology.ts';
+import { bodyBytesMax, contentLimits, messageBytesMax } from './topology.ts';
 import { transactionLimits } from './transactions.ts';
 import { clusterControl } from './ring-changes.ts';
 import { SlowRequests } from './slow-requests.ts';
@@ -159,6 +159,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
   const http = httpService(dispatcher, observer, {
     ...shared,
     hosts: answeredHosts(config, config.listen, gate),
+    bodyBytesMax: bodyBytesMax(config),
     ownersOf: (key) => parts.dispatcher.locate(key).nodes,
     connectionCountMax: config.clientConnectionsMax,
     headerLinesMax: config.clientHeaderLinesMax,
@@ -185,7 +186,7 @@ export function composeListeners(parts: ListenerDependencies): ClientListeners {
     },
     {
       ...defaultSessionLimits,
-      frameBytesMax: requestBytesMax(config),
+      frameBytesMax: messageBytesMax(config),
       messageUsMax: config.clientReadTimeoutMs * 1000,
       takingUsMax: config.clientWriteTimeoutMs * 1000,
       connectionCountMax: config.clientConnectionsMax,

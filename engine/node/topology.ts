@@ -2,6 +2,7 @@
 import { contentBytesMax, defaultContentLimits } from '../api/content-limits.ts';
 import type { ContentLimits } from '../api/content-limits.ts';
 import type { NodeConfig } from '../config/config.ts';
+import { frameOverheadBytes } from '../config/cross-field-checks.ts';
 import type { PeerTarget, PlaneOptions } from '../peer/options.ts';
 import { defaultPeerLimits, defaultPeerTimeouts } from '../peer/options.ts';
 import type { Member } from '../cluster/ring/ring.ts';
@@ -38,5 +39,29 @@ export function contentLimits(config: NodeConfig): ContentLimits {
 
 /** The most bytes of a client's request: one value with its metadata, plus 128 KiB for names and framing. */
 export function requestBytesMax(config: NodeConfig): number {
-  return contentBytesMax(contentLimits(config)) + 128 * 1024;
+  return contentBytesMax(contentLimits(config)) + requestOverheadBytes;
 }
+
+/** The most bytes of a binary-protocol message: one value, or a transaction. */
+export function messageBytesMax(config: NodeConfig): number {
+  const operations = operationBytes * config.transactionOperationsMax;
+  return Math.max(requestBytesMax(config), transactionBytesMax(config) + operations + requestOverheadBytes);
+}
+
+/**
+ * The most bytes of a body over HTTP: one value; a transaction, whose values may be in base64; or a batch of restored
+ * objects, each with all of its siblings, as they travel between nodes. Handlers limit a value by itself.
+ */
+export function bodyBytesMax(config: NodeConfig): number {
+  return Math.max(config.frameBytesMax, Math.ceil((4 / 3) * messageBytesMax(config)));
+}
+
+/** The most bytes of a transaction: a branch must fit into one peer message. */
+export function transactionBytesMax(config: NodeConfig): number {
+  return Math.min(config.transactionBytesMax, config.frameBytesMax - frameOverheadBytes);
+}
+
+/** Names and framing of a request, about. */
+const requestOverheadBytes = 128 * 1024;
+/** What the field names and lengths of an operation take, about. */
+const operationBytes = 128;

@@ -3,7 +3,6 @@ import type { ContentLimits } from '../api/content-limits.ts';
 import type { TransactionLimits } from '../api/transaction-rules.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { NodeConfig } from '../config/config.ts';
-import { frameOverheadBytes } from '../config/cross-field-checks.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { Io } from '../io/io.ts';
 import type { MemberRecord } from '../cluster/membership/member-record.ts';
@@ -16,6 +15,7 @@ import type { Memories } from '../transactions/recovery/lost-disk-state.ts';
 import type { Rebuild } from '../cluster/changes/rebuild.ts';
 import { Transactions } from '../transactions/transactions.ts';
 import { isEmpty } from './tombstone-reaper.ts';
+import { transactionBytesMax } from './topology.ts';
 
 interface TransactionStores {
   readonly stats: NodeStats;
@@ -74,7 +74,7 @@ export function transactionLimits(
   content: ContentLimits,
   knowsType: TransactionLimits['knowsType'],
 ): TransactionLimits {
-  const bytesMax = Math.min(config.transactionBytesMax, config.frameBytesMax - frameOverheadBytes);
+  const bytesMax = transactionBytesMax(config);
   return { operationCountMax: config.transactionOperationsMax, bytesMax, content, knowsType };
 }
 

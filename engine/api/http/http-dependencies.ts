@@ -24,6 +24,8 @@ export interface HttpOptions {
   readonly knowsType: KnowsType;
   readonly buckets: BucketAdmin;
   readonly lister: NameLister;
+  /** The most bytes of a request's body; absent: the largest value's. */
+  readonly bodyBytesMax?: number;
   /** The most open connections. */
   readonly connectionCountMax: number;
   /** The most header lines of a request. */

@@ -71,11 +71,12 @@ export function httpService(
   ];
   routes.push(resourceList([...routes.map(({ path }) => path), openApiPath]));
   routes.push(openApiRoute([...routes], version));
+  const { bodyBytesMax = options.limits.valueBytesMax } = options;
   const service: GuardedService = {
     serverName,
     routes,
     observer,
-    bodyBytesMax: options.limits.valueBytesMax,
+    bodyBytesMax,
     bodyBudget: options.requests,
     connectionCountMax: options.connectionCountMax,
     headerLinesMax: options.headerLinesMax,
@@ -83,7 +84,7 @@ export function httpService(
     answerTimeoutMs: options.answerTimeoutMs,
     notFound: (request) => unknownPath(request, routes),
     methodNotAllowed,
-    refused: (status, reason, path) => refused(status, reason, path, options.limits.valueBytesMax),
+    refused: (status, reason, path) => refused(status, reason, path, bodyBytesMax),
   };
   const guarded = guardService(service, {
     gate: options.gate,
