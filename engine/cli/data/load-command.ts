@@ -117,8 +117,8 @@ async function load({ node, connections, ...options }: LoadOptions): Promise<Exi
   const targets = node.map((address) => new ObjectClient(new NodeClient(address, options, process.env), agent));
   try {
     const findings = await run(targets, options);
-    if (options.clean === true) await clean(targets, options);
     console.log(options.json === true ? JSON.stringify(jsonOf(findings)) : textOf(findings));
+    if (options.clean === true) await clean(targets, options);
     return findings.failureCount === 0 ? exitCodes.done : exitCodes.failed;
   } finally {
     agent.close();
