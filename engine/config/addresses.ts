@@ -23,9 +23,9 @@ export function splitAddress(address: string): AddressParts | undefined {
 
 /** Whether only this machine can reach the address: `localhost`, 127.0.0.0/8, `[::1]`. */
 export function isLoopback(address: Address): boolean {
-  const host = splitAddress(address)?.host.toLowerCase();
+  const host = usualHostOf(address);
   if (host === undefined) return false;
-  return host === 'localhost' || host === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(host);
+  return host === 'localhost' || host === '[::1]' || /^127(\.[0-9]{1,3}){3}$/.test(host);
 }
 
 function parseAddress(given: string, portMin: number): Address | undefined {
@@ -56,8 +56,15 @@ export const advertisedAddress: ValueKind<Address | undefined> = {
 
 /** Whether the address stands for every address of the machine; other machines cannot connect to it. */
 export function isWildcard(address: Address): boolean {
-  const host = splitAddress(address)?.host;
-  return host === '0.0.0.0' || host === '::';
+  const host = usualHostOf(address);
+  return host === '0.0.0.0' || host === '[::]';
+}
+
+/** The host in its usual spelling: an IPv6 address in brackets, shortened; an IPv4 address with four parts. */
+function usualHostOf(address: Address): string | undefined {
+  if (splitAddress(address) === undefined) return undefined;
+  const url = `http://${address}`;
+  return URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
 /** An address on which this node listens; `off` reads as undefined. */

@@ -186,20 +186,25 @@ describe('values', () => {
     }
   });
 
-  it.each(['127.0.0.1:1', '127.9.9.9:0', 'localhost:80', 'LOCALHOST:80', '[::1]:80'])(
+  it.each(['127.0.0.1:1', '127.9.9.9:0', 'localhost:80', 'LOCALHOST:80', '[::1]:80', '[0:0:0:0:0:0:0:1]:80'])(
     'the loopback address %s needs no leave',
     (listen) => {
       expect(configOf({ name: 'n1', listen }).listen).toBe(listen);
     },
   );
 
-  it.each(['0.0.0.0:1', '[::]:1', 'example.org:1', '10.0.0.1:1', '127.0.0.1.example.org:1', '1127.0.0.1:1'])(
-    'the address %s is refused unless insecure says so',
-    (listen) => {
-      expect(faultLines({ name: 'n1', listen })).toEqual([expect.stringContaining('set insecure: true')]);
-      expect(configOf({ name: 'n1', listen, insecure: true }).listen).toBe(listen);
-    },
-  );
+  it.each([
+    '0.0.0.0:1',
+    '[::]:1',
+    'example.org:1',
+    '10.0.0.1:1',
+    '127.0.0.1.example.org:1',
+    '1127.0.0.1:1',
+    '[::2]:1',
+  ])('the address %s is refused unless insecure says so', (listen) => {
+    expect(faultLines({ name: 'n1', listen })).toEqual([expect.stringContaining('set insecure: true')]);
+    expect(configOf({ name: 'n1', listen, insecure: true }).listen).toBe(listen);
+  });
 
   it('a listener that other machines can reach needs TLS and credentials, and the fault names what is missing', () => {
     const open = { name: 'n1', redis_listen: '0.0.0.0:1', peer_listen: '0.0.0.0:2' };
@@ -290,7 +295,10 @@ describe('members', () => {
 
   it('a node with a wildcard listener must advertise an address', () => {
     const open = { name: 'n1', insecure: true, peer_listen: '0.0.0.0:8101', seeds: [n2] };
-    expect(faultLines(open)).toEqual([expect.stringContaining('peer_advertise: auto given while')]);
+    for (const peer_listen of ['0.0.0.0:8101', '[::]:8101', '[::0]:8101', '[0:0:0:0:0:0:0:0]:8101', '0:8101'])
+      expect(faultLines({ ...open, peer_listen })).toEqual([
+        expect.stringContaining('peer_advertise: auto given while'),
+      ]);
     expect(configOf({ ...open, peer_advertise: 'h1:8101' }).peerAdvertise).toBe('h1:8101');
     expect(configOf({ ...open, seeds: [] }).peerAdvertise).toBeUndefined();
     expect(faultLines({ ...open, peer_advertise: 'h1:0' })).toEqual([
