@@ -30,11 +30,7 @@ it('an object with the largest value is restored, a batch of small ones, and a t
     const address = room.cluster.address('n1', 'http');
     const sent = room.world
       .httpClient(room.visitor)
-      .request(
-        address,
-        { method: 'POST', path, headers: { 'Content-Type': type }, body: body as never },
-        20_000_000,
-      );
+      .request(address, { method: 'POST', path, headers: { 'Content-Type': type }, body }, 20_000_000);
     await room.world.runUntil(sent, 20_000_000);
     return (await sent).status;
   };
