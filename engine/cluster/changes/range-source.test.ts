@@ -110,6 +110,19 @@ describe('a range source', () => {
     expect(await readAll(new RangeSource(store, 1), whole.from, whole.to, 1_000_000)).toEqual(keys);
   });
 
+  it('goes on behind a key that is written with a token outside the range while it is read', async () => {
+    const tokens = new Map([5, 6, 7].map((at) => [keyOf(at), at as Token]));
+    const store = storeOf(tokens);
+    const source = new RangeSource({
+      ...store,
+      tryRead: (key, done) => {
+        if (key === keyOf(5)) tokens.set(key, 100 as Token);
+        return store.tryRead(key, done);
+      },
+    });
+    expect(await readAll(source, 0 as Token, 10 as Token, 1)).toEqual([5, 6, 7].map(keyOf));
+  });
+
   it.each(['a lost object', 'lost records of unknown keys'])(
     'hands over no range with %s before other replicas were read',
     async (what) => {

@@ -105,7 +105,8 @@ export class RangeSource {
         objects.push(object);
         bytes += size;
         if (bytes >= bytesMax || objects.length >= objectsMax) {
-          return { objects, next: { token: object.token, key } };
+          // The key may have another token by now, outside the range.
+          return { objects, next: { token: tokenAt(from, at), key } };
         }
       }
       if (high >= span) return { objects, next: undefined };
