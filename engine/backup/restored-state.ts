@@ -7,6 +7,7 @@
  * - Otherwise it is not applied if the coordinator's log is in the cut, and covers the incarnation that began the
  *   transaction: no record means abort.
  * - Otherwise its outcome is unknown. It is not applied, and is reported.
+ * - A branch whose record cannot be read is in doubt, too.
  *
  * Every node's store is opened as its own start would open it, from a copy. So what a crash could have left of it, and
  * what has rotted since, is treated in the same way. Memory holds the keys of all nodes (about 78 bytes each beyond the
@@ -15,6 +16,7 @@
 import { createHash } from 'node:crypto';
 
 import { ByteReader, BytesError } from '../base/bytes.ts';
+import { tryDecode } from '../base/decoding.ts';
 import { LockstepError } from '../base/errors.ts';
 import { byteStringOf, textOf } from '../base/ids.ts';
 import type { ByteString } from '../base/ids.ts';
@@ -76,7 +78,10 @@ export class RestoredState {
   readonly decided: DecidedTransactions;
   /** The properties that were set of buckets and types. */
   readonly properties: readonly BucketSetting[];
-  /** Copies that could not be read although another node had the key, and keys that no node could read. */
+  /**
+   * Copies that could not be read although another node had the key; and keys that no node could read, or that every
+   * node has lost a newer value of, perhaps.
+   */
   readonly unreadable = { copies: 0, keys: 0 };
   readonly #stores: readonly OpenedStore[];
   readonly #pending: ReadonlyMap<PackedKey, readonly PendingWrite[]>;
@@ -114,10 +119,12 @@ export class RestoredState {
       }
       const logs = await Promise.all(stores.map(({ node, store }) => readLog(node.node, store)));
       const { pending, decided } = decide(logs);
-      const table = await readProperties(stores);
+      const { table, unreadable } = await readProperties(stores);
       const epochs = new Epochs();
       epochs.note(table.after(''));
-      return new RestoredState(stores, pending, decided, settingsIn(table), epochs);
+      const state = new RestoredState(stores, pending, decided, settingsIn(table), epochs);
+      state.unreadable.keys += unreadable;
+      return state;
     } catch (error) {
       for (const { store } of stores) await store.close();
       throw error;
@@ -186,9 +193,23 @@ export class RestoredState {
       if (copy === 'unreadable') failed += 1;
       else if (copy !== undefined) object = object === undefined ? copy : mergeObjects(object, copy);
     }
-    if (object === undefined) this.unreadable.keys += failed > 0 ? 1 : 0;
-    else this.unreadable.copies += failed;
+    if (object !== undefined) this.unreadable.copies += failed;
+    else if (failed > 0) {
+      this.unreadable.keys += 1;
+      object = await this.#readDoubted(key);
+    }
     for (const write of this.#pending.get(key) ?? []) object = applyPending(object, write);
+    return object;
+  }
+
+  /** What can still be read of a key of which every node has lost a newer value, or may have. */
+  async #readDoubted(key: PackedKey): Promise<StoredObject | undefined> {
+    let object: StoredObject | undefined;
+    for (const { store } of this.#stores) {
+      const bytes = await store.getDoubted(key);
+      const copy = bytes === undefined ? undefined : tryDecode(() => decodeObject(bytes));
+      if (copy !== undefined) object = object === undefined ? copy : mergeObjects(object, copy);
+    }
     return object;
   }
 }
@@ -267,6 +288,8 @@ interface NodeLog {
   readonly lives: ReadonlySet<string>;
   readonly decisions: ReadonlySet<string>;
   readonly applied: ReadonlySet<string>;
+  /** Branches whose records cannot be read: what they were to write is unknown. */
+  readonly unreadable: ReadonlySet<string>;
   readonly prepared: readonly {
     readonly xid: string;
     readonly sinceMs: number;
@@ -274,37 +297,48 @@ interface NodeLog {
   }[];
 }
 
+/** As a start of the node does, it presumes nothing of a record that cannot be read. */
 async function readLog(node: string, store: Store): Promise<NodeLog> {
   const decisions = new Set<string>();
   const applied = new Set<string>();
+  const unreadable = new Set<string>();
   const prepared: NodeLog['prepared'][number][] = [];
   for await (const { name, bytes } of recordsIn(store, decisionBucket)) {
-    readDecision(bytes);
+    if (bytes !== 'unreadable') readDecision(bytes);
+    // Only commits have records of their decisions.
     decisions.add(name);
   }
   for await (const { name, bytes } of recordsIn(store, branchBucket)) {
+    if (bytes === 'unreadable') {
+      unreadable.add(name);
+      continue;
+    }
     const { state, sinceMs, order } = readBranch(Uint8Array.from(bytes));
     if (state === 'prepared') prepared.push({ xid: name, sinceMs, operations: order.operations });
     if (state === 'applied' || state === 'heuristicCommitted') applied.add(name);
   }
-  const lives = await store.get(incarnationsKey);
-  return {
-    node,
-    lives: new Set(lives === undefined ? [] : readIncarnations(lives)),
-    decisions,
-    applied,
-    prepared,
-  };
+  const found = await recordOf(store, incarnationsKey);
+  const lives = found === undefined || found === 'unreadable' ? [] : readIncarnations(found);
+  return { node, lives: new Set(lives), decisions, applied, unreadable, prepared };
 }
 
 async function* recordsIn(
   store: Store,
   bucket: ByteString,
-): AsyncGenerator<{ readonly name: string; readonly bytes: Uint8Array }, void, undefined> {
+): AsyncGenerator<{ readonly name: string; readonly bytes: Uint8Array | 'unreadable' }, void, undefined> {
   const prefix = bucketPrefix('' as ByteString, bucket);
   for (const key of [...store.keysOfBucket(prefix)]) {
-    const bytes = await store.get(key);
+    const bytes = await recordOf(store, key);
     if (bytes !== undefined) yield { name: key.slice(prefix.length), bytes };
+  }
+}
+
+async function recordOf(store: Store, key: PackedKey): Promise<Uint8Array | undefined | 'unreadable'> {
+  try {
+    return await store.get(key);
+  } catch (error) {
+    if (error instanceof LockstepError && error.code === 'Corrupted') return 'unreadable';
+    throw error;
   }
 }
 
@@ -315,10 +349,12 @@ function decide(logs: readonly NodeLog[]): {
 } {
   const pending = new Map<PackedKey, PendingWrite[]>();
   const outcomes = new Map<string, 'committed' | 'aborted' | 'inDoubt'>();
-  for (const { prepared } of logs) {
+  for (const { prepared, unreadable } of logs) {
+    for (const xid of unreadable) outcomes.set(xid, 'inDoubt');
     for (const { xid, sinceMs, operations } of prepared) {
       const outcome = outcomeOf(xid, logs);
-      outcomes.set(xid, outcome);
+      // A part of it that cannot be read stays in doubt.
+      if (!logs.some((log) => log.unreadable.has(xid))) outcomes.set(xid, outcome);
       if (outcome !== 'committed') continue;
       for (const operation of operations) {
         if (operation.check) continue;
@@ -344,13 +380,21 @@ function outcomeOf(xid: string, logs: readonly NodeLog[]): 'committed' | 'aborte
   return parsed !== undefined && coordinator?.lives.has(lifeOf(parsed)) === true ? 'aborted' : 'inDoubt';
 }
 
-async function readProperties(stores: readonly OpenedStore[]): Promise<PropertyTable> {
+/** The properties that some node has; and how many records of them no node can read. */
+async function readProperties(
+  stores: readonly OpenedStore[],
+): Promise<{ readonly table: PropertyTable; readonly unreadable: number }> {
   const table = new PropertyTable();
+  const read = new Set<string>();
+  const lost = new Set<string>();
   for (const { store } of stores) {
-    for await (const { bytes } of recordsIn(store, byteStringOf('props')))
-      table.apply(table.changes([readRecord(new ByteReader(Uint8Array.from(bytes)))]));
+    for await (const { name, bytes } of recordsIn(store, byteStringOf('props'))) {
+      (bytes === 'unreadable' ? lost : read).add(name);
+      if (bytes !== 'unreadable')
+        table.apply(table.changes([readRecord(new ByteReader(Uint8Array.from(bytes)))]));
+    }
   }
-  return table;
+  return { table, unreadable: [...lost].filter((name) => !read.has(name)).length };
 }
 
 /** Types before their buckets: a type's own record has the shorter name. */

@@ -135,7 +135,9 @@ function reportText(report: Report): string {
   if (report.unreadable_copies > 0)
     lines.push(`${report.unreadable_copies} copies were unreadable; another node had the object`);
   if (report.unreadable_keys > 0)
-    lines.push(`${report.unreadable_keys} objects were unreadable on every node`);
+    lines.push(
+      `${report.unreadable_keys} objects were unreadable on every node, or may lack their last write: what could be read was restored`,
+    );
   return lines.join('\n');
 }
 

@@ -57,6 +57,48 @@ describe('a backup', () => {
     expect(harness.room.world.failures).toEqual([]);
   });
 
+  test('with a place that cannot be read in a segment of one node is restored from the others', async () => {
+    const harness = await running('backup-rot');
+    const { names } = harness.room.cluster;
+    const { manifest } = await harness.settled(harness.backup(names));
+    const { disk } = harness.operator.io;
+    /** Reads what the backup holds, and removes the hint files, by which the next start would not see the rot. */
+    const read = async () => {
+      const state = await harness.open();
+      const found = await harness.read(state);
+      await harness.settled(state.close());
+      const remove = async (): Promise<void> => {
+        for (const name of names)
+          for (const file of await disk.list(`stage/b1/${name}`))
+            if (file.endsWith('.hint')) await disk.remove(`stage/b1/${name}/${file}`);
+      };
+      await harness.settled(remove());
+      return { found, ...state.unreadable };
+    };
+    const { found: whole } = await read();
+    const rot = async (index: number): Promise<void> => {
+      const { sha256 = '', bytes = 0 } = manifest.nodes[index]?.segments.at(-1) ?? {};
+      const file = await disk.open(`segments/${sha256}`, 'readWrite');
+      const found = Buffer.alloc(bytes);
+      await file.readAt(found, 0);
+      // The heads of its last group and record: every record before them may have been replaced by one that is lost.
+      await file.writeAt([Buffer.alloc(60)], found.lastIndexOf('LGRP'));
+      await file.close();
+    };
+    await harness.settled(rot(0));
+    const one = await read();
+    expect([one.found, one.keys]).toEqual([whole, 0]);
+    expect(one.copies).toBeGreaterThan(0);
+    // What can still be read of a key that is doubtful everywhere is restored, and counted.
+    await harness.settled(rot(1));
+    await harness.settled(rot(2));
+    const all = await read();
+    expect([...all.found.keys()].filter((key) => !whole.has(key))).toEqual([]);
+    expect(all.found.size).toBeGreaterThan(0);
+    expect(all.keys).toBeGreaterThan(0);
+    expect(harness.room.world.failures).toEqual([]);
+  });
+
   test('that loses a node midway is none, and the next attempt gives one', async () => {
     for (const [survival, seed] of [
       ['keepAll', 'killed'],
