@@ -14,7 +14,7 @@ import { unpackKey } from '../../base/object-key.ts';
 import type { MemoryStore } from '../../replica/key-slots.ts';
 import type { TokenRange } from '../ring/arc.ts';
 import { distance } from '../ring/arc.ts';
-import type { MovedObject, RangeAnswer, RangeRequest } from './range-messages.ts';
+import type { Cursor, MovedObject, RangeAnswer, RangeRequest } from './range-messages.ts';
 
 /** The store as transfers use it. */
 export interface RangeStore extends Pick<MemoryStore, 'tryRead' | 'tryReadDoubted' | 'hasNewest'> {
@@ -84,6 +84,7 @@ export class RangeSource {
     let skip = after?.key;
     const objects: MovedObject[] = [];
     let bytes = 0;
+    let last: Cursor | undefined;
     for (;;) {
       // With a cursor, the slice includes the cursor's own token again.
       const low = skip === undefined ? reached : reached - 1;
@@ -98,16 +99,13 @@ export class RangeSource {
         }
         if (object === undefined || object === 'lost') continue;
         const size = object.bytes.length + key.length;
-        const last = objects.at(-1);
         // A batch travels as one message: an object that is too much for it begins the next one.
-        if (last !== undefined && bytes + size > this.#batchBytesMax)
-          return { objects, next: { token: last.token, key: last.key } };
+        if (last !== undefined && bytes + size > this.#batchBytesMax) return { objects, next: last };
         objects.push(object);
         bytes += size;
-        if (bytes >= bytesMax || objects.length >= objectsMax) {
-          // The key may have another token by now, outside the range.
-          return { objects, next: { token: tokenAt(from, at), key } };
-        }
+        // Where the key was found: it may have another token by now, outside the range.
+        last = { token: tokenAt(from, at), key };
+        if (bytes >= bytesMax || objects.length >= objectsMax) return { objects, next: last };
       }
       if (high >= span) return { objects, next: undefined };
       reached = high;
