@@ -254,6 +254,7 @@ export class ClientObserver {
   /** The node counts a request that it denies, but looks at nothing else in it. */
   #unlessTurnedAway(asked: Asked, reply: ClientReply): Asked {
     if (reply.kind !== 'failed' || !unreadCodes.includes(reply.code ?? '')) return asked;
+    if (asked === 'job' && isOutOfReach(reply)) return asked;
     this.#sums.add(asked, -1);
     this.#sums.add('other');
     return 'other';
@@ -348,6 +349,13 @@ function causeOfHttp(
 ): 'eof' | 'broken' | 'closedHere' {
   if (refused || (reason !== 'ended' && reason !== 'closedHere')) return 'broken';
   return !letGo && (toldEnd || !left) ? 'eof' : 'closedHere';
+}
+
+/** The node has read the request and judged its buckets: a job of this kind counts as refused. */
+function isOutOfReach(reply: ClientReply): boolean {
+  return (
+    reply.kind === 'failed' && reply.code === 'Forbidden' && reply.text.includes('is limited to the buckets')
+  );
 }
 
 /** What a frame asks for; `other` for a malformed frame or one that is not an object request. */
