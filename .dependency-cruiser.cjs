@@ -134,7 +134,7 @@ const engineArrows = {
     'storage',
     ...ports,
   ],
-  'main.ts': ['cli/program.ts', 'real/bundled-code.ts'],
+  'main.ts': ['cli/flushed.ts', 'cli/program.ts', 'real/bundled-code.ts'],
 };
 
 /**

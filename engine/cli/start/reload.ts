@@ -1,5 +1,4 @@
 /** Reads certificates and credentials again while the node runs (SIGHUP). */
-import type { Credential } from '../../auth/credentials.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import type { NodeConfig } from '../../config/config.ts';
 import { credentialsOf } from '../files/credentials-file.ts';
@@ -16,7 +15,7 @@ export function reloadSecrets(
   tls: NodeTls,
   file: string,
   config: NodeConfig,
-  replace: (credentials: readonly Credential[]) => void,
+  replace: (credentials: NonNullable<ReturnType<typeof credentialsOf>>) => void,
 ): readonly LockstepError[] {
   const renewCredentials = (): void => {
     const credentials = credentialsOf(file, config);

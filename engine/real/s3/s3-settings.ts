@@ -11,7 +11,9 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 
 import { LockstepError } from '../../base/errors.ts';
-import { s3AddressingVariable } from '../../config/config-key.ts';
+
+/** How buckets are addressed. The configuration lets this variable pass (`config/config-key.ts`). */
+const addressingVariable = 'LOCKSTEP_S3_ADDRESSING';
 
 /** A bucket, a prefix of names in it, and how it is asked. */
 export interface S3Settings {
@@ -61,8 +63,8 @@ export function s3SettingsOf(url: string, environment: Environment): S3Settings 
 }
 
 function stylesOf(env: Environment, isPathUsual: boolean): boolean {
-  const style = env[s3AddressingVariable] ?? '';
-  if (!['', 'path', 'virtual'].includes(style)) throw invalid(`${s3AddressingVariable} is path or virtual`);
+  const style = env[addressingVariable] ?? '';
+  if (!['', 'path', 'virtual'].includes(style)) throw invalid(`${addressingVariable} is path or virtual`);
   return style === '' ? isPathUsual : style === 'path';
 }
 
