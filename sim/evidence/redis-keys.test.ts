@@ -33,7 +33,10 @@ it('an operation on a flushed database is described by its commands', () => {
 
 it('a value that expires is described by its commands', () => {
   const mortal = { ...record, kind: 'mortal', key: 3 } as const;
-  expect(describeRedis({ ...mortal, amount: 252 })).toBe('#q1 r0 SET m3 q1 PX 252 at n1: ok ');
+  expect(describeRedis({ ...mortal, amount: 288 })).toBe('#q1 r0 SET m3 q1 PX 288 at n1: ok ');
+  expect(describeRedis({ ...mortal, amount: 252 })).toBe(
+    '#q1 r0 MULTI, SET m3 q1, GETEX m3 PX 252, EXEC at n1: ok ',
+  );
   expect(describeRedis({ ...mortal, amount: 251 })).toBe(
     '#q1 r0 MULTI, SET m3  PX 251, APPEND m3 q1, EXEC at n1: ok ',
   );
